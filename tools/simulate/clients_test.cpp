@@ -150,9 +150,10 @@ struct Requested {
   std::string violation;
   std::size_t answered = 0;
 };
-Requested request_regularly(const React& react) {
+Requested request_regularly(const React& react, bool checks_date = false) {
   sim::World world({.seed = 1});
   RegularClientsOptions options;
+  options.checks_date = checks_date;
   std::optional<RegularClients> clients;
   run_clients(clients, options, world, react);
   return {clients->violation(), clients->answered()};
@@ -176,6 +177,10 @@ TEST(RegularClientsTest, FindEachWrongAnswer) {
   EXPECT_THAT(wrong([](const TinyRequest&, int) { return Reaction{""}; }),
               EndsWith(": " + make_error_code(Errc::timed_out).message()));
   EXPECT_EQ(wrong(nullptr), "not connected: " + system_error(ECONNREFUSED).message());
+  const React without_date = [](const TinyRequest& request, int) {
+    return Reaction{tiny_response(request)};
+  };
+  EXPECT_THAT(request_regularly(without_date, true).violation, EndsWith(": wrong date "));
 }
 
 Requested request_pages(const React& react, bool allowed = false) {

@@ -1,12 +1,15 @@
 // Clients that stay within the limits of a server.
 #include "tools/simulate/regular_clients.hpp"
 
+#include <array>
+#include <chrono>
+#include <ctime>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/sim/http/detail/http_request.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -22,7 +25,7 @@ constexpr Duration begin_max = std::chrono::milliseconds(500);
 constexpr Duration pause_max = std::chrono::milliseconds(300);
 
 /// Sends `request` and returns its final response.
-Task<Result<sim::HttpResponse>> send_request(Stream& stream, const sim::HttpRequest& request) {
+Task<Result<sim::HttpResponse>> send_request(Stream& stream, const CheckedRequest& request) {
   if (auto written = co_await stream.write(request.text); !written) co_return fail(written.error());
   std::string received;
   for (;;) {
@@ -36,7 +39,37 @@ Task<Result<sim::HttpResponse>> send_request(Stream& stream, const sim::HttpRequ
   }
 }
 
+/// Returns the time as the value of a Date header (RFC 9110 §5.6.7).
+std::string date_of(WallTime time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  std::array<char, 64> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT",
+                                         ::gmtime_r(&seconds, &parts));
+  return {text.data(), size};
+}
+
+/// Returns true if the date is that of a second between the two times. The server's clock may lag
+/// by the length of a turn.
+bool is_date_between(const std::string& date, WallTime begun, WallTime ended) {
+  for (WallTime each = begun - std::chrono::seconds(1); each <= ended + std::chrono::seconds(1);
+       each += std::chrono::seconds(1)) {
+    if (date == date_of(each)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+CheckedRequest draw_regular_request(sim::Random& random, std::size_t id) {
+  sim::HttpRequest request = sim::random_http_request(random, id, false);
+  const auto check = [status = request.status,
+                      body = request.body](const sim::HttpResponse& response) -> std::string {
+    const bool right = response.status == status && (status != 200 || response.body == body);
+    return right ? "" : "answered by " + std::to_string(response.status);
+  };
+  return {.method = std::move(request.method), .text = std::move(request.text), .check = check};
+}
 
 Task<> RegularClients::run(Scope& scope) {
   for (std::size_t number = 0; number < options_.connections; ++number) {
@@ -46,29 +79,49 @@ Task<> RegularClients::run(Scope& scope) {
 }
 
 Task<> RegularClients::run_client(Scope& scope) {
-  sim::Random random(scope.loop().platform().random());
+  Platform& host = scope.loop().platform();
+  sim::Random random(host.random());
   if (auto slept = co_await sleep(random.between(begin_min, begin_max)); !slept) co_return;
-  auto stream = co_await tcp::connect(options_.server);
-  if (!stream) {
-    violation_ = "not connected: " + stream.error().message();
-    co_return;
+  std::size_t id = 0;
+  while (!is_done(id)) {
+    auto stream = co_await tcp::connect(options_.server);
+    if (!stream) {
+      violation_ = "not connected: " + stream.error().message();
+      co_return;
+    }
+    const auto sent = co_await send_requests(*stream, host, random, id);
+    if (!sent) co_return;
   }
-  for (std::size_t id = 0; !stopping_; ++id) {
-    const sim::HttpRequest request = sim::random_http_request(random, id, false);
-    const auto answer = co_await timeout(wait_timeout, send_request(*stream, request));
+}
+
+/// Sends requests until the server announces a close, or until all are done. Fails if the client
+/// has found a violation, or is cancelled.
+Task<Result<>> RegularClients::send_requests(Stream& stream, Platform& host, sim::Random& random,
+                                             std::size_t& id) {
+  while (!is_done(id)) {
+    const CheckedRequest request = options_.draw(random, id++);
+    const WallTime begun = host.wall_time();
+    const auto answer = co_await timeout(wait_timeout, send_request(stream, request));
     const std::string line = request.text.substr(0, request.text.find('\r'));
     if (!answer) {
       violation_ = line + ": " + answer.error().message();
-      co_return;
+      co_return fail(answer.error());
     }
     ++answered_;
-    if (answer->status != request.status ||
-        (request.status == 200 && answer->body != request.body)) {
-      violation_ = line + ": answered by " + std::to_string(answer->status);
-      co_return;
+    std::string wrong = request.check(*answer);
+    const std::string date = answer->header("Date");
+    if (options_.checks_date && !is_date_between(date, begun, host.wall_time())) {
+      wrong += (wrong.empty() ? "wrong date " : ", wrong date ") + date;
     }
-    if (auto slept = co_await sleep(random.between({}, pause_max)); !slept) co_return;
+    if (!wrong.empty()) {
+      violation_ = line + ": " + wrong;
+      co_return fail(Errc::bad_input);
+    }
+    const bool closes = answer->header("Connection") == "close";
+    if (auto slept = co_await sleep(random.between({}, pause_max)); !slept) co_return slept;
+    if (closes) break;
   }
+  co_return {};
 }
 
 }  // namespace weir::simulate

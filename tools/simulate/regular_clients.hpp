@@ -2,23 +2,44 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "weir/base/result.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
+#include "weir/sim/detail/random.hpp"
+#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::simulate {
 
+/// A request with the check of its response.
+struct CheckedRequest {
+  /// Returns the violation of a complete response; empty if it is right.
+  using Check = std::function<std::string(const sim::HttpResponse& response)>;
+
+  std::string method = "GET";
+  std::string text;  ///< bytes to send
+  Check check;
+};
+
+/// Draws a request of sim::HttpRequest, which does not close its connection.
+CheckedRequest draw_regular_request(sim::Random& random, std::size_t id);
+
 struct RegularClientsOptions {
   Endpoint server = {};
   std::size_t connections = 3;
+  /// Number of requests of each client; a client sends requests until stop() if there is no number.
+  std::optional<std::size_t> requests = {};
+  CheckedRequest (*draw)(sim::Random& random, std::size_t id) = draw_regular_request;
+  bool checks_date = false;  ///< true: the Date of each response is the present second
 };
 
-/// Each client opens one connection in the first half second and sends the requests of
-/// sim::HttpRequest on it. The test requires that every response is correct and arrives soon, and
-/// that the connection stays open.
+/// Each client opens one connection in the first half second and sends requests on it. The test
+/// requires that every response is correct and arrives soon, and that the connection stays open. A
+/// client opens another connection only after a response that announces a close.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
 class RegularClients {
@@ -36,6 +57,11 @@ class RegularClients {
 
  private:
   Task<> run_client(Scope& scope);
+  Task<Result<>> send_requests(Stream& stream, Platform& host, sim::Random& random,
+                               std::size_t& id);
+  bool is_done(std::size_t id) const noexcept {
+    return stopping_ || !violation_.empty() || (options_.requests && id >= *options_.requests);
+  }
 
   RegularClientsOptions options_;
   std::string violation_;

@@ -13,6 +13,7 @@
 #include "tools/simulate/name_scenario.hpp"
 #include "tools/simulate/overload.hpp"
 #include "tools/simulate/request_monitor.hpp"
+#include "tools/simulate/request_scenarios.hpp"
 #include "tools/simulate/restarts.hpp"
 #include "tools/simulate/runtime_monitor.hpp"
 #include "weir/sim/http/http_traffic.hpp"
@@ -121,6 +122,10 @@ constexpr std::array all_scenarios = {
              with_datagrams},
     Scenario{"names", "names of servers that fail, with cached results and hosts that do not reply",
              with_names},
+    Scenario{"targets", "request targets in any encoding, which many routes could match",
+             with_targets},
+    Scenario{"documents", "JSON bodies that are read and written again, or that are broken",
+             with_documents},
 };
 
 }  // namespace

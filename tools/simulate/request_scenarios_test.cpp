@@ -1,0 +1,79 @@
+// Tests that the scenarios of targets and documents find a server that decodes wrongly.
+#include "tools/simulate/request_scenarios.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "tools/simulate/decoding_routes.hpp"
+#include "tools/simulate/document_text.hpp"
+#include "weir/sim/test/seed_fixture.hpp"
+
+namespace weir::simulate {
+namespace {
+
+using Run = Outcome (*)(const sim::WorldOptions& options, const DecodingRun& run);
+
+/// Returns how many of ten runs find a violation of the clients.
+int violations_in_ten(Run run, void (*add_routes)(http::Router&)) {
+  int found = 0;
+  for (int each = 0; each < 10; ++each) {
+    const sim::WorldReport report = run(fresh_world_options(), {.add_routes = add_routes}).report;
+    if (report.text().contains("clients: ")) ++found;
+  }
+  return found;
+}
+
+TEST(RequestScenariosTest, HoldForTheRoutesOfTheScenarios) {
+  EXPECT_EQ(violations_in_ten(run_targets, add_decoding_routes), 0);
+  EXPECT_EQ(violations_in_ten(run_documents, add_decoding_routes), 0);
+}
+
+TEST(RequestScenariosTest, FindAServerThatChoosesAnotherRoute) {
+  const auto fewer = [](http::Router& routes) {
+    routes.get("/m/{rest...}", [](const http::Wildcard&) { return http::text("all\n"); });
+  };
+  EXPECT_EQ(violations_in_ten(run_targets, fewer), 10);
+}
+
+TEST(RequestScenariosTest, FindAServerThatAppendsAByteToEachAnswer) {
+  const auto longer = [](http::Router& routes) {
+    add_decoding_routes(routes);
+    routes.use([](http::Request& request, http::Next next) -> Task<http::Response> {
+      http::Response response = co_await next(request);
+      if (response.status() != http::Status::ok) co_return response;
+      std::string text(response.body().text());
+      co_return http::text(text + " ");
+    });
+  };
+  EXPECT_EQ(violations_in_ten(run_targets, longer), 10);
+  EXPECT_EQ(violations_in_ten(run_documents, longer), 10);
+}
+
+TEST(RequestScenariosTest, FindAServerThatChangesOneFieldOfADocument) {
+  const auto other = [](http::Router& routes) {
+    const auto change = [](int, const Document& received) {
+      Document changed = received;
+      changed.flags[1] = !changed.flags[1];
+      return changed;
+    };
+    routes.post("/json/{id}", change);
+    routes.post("/later/{id}", change);
+  };
+  EXPECT_EQ(violations_in_ten(run_documents, other), 10);
+}
+
+TEST(DocumentTextTest, BreaksTheTextAtTheOffsetOfTheFault) {
+  sim::Random random(test_seed());
+  for (int each = 0; each < 1000; ++each) {
+    DocumentText document(random);
+    const std::string before = document.text();
+    const DocumentText::Fault fault = document.break_text();
+    EXPECT_NE(document.text(), before);
+    EXPECT_LE(fault.offset, document.text().size());
+  }
+}
+
+}  // namespace
+}  // namespace weir::simulate

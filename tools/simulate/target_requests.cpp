@@ -1,0 +1,413 @@
+// A model of routes and targets that is independent of the router and the parser.
+#include "tools/simulate/target_requests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/simulate/decoding_routes.hpp"
+
+namespace weir::simulate {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
+// Bytes of a segment that need no escape (RFC 3986 §3.3), without '%'.
+constexpr std::string_view plain_bytes =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@";
+
+template <std::size_t N>
+std::string_view one_of(sim::Random& random, const std::array<std::string_view, N>& texts) {
+  return texts[random.below(N)];
+}
+
+void append_escaped(std::string& out, char byte, sim::Random& random) {
+  const auto value = static_cast<unsigned char>(byte);
+  const auto digit = [&random](unsigned nibble) {
+    const bool upper = nibble > 9 && random.bernoulli(0.5);
+    return hex_digits[upper ? nibble + 6 : nibble];
+  };
+  out += '%';
+  out += digit(value >> 4);
+  out += digit(value & 15U);
+}
+
+/// Returns `text` with all bytes escaped that are not in `plain`, and with some others.
+std::string encode(std::string_view text, std::string_view plain, sim::Random& random) {
+  const double rate = random.bernoulli(0.5) ? 0 : 0.3;
+  std::string encoded;
+  for (const char each : text) {
+    if (plain.find(each) == std::string_view::npos || random.bernoulli(rate)) {
+      append_escaped(encoded, each, random);
+    } else {
+      encoded += each;
+    }
+  }
+  return encoded;
+}
+
+std::string draw_bytes(sim::Random& random, std::size_t size) {
+  std::string bytes;
+  while (bytes.size() < size) bytes += static_cast<char>(1 + random.below(255));
+  return bytes;
+}
+
+std::string draw_segment(sim::Random& random) {
+  constexpr std::array<std::string_view, 16> usual{"a",     "b",  "c",       "a",  "b",   "ab-12",
+                                                   "beef",  "-1", "abc-",    ".a", "...", "a.",
+                                                   "sp ce", "",   "one/two", "%41"};
+  if (random.bernoulli(0.02)) return std::string(random.bernoulli(0.5) ? "." : "..");
+  if (random.bernoulli(0.8)) return std::string(one_of(random, usual));
+  return draw_bytes(random, 1 + random.below(20));
+}
+
+enum class SegmentKind : std::uint8_t { literal, code, hex, param, wildcard };
+
+struct SegmentModel {
+  SegmentKind kind;
+  std::string_view text = {};
+};
+
+struct RouteModel {
+  std::string_view method;
+  std::string_view label;
+  std::vector<SegmentModel> segments;
+};
+
+const std::vector<RouteModel>& route_models() {
+  using enum SegmentKind;
+  static const std::vector<RouteModel> models{
+      {"GET", "/a/b", {{literal, "a"}, {literal, "b"}}},
+      {"GET", "/a/", {{literal, "a"}, {literal, ""}}},
+      {"GET", "/sp ce/one|two", {{literal, "sp ce"}, {literal, "one/two"}}},
+      {"GET", "/a/{x}", {{literal, "a"}, {param}}},
+      {"GET", "/{code}/b", {{code}, {literal, "b"}}},
+      {"GET", "/{hex}/{y}", {{hex}, {param}}},
+      {"GET", "/{x}/b", {{param}, {literal, "b"}}},
+      {"GET", "/{x}/{y}", {{param}, {param}}},
+      {"GET", "/{x}/{y}/c", {{param}, {param}, {literal, "c"}}},
+      {"GET", "/a/{rest...}", {{literal, "a"}, {wildcard}}},
+      {"GET", "/{rest...}", {{wildcard}}},
+      {"POST", "post /a/{x}", {{literal, "a"}, {param}}},
+      {"PUT", "put /{x}/b", {{param}, {literal, "b"}}},
+      {"DELETE", "delete /a/{rest...}", {{literal, "a"}, {wildcard}}},
+  };
+  return models;
+}
+
+/// Splits "abc-12" into its letters and its digits.
+std::optional<std::pair<std::string, std::string>> split_code(const std::string& text) {
+  std::size_t at = 0;
+  while (at < text.size() && text[at] >= 'a' && text[at] <= 'z') ++at;
+  const std::size_t letters = at;
+  if (letters == 0 || at == text.size() || text[at++] != '-') return std::nullopt;
+  const std::size_t digits = at;
+  while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+  if (at == digits || at != text.size()) return std::nullopt;
+  return std::pair(text.substr(0, letters), text.substr(digits));
+}
+
+/// Returns the parameters with which the route matches the decoded segments; nullopt if it does
+/// not match.
+std::optional<Texts> match(const RouteModel& route, const Texts& segments) {
+  Texts params;
+  for (std::size_t at = 0; at < route.segments.size(); ++at) {
+    const SegmentModel& model = route.segments[at];
+    if (at >= segments.size()) return std::nullopt;
+    const std::string& segment = segments[at];
+    switch (model.kind) {
+      case SegmentKind::literal:
+        if (segment != model.text) return std::nullopt;
+        break;
+      case SegmentKind::code: {
+        const auto parts = split_code(segment);
+        if (!parts) return std::nullopt;
+        params.insert(params.end(), {segment, parts->first, parts->second});
+        break;
+      }
+      case SegmentKind::hex:
+        if (segment.empty() ||
+            segment.find_first_not_of(hex_digits.substr(0, 16)) != std::string::npos) {
+          return std::nullopt;
+        }
+        params.push_back(segment);
+        break;
+      case SegmentKind::param:
+        if (segment.empty()) return std::nullopt;
+        params.push_back(segment);
+        break;
+      case SegmentKind::wildcard:
+        params.insert(params.end(), segments.begin() + static_cast<std::ptrdiff_t>(at),
+                      segments.end());
+        return params;
+    }
+  }
+  if (segments.size() != route.segments.size()) return std::nullopt;
+  return params;
+}
+
+std::string describe(const sim::HttpResponse& response) {
+  return std::to_string(response.status) + " " + response.body.substr(0, 200);
+}
+
+/// Returns a check of the status and the body.
+CheckedRequest::Check expect(int status, std::string body) {
+  return [status, body = std::move(body)](const sim::HttpResponse& response) -> std::string {
+    if (response.status == status && response.body == body) return {};
+    return describe(response) + " instead of " + std::to_string(status) + " " + body;
+  };
+}
+
+CheckedRequest::Check expect_allow(int status, std::string allow) {
+  return [status, allow = std::move(allow)](const sim::HttpResponse& response) -> std::string {
+    if (response.status == status && response.header("Allow") == allow) return {};
+    return describe(response) + ", Allow: " + response.header("Allow") + " instead of " + allow;
+  };
+}
+
+std::string allow_line(std::vector<std::string_view> methods) {
+  if (std::ranges::count(methods, "GET") > 0) methods.emplace_back("HEAD");
+  methods.emplace_back("OPTIONS");
+  std::ranges::sort(methods);
+  methods.erase(std::unique(methods.begin(), methods.end()), methods.end());
+  std::string line;
+  for (const std::string_view each : methods) line.append(line.empty() ? "" : ", ").append(each);
+  return line;
+}
+
+/// Chooses the best route for these segments, segment by segment, and returns the check of its
+/// answer.
+CheckedRequest::Check check_of_route(std::string_view method, const Texts& segments) {
+  const auto kinds = [](const RouteModel* route) {
+    std::vector<SegmentKind> all;
+    for (const SegmentModel& each : route->segments) all.push_back(each.kind);
+    return all;
+  };
+  const bool is_head = method == "HEAD";
+  const RouteModel* best = nullptr;
+  std::vector<std::string_view> methods;
+  for (const RouteModel& route : route_models()) {
+    if (!match(route, segments)) continue;
+    methods.push_back(route.method);
+    if (route.method != (is_head ? "GET" : method)) continue;
+    if (best == nullptr || kinds(&route) < kinds(best)) best = &route;
+  }
+  if (method == "BREW") return expect(501, "501 Not Implemented\n");
+  if (best != nullptr) {
+    return expect(200, is_head ? "" : decoded_text(best->label, *match(*best, segments)));
+  }
+  if (methods.empty()) return expect(404, is_head ? "" : "404 Not Found\n");
+  return expect_allow(method == "OPTIONS" ? 204 : 405, allow_line(methods));
+}
+
+/// Returns the check of a request that the server rejects; it closes the connection then.
+CheckedRequest::Check expect_rejection() {
+  return [](const sim::HttpResponse& response) -> std::string {
+    if (response.status == 400 && response.header("Connection") == "close") return {};
+    return describe(response) + " instead of 400 and a close";
+  };
+}
+
+/// A request in parts.
+struct Draft {
+  std::string method = "GET";
+  std::string target;
+  std::string host = "a";
+  CheckedRequest::Check check;
+};
+
+Draft draw_path(sim::Random& random) {
+  constexpr std::array<std::string_view, 12> methods{
+      "GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW"};
+  Draft draft;
+  draft.method = random.bernoulli(0.1) ? "POST" : one_of(random, methods);
+  draft.target = "/m";
+  Texts segments;
+  for (std::size_t left = random.below(5); left > 0; --left) {
+    segments.push_back(draw_segment(random));
+    draft.target += "/" + encode(segments.back(), plain_bytes, random);
+  }
+  const bool has_dots = std::ranges::any_of(
+      segments, [](const std::string& each) { return each == "." || each == ".."; });
+  draft.check = has_dots ? expect_rejection() : check_of_route(draft.method, segments);
+  if (random.bernoulli(0.2)) draft.target += "?a=%2e/..";
+  return draft;
+}
+
+struct NumberText {
+  std::string_view text;
+  std::string_view value;  // empty: the text is no such number
+};
+
+Draft draw_numbers(sim::Random& random) {
+  constexpr std::array<NumberText, 9> small{{{"0", "0"},
+                                             {"127", "127"},
+                                             {"-128", "-128"},
+                                             {"007", "7"},
+                                             {"128", ""},
+                                             {"-129", ""},
+                                             {"+1", ""},
+                                             {"1x", ""},
+                                             {"-", ""}}};
+  constexpr std::array<NumberText, 6> large{{{"18446744073709551615", "18446744073709551615"},
+                                             {"0", "0"},
+                                             {"18446744073709551616", ""},
+                                             {"-1", ""},
+                                             {" 1", ""},
+                                             {"1.", ""}}};
+  constexpr std::array<NumberText, 9> real{{{"1.5", "1.5"},
+                                            {"-25e-2", "-0.25"},
+                                            {"3", "3.0"},
+                                            {".5", "0.5"},
+                                            {"inf", ""},
+                                            {"nan", ""},
+                                            {"1e999", ""},
+                                            {"0x1", ""},
+                                            {"1,5", ""}}};
+  // Most numbers are right, so that a whole request often is.
+  const auto pick = [&random](const auto& texts, std::size_t right) {
+    return texts[random.below(random.bernoulli(0.8) ? right : texts.size())];
+  };
+  const std::array<NumberText, 3> values{pick(small, 4), pick(large, 2), pick(real, 4)};
+  Draft draft;
+  draft.target = "/n";
+  Texts shown;
+  bool right = true;
+  for (const NumberText& each : values) {
+    draft.target += "/" + encode(each.text, plain_bytes, random);
+    shown.emplace_back(each.value);
+    right = right && !each.value.empty();
+  }
+  draft.check =
+      right ? expect(200, decoded_text("numbers", shown)) : expect(404, "404 Not Found\n");
+  return draft;
+}
+
+/// Returns the text of a form: '+' is a space, and '&', '=' and '+' are escaped.
+std::string encode_form(const std::string& text, bool escapes_equals, sim::Random& random) {
+  constexpr std::string_view in_values =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$'()*,;:@/?=";
+  std::string encoded;
+  const std::string_view plain = in_values.substr(0, in_values.size() - (escapes_equals ? 1 : 0));
+  for (const char each : text) {
+    if (each == ' ' && random.bernoulli(0.7)) {
+      encoded += '+';
+    } else {
+      encoded += encode(std::string_view(&each, 1), plain, random);
+    }
+  }
+  return encoded;
+}
+
+Draft draw_query(sim::Random& random) {
+  constexpr std::array<std::string_view, 8> names{"a", "b c", "a", "A", "", "a&b", "x=y", "\xff+"};
+  constexpr std::array<std::string_view, 8> authorities{"a",  "a.b:80", "[::1]:8080", "127.0.0.1",
+                                                        "a:", "x_y",    "%61",        "[v1.a:b]"};
+  Draft draft;
+  draft.target = "/q";
+  Texts first{"none", "none"};
+  Texts pairs;
+  Texts seen;  // names of the pairs
+  const std::size_t count = random.below(5);
+  if (count > 0) draft.target += "?";
+  for (std::size_t each = 0; each < count; ++each) {
+    const std::string name(one_of(random, names));
+    const std::string value = random.bernoulli(0.3) ? "" : draw_segment(random);
+    if (each > 0) draft.target += random.bernoulli(0.1) ? "&&" : "&";
+    const bool bare = value.empty() && !name.empty() && random.bernoulli(0.5);
+    draft.target += encode_form(name, true, random) + (bare ? "" : "=");
+    if (!bare) draft.target += encode_form(value, false, random);
+    const bool asked = name == "a" || name == "b c";
+    std::string& known = first[name == "a" ? 0 : 1];
+    if (asked && std::ranges::count(seen, name) == 0) known = value;
+    seen.push_back(name);
+    pairs.insert(pairs.end(), {name, value});
+  }
+  draft.host = one_of(random, authorities);
+  std::string authority = draft.host;
+  if (random.bernoulli(0.3)) {
+    constexpr std::array<std::string_view, 4> schemes{"http://", "HTTP://", "https://", "hTTpS://"};
+    authority = one_of(random, authorities);
+    draft.target = std::string(one_of(random, schemes)) + authority + draft.target;
+  }
+  Texts values{authority};
+  values.insert(values.end(), first.begin(), first.end());
+  values.insert(values.end(), pairs.begin(), pairs.end());
+  draft.check = expect(200, decoded_text("query", values));
+  return draft;
+}
+
+Draft draw_rejected(sim::Random& random) {
+  constexpr std::array<std::string_view, 22> wrong{
+      "%", "%2", "%zz", "%4g", "%g4",  "%00",  "\"",   "<", ">", "\\", "^",
+      "`", "{",  "|",   "}",   "\x7f", "\x80", "\xff", "#", "[", "]",  "\x01"};
+  constexpr std::array<std::string_view, 22> authorities{
+      "a:65536",     "u@h",       "[::1", "[::1]x", ":80",   "a,b",           "a:8x",
+      "%zz",         "%00",       "%2f",  "%4",     "a b",   "a\\b",          "[1:2:3:4:5:6:7]",
+      "[::1::]",     "[12345::]", "[:1]", "[v.a]",  "[v1.]", "[::256.1.1.1]", "[1:2:3:4:5:6:7:8:9]",
+      "[::01.1.1.1]"};
+  Draft draft;
+  draft.check = expect_rejection();
+  switch (random.below(4)) {
+    case 0:
+    case 1: {
+      draft.target = "/m/";
+      const std::size_t size = random.below(40);
+      while (draft.target.size() < size) draft.target += plain_bytes[random.below(60)];
+      if (random.bernoulli(0.5)) draft.target += "?a=";
+      draft.target += std::string(one_of(random, wrong));
+      // A broken escape at the end must not take the next bytes.
+      draft.target += std::string(random.below(20), 'x');
+      break;
+    }
+    case 2: {
+      constexpr std::array<std::string_view, 6> forms{"ftp://a/", "http:/a",    "a:80",
+                                                      "*",        "httpx://a/", "q"};
+      draft.target = one_of(random, forms);
+      break;
+    }
+    default: {
+      const std::string authority(one_of(random, authorities));
+      draft.target = "/q";
+      if (random.bernoulli(0.5) && authority.find(' ') == std::string::npos) {
+        draft.target = "http://" + authority + "/q";
+      } else {
+        draft.host = authority;
+      }
+      break;
+    }
+  }
+  return draft;
+}
+
+Draft draw_whole_server(sim::Random&) {
+  return {.method = "OPTIONS",
+          .target = "*",
+          .host = "a",
+          .check = expect_allow(204, allow_line({"GET", "POST", "PUT", "DELETE"}))};
+}
+
+}  // namespace
+
+CheckedRequest draw_target_request(sim::Random& random, std::size_t) {
+  const std::size_t kind = random.below(16);
+  Draft draft = kind < 8    ? draw_path(random)
+                : kind < 10 ? draw_numbers(random)
+                : kind < 13 ? draw_query(random)
+                : kind < 15 ? draw_rejected(random)
+                            : draw_whole_server(random);
+  CheckedRequest request;
+  request.method = draft.method;
+  request.text = draft.method + " " + draft.target + " HTTP/1.1\r\nHost: " + draft.host + "\r\n";
+  if (draft.method == "POST" || draft.method == "PUT") request.text += "Content-Length: 0\r\n";
+  request.text += "\r\n";
+  request.check = std::move(draft.check);
+  return request;
+}
+
+}  // namespace weir::simulate
