@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/simulate/component_scenarios.hpp"
+#include "tools/simulate/config_scenario.hpp"
 #include "tools/simulate/http_service.hpp"
 #include "tools/simulate/name_scenario.hpp"
 #include "tools/simulate/overload.hpp"
@@ -126,6 +127,8 @@ constexpr std::array all_scenarios = {
              with_targets},
     Scenario{"documents", "JSON bodies that are read and written again, or that are broken",
              with_documents},
+    Scenario{"config", "configurations from files, variables and arguments, and files that change",
+             with_config},
 };
 
 }  // namespace

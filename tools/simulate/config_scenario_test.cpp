@@ -1,0 +1,50 @@
+// Tests that the scenario of configurations finds values and errors that it does not expect.
+#include "tools/simulate/config_scenario.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "weir/sim/test/seed_fixture.hpp"
+
+namespace weir::simulate {
+namespace {
+
+/// Returns how many of five runs have a violation.
+int violations_in_five(const ConfigReader::ChangeInput& change) {
+  int found = 0;
+  for (int each = 0; each < 5; ++each) {
+    const sim::WorldReport report = run_config(fresh_world_options(), change).report;
+    if (report.text().contains("config: ")) ++found;
+  }
+  return found;
+}
+
+TEST(ConfigScenarioTest, HoldsIfTheSourcesAreAsExpected) {
+  EXPECT_EQ(violations_in_five({}), 0);
+}
+
+TEST(ConfigScenarioTest, FindsAnotherValue) {
+  EXPECT_EQ(violations_in_five([](ConfigInput& input) {
+              input.environment.emplace_back("APP_LIMITS_PATIENCE=3ms");
+            }),
+            5);
+  EXPECT_EQ(violations_in_five([](ConfigInput& input) { input.file = "offset = 3\n"; }), 5);
+}
+
+TEST(ConfigScenarioTest, FindsAnErrorAtAnotherPlace) {
+  EXPECT_EQ(violations_in_five([](ConfigInput& input) { input.file = "\n" + input.file; }), 5);
+}
+
+TEST(ConfigScenarioTest, FindsMissingErrors) {
+  EXPECT_EQ(violations_in_five([](ConfigInput& input) {
+              if (input.errors.empty()) return;
+              input.file.clear();
+              input.environment.clear();
+              input.arguments.clear();
+            }),
+            5);
+}
+
+}  // namespace
+}  // namespace weir::simulate
