@@ -1,4 +1,4 @@
-// Worlds with pages, cores, events and datagrams.
+// Worlds with pages, cores, events, pools and datagrams.
 #include "tools/simulate/component_scenarios.hpp"
 
 #include <array>
@@ -10,6 +10,7 @@
 #include "tools/simulate/datagram_scenario.hpp"
 #include "tools/simulate/event_scenario.hpp"
 #include "tools/simulate/page_traffic.hpp"
+#include "tools/simulate/pool_scenario.hpp"
 #include "weir/runtime/runtime.hpp"
 
 namespace weir::simulate {
@@ -96,6 +97,20 @@ Outcome with_cores(const sim::WorldOptions& options) {
 
 Outcome with_events(const sim::WorldOptions& options) {
   return run_component<EventScenario>(options, "events");
+}
+
+Outcome with_pools(const sim::WorldOptions& options) {
+  sim::World world(options);
+  const unsigned cores = some_cores(world);
+  PoolScenario scenario(PoolScenarioOptions::draw(world.random()), cores);
+  world.host("pool", {.cores = cores}).start([&scenario](Platform& host) {
+    return scenario.run(host);
+  });
+  world.always("report", [&scenario] { return scenario.find_wrong_report(); });
+  world.check("pool", [&scenario] { return scenario.find_violation(); });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.done();
+  return outcome;
 }
 
 Outcome with_datagrams(const sim::WorldOptions& options) {

@@ -12,6 +12,8 @@ Outcome with_services(const sim::WorldOptions& options);
 Outcome with_cores(const sim::WorldOptions& options);
 /// Runs one to five cores that publish events for each other until the bus is stopped.
 Outcome with_events(const sim::WorldOptions& options);
+/// Runs one to five cores that share a pool for blocking work.
+Outcome with_pools(const sim::WorldOptions& options);
 /// Sends requests in datagrams through a network that loses, duplicates and cuts.
 Outcome with_datagrams(const sim::WorldOptions& options);
 

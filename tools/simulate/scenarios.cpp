@@ -129,6 +129,8 @@ constexpr std::array all_scenarios = {
              with_documents},
     Scenario{"config", "configurations from files, variables and arguments, and files that change",
              with_config},
+    Scenario{"pools", "one to five cores that share a pool with lanes and a size that changes",
+             with_pools},
 };
 
 }  // namespace
