@@ -152,6 +152,20 @@ TEST_P(UringTest, ClosesItsSocketsIfItNeverRan) {
   EXPECT_TRUE(sees_the_end(pairs[1]->second));
 }
 
+std::size_t mapped_pages() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages;
+}
+
+TEST_P(UringTest, UnmapsTheMemoryThatItSharesWithTheKernel) {
+  constexpr std::size_t backends = 200;
+  fixture_.reset();
+  const std::size_t before = mapped_pages();
+  for (std::size_t made = 0; made < backends; ++made) ReadinessFixture each(GetParam());
+  EXPECT_LT(mapped_pages(), before + backends / 2);
+}
+
 TEST_P(UringTest, ClosesUntakenConnectionsWhenDestroyedOnAnotherThread) {
   OsPlatform platform;
   RunQueue ready;

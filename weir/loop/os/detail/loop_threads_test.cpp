@@ -23,6 +23,7 @@
 
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/process/child_process.hpp"
 #include "weir/os/detail/process/scheduling.hpp"
 #include "weir/testing/test/probe.hpp"
@@ -67,6 +68,7 @@ class LoopThreadsTest : public testing::Test {
   std::uint64_t turns_of(std::size_t loop) { return loops_[loop]->counters().turns.value(); }
 
   LoggingPlatform platform_;
+  std::vector<std::unique_ptr<CallProbe>> calls_;  // outlive the loops, which may not run them
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<LoopPlacement> placements_;
 };
@@ -132,7 +134,10 @@ TEST_F(LoopThreadsTest, ALoopWithBusyWaitRunsItsPosts) {
 
 TEST_F(LoopThreadsTest, NoLoopRunsIfItsRequiredScheduleIsRefused) {
   make_loops(3, {.fifo_priority = 1000, .fifo_required = true});
-  stop_all();
+  for (const auto& loop : loops_) {  // a loop that runs all the same ends
+    calls_.push_back(std::make_unique<CallProbe>([&] { loop->stop(); }));
+    loop->post(*calls_.back());
+  }
   EXPECT_EQ(run().error(), system_error(EINVAL));
   for (std::size_t loop = 0; loop < 3; ++loop) EXPECT_EQ(turns_of(loop), 0U);
   const auto lines = platform_.logged();
@@ -183,6 +188,32 @@ TEST_F(LoopThreadsTest, LogsWhyAThreadIsNotPinned) {
   const auto lines = platform_.logged();
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_TRUE(lines[0].starts_with("weir: core 1 is not pinned to CPU 524288: ")) << lines[0];
+}
+
+/// A platform whose thread waits in its log until another loop runs, for at most 50 ms.
+class WaitingPlatform final : public OsPlatform {
+ public:
+  void log(std::string_view) noexcept override {
+    for (const Instant end = os::monotonic_now() + 50ms; os::monotonic_now() < end && !ran;)
+      std::this_thread::yield();
+    ran_before_all_were_configured = ran.load();
+  }
+  std::atomic<bool> ran = false;
+  std::atomic<bool> ran_before_all_were_configured = false;
+};
+
+TEST_F(LoopThreadsTest, NoLoopRunsBeforeAllThreadsAreConfigured) {
+  make_loops(2);
+  placements_[1].cpu = 1 << 19;  // is logged
+  WaitingPlatform platform;
+  CallProbe call([&] {
+    platform.ran = true;
+    stop_all();
+  });
+  loops_[0]->post(call);
+  EXPECT_TRUE(run_on_threads(platform, placements_, nullptr));
+  EXPECT_TRUE(platform.ran);
+  EXPECT_FALSE(platform.ran_before_all_were_configured);
 }
 
 TEST_F(LoopThreadsTest, MeasuresTheCpuTimeOfEachLoop) {
