@@ -209,6 +209,32 @@ TEST_P(UdpTest, ReceiveOfSeveralReturnsTheErrorsOfAReceive) {
   run(talk());
 }
 
+TEST_P(UdpTest, WaitingReceiveHoldsNoBuffer) {
+  const auto talk = [this]() -> Task<> {
+    udp::Socket server = co_await bind_locally();
+    udp::Socket client = co_await bind_locally();
+    const BlockPool& blocks = loop_->blocks();
+    const std::size_t before = blocks.blocks_in_use(BlockUse::buffer);
+    std::array<udp::Datagram, 2> slots;
+    EXPECT_TRUE(co_await client.send("first", server.local_address()));
+    EXPECT_EQ((co_await server.receive(slots)).value(), 1U);
+    const auto receive_again = [&]() -> Task<std::size_t> {
+      const auto count = co_await server.receive(slots);
+      co_return count.value();
+    };
+    const auto send = [&]() -> Task<> {
+      co_await yield();
+      loop_->blocks().collect();
+      EXPECT_EQ(blocks.blocks_in_use(BlockUse::buffer), before) << "nor do the slots";
+      EXPECT_TRUE(co_await client.send("second", server.local_address()));
+    };
+    const auto both = co_await all(receive_again(), send());
+    EXPECT_EQ(std::get<0>(both.value()), 1U);
+    EXPECT_EQ(slots[0].buffer.text(), "second");
+  };
+  run(talk());
+}
+
 TEST_P(UdpTest, SentCountsTheLastSendAlsoAfterAnError) {
   const auto talk = []() -> Task<> {
     udp::Socket server = co_await bind_locally();

@@ -134,6 +134,8 @@ bool ReadinessBackend::receive_datagrams(Socket& on, ReceiveDatagramsOperation& 
   assert(socket.role == SocketRole::datagrams && socket.incoming == nullptr);
   operation.pending_on(on);
   if (try_receive_datagrams(socket, operation) || !ensure_reports(socket, operation)) return true;
+  // An operation that has not tried to receive still has the buffers of its caller.
+  for (Datagram& each : operation.target) each.buffer = {};
   socket.incoming = &operation;
   update_interest(socket);
   return false;

@@ -18,6 +18,8 @@ bool Datagrams::receive(BackendContext& context, ReceiveDatagramsOperation& oper
     may_receive_ = tried.may_continue;
     if (tried.finished) return true;
   }
+  // An operation that has not tried to receive still has the buffers of its caller.
+  for (Datagram& each : operation.target) each.buffer = {};
   receiving_ = &operation;
   arm_receive(context);
   return false;
