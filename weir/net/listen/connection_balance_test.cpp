@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -434,6 +435,85 @@ TEST_P(BalanceOfCoresTest, DoesNotMoveEvenTraffic) {
   EXPECT_EQ(test.connections[0], 60u);
   EXPECT_EQ(test.connections[1], 60u);
   EXPECT_EQ(test.handed_over[0] + test.handed_over[1], 0u);
+}
+
+/// Two loops with a listener each on one address. A client waits in each, and the first loop has
+/// far more connections than the average.
+class TwoListeningLoops : public testing::Test {
+ protected:
+  static constexpr int open_connections = 100;
+
+  TwoListeningLoops() {
+    group_.set_loops({loops_[0].get(), loops_[1].get()});
+    for (const auto& each : loops_) {
+      listeners_.push_back(weir::run(*each, tcp::listen(address_)).value());
+    }
+    for (int each = 0; each < open_connections; ++each) loops_[0]->count_connection_opened();
+    for (int each = 0; each < 2; ++each) {
+      clients_.push_back(weir::run(*clients_loop_, tcp::connect(address_)).value());
+    }
+  }
+  ~TwoListeningLoops() override {
+    for (int each = 0; each < open_connections; ++each) loops_[0]->count_connection_closed();
+  }
+  /// Returns true if the listener of a core returns a connection within some turns. Time does not
+  /// pass, because several loops share the platform.
+  bool accepts(std::size_t core) {
+    CancelSource cancel;
+    const Context cancellable{loops_[core].get(), &cancel};
+    const auto accept = [&]() -> Task<Result<tcp::Stream>> {
+      co_return co_await listeners_[core].accept();
+    };
+    const auto accept_or_give_up = [&]() -> Task<bool> {
+      auto accepting = in_context(cancellable, accept());
+      const auto stream = co_await std::move(accepting);
+      co_return stream.has_value();
+    };
+    const auto give_up = [&]() -> Task<> {
+      for (int turns = 0; turns < 10; ++turns) co_await yield();
+      cancel.cancel();
+    };
+    const auto both = weir::run(*loops_[core], all(accept_or_give_up(), give_up()));
+    return std::get<0>(both.value());
+  }
+  std::uint64_t handed_over() const { return loops_[0]->counters().handed_over.value(); }
+
+  const Endpoint address_ = Endpoint::loopback(80);
+  MemoryPlatform platform_;
+  LoopGroup group_;
+  std::array<std::unique_ptr<Loop>, 2> loops_ = {
+      Loop::make(platform_, {.core = 0, .group = &group_}).value(),
+      Loop::make(platform_, {.core = 1, .group = &group_}).value()};
+  std::unique_ptr<Loop> clients_loop_ = Loop::make(platform_, {}).value();
+  std::vector<tcp::Listener> listeners_;
+  std::vector<tcp::Stream> clients_;
+};
+
+TEST_F(TwoListeningLoops, ConnectionThatWasHandedOverIsServedDuringADrain) {
+  EXPECT_FALSE(accepts(0));
+  EXPECT_EQ(handed_over(), 1U);
+  loops_[1]->drain();
+  EXPECT_TRUE(accepts(1));
+  EXPECT_EQ(loops_[1]->counters().taken_over.value(), 1U);
+  EXPECT_TRUE(accepts(1)) << "its own";
+  EXPECT_FALSE(accepts(1));
+  EXPECT_EQ(loops_[1]->counters().taken_over.value(), 1U);
+}
+
+TEST_F(TwoListeningLoops, DrainingLoopHandsNoConnectionOver) {
+  loops_[0]->drain();
+  EXPECT_TRUE(accepts(0));
+  EXPECT_FALSE(accepts(0));
+  EXPECT_EQ(handed_over(), 0U);
+}
+
+TEST_F(TwoListeningLoops, DrainingLoopGetsNoConnectionOfTheOther) {
+  loops_[1]->drain();
+  EXPECT_TRUE(accepts(0));
+  EXPECT_EQ(handed_over(), 0U);
+  EXPECT_TRUE(accepts(1)) << "its own";
+  EXPECT_FALSE(accepts(1));
+  EXPECT_EQ(loops_[1]->counters().taken_over.value(), 0U);
 }
 
 TEST(ListenersOfOneLoop, OnlyTheFirstGetsConnectionsOfOtherCores) {
