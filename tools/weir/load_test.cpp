@@ -219,6 +219,21 @@ TEST_F(Load, FixedRateSendsRequestsWhenTheyAreDue) {
   EXPECT_EQ(result.latency.max(), 0U) << "nothing takes time here";
 }
 
+TEST_F(Load, AFixedRateSpreadsItsConnectionsEvenly) {
+  std::vector<Duration> arrivals;
+  http::Router routes;
+  routes.get("/", [this, &arrivals] {
+    arrivals.push_back(elapsed());
+    return http::text("Hello\n");
+  });
+  LoadPlan plan = plan_of(4, std::nullopt);
+  plan.rate = 4;
+  plan.length = 2s;
+  on_router(routes, plan);
+  EXPECT_EQ(arrivals,
+            (std::vector<Duration>{0ms, 250ms, 500ms, 750ms, 1000ms, 1250ms, 1500ms, 1750ms}));
+}
+
 TEST_F(Load, AStallDelaysEveryRequestThatIsDueMeanwhile) {
   // One connection sends one request every 10 ms, and the 11th response takes 100 ms. The
   // requests that are due meanwhile have waited 90, 80, ... 10 ms when they are answered.

@@ -28,7 +28,8 @@ Result<Url> parse_url(std::string_view url);
 /// Errors: Errc::not_found.
 Result<std::vector<Endpoint>> resolve(const Url& url);
 
-/// Returns the first endpoint that accepts a connection, or the first of all if none does.
+/// Returns the first endpoint that accepts a connection within 2 s, or the first of all if none
+/// does.
 /// Cancel: like a failure of the remaining endpoints to accept.
 Task<Endpoint> first_reachable(std::vector<Endpoint> endpoints);
 

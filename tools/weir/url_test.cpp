@@ -64,6 +64,20 @@ TEST_F(ReachableTarget, IsTheFirstAddressThatAccepts) {
   EXPECT_EQ(run(reached(Endpoint::loopback(9))).port(), 1) << "none accepts, so it is the first";
 }
 
+TEST_F(ReachableTarget, AnswersWithinTwoSeconds) {
+  const std::vector<Endpoint> all{Endpoint::loopback(1), Endpoint::loopback(2)};
+  const auto reached = [&]() -> Task<Endpoint> {
+    const ListenOptions small{.backlog = 0};
+    const auto full = co_await tcp::listen(all[0], small);
+    const auto waiting = co_await tcp::connect(all[0]);
+    const auto listener = co_await tcp::listen(all[1]);
+    EXPECT_TRUE(full && waiting && listener);
+    co_return co_await first_reachable(all);
+  };
+  EXPECT_EQ(run(reached()).port(), 2);
+  EXPECT_EQ(elapsed(), 2s);
+}
+
 TEST(Url, MakesRequests) {
   const Url target = *parse_url("http://localhost:8080/a");
   EXPECT_EQ(make_request(target, {}), "GET /a HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
