@@ -17,7 +17,9 @@ enum class UnknownFields : std::uint8_t {
 /// The handling of a field that the text does not contain.
 enum class MissingFields : std::uint8_t {
   refuse,  ///< an error, except for an optional or pointer, which is then empty
-  keep,    ///< the field keeps its value: the one before read_into(), or its default
+  /// The field keeps its value: the one before read_into(), or its default. A value in an optional,
+  /// a pointer, a variant or a container is always new, so its fields have their defaults.
+  keep,
 };
 
 /// ReadOptions sets how lenient json::read() is about fields, and the limits of its input.

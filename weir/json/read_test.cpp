@@ -293,6 +293,81 @@ TEST(Read, ReadIntoKeepsMissingFieldsOnRequest) {
   EXPECT_EQ(message.last, 1);
 }
 
+TEST(Read, MissingFieldsOfANewValueHaveTheirDefaults) {
+  struct Holder {
+    Address plain;
+    std::optional<Address> optional;
+    std::unique_ptr<Address> pointer;
+    std::vector<Address> list;
+    std::map<std::string, Address> map;
+  };
+  const Address old{"old", 1};
+  Holder holder{old, old, std::make_unique<Address>(old), {old, old}, {{"a", old}, {"b", old}}};
+  const ReadOptions options{.missing_fields = MissingFields::keep};
+  ASSERT_TRUE(read_into(holder,
+                        R"({"plain":{},"optional":{},"pointer":{},"list":[{}],)"
+                        R"("map":{"a":{}}})",
+                        options));
+  const Address fresh{"", 7};
+  EXPECT_EQ(holder.plain, old);
+  EXPECT_EQ(holder.optional, fresh);
+  ASSERT_NE(holder.pointer, nullptr);
+  EXPECT_EQ(*holder.pointer, fresh);
+  EXPECT_EQ(holder.list, std::vector<Address>{fresh});
+  EXPECT_EQ(holder.map, (std::map<std::string, Address>{{"a", fresh}}));
+}
+
+TEST(Read, NamesInSkippedValuesMayRepeat) {
+  const ReadOptions lenient{.unknown_fields = UnknownFields::skip};
+  EXPECT_EQ(read<Ping>(R"({"x":1,"x":{"sequence":2,"sequence":3},"sequence":4,"x":[]})", lenient),
+            Ping{4});
+  EXPECT_EQ(error_of<Ping>(R"({"x":1,"sequence":4,"x":2,"sequence":4})", lenient),
+            "sequence: given twice (at byte 26)");
+}
+
+TEST(Read, ErrorsHaveThePositionOfTheirCause) {
+  struct Row {
+    std::string_view text;
+    std::string_view integer;  // the error of a std::int8_t
+    std::string_view real;     // the error of a double
+  };
+  const Row rows[] = {
+      {" 01", "a number with a leading zero (at byte 1)",
+       "a number with a leading zero (at byte 1)"},
+      {" 1.", "expected an integer, found a fraction or an exponent (at byte 2)",
+       "expected a digit, found the end of the text (at byte 3)"},
+      {" 1.x", "expected an integer, found a fraction or an exponent (at byte 2)",
+       "expected a digit, found 'x' (at byte 3)"},
+      {" 12e", "expected an integer, found a fraction or an exponent (at byte 3)",
+       "expected a digit, found the end of the text (at byte 4)"},
+      {" 12e+x", "expected an integer, found a fraction or an exponent (at byte 3)",
+       "expected a digit, found 'x' (at byte 5)"},
+      {" -", "expected a digit, found the end of the text (at byte 2)",
+       "expected a digit, found the end of the text (at byte 2)"},
+      {" -x", "expected a digit, found 'x' (at byte 2)", "expected a digit, found 'x' (at byte 2)"},
+      {" 1 2", "expected nothing more, found a number (at byte 3)",
+       "expected nothing more, found a number (at byte 3)"},
+      {" 1x", "expected nothing more, found 'x' (at byte 2)",
+       "expected nothing more, found 'x' (at byte 2)"},
+      {" x", "expected an integer, found 'x' (at byte 1)",
+       "expected a number, found 'x' (at byte 1)"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(error_of<std::int8_t>(row.text), row.integer) << row.text;
+    EXPECT_EQ(error_of<double>(row.text), row.real) << row.text;
+  }
+  EXPECT_EQ(error_of<std::int8_t>(" -129 "),
+            "expected an integer from -128 to 127, found a number out of range (at byte 1)");
+  EXPECT_EQ(error_of<std::uint8_t>(" -1 "),
+            "expected an integer from 0 to 255, found a number out of range (at byte 1)");
+  EXPECT_EQ(error_of<double>(" -1e999 "), "a number out of range (at byte 1)");
+  EXPECT_EQ(error_of<std::string>(R"( "a\q")"), "an unknown escape (at byte 3)");
+  EXPECT_EQ(error_of<std::string>(R"( "a\ud800b")"), "an unpaired surrogate (at byte 3)");
+  EXPECT_EQ(error_of<std::string>(" \"a\n\""), "a control character in a string (at byte 3)");
+  EXPECT_EQ(error_of<std::string>(" \"a\xff\""), "a string that is not UTF-8 (at byte 3)");
+  EXPECT_EQ(error_of<bool>(" tru "), "expected true or false, found 't' (at byte 1)");
+}
+
 TEST(Read, AnEmptyOptionalStaysEmptyDespiteItsDefault) {
   Message message;
   message.last.reset();
@@ -403,6 +478,19 @@ TEST(Read, ElementsOfEveryContainerAreCharged) {
       list_of(10, "{}"), sizeof(std::unique_ptr<Large>) + sizeof(Large));
   expect_charged<std::vector<std::unique_ptr<Large>>>(list_of(10, "null"),
                                                       sizeof(std::unique_ptr<Large>));
+}
+
+TEST(Read, ElementsOfAllContainersAreChargedTogether) {
+  struct Lists {
+    std::vector<std::int32_t> first;
+    std::vector<std::vector<std::int32_t>> nested;
+    std::set<std::int32_t> last;
+  };
+  const std::string_view text = R"({"first":[1,2],"nested":[[3],[4,5]],"last":[6,7]})";
+  const std::size_t bytes = 7 * sizeof(std::int32_t) + 2 * sizeof(std::vector<std::int32_t>);
+  EXPECT_TRUE(read<Lists>(text, {.element_bytes_max = bytes}));
+  EXPECT_EQ(error_of<Lists>(text, {.element_bytes_max = bytes - 1}),
+            "last[1]: too many elements (at byte 46)");
 }
 
 TEST(Read, DepthLimitIsExactForEveryKindOfValue) {

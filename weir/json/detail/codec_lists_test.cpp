@@ -100,6 +100,11 @@ TEST(Maps, IntegerKeysHaveOneText) {
                                       R"({"":1})", R"({" 1":1})", R"({"128":1})", R"({"x":1})"}) {
     EXPECT_FALSE(read<Map>(text)) << text;
   }
+  EXPECT_EQ(read<Map>(R"({"-128":1,"127":2,"0":3})"), (Map{{-128, 1}, {127, 2}, {0, 3}}));
+  EXPECT_FALSE(read<Map>(R"({"-129":1})"));
+  EXPECT_FALSE((read<std::map<std::uint8_t, int>>(R"({"-1":1})")));
+  EXPECT_EQ((read<std::map<std::uint8_t, int>>(R"({"255":1})")),
+            (std::map<std::uint8_t, int>{{255, 1}}));
   EXPECT_EQ(error_of<Map>(R"({"128":1})"),
             "128: expected an integer in quotes as the name (at byte 1)");
   EXPECT_EQ(error_of<Map>(R"({"1":1,"1":1})"), "1: given twice (at byte 7)");

@@ -46,6 +46,13 @@ inline constexpr std::array renames<Head>{Rename{"content_type", "content-type"}
 template <>
 inline constexpr std::array enumerators<Color>{Named{Color::red, "red"},
                                                Named{Color::blue, "blue"}};
+/// Enums whose underlying types are no numbers in JSON.
+enum class Sign : char { plus = '+', minus = '-' };
+enum class Switch : bool { off, on };
+template <>
+inline constexpr std::array enumerators<Sign>{Named{Sign::plus, "plus"}};
+template <>
+inline constexpr std::array enumerators<Switch>{Named{Switch::on, "on"}};
 template <>
 struct Codec<Day> {
   static bool read(Reader& in, Day& value) {
@@ -183,6 +190,16 @@ TEST(Enums, AreIntegersUnlessTheyHaveNames) {
   EXPECT_EQ(read<Color>("1").error().what, "expected a string, found a number");
   EXPECT_EQ(read<Level>("256").error().what,
             "expected an integer from 0 to 255, found a number out of range");
+}
+
+TEST(Enums, OfEveryUnderlyingTypeAreIntegersWithoutAName) {
+  EXPECT_EQ(write(Sign::plus), "\"plus\"");
+  EXPECT_EQ(write(Sign::minus), "45");
+  EXPECT_EQ(write(Switch::on), "\"on\"");
+  EXPECT_EQ(write(Switch::off), "0");
+  EXPECT_EQ(read<Sign>("\"plus\""), Sign::plus);
+  EXPECT_EQ(read<Switch>("\"on\""), Switch::on);
+  EXPECT_EQ(read<Switch>("\"off\"").error().what, R"(expected "on", found a different string)");
 }
 
 // A codec may call next_field() also if next_separator() has taken the brace.

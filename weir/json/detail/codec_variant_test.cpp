@@ -278,6 +278,90 @@ TEST(Variants, AnIntegerIsSelectedForNumbersWithoutAnotherAlternative) {
             (std::variant<std::string, float>(2.0F)));
 }
 
+struct S0 {
+  int a;
+  int m0;
+};
+struct S1 {
+  int a;
+  int m1;
+};
+struct S2 {
+  int a;
+  int m2;
+};
+struct S3 {
+  int a;
+  int m3;
+};
+struct S4 {
+  int a;
+  int m4;
+};
+struct S5 {
+  int a;
+  int m5;
+};
+struct S6 {
+  int a;
+  int m6;
+};
+struct S7 {
+  int a;
+  int m7;
+};
+struct S8 {
+  int a;
+  int m8;
+};
+struct S9 {
+  int a;
+  int m9;
+};
+struct S10 {
+  int a;
+  int m10;
+};
+struct S11 {
+  int a;
+  int m11;
+};
+struct S12 {
+  int a;
+  int m12;
+};
+struct S13 {
+  int a;
+  int m13;
+};
+struct S14 {
+  int a;
+  int m14;
+};
+/// It has the last of 32 names.
+struct Last {
+  std::optional<int> f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
+      f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31;
+  int a;
+};
+using Sixteen = std::variant<S0, S1, S2, S3, S4, S5, S6, S7, S8, S9, S10, S11, S12, S13, S14, Last>;
+
+TEST(Variants, HoldSixteenStructs) {
+  for (std::size_t number = 0; number < 15; ++number) {
+    const std::string text = R"({"a":1,"m)" + std::to_string(number) + R"(":2})";
+    const auto value = read<Sixteen>(text);
+    ASSERT_TRUE(value) << value.error().message();
+    EXPECT_EQ(value->index(), number);
+    EXPECT_EQ(write(*value), text);
+  }
+  for (const std::string_view text : {R"({"a":1})", R"({"a":1,"f31":2})"}) {
+    const auto last = read<Sixteen>(text);
+    ASSERT_TRUE(last) << last.error().message();
+    EXPECT_EQ(last->index(), 15U) << "only the last one is complete";
+  }
+  EXPECT_EQ(error_of<Sixteen>(R"({"a":1,"m3":2,"m4":3})"), "m4: unknown field (at byte 14)");
+}
+
 TEST(Variants, AreWrittenAsNullWithoutAValue) {
   std::variant<std::string, Fragile> value("text");
   EXPECT_EQ(write(value), "\"text\"");

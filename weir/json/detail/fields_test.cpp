@@ -171,6 +171,18 @@ void expect_all_fields() {
     EXPECT_EQ(value.error().path, "f" + std::to_string(missing)) << text;
     EXPECT_EQ(value.error().what, "missing");
   }
+  // No field may be given twice, wherever the second one stands.
+  for (std::size_t twice = 1; twice <= Count; ++twice) {
+    const std::string member = "\"f" + std::to_string(twice) + "\":1";
+    const std::string text = text_of(Count);
+    for (const std::string& doubled : {text.substr(0, text.size() - 1) + "," + member + "}",
+                                       "{" + member + "," + text.substr(1)}) {
+      const auto value = read<T>(doubled);
+      ASSERT_FALSE(value) << doubled;
+      EXPECT_EQ(value.error().path, "f" + std::to_string(twice)) << doubled;
+      EXPECT_EQ(value.error().what, "given twice");
+    }
+  }
 }
 
 TEST(Fields, OfEveryNumberAreReadAndWrittenInTheirOrder) {

@@ -136,6 +136,9 @@ TEST(Numbers, TooLargeIsAnErrorAndTooSmallIsZero) {
   }
   EXPECT_EQ(error_of<float>("3.5e38"), beyond);
   EXPECT_EQ(read<float>("1e-50"), 0.0F);
+  EXPECT_FALSE(std::signbit(*read<float>("1e-50")));
+  EXPECT_TRUE(std::signbit(*read<float>("-1e-50")));
+  EXPECT_EQ(error_of<float>("-3.5e38"), beyond);
 }
 
 TEST(Numbers, OtherKindsAreNamed) {
