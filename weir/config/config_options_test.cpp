@@ -1,9 +1,12 @@
 // Tests of options, variables, the page of --help and the end of a program.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/config/config.hpp"
@@ -156,12 +159,19 @@ class ConfigExitDeathTest : public testing::Test {
     const auto loaded = load_or_exit<Settings>(platform.files(), sources);
     std::exit(loaded.name == "fine" ? 7 : 8);
   }
+  /// Does the same with the standard output as the standard error, which a death test reads.
+  static void load_and_show_output(std::vector<std::string> arguments) {
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    ::close(STDERR_FILENO);
+    load(std::move(arguments));
+  }
 };
 
 TEST_F(ConfigExitDeathTest, HelpAndErrorsEndTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(load({"--name=fine"}), testing::ExitedWithCode(7), "");
   EXPECT_EXIT(load({"--help"}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(load_and_show_output({"--help"}), testing::ExitedWithCode(0), "usage: test ");
   EXPECT_EXIT(load({"--seed=x"}), testing::ExitedWithCode(2),
               "argument --seed: expected an integer from 0 to 18446744073709551615, found \"x\"\n"
               "test: the configuration cannot be used .--help shows the keys.\n");

@@ -23,6 +23,16 @@ bool has_unknown_state(const std::shared_ptr<Subscriber>& subscriber) noexcept {
   return subscriber->state_unknown && *subscriber->active;
 }
 
+/// Returns the reason why the subscriber's check rejects its part of `whole`, or nullopt.
+Rejection rejection_by_check(const Subscriber& subscriber, const void* whole) {
+  if (!subscriber.check) return std::nullopt;
+  try {
+    return subscriber.check(whole);
+  } catch (...) {
+    return describe({}, std::current_exception());
+  }
+}
+
 bool has_same_content(const FileText& left, const FileText& right) noexcept {
   return left.text == right.text && left.error == right.error;
 }
@@ -163,8 +173,7 @@ Task<std::optional<ReloadResult>> ReloadableBase::apply_file(const FileText& fil
     co_return ReloadResult::unchanged;
   }
   for (const auto& subscriber : subscribers) {
-    if (!subscriber->check) continue;
-    if (auto rejection = subscriber->check(next.get())) {
+    if (auto rejection = rejection_by_check(*subscriber, next.get())) {
       errors.add({file.path, field_name_of(*subscriber), std::move(*rejection)});
     }
   }

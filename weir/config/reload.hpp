@@ -164,9 +164,10 @@ class Reloadable {
   }
 
   /// Subscribes to changes of `part` for as long as the returned subscription lives. Later calls
-  /// destroy the functions of subscriptions that have ended. A new file
-  /// that changes `part` first causes a call of `check(new part)`, if it is given. A check may
-  /// reject the file before any subscriber takes its part. Reloadable then changes current() and
+  /// destroy the functions of subscriptions that have ended. A new file that changes `part` first
+  /// causes a call of `check(new part)`, if it is given. A check may reject the file before any
+  /// subscriber takes its part. An exception of a check rejects the file too. All checks of changed
+  /// parts are called, and all their rejections are reported. Reloadable then changes current() and
   /// calls `apply(new part)`. The function `apply` returns void, a Rejection, a Task<> or a
   /// Task<Rejection>; a task is awaited.
   ///

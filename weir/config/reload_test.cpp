@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "weir/config/test/config_fixture.hpp"
@@ -112,6 +113,91 @@ TEST_F(ConfigReloadTest, ARejectingCheckPreventsAllNotifications) {
   put("name = 'x'\nseed = 9\n");
   EXPECT_EQ(reload(), ReloadResult::changed);
   EXPECT_EQ(calls_, (std::vector<std::string>{"x", "seed"}));
+}
+
+TEST_F(ConfigReloadTest, AllRejectingChecksOfChangedPartsAreReported) {
+  const auto check = [this](const std::string& name, const Rejection& rejection) {
+    return [this, name, rejection](const auto&) {
+      calls_.push_back(name);
+      return rejection;
+    };
+  };
+  const auto ignore = [](const auto&) {};
+  const auto name = reloadable_->on_change(&Settings::name, ignore, check("name", "no name"));
+  const auto ratio = reloadable_->on_change(&Settings::ratio, ignore, check("ratio", "no ratio"));
+  const auto seed = reloadable_->on_change(&Settings::seed, ignore, check("seed", "no seed"));
+  const auto good = reloadable_->on_change(&Settings::seed, ignore, check("good", std::nullopt));
+  const auto all = reloadable_->on_change(ignore, check("all", "nothing"));
+  put("name = 'x'\nseed = 3\n");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"name", "seed", "good", "all"}));
+  EXPECT_EQ(rejected_, std::vector<std::string>{path_ + ": name: no name\n" + path_ +
+                                                ": seed: no seed\n" + path_ + ": nothing"});
+}
+
+TEST_F(ConfigReloadTest, AnExceptionOfACheckRejectsTheFile) {
+  bool throws = true;
+  const auto seed = reloadable_->on_change(
+      &Settings::seed, [this](std::uint64_t) { calls_.push_back("seed"); },
+      [&throws](std::uint64_t) -> Rejection {
+        if (throws) throw std::runtime_error("no disk");
+        return std::nullopt;
+      });
+  put("seed = 3\n");
+  watch(10s);
+  EXPECT_EQ(rejected_, std::vector<std::string>{path_ + ": seed: exception: no disk"});
+  EXPECT_TRUE(calls_.empty());
+  EXPECT_EQ(reloadable_->current()->seed, 7U);
+  throws = false;
+  put("seed = 4\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, std::vector<std::string>{"seed"});
+}
+
+TEST_F(ConfigReloadTest, ARejectionOfTheWholeConfigurationHasNoKey) {
+  const auto all = reloadable_->on_change(
+      [](const Settings& next) { return next.seed > 9 ? Rejection("too much") : Rejection(); });
+  put("seed = 10\n");
+  EXPECT_EQ(reload(), ReloadResult::rejected);
+  EXPECT_EQ(rejected_, std::vector<std::string>{path_ + ": too much"});
+  EXPECT_EQ(reloadable_->current()->seed, 7U);
+}
+
+// The first read of the file finds content that is not known yet, so it is confirmed too.
+TEST_F(ConfigReloadTest, WatchReadsTheFileAtItsOwnInterval) {
+  options_.poll_interval = 7s;
+  options_.debounce_time = 300ms;
+  reloadable_.emplace(load<Settings>(platform_.files(), sources_).value(), sources_, options_);
+  Duration when{};
+  const auto all = reloadable_->on_change([&](const Settings&) { when = elapsed(); });
+  put_at(8s, "name = 'x'\n");
+  watch(20s);
+  EXPECT_EQ(when, 7s + 300ms + 7s + 300ms);
+}
+
+TEST_F(ConfigReloadTest, WatchFinishesItsReloadWhenTheLoopDrains) {
+  const auto slow = reloadable_->on_change([&](const Settings& next) -> Task<> {
+    EXPECT_TRUE(co_await sleep(5s));
+    calls_.push_back(next.name);
+  });
+  put("name = 'x'\n");
+  platform_.at(platform_.now() + 3s, [&] { loop_->drain(); });
+  run(reloadable_->watch());
+  EXPECT_EQ(calls_, std::vector<std::string>{"x"});
+  EXPECT_EQ(elapsed(), 2s + 100ms + 5s);
+  EXPECT_EQ(reloadable_->current()->name, "x");
+}
+
+TEST_F(ConfigReloadTest, ACancelledWatchCancelsItsReload) {
+  const auto slow = reloadable_->on_change([&](const Settings& next) -> Task<> {
+    const Result<> slept = co_await sleep(5s);
+    calls_.push_back(next.name + (slept ? " done" : " cancelled"));
+  });
+  put("name = 'x'\n");
+  watch(3s);
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_EQ(calls_, std::vector<std::string>{"x cancelled"});
+  EXPECT_EQ(reloadable_->current()->name, "first");
 }
 
 TEST_F(ConfigReloadTest, LaterSourcesStillOverrideTheFile) {
@@ -295,6 +381,22 @@ TEST_F(ConfigReloadTest, SubscriptionsMayEndDuringANotification) {
   EXPECT_EQ(calls_, std::vector<std::string>{"first"});
   Subscription late = reloadable_->on_change([](const Settings&) {});
   reloadable_.reset();  // a subscription may outlive the Reloadable
+}
+
+TEST_F(ConfigReloadTest, ASubscriptionMayBeMoved) {
+  Subscription first =
+      reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
+  {
+    Subscription second = std::move(first);
+    first = Subscription();
+    put("name = 'x'\n");
+    EXPECT_EQ(reload(), ReloadResult::changed);
+    EXPECT_EQ(calls_, std::vector<std::string>{"x"});
+    first = std::move(second);
+  }
+  put("name = 'y'\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(calls_, (std::vector<std::string>{"x", "y"}));
 }
 
 TEST_F(ConfigReloadTest, ConcurrentReloadsRunOneAfterTheOther) {
