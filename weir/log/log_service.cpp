@@ -49,7 +49,6 @@ void add_trace(LogRecordWriter& record, std::string_view bound_fields,
 
 void Logger::write(LogLevel level, std::string_view message,
                    std::initializer_list<LogField> fields) const noexcept {
-  if (level == LogLevel::off) return;  // enabled() permits it if the name's level is `off` too
   const std::string_view bound_fields = fields_ == nullptr ? std::string_view() : *fields_;
   state_->logs->write(*state_, level, message, bound_fields, fields);
 }

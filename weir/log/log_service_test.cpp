@@ -278,6 +278,16 @@ TEST_F(LogServiceTest, LoggersWithoutALogServiceWriteNothing) {
 }
 
 TEST_F(LogServiceTest, RecordsOfLevelOffAreNeverWritten) {
+  const Logger silent = logs_->logger("silent");
+  logs_->set_level("silent", LogLevel::off);
+  for (const Logger& each : {Logger(), logs_->logger("a"), silent}) {
+    EXPECT_FALSE(each.enabled(LogLevel::off)) << each.name();
+  }
+  const auto never_called = [] {
+    ADD_FAILURE() << "a field is evaluated";
+    return 1;
+  };
+  silent.log(LogLevel::off, "a service", field("k", never_called));
   Logger().log(LogLevel::off, "no service");
   logs_->logger("a").log(LogLevel::off, "a service");
   EXPECT_EQ(texts(), Texts{});

@@ -131,10 +131,11 @@ class Logger {
   explicit Logger(detail::LoggerState& state) noexcept : state_(&state) {}
 
   std::string_view name() const noexcept { return state_->name; }
-  /// Returns true if records of this level are written. Costs one load and one comparison.
+  /// Returns true if records of this level are written; false for the level `off`. Costs one load
+  /// and one comparison if `level` is a constant.
   bool enabled(LogLevel level) const noexcept {
     // relaxed: a new level may take effect a little later.
-    return level >= state_->level.load(std::memory_order_relaxed);
+    return level != LogLevel::off && level >= state_->level.load(std::memory_order_relaxed);
   }
 
   /// Writes a record if the name's level permits it; otherwise no field is converted or formatted.

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weir/json/detail/writer.hpp"
 
@@ -110,10 +112,22 @@ void append_field(std::string& out, std::string_view key, const LogValue& value)
   }
 }
 
-bool is_taken(std::string_view key) noexcept {
-  constexpr std::array<std::string_view, 6> taken{"time", "level",   "logger",
-                                                  "core", "message", truncated_key};
-  return std::ranges::find(taken, key) != taken.end();
+bool is_reserved(std::string_view key) noexcept {
+  constexpr std::array<std::string_view, 6> reserved{"time", "level",   "logger",
+                                                     "core", "message", truncated_key};
+  return std::ranges::find(reserved, key) != reserved.end();
+}
+
+/// Returns the names of the fields in JSON, each only once.
+std::vector<std::string> unique_names(const std::vector<LogField>& fields) {
+  std::vector<std::string> names;
+  names.reserve(fields.size());
+  for (const LogField& field : fields) {
+    std::string name(field.key);
+    while (is_reserved(name) || std::ranges::find(names, name) != names.end()) name += '_';
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 void append_object(std::string& out, const LogRecord& record) {
@@ -127,12 +141,12 @@ void append_object(std::string& out, const LogRecord& record) {
   }
   out += ",\"message\":";
   append_json(out, record.message);
-  for (const LogField& field : record.fields) {
+  const std::vector<std::string> names = unique_names(record.fields);
+  for (std::size_t index = 0; index < names.size(); ++index) {
     out += ',';
-    append_json(out, field.key);
-    if (is_taken(field.key)) out.insert(out.size() - 1, "_");
+    append_json(out, std::string_view(names[index]));
     out += ':';
-    std::visit([&out](const auto& each) { append_json(out, each); }, field.value);
+    std::visit([&out](const auto& each) { append_json(out, each); }, record.fields[index].value);
   }
   out += record.truncated ? ",\"truncated\":true}" : "}";
 }

@@ -29,7 +29,7 @@ namespace weir {
 
 /// Appends the record as one line without a line end. The text format quotes values that are not
 /// plain words as in JSON. No value can begin a new line or control a terminal. The JSON format
-/// appends an underscore to a field's name that is already used.
+/// appends underscores to a field's name until no earlier name of the record is equal.
 void append_line(std::string& out, const LogRecord& record, LogFormat format);
 
 /// Appends only the message and the fields as text, for sinks that write time, level, core and

@@ -124,6 +124,21 @@ TEST(LogText, JsonFieldNamesAreUnique) {
   EXPECT_FALSE(object.contains("core"));
 }
 
+TEST(LogText, JsonFieldNamesOfTheUserAreUniqueToo) {
+  LogRecord record = example();
+  record.fields.clear();
+  std::int64_t number = 0;
+  for (const char* const key : {"user", "time_", "user", "time", "user_", "User", "user", ""}) {
+    record.fields.emplace_back(key, ++number);
+  }
+  EXPECT_TRUE(line(record, LogFormat::json)
+                  .ends_with(R"("message":"request done","user":1,"time_":2,"user_":3,"time__":4,)"
+                             R"("user__":5,"User":6,"user___":7,"":8})"))
+      << line(record, LogFormat::json);
+  EXPECT_TRUE(line(record).ends_with(R"( user=1 time_=2 user=3 time=4 user_=5 User=6 user=7 ""=8)"))
+      << line(record);
+}
+
 TEST(LogText, WritesTimesBeforeTheEpoch) {
   std::string text;
   append_time(text, WallTime(Duration(-1)));
