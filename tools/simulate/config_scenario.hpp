@@ -33,7 +33,7 @@ class ConfigReader {
   std::size_t done() const noexcept { return done_; }
 
  private:
-  /// What a Reloadable has reported since the last change of the file.
+  /// The reports of a Reloadable since the last change of the file.
   struct Reports {
     std::size_t rejected = 0;
     std::size_t changed = 0;
