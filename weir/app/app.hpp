@@ -215,11 +215,14 @@ class App {
   ///
   /// The replacement is exclusive if ServiceOptions::replace_policy of either service is
   /// exclusive, or if their placements differ, or if one is made by request. It is also exclusive
-  /// if the old service does not run, or if a dependant cannot take the new one. The old service
-  /// and its dependants then stop first. Requests for their routes wait meanwhile, for at most
-  /// ServiceRouteOptions::wait_timeout; then the server answers 503 with Retry-After. If the new
-  /// service or a dependant cannot start, the old service starts again in its old placement. If
-  /// the old service cannot start either, errors() gives both reasons.
+  /// if the old service does not run or was not added yet, or if a dependant cannot take the new
+  /// one. The old service and its dependants then stop first. Requests for their routes wait
+  /// meanwhile, for at most ServiceRouteOptions::wait_timeout; then the server answers 503 with
+  /// Retry-After. If the new service or a dependant cannot start, the old service starts again in
+  /// its old placement. If the old service cannot start either, errors() gives both reasons.
+  ///
+  /// A new service that only inject::Lazy parameters take, and that none of them has requested yet,
+  /// takes the old one's place without a start.
   ///
   /// Errors: Errc::not_found if either service was removed; Errc::conflict if `fresh` takes part
   /// already. Otherwise the error of the first service that failed. Errc::bad_configuration if a
@@ -264,6 +267,7 @@ class App {
   Task<Result<>> apply_pending();
   Task<Result<>> remove_service(ServiceId id);
   Task<Result<>> replace_service(ServiceId old, ServiceId fresh);
+  std::vector<std::string> errors_after_replacement(ServiceId old, ServiceId fresh);
   Task<Result<>> replace_side_by_side(ServiceId old, ServiceId fresh);
   Task<Result<>> replace_exclusive(ServiceId old, ServiceId fresh);
   Task<Result<>> start_in_place(ServiceId fresh);

@@ -10,23 +10,25 @@
 
 #include "weir/app/app.hpp"
 #include "weir/app/detail/app_impl.hpp"
+#include "weir/app/lifecycle/detail/explain.hpp"
 #include "weir/app/lifecycle/detail/replacement.hpp"
 
 namespace weir {
 namespace {
 
-/// Returns one line for each instance of the service that waits.
-std::vector<std::string> waiting_errors(const Explanation& explanation, ServiceId id) {
+/// Returns true if the instance runs, or if no service has requested it yet.
+bool is_up(const inject::Instance& instance) noexcept {
+  return instance.state == inject::State::running || instance.is_dormant();
+}
+
+/// Returns one line for each of these instances that waits.
+std::vector<std::string> waiting_errors(const inject::Graph& graph,
+                                        const inject::Lifecycle& lifecycle,
+                                        std::span<const inject::Index> instances) {
   std::vector<std::string> errors;
-  for (const ServiceReport& each : explanation.services) {
-    if (each.id != id || each.waits_for.empty()) continue;
-    std::string& error = errors.emplace_back(each.name);
-    if (each.placement != Placement::shared) error += " on core " + std::to_string(each.core);
-    error += " waits for ";
-    for (const std::string& reason : each.waits_for) {
-      if (&reason != &each.waits_for.front()) error += "; ";
-      error += reason;
-    }
+  for (const inject::Index each : instances) {
+    if (is_up(graph.instance(each))) continue;
+    errors.push_back(inject::waiting_text(graph, lifecycle, graph.instance(each)));
   }
   return errors;
 }
@@ -187,10 +189,26 @@ Task<Result<>> App::replace_service(ServiceId old, ServiceId fresh) {
   co_return co_await replace_exclusive(old, fresh);
 }
 
+/// Returns the errors of the services as they will be after a replacement, whose instances exist.
+std::vector<std::string> App::errors_after_replacement(ServiceId old, ServiceId fresh) {
+  impl_->graph.replace(old.index(), fresh.index());
+  std::vector<std::string> errors = validation_errors(true);
+  impl_->graph.replace(fresh.index(), old.index());
+  return errors;
+}
+
 Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
   const std::size_t failures_before = impl_->lifecycle.failures().size();
   inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
   replacement.create_instances();
+  impl_->change_errors = errors_after_replacement(old, fresh);
+  if (!impl_->change_errors.empty()) {
+    log_errors(*impl_->platform, impl_->change_errors);
+    replacement.roll_back();
+    replacement.remove_stopped();
+    co_return fail(Errc::bad_configuration);
+  }
+  replacement.start();
   co_await settle();
   if (replacement.all_running()) {
     replacement.open_routes();
@@ -205,7 +223,8 @@ Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
     if (result) {
       result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
       if (running()) {
-        impl_->change_errors = waiting_errors(explain(), fresh);
+        const std::vector<inject::Index> waiting = replacement.waiting();
+        impl_->change_errors = waiting_errors(impl_->graph, impl_->lifecycle, waiting);
         log_errors(*impl_->platform, impl_->change_errors);
       }
     }
@@ -235,7 +254,8 @@ Task<Result<>> App::replace_exclusive(ServiceId old, ServiceId fresh) {
   co_return started;
 }
 
-/// Starts a registration in place of a withdrawn one. It is an error if an instance does not run.
+/// Starts a registration in place of a withdrawn one. It is an error if an instance does not run,
+/// unless no service has requested it yet.
 Task<Result<>> App::start_in_place(ServiceId fresh) {
   inject::Graph& graph = impl_->graph;
   inject::Lifecycle& lifecycle = impl_->lifecycle;
@@ -252,11 +272,8 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   if (!running()) co_return fail(Errc::cancelled);
   if (auto started = first_failure_since(failures_before, fresh); !started) co_return started;
   const auto instances = graph.slots(graph.registration(fresh.index()));
-  const bool up = std::ranges::all_of(instances, [&](inject::Index each) {
-    return graph.instance(each).state == inject::State::running;
-  });
-  if (up) co_return {};
-  impl_->change_errors = waiting_errors(explain(), fresh);
+  impl_->change_errors = waiting_errors(graph, lifecycle, instances);
+  if (impl_->change_errors.empty()) co_return {};
   log_errors(*impl_->platform, impl_->change_errors);
   co_return fail(Errc::bad_configuration);
 }

@@ -367,6 +367,47 @@ TEST(AppRun, RunsUntilTheTerminateSignal) {
   }
 }
 
+/// A service that asks its loop to drain when it has started.
+struct EndsTheRun : OnOne {
+  EndsTheRun(Loop& loop, Scope& scope, int& ends) : OnOne(loop), scope_(scope), ends_(ends) {}
+  Task<Result<>> start() {
+    scope_.spawn(end());
+    co_return {};
+  }
+  Task<> stop() {
+    ++ends_;
+    co_return;
+  }
+  Task<> end() {
+    co_await yield();
+    owner_loop.drain();
+  }
+  Scope& scope_;
+  int& ends_;
+};
+struct FailsAtOnce {
+  static Task<Result<>> start() { co_return fail(Errc::unsupported); }
+};
+
+TEST(AppRun, MakesARuntimeOfItsOwn) {
+  RuntimeOptions options = quiet(1);
+  options.handle_signals = false;
+  App app;
+  int ends = 0;
+  app.per_core([&ends](Loop& loop, Scope& scope) {
+    return std::make_unique<EndsTheRun>(loop, scope, ends);
+  });
+  for (int round = 1; round <= 2; ++round) {
+    EXPECT_EQ(app.run(options), 0);
+    EXPECT_EQ(ends, round);
+    EXPECT_FALSE(app.running());
+  }
+  App failing;
+  failing.shared<FailsAtOnce>();
+  EXPECT_EQ(failing.run(options), 1);
+  EXPECT_EQ(failing.errors().size(), 1U);
+}
+
 TEST(AppRun, FailsIfAServiceFails) {
   MemoryPlatform platform({.cores = 3});
   Runtime runtime(platform, quiet(3));

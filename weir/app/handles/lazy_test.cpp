@@ -601,6 +601,26 @@ TEST_F(LazyTest, AReplacementKeepsServicesThatHaveNotUsedIt) {
   stop();
 }
 
+TEST_F(LazyTest, AReplacementMayPrecedeTheFirstUse) {
+  ServiceId store = add_store();
+  add_user();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  for (const ReplacePolicy how : {ReplacePolicy::side_by_side, ReplacePolicy::exclusive}) {
+    const ServiceId fresh = app_.per_core([](const Journal& journal) { return Store(journal, 2s); },
+                                          {.replace_policy = how});
+    EXPECT_TRUE(run(app_.replace(store, fresh)));
+    EXPECT_TRUE(app_.errors().empty());
+    EXPECT_FALSE(app_.contains(store));
+    EXPECT_TRUE(lines_.empty()) << "no service has requested it";
+    store = fresh;
+  }
+  ASSERT_TRUE(use());
+  EXPECT_EQ(elapsed(), 2s);
+  EXPECT_EQ(lines_, (Lines{"store made", "store started", "user has the store"}));
+  stop();
+}
+
 // --- unrelated changes ---------------------------------------------------------------------------
 
 struct Slow : JournaledService {

@@ -191,7 +191,8 @@ class Graph {
 
 /// Returns all errors of a graph, one line each, without duplicates. Errors are missing providers,
 /// ambiguous choices, cycles, and dependencies on services of another core. An empty result means
-/// that all services can start. If `allow_missing`, a missing provider is not an error.
+/// that all services can start. If `allow_missing`, a missing provider is not an error. Services
+/// that are not part of the graph yet are not checked.
 /// `has_router` is true if a router is mounted for routes.
 std::vector<std::string> validate(const Graph& graph, bool allow_missing, bool has_router);
 

@@ -53,7 +53,7 @@ class Validator {
   }
 
   void check(const Registration& registration) {
-    if (registration.descriptor == nullptr) return;
+    if (registration.descriptor == nullptr || !registration.active) return;
     const auto parameters = registration.descriptor->parameters;
     if (std::ranges::find(parameters, DependencyKind::routes, &Parameter::kind) !=
         parameters.end()) {

@@ -30,6 +30,34 @@ ServiceState state_of(const Instance& instance) {
   std::unreachable();
 }
 
+/// Returns the reasons, in words, why an instance waits.
+std::vector<std::string> wait_reasons(const Graph& graph, const Lifecycle& lifecycle,
+                                      const Instance& instance) {
+  std::vector<std::string> waits;
+  if (!lifecycle.running()) waits.emplace_back("the app's start");
+  if (instance.registration->stopped_manually) waits.emplace_back("App::start(id)");
+  if (instance.demand == 0 && instance.owner != nullptr) {
+    waits.emplace_back("a request by " + full_name_of(*instance.owner));
+  } else if (instance.demand == 0) {
+    waits.emplace_back("the end of a replacement");  // of which it is not a part, or no longer
+  }
+  if (instance.demand != 0 && instance.is_dormant())
+    waits.emplace_back("a request through inject::Lazy");
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_single_kind(parameters[i].kind) || graph.is_unresolved(instance.dependencies[i]))
+      continue;
+    const Index provider = instance.dependencies[i].provider;
+    if (provider == no_index) {
+      waits.push_back(std::string(graph.key_of(instance, i).type->name) +
+                      ", which no service provides");
+    } else if (graph.instance(provider).state != State::running) {
+      waits.push_back(full_name_of(graph.instance(provider)));
+    }
+  }
+  return waits;
+}
+
 class ExplanationBuilder {
  public:
   ExplanationBuilder(const Graph& graph, const Lifecycle& lifecycle)
@@ -77,35 +105,10 @@ class ExplanationBuilder {
         report.may_use.push_back(positions_[graph_.dependency(seen).provider]);
       }
     }
-    if (report.state == ServiceState::waiting) report.waits_for = wait_reasons(instance);
+    if (report.state == ServiceState::waiting)
+      report.waits_for = wait_reasons(graph_, lifecycle_, instance);
     if (instance.state == State::draining) report.waits_for = active_dependants_of(instance);
     return report;
-  }
-
-  std::vector<std::string> wait_reasons(const Instance& instance) const {
-    std::vector<std::string> waits;
-    if (!lifecycle_.running()) waits.emplace_back("the app's start");
-    if (instance.registration->stopped_manually) waits.emplace_back("App::start(id)");
-    if (instance.demand == 0 && instance.owner != nullptr) {
-      waits.emplace_back("a request by " + full_name_of(*instance.owner));
-    } else if (instance.demand == 0) {
-      waits.emplace_back("the end of a replacement");  // of which it is not a part, or no longer
-    }
-    if (instance.demand != 0 && instance.is_dormant())
-      waits.emplace_back("a request through inject::Lazy");
-    const auto parameters = instance.registration->descriptor->parameters;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!is_single_kind(parameters[i].kind) || graph_.is_unresolved(instance.dependencies[i]))
-        continue;
-      const Index provider = instance.dependencies[i].provider;
-      if (provider == no_index) {
-        waits.push_back(std::string(graph_.key_of(instance, i).type->name) +
-                        ", which no service provides");
-      } else if (graph_.instance(provider).state != State::running) {
-        waits.push_back(full_name_of(graph_.instance(provider)));
-      }
-    }
-    return waits;
   }
 
   std::vector<std::string> active_dependants_of(const Instance& instance) const {
@@ -134,6 +137,15 @@ std::string full_name_of(const Instance& instance) {
 
 Explanation explain(const Graph& graph, const Lifecycle& lifecycle) {
   return ExplanationBuilder(graph, lifecycle).all();
+}
+
+std::string waiting_text(const Graph& graph, const Lifecycle& lifecycle, const Instance& instance) {
+  std::string text = full_name_of(instance);
+  std::string_view before = " waits for ";
+  for (const std::string& reason : wait_reasons(graph, lifecycle, instance)) {
+    text.append(std::exchange(before, "; ")).append(reason);
+  }
+  return text;
 }
 
 std::string failure_text(const Graph& graph, const Lifecycle::Failure& failure) {

@@ -9,7 +9,8 @@ namespace weir::inject {
 bool Replacement::is_possible() {
   const Registration& old = graph_.registration(old_);
   const Registration& fresh = graph_.registration(fresh_);
-  if (old.per_requester || fresh.per_requester || old.stopped_manually) return false;
+  if (!old.active || old.stopped_manually) return false;
+  if (old.per_requester || fresh.per_requester) return false;
   if (old.placement != fresh.placement || old.core != fresh.core || old.root != fresh.root)
     return false;
   for (const Index each : graph_.slots(old)) {
@@ -46,7 +47,6 @@ void Replacement::create_instances() {
     redirect(each);
     lifecycle_.enqueue(graph_.instance(each));
   }
-  lifecycle_.run();
 }
 
 /// Finds the running dependants. An instance that is made for one of them alone is left out: the
@@ -85,6 +85,32 @@ bool Replacement::all_running() const {
   return std::ranges::all_of(pairs_, [&](const Pair& each) {
     return graph_.instance(each.replacement).state == State::running;
   });
+}
+
+std::vector<Index> Replacement::waiting() const {
+  std::vector<Index> found;
+  for (const Pair& each : pairs_) {
+    const Instance& instance = graph_.instance(each.replacement);
+    if (instance.state == State::running) continue;
+    if (instance.registration_index == fresh_ || waits_for_others(instance))
+      found.push_back(each.replacement);
+  }
+  return found;
+}
+
+/// Returns true if the instance waits for a service that is not replaced.
+bool Replacement::waits_for_others(const Instance& instance) const {
+  const auto parameters = instance.registration->descriptor->parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Dependency& dependency = instance.dependencies[i];
+    if (!is_single_kind(parameters[i].kind) || graph_.is_unresolved(dependency)) continue;
+    if (dependency.provider == no_index) return true;
+    const Instance& provider = graph_.instance(dependency.provider);
+    // An instance that is made for this one alone is not requested before the other providers run.
+    const bool not_requested = dependency.child && provider.demand == 0;
+    if (provider.state != State::running && !provider.is_replacement && !not_requested) return true;
+  }
+  return false;
 }
 
 void Replacement::roll_back() {

@@ -11,8 +11,9 @@ namespace weir::inject {
 /// The replacement of one registration's instances and of all their direct and indirect dependants.
 /// Each step is taken when the lifecycle has settled, which then has to settle again:
 ///
-///     create_instances()  makes replacement instances, bound to each other and to the services
+///     create_instances()  adds replacement instances, bound to each other and to the services
 ///                         that stay
+///     start()             starts them
 ///     all_running()       returns true if they run; if not: roll_back()
 ///     open_routes()       serves those of their routes that the old instances do not have; then
 ///                         all_running() again
@@ -29,10 +30,14 @@ class Replacement {
 
   /// Returns true if the new service can start beside the old one. Both must have the same
   /// placement, and neither may be made by request. The old one must run, and every requiring
-  /// service must be able to take the new one.
+  /// service must be able to take the new one. A service that was not added yet does not run.
   bool is_possible();
   void create_instances();
+  void start() { lifecycle_.run(); }
   bool all_running() const;
+  /// Returns the instances whose waiting is the reason if not all run: those of the new service,
+  /// and dependants that wait for a service which is not replaced.
+  std::vector<Index> waiting() const;
   /// Stops the replacement instances after a failure. remove_stopped() then removes them together
   /// with the fresh registration.
   void roll_back();
@@ -48,6 +53,7 @@ class Replacement {
   };
 
   void find_dependants();
+  bool waits_for_others(const Instance& instance) const;
   void redirect(Index instance);
   void move_dependencies(const Pair& pair);
   bool is_old(Index instance) const noexcept { return replacement_of(instance) != no_index; }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/app/test/app_fixture.hpp"
+#include "weir/http/router/service_routes.hpp"
 
 namespace weir {
 namespace {
@@ -166,6 +168,10 @@ TEST_F(ReplacementTest, InvalidIdsAreRejected) {
   EXPECT_EQ(run(app_.replace(a_, web_)).error(), Errc::conflict);
   const ServiceId b = database("b");
   EXPECT_EQ(run(app_.replace(b, ServiceId())).error(), Errc::not_found);
+  EXPECT_EQ(run(app_.replace(ServiceId(), b)).error(), Errc::not_found);
+  EXPECT_TRUE(app_.contains(b)) << "the new service stays registered";
+  EXPECT_EQ(run(app_.replace(a_, a_)).error(), Errc::conflict);
+  EXPECT_TRUE(app_.contains(a_));
   ASSERT_TRUE(run(app_.remove(b)));
   EXPECT_EQ(run(app_.replace(a_, b)).error(), Errc::not_found);
   stop();
@@ -302,9 +308,109 @@ TEST_F(ReplacementTest, AServiceThatWaitsForAnotherDoesNotReplace) {
   stop();
 }
 
+TEST_F(ReplacementTest, AServiceThatWasNotAddedYetIsReplaced) {
+  ASSERT_TRUE(start());
+  const ServiceId pending = database("pending");
+  const ServiceId b = database("b");
+  ASSERT_TRUE(run(app_.replace(pending, b)));
+  EXPECT_EQ(std::exchange(lines_, {}), Lines{"database b made"});
+  EXPECT_FALSE(app_.contains(pending));
+  const ServiceId other = database("other");
+  const ServiceId waiting =
+      app_.per_core([](const Journal& journal, Spare&) { return Database(journal, "waiting"); });
+  EXPECT_EQ(run(app_.replace(other, waiting)).error(), Errc::bad_configuration);
+  EXPECT_EQ(app_.errors().size(), 1U);
+  EXPECT_FALSE(app_.contains(waiting));
+  EXPECT_EQ(std::exchange(lines_, {}), Lines{"database other made"}) << "the old service starts";
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(lines_.empty());
+  stop();
+}
+
+struct Tool {};
+struct Any {
+  bool operator()(const Properties&) const { return true; }
+};
+struct ToolUser : JournaledService {
+  ToolUser(const Journal& journal, Database& below, inject::Where<Tool, Any>)
+      : JournaledService(journal, "tool user on " + below.name) {}
+};
+
+// The filter selects the tool that was registered first. The replaced tool is the last one then.
+TEST_F(ReplacementTest, ADependantThatWaitsForAnotherServiceIsNamed) {
+  a_ = database("a");
+  app_.per_core<Store>();
+  app_.per_core<Logger>();
+  const ServiceId first = app_.per_core<Tool>();
+  const ServiceId second = app_.per_core<Tool>();
+  app_.per_core<ToolUser>();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.replace(first, app_.per_core<Tool>())));
+  ASSERT_TRUE(run(app_.stop(second)));
+  lines_.clear();
+  const ServiceId b = database("b");
+  EXPECT_EQ(run(app_.replace(a_, b)).error(), Errc::bad_configuration);
+  EXPECT_EQ(app_.errors(),
+            Lines{std::string(inject::type<ToolUser>.name) + " on core 0 waits for " +
+                  std::string(inject::type<Tool>.name) + " on core 0"});
+  EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
+  EXPECT_FALSE(app_.contains(b));
+  EXPECT_TRUE(has_line("database b gone"));
+  EXPECT_FALSE(has_line("tool user on a gone"));
+  EXPECT_FALSE(has_line("store on a gone"));
+  stop();
+}
+
 struct Greedy : JournaledService {
   explicit Greedy(Journal& journal) : JournaledService(journal, "greedy") {}
 };
+struct Routed : JournaledService {
+  Routed(const Journal& journal, http::ServiceRoutes&) : JournaledService(journal, "routed") {}
+};
+struct Face {
+  virtual ~Face() = default;
+};
+struct Smile : Face {};
+struct Frown : Face {};
+struct Mirror {
+  explicit Mirror(Face&) {}
+};
+
+TEST_F(ReplacementTest, AnInvalidServiceDoesNotReplaceSideBySide) {
+  a_ = database("a");
+  app_.per_core<Store>();
+  app_.per_core<Logger>();
+  app_.per_core<Web>();
+  const ServiceId spare = app_.per_core<Spare>();
+  app_.per_core<Smile, Face>();
+  app_.per_core<Mirror>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const auto circle = [](const Journal& journal, Web&) { return Database(journal, "circle"); };
+  struct Case {
+    ServiceId old;
+    ServiceId fresh;
+    std::string_view error;
+  };
+  const Case cases[] = {{spare, app_.per_core<Greedy>(), "take it as const"},
+                        {spare, app_.per_core<Routed>(), "no router is mounted"},
+                        {spare, app_.per_core<Frown, Face>(), "there are several: "},
+                        {a_, app_.per_core(circle), "dependency cycle: "}};
+  for (const Case& each : cases) {
+    EXPECT_EQ(run(app_.replace(each.old, each.fresh)).error(), Errc::bad_configuration);
+    ASSERT_EQ(app_.errors().size(), 1U) << each.error;
+    EXPECT_NE(app_.errors().front().find(each.error), std::string::npos) << app_.errors().front();
+    EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
+    EXPECT_FALSE(app_.contains(each.fresh));
+    EXPECT_TRUE(lines_.empty()) << "nothing was made";
+  }
+  EXPECT_TRUE(run(app_.apply())) << "all services fit together";
+  EXPECT_EQ(app_.explain().services.size(), 8U);
+  const ServiceId b = database("b");
+  EXPECT_TRUE(run(app_.replace(a_, b)));
+  EXPECT_TRUE(has_line("web on b made"));
+  stop();
+}
 
 TEST_F(ReplacementTest, AnInvalidServiceDoesNotReplaceAndIsLogged) {
   start_with_a();
