@@ -65,7 +65,7 @@ TEST(NameScenarioTest, FindsWrongAddresses) {
   EXPECT_GT(violations_in_ten(with_change(fewer)), 5);
 }
 
-TEST(NameScenarioTest, FindsNamesThatDoNotExist) {
+TEST(NameScenarioTest, FindsNamesWhoseExistenceIsWrong) {
   EXPECT_GT(violations_in_ten(with_change([](ZoneName& name) { name.exists = true; })), 5);
   EXPECT_GT(violations_in_ten(with_change([](ZoneName& name) { name.exists = false; })), 5);
 }
@@ -89,7 +89,7 @@ TEST(NameScenarioTest, FindsQueriesToOtherServersThanExpected) {
   EXPECT_GT(violations_in_ten(with_change(connection)), 5);
 }
 
-TEST(NameScenarioTest, FindsConnectsThatComeTooLate) {
+TEST(NameScenarioTest, FindsAnswersThatComeTooLate) {
   const Change slow = [](ZoneName& name) {
     for (Duration& each : name.delay) {
       if (each == Duration::zero()) each = std::chrono::milliseconds(200);

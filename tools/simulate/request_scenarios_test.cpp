@@ -64,7 +64,7 @@ TEST(RequestScenariosTest, FindAServerThatChangesOneFieldOfADocument) {
   EXPECT_EQ(violations_in_ten(run_documents, other), 10);
 }
 
-TEST(DocumentTextTest, BreaksTheTextAtTheOffsetOfTheFault) {
+TEST(DocumentTextTest, AFaultChangesTheTextAndLiesInsideIt) {
   sim::Random random(test_seed());
   for (int each = 0; each < 1000; ++each) {
     DocumentText document(random);

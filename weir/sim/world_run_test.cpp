@@ -81,7 +81,7 @@ TEST(WorldHosts, HaveTheNamesOfAllHosts) {
   EXPECT_EQ(content_of(two, "/etc/hosts"), expected + "10.0.0.5 later\n");
 }
 
-TEST(WorldHosts, AreNamedToDeadProcessesAndWithoutADescriptorToo) {
+TEST(WorldHosts, NameLaterHostsToDeadAndFullProcesses) {
   World world(without_jitter());
   Host& killed = world.host("killed");
   Host& full = world.host("full", {.descriptors_max = 0});
@@ -743,7 +743,7 @@ TEST(WorldOptionsTest, HaveDocumentedDefaults) {
   EXPECT_EQ(world.random().next(), same.next());
 }
 
-TEST(WorldOptionsTest, WithoutJitterNothingVaries) {
+TEST(WorldOptionsTest, NoJitterHasNoRatesAndFixedDelays) {
   for (const double rate :
        {no_jitter.deferred, no_jitter.partial, no_jitter.cancelled, no_jitter.skewed_accept,
         no_jitter.late_turn, no_jitter.slow_segment, no_jitter.split}) {

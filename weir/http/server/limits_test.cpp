@@ -364,7 +364,7 @@ TEST(MemoryBoundParts, AreTheLargestNumberIfTheyDoNotFit) {
   EXPECT_EQ(memory_bound({.connections_max = connections}, {.cores = 2}).connections, connections);
 }
 
-TEST(MemoryBoundParts, HoldForHeadsOfTheLargestLimits) {
+TEST(MemoryBoundParts, DoNotOverflowForTheLargestHeads) {
   Limits limits = least_limits();
   constexpr std::uint64_t most = ~std::uint32_t{0};
   limits.head.request_line_max = ~std::uint32_t{0};

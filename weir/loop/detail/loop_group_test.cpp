@@ -748,7 +748,7 @@ TEST(LoopGroupOfThreads, CountsEachAcceptedSocketOnce) {
   }
 }
 
-TEST(LoopGroupOfThreads, MakeTheStateOfASlotOnce) {
+TEST(LoopGroupOfThreads, MakesTheStateOfASlotOnce) {
   struct State final : LoopGroup::SharedState {};
   static std::atomic<int> made;
   made = 0;

@@ -465,7 +465,7 @@ TEST(OsPlatformTest, ConnectionsAcceptedInADrainReceiveAfterConfigure) {
   EXPECT_EQ(::recv(accepted->get(), bytes.data(), bytes.size(), 0), 4);
 }
 
-TEST(OsPlatformTest, HandsItsSocketsOverAtAPath) {
+TEST(OsPlatformTest, AHandoverNeedsAPath) {
   OsPlatform platform;
   const HandoverStart begun = platform.begin_handover({.path = ""});
   EXPECT_EQ(begun.handover, nullptr);

@@ -457,7 +457,7 @@ TEST_F(InheritedSocketTest, GivesWayToASocketOfTheOlderProcess) {
   }
 }
 
-TEST_F(InheritedSocketTest, ThatSharesItsAddressWithAnotherIsUsedToo) {
+TEST_F(InheritedSocketTest, IsUsedIfItSharesItsAddressWithAnother) {
   const Descriptor second = platform_.listen(address(80), {}).value();
   options_.inherited.push_back(
       {.descriptor = second.value(), .name = "web", .endpoint = address(80)});
