@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import threading
 import time
 import unittest
 import unittest.mock
@@ -14,6 +15,10 @@ import object_code  # noqa: E402
 import runner  # noqa: E402
 import tree as trees  # noqa: E402
 from mutate_fixture import Sandbox  # noqa: E402
+
+
+def never_end(job):
+    threading.Event().wait(60)
 
 
 class DeadlineTest(unittest.TestCase):
@@ -89,6 +94,11 @@ class CommandTest(Sandbox):
         deadline.OF_RUN.set(0.01)
         jobs = [(str(self.folder), "a.cpp", object_code.flags_of(self.folder))] * 200
         self.expect_out_of_time(list, mutate.parsed(jobs, 1))
+
+    def test_the_last_file_ends_at_the_deadline(self):
+        deadline.OF_RUN.set(0.5)
+        with unittest.mock.patch.object(mutate, "find_in", never_end):
+            self.expect_out_of_time(list, mutate.parsed([()], 1))
 
     def test_each_file_is_parsed_before_the_deadline(self):
         (self.folder / "a.cpp").write_text("int f(int a) { return a < 1; }\n")

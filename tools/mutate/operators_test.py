@@ -216,15 +216,16 @@ class OperatorsTest(Sandbox):
     def test_only_operators_and_element_access_of_the_library_are_pure(self):
         code = ("#include <vector>\nstruct S { std::vector<int> a, b; int c; };\n"
                 "void f(S& s, int n) { s.c = s.a.back(); n = 1; }\n"
-                "void g(S& s, int n) { s.a.push_back(n); s.b.push_back(n); }\n")
+                "void g(S& s) { s.a.push_back(1); s.b.push_back(2); }\n")
         self.assertEqual([before for before, _ in self.changes(code, "order")],
-                         ["s.a.push_back(n); s.b.push_back(n);"])
+                         ["s.a.push_back(1); s.b.push_back(2);"])
 
     def test_operators_of_the_library_change_only_their_operands(self):
-        code = ("#include <string>\n#include <vector>\nstruct S { std::vector<int> a, b; };\n"
+        code = ("#include <string>\n#include <vector>\nstruct S { std::vector<int> a, b, c; };\n"
                 "void f(S& s, std::string& text, int& n) { text += 'a'; n += 3; }\n"
                 "void g(S& s, int i) { s.a[0] = i; s.b[0] = i; }\n"
-                "void h(S& s, int i) { s.a[0] = i; s.b[0] = s.a[0]; }\n")
+                "void h(S& s, int i) { s.a[0] = i; s.b[0] = s.a[0]; }\n"
+                "void k(S& s, S& t) { s.a = t.b; s.c = t.b; }\n")
         self.assertEqual([before for before, _ in self.changes(code, "order")],
                          ["s.a[0] = i; s.b[0] = s.a[0];"])
 
@@ -284,6 +285,10 @@ class OperatorsTest(Sandbox):
         code = "int f(int n) { if (n > 1) return 2; else n = 3; return n; }\n"
         self.assertEqual(self.changes(code, "error check"), [])
 
+    def test_a_condition_without_code_is_no_check(self):
+        code = "int f(int n) { if (n > 1) { } return n; }\n"
+        self.assertEqual(self.changes(code, "error check"), [])
+
     def test_checks_of_coroutines_are_dropped(self):
         code = (COROUTINE + "Task f(int n) { if (n > 1) co_return; n = 2; co_return; }\n"
                 "Task g(int n) { if (n > 3) co_await std::suspend_always(); n = 4; co_return; }\n")
@@ -307,9 +312,18 @@ class OperatorsTest(Sandbox):
                 "P f(int a, int b) { return P(a, b); }\n")
         self.assertEqual(self.changes(code, "arguments"), [("P(a, b)", "P(b, a)")])
 
+    def test_values_without_arguments_have_no_faults(self):
+        code = "struct S { S(); };\nS f() { return {}; }\nS g() { return S(); }\n"
+        self.assertEqual(self.mutants(code), [])
+
     def test_arguments_of_calls_that_initialize_a_variable_are_swapped(self):
         code = "int g(int, int);\nint f(int a, int b) { int n = g(a, b); return n; }\n"
         self.assertEqual(self.changes(code, "arguments"), [("g(a, b)", "g(b, a)")])
+
+    def test_calls_of_objects_stay(self):
+        code = ("struct G { int operator()(int, int); };\n"
+                "int f(G g, int a, int b) { return g(a, b); }\n")
+        self.assertEqual(self.changes(code, "arguments"), [])
 
     def test_calls_with_default_arguments_stay(self):
         code = "int g(int, int, int = 3);\nint f(int a, int b) { return g(a, b); }\n"

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -350,6 +351,18 @@ class CommandTest(unittest.TestCase):
             ["/usr/bin/python3", "-B", mutate.__file__, "--room", "nothing"], cwd="/",
             capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (1, "mutate: no such room: nothing\n"))
+
+    def test_the_command_finds_the_repository_of_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tools = pathlib.Path(folder) / "root/tools"
+            source = pathlib.Path(mutate.__file__).parent
+            shutil.copytree(source, tools / "mutate")
+            shutil.copytree(source.parent / "check", tools / "check")
+            subprocess.run(["git", "init", "-q", str(tools.parent)], check=True)
+            done = subprocess.run(
+                ["/usr/bin/python3", "-B", str(tools / "mutate/mutate.py"), "--room",
+                 "tools/mutate", "--list"], cwd="/", capture_output=True, text=True, check=True)
+        self.assertEqual(len(done.stdout.splitlines()), 50)
 
 
 class InterruptTest(unittest.TestCase):
