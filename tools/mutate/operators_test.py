@@ -387,6 +387,10 @@ class OperatorsTest(Sandbox):
                 "int f(int n) { assert(n > 5); switch (n) { case 6: return n; } return n; }\n")
         self.assertEqual(self.mutants(code), [])
 
+    def test_arguments_of_a_constructor_are_no_constants(self):
+        code = "struct S { explicit S(int); };\nint f(int n) { S a(n + 5); return 0; }\n"
+        self.assertEqual(self.changes(code, "arithmetic"), [("n + 5", "n - 5")])
+
     def test_initializers_of_constants_have_no_mutants(self):
         code = ("template <class T> inline constexpr bool is_pointer = false;\n"
                 "template <class T> inline constexpr bool is_pointer<T*> = true;\n"
