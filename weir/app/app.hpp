@@ -211,7 +211,8 @@ class App {
   /// and the old ones stop, dependants first. The new instances take over the routes in between,
   /// on each core in one step. The old instance finishes each request that began before; no
   /// request is refused. If a new instance cannot start, all new instances stop and nothing has
-  /// changed.
+  /// changed. Services that waited for the new one start last. Their failures do not undo the
+  /// replacement; errors() reports them.
   ///
   /// The replacement is exclusive if ServiceOptions::replace_policy of either service is
   /// exclusive, or if their placements differ, or if one is made by request. It is also exclusive

@@ -146,7 +146,6 @@ Dependency& Graph::add_dynamic(Instance& instance, std::size_t parameter, Index 
   return seen;
 }
 
-/// Offers a new registration to dependencies that lack it and to dynamic parameters.
 void Graph::offer(Index index) {
   const Registration& registration = registrations_[index];
   for (const Index type : descriptor_infos_[registration.descriptor_info].types) {

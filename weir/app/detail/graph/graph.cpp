@@ -227,7 +227,7 @@ std::span<Index> Graph::slots(const Registration& registration) noexcept {
   return {&slots_[registration.slots], registration.placement == Placement::per_core ? cores_ : 1};
 }
 
-Index Graph::slot_of(const Registration& registration, const Instance& of) noexcept {
+Index Graph::slot_of(const Registration& registration, const Instance& of) const noexcept {
   return slots_[registration.slots +
                 (registration.placement == Placement::per_core ? of.core : 0U)];
 }

@@ -77,7 +77,7 @@ class Graph {
   /// Returns the slots of a registration: one for each core, or one. Empty if instances are made
   /// by request.
   std::span<Index> slots(const Registration& registration) noexcept;
-  Index slot_of(const Registration& registration, const Instance& of) noexcept;
+  Index slot_of(const Registration& registration, const Instance& of) const noexcept;
   std::size_t cores() const noexcept { return cores_; }
 
   Selection select(const DependencyKey& key, const Instance& of, DependencyKind kind) const;
@@ -128,6 +128,9 @@ class Graph {
   void set_slot(Index old, Index instance);
   /// Links a dependency to another provider; changes no counters.
   void rebind(Index dependency, Index provider);
+  /// Offers a registration to dependencies that lack a provider, and to dynamic parameters that do
+  /// not have it yet.
+  void offer(Index registration);
   /// Adds a dependency of a dynamic parameter on one more provider.
   Dependency& add_dynamic(Instance& instance, std::size_t parameter, Index provider);
 
@@ -161,7 +164,6 @@ class Graph {
   void find_provider(Index dependency);
   void bind_dynamic(Instance& instance, Index dependency);
   void remove_dynamic(Index seen);
-  void offer(Index registration);
   void provide(Index dependency, Index registration);
   bool is_owned_by(const Instance& instance, Index registration) const noexcept;
 

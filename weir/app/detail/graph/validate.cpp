@@ -113,7 +113,8 @@ class Validator {
       report(needs + (key.filter == nullptr
                           ? ", but no service provides it"
                           : ", but its filter accepts no service that provides it"));
-    } else if (instance.dependencies[index].provider == no_index) {
+    } else if (instance.dependencies[index].provider == no_index &&
+               graph_.registration(selection.registration).per_requester) {
       report("endless chain of instances per requester: " + name_of(*instance.registration) +
              " requires itself");
     } else if (parameter.writable &&
@@ -169,6 +170,19 @@ class Validator {
     return names;
   }
 
+  /// Returns the provider of a single dependency. If it has none yet, this is the service that a
+  /// replacement will offer to it.
+  Index provider_of(const Instance& instance, std::size_t index) const {
+    const Index provider = instance.dependencies[index].provider;
+    const DependencyKind kind = instance.registration->descriptor->parameters[index].kind;
+    if (provider != no_index || !is_single_kind(kind)) return provider;
+    const Graph::Selection selection =
+        graph_.select(graph_.key_of(instance, index), instance, kind);
+    if (selection.registration == no_index || selection.alternative != no_index) return no_index;
+    const Registration& registration = graph_.registration(selection.registration);
+    return registration.per_requester ? no_index : graph_.slot_of(registration, instance);
+  }
+
   /// Searches along single dependencies, without recursion, because chains may be long.
   void find_cycles() {
     enum : std::uint8_t { unvisited, in_progress, done };
@@ -187,7 +201,7 @@ class Validator {
           continue;
         }
         const std::size_t parameter = step.parameter++;
-        const Index next = instance.dependencies[parameter].provider;
+        const Index next = provider_of(instance, parameter);
         if (next == no_index || marks[next] == done) continue;
         if (marks[next] == in_progress) {
           report_cycle(path, next);

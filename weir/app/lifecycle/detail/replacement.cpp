@@ -142,6 +142,7 @@ void Replacement::commit() {
       graph_.set_slot(each.old, each.replacement);
   }
   for (const Pair& each : pairs_) move_dependencies(each);
+  offer_fresh();
   for (const Pair& each : pairs_) {
     graph_.instance(each.old).demand = 0;
     lifecycle_.enqueue(graph_.instance(each.old));
@@ -169,6 +170,19 @@ void Replacement::move_dependencies(const Pair& pair) {
       graph_.rebind(at, pair.replacement);
     }
     at = next;
+  }
+}
+
+/// Offers the new service to dependencies that the old service could not satisfy.
+void Replacement::offer_fresh() {
+  graph_.offer(fresh_);
+  for (const Index each : graph_.slots(graph_.registration(fresh_))) {
+    for (Index at = graph_.instance(each).first_dependant; at != no_index;) {
+      Dependency& dependency = graph_.dependency(at);
+      at = dependency.next;
+      if (graph_.is_dynamic(dependency) && !is_old(dependency.instance))
+        lifecycle_.add_provider(dependency);
+    }
   }
 }
 

@@ -18,7 +18,9 @@ namespace weir::inject {
 ///     open_routes()       serves those of their routes that the old instances do not have; then
 ///                         all_running() again
 ///     take_routes()       replaces the routes of the old instances, in one step on each core
-///     commit()            gives the new instances to all others and releases the old ones
+///     commit()            gives the new instances to all others and releases the old ones;
+///     services
+///                         that waited for the new service start
 ///     remove_stopped()    removes the stopped instances from the graph
 ///
 /// Threads: the app's core.
@@ -56,6 +58,7 @@ class Replacement {
   bool waits_for_others(const Instance& instance) const;
   void redirect(Index instance);
   void move_dependencies(const Pair& pair);
+  void offer_fresh();
   bool is_old(Index instance) const noexcept { return replacement_of(instance) != no_index; }
   Index replacement_of(Index instance) const noexcept {
     return instance < replacements_.size() ? replacements_[instance] : no_index;

@@ -452,6 +452,88 @@ TEST_F(ReplacementTest, AServiceThatAFilterRejectsReplacesExclusively) {
   expect_order({"local on b gone", "database b gone", "database c made"});
   EXPECT_EQ(report("::Local").state, ServiceState::waiting);
   EXPECT_FALSE(has_line("local on c made"));
+  lines_.clear();
+  const ServiceId d = in("d", Region::asia);
+  ASSERT_TRUE(run(app_.replace(c, d)));
+  expect_order({"database d made", "database c gone"});
+  expect_order({"database d made", "local on d made"});
+  EXPECT_EQ(report("::Local").state, ServiceState::running);
+  ASSERT_TRUE(run(app_.replace(d, in("e", Region::asia))));
+  expect_order({"local on e made", "local on d gone"});
+  stop();
+}
+
+/// A replacement of a Spare that provides a tool in addition.
+struct Toolbox : Spare, Tool {
+  using Spare::Spare;
+};
+struct Worker : JournaledService {
+  Worker(const Journal& journal, Tool&) : JournaledService(journal, "worker") {}
+};
+struct Apprentice : JournaledService {
+  Apprentice(const Journal& journal, inject::All<Tool> of)
+      : JournaledService(journal, "apprentice"), tools(of) {
+    tools.on_change([this] { write(tools.empty() ? "has no tool" : "has a tool"); });
+  }
+  inject::All<Tool> tools;
+};
+
+TEST_F(ReplacementTest, ANewServiceIsGivenToServicesThatWaitForIt) {
+  const ServiceId spare = app_.per_core<Spare>();
+  app_.per_core<Apprentice>();
+  ASSERT_TRUE(start());
+  app_.per_core<Worker>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_FALSE(has_line("worker made"));
+  lines_.clear();
+  const ServiceId toolbox = app_.per_core<Toolbox, Spare, Tool>();
+  ASSERT_TRUE(run(app_.replace(spare, toolbox)));
+  EXPECT_EQ(std::ranges::count(lines_, "worker made"), 1);
+  EXPECT_EQ(std::ranges::count(lines_, "apprentice has a tool"), 1);
+  lines_.clear();
+  ASSERT_TRUE(run(app_.remove(toolbox)));
+  EXPECT_EQ(std::ranges::count(lines_, "worker gone"), 1);
+  EXPECT_EQ(std::ranges::count(lines_, "apprentice has no tool"), 1);
+  stop();
+}
+
+struct Broken : JournaledService {
+  Broken(const Journal& journal, Tool&) : JournaledService(journal, "broken") {}
+  static Task<Result<>> start() { co_return fail(Errc::unsupported); }
+};
+
+TEST_F(ReplacementTest, AServiceThatWaitedForTheNewOneMayFail) {
+  const ServiceId spare = app_.per_core<Spare>();
+  ASSERT_TRUE(start());
+  app_.per_core<Broken>();
+  ASSERT_TRUE(run(app_.apply()));
+  const ServiceId toolbox = app_.per_core<Toolbox, Spare, Tool>();
+  EXPECT_TRUE(run(app_.replace(spare, toolbox)));
+  EXPECT_TRUE(has_line("broken gone"));
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
+  EXPECT_EQ(report("::Broken").state, ServiceState::failed);
+  EXPECT_TRUE(app_.contains(toolbox));
+  stop();
+}
+
+struct LazyWorker : JournaledService {
+  LazyWorker(const Journal& journal, inject::Lazy<Tool>)
+      : JournaledService(journal, "lazy worker") {}
+};
+
+// The worker is offered the new service, which requires the worker.
+TEST_F(ReplacementTest, ACycleThroughAServiceThatLacksAProviderIsFound) {
+  const ServiceId spare = app_.per_core<Spare>();
+  ASSERT_TRUE(start());
+  app_.per_core<LazyWorker>();
+  ASSERT_TRUE(run(app_.apply()));
+  const ServiceId toolbox = app_.per_core<Spare, Tool>(
+      [](const Journal& journal, LazyWorker&) { return Toolbox(journal); });
+  EXPECT_EQ(run(app_.replace(spare, toolbox)).error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("dependency cycle: "), std::string::npos);
+  EXPECT_EQ(report("::Spare").state, ServiceState::running);
   stop();
 }
 
