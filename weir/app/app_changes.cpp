@@ -33,6 +33,23 @@ std::vector<std::string> waiting_errors(const inject::Graph& graph,
   return errors;
 }
 
+/// Replaces a service in the graph while it exists, so that the graph can be validated.
+class ReplacedForValidation {
+ public:
+  ReplacedForValidation(inject::Graph& graph, inject::Index old, inject::Index fresh)
+      : graph_(graph), old_(old), fresh_(fresh) {
+    graph_.replace(old_, fresh_);
+  }
+  ~ReplacedForValidation() { graph_.replace(fresh_, old_); }
+  ReplacedForValidation(const ReplacedForValidation&) = delete;
+  ReplacedForValidation& operator=(const ReplacedForValidation&) = delete;
+
+ private:
+  inject::Graph& graph_;
+  inject::Index old_;
+  inject::Index fresh_;
+};
+
 void log_errors(Platform& platform, const std::vector<std::string>& errors) {
   for (const std::string& each : errors) platform.log("weir: " + each);
 }
@@ -189,22 +206,26 @@ Task<Result<>> App::replace_service(ServiceId old, ServiceId fresh) {
   co_return co_await replace_exclusive(old, fresh);
 }
 
-/// Returns the errors of the services as they will be after a replacement, whose instances exist.
+/// Returns the errors that all services will have after the replacement. The replacement instances
+/// exist already.
 std::vector<std::string> App::errors_after_replacement(ServiceId old, ServiceId fresh) {
-  impl_->graph.replace(old.index(), fresh.index());
-  std::vector<std::string> errors = validation_errors(true);
-  impl_->graph.replace(fresh.index(), old.index());
-  return errors;
+  const ReplacedForValidation replaced(impl_->graph, old.index(), fresh.index());
+  return validation_errors(true);
 }
 
 Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
   const std::size_t failures_before = impl_->lifecycle.failures().size();
+  const std::vector<std::string> errors_before = validation_errors(true);
   inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
   replacement.create_instances();
   impl_->change_errors = errors_after_replacement(old, fresh);
+  std::erase_if(impl_->change_errors, [&](const std::string& each) {
+    return std::ranges::find(errors_before, each) != errors_before.end();
+  });
   if (!impl_->change_errors.empty()) {
     log_errors(*impl_->platform, impl_->change_errors);
     replacement.roll_back();
+    co_await settle();
     replacement.remove_stopped();
     co_return fail(Errc::bad_configuration);
   }

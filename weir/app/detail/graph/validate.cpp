@@ -35,7 +35,8 @@ class Validator {
     for (Index index = 0; index < graph_.registration_count(); ++index)
       check(graph_.registration(index));
     for (Index index = 0; index < graph_.instance_count(); ++index) {
-      if (graph_.instance(index).registration != nullptr) check(graph_.instance(index));
+      const Instance& instance = graph_.instance(index);
+      if (instance.registration != nullptr && remains(instance)) check(instance);
     }
     find_cycles();
     return std::move(errors_);
@@ -50,6 +51,15 @@ class Validator {
 
   void report(std::string error) {
     if (reported_.insert(error).second) errors_.push_back(std::move(error));
+  }
+
+  /// Returns false for the instances of a service that is being replaced, and for instances that
+  /// are made for these.
+  static bool remains(const Instance& instance) {
+    for (const Instance* each = &instance; each != nullptr; each = each->owner) {
+      if (!each->registration->active) return false;
+    }
+    return true;
   }
 
   void check(const Registration& registration) {
@@ -175,7 +185,7 @@ class Validator {
   Index provider_of(const Instance& instance, std::size_t index) const {
     const Index provider = instance.dependencies[index].provider;
     const DependencyKind kind = instance.registration->descriptor->parameters[index].kind;
-    if (provider != no_index || !is_single_kind(kind)) return provider;
+    if (provider != no_index || !is_single_kind(kind) || !remains(instance)) return provider;
     const Graph::Selection selection =
         graph_.select(graph_.key_of(instance, index), instance, kind);
     if (selection.registration == no_index || selection.alternative != no_index) return no_index;

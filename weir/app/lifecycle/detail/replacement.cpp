@@ -43,10 +43,13 @@ void Replacement::create_instances() {
     replacement.lazy_requested = true;
   }
   graph_.bind_new();
-  for (const Index each : graph_.take_touched()) {
-    redirect(each);
-    lifecycle_.enqueue(graph_.instance(each));
-  }
+  touched_ = graph_.take_touched();
+  for (const Index each : touched_) redirect(each);
+}
+
+void Replacement::start() {
+  for (const Index each : touched_) lifecycle_.enqueue(graph_.instance(each));
+  lifecycle_.run();
 }
 
 /// Finds the running dependants. An instance that is made for one of them alone is left out: the

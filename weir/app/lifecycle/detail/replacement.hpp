@@ -35,7 +35,7 @@ class Replacement {
   /// service must be able to take the new one. A service that was not added yet does not run.
   bool is_possible();
   void create_instances();
-  void start() { lifecycle_.run(); }
+  void start();
   bool all_running() const;
   /// Returns the instances whose waiting is the reason if not all run: those of the new service,
   /// and dependants that wait for a service which is not replaced.
@@ -71,6 +71,7 @@ class Replacement {
   std::vector<Pair> pairs_;          // the registration's own instances first
   std::vector<Index> replacements_;  // by index of the old instance; no_index if there is none
   std::vector<Index> dependants_;    // result of find_dependants()
+  std::vector<Index> touched_;       // instances that create_instances() created or bound again
   bool committed_ = false;
 };
 

@@ -2,6 +2,7 @@
 #include "weir/app/lifecycle/detail/replacement.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -534,6 +535,78 @@ TEST_F(ReplacementTest, ACycleThroughAServiceThatLacksAProviderIsFound) {
   ASSERT_EQ(app_.errors().size(), 1U);
   EXPECT_NE(app_.errors().front().find("dependency cycle: "), std::string::npos);
   EXPECT_EQ(report("::Spare").state, ServiceState::running);
+  stop();
+}
+
+/// A service for each requester that uses a tool.
+struct Drill {
+  Drill(inject::Requester, Tool&) {}
+};
+struct Bench : JournaledService {
+  Bench(const Journal& journal, Tool&, Drill&) : JournaledService(journal, "bench") {}
+  explicit Bench(const Journal& journal) : JournaledService(journal, "bench") {}
+};
+/// A bench that needs no other tool, because it is one.
+struct ToolBench : Bench, Tool {
+  using Bench::Bench;
+};
+
+TEST_F(ReplacementTest, TheOldServiceIsNotValidated) {
+  app_.per_core<Tool>();
+  app_.per_core<Drill>();
+  const ServiceId old = app_.per_core([](const Journal& journal, Tool& tool, Drill& drill) {
+    return std::make_unique<Bench>(journal, tool, drill);
+  });
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const ServiceId fresh = app_.per_core<Bench, Tool>(
+      [](const Journal& journal) { return std::make_unique<ToolBench>(journal); });
+  EXPECT_TRUE(run(app_.replace(old, fresh)));
+  EXPECT_TRUE(app_.errors().empty());
+  EXPECT_EQ(lines_, (Lines{"bench made", "bench gone"}));
+  EXPECT_FALSE(app_.contains(old));
+  stop();
+}
+
+struct Report {
+  explicit Report(const Tool&) {}
+};
+
+// The shared report cannot take the tool that remains, and waits. That is no error of the change.
+TEST_F(ReplacementTest, ErrorsOfOtherServicesDoNotPreventAReplacement) {
+  const ServiceId tool = app_.shared<Tool>();
+  app_.per_core<Tool>();
+  app_.shared<Report>();
+  const ServiceId spare = app_.per_core<Spare>();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(app_.remove(tool)));
+  lines_.clear();
+  EXPECT_TRUE(run(app_.replace(spare, app_.per_core<Spare>())));
+  EXPECT_TRUE(app_.errors().empty());
+  EXPECT_EQ(lines_, (Lines{"spare made", "spare gone"}));
+  const ServiceId now = report("::Spare").id;
+  EXPECT_EQ(run(app_.replace(now, app_.per_core<Greedy>())).error(), Errc::bad_configuration);
+  EXPECT_EQ(app_.errors().size(), 1U) << "the error of the change only";
+  stop();
+}
+
+struct Unused : JournaledService {
+  explicit Unused(const Journal& journal) : JournaledService(journal, "unused") {}
+};
+struct LazyUser {
+  explicit LazyUser(inject::Lazy<Unused>) {}
+};
+
+TEST_F(ReplacementTest, ARejectedServiceStartsNoOther) {
+  const ServiceId spare = app_.per_core<Spare>();
+  app_.per_core<Unused>();
+  app_.per_core<LazyUser>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const ServiceId fresh =
+      app_.per_core([](Journal& journal, Unused&) { return std::make_unique<Greedy>(journal); });
+  EXPECT_EQ(run(app_.replace(spare, fresh)).error(), Errc::bad_configuration);
+  EXPECT_TRUE(lines_.empty()) << "no service has requested the unused one";
   stop();
 }
 
