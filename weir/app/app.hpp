@@ -220,16 +220,17 @@ class App {
   /// one. The old service and its dependants then stop first. Requests for their routes wait
   /// meanwhile, for at most ServiceRouteOptions::wait_timeout; then the server answers 503 with
   /// Retry-After. If the new service or a dependant cannot start, the old service starts again in
-  /// its old placement. If the old service cannot start either, errors() gives both reasons.
+  /// its old placement. If the old service cannot start either, errors() gives both reasons. An
+  /// old service that was not added yet stays registered for apply().
   ///
   /// A new service that only inject::Lazy parameters take, and that none of them has requested yet,
   /// takes the old one's place without a start.
   ///
-  /// Errors: Errc::not_found if either service was removed; Errc::conflict if `fresh` takes part
-  /// already. Otherwise the error of the first service that failed. Errc::bad_configuration if a
-  /// service does not fit or waits for another (see errors()). Errc::cancelled if the app does not
-  /// run or was stopped meanwhile. `fresh` is removed after every error except not_found and
-  /// conflict.
+  /// Errors: Errc::not_found if either service was removed; Errc::conflict if `fresh` is `old` or
+  /// takes part already. Otherwise the error of the first service that failed.
+  /// Errc::bad_configuration if a service does not fit or waits for another (see errors()).
+  /// Errc::cancelled if the app does not run or was stopped meanwhile. `fresh` is removed after
+  /// every error except not_found and conflict.
   /// Cancel: the change continues.
   Task<Result<>> replace(ServiceId old, ServiceId fresh);
   /// `co_await app.remove(id)` stops that service and removes its registration. Its dependants

@@ -193,6 +193,7 @@ Task<Result<>> App::replace_service(ServiceId old, ServiceId fresh) {
   const inject::Registration* const from = impl_->graph.find(old);
   const inject::Registration* const to = impl_->graph.find(fresh);
   if (from == nullptr || to == nullptr) co_return fail(Errc::not_found);
+  if (old == fresh) co_return fail(Errc::conflict);
   if (!impl_->graph.is_pending(fresh.index())) co_return fail(Errc::conflict);
   if (!running()) {
     impl_->graph.remove(fresh.index());
@@ -266,8 +267,10 @@ Task<Result<>> App::replace_exclusive(ServiceId old, ServiceId fresh) {
   inject::Lifecycle& lifecycle = impl_->lifecycle;
   const std::size_t failures_before = lifecycle.failures().size();
   lifecycle.keep_routes(true);
-  static_cast<void>(co_await stop_service(old));
-  impl_->graph.withdraw(old.index());
+  if (!impl_->graph.is_pending(old.index())) {
+    static_cast<void>(co_await stop_service(old));
+    impl_->graph.withdraw(old.index());
+  }
   Result<> started = co_await start_in_place(fresh);
   if (started) {
     impl_->graph.remove(old.index());
@@ -303,14 +306,17 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   co_return fail(Errc::bad_configuration);
 }
 
-/// Starts the old service again, with the services that failed together with the new one.
+/// Starts the old service again, with the services that failed together with the new one. An old
+/// service that was not added yet is left to apply().
 Task<> App::restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before) {
   inject::Graph& graph = impl_->graph;
   inject::Lifecycle& lifecycle = impl_->lifecycle;
   static_cast<void>(co_await stop_service(fresh));
   graph.remove(fresh.index());
-  graph.registration(old.index()).stopped_manually = false;
-  graph.extend_by(old.index());
+  if (!graph.is_pending(old.index())) {
+    graph.registration(old.index()).stopped_manually = false;
+    graph.extend_by(old.index());
+  }
   std::vector<inject::Index> failed;
   for (std::size_t i = failures_before; i < lifecycle.failures().size(); ++i) {
     failed.push_back(lifecycle.failures()[i].instance);

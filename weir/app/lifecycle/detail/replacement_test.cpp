@@ -173,6 +173,8 @@ TEST_F(ReplacementTest, InvalidIdsAreRejected) {
   EXPECT_TRUE(app_.contains(b)) << "the new service stays registered";
   EXPECT_EQ(run(app_.replace(a_, a_)).error(), Errc::conflict);
   EXPECT_TRUE(app_.contains(a_));
+  EXPECT_EQ(run(app_.replace(b, b)).error(), Errc::conflict) << "it was not added yet";
+  EXPECT_TRUE(app_.contains(b));
   ASSERT_TRUE(run(app_.remove(b)));
   EXPECT_EQ(run(app_.replace(a_, b)).error(), Errc::not_found);
   stop();
@@ -322,9 +324,25 @@ TEST_F(ReplacementTest, AServiceThatWasNotAddedYetIsReplaced) {
   EXPECT_EQ(run(app_.replace(other, waiting)).error(), Errc::bad_configuration);
   EXPECT_EQ(app_.errors().size(), 1U);
   EXPECT_FALSE(app_.contains(waiting));
-  EXPECT_EQ(std::exchange(lines_, {}), Lines{"database other made"}) << "the old service starts";
+  EXPECT_TRUE(lines_.empty()) << "the old service did not run before";
+  EXPECT_TRUE(app_.contains(other));
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(std::exchange(lines_, {}), Lines{"database other made"});
   ASSERT_TRUE(run(app_.apply()));
   EXPECT_TRUE(lines_.empty());
+  stop();
+}
+
+TEST_F(ReplacementTest, AServiceThatWasNotAddedYetStaysStopped) {
+  ASSERT_TRUE(start());
+  const ServiceId old = database("old");
+  ASSERT_TRUE(run(app_.stop(old)));
+  EXPECT_EQ(run(app_.replace(old, database("bad"))).error(), Errc::limit_reached);
+  lines_.clear();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_TRUE(lines_.empty()) << "it was stopped";
+  ASSERT_TRUE(run(app_.start(old)));
+  EXPECT_EQ(lines_, Lines{"database old made"});
   stop();
 }
 
