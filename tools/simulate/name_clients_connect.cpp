@@ -47,7 +47,7 @@ Task<Result<std::string>> read_line(Stream& stream) {
 
 }  // namespace
 
-/// Returns the addresses of a name in a version of the hosts file, at most as many as permitted.
+/// Returns the addresses of a name in a version of the hosts file, at most `addresses_max`.
 std::vector<Endpoint> NameClient::in_hosts(std::size_t number, std::size_t version,
                                            Family family) const {
   constexpr std::array<std::array<std::size_t, 2>, hosts_names> counts{
