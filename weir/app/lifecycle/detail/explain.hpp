@@ -15,7 +15,7 @@ Explanation explain(const Graph& graph, const Lifecycle& lifecycle);
 /// Returns the name of the service, with its core unless all cores use the instance.
 std::string full_name_of(const Instance& instance);
 
-/// Returns "Store on core 1 waits for Database on core 1; App::start(id)".
+/// Returns "Store on core 1 waits for App::start(id); Database on core 1".
 std::string waiting_text(const Graph& graph, const Lifecycle& lifecycle, const Instance& instance);
 
 /// Returns "Database on core 1: could not start: Connection refused; required by Store on core 1;

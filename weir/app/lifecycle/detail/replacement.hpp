@@ -37,8 +37,8 @@ class Replacement {
   void create_instances();
   void start();
   bool all_running() const;
-  /// Returns the instances whose waiting is the reason if not all run: those of the new service,
-  /// and dependants that wait for a service which is not replaced.
+  /// Returns the instances that keep the replacement from running. They are instances of the new
+  /// service, and dependants that wait for a service which is not replaced.
   std::vector<Index> waiting() const;
   /// Stops the replacement instances after a failure. remove_stopped() then removes them together
   /// with the fresh registration.
