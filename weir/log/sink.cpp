@@ -2,8 +2,10 @@
 #include "weir/log/sink.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,8 +120,18 @@ bool is_reserved(std::string_view key) noexcept {
   return std::ranges::find(reserved, key) != reserved.end();
 }
 
-/// Returns the names of the fields in JSON, each only once.
-std::vector<std::string> unique_names(const std::vector<LogField>& fields) {
+bool have_unique_names(std::span<const LogField> fields) noexcept {
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    const std::string_view key = fields[index].key;
+    const auto before = fields.first(index);
+    if (is_reserved(key) || std::ranges::find(before, key, &LogField::key) != before.end())
+      return false;
+  }
+  return true;
+}
+
+/// Returns a unique JSON name for each field.
+std::vector<std::string> unique_names(std::span<const LogField> fields) {
   std::vector<std::string> names;
   names.reserve(fields.size());
   for (const LogField& field : fields) {
@@ -141,10 +153,11 @@ void append_object(std::string& out, const LogRecord& record) {
   }
   out += ",\"message\":";
   append_json(out, record.message);
-  const std::vector<std::string> names = unique_names(record.fields);
-  for (std::size_t index = 0; index < names.size(); ++index) {
+  std::vector<std::string> names;  // empty if the keys are unique
+  if (!have_unique_names(record.fields)) names = unique_names(record.fields);
+  for (std::size_t index = 0; index < record.fields.size(); ++index) {
     out += ',';
-    append_json(out, std::string_view(names[index]));
+    append_json(out, names.empty() ? record.fields[index].key : std::string_view(names[index]));
     out += ':';
     std::visit([&out](const auto& each) { append_json(out, each); }, record.fields[index].value);
   }
