@@ -3,19 +3,25 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/os/detail/io/clock.hpp"
 
 namespace weir {
 namespace {
@@ -73,6 +79,26 @@ TEST_P(ReadinessTest, AResetSeenByASendIsNotAnEndOfStream) {
   EXPECT_EQ(send.error(), system_error(ECONNRESET));
   EXPECT_EQ(receive_error(*pair.ours), system_error(ECONNRESET));
   backend().close(*pair.ours);
+}
+
+TEST_P(ReadinessTest, AWaitContinuesAfterASignal) {
+  struct sigaction interrupt{};
+  struct sigaction former{};
+  interrupt.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &interrupt, &former), 0);
+  std::atomic<bool> ended = false;
+  std::thread sender([&ended, waiting = ::pthread_self()] {
+    while (!ended) {
+      ::pthread_kill(waiting, SIGUSR1);
+      std::this_thread::yield();
+    }
+  });
+  const Instant until = os::monotonic_now() + std::chrono::milliseconds(20);
+  backend().wait(until);
+  EXPECT_GE(os::monotonic_now(), until);
+  ended = true;
+  sender.join();
+  ASSERT_EQ(::sigaction(SIGUSR1, &former, nullptr), 0);
 }
 
 TEST_P(ReadinessTest, APeerThatFinishedSendingIsNotDead) {
