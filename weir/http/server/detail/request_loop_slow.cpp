@@ -23,15 +23,25 @@ class StreamSink final : public BodySink {
     if (piece.empty()) co_return {};
     assert(!writing_ && "calls of BodySink::write() must not overlap");
     used_ = true;
-    writing_ = true;
-    const auto sent = co_await send(piece);
-    writing_ = false;
-    co_return sent;
+    const Writing writing(*this);
+    co_return co_await send(piece);
   }
 
   bool used() const noexcept { return used_; }
 
  private:
+  /// Marks a call of write(), also one that ends with an exception.
+  class Writing {
+   public:
+    explicit Writing(StreamSink& sink) noexcept : sink_(sink) { sink_.writing_ = true; }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() { sink_.writing_ = false; }
+
+   private:
+    StreamSink& sink_;
+  };
+
   Task<Result<>> send(Bytes piece) {
     if (!chunked_) return io_.send(piece);
     char* const line = size_line_.data();
