@@ -46,10 +46,10 @@ int Runtime::run(const Body& body) {
   auto ran = hot_restart_ != nullptr ? hot_restart_->start() : Result<>();
   if (ran) ran = platform_.run(placements, options_.handle_signals ? this : nullptr);
   if (!ran) {
-    platform_.log("weir: cannot run: " + ran.error().message());
     // A simulated platform also gives up on bodies that wait for something that will never
-    // happen.
+    // happen. Stop before logging: a log without a reader may block.
     stop();
+    platform_.log("weir: cannot run: " + ran.error().message());
     const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->body_running(); });
     if (begun) static_cast<void>(platform_.run(placements, nullptr));
   }
