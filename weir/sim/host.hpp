@@ -151,8 +151,8 @@ class Host final : public MemoryPlatform {
   std::vector<std::string> leaks_on_loops();
   std::vector<std::string> leaks_on_host();
   bool terminate_sent = false;
-  /// Appends to /etc/hosts for the machine. A dead process, and a limit of descriptors, do not
-  /// matter.
+  /// Appends to /etc/hosts for the machine. It works even if the process is dead or has no free
+  /// descriptor.
   void append_to_hosts_file(const std::string& lines);
 
   // Functions for its handover.

@@ -56,8 +56,8 @@ bool read_head(std::string_view head, HttpResponse& answer) {
   return answer.status >= 100;
 }
 
-/// Returns true if the server may have sent this response before it knew the method: 408 if the
-/// head is late, and 503 to a connection that it rejects.
+/// Returns true if the server may have sent this response before it knew the method. It sends 408
+/// if the head is late, and 503 to a connection that it rejects.
 bool may_precede_method(const HttpResponse& answer, bool first) noexcept {
   return answer.status == 408 || (answer.status == 503 && first);
 }
