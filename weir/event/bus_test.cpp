@@ -478,7 +478,6 @@ TEST_F(EventBusTest, StopEndsAnEndlessChainOfEvents) {
   run_on_cores({body});
 }
 
-// Any core may stop the bus.
 TEST_F(EventBusTest, StopDoesNotWaitForTheTasksOfHandlers) {
   bool done = false;
   const auto sleep_a_second = [&done](Greeting) -> Task<> {

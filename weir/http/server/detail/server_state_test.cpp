@@ -307,6 +307,7 @@ TEST_F(ServersOnCores, HavePrefixesOfTheirOwnForRequestIds) {
   ServerState last(loop(2), routes, {});
   EXPECT_EQ(first.id_prefix(), request_id_prefix(platform_.wall_time(), 0));
   EXPECT_EQ(last.id_prefix(), request_id_prefix(platform_.wall_time(), 2));
+  EXPECT_NE(last.id_prefix(), first.id_prefix());
   platform_.set_wall_time(platform_.wall_time() + 1us);
   ServerState later(loop(0), routes, {});
   EXPECT_EQ(later.id_prefix(), request_id_prefix(platform_.wall_time(), 0));
