@@ -72,8 +72,8 @@ class Request {
   /// Returns the whole body, or the rest after earlier calls of read().
   /// Errors: a ParseError (body_too_large above the route's limit, body_timed_out, bad framing),
   /// Errc::end_of_stream or the connection's own error if it breaks, Errc::cancelled, Errc::closed
-  /// while a function streams the response. An incomplete body is always an error. See
-  /// to_status().
+  /// while a function streams the response. Errc::timed_out means that the client was too slow to
+  /// read 100 (Continue). An incomplete body is always an error. See to_status().
   /// Cancel: the rest of the body can still be read.
   Task<Result<std::string>> body();
   /// Returns the same as body(), without a copy if the body arrived in one piece. It may be

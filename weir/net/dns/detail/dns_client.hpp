@@ -57,7 +57,7 @@ namespace weir::dns {
 
 struct DnsClientOptions {
   std::vector<Endpoint> servers;  ///< name servers, at least one
-  Duration timeout{};             ///< time limit of each query to one server, over UDP and TCP each
+  Duration timeout{};             ///< time limit of a query to one server over UDP, then over TCP
   unsigned attempts = 1;          ///< number of passes through the list of servers
   std::size_t addresses_max = 1;  ///< maximum number of addresses in one response
   bool operator==(const DnsClientOptions&) const = default;
@@ -74,7 +74,9 @@ struct DnsClientCounters {
 /// reads at most 4096 bytes of a datagram. The server that answered last is queried first next
 /// time, so that a dead server costs its timeout only once. After a timeout or a malformed
 /// response, a query() asks that server again in its next pass. After any other failure (REFUSED,
-/// SERVFAIL, unreachable) it does not. Threads: its loop's. Lifetime: outlives every query().
+/// SERVFAIL, unreachable) it does not.
+/// Threads: its loop's.
+/// Lifetime: outlives every query().
 class DnsClient {
  public:
   /// Sets the options. A running query() keeps its list of servers and otherwise uses the new
