@@ -15,11 +15,6 @@ using Change = std::function<void(ServiceConfig&)>;
 
 constexpr std::string_view prefix = "APP";
 
-template <class T, std::size_t N>
-T one_of(sim::Random& random, const std::array<T, N>& values) {
-  return values[random.below(N)];
-}
-
 constexpr std::array<std::string_view, 9> top_keys{
     "name", "verbose", "offset", "seed", "ratio", "mode", "level", "idle_timeout", "tags"};
 constexpr std::array<std::string_view, 3> limit_keys{"limits.body_max", "limits.connections_max",
@@ -100,7 +95,7 @@ class FileWriter {
         input_.file += "name = '" + peer.name + "'\n";
       }
       const bool is_right = !random_.bernoulli(wrong_);
-      const std::string text(one_of(random_, is_right ? right : bad));
+      const std::string text(random_.one_of(is_right ? right : bad));
       input_.file += "address = ";
       value(key + ".address",
             {toml_string(text), is_right ? Change([](ServiceConfig&) {}) : Change(),

@@ -8,15 +8,6 @@
 #include <type_traits>
 
 namespace weir::simulate {
-namespace {
-
-template <class T, std::size_t N>
-T one_of(sim::Random& random, const std::array<T, N>& values) {
-  return values[random.below(N)];
-}
-
-}  // namespace
-
 std::string toml_string(std::string_view text) {
   std::string toml = "\"";
   for (const char each : text) {
@@ -35,7 +26,7 @@ std::string toml_string(std::string_view text) {
 std::string ConfigValues::draw_word() {
   constexpr std::array<std::string_view, 7> words{"a",     "b c",    "x=y",      "\"q\" \\",
                                                   "tab\t", "line\n", "\xc3\xa4#"};
-  return std::string(one_of(random_, words));
+  return std::string(random_.one_of(words));
 }
 
 ConfigValue ConfigValues::name() {
@@ -70,14 +61,14 @@ ConfigValue ConfigValues::integer(const std::function<void(ServiceConfig&, T)>& 
     return wrong_one("an integer from " + least + " to " + most, texts, literals);
   }
   constexpr std::array<T, 4> edges{Limits::min(), Limits::max(), T{0}, T{100}};
-  T value = random_.bernoulli(0.5) ? one_of(random_, edges) : static_cast<T>(random_.next());
+  T value = random_.bernoulli(0.5) ? random_.one_of(edges) : static_cast<T>(random_.next());
   if constexpr (std::is_same_v<T, std::uint64_t>) {
     if (toml_) value &= ~std::uint64_t{0} >> 1;  // an integer of TOML has 64 bits with its sign
   }
   std::string text = std::to_string(value);
   if (toml_ && value == T{100} && random_.bernoulli(0.7)) {
     constexpr std::array<std::string_view, 5> forms{"+100", "1_00", "0x64", "0o144", "0b1100100"};
-    text = one_of(random_, forms);
+    text = random_.one_of(forms);
   }
   return {text, [set, value](ServiceConfig& config) { set(config, value); }};
 }

@@ -15,11 +15,6 @@ namespace {
 constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
 
-template <class T, std::size_t N>
-T one_of(sim::Random& random, const std::array<T, N>& values) {
-  return values[random.below(N)];
-}
-
 void append_utf8(std::string& out, std::uint32_t code) {
   const auto tail = [&](unsigned shift) {
     out += static_cast<char>(0x80 | (code >> shift & 0x3f));
@@ -118,7 +113,7 @@ double draw_real(sim::Random& random) {
                              0.1, 1e21, 1e-7,   123456789.0};
   switch (random.below(4)) {
     case 0:
-      return one_of(random, edges);
+      return random.one_of(edges);
     case 1:
       return static_cast<double>(random.below(1000)) / 8;
     case 2:
@@ -148,7 +143,7 @@ DocumentText::DocumentText(sim::Random& random) : random_(random) {
 void DocumentText::blanks() {
   if (random_.bernoulli(0.7)) return;
   for (std::size_t left = random_.below(4); left > 0; --left)
-    text_ += one_of(random_, std::array{' ', '\n', '\r', '\t'});
+    text_ += random_.one_of(std::array{' ', '\n', '\r', '\t'});
 }
 
 /// Writes a string with some characters escaped that need no escape.
@@ -177,8 +172,8 @@ std::string DocumentText::draw_text() {
   const std::size_t size = random_.bernoulli(0.1) ? random_.below(1500) : random_.below(40);
   for (std::size_t left = size; left > 0; --left) {
     const bool edge = random_.bernoulli(rate);
-    append_utf8(
-        text, edge ? one_of(random_, edges) : ' ' + static_cast<std::uint32_t>(random_.below(95)));
+    append_utf8(text,
+                edge ? random_.one_of(edges) : ' ' + static_cast<std::uint32_t>(random_.below(95)));
   }
   return text;
 }
@@ -191,7 +186,7 @@ std::string DocumentText::integer(const std::string& path, std::int64_t least, s
   const std::size_t begin = text_.size();
   const auto range = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least);
   const std::array<std::int64_t, 4> edges{least, most, 0, least / 2};
-  std::int64_t value = one_of(random_, edges);
+  std::int64_t value = random_.one_of(edges);
   if (random_.bernoulli(0.5)) {
     const std::uint64_t offset =
         range == ~std::uint64_t{0} ? random_.next() : random_.next() % (range + 1);
@@ -244,7 +239,7 @@ std::string DocumentText::boolean(const std::string& path) {
 std::string DocumentText::color(const std::string& path) {
   constexpr std::array<std::string_view, 3> colors{"red", "green", "blue"};
   const std::size_t begin = text_.size();
-  const std::string name(one_of(random_, colors));
+  const std::string name(random_.one_of(colors));
   quoted(name);
   place(Kind::text, path, begin);
   return "\"" + name + "\"";
@@ -453,7 +448,7 @@ DocumentText::Fault DocumentText::break_string(const Place& place) {
   constexpr std::array<std::string_view, 12> wrong{
       "\x01", "\n",      "\x1f",     "\xff",    "\xc0\x80",         "\xed\xa0\x80",
       "\\x",  "\\u12G4", "\\ud800x", "\\udc00", "\xf4\x90\x80\x80", "\\ud800\\u0041"};
-  return insert(place.path, place.begin + 1, one_of(random_, wrong), 0);
+  return insert(place.path, place.begin + 1, random_.one_of(wrong), 0);
 }
 
 /// Breaks an array, an object or a map: its commas, its names, or its size.

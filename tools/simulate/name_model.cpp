@@ -67,7 +67,7 @@ NameSettings NameSettings::draw(sim::Random& random) {
   settings.timeout = std::chrono::seconds(3 + random.below(3));
   settings.attempts = 1 + static_cast<unsigned>(random.below(3));
   constexpr std::array<std::size_t, 4> maxima{1, 2, 31, 32};
-  settings.addresses_max = maxima[random.below(maxima.size())];
+  settings.addresses_max = random.one_of(maxima);
   settings.ttl_min = std::chrono::seconds(random.below(3));
   settings.ttl_max = std::chrono::seconds(3 + random.below(6));
   settings.negative_ttl_max = std::chrono::seconds(1 + random.below(5));

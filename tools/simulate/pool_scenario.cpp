@@ -28,10 +28,10 @@ PoolLaneOptions draw_lane(sim::Random& random, const std::string& name) {
   constexpr std::array<double, 4> shares{0, 0.4, 0.5, 1};
   PoolLaneOptions lane;
   lane.name = name;
-  lane.capacity = capacities[random.below(capacities.size())];
+  lane.capacity = random.one_of(capacities);
   lane.overflow_policy = random.bernoulli(0.3) ? OverflowPolicy::wait : OverflowPolicy::reject;
   lane.priority = static_cast<int>(random.below(3)) - 1;
-  lane.share_max = shares[random.below(shares.size())];
+  lane.share_max = random.one_of(shares);
   lane.reserved_threads = random.below(3);
   if (random.bernoulli(0.3)) lane.concurrency_max = 1 + random.below(2);
   return lane;

@@ -21,11 +21,6 @@ constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
 constexpr std::string_view plain_bytes =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@";
 
-template <std::size_t N>
-std::string_view one_of(sim::Random& random, const std::array<std::string_view, N>& texts) {
-  return texts[random.below(N)];
-}
-
 void append_escaped(std::string& out, char byte, sim::Random& random) {
   const auto value = static_cast<unsigned char>(byte);
   const auto digit = [&random](unsigned nibble) {
@@ -62,7 +57,7 @@ std::string draw_segment(sim::Random& random) {
                                                    "beef",  "-1", "abc-",    ".a", "...", "a.",
                                                    "sp ce", "",   "one/two", "%41"};
   if (random.bernoulli(0.02)) return std::string(random.bernoulli(0.5) ? "." : "..");
-  if (random.bernoulli(0.8)) return std::string(one_of(random, usual));
+  if (random.bernoulli(0.8)) return std::string(random.one_of(usual));
   return draw_bytes(random, 1 + random.below(20));
 }
 
@@ -225,7 +220,7 @@ Draft draw_path(sim::Random& random) {
   constexpr std::array<std::string_view, 12> methods{
       "GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW"};
   Draft draft;
-  draft.method = random.bernoulli(0.1) ? "POST" : one_of(random, methods);
+  draft.method = random.bernoulli(0.1) ? "POST" : random.one_of(methods);
   draft.target = "/m";
   Texts segments;
   for (std::size_t left = random.below(5); left > 0; --left) {
@@ -316,7 +311,7 @@ Draft draw_query(sim::Random& random) {
   const std::size_t count = random.below(5);
   if (count > 0) draft.target += "?";
   for (std::size_t each = 0; each < count; ++each) {
-    const std::string name(one_of(random, names));
+    const std::string name(random.one_of(names));
     const std::string value = random.bernoulli(0.3) ? "" : draw_segment(random);
     if (each > 0) draft.target += random.bernoulli(0.1) ? "&&" : "&";
     const bool bare = value.empty() && !name.empty() && random.bernoulli(0.5);
@@ -328,12 +323,12 @@ Draft draw_query(sim::Random& random) {
     seen.push_back(name);
     pairs.insert(pairs.end(), {name, value});
   }
-  draft.host = one_of(random, authorities);
+  draft.host = random.one_of(authorities);
   std::string authority = draft.host;
   if (random.bernoulli(0.3)) {
     constexpr std::array<std::string_view, 4> schemes{"http://", "HTTP://", "https://", "hTTpS://"};
-    authority = one_of(random, authorities);
-    draft.target = std::string(one_of(random, schemes)) + authority + draft.target;
+    authority = random.one_of(authorities);
+    draft.target = std::string(random.one_of(schemes)) + authority + draft.target;
   }
   Texts values{authority};
   values.insert(values.end(), first.begin(), first.end());
@@ -360,7 +355,7 @@ Draft draw_rejected(sim::Random& random) {
       const std::size_t size = random.below(40);
       while (draft.target.size() < size) draft.target += plain_bytes[random.below(60)];
       if (random.bernoulli(0.5)) draft.target += "?a=";
-      draft.target += std::string(one_of(random, wrong));
+      draft.target += std::string(random.one_of(wrong));
       // A broken escape at the end must not take the next bytes.
       draft.target += std::string(random.below(20), 'x');
       break;
@@ -368,11 +363,11 @@ Draft draw_rejected(sim::Random& random) {
     case 2: {
       constexpr std::array<std::string_view, 6> forms{"ftp://a/", "http:/a",    "a:80",
                                                       "*",        "httpx://a/", "q"};
-      draft.target = one_of(random, forms);
+      draft.target = random.one_of(forms);
       break;
     }
     default: {
-      const std::string authority(one_of(random, authorities));
+      const std::string authority(random.one_of(authorities));
       draft.target = "/q";
       if (random.bernoulli(0.5) && authority.find(' ') == std::string::npos) {
         draft.target = "http://" + authority + "/q";

@@ -1,9 +1,11 @@
 // Random numbers from a seed: the same numbers on every machine.
 #pragma once
 
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "weir/base/time.hpp"
 
@@ -25,6 +27,11 @@ class Random {
   std::size_t below(std::size_t count) noexcept {
     assert(count > 0);
     return count == 1 ? 0 : static_cast<std::size_t>(next() % count);
+  }
+  /// Returns one of these values.
+  template <class T, std::size_t N>
+  T one_of(const std::array<T, N>& values) noexcept(std::is_nothrow_copy_constructible_v<T>) {
+    return values[below(N)];
   }
   /// Returns true with the probability `rate`: never for 0, always for 1. These two rates use no
   /// random number.
