@@ -18,10 +18,6 @@ namespace {
 
 constexpr Duration limit = std::chrono::hours(1);
 
-RuntimeOptions quiet(unsigned cores) {
-  return {.cores = cores, .announce = false};
-}
-
 Outcome run(sim::World& world) {
   Outcome outcome{.report = world.run_until_done(limit)};
   outcome.trace = world.trace();

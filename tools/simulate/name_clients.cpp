@@ -17,10 +17,6 @@ namespace {
 using dns::Family;
 using dns::ResolveError;
 
-constexpr std::array families{Family::ipv6, Family::ipv4};
-// Time for a few messages and reads of files; see exact_jitter() of the scenario.
-constexpr Duration slack = std::chrono::milliseconds(100);
-
 std::string text_of(const std::vector<Endpoint>& addresses) {
   std::string text;
   for (const Endpoint& each : addresses) text += each.to_string() + " ";
@@ -63,7 +59,7 @@ void NameClient::fail_with(std::string_view what, std::string_view why) {
 }
 
 Family NameClient::draw_family() {
-  return families[random_.below(families.size())];
+  return random_.one_of(families);
 }
 
 /// Draws a name that exists or not, also one that is found through the search domains.

@@ -1,6 +1,7 @@
 // Clients that look up names and connect to them, and check every answer against a model.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ Task<Result<>> serve_label(Scope& scope, std::uint16_t port, std::string label);
 /// The ports of services. Only the services on hosts of their own have the second one.
 inline constexpr std::uint16_t service_port = 7;
 inline constexpr std::uint16_t remote_service_port = 8;
+
+/// Time for a few messages and reads of files; see exact_jitter() of the scenario.
+inline constexpr Duration slack = std::chrono::milliseconds(100);
 
 /// A host with an address that names may have.
 struct NameTarget {

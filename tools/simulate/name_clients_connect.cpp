@@ -16,8 +16,6 @@ namespace {
 
 using dns::Family;
 
-// Time for a few messages and reads of files; see exact_jitter() of the scenario.
-constexpr Duration slack = std::chrono::milliseconds(100);
 constexpr std::size_t hosts_names = 4;
 // Longest time between two checks of the files.
 constexpr Duration files_period = std::chrono::seconds(5);

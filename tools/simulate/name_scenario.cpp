@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t service_count = 3;
 
-RuntimeOptions quiet() {
-  return {.cores = 1, .announce = false};
-}
-
 /// Returns jitter with which messages and reads of files take a few milliseconds only, so that the
 /// client can predict moments.
 sim::JitterOptions exact_jitter() {
@@ -59,7 +55,7 @@ Outcome run_names(const sim::WorldOptions& options, const NameRun& run) {
     sim::Host& service = world.host(name);
     client_options.targets.push_back({service.address(0), name});
     service.start_service([name](Platform& host) {
-      return Runtime(host, quiet()).run_on_each_core([&name](Scope& scope) -> Task<> {
+      return Runtime(host, quiet(1)).run_on_each_core([&name](Scope& scope) -> Task<> {
         scope.spawn(serve_label(scope, service_port, name));
         scope.spawn(serve_label(scope, remote_service_port, name));
         co_return;
@@ -68,7 +64,7 @@ Outcome run_names(const sim::WorldOptions& options, const NameRun& run) {
   }
   client_options.own_label = "own service";
   world.process(client, "own service").start_service([](Platform& host) {
-    return Runtime(host, quiet())
+    return Runtime(host, quiet(1))
         .run_on_each_core(serve_label, service_port, std::string("own service"));
   });
 
@@ -84,14 +80,14 @@ Outcome run_names(const sim::WorldOptions& options, const NameRun& run) {
     NameServer& server =
         *name_servers.emplace_back(std::make_unique<NameServer>(served, number, log));
     servers[number]->start_service([&server](Platform& host) {
-      return Runtime(host, quiet()).run_on_each_core([&server](Scope& scope) {
+      return Runtime(host, quiet(1)).run_on_each_core([&server](Scope& scope) {
         return server.run(scope);
       });
     });
   }
   NameClient names(zone, settings, log, client_options);
   client.start([&names](Platform& host) {
-    return Runtime(host, quiet()).run_on_each_core([&names](Scope& scope) {
+    return Runtime(host, quiet(1)).run_on_each_core([&names](Scope& scope) {
       return names.run(scope);
     });
   });

@@ -9,7 +9,6 @@ namespace {
 
 using dns::Family;
 
-constexpr std::array families{Family::ipv6, Family::ipv4};
 constexpr Duration slow_answer = std::chrono::seconds(2);
 constexpr std::size_t names_of_a_kind = 6;
 
@@ -37,13 +36,13 @@ void add_aliases(ZoneName& name, sim::Random& random, std::size_t count) {
 
 std::size_t draw_count(sim::Random& random) {
   constexpr std::array<std::size_t, 8> counts{0, 1, 1, 2, 3, 31, 32, 40};
-  return counts[random.below(counts.size())];
+  return random.one_of(counts);
 }
 
 /// Draws a chain of aliases; 16 are the most that a client follows.
 std::size_t draw_chain(sim::Random& random) {
   constexpr std::array<std::size_t, 8> lengths{0, 0, 0, 1, 2, 3, 16, 17};
-  return lengths[random.below(lengths.size())];
+  return random.one_of(lengths);
 }
 
 ZoneName draw_name(sim::Random& random) {

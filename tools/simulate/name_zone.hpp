@@ -83,6 +83,8 @@ struct Zone {
   std::vector<std::string> stable;       ///< names with one IPv4 address, for a minute
 };
 
+inline constexpr std::array families{dns::Family::ipv6, dns::Family::ipv4};
+
 inline std::size_t index_of(dns::Family family) noexcept {
   return static_cast<std::size_t>(family);
 }

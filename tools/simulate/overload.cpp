@@ -87,10 +87,6 @@ class MemoryMonitor {
   bool recovers_ = false;
 };
 
-RuntimeOptions quiet(unsigned cores) {
-  return {.cores = cores, .announce = false};
-}
-
 int serve(Platform& host, unsigned cores, const OverloadRun& run, RuntimeMonitor& watch) {
   http::Router routes;
   add_routes(routes);

@@ -11,10 +11,6 @@
 namespace weir::simulate {
 namespace {
 
-RuntimeOptions quiet(unsigned cores) {
-  return {.cores = cores, .announce = false};
-}
-
 Outcome run_requests(const sim::WorldOptions& options, const DecodingRun& run,
                      RegularClientsOptions asks) {
   sim::World world(options);

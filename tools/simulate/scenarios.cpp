@@ -24,10 +24,6 @@ namespace {
 
 constexpr Duration limit = std::chrono::hours(1);
 
-RuntimeOptions quiet(unsigned cores) {
-  return {.cores = cores, .announce = false};
-}
-
 /// The main function of a client.
 int ask(Platform& host, sim::HttpTraffic& traffic) {
   return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {

@@ -10,6 +10,7 @@
 
 #include "tools/simulate/fault_schedule.hpp"
 #include "weir/http/server/limits.hpp"
+#include "weir/runtime/options.hpp"
 #include "weir/sim/world.hpp"
 
 namespace weir::simulate {
@@ -36,6 +37,11 @@ std::span<const Scenario> scenarios();
 const Scenario* find_scenario(std::string_view name);
 /// Returns the options for one seed, with the command that replays it.
 sim::WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool trace = false);
+
+/// Returns the options of a Runtime that announces nothing.
+inline RuntimeOptions quiet(unsigned cores) {
+  return {.cores = cores, .announce = false};
+}
 
 /// Returns limits on heads, and on the bytes that a closing connection drops, that are small
 /// enough for the traffic to reach them.
