@@ -269,7 +269,6 @@ class App {
   Task<Result<>> apply_pending();
   Task<Result<>> remove_service(ServiceId id);
   Task<Result<>> replace_service(ServiceId old, ServiceId fresh);
-  std::vector<std::string> errors_after_replacement(ServiceId old, ServiceId fresh);
   Task<Result<>> replace_side_by_side(ServiceId old, ServiceId fresh);
   Task<Result<>> replace_exclusive(ServiceId old, ServiceId fresh);
   Task<Result<>> start_in_place(ServiceId fresh);

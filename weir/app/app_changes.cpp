@@ -207,19 +207,15 @@ Task<Result<>> App::replace_service(ServiceId old, ServiceId fresh) {
   co_return co_await replace_exclusive(old, fresh);
 }
 
-/// Returns the errors that all services will have after the replacement. The replacement instances
-/// exist already.
-std::vector<std::string> App::errors_after_replacement(ServiceId old, ServiceId fresh) {
-  const ReplacedForValidation replaced(impl_->graph, old.index(), fresh.index());
-  return validation_errors(true);
-}
-
 Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
   const std::size_t failures_before = impl_->lifecycle.failures().size();
   const std::vector<std::string> errors_before = validation_errors(true);
   inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
   replacement.create_instances();
-  impl_->change_errors = errors_after_replacement(old, fresh);
+  {
+    const ReplacedForValidation replaced(impl_->graph, old.index(), fresh.index());
+    impl_->change_errors = validation_errors(true);
+  }
   std::erase_if(impl_->change_errors, [&](const std::string& each) {
     return std::ranges::find(errors_before, each) != errors_before.end();
   });

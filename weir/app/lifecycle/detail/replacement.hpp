@@ -19,8 +19,7 @@ namespace weir::inject {
 ///                         all_running() again
 ///     take_routes()       replaces the routes of the old instances, in one step on each core
 ///     commit()            gives the new instances to all others and releases the old ones;
-///     services
-///                         that waited for the new service start
+///                         services that waited for the new service start
 ///     remove_stopped()    removes the stopped instances from the graph
 ///
 /// Threads: the app's core.
