@@ -71,6 +71,8 @@ Task<Result<>> write_small_pieces(BodySink& sink, int* written) {
   co_return {};
 }
 
+const std::string small_request = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+
 class ConnectionIoTest : public HttpTest {
  protected:
   ConnectionIoTest() {
@@ -86,6 +88,17 @@ class ConnectionIoTest : public HttpTest {
 
   std::string answers(MemoryPeer& peer) {
     return sim::statuses_of(sim::parse_http_responses(peer.received()));
+  }
+  /// Connects a client that reads nothing, and requests the small responses for which it has room.
+  MemoryPeer& connect_slow_reader() {
+    routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
+    serve();
+    MemoryPeer& peer = connect();
+    for (int count = 0; count < 6; ++count) {
+      peer.send(small_request);
+      settle();
+    }
+    return peer;
   }
   bool gone() { return server_->counters().connections_open.value() == 0; }
   std::uint64_t refused(ParseError error) {
@@ -452,13 +465,9 @@ TEST_F(ConnectionIoTest, LateAnswerOfAHandlerDoesNotTouchTheNextHandler) {
 }
 
 TEST_F(ConnectionIoTest, SmallAnswersToAClientThatNeverReadsTimeOut) {
-  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
-  serve();
-  MemoryPeer& peer = connect();
-  for (int count = 0; count < 7; ++count) {
-    peer.send("GET /small HTTP/1.1\r\nHost: a\r\n\r\n");
-    settle();
-  }
+  MemoryPeer& peer = connect_slow_reader();
+  peer.send(small_request);
+  settle();
   EXPECT_EQ(peer.unread(), 64U * 1024) << "the seventh answer fits in part";
   pass(9999ms);
   EXPECT_FALSE(gone());
@@ -468,21 +477,14 @@ TEST_F(ConnectionIoTest, SmallAnswersToAClientThatNeverReadsTimeOut) {
 }
 
 TEST_F(ConnectionIoTest, SlowReaderEndsTheHandlerBehindItsAnswers) {
-  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
   std::vector<std::error_code> ended;
   routes_.get("/waits", [&](Request&) -> Task<Response> {
     const auto slept = co_await sleep(1h);
     ended.push_back(slept ? std::error_code() : slept.error());
     co_return text("done");
   });
-  serve();
-  MemoryPeer& peer = connect();
-  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
-  for (int count = 0; count < 6; ++count) {
-    peer.send(small);
-    settle();
-  }
-  peer.send(small + "GET /waits HTTP/1.1\r\nHost: a\r\n\r\n");
+  MemoryPeer& peer = connect_slow_reader();
+  peer.send(small_request + "GET /waits HTTP/1.1\r\nHost: a\r\n\r\n");
   settle();
   pass(9999ms);
   EXPECT_TRUE(ended.empty());
@@ -495,21 +497,14 @@ TEST_F(ConnectionIoTest, SlowReaderEndsTheHandlerBehindItsAnswers) {
 
 // A read and a write of one connection wait at the same time, each with its own deadline.
 TEST_F(ConnectionIoTest, BodyTimesOutWhileEarlierAnswersAreStillSent) {
-  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
   std::vector<std::error_code> seen;
   routes_.post("/notes", [&](Request& request) -> Task<Response> {
     const auto body = co_await request.body();
     seen.push_back(body ? std::error_code() : body.error());
     co_return text("done");
   });
-  serve();
-  MemoryPeer& peer = connect();
-  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
-  for (int count = 0; count < 6; ++count) {
-    peer.send(small);
-    settle();
-  }
-  peer.send(small + post_of("/notes", 10));
+  MemoryPeer& peer = connect_slow_reader();
+  peer.send(small_request + post_of("/notes", 10));
   settle();
   pass(4999ms);
   EXPECT_TRUE(seen.empty());
@@ -523,15 +518,8 @@ TEST_F(ConnectionIoTest, BodyTimesOutWhileEarlierAnswersAreStillSent) {
 }
 
 TEST_F(ConnectionIoTest, InterimResponseWaitsForTheWriteInProgress) {
-  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
-  serve();
-  MemoryPeer& peer = connect();
-  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
-  for (int count = 0; count < 6; ++count) {
-    peer.send(small);
-    settle();
-  }
-  peer.send(small +
+  MemoryPeer& peer = connect_slow_reader();
+  peer.send(small_request +
             "POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
             "Expect: 100-continue\r\n\r\n");
   settle();
@@ -707,21 +695,14 @@ TEST_F(ConnectionIoTest, TimeoutOfARouteEndsTheWaitForABody) {
 }
 
 TEST_F(ConnectionIoTest, SlowReaderOfAnInterimResponseIsNotASlowBody) {
-  routes_.get("/small", [] { return text(std::string(10'000, 'x')); });
   std::vector<std::error_code> seen;
   routes_.post("/notes", [&](Request& request) -> Task<Response> {
     const auto body = co_await request.body();
     seen.push_back(body ? std::error_code() : body.error());
     co_return text("done");
   });
-  serve();
-  MemoryPeer& peer = connect();
-  const std::string small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
-  for (int count = 0; count < 6; ++count) {
-    peer.send(small);
-    settle();
-  }
-  peer.send(small +
+  MemoryPeer& peer = connect_slow_reader();
+  peer.send(small_request +
             "POST /notes HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
             "Expect: 100-continue\r\n\r\n");
   settle();
