@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import effects  # noqa: E402
 import object_code  # noqa: E402
 import operators  # noqa: E402
+from mutate_fixture import COROUTINE_TASK  # noqa: E402
 
 SHARED = """#include <unistd.h>
 
@@ -95,16 +96,7 @@ void d5() { d4(); }
 void d6() { d5(); }
 int pair[2];
 auto& [bound, unbound] = pair;
-struct Task {
-  struct promise_type {
-    Task get_return_object();
-    std::suspend_always initial_suspend();
-    std::suspend_always final_suspend() noexcept;
-    void return_void();
-    void unhandled_exception();
-  };
-};
-"""
+""" + COROUTINE_TASK
 INDEPENDENT = [
     "w.a = 1; w.b = 2;",
     "w.a = 1; w.count.add();",

@@ -10,6 +10,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import mutate  # noqa: E402
 import object_code  # noqa: E402
 
+# A coroutine type; needs <coroutine>.
+COROUTINE_TASK = """struct Task {
+  struct promise_type {
+    Task get_return_object();
+    std::suspend_always initial_suspend();
+    std::suspend_always final_suspend() noexcept;
+    void return_void();
+    void unhandled_exception();
+  };
+};
+"""
+
 
 class Sandbox(unittest.TestCase):
     def setUp(self):

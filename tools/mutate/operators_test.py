@@ -8,19 +8,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import operators  # noqa: E402
-from mutate_fixture import Sandbox  # noqa: E402
-
-COROUTINE = """#include <coroutine>
-struct Task {
-  struct promise_type {
-    Task get_return_object();
-    std::suspend_always initial_suspend();
-    std::suspend_always final_suspend() noexcept;
-    void return_void();
-    void unhandled_exception();
-  };
-};
-"""
+from mutate_fixture import COROUTINE_TASK, Sandbox  # noqa: E402
 
 
 class OperatorsTest(Sandbox):
@@ -290,7 +278,8 @@ class OperatorsTest(Sandbox):
         self.assertEqual(self.changes(code, "error check"), [])
 
     def test_checks_of_coroutines_are_dropped(self):
-        code = (COROUTINE + "Task f(int n) { if (n > 1) co_return; n = 2; co_return; }\n"
+        code = ("#include <coroutine>\n" + COROUTINE_TASK +
+                "Task f(int n) { if (n > 1) co_return; n = 2; co_return; }\n"
                 "Task g(int n) { if (n > 3) co_await std::suspend_always(); n = 4; co_return; }\n")
         self.assertEqual([before for before, _ in self.changes(code, "error check")],
                          ["if (n > 1) co_return;"])
