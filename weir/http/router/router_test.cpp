@@ -369,6 +369,18 @@ TEST(Router, RejectedRouteLeavesNothingBehind) {
   EXPECT_EQ(text_of(routes, "POST /a"), "405 Method Not Allowed\n");
 }
 
+TEST(Router, RouteWithOneMethodTooManyLeavesNothingBehind) {
+  Router routes;
+  for (int count = 0; count < 55; ++count) {
+    routes.add("X" + std::to_string(count), "/", say("x"));
+  }
+  routes.add("X55", "/a/{x:[0-9]+}/{y:[a-z]}", say2("rejected"));
+  routes.get("/a/{x}/{y}", say2("plain"));
+  EXPECT_EQ(text_of(routes, "GET /a/12/b"), "plain(12,b)");
+  EXPECT_EQ(ask(routes, "X55 /a/12/b").code, 501);
+  EXPECT_EQ(ask(routes, "POST /a/12/b").allow, "GET, HEAD, OPTIONS");
+}
+
 TEST(Router, ErrorTextSaysWhyEachRouteWasRejected) {
   Router routes;
   routes.add("CONNECT", "/", say("x"));

@@ -225,12 +225,11 @@ std::optional<std::string> plain_path(const Pattern& pattern) {
 }  // namespace
 
 Result<const Route*> RouteTable::add(const Route& route) {
-  RouteSet& set = route_set_for(route);
-  if (const auto known = names_.find(method_of(route.method), route.method)) {
-    if (const Route* const before = set.find(*known)) return before;
-  }
+  // Fail before any node exists: a node would refer to the regexes of a route that is not added.
   const std::optional<MethodIndex> method = names_.add(route.method);
   if (!method) return fail(Errc::limit_reached);
+  RouteSet& set = route_set_for(route);
+  if (const Route* const before = set.find(*method)) return before;
   set.add(*method, route);
   if (const auto path = plain_path(route.pattern)) literal_routes_.insert(*path, &set);
   segments_max_ = std::max(segments_max_, route.pattern.segments().size());

@@ -108,7 +108,7 @@ class RouteTable {
   /// Adds a route.
   /// Returns: the route that answers for the method and shape of `route`. If it is an earlier
   /// route, the table is unchanged.
-  /// Errors: limit_reached for too many methods.
+  /// Errors: limit_reached for too many methods; the table is unchanged then.
   Result<const Route*> add(const Route& route);
 
   /// Returns the middleware that wraps all responses; see Router::use().
