@@ -1,4 +1,4 @@
-// Tests of the contract of BodySink, through a server.
+// Tests of streamed bodies through a server: BodySink, and the request's body meanwhile.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -122,6 +122,56 @@ TEST_F(BodySinkTest, CancelledCallCutsTheResponseOff) {
   }
   EXPECT_EQ(server_->counters().slow_readers.value(), 0U);
   EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
+}
+
+using Errors = std::vector<std::error_code>;
+
+/// Tries to read the body of its request in both ways.
+Task<Result<>> read_and_write(BodySink& sink, Request* request, Errors* seen) {
+  const auto piece = co_await request->read();
+  seen->push_back(piece ? std::error_code() : piece.error());
+  const auto whole = co_await request->body_view();
+  seen->push_back(whole ? std::error_code() : whole.error());
+  co_return co_await sink.write("streamed");
+}
+
+// The server has dropped the bytes that have arrived, so the function would read a body with a gap.
+TEST_F(BodySinkTest, FunctionCannotReadTheRestOfABody) {
+  Errors seen;
+  routes_.post("/unread", [&seen](Request& request) {
+    return stream(text_type, read_and_write, &request, &seen);
+  });
+  routes_.post("/begun", [&seen](Request& request) -> Task<Response> {
+    const auto piece = co_await request.read();
+    EXPECT_EQ(piece ? to_text(*piece) : "none", "01234");
+    co_return stream(text_type, read_and_write, &request, &seen);
+  });
+  serve({.unread_body_max = 10});
+  struct Row {
+    std::string path;
+    std::string headers;
+    std::string body;
+    std::string later;
+  };
+  const std::string sized = "Content-Length: 20\r\n";
+  const std::string chunked = "Transfer-Encoding: chunked\r\n";
+  for (const Row& row :
+       {Row{"/unread", sized, "01234", ""},
+        Row{"/unread", sized + "Expect: 100-continue\r\n", "", ""},
+        Row{"/unread", chunked, "1\r\nx\r\n", "b\r\n0123456789a\r\n"},
+        Row{"/begun", sized, "01234", ""}, Row{"/begun", chunked, "5\r\n01234\r\n", ""}}) {
+    SCOPED_TRACE(row.path + " " + row.headers);
+    seen.clear();
+    MemoryPeer& peer = connect();
+    talk(peer, "POST " + row.path + " HTTP/1.1\r\nHost: a\r\n" + row.headers + "\r\n" + row.body);
+    talk(peer, row.later);
+    EXPECT_EQ(seen, Errors(2, make_error_code(Errc::closed)));
+    const auto answers = sim::parse_http_responses(peer.received());
+    ASSERT_EQ(sim::statuses_of(answers), "200");
+    EXPECT_EQ(answers[0].body, "streamed");
+    EXPECT_EQ(answers[0].header("Connection"), "close");
+    EXPECT_TRUE(peer.ended());
+  }
 }
 
 }  // namespace

@@ -52,6 +52,12 @@ class BodyReader final : public BodySource {
     if (borrowed_ != 0) io_.input().consume(std::exchange(borrowed_, 0));
   }
 
+  /// Gives up the rest of the body: every later read fails with Errc::closed, or with the error
+  /// that is known already.
+  void close() noexcept {
+    if (!error_) error_ = Errc::closed;
+  }
+
   /// Returns true if the whole body was read, or there is none.
   bool ended() const noexcept { return ended_; }
   /// Returns true if the handler has requested the body.

@@ -154,6 +154,7 @@ Task<Result<>> RequestLoop::finish_body() {
     respond_with_status(to_status(seen));
   }
   keep_alive_ = false;
+  body_.close();  // a function that streams the response would read a body with a gap
   co_return {};
 }
 
