@@ -165,6 +165,15 @@ TEST_F(DrainTest, RequestThatBeginsDuringADrainDoesNotWaitForAnUnreadBody) {
   EXPECT_EQ(answers(before), "200");
 }
 
+TEST_F(DrainTest, MalformedBodyThatHasArrivedIsRejected) {
+  serve();
+  MemoryPeer& waiting = connect();
+  drain();
+  talk(waiting, "POST /ignored HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\ng\r\n");
+  EXPECT_EQ(answers(waiting), "400");
+  EXPECT_TRUE(waiting.ended());
+}
+
 TEST_F(DrainTest, PipelinedRequestIsStillAnswered) {
   serve();
   MemoryPeer& peer = connect();

@@ -274,6 +274,37 @@ TEST_F(ConnectionTest, ParseErrorsCloseAndAreCountedByReason) {
   EXPECT_EQ(parse_errors[static_cast<std::size_t>(ParseError::bad_line_end)].value(), 1u);
 }
 
+// The server may close the connection without the rest of a body, but not answer what it has seen.
+TEST_F(ConnectionTest, MalformedBodyIsRejectedAlsoIfItsRestIsNotAwaited) {
+  routes_.post("/piece/{code}", [](Request& request, int code) -> Task<Response> {
+    const auto piece = co_await request.read();
+    EXPECT_TRUE(piece);
+    co_return Response(Status{static_cast<std::uint16_t>(code)});
+  });
+  routes_.post("/unread", [](Request&) -> Task<Response> { co_return Status::conflict; });
+  serve();
+  struct Row {
+    std::string path;
+    std::string headers;
+    std::string body;
+    std::string status;
+  };
+  std::uint64_t expected = 0;
+  for (const Row& row :
+       {Row{"/ignored", "Expect: 100-continue\r\n", "g\r\n", "400"},
+        Row{"/unread", "Expect: 100-continue\r\n", "g\r\n", "400"},
+        Row{"/unread", "", "g\r\n", "400"}, Row{"/piece/200", "", "1\r\na\r\ng\r\n", "400"},
+        Row{"/piece/409", "", "1\r\na\r\ng\r\n", "409"}}) {
+    EXPECT_EQ(statuses("POST " + row.path + " HTTP/1.1\r\nHost: a\r\n" + row.headers +
+                       "Transfer-Encoding: chunked\r\n\r\n" + row.body + std::string(get)),
+              row.status)
+        << row.path << " " << row.headers;
+    const auto& parse_errors = server_->counters().parse_errors;
+    EXPECT_EQ(parse_errors[static_cast<std::size_t>(ParseError::bad_chunk_size)].value(),
+              ++expected);
+  }
+}
+
 TEST_F(ConnectionTest, AnswersOfLimitsArrive) {
   serve();
   const std::string flood(100 * 1024, 'x');

@@ -128,11 +128,11 @@ bool RequestLoop::can_discard_body() const noexcept {
 }
 
 /// Moves the input behind a body that the handler did not read, or decides that the connection
-/// closes. A malformed body is rejected instead of answered.
+/// closes. A body that is found malformed is rejected instead of answered, unless the handler has
+/// read it and answers with an error itself.
 /// Errors: those of the connection.
 Task<Result<>> RequestLoop::finish_body() {
   if (body_.ended() || rejected_) co_return {};
-  const std::error_code seen = body_.error();  // by the handler
   const bool can_discard = can_discard_body();
   if (body_.discard_received()) co_return {};
   if (can_discard) {
@@ -143,15 +143,15 @@ Task<Result<>> RequestLoop::finish_body() {
     if (error.category() != parse_error_category() && error != Errc::limit_reached && !cut) {
       co_return fail(error);
     }
-    rejected_ = cut || error.category() == parse_error_category();
-    if (rejected_) respond_with_status(cut ? Status::bad_request : to_status(error));
+    rejected_ = cut;
+    if (cut) respond_with_status(Status::bad_request);
   }
   if (body_.error().category() == parse_error_category()) {
     server_.count_parse_error(static_cast<ParseError>(body_.error().value()));
-  }
-  // A success status is no answer to a body that the handler found malformed.
-  if (seen.category() == parse_error_category() && code_of(response_->status()) < 400) {
-    respond_with_status(to_status(seen));
+    rejected_ = !body_.was_read();  // there may be no response yet
+    if (rejected_ || code_of(response_->status()) < 400) {
+      respond_with_status(to_status(body_.error()));
+    }
   }
   keep_alive_ = false;
   body_.close();  // a function that streams the response would read a body with a gap
