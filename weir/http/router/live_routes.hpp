@@ -147,7 +147,7 @@ class LiveRoutes {
   /// LiveRoutes).
   /// Cancel: the route is removed nevertheless. Requests that still run are stopped as if their
   /// timeout had expired. A handler is cancelled and its client gets 503; a streamed body is cut
-  /// off. The task completes when they have ended.
+  /// off, or answered with 503 if it has not begun. The task completes when they have ended.
   Task<Result<>> remove(RouteId id) { return remove_route(*updater_, id); }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -621,6 +622,68 @@ TEST_F(LiveRoutesTest, ACancelledRemovalWaitsForTheClientsOfItsRoute) {
   ASSERT_EQ(sim::statuses_of(answers), "200");
   EXPECT_EQ(answers[0].body.size(), 200'000U);
   EXPECT_TRUE(first.done() && first.value());
+}
+
+// The cancellation finds nothing to cancel, because the client still sends its body.
+TEST_F(LiveRoutesTest, ACancelledRemovalBeginsNoStream) {
+  HandlerLog& log = logs_.emplace_back();
+  start_all();
+  const auto added = run_on(0, live_.post("/stream", StreamingHandler(log, gates_, "part ")));
+  ASSERT_TRUE(added);
+  MemoryPeer& peer = send(1, "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+  CancelSource cancel;
+  Running<Result<>> removal(loop(0), under(cancel, live_.remove(*added)));
+  settle();
+  cancel.cancel();
+  settle();
+  EXPECT_FALSE(removal.done());
+  peer.send("cd" + get("/none"));
+  settle();
+  EXPECT_EQ(said(peer), "503|404");
+  EXPECT_EQ(log.inside, 0U);
+  EXPECT_TRUE(removal.done() && removal.value());
+  EXPECT_EQ(log.destroyed, 1U);
+}
+
+/// A handler whose streaming function has a part of it.
+class PartHandler {
+ public:
+  explicit PartHandler(HandlerLog& log) : probe_(log) {}
+  Response operator()() const {
+    return stream("text/plain",
+                  [part = std::make_shared<Part>(probe_.log())](BodySink& sink) -> Task<Result<>> {
+                    co_return co_await sink.write(part->text);
+                  });
+  }
+
+ private:
+  struct Part {
+    explicit Part(const HandlerLog& of) noexcept : log(of) {}
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    ~Part() { EXPECT_EQ(log.destroyed, 0U) << "the function outlives its handler"; }
+    const HandlerLog& log;
+    std::string text = "part";
+  };
+  HandlerProbe probe_;
+};
+
+// The connection stays active behind the response, because the next head is incomplete.
+TEST_F(LiveRoutesTest, StreamingFunctionIsDestroyedBeforeItsHandler) {
+  start_all();
+  for (const std::string method : {"GET", "HEAD"}) {
+    SCOPED_TRACE(method);
+    HandlerLog& log = logs_.emplace_back();
+    const auto added = run_on(0, live_.get("/part", PartHandler(log)));
+    ASSERT_TRUE(added);
+    MemoryPeer& peer = send(1, method + " /part HTTP/1.1\r\nHost: a\r\n\r\nGET /none HT");
+    EXPECT_EQ(peer.received().contains("part"), method == "GET");
+    ASSERT_TRUE(run_on(0, live_.remove(*added)));
+    EXPECT_EQ(log.destroyed, 1U);
+    peer.send("TP/1.1\r\nHost: a\r\n\r\n");
+    settle();
+    EXPECT_TRUE(peer.received().contains("404 Not Found\n")) << peer.received();
+  }
 }
 
 TEST_F(LiveRoutesTest, RequestsMayRemoveOneRouteAfterAnother) {

@@ -365,13 +365,16 @@ bool RequestLoop::try_write_to_output() {
 RequestLoop::InFlight::InFlight(RequestLoop& request_loop)
     : InFlightRequest(request_loop.server_.routes(), request_loop.match_.route(), &stop),
       request_loop_(request_loop) {
+  request_loop.stopped_ = false;
   request_loop.match_.detach_from_table();
 }
 
 /// Stops the request as if its timeout had expired: a handler is answered for with 503, a
-/// streamed body is cut off. A wait for the client has limits of its own.
+/// streamed body is cut off. A streamed body that has not begun is answered with 503. A wait for
+/// the client has limits of its own.
 void RequestLoop::InFlight::stop(InFlightRequest& self) {
   RequestLoop& request_loop = static_cast<InFlight&>(self).request_loop_;
+  request_loop.stopped_ = true;
   if (!request_loop.cancel_) return;
   if (request_loop.handler_) request_loop.handler_timeout_.expired = true;
   request_loop.cancel_->cancel();

@@ -211,6 +211,7 @@ class RequestLoop : Continuation, HangupObserver {
   bool peer_gone_ = false;  // true if the peer left while something ran
   bool keep_alive_ = true;
   bool rejected_ = false;  // true if the response is an error without the handler
+  bool stopped_ = false;   // true if the request in flight is to end soon
   RouteMatch match_;
   RequestHead head_;
   RequestTrace trace_{server_, head_};

@@ -192,6 +192,11 @@ void RequestLoop::handle_stream_error(std::error_code error, bool cut) {
 /// Sends the body as its function writes it. The head is already in the output, behind other
 /// responses.
 Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
+  if (stopped_) {  // while the client sent its body: the function would run to its own end
+    io_.output().truncate(output_before);
+    respond_with_status(Status::service_unavailable);
+    co_return co_await send_response();
+  }
   const bool chunked = head_.version_minor() > 0;
   StreamSink sink(io_, chunked);
   begin_cancel();
