@@ -20,8 +20,10 @@ class RateTracker {
 
   /// Records that the peer was waited for during `waited` and that it moved `bytes` meanwhile.
   void record(Duration waited, std::uint64_t bytes) noexcept {
-    time_left_ =
-        std::min(time_left_ - waited + earned_by(bytes), std::max(rate_.stall_max, rate_.grace));
+    const Duration left = time_left_ - waited;
+    const Duration earned = earned_by(bytes);
+    const Duration most = std::max(rate_.stall_max, rate_.grace);
+    time_left_ = left > most - earned ? most : left + earned;  // the sum may not fit a Duration
   }
 
  private:

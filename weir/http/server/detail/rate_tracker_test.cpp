@@ -63,6 +63,16 @@ TEST(RateTracker, EachByteEarnsItsShareOfASecond) {
   EXPECT_TRUE(tracker.exhausted());
 }
 
+TEST(RateTracker, LargestGraceHasRoomForNoMore) {
+  RateTracker tracker({Duration::max(), 0, 20s});
+  tracker.record(0s, std::uint64_t{1} << 62);
+  EXPECT_EQ(tracker.time_left(), Duration::max());
+  tracker.record(10s, 1);
+  EXPECT_EQ(tracker.time_left(), Duration::max() - 9s);
+  tracker.record(0s, 9);
+  EXPECT_EQ(tracker.time_left(), Duration::max());
+}
+
 TEST(RateTracker, ARateOfZeroCountsAsOne) {
   RateTracker tracker({5s, 0, 20s});
   tracker.record(4s, 3);
