@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks which service injections compile and which do not, with which message.
+"""Checks which services and HTTP handlers compile and which do not, with which message.
 
 Each compiler reads all invalid cases in one run, and all valid cases in another.
 
@@ -18,6 +18,7 @@ COMPILERS = sys.argv[1:] or ("clang++-19", "g++-12")
 
 HEAD = """
 #include <weir/app.hpp>
+#include <weir/http.hpp>
 #include <string>
 using namespace weir;
 struct Store {
@@ -34,6 +35,8 @@ struct Asks { explicit Asks(inject::Requester) {} };
 struct Starts { Task<Result<>> start() { co_return {}; } };
 struct StartsWrongly { Task<> start() { co_return; } };
 struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
+struct Ping { int sequence; };
+inline Task<http::Status> ok() { co_return http::Status::ok; }
 """
 
 SHARED = "a shared service is used by all cores and takes others as const"
@@ -63,14 +66,42 @@ CASES = (
     ("app.scoped<Seed, Asks>();", "a scoped service takes no Requester", "app.per_core<Asks>();"),
     ("static_cast<void>(remote.call(&Store::name));", "call",
      "static_cast<void>(remote.call(&Store::size));"),
+    ('routes.get("/", [] { return 1; });', "a handler returns a Response, a Status",
+     'routes.get("/", [] { return Ping{1}; });'),
+    ('routes.get("/", []() mutable { return http::Status::ok; });',
+     "its operator() must be const (no mutable lambda)",
+     'routes.get("/", [] { return http::Status::ok; });'),
+    ('routes.get("/", [](auto&) { return http::Status::ok; });',
+     "a handler is a function or an object with one operator()",
+     'routes.get("/", [](http::Request&) { return http::Status::ok; });'),
+    ('routes.get("/{on}", [](bool) { return http::Status::ok; });',
+     "path parameters are std::string_view, std::string, integers (not bool or char)",
+     'routes.get("/{on}", [](int) { return http::Status::ok; });'),
+    ('routes.post("/", [](Ping&) { return http::Status::ok; });', "all by value or const reference",
+     'routes.post("/", [](const Ping&) { return http::Status::ok; });'),
+    ('routes.get("/", [](Scope&) { return http::Status::ok; });',
+     "a handler that takes a Scope& returns a Task",
+     'routes.get("/", [](Scope&) -> Task<http::Status> { co_return http::Status::ok; });'),
+    ('routes.get("/{a}", [](const std::string&) -> Task<http::Status> { return ok(); });',
+     "a handler that returns a Task takes path parameters by value",
+     'routes.get("/{a}", [](std::string) -> Task<http::Status> { return ok(); });'),
+    ('routes.get("/{a}", [] { return http::Status::ok; });',
+     "the_handler_must_take_as_many_parameters_as_the_pattern_has",
+     'routes.get("/{a}", [](int) { return http::Status::ok; });'),
+    ('routes.use([c = 0](http::Request& r, http::Next n) mutable { ++c; return n(r); });',
+     "middleware is a Task<Response>(Request&, Next) with a const operator()",
+     'routes.use([](http::Request& r, http::Next n) { return n(r); });'),
+    ('const http::Literal text(name);', "Literal", 'const http::Literal text("name");'),
 )
 
 
 def program(which):
     """Returns a function for each case, in a line of its own. The first case is in line 1."""
     return "".join(
-        f"void case_{number}(App& app, const inject::Remote<Store>& remote) "
-        f"{{ static_cast<void>(app); static_cast<void>(remote); {case[which]} }}\n"
+        f"void case_{number}(App& app, const inject::Remote<Store>& remote, "
+        f"http::Router& routes, const std::string& name) {{ static_cast<void>(app); "
+        f"static_cast<void>(remote); static_cast<void>(routes); static_cast<void>(name); "
+        f"{case[which]} }}\n"
         for number, case in enumerate(CASES))
 
 

@@ -24,16 +24,16 @@ namespace detail {
 
 /// Describes a handler whose call operator is not const as one without parameters.
 struct MutableFunction {
-  using Returned = Response;
-  using Taken = Parameters<>;
+  using ReturnType = Response;
+  using ParameterTypes = Parameters<>;
   static constexpr bool callable_as_const = false;
 };
 
 /// Describes any other type as a handler without parameters, so that only one readable error
 /// appears.
 struct NotCallable {
-  using Returned = Response;
-  using Taken = Parameters<>;
+  using ReturnType = Response;
+  using ParameterTypes = Parameters<>;
   static constexpr bool callable_as_const = true;
 };
 
