@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/http_request.hpp"
+#include "weir/loop/detail/stall_detector.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -21,6 +25,13 @@ TEST(RequestId, IsVisibleAndShort) {
   EXPECT_FALSE(is_request_id(std::string(129, 'a')));
   for (const std::string_view wrong : {"a b", "a\"b", "a\\b", "a\tb", "a\x7f", "\xc3\xa4"}) {
     EXPECT_FALSE(is_request_id(wrong)) << wrong;
+  }
+}
+
+TEST(RequestId, HasOnlyVisibleCharactersThatNeedNoEscape) {
+  for (int each = 0; each < 256; ++each) {
+    const bool plain = each > ' ' && each < 0x7f && each != '"' && each != '\\';
+    EXPECT_EQ(is_request_id(std::string{'a', static_cast<char>(each), 'z'}), plain) << each;
   }
 }
 
@@ -92,6 +103,102 @@ TEST_F(RequestTraceTest, TrustedHeaderSetsTheId) {
           "GET /now HTTP/1.1\r\nHost: a\r\nX-Request-Id: a \"b\"\r\n\r\n");
   ASSERT_EQ(made.size(), 2U);
   for (const std::string& each : made) EXPECT_NE(each.find("-0-"), each.npos) << each;
+}
+
+/// Returns the id of the request that this thread works for, as a Logger reads it.
+std::string current_id() {
+  const TraceContext* const trace = CurrentActivity::trace();
+  if (trace == nullptr) return "none";
+  std::array<char, TraceContext::id_bytes_max> room;
+  return std::string(trace->kind()) + " " + std::string(trace->id(room));
+}
+
+using Ids = std::vector<std::string>;
+
+Task<> note_in_child(Ids* ids) {
+  static_cast<void>(co_await sleep(1s));
+  ids->push_back(current_id());
+}
+Task<Result<>> note_and_write(BodySink& sink, Ids* ids) {
+  ids->push_back(current_id());
+  static_cast<void>(co_await sleep(1s));
+  ids->push_back(current_id());
+  co_return co_await sink.write("noted");
+}
+Task<Response> note_in_middleware(Request& request, Next next, Ids* ids) {
+  ids->push_back(current_id());
+  Response response = co_await next(request);
+  ids->push_back(current_id());
+  co_return response;
+}
+
+// A Logger adds the id to the records of every task of a handler.
+TEST_F(RequestTraceTest, EveryPartOfARequestRunsWithItsTrace) {
+  Ids ids;
+  routes_.get("/sync", [&ids] {
+    ids.push_back(current_id());
+    return Status::ok;
+  });
+  routes_.post("/json", [&ids](const std::vector<int>&) {
+    ids.push_back(current_id());
+    return Status::ok;
+  });
+  routes_.get("/waits", [&ids](Request&, Scope& scope) -> Task<Response> {
+    ids.push_back(current_id());
+    scope.spawn(note_in_child(&ids));
+    static_cast<void>(co_await sleep(1s));
+    ids.push_back(current_id());
+    co_return Status::ok;
+  });
+  routes_.get("/streams", [&ids] { return stream("text/plain", note_and_write, &ids); });
+  routes_.get("/throws", [&ids]() -> Response {
+    ids.push_back(current_id());
+    throw std::runtime_error("no");
+  });
+  routes_.trust_id_header("X-Id");
+  serve();
+  struct Row {
+    std::string_view line;
+    std::string_view body;
+    std::size_t notes;
+  };
+  std::string pipeline;
+  Ids expected;
+  for (const Row& row :
+       {Row{"GET /sync", "", 1}, Row{"POST /json", "[1]", 1}, Row{"GET /waits", "", 3},
+        Row{"GET /sync", "", 1}, Row{"GET /streams", "", 2}, Row{"GET /throws", "", 1},
+        Row{"GET /sync", "", 1}}) {
+    const std::string id = "id" + std::to_string(expected.size());
+    const std::string request = std::string(row.line) + " HTTP/1.1\r\nHost: a\r\nX-Id: " + id +
+                                "\r\nContent-Length: " + std::to_string(row.body.size()) +
+                                "\r\n\r\n" + std::string(row.body);
+    pipeline += request;
+    expected.insert(expected.end(), row.notes, "request " + id);
+    ids.clear();
+    talk(connect(), request);
+    pass(1s);
+    EXPECT_EQ(ids, Ids(row.notes, "request " + id)) << row.line;
+    EXPECT_EQ(current_id(), "none");
+  }
+  ids.clear();
+  talk(connect(), pipeline);
+  pass(3s);
+  EXPECT_EQ(ids, expected);
+}
+
+TEST_F(RequestTraceTest, MiddlewareRunsWithTheTraceOfItsRequest) {
+  Ids ids;
+  routes_.use([&ids](Request& request, Next next) -> Task<Response> {
+    return note_in_middleware(request, next, &ids);
+  });
+  routes_.trust_id_header("X-Id");
+  serve();
+  for (const std::string path : {"/now", "/later", "/nowhere"}) {
+    ids.clear();
+    talk(connect(), "GET " + path + " HTTP/1.1\r\nHost: a\r\nX-Id: " + path + "\r\n\r\n");
+    pass(1s);
+    EXPECT_EQ(ids, Ids(2, "request " + path));
+  }
 }
 
 }  // namespace
