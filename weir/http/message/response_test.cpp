@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -100,6 +101,24 @@ TEST(Body, AStreamHasAFunctionInsteadOfBytes) {
   EXPECT_TRUE(*body.stream());
   EXPECT_EQ(body.text(), "");
 }
+
+// Checks at compile time.
+
+template <std::size_t N>
+struct Constant {
+  consteval Constant(const char (&literal)[N]) { std::copy_n(literal, N, text); }
+  char text[N];
+};
+template <auto Value>
+struct Use {};
+/// True if a MediaType of this text compiles.
+template <Constant Text>
+concept IsMediaType = requires { typename Use<(MediaType(Text.text), 0)>; };
+
+static_assert(IsMediaType<""> && IsMediaType<" "> && IsMediaType<"~"> && IsMediaType<"text/csv">);
+static_assert(!IsMediaType<"a/b\r\nSet-Cookie: c"> && !IsMediaType<"\t"> && !IsMediaType<"\x1f"> &&
+              !IsMediaType<"\x7f"> && !IsMediaType<"\x80"> && !IsMediaType<"a/b\0"> &&
+              !IsMediaType<"/\xff">);
 
 TEST(MediaTypes, HoldEveryPrintableCharacter) {
   constexpr MediaType type(" ~a/b; c=\"d\"");

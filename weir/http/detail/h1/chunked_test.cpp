@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -12,6 +13,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "weir/http/test/heap_fixture.hpp"
 
 namespace weir::http {
 namespace {
@@ -463,6 +466,25 @@ TEST(Chunked, ReturnsDataOfAChunkOfTheLargestSize) {
     ASSERT_EQ(step.consumed, 1000U);
     ASSERT_EQ(step.data.size(), 1000U);
   }
+}
+
+TEST(Chunked, AllocatesOnlyForTrailers) {
+  if (!TestHeap::replaced) GTEST_SKIP() << "only a replaced operator new counts allocations";
+  const auto allocations = [](std::string_view input) {
+    const std::uint64_t before = TestHeap::news;
+    ChunkedDecoder decoder;
+    std::size_t consumed = 0;
+    ChunkedDecoder::Step step;
+    do {
+      step = decoder.next(input.substr(consumed));
+      consumed += step.consumed;
+    } while (step.kind == Kind::data);
+    decoder.reset();
+    EXPECT_EQ(step.kind, Kind::end);
+    return TestHeap::news - before;
+  };
+  EXPECT_EQ(allocations("5;a=\"b\"\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"), 0U);
+  EXPECT_NE(allocations("0\r\nA: b\r\n\r\n"), 0U);
 }
 
 TEST(Chunked, AMovedDecoderContinuesTheBody) {

@@ -320,6 +320,26 @@ TEST(ParserArrival, RejectsEveryByteThatIsNotATokenInAName) {
   }
 }
 
+// A client must not make the server check a long head again with each byte. The byte that changes
+// here would be invalid if the parser read it a second time.
+TEST(ParserArrival, ContinuesAPartWhereTheInputEnded) {
+  const std::string lines = "GET / HTTP/1.1\r\nHost: a\r\n";
+  struct Row {
+    std::string begun;
+    std::string rest;
+  };
+  for (const Row& row : {Row{std::string(40, 'M'), " / HTTP/1.1\r\nHost: a\r\n\r\n"},
+                         Row{lines + std::string(40, 'N'), ": v\r\n\r\n"},
+                         Row{lines + "X: " + std::string(40, 'v'), "\r\n\r\n"}}) {
+    HeadParser parser;
+    RequestHead head;
+    ASSERT_EQ(parser.parse(row.begun, head).kind, ParseResult::Kind::incomplete);
+    std::string changed = row.begun + row.rest;
+    changed[row.begun.size() - 20] = '\x01';
+    EXPECT_EQ(parser.parse(changed, head).kind, ParseResult::Kind::complete) << row.begun;
+  }
+}
+
 TEST(ParserArrival, OnlyHostLinesReachTheCache) {
   HostLineCache cache;
   const auto content_of = [&cache](std::string_view text) {

@@ -274,6 +274,27 @@ TEST_F(ServiceRouteSetTest, RequestsWaitForAnExpectedReplacement) {
   EXPECT_EQ(ask_all("/a"), "200 new 0");
 }
 
+// The route itself could not be removed while its owner still waits for such a request.
+TEST_F(ServiceRouteSetTest, RequestThatHasWaitedBelongsToItsNewOwnerOnly) {
+  start_all();
+  HandlerLog& log = logs_.emplace_back();
+  ServiceRouteSet& old = open_with(1, "old ");
+  withdraw_now(old, {.replacement_expected = true});
+  MemoryPeer& peer = send_get(1, "/a");
+  ServiceRouteSet& fresh = owner(1);
+  fresh.get("/a", WaitingHandler(log, gates_, "new"));
+  ASSERT_TRUE(open(fresh));
+  EXPECT_TRUE(run_on(0, ended(registry_.release_retained())));
+  EXPECT_EQ(log.inside, 1U);
+  Running<bool> withdrawing(loop(1), ended(fresh.withdraw({.drain_timeout = 3s})));
+  platform_.advance(loops(), 2999ms);
+  EXPECT_FALSE(withdrawing.done());
+  platform_.advance(loops(), 1ms);
+  EXPECT_TRUE(withdrawing.done());
+  EXPECT_EQ(log.stopped, 1U);
+  EXPECT_EQ(said(peer), "503");
+}
+
 TEST_F(ServiceRouteSetTest, WaitForAReplacementEndsWith503) {
   start_all();
   ServiceRouteSet& old = open_with(1, "old ");
