@@ -21,7 +21,8 @@ class OwnerInFlightPerCore;
 /// The limits that a route may set; the server's limits apply to the rest.
 struct RouteOptions {
   std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
-  std::optional<Duration> timeout = std::nullopt;        ///< of a handler that waits; then 503
+  /// Time for a handler that waits. It is then cancelled, and its client gets 503.
+  std::optional<Duration> timeout = std::nullopt;
 };
 
 /// Identifies a route of one router. An id is never used again, even after its route is removed.

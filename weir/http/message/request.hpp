@@ -69,7 +69,8 @@ class Request {
   /// Router::trust_id_header().
   std::string id() const;
 
-  /// Returns the whole body, or the rest after earlier calls of read().
+  /// Returns the whole body, or the rest after earlier calls of read(). A client that waits for 100
+  /// (Continue) gets it when the handler waits for the body.
   /// Errors: a ParseError (body_too_large above the route's limit, body_timed_out, bad framing),
   /// Errc::end_of_stream or the connection's own error if it breaks, Errc::cancelled, Errc::closed
   /// while a function streams the response. Errc::timed_out means that the client was too slow to

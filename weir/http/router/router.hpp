@@ -31,8 +31,8 @@ class RouteUpdater;
 /// The router decodes a path and compares it segment by segment. A literal comes before a param
 /// with a regex (in the order of registration), then a plain param, then `{name...}`. If the
 /// preferred match leads nowhere, the router falls back to the next one. GET's handler answers
-/// HEAD unless the path has a HEAD route. The router itself answers 404, 405 with Allow, 501 for
-/// methods that no route has, and OPTIONS.
+/// HEAD unless the path has a HEAD route. The router itself answers 404, 405 with Allow, and
+/// OPTIONS. It answers 501 for a Method::other that no route has.
 ///
 /// The program changes the routes of a served router through LiveRoutes only. While the router is
 /// served, the program calls no function of this class.

@@ -16,7 +16,7 @@ namespace weir::http {
 struct ChunkLimits {
   std::uint32_t line_max = 1024;                 ///< bytes of one size line, without its CRLF
   std::uint32_t extensions_max = 16 * 1024;      ///< bytes of all extensions of one message
-  std::uint32_t trailers_bytes_max = 64 * 1024;  ///< bytes of all trailer lines
+  std::uint32_t trailers_bytes_max = 64 * 1024;  ///< bytes of all trailer lines, without CRLFs
   std::uint32_t trailers_max = 100;              ///< number of trailer lines
 };
 

@@ -128,8 +128,8 @@ class RouteTable {
   };
   /// Stores in `match` the route for the key and its path parameters, or the status of the
   /// router's own answer. That status is not_found, method_not_allowed, no_content for OPTIONS,
-  /// or not_implemented for a method that no route has. method_not_allowed and no_content come
-  /// with the allowed methods.
+  /// or not_implemented for a Method::other that no route has. method_not_allowed and no_content
+  /// come with the allowed methods.
   void find(const LookupKey& query, RouteMatch& match) const;
 
   /// Returns the route of the literal pattern that equals a raw path without escapes. Returns

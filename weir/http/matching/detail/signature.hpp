@@ -168,6 +168,9 @@ struct ReturnType<Task<T>> {
 /// answered with 400 and a problem (RFC 9457) that names the position in the body. A body that does
 /// not arrive is answered with the error of Request::body(). A returned value is sent with 200; for
 /// another status return http::json(value, status).
+///
+/// An error in a Result is answered with its to_status(). An exception is answered with 500 and
+/// logged; the client does not see its text.
 template <class F>
 class Signature {
   using Of = decltype(detail::function_of<F>());
