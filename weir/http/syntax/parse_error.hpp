@@ -22,7 +22,7 @@ enum class ParseError : std::uint8_t {
   bad_method,             ///< the method is not a token followed by one space
   bad_target,             ///< a byte that RFC 3986 does not allow in a target, or no target
   bad_target_form,        ///< a form that the method does not allow, or a scheme other than http(s)
-  bad_target_authority,   ///< a bad host or port in an absolute form, user info, no port for CONNECT
+  bad_target_authority,   ///< a bad host, port or user info in an absolute form; no port in CONNECT
   bad_escape,             ///< '%' without two hexadecimal digits
   nul_escape,             ///< "%00"
   dot_segment,            ///< a "." or ".." segment, encoded or not
