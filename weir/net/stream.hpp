@@ -64,7 +64,8 @@ class Stream {
   /// Tells the peer that no more data follows (half-close). Reading continues. No write is pending
   /// when it is called.
   virtual Result<> finish_writing() = 0;
-  /// Closes both directions. No operation is pending when it is called.
+  /// Closes both directions. No operation is pending when it is called. Later reads and writes fail
+  /// with Errc::closed, the addresses are none, and another close() does nothing.
   virtual void close() = 0;
 
   virtual os::Address peer_address() const = 0;

@@ -146,6 +146,7 @@ TEST_P(StreamTest, PeerSeesTheClose) {
     EXPECT_EQ((co_await pair.client.read()).error(), Errc::closed);
     EXPECT_EQ((co_await pair.client.write("x")).error(), Errc::closed);
     EXPECT_EQ(pair.client.finish_writing().error(), Errc::closed);
+    EXPECT_EQ(pair.client.set_no_delay(true).error(), Errc::closed);
     EXPECT_EQ(pair.client.local_address(), os::Address());
     const auto heard = co_await read_to_end(pair.server);
     EXPECT_EQ(heard.first, "bye");

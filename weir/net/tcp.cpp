@@ -14,6 +14,7 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 }
 
 Result<> Stream::set_no_delay(bool on) {
+  if (socket_ == nullptr) return fail(Errc::closed);
   return loop_->platform().configure(socket_->descriptor, StreamOptions{.no_delay = on});
 }
 

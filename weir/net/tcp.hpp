@@ -25,6 +25,7 @@ class Stream final : public weir::Stream {
 
   /// Sets TCP_NODELAY: the kernel sends small writes immediately. It is on by default and has no
   /// effect on Unix sockets.
+  /// Errors: Errc::closed after close(); the kernel's.
   Result<> set_no_delay(bool on);
   Loop& loop() const noexcept { return *loop_; }
 
