@@ -20,8 +20,9 @@ namespace weir::dns {
 // Errors of name resolution as std::error_code values.
 
 /// Reasons for a failed name resolution. The values are stable, so that they may be logged and
-/// compared as numbers. Name resolution also returns weir::Errc values: `bad_input` if the text is
-/// no host name, `limit_reached` if there are too many look-ups, and `cancelled`.
+/// compared as numbers. `timed_out` equals std::errc::timed_out, and `unreachable` equals
+/// std::errc::host_unreachable. Name resolution also returns weir::Errc values: `bad_input` if the
+/// text is no host name, `limit_reached` if there are too many look-ups, and `cancelled`.
 enum class ResolveError {
   no_address = 1,     ///< existing name without an address of the requested family
   not_found = 2,      ///< no such name (NXDOMAIN)

@@ -23,8 +23,16 @@ TEST(ResolveErrors, HaveTextsAndConditions) {
   EXPECT_EQ(timed_out, std::errc::timed_out);
   EXPECT_EQ(make_error_code(ResolveError::unreachable), std::errc::host_unreachable);
   EXPECT_NE(make_error_code(ResolveError::refused), std::errc::timed_out);
-  EXPECT_EQ(make_error_code(ResolveError::not_found).message(), "no such name");
-  EXPECT_EQ(make_error_code(ResolveError::refused).message(), "a name server refused to answer");
+  const std::vector<std::pair<ResolveError, std::string>> texts = {
+      {ResolveError::no_address, "the name has no such address"},
+      {ResolveError::not_found, "no such name"},
+      {ResolveError::unreachable, "no name server is reachable"},
+      {ResolveError::timed_out, "no name server answered in time"},
+      {ResolveError::malformed, "a name server's answer is malformed"},
+      {ResolveError::refused, "a name server refused to answer"},
+      {ResolveError::server_failed, "a name server failed"}};
+  EXPECT_EQ(texts.size(), resolve_error_count);
+  for (const auto& [error, text] : texts) EXPECT_EQ(make_error_code(error).message(), text);
   EXPECT_EQ(resolve_error_category().message(99), "unknown error of name resolution: 99");
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "weir/net/test/name_server_fixture.hpp"
@@ -154,6 +155,18 @@ TEST(DnsResponse, FollowsAliasesInAnyOrder) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->addresses, std::vector{ip("2001:db8::1")});
   EXPECT_EQ(answer->lifetime, 20s);
+}
+
+TEST(DnsResponse, ShortestTtlOfAChainOfAliasesCounts) {
+  const Query query("a", RecordType::a, 7);
+  for (const auto& [first, second, address] :
+       {std::tuple(20U, 30U, 40U), std::tuple(30U, 20U, 40U), std::tuple(40U, 30U, 20U)}) {
+    DnsWriter message = reply(query, 3);
+    message.name("a").record(5, first, 3).name("b");
+    message.name("b").record(5, second, 3).name("c");
+    message.name("c").record(1, address, 4).address(ip("192.0.2.2"));
+    EXPECT_EQ(read(message, query)->lifetime, 20s) << first;
+  }
 }
 
 TEST(DnsResponse, AliasCycleIsMalformed) {
