@@ -315,6 +315,18 @@ TEST_F(ConnectTest, ReturnsTheErrorOfAHostIfAllAttemptsFail) {
   });
 }
 
+TEST_F(ConnectTest, ReturnsTheErrorOfTheAttemptsAlsoIfALookUpFails) {
+  for (const std::string failing : {"AAAA", "A"}) {
+    server_.rules["half.example"] = at("2001:db8::1", "192.0.2.1");
+    server_.rules["half.example " + failing].code = 2;
+    serve([&](dns::Resolver& resolver) -> Task<> {
+      const Outcome outcome = co_await connect(resolver, "half.example");
+      EXPECT_EQ(outcome.error, system_error(ECONNREFUSED)) << failing;
+    });
+    server_.rules.erase("half.example " + failing);
+  }
+}
+
 TEST_F(ConnectTest, ReturnsTheErrorOfTheLookUpWithoutAnAddress) {
   server_.rules["ipv4.example AAAA"].code = 2;
   server_.rules["ipv4.example A"] = DnsRule();

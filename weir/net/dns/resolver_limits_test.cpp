@@ -335,6 +335,9 @@ TEST(ResolverWithoutSockets, ReportsTheErrorAndTriesAgain) {
     for (const Counter& each : resolver.counters().failures) {
       EXPECT_EQ(each.value(), 0U);
     }
+    const MetricSnapshot snapshot = loop->metrics().read();
+    EXPECT_EQ(snapshot.metrics().at(2).name, "dns look-ups failed");
+    EXPECT_EQ(snapshot.metrics().at(2).value, 3U);
   };
   weir::run(*loop, with_name_server(server, talk));
 }
