@@ -429,7 +429,9 @@ TEST_P(UdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
   const auto talk = [this]() -> Task<> {
     const Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
+    const Instant begun = platform_->now();
     EXPECT_EQ((co_await udp::bind(address)).error(), std::errc::address_in_use);
+    EXPECT_EQ(platform_->now() - begun, 1013ms) << "the pauses of a listener";
     EXPECT_EQ(loop_->group().failure(), "");
     const udp::Options shared{.reuse_port = true};
     EXPECT_TRUE(co_await udp::bind(Endpoint::loopback(0), shared));
