@@ -229,5 +229,17 @@ TEST_F(SlowFiles, SimulatedFilesTakeTime) {
   EXPECT_EQ(took(), 20ms) << "one write, one sync";
 }
 
+TEST_F(SlowFiles, WritesPiecesOfAtMostAMebibyte) {
+  constexpr std::size_t mebibyte = 1024 * 1024;
+  const auto time_of = [&](std::size_t size) {
+    const Instant began = platform_.now();
+    EXPECT_TRUE(run_made(files::write_file, std::string("/tmp/f"), std::string(size, 'x')));
+    return platform_.now() - began;
+  };
+  EXPECT_EQ(time_of(mebibyte), 20ms) << "one write, one sync";
+  EXPECT_EQ(time_of(mebibyte + 1), 30ms);
+  EXPECT_EQ(time_of(3 * mebibyte), 40ms);
+}
+
 }  // namespace
 }  // namespace weir

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/net/files.hpp"
 #include "weir/net/test/files_fixture.hpp"
@@ -16,8 +18,8 @@ namespace {
 
 using files::File;
 
-/// Counts the calls that remove a file, in total and inside a turn of a loop. All calls fail if
-/// `failing` is set.
+/// Counts the calls that remove a file, in total and inside a turn of a loop. All these calls fail
+/// if `failing` is set. Records the limit of the last list.
 class WatchedFiles final : public OsFileSystem {
  public:
   using OsFileSystem::OsFileSystem;
@@ -27,10 +29,16 @@ class WatchedFiles final : public OsFileSystem {
     if (const int error = failing.load(); error != 0) return fail(system_error(error));
     return OsFileSystem::remove(path);
   }
+  Result<std::vector<os::DirectoryEntry>> list(const std::string& path,
+                                               std::size_t entries_max) override {
+    entries_listed_max = entries_max;
+    return OsFileSystem::list(path, entries_max);
+  }
 
   std::atomic<int> removed = 0;
   std::atomic<int> removed_in_turns = 0;
   std::atomic<int> failing = 0;
+  std::atomic<std::size_t> entries_listed_max = 0;
 };
 
 /// Counts closed descriptors, in total and inside a turn of a loop.
@@ -109,6 +117,11 @@ TEST_P(FilesWatched, FailedRemovalIsNotRetriedOnTheLoop) {
   EXPECT_EQ(error_of(run(files::replace(path("f"), fail_after_writing))), system_error(ECONNRESET));
   EXPECT_EQ(platform_.files().removed, 1);
   EXPECT_EQ(platform_.files().removed_in_turns, 0);
+}
+
+TEST_P(FilesWatched, AListIsLimitedByDefault) {
+  EXPECT_TRUE(run(files::list(tree_.root())));
+  EXPECT_EQ(platform_.files().entries_listed_max, 100'000U);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, FilesWatched, every_kernel_files_kind(),
