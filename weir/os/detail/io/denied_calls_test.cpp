@@ -165,5 +165,27 @@ TEST(DeniedCallsDeathTest, ARendezvousFails) {
   EXPECT_FALSE(std::filesystem::exists(tree.path("meet.lock")));
 }
 
+/// Ends this (child) process with 0 if a meeting at `place` times out and leaves no descriptor
+/// open. The pauses between its attempts are denied, because they take five seconds.
+[[noreturn]] void time_out_at(const Address& place) {
+  const int free = lowest_free_descriptor();
+#ifdef SYS_poll
+  if (!deny(denied(SYS_poll, 1, 0), EIO)) ::_exit(2);
+#endif
+  if (!deny(denied(SYS_ppoll, 1, 0), EIO)) ::_exit(2);
+  if (error_of(connect_or_listen(place)) != std::errc::timed_out) ::_exit(3);
+  ::_exit(lowest_free_descriptor() == free ? 0 : 4);
+}
+
+TEST(DeniedCallsDeathTest, ARendezvousTimesOutWhileItsFileIsLocked) {
+  const TemporaryTree tree;
+  const Address place = Address::local(tree.path("meet")).value();
+  const Fd lock(::open(tree.path("meet.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  EXPECT_EXIT(time_out_at(place), testing::ExitedWithCode(0), "");
+  EXPECT_TRUE(std::filesystem::exists(tree.path("meet.lock"))) << "its holder removes it";
+  EXPECT_FALSE(std::filesystem::exists(tree.path("meet")));
+}
+
 }  // namespace
 }  // namespace weir::os

@@ -130,6 +130,26 @@ TEST(Fd, ClosedStandardDescriptorsAreOpened) {
   EXPECT_EQ(::dup2(kept.get(), STDIN_FILENO), STDIN_FILENO);
 }
 
+/// Ends this (child) process with 0 if each standard descriptor can be used after it was closed,
+/// also by child processes.
+[[noreturn]] void reopen_standard_descriptors() {
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(each);
+  open_standard_descriptors();
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(each, F_GETFD) != 0) ::_exit(1);
+  }
+  char byte = 0;
+  if (::read(STDIN_FILENO, &byte, 1) != 0) ::_exit(2);
+  for (const int each : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::write(each, "x", 1) != 1) ::_exit(3);
+  }
+  ::_exit(0);
+}
+
+TEST(FdDeathTest, EachStandardDescriptorIsOpenedAndInherited) {
+  EXPECT_EXIT(reopen_standard_descriptors(), testing::ExitedWithCode(0), "");
+}
+
 TEST(Event, IsReadableFromSignalToDrain) {
   const Fd event = open_event().value();
   EXPECT_FALSE(readable(event.get()));

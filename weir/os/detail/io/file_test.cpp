@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +67,29 @@ TEST(File, RejectsAPipeWithoutWaiting) {
   const Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   ASSERT_TRUE(reader);
   EXPECT_EQ(error_of(open_file(path, {.mode = FileMode::append})), Errc::unsupported);
+}
+
+/// Ends this (child) process, which has no terminal, with 0 if a terminal that it opens does not
+/// become its own. Ends with 1 if this machine has no pseudoterminals.
+[[noreturn]] void open_a_terminal() {
+  if (::setsid() < 0) ::_exit(2);
+  const Fd controller(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  std::array<char, 100> name{};
+  if (!controller || ::grantpt(controller.get()) != 0 || ::unlockpt(controller.get()) != 0 ||
+      ::ptsname_r(controller.get(), name.data(), name.size()) != 0) {
+    ::_exit(1);
+  }
+  const auto terminal = open_file(name.data(), {.mode = FileMode::read_write});
+  if (!terminal || ::isatty(terminal->get()) != 1) ::_exit(3);
+  ::_exit(::open("/dev/tty", O_RDWR | O_CLOEXEC) < 0 && errno == ENXIO ? 0 : 4);
+}
+
+bool ends_with_0_or_1(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+}
+
+TEST(FileDeathTest, ATerminalDoesNotBecomeThatOfTheProcess) {
+  EXPECT_EXIT(open_a_terminal(), ends_with_0_or_1, "");
 }
 
 TEST(File, FollowsLinksExceptForNewFiles) {

@@ -242,6 +242,7 @@ TEST(ListenerDeathTest, ARejectedOptionIsAnError) {
 }
 
 TEST(Listener, TheBacklogReachesTheKernel) {
+  EXPECT_EQ(ListenSettings().backlog, 4096);
   const Fd listener = listen_at(Address::loopback(0), {.backlog = 7});
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -398,6 +399,14 @@ TEST(SocketPair, IsConnected) {
   EXPECT_EQ(::recv(pair.second.get(), &byte, 1, 0), 1);
   EXPECT_EQ(::recv(pair.second.get(), &byte, 1, 0), -1);
   EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(SocketPair, IsNonBlockingAndCloseOnExec) {
+  const SocketPair pair = open_socket_pair().value();
+  for (const int each : {pair.first.get(), pair.second.get()}) {
+    EXPECT_NE(::fcntl(each, F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(::fcntl(each, F_GETFL) & O_NONBLOCK, 0);
+  }
 }
 
 TEST(UnackedBytes, CountsBytesThatThePeersKernelHasNotAcknowledged) {
