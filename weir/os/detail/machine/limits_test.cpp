@@ -164,7 +164,8 @@ TEST(ThreadLimit, IsTheLeastOfAllLimits) {
   EXPECT_EQ(read_thread_limit(tree.root()).explanation,
             "40 threads: half of the tasks that pids.max still allows");
   tree.write("sys/fs/cgroup/a/memory.max", "4194304\n");
-  EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 16U);
+  EXPECT_EQ(read_thread_limit(tree.root()).explanation,
+            "16 threads: a quarter of the cgroup's memory");
   EXPECT_EQ(read_thread_limit(tree.root(), 224 * 1024).threads_max, 4U) << "with the whole stack";
   tree.write("sys/fs/cgroup/a/pids.current", "100\n");
   EXPECT_EQ(read_thread_limit(tree.root()).threads_max, 1U);

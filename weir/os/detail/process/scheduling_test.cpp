@@ -127,14 +127,18 @@ TEST(RealTime, APrivilegedRefusalNamesTheCgroupOrASeccompProfile) {
   const TemporaryTree tree;
   tree.write("proc/thread-self/status", "Name:\ttest\nCapEff:\t0000000000800000\nSeccomp:\t0\n");
   const auto refused = system_error(EPERM);
-  EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()), HasSubstr("seccomp"));
+  const std::string unknown =
+      "Operation not permitted (the privileges are sufficient: check for a seccomp profile, or for "
+      "a kernel that allows real time only in the root cgroup)";
+  EXPECT_EQ(explain_fifo_error(refused, 50, tree.root()), unknown);
   tree.write("proc/self/cgroup", "1:cpu,cpuacct:/a/b\n");
   tree.write("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "0\n");
   tree.write("sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000\n");
-  EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()),
-              HasSubstr("cpu.rt_runtime_us of its cgroup is 0"));
+  EXPECT_EQ(explain_fifo_error(refused, 50, tree.root()),
+            "Operation not permitted (cpu.rt_runtime_us of its cgroup is 0: raise it or use "
+            "another cgroup)");
   tree.write("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "-1\n");
-  EXPECT_THAT(explain_fifo_error(refused, 50, tree.root()), HasSubstr("seccomp"));
+  EXPECT_EQ(explain_fifo_error(refused, 50, tree.root()), unknown);
 }
 
 /// Sets the soft limit on real-time priorities to 0 while it exists.
