@@ -13,9 +13,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/loop/test/readiness_fixture.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
@@ -187,6 +189,24 @@ TEST(BackendContractSubjects, AreTheRequestedBackends) {
     std::string name(environment->platform().make_backend(each.choice, ready)->backend->name());
     std::replace_if(name.begin(), name.end(), [](char c) { return c == ':' || c == '.'; }, '_');
     EXPECT_EQ(name, each.name);
+  }
+}
+
+TEST(BackendContractSubjects, AcceptNonBlockingConnectionsThatAreClosedOnExec) {
+  for (const Candidate& each : candidates()) {
+    if (each.simulated) continue;
+    ReadinessFixture fixture(each.choice);
+    auto listener = os::open_listener(os::Address::loopback(0));
+    const os::Address address = os::local_address(listener->get()).value();
+    Socket* const socket = fixture.adopt(std::move(*listener), SocketRole::listener);
+    const os::Fd client = os::open_stream(os::AddressFamily::ipv4).value();
+    ASSERT_TRUE(os::start_connect(client.get(), address));
+    Recorded<AcceptOperation> accept;
+    if (!fixture.backend().accept(*socket, accept)) fixture.finish(accept);
+    ASSERT_TRUE(accept.accepted) << each.name;
+    EXPECT_EQ(::fcntl(accept.accepted.value(), F_GETFD), FD_CLOEXEC) << each.name;
+    EXPECT_NE(::fcntl(accept.accepted.value(), F_GETFL) & O_NONBLOCK, 0) << each.name;
+    fixture.backend().close(*socket);
   }
 }
 

@@ -251,6 +251,61 @@ TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndResumes) {
   backend().close(*socket);
 }
 
+/// A platform whose time is set by the test.
+class StoppedClockPlatform final : public OsPlatform {
+ public:
+  Instant now() noexcept override { return moment; }
+  Instant moment{std::chrono::hours(1)};
+};
+
+TEST_P(ReadinessTest, ThePauseGrowsWithEachFailureInARow) {
+  StoppedClockPlatform platform;
+  RunQueue ready;
+  const auto made = platform.make_backend(GetParam(), ready);
+  ASSERT_TRUE(made);
+  Backend& stopped = *made->backend;
+  const Counter& pauses = stopped.counters().accept_pauses;
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* const socket =
+      *stopped.adopt(Descriptor(platform, listener->release()), {.role = SocketRole::listener});
+  std::array<os::Fd, 2> clients;
+  for (os::Fd& each : clients) {
+    each = std::move(*os::open_stream(os::AddressFamily::ipv4));
+    ASSERT_TRUE(os::start_connect(each.get(), address));
+    pollfd connected{each.get(), POLLOUT, 0};
+    ASSERT_EQ(::poll(&connected, 1, 10'000), 1);
+  }
+  const auto try_after = [&](Duration pause) {
+    const std::uint64_t before = pauses.value();
+    platform.moment += pause - 1ns;
+    stopped.wait(Instant::min());
+    EXPECT_EQ(pauses.value(), before) << "too early";
+    platform.moment += 1ns;
+    stopped.wait(Instant::min());
+  };
+  Recorded<AcceptOperation> first;
+  {
+    const DescriptorShortage shortage;
+    ASSERT_FALSE(stopped.accept(*socket, first));
+    for (const Duration pause : {10ms, 20ms, 40ms}) try_after(pause);
+    EXPECT_EQ(pauses.value(), 4U);
+  }
+  EXPECT_EQ(first.state(), Operation::State::pending);
+  try_after(80ms);
+  EXPECT_TRUE(static_cast<bool>(first.accepted));
+  Recorded<AcceptOperation> second;
+  {
+    const DescriptorShortage shortage;
+    ASSERT_FALSE(stopped.accept(*socket, second));
+    try_after(10ms);
+    EXPECT_EQ(pauses.value(), 6U) << "a success ends the row";
+  }
+  stopped.cancel(second);
+  while (Runnable* const runnable = ready.pop()) runnable->run();
+  stopped.close(*socket);
+}
+
 TEST_P(ReadinessTest, AnAcceptThatHasWaitedPausesOnceWithoutDescriptors) {
   auto listener = os::open_listener(os::Address::loopback(0));
   const auto address = *os::local_address(listener->get());
