@@ -213,6 +213,11 @@ TEST(DatagramCalls, OneCallSendsAtMost32MessagesAnd256Pieces) {
   EXPECT_EQ(calls_to_send(equal(257)), 2U);
 }
 
+// The kernel would reject 47 segments of this size, because they do not fit into an IP packet.
+TEST(DatagramCalls, AMessageHasNoMoreSegmentsThanFitIntoAPacket) {
+  EXPECT_EQ(calls_to_send(std::vector<std::string>(47, std::string(1400, 'x'))), 1U);
+}
+
 TEST(DatagramCalls, OneCallReceivesAtMost32Datagrams) {
   const Ends ends = unix_pair();
   for (const std::size_t count : {32U, 33U}) {
