@@ -1,17 +1,14 @@
 #include "tests/server.hpp"
 
-#include <linux/io_uring.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <stdexcept>
-#include <system_error>
 
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/test/io_uring_refusal.hpp"
 
 namespace weir::tests {
 namespace {
@@ -41,10 +38,8 @@ std::string name_of(const testing::TestParamInfo<BackendName>& info) {
 
 std::optional<std::string> skip_reason(BackendName backend) {
   if (!backend.option.starts_with("uring")) return std::nullopt;
-  io_uring_params parameters{};
-  const os::Fd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 8, &parameters)));
-  if (ring) return std::nullopt;
-  return "this kernel refuses io_uring: " + std::generic_category().message(errno);
+  const std::string reason = os::io_uring_refusal();
+  return reason.empty() ? std::nullopt : std::optional(reason);
 }
 
 BackendChoice to_backend_choice(BackendName name) {
