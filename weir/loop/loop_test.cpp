@@ -145,6 +145,7 @@ TEST_F(LoopOfMemory, LogsASlowSiteOnceAndCountsItsTurns) {
   const std::string& line = platform_.logged().front();
   EXPECT_TRUE(line.starts_with("weir: core 0: slow loop turn: 74 ms: ")) << line;
   EXPECT_NE(line.find("CallProbe"), line.npos) << line;
+  EXPECT_TRUE(line.ends_with(" (logged once; see Runtime::report())")) << line;
   EXPECT_EQ(loop_->counters().slow_turns.value(), 10U);
   const auto summaries = loop_->group().stall_log().summaries();
   ASSERT_EQ(summaries.size(), 1U);

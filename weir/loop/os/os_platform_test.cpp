@@ -15,12 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +30,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,6 +39,8 @@
 #include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/machine/limits.hpp"
+#include "weir/os/test/io_uring_refusal.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir {
@@ -147,9 +152,9 @@ TEST(OsPlatformTest, ADescriptorIsClosedWithItsOwner) {
 
 TEST(OsPlatformTest, OpensTheStandardDescriptorsThatAreClosed) {
   const auto reopen = [] {
-    for (const int each : {STDIN_FILENO, STDOUT_FILENO}) ::close(each);
+    for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(each);
     const OsPlatform platform;
-    for (const int each : {STDIN_FILENO, STDOUT_FILENO}) {
+    for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
       if (::fcntl(each, F_GETFD) < 0) std::_Exit(1);
     }
     std::_Exit(0);
@@ -217,6 +222,14 @@ TEST(OsPlatformTest, MakesTheRequestedOrTheBestBackendWithAReason) {
   }
 }
 
+TEST(OsPlatformTest, MakesBothKindsOfUringBackendWhereTheKernelOffersIt) {
+  if (const auto reason = os::io_uring_refusal(); !reason.empty()) GTEST_SKIP() << reason;
+  OsPlatform platform;
+  RunQueue ready;
+  EXPECT_TRUE(platform.make_backend(BackendChoice::uring, ready));
+  EXPECT_TRUE(platform.make_backend(BackendChoice::uring_6_1, ready));
+}
+
 TEST(OsPlatformTest, ALogLineIsOneLine) {
   OsPlatform platform;
   auto pipe = os::open_pipe();
@@ -230,6 +243,55 @@ TEST(OsPlatformTest, ALogLineIsOneLine) {
   std::array<char, 64> bytes{};
   const auto count = ::read(pipe->read_end.get(), bytes.data(), bytes.size());
   EXPECT_EQ(std::string(bytes.data(), static_cast<std::size_t>(count)), "first\n\nthird\n");
+}
+
+/// Makes standard error a full pipe.
+os::Pipe fill_standard_error() {
+  os::Pipe pipe = os::open_pipe().value();
+  const std::array<char, 4096> bytes{};
+  while (::write(pipe.write_end.get(), bytes.data(), bytes.size()) > 0) {
+  }
+  ::dup2(pipe.write_end.get(), STDERR_FILENO);
+  return pipe;
+}
+
+/// Logs a line to a full pipe inside a turn. Ends this process with 0 if that takes the time of a
+/// loop's thread.
+[[noreturn]] void log_in_a_turn() {
+  const os::Pipe pipe = fill_standard_error();
+  OsPlatform platform;
+  const auto loops = make_loops(platform, 1);
+  Duration took{};
+  Call call([&] {
+    const Instant begun = platform.now();
+    platform.log("lost");
+    took = platform.now() - begun;
+  });
+  loops[0]->ready(call);
+  loops[0]->turn(Instant::min());
+  std::_Exit(took >= 100ms && took < 1900ms ? 0 : 1);
+}
+
+/// Logs a line to a full pipe that is read after more than the time of a loop's thread. Ends this
+/// process with 0 if the line is not lost.
+[[noreturn]] void log_outside_of_turns() {
+  os::Pipe pipe = fill_standard_error();
+  std::thread late_reader([&] {
+    ::poll(nullptr, 0, 300);
+    std::vector<char> all(65'536);
+    if (::read(pipe.read_end.get(), all.data(), all.size()) <= 0) std::_Exit(2);
+  });
+  OsPlatform platform;
+  platform.log("kept");
+  late_reader.join();
+  std::array<char, 64> bytes{};
+  const auto count = ::read(pipe.read_end.get(), bytes.data(), bytes.size());
+  std::_Exit(count == 5 && std::string_view(bytes.data(), 5) == "kept\n" ? 0 : 1);
+}
+
+TEST(OsPlatformDeathTest, ALineWaitsLongerForAFullLogOutsideOfLoops) {
+  EXPECT_EXIT(log_in_a_turn(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(log_outside_of_turns(), testing::ExitedWithCode(0), "");
 }
 
 TEST(OsPlatformTest, RunsEachLoopOnAThreadOfItsOwnAndLeavesNothingBehind) {
@@ -577,8 +639,8 @@ TEST(OsPlatformTest, ItsTopologyIsThatOfTheThreadThatMadeIt) {
 
 TEST(OsPlatformTest, ThreadsOfAPoolAreLimited) {
   OsPlatform platform;
-  EXPECT_GE(platform.threads_max(), 1U);
-  EXPECT_LE(platform.threads_max(), 1024U);
+  const std::uint64_t of_machine = os::read_thread_limit().threads_max;
+  EXPECT_EQ(platform.threads_max(), std::min<std::uint64_t>(of_machine, 1024));
 }
 
 TEST(OsPlatformTest, NamesTheReasonOfARequestedBackend) {
@@ -593,15 +655,15 @@ TEST(OsPlatformTest, NamesTheReasonOfARequestedBackend) {
   }
 }
 
-/// Makes system calls fail with EPERM for the rest of this thread's life, as the profiles of
-/// container runtimes do.
-void refuse_system_calls(std::initializer_list<int> numbers) {
+/// Makes system calls fail for the rest of this thread's life, by default with EPERM, as the
+/// profiles of container runtimes do.
+void refuse_system_calls(std::initializer_list<int> numbers, unsigned error = EPERM) {
   ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
   for (const int number : numbers) {
     std::array<sock_filter, 4> program = {
         sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const sock_fprog filter{program.size(), program.data()};
@@ -628,6 +690,18 @@ TEST(OsPlatformTest, FallsBackToTheNextBestBackendAndSaysWhy) {
     EXPECT_EQ(third->backend->name(), "poll");
     EXPECT_EQ(third->reason, "io_uring: " + hint + "; epoll: " + hint);
     EXPECT_EQ(platform.make_backend(BackendChoice::epoll, ready).error(), system_error(EPERM));
+  }).join();
+}
+
+TEST(OsPlatformTest, NamesTheLimitOfLockedMemoryIfARingFindsNoMemory) {
+  std::thread([] {
+    OsPlatform platform;
+    RunQueue ready;
+    ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_io_uring_setup}, ENOMEM));
+    const auto made = platform.make_backend(BackendChoice::automatic, ready);
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->reason,
+              "io_uring: " + system_error(ENOMEM).message() + " (the limit of locked memory?)");
   }).join();
 }
 
