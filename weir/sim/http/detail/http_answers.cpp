@@ -1,7 +1,10 @@
 // A strict reader of framed HTTP/1.1 responses.
 #include "weir/sim/http/detail/http_answers.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <system_error>
 
 namespace weir::sim {
 namespace {
@@ -17,37 +20,41 @@ std::optional<std::string_view> take_until(std::string_view& text, std::string_v
   return taken;
 }
 
-std::size_t number(std::string_view text, int base) {
+/// Returns nullopt if `text` has other characters than digits.
+std::optional<std::size_t> number(std::string_view text, int base) {
   std::size_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return value;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 /// Returns true if the body is complete.
 bool read_chunks(std::string_view& text, std::string& body) {
   for (;;) {
     const auto line = take_until(text, "\r\n");
-    if (!line) {
+    const auto size = line ? number(*line, 16) : std::nullopt;
+    if (!size) {
       text = {};
       return false;
     }
-    const std::size_t size = number(*line, 16);
-    if (text.size() < size + 2) {
+    if (text.size() < 2 || text.size() - 2 < *size) {
       body += text;
       text = {};
       return false;
     }
-    body += text.substr(0, size);
-    const bool framed = text.substr(size, 2) == "\r\n";
-    text.remove_prefix(size + 2);
-    if (size == 0 || !framed) return framed;
+    body += text.substr(0, *size);
+    const bool framed = text.substr(*size, 2) == "\r\n";
+    text.remove_prefix(*size + 2);
+    if (*size == 0 || !framed) return framed;
   }
 }
 
 bool read_head(std::string_view head, HttpResponse& answer) {
   auto line = take_until(head, "\r\n");
   if (!line || !line->starts_with(version)) return false;
-  answer.status = static_cast<int>(number(line->substr(version.size(), 3), 10));
+  line->remove_prefix(version.size());
+  if (line->substr(std::min<std::size_t>(line->size(), 3), 1) != " ") return false;
+  answer.status = static_cast<int>(number(line->substr(0, 3), 10).value_or(0));
   while (line = take_until(head, "\r\n"), line) {
     const std::size_t colon = line->find(": ");
     if (colon == line->npos) return false;
@@ -64,12 +71,17 @@ bool may_precede_method(const HttpResponse& answer, bool first) noexcept {
 
 void read_body(std::string_view& text, HttpResponse& answer, bool head_only) {
   const bool bodiless = answer.status < 200 || answer.status == 204 || answer.status == 304;
-  if (head_only || bodiless) {
+  const auto sizes = std::ranges::count_if(answer.headers, [](const auto& each) {
+    return each.first == "Content-Length" || each.first == "Transfer-Encoding";
+  });
+  if (sizes > 1) {
+    answer.body = std::exchange(text, {});
+  } else if (head_only || bodiless) {
     answer.complete = true;
   } else if (answer.header("Transfer-Encoding") == "chunked") {
     answer.complete = read_chunks(text, answer.body);
   } else if (const std::string length = answer.header("Content-Length"); !length.empty()) {
-    const std::size_t size = number(length, 10);
+    const std::size_t size = number(length, 10).value_or(text.npos);
     answer.body = text.substr(0, size);
     answer.complete = answer.body.size() == size;
     text.remove_prefix(answer.body.size());

@@ -84,6 +84,9 @@ TEST(HttpAnswers, HaveTheFramingOfTheirStatusAndMethod) {
       // Not a response.
       {"HTTP/1.0 200 X\r\n\r\n", {}, "0-"},
       {"HTTP/1.1 099 X\r\n\r\n", {}, "0-"},
+      {"HTTP/1.1 2040 N\r\n\r\n", {}, "0-"},
+      {"HTTP/1.1 20x N\r\n\r\n", {}, "0-"},
+      {"HTTP/1.1 204\r\n\r\n", {}, "0-"},
       {"HTTP/1.1 204 N\r\nno colon\r\n\r\n", {}, "0-"},
       {"\r\n\r\n", {}, "0-"},
       {"HTTP/1.1 204 N\r\n\r\nHTTP/1.1 2", {}, "204 0-"},
@@ -131,6 +134,20 @@ TEST(HttpAnswers, BodiesAreExact) {
       EXPECT_EQ(statuses(each.text + "HTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), "200 404");
     }
   }
+}
+
+TEST(HttpAnswers, WithAMalformedSizeAreIncomplete) {
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  const std::string chunked = head + "Transfer-Encoding: chunked\r\n";
+  for (const std::string& text :
+       {head + "Content-Length: 1x\r\n\r\na", head + "Content-Length: x\r\n\r\n",
+        head + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
+        chunked + "Content-Length: 12\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        chunked + "\r\n1;x\r\na\r\n0\r\n\r\n", chunked + "\r\nx\r\n\r\n", chunked + "\r\n\r\n\r\n",
+        chunked + "\r\nffffffffffffffff\r\na\r\n"}) {
+    EXPECT_EQ(statuses(text + "HTTP/1.1 204 N\r\n\r\n"), "200-") << text;
+  }
+  EXPECT_EQ(statuses(head + "Content-Length: 1\r\nContent-Length: 1\r\n\r\n", {"HEAD"}), "200-");
 }
 
 TEST(HttpAnswers, HeadersHaveTheirNamesAndValues) {
