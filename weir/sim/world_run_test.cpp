@@ -79,6 +79,9 @@ TEST(WorldHosts, HaveTheNamesOfAllHosts) {
   world.host("later");
   EXPECT_EQ(content_of(one, "/etc/hosts"), "error") << "the test has made something else";
   EXPECT_EQ(content_of(two, "/etc/hosts"), expected + "10.0.0.5 later\n");
+  for (const char* const name : {"under_score", "a/b", "a:b", "UPPER-9.x"}) world.host(name);
+  EXPECT_EQ(content_of(two, "/etc/hosts"), expected + "10.0.0.5 later\n10.0.0.9 UPPER-9.x\n")
+      << "DNS does not allow the other names";
 }
 
 TEST(WorldHosts, NameLaterHostsToDeadAndFullProcesses) {
@@ -460,6 +463,7 @@ TEST(WorldServices, RunOnWithoutAnyOtherMain) {
   World world(without_jitter());
   Host& service = world.host("service");
   service.start_service(serve_for_ever);
+  world.host("short service").start_service(main_for(1s));
   world.schedule(10s, [&] {
     EXPECT_FALSE(service.done());
     EXPECT_FALSE(service.terminate_sent);

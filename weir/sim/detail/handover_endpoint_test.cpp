@@ -409,6 +409,30 @@ TEST_F(SimEndpoints, EachMainCountsItsOwnSteps) {
   EXPECT_FALSE(two_.killed()) << "a kill is planned for one main";
 }
 
+TEST_F(SimEndpoints, AStepThatAMainDoesNotReachCountsForTheNextOne) {
+  int waits = 2;
+  const auto wait_some = [&](SimHandoverEndpoint& endpoint) {
+    for (int left = waits; left > 0; --left) {
+      endpoint.notify();
+      EXPECT_TRUE(endpoint.wait(never));
+    }
+  };
+  two_.kill_at_handover_step(2);
+  start(two_, wait_some);
+  run();
+  EXPECT_FALSE(two_.killed());
+  waits = 3;
+  start(two_, wait_some);
+  run();
+  EXPECT_TRUE(two_.killed());
+  two_.kill_at_handover_step(2);
+  start(two_, [&](SimHandoverEndpoint&) { two_.kill(); });
+  run();
+  start(two_, wait_some);
+  run();
+  EXPECT_FALSE(two_.killed()) << "an earlier kill has dropped the plan";
+}
+
 TEST_F(SimEndpoints, AWokenThreadRunsAfterARandomTime) {
   state_.jitter.step_max = 100ms;
   SimHandoverEndpoint* notified = nullptr;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -29,6 +30,21 @@ TEST(Random, BelowReachesEachNumberEquallyOften) {
       EXPECT_NEAR(times, 7000 / static_cast<int>(count), 200) << number << " of " << count;
     }
   }
+}
+
+TEST(Random, OneOfReachesEachValueAsBelowDoes) {
+  Random random(1);
+  Random same(1);
+  constexpr std::array values{5, 7, 9};
+  std::set<int> seen;
+  for (int draw = 0; draw < 100; ++draw) {
+    const int value = random.one_of(values);
+    EXPECT_EQ(value, values[same.below(values.size())]);
+    seen.insert(value);
+  }
+  EXPECT_EQ(seen, (std::set<int>{5, 7, 9}));
+  EXPECT_EQ(random.one_of(std::array{3}), 3);
+  EXPECT_EQ(random.next(), same.next()) << "one value uses no number";
 }
 
 TEST(Random, BernoulliHasItsRate) {
