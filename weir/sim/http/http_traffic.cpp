@@ -48,29 +48,73 @@ bool closes_early(const HttpConnection& connection) {
 /// Returns the violation of one response. `last` is true if no other one followed.
 std::string violation_of(const HttpRequest& request, const HttpResponse& answer, bool last,
                          HttpTolerance tolerance) {
-  if (matches(request, answer)) return {};
+  if (matches(request, answer)) {
+    const std::string announced = answer.header("Connection");
+    const bool right = announced == (request.closes_connection ? "close" : "");
+    if (right || tolerance != HttpTolerance::none) return {};
+    return first_line(request) + ": wrong Connection header: " + announced;
+  }
   if (tolerance == HttpTolerance::one_failure && answer.status == 500) return {};
   if (tolerance != HttpTolerance::none && last && answer.status >= 400) return {};
   return first_line(request) + ": answered by " + std::to_string(answer.status) + " " +
          answer.body.substr(0, 80);
 }
 
+/// Returns true if a request got an interim response that it did not expect, or several of them.
+bool has_stray_interim(const HttpConnection& connection) {
+  std::size_t final = 0;
+  bool seen = false;
+  for (const HttpResponse& each :
+       parse_http_responses(connection.received, methods_of(connection))) {
+    if (!each.complete || each.status < 100 || each.status >= 200) {
+      ++final;
+      seen = false;
+      continue;
+    }
+    const bool expected = final < connection.requests.size() &&
+                          connection.requests[final].text.contains("Expect: 100-continue");
+    if (!expected || std::exchange(seen, true)) return true;
+  }
+  return false;
+}
+
+/// Returns the violation of the end of a connection whose requests are all answered.
+std::string violation_of_end(const HttpConnection& connection) {
+  const bool closes = connection.requests.back().closes_connection;
+  const bool closed = connection.read_error == Errc::end_of_stream;
+  switch (connection.close_mode) {
+    case HttpConnection::CloseMode::lingers:
+      if (closes && !closed) return "not closed after the last response";
+      if (closes || connection.read_error == Errc::cancelled) return {};
+      return "not kept open after the last response: " + connection.read_error.message();
+    case HttpConnection::CloseMode::half_close:
+      return closed ? "" : "not closed after the end: " + connection.read_error.message();
+    case HttpConnection::CloseMode::after_responses:
+    case HttpConnection::CloseMode::early:
+      break;
+  }
+  return {};
+}
+
 std::string violation_of(const HttpConnection& connection, HttpTolerance tolerance) {
   if (connection.timed_out) return "neither answered nor closed";
   const std::vector<HttpResponse> answers = connection.answers();
-  const bool may_end =
-      tolerance != HttpTolerance::none || (closes_early(connection) && !connection.read_error);
+  const bool ends_itself = closes_early(connection) && !connection.read_error;
+  const bool may_end = ends_itself || tolerance != HttpTolerance::none;
+  const bool may_be_cut = may_end && (ends_itself || tolerance != HttpTolerance::orderly_close);
   for (std::size_t number = 0; number < answers.size(); ++number) {
     const HttpResponse& answer = answers[number];
     const bool last = number + 1 == answers.size();
     if (number == connection.requests.size()) return "more answers than requests";
     if (answer.status == 0 && !answer.body.empty()) return "not HTTP: " + answer.body.substr(0, 80);
     if (!answer.complete)
-      return last && may_end && !answer.until_close ? "" : "an incomplete response";
+      return last && may_be_cut && !answer.until_close ? "" : "an incomplete response";
     std::string violation = violation_of(connection.requests[number], answer, last, tolerance);
     if (!violation.empty()) return violation;
   }
-  if (may_end || answers.size() == connection.requests.size()) return {};
+  if (has_stray_interim(connection)) return "an interim response that no request expects";
+  if (may_end) return {};
+  if (answers.size() == connection.requests.size()) return violation_of_end(connection);
   return "answered " + std::to_string(answers.size()) + " of " +
          std::to_string(connection.requests.size()) + " requests, then " +
          connection.read_error.message();

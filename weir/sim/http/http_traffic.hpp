@@ -54,15 +54,19 @@ struct HttpConnection {
 
 /// The deviation that a connection may show because of a fault, or because of the test.
 enum class HttpTolerance : std::uint8_t {
-  none,         ///< no deviation: every request must be answered
-  early_close,  ///< the server may close at any time; the last response may be an error
-  one_failure,  ///< an early close, or status 500 for one request
+  none,           ///< no deviation: every request must be answered
+  orderly_close,  ///< the server may close between responses; the last one may be an error
+  early_close,    ///< the server may close at any time; the last response may be an error
+  one_failure,    ///< an early close, or status 500 for one request
 };
 
 /// HttpTraffic sends requests to a server with the resources that HttpRequest lists, and checks
 /// what its clients receive. Every request gets exactly one response, in the order of the
-/// requests, and none is incomplete. A connection with a tolerance may be closed early, and its
-/// last response may be incomplete.
+/// requests, and none is incomplete. An interim response comes at most once for a request, and only
+/// if the request expects it. The server announces and makes a close after the last response if
+/// the request closes the connection. Otherwise it keeps the connection for further requests. A
+/// connection with a tolerance may be closed early. Its last response may be incomplete unless the
+/// tolerance is orderly_close.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
 class HttpTraffic {

@@ -35,12 +35,17 @@ enum class Deviation {
   no_response,   // the end
   silence,       // neither a response nor the end
   twice,         // each response twice
+  keeps_open,    // no close after a request that closes the connection
+  closes,        // a close after a request that does not close the connection
+  announces,     // a wrong announcement of a close, or none
+  interim,       // an interim response that the request does not expect
 };
 
 /// One run with one connection.
 struct Outcome {
   std::vector<HttpConnection> violating;  ///< a copy of the connection, if it has a violation
   std::string strict;
+  std::string orderly_close;
   std::string early_close;
   std::string one_failure;
   std::size_t answered = 0;
@@ -48,12 +53,15 @@ struct Outcome {
 };
 
 /// Returns the text to send instead of `right`, and whether to close after it.
-std::pair<std::string, bool> deviate(Deviation deviation, const std::string& right) {
+std::pair<std::string, bool> deviate(Deviation deviation, const TinyRequest& request) {
+  const std::string right = tiny_response(request);
+  const std::string line = "Connection: close\r\n";
+  const std::size_t headers = right.find('\n') + 1;
   switch (deviation) {
     case Deviation::wrong_status:
-      return {tiny_response(404, ""), false};
+      return {tiny_response(404, "", false, request.closes), false};
     case Deviation::server_error:
-      return {tiny_response(500, ""), false};
+      return {tiny_response(500, "", false, request.closes), false};
     case Deviation::wrong_body:
       return {tiny_response(200, "wrong"), false};
     case Deviation::not_http:
@@ -68,6 +76,14 @@ std::pair<std::string, bool> deviate(Deviation deviation, const std::string& rig
       return {"", true};
     case Deviation::twice:
       return {right + right, false};
+    case Deviation::closes:
+      return {right, true};
+    case Deviation::announces:
+      if (!request.closes) return {std::string(right).insert(headers, line), false};
+      return {std::string(right).erase(headers, line.size()), false};
+    case Deviation::interim:
+      return {"HTTP/1.1 100 Continue\r\n\r\n" + right, false};
+    case Deviation::keeps_open:
     case Deviation::none:
     case Deviation::silence:
       break;
@@ -92,15 +108,15 @@ Task<Result<>> serve_one(tcp::Stream peer, Deviation deviation, Outcome& outcome
         static_cast<void>(co_await sleep(1h));
         co_return {};
       }
-      const std::string right = tiny_response(*request);
       const bool deviates = (first || deviation == Deviation::twice) &&
-                            !(request->method == "HEAD" && has_body(deviation));
-      auto [answer, closes] = deviate(deviates ? deviation : Deviation::none, right);
+                            !(request->method == "HEAD" && has_body(deviation)) &&
+                            !(request->expects_continue && deviation == Deviation::interim);
+      auto [answer, closes] = deviate(deviates ? deviation : Deviation::none, *request);
       first = false;
       continued = false;
       if (auto written = co_await peer.write(answer); !written) co_return {};
       ++outcome.served;
-      if (closes || request->closes) co_return {};
+      if (closes || (request->closes && deviation != Deviation::keeps_open)) co_return {};
     }
     if (expects_continue && !std::exchange(continued, true)) {
       if (auto written = co_await peer.write("HTTP/1.1 100 Continue\r\n\r\n"); !written) {
@@ -148,6 +164,8 @@ Outcome run_traffic(std::uint64_t seed, Deviation deviation, HttpTrafficOptions 
     outcome.violating.push_back(connection);
     return HttpTolerance::early_close;
   });
+  outcome.orderly_close =
+      traffic.find_violation([](const HttpConnection&) { return HttpTolerance::orderly_close; });
   outcome.one_failure =
       traffic.find_violation([](const HttpConnection&) { return HttpTolerance::one_failure; });
   EXPECT_EQ(traffic.find_violation([](const HttpConnection&) { return HttpTolerance::none; }),
@@ -205,6 +223,7 @@ TEST(HttpTrafficViolations, AWrongStatusIsExcusedInTheLastResponseOnly) {
     EXPECT_EQ(each.strict, "connection 0: " + line + ": answered by 404 ");
     const bool last = connection.answers().size() == 1;
     EXPECT_EQ(each.early_close, last ? "" : each.strict);
+    EXPECT_EQ(each.orderly_close, each.early_close);
     EXPECT_EQ(each.one_failure, each.early_close);
     excused += last ? 1 : 0;
   }
@@ -243,6 +262,7 @@ TEST(HttpTrafficViolations, AnIncompleteResponseIsExcusedByAnEarlyClose) {
   for (const Deviation deviation : {Deviation::half_a_body, Deviation::half_a_head}) {
     for (const Outcome& each : find(deviation, one_request, 20)) {
       EXPECT_EQ(each.strict, "connection 0: an incomplete response");
+      EXPECT_EQ(each.orderly_close, each.strict);
       EXPECT_EQ(each.early_close, "");
       EXPECT_EQ(each.one_failure, "");
     }
@@ -265,6 +285,7 @@ TEST(HttpTrafficViolations, AMissingResponseIsExcusedByAnEarlyClose) {
                                connection.read_error.message());
     EXPECT_TRUE(connection.read_error == Errc::end_of_stream ||
                 connection.read_error == system_error(ECONNRESET));
+    EXPECT_EQ(each.orderly_close, "");
     EXPECT_EQ(each.early_close, "");
     EXPECT_EQ(each.one_failure, "");
     EXPECT_EQ(each.answered, 0U);
@@ -286,6 +307,45 @@ TEST(HttpTrafficViolations, SilenceIsNeverExcused) {
 TEST(HttpTrafficViolations, ADuplicateIsNeverExcused) {
   for (const Outcome& each : find(Deviation::twice, one_request, 20)) {
     EXPECT_EQ(each.strict, "connection 0: more answers than requests");
+    EXPECT_EQ(each.early_close, each.strict);
+    EXPECT_EQ(each.one_failure, each.strict);
+  }
+}
+
+TEST(HttpTrafficViolations, AConnectionThatIsNotClosedIsFound) {
+  for (const Outcome& each : find(Deviation::keeps_open, one_request, 4)) {
+    EXPECT_EQ(each.strict, "connection 0: not closed after the last response");
+    EXPECT_TRUE(each.violating[0].requests[0].closes_connection);
+    EXPECT_EQ(each.early_close, "");
+    EXPECT_EQ(each.one_failure, "");
+  }
+}
+
+TEST(HttpTrafficViolations, AConnectionThatIsNotKeptOpenIsFound) {
+  for (const Outcome& each : find(Deviation::closes, one_request, 8)) {
+    EXPECT_EQ(each.strict, "connection 0: not kept open after the last response: " +
+                               make_error_code(Errc::end_of_stream).message());
+    EXPECT_FALSE(each.violating[0].requests[0].closes_connection);
+    EXPECT_EQ(each.violating[0].close_mode, Mode::lingers);
+    EXPECT_EQ(each.early_close, "");
+  }
+}
+
+TEST(HttpTrafficViolations, AWrongAnnouncementOfACloseIsFound) {
+  std::set<bool> closes;
+  for (const Outcome& each : find(Deviation::announces, one_request, 25)) {
+    const bool closing = each.violating[0].requests[0].closes_connection;
+    const std::string announced = closing ? "" : "close";
+    EXPECT_THAT(each.strict, testing::EndsWith(": wrong Connection header: " + announced));
+    EXPECT_EQ(each.early_close, "");
+    closes.insert(closing);
+  }
+  EXPECT_EQ(closes.size(), 2U);
+}
+
+TEST(HttpTrafficViolations, AnUnexpectedInterimResponseIsNeverExcused) {
+  for (const Outcome& each : find(Deviation::interim, one_request, 25)) {
+    EXPECT_EQ(each.strict, "connection 0: an interim response that no request expects");
     EXPECT_EQ(each.early_close, each.strict);
     EXPECT_EQ(each.one_failure, each.strict);
   }

@@ -53,6 +53,7 @@ inline std::optional<std::string> take_chunks(std::string& text) {
 /// Removes the first request of `text`; nullopt if it is not complete yet. `expects_continue` is
 /// set when its head has arrived and asks for an interim response.
 inline std::optional<TinyRequest> take_request(std::string& text, bool& expects_continue) {
+  expects_continue = false;
   const std::size_t end = text.find("\r\n\r\n");
   if (end == text.npos) return std::nullopt;
   TinyRequest request;
@@ -113,15 +114,17 @@ inline std::optional<std::string> tiny_body(const TinyRequest& request) {
   return body;
 }
 
-inline std::string tiny_response(int status, std::string_view body, bool head_only = false) {
-  return "HTTP/1.1 " + std::to_string(status) +
-         " X\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+inline std::string tiny_response(int status, std::string_view body, bool head_only = false,
+                                 bool closes = false) {
+  return "HTTP/1.1 " + std::to_string(status) + (closes ? " X\r\nConnection: close" : " X") +
+         "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
          std::string(head_only ? "" : body);
 }
 inline std::string tiny_response(const TinyRequest& request) {
-  if (request.status != 200) return tiny_response(request.status, "");
+  if (request.status != 200) return tiny_response(request.status, "", false, request.closes);
   const auto body = tiny_body(request);
-  return tiny_response(body ? 200 : 404, body.value_or(""), request.method == "HEAD");
+  return tiny_response(body ? 200 : 404, body.value_or(""), request.method == "HEAD",
+                       request.closes);
 }
 
 }  // namespace weir::sim
