@@ -27,9 +27,16 @@ ToleranceFunction tolerate_injected(sim::World& world) {
   };
 }
 
-/// Tells the server to end, and stores the first time.
-void send_terminate(sim::World& world, Instant& terminated_at) {
-  terminated_at = std::min(terminated_at, world.now());
+/// The moments of the two signals: the server drains after the first one, and then stops.
+struct SignalTimes {
+  Instant drain = never;
+  Instant stop = never;
+};
+
+/// Tells the server to end, and stores the time.
+void send_terminate(sim::World& world, SignalTimes& times) {
+  Instant& time = times.drain == never ? times.drain : times.stop;
+  time = std::min(time, world.now());
   world.host("server").raise(Signal::terminate);
 }
 
@@ -40,10 +47,11 @@ bool has_failed_to_allocate(const sim::Host& host) {
   });
 }
 
-ToleranceFunction tolerate_unfinished(std::shared_ptr<Instant> terminated_at) {
-  return [terminated_at = std::move(terminated_at)](const sim::Host&,
-                                                    const sim::HttpConnection& connection) {
-    return early_close_if(connection.ended_at >= *terminated_at);
+ToleranceFunction tolerate_unfinished(std::shared_ptr<SignalTimes> times) {
+  return [times = std::move(times)](const sim::Host&, const sim::HttpConnection& connection) {
+    if (connection.ended_at >= times->stop) return sim::HttpTolerance::early_close;
+    return connection.ended_at >= times->drain ? sim::HttpTolerance::orderly_close
+                                               : sim::HttpTolerance::none;
   };
 }
 
@@ -89,25 +97,25 @@ ToleranceFunction random_partitions(sim::World& world) {
 }
 
 ToleranceFunction drain_early(sim::World& world) {
-  const auto terminated_at = std::make_shared<Instant>(never);
-  const auto tell = [&world, terminated_at] { send_terminate(world, *terminated_at); };
+  const auto times = std::make_shared<SignalTimes>();
+  const auto tell = [&world, times] { send_terminate(world, *times); };
   world.schedule(world.random().between({}, std::chrono::milliseconds(2500)), tell);
   if (world.random().bernoulli(0.3)) {
     world.schedule(world.random().between({}, std::chrono::milliseconds(4000)), tell);
   }
-  return tolerate_unfinished(terminated_at);
+  return tolerate_unfinished(times);
 }
 
 FaultSchedule drain_at_turn(std::uint64_t number, int signals, std::uint64_t& turns) {
   return [number, signals, &turns](sim::World& world) {
     turns = 0;
-    const auto terminated_at = std::make_shared<Instant>(never);
-    world.always("signals", [number, signals, &turns, &world, terminated_at] {
+    const auto times = std::make_shared<SignalTimes>();
+    world.always("signals", [number, signals, &turns, &world, times] {
       for (int left = turns++ == number ? signals : 0; left > 0; --left)
-        send_terminate(world, *terminated_at);
+        send_terminate(world, *times);
       return std::string();
     });
-    return tolerate_unfinished(terminated_at);
+    return tolerate_unfinished(times);
   };
 }
 
