@@ -14,9 +14,47 @@ namespace {
 
 using EndAction = sim::HttpAttack::EndAction;
 
-// Statuses that an attacker may get: for a correct request, for an error, and for requests that
-// are too large, too late or too many.
-constexpr std::array right_statuses = {100, 200, 400, 408, 413, 414, 431, 503, 505};
+// The status of the answer to an attack of this name; 0: the server closes without an answer. The
+// server may also reject any connection with 503.
+struct SuitableStatus {
+  std::string_view attack;
+  int status;
+};
+constexpr std::array suitable_statuses{
+    SuitableStatus{"sends nothing", 0},
+    SuitableStatus{"a head by bytes", 408},
+    SuitableStatus{"a head by lines", 408},
+    SuitableStatus{"a large head without its last line", 408},
+    SuitableStatus{"a head without an end", 408},
+    SuitableStatus{"a head without an end", 431},
+    SuitableStatus{"empty lines", 400},
+    SuitableStatus{"empty lines", 408},
+    SuitableStatus{"a body by bytes", 408},
+    SuitableStatus{"a body without its last byte", 408},
+    SuitableStatus{"chunks of one byte", 408},
+    SuitableStatus{"extensions", 400},
+    SuitableStatus{"extensions", 408},
+    SuitableStatus{"chunks without the last one", 408},
+    SuitableStatus{"trailers", 408},
+    SuitableStatus{"trailers", 431},
+    SuitableStatus{"no body after 100 Continue", 100},
+    SuitableStatus{"reads nothing", 200},
+    SuitableStatus{"reads by bytes", 200},
+    SuitableStatus{"reads nothing, half-closes", 200},
+    SuitableStatus{"half a head, half-closes", 400},
+    SuitableStatus{"half-closes immediately", 0},
+    SuitableStatus{"resets with responses in flight", 200},
+    SuitableStatus{"resets immediately", 0},
+    SuitableStatus{"TLS", 400},
+    SuitableStatus{"HTTP/2", 505},
+    SuitableStatus{"PROXY", 400},
+};
+
+bool is_suitable(std::string_view attack, int status) {
+  return status == 503 || std::ranges::any_of(suitable_statuses, [&](const SuitableStatus& each) {
+           return each.attack == attack && each.status == status;
+         });
+}
 
 }  // namespace
 
@@ -176,7 +214,7 @@ void Attackers::check_response(const Attacker& attacker) {
   const int status = attacker.status();
   if (status == 0) return;
   ++answers_[status];
-  if (std::ranges::find(right_statuses, status) != right_statuses.end()) return;
+  if (is_suitable(attacker.name(), status)) return;
   violation_ = std::string(attacker.name()) + ": answered by " + std::to_string(status);
 }
 

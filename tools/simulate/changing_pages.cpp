@@ -56,8 +56,10 @@ class Page {
 /// Adds, replaces and removes the routes of the pages.
 class Routes {
  public:
-  Routes(Platform& host, http::Router& router, std::string& violation)
-      : host_(host), routes_(router), violation_(violation) {}
+  Routes(Platform& host, http::Router& router, ServedPages& served)
+      : host_(host), routes_(router), served_(served), violation_(served.violation) {
+    for (ServedPages::State& each : served_.states) ++each.changes;  // no page exists
+  }
 
   Task<> change_all() {
     for (int change = 0; change < changes; ++change) {
@@ -75,6 +77,7 @@ class Routes {
   struct Up {
     http::RouteId id;
     std::weak_ptr<Page> page;
+    unsigned version;
   };
 
   auto handler(std::shared_ptr<Page> page) {
@@ -87,6 +90,8 @@ class Routes {
 
   Task<> change_one(unsigned page) {
     std::optional<Up>& up = up_[page];
+    ServedPages::State& state = served_.states[page];
+    ++state.changes;
     if (!up) {
       co_await add(page);
     } else if (host_.random() % 2 == 0) {
@@ -97,24 +102,29 @@ class Routes {
       if (removed) up.reset();
       look_at(removed, old.page, "removed");
     }
+    state.exists = up.has_value();
+    if (up) state.version = up->version;
+    ++state.changes;
   }
   Task<> add(unsigned page) {
-    auto made = std::make_shared<Page>(violation_, page, ++version_);
+    const unsigned version = ++version_;
+    auto made = std::make_shared<Page>(violation_, page, version);
     std::weak_ptr<Page> weak = made;
     auto pattern = http::Pattern::parse(page_path(page));
     auto added = co_await routes_.get(*pattern, handler(std::move(made)));
     if (added) {
-      up_[page] = Up{*added, std::move(weak)};
+      up_[page] = Up{*added, std::move(weak), version};
     } else if (added.error() != Errc::cancelled) {
       violation_ = page_path(page) + ": not added: " + added.error().message();
     }
   }
   Task<> replace(unsigned page) {
-    auto made = std::make_shared<Page>(violation_, page, ++version_);
+    const unsigned version = ++version_;
+    auto made = std::make_shared<Page>(violation_, page, version);
     std::weak_ptr<Page> weak = made;
     const Up old = *up_[page];
     const Result<> replaced = co_await routes_.replace(old.id, handler(std::move(made)));
-    if (replaced) up_[page]->page = std::move(weak);
+    if (replaced) up_[page] = Up{old.id, std::move(weak), version};
     look_at(replaced, old.page, "replaced");
   }
   void look_at(const Result<>& done, const std::weak_ptr<Page>& old, std::string_view what) {
@@ -127,6 +137,7 @@ class Routes {
 
   Platform& host_;
   http::LiveRoutes routes_;
+  ServedPages& served_;
   std::string& violation_;
   std::array<std::optional<Up>, page_count> up_;
   unsigned version_ = 0;
@@ -171,8 +182,8 @@ class Pages {
 /// Replaces the version that the pages depend on, again and again.
 class Editor {
  public:
-  Editor(App& app, Scope& scope, ServiceId version, std::string& violation)
-      : app_(app), version_(version), violation_(violation) {
+  Editor(App& app, Scope& scope, ServiceId version, ServedPages& served)
+      : app_(app), version_(version), served_(served) {
     scope.spawn(edit(scope.loop().platform()));
   }
 
@@ -181,25 +192,37 @@ class Editor {
     for (unsigned number = 2; number < 2 + changes; ++number) {
       if (auto slept = co_await pause(host, 200); !slept) co_return;
       const ServiceId fresh = app_.shared([number] { return Version{number}; });
+      begin_change(number > 2);
       const auto replaced = co_await app_.replace(version_, fresh);
-      if (replaced) version_ = fresh;
+      if (replaced) {
+        version_ = fresh;
+        end_change(number);
+      }
       const bool ends = !replaced && (replaced.error() == Errc::cancelled ||
                                       replaced.error() == Errc::conflict);  // the app is stopping
       if (ends) co_return;
-      if (!replaced) violation_ = "not replaced: " + replaced.error().message();
+      if (!replaced) served_.violation = "not replaced: " + replaced.error().message();
     }
+  }
+  /// The pages may still be starting before the first change.
+  void begin_change(bool is_known) {
+    if (!is_known) return;
+    for (ServedPages::State& each : served_.states) ++each.changes;
+  }
+  void end_change(unsigned number) {
+    for (ServedPages::State& each : served_.states) each = {true, number, each.changes + 1};
   }
 
   App& app_;
   ServiceId version_;
-  std::string& violation_;
+  ServedPages& served_;
 };
 
 /// Runs one core of the service with routes; core 0 also changes them.
-Task<Result<>> serve_and_change(Scope& scope, http::Router& router, std::string& violation) {
+Task<Result<>> serve_and_change(Scope& scope, http::Router& router, ServedPages& served) {
   std::optional<Routes> routes;
   if (scope.loop().core() == 0) {
-    routes.emplace(scope.loop().platform(), router, violation);
+    routes.emplace(scope.loop().platform(), router, served);
     const auto both = [&](Scope& inner) -> Task<Result<>> {
       inner.spawn(routes->change_all());
       const http::ServeOptions options{Endpoint::any(80)};
@@ -213,22 +236,21 @@ Task<Result<>> serve_and_change(Scope& scope, http::Router& router, std::string&
 
 }  // namespace
 
-int serve_changing_routes(Platform& host, const RuntimeOptions& options, std::string& violation) {
+int serve_changing_routes(Platform& host, const RuntimeOptions& options, ServedPages& served) {
   http::Router router;
   return Runtime(host, options)
-      .run_on_each_core(serve_and_change, std::ref(router), std::ref(violation));
+      .run_on_each_core(serve_and_change, std::ref(router), std::ref(served));
 }
 
-int serve_changing_services(Platform& host, const RuntimeOptions& options, std::string& violation) {
+int serve_changing_services(Platform& host, const RuntimeOptions& options, ServedPages& served) {
   http::Router router;
   App app;
   const ServiceId version = app.shared([] { return Version{1}; });
-  app.per_core([&host, &violation](const Version& of, http::ServiceRoutes& routes) {
-    return Pages(of, routes, host, violation);
+  app.per_core([&host, &served](const Version& of, http::ServiceRoutes& routes) {
+    return Pages(of, routes, host, served.violation);
   });
-  app.on_core(0, [version, &violation](App& of, Scope& scope) {
-    return Editor(of, scope, version, violation);
-  });
+  app.on_core(
+      0, [version, &served](App& of, Scope& scope) { return Editor(of, scope, version, served); });
   serve_http(app, router, {.endpoint = Endpoint::any(80)});
   Runtime runtime(host, options);
   return app.run(runtime);

@@ -146,14 +146,30 @@ TEST(OneShotClientsTest, FindEachWrongAnswer) {
   EXPECT_THAT(wrong(nullptr), EndsWith(": not connected: " + system_error(ECONNREFUSED).message()));
 }
 
+TEST(OneShotClientsTest, NameTheProcessThatClosesBeforeTheLastAnswer) {
+  sim::World world({.seed = 1});
+  OneShotClientsOptions options;
+  std::optional<OneShotClients> clients;
+  run_clients(clients, options, world, [](TinyRequest request, int) {
+    request.closes = true;
+    return who(request, "7", request.path[1]);
+  });
+  std::size_t closed = 0;
+  const std::string violation = clients->find_violation([&closed](const OneShotConnection& each) {
+    EXPECT_EQ(each.closed_by, 7U);
+    ++closed;
+    return closed < 10;
+  });
+  EXPECT_THAT(violation, testing::ContainsRegex(": 1 answers to [2-4] requests$"));
+  EXPECT_EQ(closed, 10U);
+}
+
 struct Requested {
   std::string violation;
   std::size_t answered = 0;
 };
-Requested request_regularly(const React& react, bool checks_date = false) {
+Requested request_regularly(const React& react, RegularClientsOptions options = {}) {
   sim::World world({.seed = 1});
-  RegularClientsOptions options;
-  options.checks_date = checks_date;
   std::optional<RegularClients> clients;
   run_clients(clients, options, world, react);
   return {clients->violation(), clients->answered()};
@@ -180,12 +196,51 @@ TEST(RegularClientsTest, FindEachWrongAnswer) {
   const React without_date = [](const TinyRequest& request, int) {
     return Reaction{tiny_response(request)};
   };
-  EXPECT_THAT(request_regularly(without_date, true).violation, EndsWith(": wrong date "));
+  EXPECT_THAT(request_regularly(without_date, {.checks_date = true}).violation,
+              EndsWith(": wrong date "));
+  EXPECT_THAT(wrong([](const TinyRequest& request, int) {
+                return Reaction{tiny_response(request) + tiny_response(request)};
+              }),
+              EndsWith(": " + make_error_code(Errc::bad_input).message()))
+      << "two responses";
 }
 
-Requested request_pages(const React& react, bool allowed = false) {
+CheckedRequest draw_closing_request(sim::Random&, std::size_t) {
+  CheckedRequest request;
+  request.text = "GET /n/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  request.check = [](const sim::HttpResponse&) { return std::string(); };
+  request.connection = "close";
+  return request;
+}
+
+TEST(RegularClientsTest, FindAWrongCloseAndAWrongAnnouncement) {
+  const auto wrong = [](const React& react, bool closing) {
+    RegularClientsOptions options;
+    if (closing) options.draw = draw_closing_request;
+    return request_regularly(react, options).violation;
+  };
+  const React right = [](const TinyRequest& request, int) {
+    return Reaction{tiny_response(request), request.closes};
+  };
+  EXPECT_EQ(wrong(right, true), "");
+  EXPECT_THAT(
+      wrong([](const TinyRequest& request, int) { return Reaction{tiny_response(request)}; }, true),
+      EndsWith(": not closed: " + make_error_code(Errc::timed_out).message()));
+  EXPECT_THAT(
+      wrong([](const TinyRequest&, int) { return Reaction{tiny_response(200, ""), true}; }, true),
+      EndsWith(": wrong Connection header: "));
+  const React announces = [](TinyRequest request, int) {
+    request.closes = true;
+    return Reaction{tiny_response(request), true};
+  };
+  EXPECT_THAT(wrong(announces, false), EndsWith(": wrong Connection header: close"));
+}
+
+Requested request_pages(const React& react, bool allowed = false,
+                        const ServedPages* served = nullptr) {
   sim::World world({.seed = 1});
-  PageTrafficOptions options{.may_be_missing = allowed, .may_be_stopped = allowed};
+  PageTrafficOptions options{
+      .may_be_missing = allowed, .may_be_stopped = allowed, .may_fail = allowed, .served = served};
   std::optional<PageTraffic> clients;
   run_clients(clients, options, world, react);
   return {clients->violation(), clients->answered()};
@@ -221,6 +276,46 @@ TEST(PageTrafficTest, FindsEachWrongAnswer) {
               EndsWith(": version 4 after 5"));
   EXPECT_EQ(wrong([](const TinyRequest&, int) { return Reaction{""}; }),
             "neither answered nor closed");
+  EXPECT_THAT(wrong([](const TinyRequest& request, int) {
+                const std::string text = page(request, 1).text;
+                return Reaction{text + text};
+              }),
+              StartsWith("not answered: "))
+      << "two responses";
+}
+
+TEST(PageTrafficTest, AConnectionFailsOnlyIfItMay) {
+  const React closes = [](const TinyRequest&, int) { return Reaction{"", true}; };
+  EXPECT_THAT(request_pages(closes).violation, StartsWith("not answered: "));
+  EXPECT_EQ(request_pages(closes, true).violation, "");
+  EXPECT_EQ(request_pages(nullptr).violation,
+            "not connected: " + system_error(ECONNREFUSED).message());
+  EXPECT_EQ(request_pages(nullptr, true).violation, "");
+}
+
+TEST(PageTrafficTest, ComparesAnswersWithPagesThatDoNotChange) {
+  const React right = [](const TinyRequest& request, int) { return page(request, 3); };
+  const React missing = [](const TinyRequest&, int) { return Reaction{tiny_response(404, "")}; };
+  ServedPages served;
+  for (ServedPages::State& each : served.states) each = {true, 3, 2};
+  EXPECT_EQ(request_pages(right, true, &served).violation, "");
+  EXPECT_THAT(request_pages(missing, true, &served).violation,
+              EndsWith(": answered by 404  although it has version 3"));
+  for (ServedPages::State& each : served.states) each.version = 4;
+  EXPECT_THAT(request_pages(right, true, &served).violation,
+              EndsWith(" 3\n although it has version 4"));
+  for (ServedPages::State& each : served.states) each.exists = false;
+  EXPECT_EQ(request_pages(missing, true, &served).violation, "");
+  EXPECT_THAT(request_pages(right, true, &served).violation,
+              EndsWith(" 3\n although it was removed"));
+  for (ServedPages::State& each : served.states) each.changes = 1;
+  EXPECT_EQ(request_pages(right, true, &served).violation, "") << "it changes";
+  const React changes = [&served, &right](const TinyRequest& request, int number) {
+    for (ServedPages::State& each : served.states) each.changes += 2;
+    return right(request, number);
+  };
+  for (ServedPages::State& each : served.states) each.changes = 2;
+  EXPECT_EQ(request_pages(changes, true, &served).violation, "") << "it has changed";
 }
 
 struct Attacked {
@@ -269,7 +364,7 @@ Attacked attack(Treat treat, const std::string& response, int status) {
 }
 
 TEST(AttackersTest, CountTheAnswersOfARightServer) {
-  const Attacked attacked = attack(answer_and_close, tiny_response(400, ""), 400);
+  const Attacked attacked = attack(answer_and_close, tiny_response(503, ""), 503);
   EXPECT_EQ(attacked.violation, "");
   EXPECT_GT(attacked.ended, 50U);
   EXPECT_GT(attacked.answers, 10U);
@@ -279,6 +374,9 @@ TEST(AttackersTest, FindAnUnsuitableStatus) {
   const Attacked attacked = attack(answer_and_close, tiny_response(418, ""), 418);
   EXPECT_THAT(attacked.violation, EndsWith(": answered by 418"));
   EXPECT_GT(attacked.answers, 10U);
+  EXPECT_THAT(attack(answer_and_close, tiny_response(400, ""), 400).violation,
+              EndsWith(": answered by 400"))
+      << "400 is not suitable for every attack";
   EXPECT_THAT(attack(answer_and_close, "SMTP ready for you\r\n", -1).violation,
               EndsWith(": answered by -1"));
 }

@@ -29,24 +29,27 @@ unsigned some_cores(sim::World& world) {
   return 1 + static_cast<unsigned>(world.random().below(5));
 }
 
-using PageService = int (*)(Platform& host, const RuntimeOptions& options, std::string& violation);
+using PageService = int (*)(Platform& host, const RuntimeOptions& options, ServedPages& served);
 
 Outcome run_pages(const sim::WorldOptions& options, PageService serve, PageTrafficOptions asks) {
   sim::World world(options);
   const unsigned cores = some_cores(world);
   sim::Host& server = world.host("server", {.cores = cores});
-  std::string violation;
-  server.start_service([&, cores](Platform& host) { return serve(host, quiet(cores), violation); });
+  ServedPages served;
+  server.start_service([&, cores](Platform& host) { return serve(host, quiet(cores), served); });
+  const bool faults = world.random().bernoulli(0.5);
   asks.server = server.address(80);
+  asks.may_fail = faults;
+  asks.served = &served;
   PageTraffic traffic(asks);
   world.host("clients").start([&traffic](Platform& host) {
     return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });
   });
-  world.check("service", [&violation] { return violation; });
+  world.check("service", [&served] { return served.violation; });
   world.check("clients", [&traffic] { return traffic.violation(); });
-  if (world.random().bernoulli(0.5)) {
+  if (faults) {
     world.faults().rates = {.reset = 0.01,
                             .half_close = 0.01,
                             .stall = 0.01,

@@ -84,10 +84,12 @@ Task<> OneShotClients::run_connection(OneShotConnection& connection, sim::Random
   }
   connection.local = stream->local_address();
   const auto received = co_await timeout(wait_timeout, talk(*stream, std::move(asked)));
-  connection.violation = received ? judge(*received, requests) : received.error().message();
+  connection.violation =
+      received ? judge(connection, *received, requests) : received.error().message();
 }
 
-std::string OneShotClients::judge(std::string_view received, std::size_t requests) {
+std::string OneShotClients::judge(OneShotConnection& connection, std::string_view received,
+                                  std::size_t requests) {
   const std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received);
   if (answers.empty()) return "closed without an answer";
   std::size_t first_process = 0;
@@ -109,7 +111,8 @@ std::string OneShotClients::judge(std::string_view received, std::size_t request
     if (process > 0) ++answered_by_newer_;
   }
   const bool said_so = answers.back().header("Connection") == "close";
-  if (said_so && answers.size() <= requests) return {};
+  if (said_so && answers.size() == requests) return {};
+  if (said_so && answers.size() < requests) connection.closed_by = first_process;
   return std::to_string(answers.size()) + " answers to " + std::to_string(requests) + " requests";
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,13 +32,15 @@ struct OneShotConnection {
   Instant ended{};
   Endpoint local = {};  ///< address of this side, once connected
   std::string violation = {};
+  /// The process that answered some requests and then announced a close, which is the violation.
+  std::optional<std::size_t> closed_by = {};
 };
 
 /// Each client opens connections one after the other. The test requires these rules for each
 /// connection:
 /// - the client connects;
-/// - the first request is answered, and so are the others, unless the server closes after a
-///   response that announces it;
+/// - the first request is answered, and so are the others; a process that drains may close after a
+///   response that announces it, see OneShotConnection::closed_by;
 /// - all responses are correct and come from one process.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
@@ -60,7 +63,7 @@ class OneShotClients {
  private:
   Task<> run_client(Scope& scope);
   Task<> run_connection(OneShotConnection& connection, sim::Random& random);
-  std::string judge(std::string_view received, std::size_t requests);
+  std::string judge(OneShotConnection& connection, std::string_view received, std::size_t requests);
 
   OneShotClientsOptions options_;
   std::deque<OneShotConnection> connections_;

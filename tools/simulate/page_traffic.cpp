@@ -24,7 +24,8 @@ Task<Result<sim::HttpResponse>> ask(Stream& stream, unsigned page) {
     if (!bytes) co_return fail(bytes.error());
     received += bytes->text();
     std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received);
-    if (answers.size() != 1 || answers[0].complete) co_return std::move(answers.back());
+    if (answers.size() != 1) co_return fail(Errc::bad_input);
+    if (answers[0].complete) co_return std::move(answers[0]);
   }
 }
 
@@ -54,8 +55,13 @@ Task<> PageTraffic::run_connection(Scope& scope) {
     if (!stream && stream.error() == Errc::cancelled) co_return;
     if (stream) {
       auto asked = co_await timeout(wait_timeout, send_requests(*stream, host, left));
-      if (!asked && asked.error() == Errc::timed_out) violation_ = "neither answered nor closed";
+      if (!asked && asked.error() == Errc::timed_out) {
+        violation_ = "neither answered nor closed";
+      } else if (!asked && asked.error() != Errc::cancelled && !options_.may_fail) {
+        violation_ = "not answered: " + asked.error().message();
+      }
     } else {
+      if (!options_.may_fail) violation_ = "not connected: " + stream.error().message();
       --left;
     }
     slept = co_await sleep(std::chrono::milliseconds(host.random() % 100));
@@ -67,9 +73,11 @@ Task<Result<>> PageTraffic::send_requests(Stream& stream, Platform& host, std::s
   while (left > 0) {
     --left;
     const auto page = static_cast<unsigned>(host.random() % page_count);
+    const ServedPages::State before = state_of(page);
     const auto answer = co_await ask(stream, page);
     if (!answer) co_return fail(answer.error());
     check_answer(page, *answer, newest);
+    check_state(page, before, *answer);
     if (answer->header("Connection") == "close") co_return {};
     if (auto slept = co_await sleep(std::chrono::milliseconds(host.random() % 100)); !slept) {
       co_return slept;
@@ -97,6 +105,23 @@ void PageTraffic::check_answer(unsigned page, const sim::HttpResponse& answer, V
                  std::to_string(newest[page]);
   }
   newest[page] = version;
+}
+
+ServedPages::State PageTraffic::state_of(unsigned page) const {
+  return options_.served == nullptr ? ServedPages::State() : options_.served->states[page];
+}
+
+/// Compares the response with a page that has not changed since `before`.
+void PageTraffic::check_state(unsigned page, const ServedPages::State& before,
+                              const sim::HttpResponse& answer) {
+  if (before.changes % 2 != 0 || before.changes != state_of(page).changes) return;
+  const bool right = before.exists
+                         ? answer.status == 200 && answer.body == page_text(page, before.version)
+                         : answer.status == 404;
+  if (right) return;
+  violation_ = page_path(page) + ": answered by " + std::to_string(answer.status) + " " +
+               answer.body.substr(0, 80) + " although it " +
+               (before.exists ? "has version " + std::to_string(before.version) : "was removed");
 }
 
 }  // namespace weir::simulate

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "weir/base/result.hpp"
@@ -20,16 +21,31 @@ std::string page_path(unsigned page);
 /// Returns the text of a page. Versions grow with each change of any page.
 std::string page_text(unsigned page, unsigned version);
 
+/// The pages as their server knows them.
+struct ServedPages {
+  struct State {
+    bool exists = false;
+    unsigned version = 0;       ///< version that is served, if the page exists
+    std::uint64_t changes = 1;  ///< begins and ends of changes; odd during a change
+  };
+  std::array<State, page_count> states = {};
+  std::string violation = {};  ///< a violation that the server has found; empty: none
+};
+
 struct PageTrafficOptions {
   Endpoint server = {};
   std::size_t connections = 4;
   std::size_t requests = 25;  ///< requests per connection
   bool may_be_missing = true;
   bool may_be_stopped = true;  ///< true: a response may be 503
+  bool may_fail = false;       ///< true: a connection may end without a response
+  /// The pages of the server; nullptr: not known.
+  const ServedPages* served = nullptr;
 };
 
-/// The test requires that each response is the whole requested page. A connection, which stays on
-/// its core, never gets an older version after a newer one.
+/// The test requires that each request gets one response, and that it is the whole requested page.
+/// A connection, which stays on its core, never gets an older version after a newer one. If a page
+/// did not change during the request, the response is 404 or the version that the server knows.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
 class PageTraffic {
@@ -48,6 +64,9 @@ class PageTraffic {
   Task<> run_connection(Scope& scope);
   Task<Result<>> send_requests(Stream& stream, Platform& host, std::size_t& left);
   void check_answer(unsigned page, const sim::HttpResponse& answer, Versions& newest);
+  ServedPages::State state_of(unsigned page) const;
+  void check_state(unsigned page, const ServedPages::State& before,
+                   const sim::HttpResponse& answer);
 
   PageTrafficOptions options_;
   std::string violation_;

@@ -1,6 +1,7 @@
 // Clients that stay within the limits of a server.
 #include "tools/simulate/regular_clients.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -24,7 +25,7 @@ constexpr Duration begin_max = std::chrono::milliseconds(500);
 // Longest pause; the server may close a connection that is idle for longer.
 constexpr Duration pause_max = std::chrono::milliseconds(300);
 
-/// Sends `request` and returns its final response.
+/// Sends `request` and returns its final response. Fails with Errc::bad_input if there are several.
 Task<Result<sim::HttpResponse>> send_request(Stream& stream, const CheckedRequest& request) {
   if (auto written = co_await stream.write(request.text); !written) co_return fail(written.error());
   std::string received;
@@ -34,9 +35,20 @@ Task<Result<sim::HttpResponse>> send_request(Stream& stream, const CheckedReques
     received += bytes->text();
     const std::vector<std::string_view> methods{request.method};
     std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received, methods);
-    sim::HttpResponse& last = answers.back();
-    if (last.complete && last.status >= 200) co_return std::move(last);
+    const auto first = std::ranges::find_if(
+        answers, [](const sim::HttpResponse& each) { return each.status >= 200; });
+    if (first == answers.end() || !first->complete) continue;
+    if (first + 1 != answers.end()) co_return fail(Errc::bad_input);
+    co_return std::move(*first);
   }
+}
+
+/// Waits for the end of a connection that the server closes.
+Task<Result<>> expect_end(Stream& stream) {
+  const auto more = co_await stream.read();
+  if (more) co_return fail(Errc::bad_input);
+  if (more.error() == Errc::end_of_stream) co_return {};
+  co_return fail(more.error());
 }
 
 /// Returns the time as the value of a Date header (RFC 9110 §5.6.7).
@@ -117,7 +129,15 @@ Task<Result<>> RegularClients::send_requests(Stream& stream, Platform& host, sim
       violation_ = line + ": " + wrong;
       co_return fail(Errc::bad_input);
     }
-    const bool closes = answer->header("Connection") == "close";
+    if (answer->header("Connection") != request.connection) {
+      violation_ = line + ": wrong Connection header: " + answer->header("Connection");
+      co_return fail(Errc::bad_input);
+    }
+    const bool closes = request.connection == "close";
+    if (closes) {
+      const auto ended = co_await timeout(wait_timeout, expect_end(stream));
+      if (!ended) violation_ = line + ": not closed: " + ended.error().message();
+    }
     if (auto slept = co_await sleep(random.between({}, pause_max)); !slept) co_return slept;
     if (closes) break;
   }

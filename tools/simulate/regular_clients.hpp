@@ -23,6 +23,8 @@ struct CheckedRequest {
   std::string method = "GET";
   std::string text;  ///< bytes to send
   Check check;
+  /// Connection header of the response. The server closes the connection after "close".
+  std::string connection = {};
 };
 
 /// Draws a request of sim::HttpRequest, which does not close its connection.
@@ -38,8 +40,9 @@ struct RegularClientsOptions {
 };
 
 /// Each client opens one connection in the first half second and sends requests on it. The test
-/// requires that every response is correct and arrives soon, and that the connection stays open. A
-/// client opens another connection only after a response that announces a close.
+/// requires that every request gets one response, which is correct and arrives soon. The server
+/// announces and makes a close after a request that closes the connection, and after no other one.
+/// The client then opens another connection.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
 class RegularClients {

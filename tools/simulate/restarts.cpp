@@ -41,6 +41,7 @@ class Processes {
       processes_.push_back(number == 0 ? &world.host(name, options)
                                        : &world.process(*processes_.front(), name, options));
     }
+    drains_from_.assign(run.processes, never);
   }
 
   Endpoint address() const { return processes_.front()->address(80); }
@@ -66,6 +67,11 @@ class Processes {
   /// Checks between turns whether a process has died, and what that excuses. It is for
   /// sim::World::always().
   std::string look() {
+    for (std::size_t number = 0; number < processes_.size(); ++number) {
+      if (drains_from_[number] == never && logs_drain(*processes_[number])) {
+        drains_from_[number] = world_.now();
+      }
+    }
     if (!run_.kill) return {};
     const sim::Host& dead = *processes_[run_.kill->process];
     if (!dead.killed()) return {};
@@ -79,6 +85,9 @@ class Processes {
     return {};
   }
   bool is_tolerated(const OneShotConnection& connection) const {
+    if (connection.closed_by && connection.ended >= drains_from_[*connection.closed_by]) {
+      return true;
+    }
     if (!died_) return false;
     if (is_among(connection, processes_[run_.kill->process]->lost())) return true;
     if (is_among(connection, unharmed_)) return false;
@@ -108,6 +117,11 @@ class Processes {
            connections.end();
   }
 
+  static bool logs_drain(const sim::Host& process) {
+    return std::ranges::any_of(
+        process.logged(), [](const std::string& line) { return line.ends_with(": draining"); });
+  }
+
   void begin_outage() {
     outage_begins_ = world_.now();
     for (const sim::Host* each : processes_) {
@@ -129,6 +143,7 @@ class Processes {
   const RestartRun& run_;
   std::vector<unsigned> cores_;
   std::vector<sim::Host*> processes_;
+  std::vector<Instant> drains_from_;  // `never`: the process does not drain
   bool died_ = false;
   Instant outage_begins_ = never;              // no other process had the sockets from here on
   std::vector<sim::ConnectionInfo> unharmed_;  // connections that others had accepted by then

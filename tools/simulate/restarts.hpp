@@ -35,7 +35,8 @@ struct RestartOutcome {
 };
 
 /// Runs the processes and their clients. The test requires that every client that connects is
-/// answered, at any time, and that every response is correct. It excuses clients whose connection
+/// answered, at any time, and that every response is correct. Only a process that drains may close
+/// before it has answered all requests of a connection. The test excuses clients whose connection
 /// was accepted by a process that died. If no other process had its sockets, it also excuses
 /// clients that waited at them, or that connected before another process listened.
 RestartOutcome run_restarts(const sim::WorldOptions& options, const RestartRun& run);

@@ -150,6 +150,15 @@ std::string describe(const sim::HttpResponse& response) {
   return std::to_string(response.status) + " " + response.body.substr(0, 200);
 }
 
+/// Returns a check of the response to HEAD: it has the headers of the response to GET.
+CheckedRequest::Check expect_head(int status, std::size_t body_size) {
+  return [status, size = std::to_string(body_size)](const sim::HttpResponse& response) {
+    const bool right = response.status == status && response.body.empty() &&
+                       response.header("Content-Length") == size;
+    return right ? std::string() : describe(response) + " instead of the head of a body of " + size;
+  };
+}
+
 /// Returns a check of the status and the body.
 CheckedRequest::Check expect(int status, std::string body) {
   return [status, body = std::move(body)](const sim::HttpResponse& response) -> std::string {
@@ -193,18 +202,19 @@ CheckedRequest::Check check_of_route(std::string_view method, const Texts& segme
     if (best == nullptr || kinds(&route) < kinds(best)) best = &route;
   }
   if (method == "BREW") return expect(501, "501 Not Implemented\n");
-  if (best != nullptr) {
-    return expect(200, is_head ? "" : decoded_text(best->label, *match(*best, segments)));
+  if (best == nullptr && !methods.empty()) {
+    return expect_allow(method == "OPTIONS" ? 204 : 405, allow_line(methods));
   }
-  if (methods.empty()) return expect(404, is_head ? "" : "404 Not Found\n");
-  return expect_allow(method == "OPTIONS" ? 204 : 405, allow_line(methods));
+  const int status = best == nullptr ? 404 : 200;
+  const std::string body =
+      best == nullptr ? "404 Not Found\n" : decoded_text(best->label, *match(*best, segments));
+  return is_head ? expect_head(status, body.size()) : expect(status, body);
 }
 
 /// Returns the check of a request that the server rejects; it closes the connection then.
 CheckedRequest::Check expect_rejection() {
   return [](const sim::HttpResponse& response) -> std::string {
-    if (response.status == 400 && response.header("Connection") == "close") return {};
-    return describe(response) + " instead of 400 and a close";
+    return response.status == 400 ? "" : describe(response) + " instead of 400";
   };
 }
 
@@ -214,6 +224,7 @@ struct Draft {
   std::string target;
   std::string host = "a";
   CheckedRequest::Check check;
+  bool closes = false;  // true if the server rejects the request
 };
 
 Draft draw_path(sim::Random& random) {
@@ -230,6 +241,7 @@ Draft draw_path(sim::Random& random) {
   const bool has_dots = std::ranges::any_of(
       segments, [](const std::string& each) { return each == "." || each == ".."; });
   draft.check = has_dots ? expect_rejection() : check_of_route(draft.method, segments);
+  draft.closes = has_dots;
   if (random.bernoulli(0.2)) draft.target += "?a=%2e/..";
   return draft;
 }
@@ -348,6 +360,7 @@ Draft draw_rejected(sim::Random& random) {
       "[::01.1.1.1]"};
   Draft draft;
   draft.check = expect_rejection();
+  draft.closes = true;
   switch (random.below(4)) {
     case 0:
     case 1: {
@@ -380,6 +393,64 @@ Draft draw_rejected(sim::Random& random) {
   return draft;
 }
 
+/// Returns a header in one of the forms that RFC 9112 §5 allows.
+std::string header_line(std::string_view name, std::string_view value, sim::Random& random) {
+  constexpr std::array<std::string_view, 6> before{" ", " ", " ", "", "\t", " \t "};
+  constexpr std::array<std::string_view, 6> after{"", "", "", "", " ", "\t "};
+  std::string line;
+  const double rate = random.bernoulli(0.5) ? 0 : 0.3;
+  for (const char each : name) {
+    const bool letter = (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z');
+    line += letter && random.bernoulli(rate) ? static_cast<char>(each ^ 0x20) : each;
+  }
+  line.append(":").append(random.one_of(before)).append(value).append(random.one_of(after));
+  return line + "\r\n";
+}
+
+/// Returns a header that does not change the response.
+std::string draw_other_line(sim::Random& random) {
+  constexpr std::array<std::string_view, 4> names{"Accept", "X", "x-!#$%&'*+.^_`|~0", "Cookie"};
+  std::string value;
+  for (std::size_t left = random.below(80); left > 0; --left) {
+    value += static_cast<char>(random.bernoulli(0.9) ? ' ' + random.below(95)
+                                                     : 0x80 + random.below(128));
+  }
+  return header_line(random.one_of(names), value, random);
+}
+
+/// The version and the Connection header of a request, and the Connection header of its response.
+struct Persistence {
+  std::string version = "1.1";
+  std::string line = {};
+  std::string expected = {};
+};
+
+Persistence draw_persistence(sim::Random& random) {
+  switch (random.below(20)) {
+    case 0:
+      return {"1.0", "", "close"};
+    case 1:
+      return {"1.0", header_line("Connection", "Keep-Alive", random), "keep-alive"};
+    case 2:
+      return {"1.1", header_line("Connection", "close", random), "close"};
+    case 3:
+      return {"1.1", header_line("Connection", "x, keep-alive", random), ""};
+    default:
+      return {};
+  }
+}
+
+/// Returns the end of a head, and a small body that the server reads or drops.
+std::string draw_body(sim::Random& random, bool may_be_chunked) {
+  const std::string body(random.below(20), 'b');
+  if (!may_be_chunked || random.bernoulli(0.5)) {
+    return header_line("Content-Length", std::to_string(body.size()), random) + "\r\n" + body;
+  }
+  std::string text = header_line("Transfer-Encoding", "chunked", random) + "\r\n";
+  for (const char each : body) text += std::string("01;a=\"b\";c\r\n") + each + "\r\n";
+  return text + "00\r\n" + (random.bernoulli(0.5) ? "X: trailer\r\n\r\n" : "\r\n");
+}
+
 Draft draw_whole_server(sim::Random&) {
   return {.method = "OPTIONS",
           .target = "*",
@@ -398,10 +469,16 @@ CheckedRequest draw_target_request(sim::Random& random, std::size_t) {
                             : draw_whole_server(random);
   CheckedRequest request;
   request.method = draft.method;
-  request.text = draft.method + " " + draft.target + " HTTP/1.1\r\nHost: " + draft.host + "\r\n";
-  if (draft.method == "POST" || draft.method == "PUT") request.text += "Content-Length: 0\r\n";
-  request.text += "\r\n";
+  const Persistence persistence = draw_persistence(random);
+  if (random.bernoulli(0.05)) request.text += "\r\n";  // RFC 9112 §2.2
+  request.text += draft.method + " " + draft.target + " HTTP/" + persistence.version + "\r\n";
+  if (random.bernoulli(0.2)) request.text += draw_other_line(random);
+  request.text += header_line("Host", draft.host, random) + persistence.line;
+  if (random.bernoulli(0.2)) request.text += draw_other_line(random);
+  const bool has_body = draft.method == "POST" || draft.method == "PUT";
+  request.text += has_body ? draw_body(random, persistence.version == "1.1") : "\r\n";
   request.check = std::move(draft.check);
+  request.connection = draft.closes ? "close" : persistence.expected;
   return request;
 }
 
