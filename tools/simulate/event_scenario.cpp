@@ -1,6 +1,8 @@
 // Events between cores, and the rules for them.
 #include "tools/simulate/event_scenario.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -21,7 +23,7 @@ Task<> EventScenario::run(Scope& scope) {
   CoreEvents& events = bus_.local(scope.loop());
   Platform& host = scope.loop().platform();
   const auto small = events.on([&](const SmallEvent& event) {
-    ++small_;
+    ++small_[events.core()];
     on_event(events, host, event);
   });
   const auto large = events.on([&](const LargeEvent& event) { on_event(events, host, event); });
@@ -45,12 +47,29 @@ Result<> EventScenario::publish(CoreEvents& events, Platform& host) {
   const EventOptions options{.priority = event.priority};
   const Result<> published =
       to_all ? events.publish_to_all(event, options) : events.publish_on(core, event, options);
-  if (!published) return published;
+  std::size_t most = 0;
   for (unsigned to = 0; to < cores; ++to) {
     if (!to_all && to != core) continue;
-    published_[{event.publisher, to, event.priority}].push_back(event.number);
+    if (published) published_[{event.publisher, to, event.priority}].push_back(event.number);
+    most = std::max(most, waiting_on(to, to == event.publisher));
   }
-  return {};
+  if (published && most > queue_capacity) violation_ = "a queue holds more than its capacity";
+  if (!published && published.error() == Errc::limit_reached && most < queue_capacity) {
+    violation_ = "an event was rejected although no queue was full";
+  }
+  return published;
+}
+
+std::size_t EventScenario::waiting_on(unsigned to, bool own) const {
+  const auto count = [&](const Numbers& numbers) {
+    std::size_t all = 0;
+    for (const auto& [route, events] : numbers) {
+      const unsigned publisher = std::get<0>(route);
+      if (std::get<1>(route) == to && (publisher == to) == own) all += events.size();
+    }
+    return all;
+  };
+  return count(published_) - count(handled_);
 }
 
 Task<> EventScenario::publish_some(CoreEvents& events, Platform& host) {
@@ -81,12 +100,17 @@ Task<> EventScenario::take_event(Platform& host) {
 
 /// Subscribes for a short time, again and again.
 Task<> EventScenario::subscribe_briefly(CoreEvents& events, Platform& host) {
+  const std::size_t& small = small_[events.core()];
   while (!stopped_) {
     bool listens = true;
+    const std::size_t before = small;
+    std::size_t calls = 0;
     auto registration = events.on([&](const SmallEvent&) {
+      ++calls;
       if (!listens) violation_ = "a handler was called after its registration has ended";
     });
     static_cast<void>(co_await sleep(moment(host)));
+    if (calls != small - before) violation_ = "a handler did not get each event";
     registration.end();
     listens = false;
     static_cast<void>(co_await sleep(moment(host)));
@@ -109,7 +133,9 @@ void EventScenario::compare(std::string_view when) {
 std::string EventScenario::find_violation() const {
   if (!violation_.empty()) return violation_;
   if (!stopped_) return "the bus has not stopped";
-  return started_ == small_ ? "" : "a waiting handler did not start exactly once per event";
+  if (handled_ != published_) return "a stopped bus has taken an event";
+  const std::size_t small = std::accumulate(small_.begin(), small_.end(), std::size_t{0});
+  return started_ == small ? "" : "a waiting handler did not start exactly once per event";
 }
 
 }  // namespace weir::simulate

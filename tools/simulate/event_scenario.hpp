@@ -16,13 +16,15 @@ namespace weir::simulate {
 /// The test requires these rules:
 /// - a published event is handled once, before stop() returns;
 /// - a class keeps the order in which its core published its events;
-/// - a rejected event is not handled;
-/// - a handler gets no event after its registration has ended.
+/// - a rejected event is not handled, and a stopped bus rejects all events;
+/// - a handler gets each event of its registration, and none after its end;
+/// - a full queue rejects events, and no other queue does.
 /// Threads: those of one World.
 /// Lifetime: outlives the run of its cores.
 class EventScenario {
  public:
-  explicit EventScenario(unsigned cores) : bus_(cores, {.capacity = 16}) {}
+  explicit EventScenario(unsigned cores)
+      : bus_(cores, {.capacity = queue_capacity}), small_(cores) {}
 
   /// Runs on each core.
   Task<> run(Scope& scope);
@@ -42,6 +44,7 @@ class EventScenario {
   /// The path of an event: publishing core, handling core and class.
   using Route = std::tuple<unsigned, unsigned, EventPriority>;
   using Numbers = std::map<Route, std::vector<unsigned>>;
+  static constexpr std::size_t queue_capacity = 16;
 
   template <class T>
   Result<> publish(CoreEvents& events, Platform& host);
@@ -51,14 +54,16 @@ class EventScenario {
   Task<> take_event(Platform& host);
   void on_event(CoreEvents& events, Platform& host, const SmallEvent& event);
   void compare(std::string_view when);
+  /// Returns how many events wait on core `to`: its own ones, or those of all other cores.
+  std::size_t waiting_on(unsigned to, bool own) const;
 
   EventBus bus_;
   Numbers published_;
   Numbers handled_;
   unsigned last_ = 0;
   std::size_t handled_count_ = 0;
-  std::size_t small_ = 0;    // handled events that a handler that waits gets, too
-  std::size_t started_ = 0;  // runs of the handler that waits
+  std::vector<std::size_t> small_;  // by core: handled events that a handler that waits gets, too
+  std::size_t started_ = 0;         // runs of the handler that waits
   bool stopped_ = false;
   std::string violation_;
 };
