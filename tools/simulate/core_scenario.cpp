@@ -1,6 +1,7 @@
 // Messages between cores, and the rules for them.
 #include "tools/simulate/core_scenario.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -37,11 +38,13 @@ Task<Result<unsigned>> twice_in_pool(Loop& loop, unsigned number) {
   co_return co_await shared_pool(loop).pool().run(twice, number);
 }
 
-/// Awaits `task`, sometimes with a short timeout.
+/// Awaits `task`, sometimes with a short timeout. A task without a timeout must not time out.
 template <class T>
 Task<Result<T>> patiently_or_not(Platform& host, Task<Result<T>> task) {
   if (now_and_then(host)) co_return co_await timeout(moment(host), std::move(task));
-  co_return co_await std::move(task);
+  auto result = co_await std::move(task);
+  if (!result && result.error() == Errc::timed_out) co_return fail(Errc::conflict);
+  co_return result;
 }
 
 }  // namespace
@@ -64,6 +67,7 @@ Task<> CoreScenario::send_messages(Platform& host, unsigned core) {
     const auto sent = co_await patiently_or_not(host, std::move(sending));
     if (sent) {
       sent_[core].push_back(number);
+      check_capacity();
     } else if (sent.error() != Errc::timed_out) {
       violation_ = "a message was not sent: " + sent.error().message();
     }
@@ -74,6 +78,15 @@ Task<> CoreScenario::send_messages(Platform& host, unsigned core) {
 
 void CoreScenario::sender_ends(CoreScenario* scenario) {
   if (++scenario->senders_ended_ == scenario->sent_.size()) scenario->mailbox_.close();
+}
+
+/// A message that was sent is in the mailbox, or the receiver is about to store it.
+void CoreScenario::check_capacity() {
+  std::size_t held = 0;
+  for (std::size_t core = 0; core < sent_.size(); ++core) {
+    held += sent_[core].size() - std::min(sent_[core].size(), received_[core].size());
+  }
+  if (held > mailbox_capacity + 1) violation_ = "the mailbox holds more than its capacity";
 }
 
 Task<> CoreScenario::receive_messages(Platform& host) {
@@ -103,21 +116,30 @@ Task<> CoreScenario::publish(Platform& host) {
 
 Task<> CoreScenario::receive_news(Platform& host, Broadcast<unsigned>::Subscription news) {
   unsigned last = 0;
+  unsigned count = 0;
+  bool lagged = false;  // a loss was reported, and no value has arrived since
   for (;;) {
     auto receiving = as_task(news.receive());
     const auto received_news = co_await patiently_or_not(host, std::move(receiving));
     if (received_news) {
-      if (**received_news <= last) violation_ = "broadcast values arrived out of order";
-      last = **received_news;
+      const unsigned number = **received_news;
+      if (number <= last) violation_ = "broadcast values arrived out of order";
+      if (number > last + 1 && !lagged)
+        violation_ = "the loss of a broadcast value is not reported";
+      lagged = false;
+      last = number;
+      ++count;
     } else if (received_news.error() == Errc::end_of_stream) {
       break;
-    } else if (received_news.error() != Errc::timed_out &&
-               received_news.error() != Errc::limit_reached) {
+    } else if (received_news.error() == Errc::limit_reached) {
+      lagged = true;
+    } else if (received_news.error() != Errc::timed_out) {
       violation_ = "a broadcast value was not received: " + received_news.error().message();
     }
     co_await pause(host);
   }
   if (last != newest) violation_ = "the last broadcast value did not arrive";
+  if (count + news.missed() != newest) violation_ = "wrong number of lost broadcast values";
 }
 
 void CoreScenario::check_result(const Result<unsigned>& result, unsigned argument,

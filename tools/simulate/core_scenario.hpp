@@ -16,7 +16,8 @@ namespace weir::simulate {
 /// The test requires these rules:
 /// - a message that was sent is received once, in the order of its sender;
 /// - a message that was not sent is not received;
-/// - news arrive in order, and every core receives the last one;
+/// - the mailbox never holds more than its capacity;
+/// - news arrive in order, every core receives the last one, and a lost one is reported;
 /// - a call returns its own result or is cancelled.
 /// Threads: those of one World.
 /// Lifetime: outlives the run of its cores.
@@ -45,7 +46,11 @@ class CoreScenario {
   static void sender_ends(CoreScenario* scenario);
   void check_result(const Result<unsigned>& result, unsigned argument, std::string_view whose);
 
-  Mailbox<Message> mailbox_{MailboxOptions{.capacity = 4}};
+  void check_capacity();
+
+  static constexpr std::size_t mailbox_capacity = 4;
+
+  Mailbox<Message> mailbox_{MailboxOptions{.capacity = mailbox_capacity}};
   Broadcast<unsigned> news_{BroadcastOptions{.capacity = 8}};
   std::vector<std::vector<unsigned>> sent_;  // numbers of the messages by sending core
   std::vector<std::vector<unsigned>> received_;
