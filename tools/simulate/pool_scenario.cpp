@@ -130,9 +130,13 @@ Task<> PoolScenario::submit(sim::Random& random, std::size_t lane) {
   const auto job = [this, lane, id] { return call(lane, id); };
   Result<std::uint64_t> result;
   std::optional<std::uint64_t> failed;
+  const bool impatient = options_.impatient && random.bernoulli(0.3);
+  const PoolLaneOptions& options = options_of(lane);
+  const bool may_reject = options.overflow_policy == OverflowPolicy::reject &&
+                          pool_->report().lanes[lane].queued >= options.capacity;
   try {
     auto running = lanes_[lane].run(job);
-    if (options_.impatient && random.bernoulli(0.3)) {
+    if (impatient) {
       const Duration patience = random.between({}, std::chrono::milliseconds(20));
       result = co_await timeout(patience, std::move(running));
     } else {
@@ -146,10 +150,11 @@ Task<> PoolScenario::submit(sim::Random& random, std::size_t lane) {
     if (*failed != id) fail_with("a call got the exception of another one");
   } else if (result) {
     if (*result != result_of(id) || id % failing == 0) fail_with("a call got a wrong result");
-  } else if (result.error() == Errc::timed_out && options_.impatient) {
+  } else if (result.error() == Errc::timed_out && impatient) {
     ++counts_[lane].timed_out;
   } else if (result.error() == Errc::limit_reached) {
     ++counts_[lane].rejected;
+    if (!may_reject) fail_with("a call was rejected although its queue was not full");
   } else {
     fail_with("a call failed: " + result.error().message());
   }

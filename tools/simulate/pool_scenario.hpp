@@ -33,6 +33,7 @@ struct PoolScenarioOptions {
 
 /// The test requires these rules:
 /// - a call returns its own result or exception, or is cancelled or rejected;
+/// - a call is rejected only by a full queue whose callers do not wait;
 /// - the report counts each call exactly once, at any time;
 /// - the size, the threads and the lanes keep their limits;
 /// - one thread takes the oldest job of the highest priority;
