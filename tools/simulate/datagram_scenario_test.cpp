@@ -1,6 +1,7 @@
 // Tests that the datagram scenario finds a server that does not answer, or answers wrongly.
 #include "tools/simulate/datagram_scenario.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,6 +30,10 @@ Task<Result<>> serve_answers(Scope&, Endpoint endpoint, const Answer& answer) {
   }
 }
 
+bool has_number(const std::string& question, const std::string& number) {
+  return question.starts_with(number + " ");
+}
+
 std::string violation_of(const Answer& answer) {
   sim::World world({.seed = 1});
   sim::Host& server = world.host("server");
@@ -48,22 +53,29 @@ std::string violation_of(const Answer& answer) {
 }
 
 TEST(DatagramScenarioTest, FindsEachWrongServer) {
-  EXPECT_EQ(violation_of([](const std::string& question) { return question; }), "");
+  EXPECT_EQ(violation_of(answer_to_datagram), "");
   EXPECT_EQ(violation_of([](const std::string&) { return std::nullopt; }), "answered 0 of 20");
   EXPECT_EQ(violation_of([](const std::string& question) {
-              return question == "7" ? std::string("19") : question;
+              return has_number(question, "7") ? "19" : answer_to_datagram(question);
             }),
             "a response to no request: 19");
   EXPECT_EQ(violation_of([](const std::string& question) -> std::optional<std::string> {
-              if (question == "5") return std::nullopt;
-              return question;
+              if (has_number(question, "5")) return std::nullopt;
+              return answer_to_datagram(question);
             }),
             "answered 5 of 20");
+  EXPECT_THAT(violation_of([](const std::string& question) {
+                return answer_to_datagram(question) + (has_number(question, "3") ? "x" : "");
+              }),
+              testing::StartsWith("a wrong response: 3 "));
+  EXPECT_THAT(violation_of([](const std::string& question) { return question; }),
+              testing::StartsWith("a wrong response: "))
+      << "some requests are too long for the service";
   // A lost answer is asked for again.
   int asked = 0;
   EXPECT_EQ(violation_of([&asked](const std::string& question) -> std::optional<std::string> {
               if (++asked % 3 != 0) return std::nullopt;
-              return question;
+              return answer_to_datagram(question);
             }),
             "");
   EXPECT_GE(asked, 60);
