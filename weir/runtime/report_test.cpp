@@ -115,6 +115,7 @@ TEST_F(ReportInMemory, NamesTheCauseOfSlowTurnsOnAllCores) {
   EXPECT_EQ(report.stalls[0].turns, 30U);
   EXPECT_EQ(report.stalls[0].longest, 80ms);
   EXPECT_EQ(report.total().run_time, 30 * 80ms);
+  EXPECT_EQ(report.total().cpu_time, Duration(0)) << "a simulation has none";
   EXPECT_EQ(platform_.logged().size(), 1U) << "one line for all cores";
 }
 
@@ -170,7 +171,10 @@ TEST(Report, CoversOneRun) {
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
   const std::uint64_t turns = runtime.report().total().turns;
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
-  EXPECT_EQ(runtime.report().total().turns, turns);
+  const RuntimeReport second = runtime.report();
+  EXPECT_EQ(second.total().turns, turns);
+  EXPECT_EQ(second.up, 1s);
+  EXPECT_EQ(second.cores.at(0).up, 1s);
 }
 
 CoreReport core_of(unsigned number) {
@@ -181,6 +185,16 @@ CoreReport core_of(unsigned number) {
   core.cpu_time = (number + 1) * 2s;
   core.run_time = (number + 1) * 1500ms;
   core.turns = 1'234'567 * (number + 1);
+  std::uint64_t each = 100 * number;
+  for (const auto counter :
+       {&CoreReport::slow_turns, &CoreReport::runs, &CoreReport::received,
+        &CoreReport::system_calls, &CoreReport::bytes_received, &CoreReport::bytes_sent,
+        &CoreReport::accepts, &CoreReport::connections, &CoreReport::handed_over,
+        &CoreReport::taken_over, &CoreReport::accept_pauses, &CoreReport::connections_dropped,
+        &CoreReport::exceptions_dropped, &CoreReport::values_missed, &CoreReport::frames_in_use,
+        &CoreReport::buffers_in_use, &CoreReport::blocks_in_use, &CoreReport::cached_bytes}) {
+    core.*counter = ++each;
+  }
   core.inbox_depth = 4 - 3 * number;
   core.inbox_depth_max = 3 - number;
   core.metrics = {{"http requests", 5}};
@@ -197,10 +211,13 @@ TEST(Report, IsPrintedAsATable) {
   report.stalls = {{"GET /slow", 10, 82ms}, {"serve_client", 1, 60ms}};
   report.pool.emplace();
   report.pool->size = 4;
+  report.pool->running = 3;
+  report.pool->queued = 1234;
   PoolLaneReport& lane = report.pool->lanes.emplace_back();
   lane.name = "files";
   lane.finished = 7;
   lane.rejected = 1;
+  lane.cancelled = 5;
   const std::string expected =
       "2 cores, uring, up 10.000 s, 12 connections open\n"
       "                              total     core 0     core 1\n"
@@ -208,32 +225,32 @@ TEST(Report, IsPrintedAsATable) {
       "CPU time                    6.000 s    2.000 s    4.000 s\n"
       "run time                    4.500 s    1.500 s    3.000 s\n"
       "turns                     3,703,701  1,234,567  2,469,134\n"
-      "slow turns                        0          0          0\n"
-      "runs                              0          0          0\n"
-      "posts from other threads          0          0          0\n"
+      "slow turns                      102          1        101\n"
+      "runs                            104          2        102\n"
+      "posts from other threads        106          3        103\n"
       "inbox depth                       5          4          1\n"
       "inbox depth, maximum              3          3          2\n"
-      "system calls                      0          0          0\n"
-      "bytes received                    0          0          0\n"
-      "bytes sent                        0          0          0\n"
-      "accepts                           0          0          0\n"
-      "open streams                      0          0          0\n"
-      "handed over                       0          0          0\n"
-      "taken over                        0          0          0\n"
-      "accept pauses                     0          0          0\n"
-      "connections dropped               0          0          0\n"
-      "exceptions dropped                0          0          0\n"
-      "broadcasts missed                 0          0          0\n"
-      "frames in use                     0          0          0\n"
-      "buffers in use                    0          0          0\n"
-      "blocks in use                     0          0          0\n"
-      "cached bytes                      0          0          0\n"
+      "system calls                    108          4        104\n"
+      "bytes received                  110          5        105\n"
+      "bytes sent                      112          6        106\n"
+      "accepts                         114          7        107\n"
+      "open streams                    116          8        108\n"
+      "handed over                     118          9        109\n"
+      "taken over                      120         10        110\n"
+      "accept pauses                   122         11        111\n"
+      "connections dropped             124         12        112\n"
+      "exceptions dropped              126         13        113\n"
+      "broadcasts missed               128         14        114\n"
+      "frames in use                   130         15        115\n"
+      "buffers in use                  132         16        116\n"
+      "blocks in use                   134         17        117\n"
+      "cached bytes                    136         18        118\n"
       "http requests                    10          5          5\n"
       "http rejected: bad_host           2          0          2\n"
       "slow turns: 10, longest 82 ms: GET /slow\n"
       "slow turns: 1, longest 60 ms: serve_client\n"
-      "pool: 0 of 4 threads busy, 0 queued\n"
-      "pool lane files: 7 finished, 1 rejected, 0 cancelled\n";
+      "pool: 3 of 4 threads busy, 1,234 queued\n"
+      "pool lane files: 7 finished, 1 rejected, 5 cancelled\n";
   EXPECT_EQ(report.to_text(), expected);
   std::ostringstream out;
   out << report;
