@@ -77,6 +77,27 @@ TEST_F(ForeignPtrTest, DroppedOutsideLoopsItReturnsToItsOwner) {
   EXPECT_EQ(ends_, std::vector<const Loop*>{&loop(2)});
 }
 
+TEST_F(ForeignPtrTest, AssigningAPointerDestroysTheObjectThatItOwned) {
+  run_on_first([this]() -> Task<> {
+    auto foreign = make_foreign<Witness>(loop(0), ends_, 1);
+    const std::size_t one_block = blocks(0);
+    auto other = make_foreign<Witness>(loop(0), ends_, 2);
+    foreign = std::move(other);
+    EXPECT_EQ(ends_, std::vector<const Loop*>{&loop(0)});
+    EXPECT_EQ(blocks(0), one_block);
+    EXPECT_EQ(foreign->number, 2);
+    EXPECT_EQ(other.get(), nullptr);
+    ForeignPtr<Witness>& self = foreign;
+    foreign = std::move(self);
+    EXPECT_EQ(ends_.size(), 1U);
+    EXPECT_EQ(foreign->number, 2);
+    foreign = ForeignPtr<Witness>();
+    EXPECT_EQ(ends_.size(), 2U);
+    EXPECT_EQ(blocks(0), one_block - 1);
+    co_return;
+  });
+}
+
 TEST_F(ForeignPtrTest, ManyReturnTogetherOldestFirst) {
   std::vector<int> order;
   struct Numbered {

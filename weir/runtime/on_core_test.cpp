@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/loop/contract/detail/trace_context.hpp"
@@ -142,6 +143,34 @@ TEST_F(OnCore, MovesArgumentsOutAndValuesBack) {
   });
 }
 
+/// A function that records the core on which it is destroyed.
+class RecordsItsEnd {
+ public:
+  explicit RecordsItsEnd(std::vector<unsigned>& ends) noexcept : ends_(&ends) {}
+  RecordsItsEnd(RecordsItsEnd&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
+  RecordsItsEnd& operator=(RecordsItsEnd&&) = delete;
+  ~RecordsItsEnd() {
+    if (ends_ != nullptr) ends_->push_back(here());
+  }
+  unsigned operator()() const { return here(); }
+
+ private:
+  std::vector<unsigned>* ends_;
+};
+
+TEST_F(OnCore, FunctionsAndArgumentsLiveOnTheCallersCore) {
+  run([](Scope&) -> Task<> {
+    std::vector<unsigned> ends;
+    RecordsItsEnd function(ends);
+    EXPECT_EQ(co_await on_core(1, std::move(function)), 1U);
+    EXPECT_EQ(ends, (std::vector<unsigned>{0}));
+    const auto call = [](const RecordsItsEnd& argument) { return argument(); };
+    RecordsItsEnd argument(ends);
+    EXPECT_EQ(co_await on_core(2, call, std::move(argument)), 2U);
+    EXPECT_EQ(ends, (std::vector<unsigned>{0, 0}));
+  });
+}
+
 TEST_F(OnCore, RethrowsRemoteExceptionsHere) {
   run([](Scope&) -> Task<> {
     const auto plain = []() -> int { throw std::runtime_error("plain"); };
@@ -172,13 +201,13 @@ TEST_F(OnCore, RethrowsRemoteExceptionsHere) {
 
 TEST_F(OnCore, AMissingCoreThrowsOutOfRange) {
   run([](Scope&) -> Task<> {
-    bool thrown = false;
+    std::string thrown;
     try {
       static_cast<void>(co_await on_core(3, here));
-    } catch (const std::out_of_range&) {
-      thrown = true;
+    } catch (const std::out_of_range& error) {
+      thrown = error.what();
     }
-    EXPECT_TRUE(thrown);
+    EXPECT_EQ(thrown, "on_core(3): there are 3 cores");
   });
 }
 

@@ -126,6 +126,14 @@ TEST_F(PerCoreMap, CallsOnEachCoreAndCollectsTheResults) {
   });
 }
 
+TEST_F(PerCoreMap, EachCoreCallsItsOwnCopyOfTheFunction) {
+  run([this](Scope&) -> Task<> {
+    const auto count = [calls = 0](int&) mutable { return ++calls; };
+    const std::vector<int> counts = co_await numbers_.map(count);
+    EXPECT_EQ(counts, (std::vector<int>{1, 1, 1}));
+  });
+}
+
 TEST_F(PerCoreMap, TasksRunOnAllCoresAtTheSameTime) {
   run([this](Scope&) -> Task<> {
     const Instant began = platform_.now();

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "weir/loop/os/os_platform.hpp"
@@ -60,6 +61,37 @@ TEST_F(BlockingPoolThreads, RunsOnAnotherThreadAndResumesOnTheLoop) {
     EXPECT_EQ(Loop::current(), owner_loop);
   };
   run(body(pool, loop_.get()));
+}
+
+/// A function that records the thread on which it is destroyed.
+class RecordsItsEnd {
+ public:
+  explicit RecordsItsEnd(std::vector<std::thread::id>& ends) noexcept : ends_(&ends) {}
+  RecordsItsEnd(RecordsItsEnd&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
+  RecordsItsEnd& operator=(RecordsItsEnd&&) = delete;
+  ~RecordsItsEnd() {
+    if (ends_ != nullptr) ends_->push_back(std::this_thread::get_id());
+  }
+  std::thread::id operator()() const { return std::this_thread::get_id(); }
+
+ private:
+  std::vector<std::thread::id>* ends_;
+};
+
+TEST_F(BlockingPoolThreads, FunctionsAndArgumentsAreDestroyedOnTheCallersLoop) {
+  BlockingPool pool(platform_);
+  const auto body = [&]() -> Task<> {
+    const auto home = std::this_thread::get_id();
+    std::vector<std::thread::id> ends;
+    RecordsItsEnd function(ends);
+    EXPECT_NE((co_await pool.run(std::move(function))).value(), home);
+    EXPECT_EQ(ends, std::vector(1, home));
+    const auto call = [](const RecordsItsEnd& argument) { return argument(); };
+    RecordsItsEnd argument(ends);
+    EXPECT_NE((co_await pool.run(call, std::move(argument))).value(), home);
+    EXPECT_EQ(ends, std::vector(2, home));
+  };
+  run(body());
 }
 
 TEST_F(BlockingPoolThreads, ThreadsAreNotPinnedToTheCallersCore) {
