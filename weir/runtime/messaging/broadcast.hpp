@@ -99,8 +99,8 @@ class Broadcast<T>::Subscription {
   /// Errc::end_of_stream if the broadcast is closed and all values were received;
   /// Errc::cancelled.
   /// Cancel: resumes from the ready queue or the inbox of the loop and takes nothing; the next
-  /// receive() gets the next value. A value that was published before the cancellation is returned
-  /// instead. timeout() therefore loses no value.
+  /// receive() gets the next value. A value or an end that came before the cancellation is
+  /// returned instead. timeout() therefore loses no value.
   Receive receive() noexcept { return Receive(reader_); }
 
   /// `co_await race(as_task(subscription.readable()), as_task(quit.wait()))` waits until

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "weir/runtime/test/runtime_fixture.hpp"
@@ -284,6 +286,59 @@ TEST_F(BroadcastTest, CancellingTakesNothing) {
   run_on_cores({body});
 }
 
+TEST_F(BroadcastTest, ACancelledTaskResumesFromTheReadyQueue) {
+  Broadcast<int> broadcast;
+  auto subscription = broadcast.subscribe();
+  CancelSource source;
+  bool ended = false;
+  const auto receive = [&]() -> Task<> {
+    EXPECT_EQ((co_await subscription.receive()).error(), Errc::cancelled);
+    ended = true;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(in_context({&scope.loop(), &source}, receive()));
+    source.cancel();
+    EXPECT_FALSE(ended);
+    co_await yield();
+    EXPECT_TRUE(ended);
+  };
+  const auto root = [&]() -> Task<> { EXPECT_TRUE(co_await with_scope(body)); };
+  run_on_cores({root});
+}
+
+TEST_F(BroadcastTest, AValueAndTheEndBeatALaterCancellation) {
+  Broadcast<int> broadcast;
+  auto subscription = broadcast.subscribe();
+  std::array<CancelSource, 3> sources;
+  std::vector<int> received;
+  const auto receive = [&](std::error_code expected) -> Task<> {
+    const auto value = co_await subscription.receive();
+    EXPECT_EQ(value ? std::error_code() : value.error(), expected);
+    if (value) received.push_back(**value);
+  };
+  const auto wait_until_readable = [&]() -> Task<> {
+    EXPECT_TRUE(co_await subscription.readable());
+    co_await receive({});
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(in_context({&scope.loop(), &sources[0]}, receive({})));
+    EXPECT_TRUE(broadcast.publish(1));
+    sources[0].cancel();
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(received, numbers(1, 1));
+    scope.spawn(in_context({&scope.loop(), &sources[1]}, wait_until_readable()));
+    EXPECT_TRUE(broadcast.publish(2));
+    sources[1].cancel();
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(received, numbers(1, 2));
+    scope.spawn(in_context({&scope.loop(), &sources[2]}, receive(Errc::end_of_stream)));
+    broadcast.close();
+    sources[2].cancel();
+  };
+  const auto root = [&]() -> Task<> { EXPECT_TRUE(co_await with_scope(body)); };
+  run_on_cores({root});
+}
+
 TEST_F(BroadcastTest, ReadableTakesNothing) {
   Broadcast<int> broadcast({.capacity = 2});
   const auto body = [&]() -> Task<> {
@@ -476,6 +531,36 @@ struct HearingAndRacing : Hearing {
 TEST_F(BroadcastTest, NothingIsLostInARace) {
   EXPECT_GT(sweep<HearingAndRacing>(3), 60U);
 }
+
+#ifndef NDEBUG
+TEST_F(BroadcastTest, AssertsThatItOutlivesItsSubscriptions) {
+  const auto destroy = [] {
+    auto broadcast = std::make_unique<Broadcast<int>>();
+    const auto subscription = broadcast->subscribe();
+    broadcast.reset();
+  };
+  EXPECT_DEATH(destroy(), "destroyed while there are readers");
+}
+
+TEST_F(BroadcastTest, AssertsThatASubscriptionStaysWhereItIsDuringAWait) {
+  const auto act_while_waiting = [this](bool moves) {
+    Broadcast<int> broadcast;
+    auto subscription = std::make_unique<Broadcast<int>::Subscription>(broadcast.subscribe());
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(subscription->readable());
+      if (moves) {
+        const auto moved = std::move(*subscription);
+      }
+      subscription.reset();
+      co_return;
+    };
+    const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+    run_on_cores({root});
+  };
+  EXPECT_DEATH(act_while_waiting(true), "moved while it waits");
+  EXPECT_DEATH(act_while_waiting(false), "destroyed while it waits");
+}
+#endif
 
 }  // namespace
 }  // namespace weir

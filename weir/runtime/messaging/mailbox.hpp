@@ -32,7 +32,8 @@ struct MailboxOptions {
 /// sleeps.
 ///
 /// Threads: any for send(), try_send() and close(). One task at a time may use receive(),
-/// readable() and try_receive() (asserted); it may be a different task later.
+/// readable() and try_receive(); it may be a different task later. A second task must not wait
+/// meanwhile (asserted).
 /// Lifetime: longer than every call and every wait (asserted). Values that were not received are
 /// destroyed with the mailbox.
 template <class T>
@@ -93,8 +94,8 @@ class Mailbox {
   /// Errors: Errc::end_of_stream if the mailbox is closed and all values were received;
   /// Errc::cancelled.
   /// Cancel: resumes from the ready queue or the inbox of the loop and takes nothing; the next
-  /// receive() gets the next value. A value that arrived before the cancellation is returned
-  /// instead. timeout() therefore loses no value.
+  /// receive() gets the next value. A value or an end that came before the cancellation is
+  /// returned instead. timeout() therefore loses no value.
   Receive receive() noexcept { return Receive(*this); }
 
   /// `co_await race(as_task(mailbox.readable()), as_task(quit.wait()))` waits until there is a

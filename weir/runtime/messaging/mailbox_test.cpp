@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "weir/runtime/test/runtime_fixture.hpp"
@@ -268,6 +270,63 @@ TEST_F(MailboxTest, ACancelledTaskSucceedsOnlyWithoutWaiting) {
   run_on_cores({body});
 }
 
+TEST_F(MailboxTest, ACancelledTaskResumesFromTheReadyQueue) {
+  Mailbox<int> full({.capacity = 1}), empty;
+  EXPECT_TRUE(full.try_send(1));
+  CancelSource source;
+  int ended = 0;
+  const auto send = [&]() -> Task<> {
+    EXPECT_EQ((co_await full.send(2)).error(), Errc::cancelled);
+    ++ended;
+  };
+  const auto receive = [&]() -> Task<> {
+    EXPECT_EQ((co_await empty.receive()).error(), Errc::cancelled);
+    ++ended;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(in_context({&scope.loop(), &source}, send()));
+    scope.spawn(in_context({&scope.loop(), &source}, receive()));
+    source.cancel();
+    EXPECT_EQ(ended, 0);
+    co_await yield();
+    EXPECT_EQ(ended, 2);
+  };
+  const auto root = [&]() -> Task<> { EXPECT_TRUE(co_await with_scope(body)); };
+  run_on_cores({root});
+}
+
+TEST_F(MailboxTest, AValueAndTheEndBeatALaterCancellation) {
+  Mailbox<int> mailbox;
+  std::array<CancelSource, 3> sources;
+  int received = 0;
+  const auto receive = [&](std::error_code expected) -> Task<> {
+    const auto value = co_await mailbox.receive();
+    EXPECT_EQ(value ? std::error_code() : value.error(), expected);
+    if (value) received = *value;
+  };
+  const auto wait_until_readable = [&]() -> Task<> {
+    EXPECT_TRUE(co_await mailbox.readable());
+    received = mailbox.try_receive().value_or(-1);
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(in_context({&scope.loop(), &sources[0]}, receive({})));
+    EXPECT_TRUE(mailbox.try_send(1));
+    sources[0].cancel();
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(received, 1);
+    scope.spawn(in_context({&scope.loop(), &sources[1]}, wait_until_readable()));
+    EXPECT_TRUE(mailbox.try_send(2));
+    sources[1].cancel();
+    EXPECT_TRUE(co_await sleep(1s));
+    EXPECT_EQ(received, 2);
+    scope.spawn(in_context({&scope.loop(), &sources[2]}, receive(Errc::end_of_stream)));
+    mailbox.close();
+    sources[2].cancel();
+  };
+  const auto root = [&]() -> Task<> { EXPECT_TRUE(co_await with_scope(body)); };
+  run_on_cores({root});
+}
+
 TEST_F(MailboxTest, ABatchWakesTheReceiverOnce) {
   Mailbox<int> mailbox;
   std::size_t received = 0;
@@ -469,6 +528,39 @@ struct Racing : Exchange {
 TEST_F(MailboxTest, NothingIsLostInARace) {
   EXPECT_GT(sweep<Racing>(3), 60U);
 }
+
+#ifndef NDEBUG
+TEST_F(MailboxTest, AssertsThatOneTaskWaitsAtATime) {
+  const auto wait_twice = [this] {
+    Mailbox<int> mailbox;
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(mailbox.readable());
+      scope.spawn(mailbox.readable());
+      co_return;
+    };
+    const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+    run_on_cores({root});
+  };
+  EXPECT_DEATH(wait_twice(), "one receiver at a time");
+}
+
+TEST_F(MailboxTest, AssertsThatNoTaskWaitsWhenDestroyed) {
+  const auto destroy = [this](bool sends) {
+    auto mailbox = std::make_unique<Mailbox<int>>(MailboxOptions{.capacity = 1});
+    EXPECT_TRUE(!sends || mailbox->try_send(1));
+    const auto body = [&](Scope& scope) -> Task<> {
+      if (sends) scope.spawn(mailbox->send(2));
+      if (!sends) scope.spawn(mailbox->readable());
+      mailbox.reset();
+      co_return;
+    };
+    const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+    run_on_cores({root});
+  };
+  EXPECT_DEATH(destroy(false), "destroyed while waited on");
+  EXPECT_DEATH(destroy(true), "destroyed while waited on");
+}
+#endif
 
 }  // namespace
 }  // namespace weir

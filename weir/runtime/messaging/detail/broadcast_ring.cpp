@@ -83,7 +83,7 @@ BroadcastReader::BroadcastReader(BroadcastReader&& other) noexcept
 
 void BroadcastReader::unsubscribe() noexcept {
   if (ring_ == nullptr) return;
-  assert(!position_.waiting);
+  assert(!position_.waiting && "destroyed while it waits");
   if (position_.disconnected) return;
   {
     const std::lock_guard lock(ring_->mutex_);
