@@ -111,6 +111,8 @@ TEST(ServerCommandLine, SetsRealTime) {
     const ServerOptions options = parse({"--real-time", std::to_string(priority)});
     ASSERT_TRUE(options.real_time);
     EXPECT_EQ(options.real_time->priority, priority);
+    EXPECT_TRUE(options.real_time->lock_memory);
+    EXPECT_EQ(options.real_time->pool_bytes, RealTime().pool_bytes);
     EXPECT_FALSE(options.real_time->required);
   }
   const ServerOptions strict = parse({"--real-time", "7", "--real-time-required"});
