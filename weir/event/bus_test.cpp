@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -260,6 +261,17 @@ TEST_F(EventBusTest, ACoreHandlesEventsBeforeItsFirstCallOfLocal) {
   ASSERT_TRUE(events(0).publish_to_all(Greeting{}));
   run_until_idle();
   for (std::size_t core = 0; core < 3; ++core) EXPECT_EQ(handled_on(core), 1U) << core;
+}
+
+TEST_F(EventBusTest, AFailureIsLoggedWithItsCoreAndItsEvent) {
+  registrations_.push_back(
+      events(2).on([](const Greeting&) { throw std::runtime_error("out of tune"); }));
+  ASSERT_TRUE(events(0).publish_on(2, Greeting{}));
+  run_until_idle();
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  const std::string& line = platform_.logged()[0];
+  EXPECT_TRUE(line.starts_with("weir: core 2: a subscriber of the event weir::")) << line;
+  EXPECT_TRUE(line.ends_with("::Greeting failed: exception: out of tune")) << line;
 }
 
 TEST_F(EventBusTest, MemoryReturnsToThePublisher) {

@@ -293,6 +293,20 @@ TEST_F(CoreEventsTest, PublishingWithoutMemoryChangesNothing) {
   EXPECT_EQ(take_records(), (Records{"ping 3", "large"}));
 }
 
+TEST_F(CoreEventsTest, AQueueTakesMemoryInChunksOf16KiBAndKeepsOne) {
+  const ScopedBlockPool blocks(loop_->blocks());
+  const auto chunks = [this] { return loop_->blocks().blocks_in_use(); };
+  const std::size_t before = chunks();
+  publish_pings(1, 1000);  // of 16 bytes each, with their tags
+  EXPECT_EQ(chunks(), before + 1);
+  publish_pings(1, 1000);
+  EXPECT_EQ(chunks(), before + 2);
+  publish_pings(1, 1, {.priority = EventPriority::low});
+  EXPECT_EQ(chunks(), before + 3) << "each class has chunks of its own";
+  run_until_idle();
+  EXPECT_EQ(chunks(), before + 2);
+}
+
 TEST_F(CoreEventsTest, EventsLeaveTheTurnToOtherWork) {
   publish_pings(1, 10'000);
   for (std::size_t turn = 1; turn <= 3; ++turn) {

@@ -31,6 +31,7 @@ TEST_F(EventStatisticsTest, CountsTheTimeOfHandlers) {
   const EventStatistics statistics(events());
   EXPECT_TRUE(statistics.all().empty());
   EXPECT_EQ(statistics.of<Ping>().count, 0U);
+  EXPECT_EQ(statistics.of<Ping>().type, "weir::Ping");
   publish_pings(1, 100);
   run_until_idle();
   const EventSummary pings = statistics.of<Ping>();
@@ -40,6 +41,15 @@ TEST_F(EventStatisticsTest, CountsTheTimeOfHandlers) {
   EXPECT_EQ(pings.average, 50ns);
   EXPECT_EQ(pings.maximum, 100ns);
   EXPECT_EQ(pings.p99, 99ns);
+}
+
+TEST_F(EventStatisticsTest, OneEventInAHundredExceedsThe99thPercentile) {
+  const auto handler = events().on(taking_time());
+  const EventStatistics statistics(events());
+  publish_pings(29, 30);
+  for (int i = 0; i < 98; ++i) publish_pings(1, 1);
+  run_until_idle();
+  EXPECT_EQ(statistics.of<Ping>().p99, 29ns);
 }
 
 TEST_F(EventStatisticsTest, CountsEachTypeSeparately) {
