@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks which services and HTTP handlers compile and which do not, with which message.
+"""Checks what users write that does not compile, and with which message.
 
 Each compiler reads all invalid cases in one run, and all valid cases in another.
 
@@ -18,7 +18,10 @@ COMPILERS = sys.argv[1:] or ("clang++-19", "g++-12")
 
 HEAD = """
 #include <weir/app.hpp>
+#include <weir/event.hpp>
 #include <weir/http.hpp>
+#include <weir/runtime.hpp>
+#include <weir/task.hpp>
 #include <string>
 using namespace weir;
 struct Store {
@@ -36,6 +39,8 @@ struct Starts { Task<Result<>> start() { co_return {}; } };
 struct StartsWrongly { Task<> start() { co_return; } };
 struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
 struct Ping { int sequence; };
+struct Throws { Throws() = default; Throws(Throws&&) {} };
+struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
 """
 
@@ -92,16 +97,46 @@ CASES = (
      "middleware is a Task<Response>(Request&, Next) with a const operator()",
      'routes.use([](http::Request& r, http::Next n) { return n(r); });'),
     ('const http::Literal text(name);', "Literal", 'const http::Literal text("name");'),
+    ("Result<bool> result;", "Result<bool> reads as true when it holds false",
+     "Result<int> result;"),
+    ("Channel<Throws> channel(1);", "a channel needs an object type with a noexcept move",
+     "Channel<Alone> channel(1);"),
+    ("Mailbox<Throws> mailbox;", "a value must not get lost half way", "Mailbox<Alone> mailbox;"),
+    ("auto call = pool.run([](const char*) {}, name.c_str());",
+     "is (or holds) a pointer, a reference or a view",
+     "auto call = pool.run([](const char*) {}, borrow(name.c_str()));"),
+    ("auto call = pool.run(std::ref(store));", "the function of run() is a std::ref()",
+     "auto call = pool.run([] {});"),
+    ("auto call = pool.run([](std::string&) {}, name);",
+     "the function of run() cannot be called with these arguments",
+     "auto call = pool.run([](const std::string&) {}, name);"),
+    ("auto call = pool.run(ok);", "a coroutine does not block", "auto call = pool.run([] {});"),
+    ("auto call = pool.run([] { return std::string_view(); });",
+     "the function of run() must return a value",
+     "auto call = pool.run([] { return std::string(); });"),
+    ("auto r = events.on([](const auto&) {});", "do not name their event",
+     "auto r = events.on([](const Ping&) {});"),
+    ("auto r = events.on([](const Throws&) {});", "moved and destroyed without throwing",
+     "auto r = events.on([](const Alone&) {});"),
+    ("auto r = events.on([](const AnyEvent&) {});", "only interceptors receive events of all types",
+     "auto r = events.after([](const AnyEvent&) {});"),
+    ("auto r = events.on([](const Ping&) -> Task<> { co_return; });",
+     "a handler that returns a task needs a Scope&",
+     "auto r = events.on(scope, [](Ping) -> Task<> { co_return; });"),
+    ("auto r = events.on(scope, [](Ping) {});", "a handler in a scope returns a Task",
+     "auto r = events.on([](Ping) {});"),
+    ("auto r = events.on(scope, [](const Alone&) -> Task<> { co_return; });",
+     "a task handler receives a copy of the event", "auto r = events.on([](const Alone&) {});"),
 )
 
 
 def program(which):
     """Returns a function for each case, in a line of its own. The first case is in line 1."""
+    parameters = ("App& app, const inject::Remote<Store>& remote, http::Router& routes, "
+                  "const std::string& name, Store& store, BlockingPool& pool, "
+                  "CoreEvents& events, Scope& scope")
     return "".join(
-        f"void case_{number}(App& app, const inject::Remote<Store>& remote, "
-        f"http::Router& routes, const std::string& name) {{ static_cast<void>(app); "
-        f"static_cast<void>(remote); static_cast<void>(routes); static_cast<void>(name); "
-        f"{case[which]} }}\n"
+        f"[[maybe_unused]] void case_{number}({parameters}) {{ {case[which]} }}\n"
         for number, case in enumerate(CASES))
 
 
