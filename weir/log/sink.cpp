@@ -58,33 +58,9 @@ void append_json(std::string& out, T value) {
   writer.finish();
 }
 
-/// Returns the control character at the start of `text`, which is UTF-8: DEL, or U+0080 to U+009F.
-/// Returns 0 if there is another character, or a control character that JSON escapes.
-unsigned char control_at(std::string_view text) noexcept {
-  const auto first = static_cast<unsigned char>(text.front());
-  if (first == 0x7F) return first;
-  if (first != 0xC2 || text.size() == 1) return 0;
-  const auto second = static_cast<unsigned char>(text[1]);
-  return second < 0xA0 ? second : static_cast<unsigned char>(0);
-}
-
-/// Appends the text as in JSON. It escapes all control characters, also those that JSON permits.
+/// Appends the text as in JSON, with escapes for all control characters.
 void append_json(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string quoted;
-  json::StringWriter writer(quoted);
-  writer.write(text);
-  writer.finish();
-  for (std::string_view rest = quoted; !rest.empty();) {
-    const unsigned char control = control_at(rest);
-    if (control == 0) {
-      out += rest.front();
-      rest.remove_prefix(1);
-    } else {
-      out.append("\\u00").append({digits[control >> 4], digits[control & 15]});
-      rest.remove_prefix(control == 0x7F ? 1 : 2);
-    }
-  }
+  json::append_printable(out, text);
 }
 
 /// Appends the text with JSON's escapes, without the quotes.

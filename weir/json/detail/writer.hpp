@@ -110,4 +110,8 @@ class BufferWriter final : public Writer {
   Buffer& out_;
 };
 
+/// Appends a string in quotes, safe to show and to log. It escapes all control characters, also
+/// those that JSON permits: DEL, and U+0080 to U+009F.
+void append_printable(std::string& out, std::string_view text);
+
 }  // namespace weir::json

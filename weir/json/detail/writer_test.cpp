@@ -71,6 +71,18 @@ TEST(Writer, ReplacesInvalidUtf8) {
   EXPECT_EQ(write(std::string("ä\x80ä\xF0\x9F\x98")), "\"ä\uFFFDä\uFFFD\uFFFD\uFFFD\"");
 }
 
+TEST(Writer, PrintableTextsHaveNoControlCharacters) {
+  const auto printable = [](std::string_view text) {
+    std::string out(">");
+    append_printable(out, text);
+    return out;
+  };
+  EXPECT_EQ(printable("a\"b\\\n\x1f\x7f~"), R"(>"a\"b\\\n\u001f\u007f~")");
+  EXPECT_EQ(printable("\xC2\x80\xC2\x85\xC2\x9F"), R"(>"\u0080\u0085\u009f")");
+  EXPECT_EQ(printable("\xC2\xA0\xC3\x80\xC3\x9F"), ">\"\xC2\xA0\xC3\x80\xC3\x9F\"");
+  EXPECT_EQ(printable("\x9F\xC2"), ">\"\uFFFD\uFFFD\"");
+}
+
 TEST(Writer, WritesTextsOfEveryLengthWithEveryCharacter) {
   for (std::size_t size = 0; size < 50; ++size) {
     const std::string plain(size, 'x');
