@@ -254,7 +254,7 @@ void LogService::drain() {
     try {
       sink->flush();
     } catch (...) {
-      failed_.add();
+      on_sink_failure();
     }
   }
 }
@@ -290,19 +290,26 @@ void LogService::report_drops(LogRing* rings) {
 
 void LogService::write_to_sinks(const LogRecord& record) {
   for (const auto& sink : sinks_) {
-    std::string why;
     try {
       sink->write(record);
-      continue;
-    } catch (const std::exception& thrown) {
-      why = thrown.what();
     } catch (...) {
-      why = "unknown exception";
+      on_sink_failure();
     }
-    failed_.add();
-    if (!std::exchange(failure_reported_, true)) platform_.log("weir: log sink failed: " + why);
   }
   written_.add();
+}
+
+/// Counts the exception that is being handled, and reports the first one.
+void LogService::on_sink_failure() {
+  failed_.add();
+  if (std::exchange(failure_reported_, true)) return;
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    platform_.log("weir: log sink failed: " + std::string(thrown.what()));
+  } catch (...) {
+    platform_.log("weir: log sink failed: unknown exception");
+  }
 }
 
 LogReport LogService::report() const {

@@ -176,6 +176,7 @@ class LogService final : ThreadWork {
   LogRing* oldest_ring(LogRing* rings);
   void report_drops(LogRing* rings);
   void write_to_sinks(const LogRecord& record);
+  void on_sink_failure();
 
   LogLevel level_of(std::string_view name) const;
   void update_levels() noexcept;

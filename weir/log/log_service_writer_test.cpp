@@ -161,6 +161,14 @@ TEST_F(LogWriterTest, FlushesEverySinkAfterTheLastRecord) {
       << "the warning of dropped records comes before the flush";
 }
 
+TEST_F(LogWriterTest, ReportsTheFirstFailureOfAFlush) {
+  logs_.emplace(platform_, options_, one_sink<BrokenFlushSink>());
+  logs_->flush();
+  logs_->flush();
+  EXPECT_EQ(platform_.logged(), Texts{"weir: log sink failed: no disk"});
+  EXPECT_EQ(logs_->report().failed, 2U);
+}
+
 TEST_F(LogWriterTest, ReportsTheDropsOfEachBuffer) {
   const auto other = Loop::make(platform_, {.core = 1}).value();
   logs_.emplace(platform_, options_, one_sink<MemorySink>(stored_));

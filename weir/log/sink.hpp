@@ -40,8 +40,8 @@ void append_message(std::string& out, const LogRecord& record);
 void append_time(std::string& out, WallTime time);
 
 /// A LogSink receives the records of a LogService. A sink may block; the only effect on the cores
-/// is that records are dropped. An exception of a sink counts as a failure of the record. The
-/// first such exception is reported in the platform's log.
+/// is that records are dropped. Exceptions of write() and flush() are counted in
+/// LogReport::failed. The first one is reported in the platform's log.
 /// Threads: one at a time, and never a thread that runs a loop.
 class LogSink {
  public:
