@@ -19,7 +19,7 @@ enum class MissingFields : std::uint8_t {
   refuse,  ///< an error, except for an optional or pointer, which is then empty
   /// The field keeps its value: the one before read_into(), or its default. A value in an optional,
   /// a pointer, a variant, a sequence, a set or a map is always new: its fields have their
-  /// defaults. Elements of a std::array are not new.
+  /// defaults. Elements of a std::array, a pair or a tuple are not new.
   keep,
 };
 

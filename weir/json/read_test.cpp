@@ -14,6 +14,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "weir/json/test/json_fixture.hpp"
@@ -300,13 +301,23 @@ TEST(Read, MissingFieldsOfANewValueHaveTheirDefaults) {
     std::unique_ptr<Address> pointer;
     std::vector<Address> list;
     std::map<std::string, Address> map;
+    std::variant<int, Address> variant;
+    std::array<Address, 2> array;
+    std::pair<int, Address> pair;
   };
   const Address old{"old", 1};
-  Holder holder{old, old, std::make_unique<Address>(old), {old, old}, {{"a", old}, {"b", old}}};
+  Holder holder{old,
+                old,
+                std::make_unique<Address>(old),
+                {old, old},
+                {{"a", old}, {"b", old}},
+                old,
+                {old, old},
+                {1, old}};
   const ReadOptions options{.missing_fields = MissingFields::keep};
   ASSERT_TRUE(read_into(holder,
                         R"({"plain":{},"optional":{},"pointer":{},"list":[{}],)"
-                        R"("map":{"a":{}}})",
+                        R"("map":{"a":{}},"variant":{},"array":[{},{"zip":2}],"pair":[2,{}]})",
                         options));
   const Address fresh{"", 7};
   EXPECT_EQ(holder.plain, old);
@@ -315,6 +326,9 @@ TEST(Read, MissingFieldsOfANewValueHaveTheirDefaults) {
   EXPECT_EQ(*holder.pointer, fresh);
   EXPECT_EQ(holder.list, std::vector<Address>{fresh});
   EXPECT_EQ(holder.map, (std::map<std::string, Address>{{"a", fresh}}));
+  EXPECT_EQ(holder.variant, (std::variant<int, Address>(fresh)));
+  EXPECT_EQ(holder.array, (std::array<Address, 2>{old, Address{"old", 2}}));
+  EXPECT_EQ(holder.pair, std::pair(2, old));
 }
 
 TEST(Read, NamesInSkippedValuesMayRepeat) {
