@@ -71,13 +71,7 @@ std::string Errors::message() const {
 
 std::string quote(std::string_view text) {
   std::string quoted;
-  json::StringWriter writer(quoted);
-  writer.write(text.substr(0, quoted_bytes_max));
-  writer.finish();
-  // JSON does not escape DEL.
-  for (auto at = quoted.find('\x7f'); at != quoted.npos; at = quoted.find('\x7f', at)) {
-    quoted.replace(at, 1, "\\u007f");
-  }
+  json::append_printable(quoted, text.substr(0, quoted_bytes_max));
   if (text.size() > quoted_bytes_max) quoted += "...";
   return quoted;
 }

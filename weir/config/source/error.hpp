@@ -35,7 +35,7 @@ struct Errors {
   std::string message() const;
 };
 
-/// Returns the beginning of `text` in quotes, with escapes for invisible characters.
+/// Returns the beginning of `text` in quotes, with escapes for control characters.
 std::string quote(std::string_view text);
 /// Returns a short name of letters, digits and `_.-` as it is, and any other name as quote() does.
 std::string quote_unless_plain(std::string_view name);

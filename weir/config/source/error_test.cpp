@@ -29,10 +29,11 @@ TEST(ConfigError, StoresABoundedNumber) {
   EXPECT_TRUE(errors.message().ends_with("f: k99: x\nand 3 more"));
 }
 
-TEST(ConfigError, QuotesEscapeInvisibleCharacters) {
+TEST(ConfigError, QuotesEscapeControlCharacters) {
   EXPECT_EQ(quote("plain"), "\"plain\"");
   EXPECT_EQ(quote("a\"b\\\n\x1b[31m\x7f"), R"("a\"b\\\n\u001b[31m\u007f")");
   EXPECT_EQ(quote("\xff"), "\"\xEF\xBF\xBD\"");
+  EXPECT_EQ(quote("\xC2\x80 \xC2\x9F \xC2\xA0"), "\"\\u0080 \\u009f \xC2\xA0\"");
   EXPECT_EQ(quote(std::string(1000, 'a')), "\"" + std::string(60, 'a') + "\"...");
 }
 
