@@ -110,12 +110,33 @@ TEST(ConfigType, SmallestAndLargestValuesAreRead) {
   EXPECT_EQ(settings<One<double>>({"value = -9007199254740992"}).value, -9007199254740992.0);
   EXPECT_NE(error_in_file<double>("-9007199254740993"), "");
   EXPECT_NE(error_in_file<double>("9007199254740993"), "");
+  EXPECT_EQ(settings<One<float>>({"value = 16777216"}).value, 16777216.0F);
+  EXPECT_EQ(error_in_file<float>("16777217"), "expected a number, found 16777217");
+  EXPECT_EQ(error_in_file<float>("-16777217"), "expected a number, found -16777217");
+  EXPECT_EQ(settings<One<float>>({"value = 16777217.5"}).value, 16777218.0F) << "the nearest";
   EXPECT_EQ(error_in_file<float>("3.4028234663852886e38"), "");
   EXPECT_EQ(error_in_file<float>("-3.4028234663852886e38"), "");
   EXPECT_NE(error_in_file<float>("-1e39"), "");
   using Short = std::chrono::duration<std::int8_t, std::ratio<60>>;
   EXPECT_EQ(settings<One<Short>>({"value = '0s'"}).value, Short(0));
   EXPECT_FALSE(settings<One<bool>>({"", {"APP_VALUE=false"}}).value);
+}
+
+TEST(ConfigType, AnIntegerOutsideOfAFileIsExactToo) {
+  const auto outside = [](auto type, std::string_view text) {
+    const auto read = try_load<One<decltype(type)>>({"", {"APP_VALUE=" + std::string(text)}, {}});
+    return read ? std::optional(read->value) : std::nullopt;
+  };
+  EXPECT_EQ(outside(double(), "9007199254740992"), 9007199254740992.0);
+  EXPECT_EQ(outside(double(), "-9007199254740992"), -9007199254740992.0);
+  EXPECT_EQ(outside(double(), "9007199254740993.0"), 9007199254740992.0) << "the nearest";
+  EXPECT_EQ(outside(float(), "16777216"), 16777216.0F);
+  EXPECT_EQ(outside(double(), "0"), 0.0);
+  for (const char* const text :
+       {"9007199254740993", "-9007199254740993", "99999999999999999999", "-", "--1", "1-", ""}) {
+    EXPECT_EQ(outside(double(), text), std::nullopt) << text;
+  }
+  EXPECT_EQ(outside(float(), "16777217"), std::nullopt);
 }
 
 TEST(ConfigType, NamesOfBackendsAreThoseOfTheDocumentation) {

@@ -51,16 +51,22 @@ std::optional<std::uint64_t> read_unsigned(const RawValue& raw) noexcept {
   return static_cast<std::uint64_t>(raw.integer);
 }
 
+bool is_integer(const RawValue& raw) noexcept {
+  if (raw.kind != RawValue::Kind::untyped) return raw.kind == RawValue::Kind::integer;
+  return raw.text.find_first_not_of("-0123456789") == raw.text.npos;
+}
+
 std::optional<double> read_real(const RawValue& raw) noexcept {
+  if (is_integer(raw)) {
+    // Every integer up to 2^53 is exact as a double.
+    constexpr std::int64_t exact_max = std::int64_t{1} << 53;
+    const auto integer = read_signed(raw);
+    if (!integer || *integer < -exact_max || *integer > exact_max) return std::nullopt;
+    return static_cast<double>(*integer);
+  }
   std::optional<double> value;
   if (raw.kind == RawValue::Kind::untyped) value = parse_whole<double>(raw.text);
   if (raw.kind == RawValue::Kind::real) value = raw.real;
-  if (raw.kind == RawValue::Kind::integer) {
-    // Every integer up to 2^53 is exact as a double.
-    constexpr std::int64_t exact_max = std::int64_t{1} << 53;
-    if (raw.integer < -exact_max || raw.integer > exact_max) return std::nullopt;
-    value = static_cast<double>(raw.integer);
-  }
   if (value && !std::isfinite(*value)) return std::nullopt;
   return value;
 }

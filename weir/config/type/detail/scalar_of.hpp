@@ -66,7 +66,9 @@ class RealType final : public ValueType {
     const auto number = read_real(raw);
     constexpr double most = std::numeric_limits<T>::max();
     if (!number || *number < -most || *number > most) return false;
-    *static_cast<T*>(value) = static_cast<T>(*number);
+    const auto nearest = static_cast<T>(*number);
+    if (is_integer(raw) && double{nearest} != *number) return false;
+    *static_cast<T*>(value) = nearest;
     return true;
   }
 };
