@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -12,6 +13,23 @@
 #include "weir/config/config.hpp"
 #include "weir/config/test/config_fixture.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
+
+namespace weir::config::test {
+
+struct Renamed {
+  std::string content_type = "text";
+  bool class_ = false;
+};
+
+}  // namespace weir::config::test
+
+template <>
+inline constexpr std::array weir::json::renames<weir::config::test::Renamed>{
+    weir::json::Rename{"content_type", "content-type"}};
+template <>
+inline constexpr std::array weir::config::field_help<weir::config::test::Renamed>{
+    weir::config::FieldHelp{"content_type", "of the body"},
+    weir::config::FieldHelp{"class_", "first or not"}};
 
 namespace weir::config::test {
 namespace {
@@ -115,6 +133,36 @@ TEST(ConfigOptions, EnvironmentIsNotReadWithoutAPrefix) {
   EXPECT_FALSE(choose_file(sources).required);
 }
 
+TEST(ConfigOptions, VariablesHaveUpperCaseLettersForEveryPrefix) {
+  Sources sources;
+  sources.prefix = "my-app";
+  sources.environment = {"MY_APP_NAME=x", "my-app_NAME=y", "MY_APP_CONFIG=/tmp/b.toml"};
+  const auto loaded = load<Settings>(FileText(), sources);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message();
+  EXPECT_EQ(loaded->name, "x");
+  EXPECT_EQ(choose_file(sources).path, "/tmp/b.toml");
+  const std::string text = help<Settings>(sources);
+  EXPECT_TRUE(text.contains("also MY_APP_CONFIG ")) << text;
+  EXPECT_TRUE(text.contains(" (MY_APP_SECTION_KEY)")) << text;
+}
+
+// A name that is not plain is quoted, and so is every value.
+TEST(ConfigOptions, InputIsPrintedSafely) {
+  EXPECT_EQ(errors_of({"",
+                       {"APP_\x1b[31m=1", "APP_SEED=\x1b"},
+                       {"--\x1b[31m=x", "\x1b[31m", "--colors.\x1b=x", "--colors.\x1b=x"}}),
+            "environment \"APP_\\u001b[31m\": unknown\n"
+            "environment APP_SEED: seed: expected an integer from 0 to 18446744073709551615, found "
+            "\"\\u001b\"\n"
+            "argument --\"\\u001b[31m\": unknown\n"
+            "argument \"\\u001b[31m\": expected an option that begins with --\n"
+            "argument --\"colors.\\u001b\": given twice\n"
+            "argument --\"colors.\\u001b\": colors.\"\\u001b\": expected \"red\" or \"green\", "
+            "found \"x\"");
+  const std::string large(500, 'k');
+  EXPECT_LT(errors_of({"", {"APP_" + large + "=1"}, {"--" + large + "=1", large}}).size(), 400U);
+}
+
 TEST(ConfigOptions, EntriesThatAreNoVariablesAreIgnored) {
   EXPECT_EQ(errors_of({"", {"APP_NAME", "APP_UNKNOWN", "APPX_NAME=1", "", "=", "APP"}}), "");
   EXPECT_EQ(settings({"", {"APP_NAME=a=b"}}).name, "a=b");
@@ -144,6 +192,19 @@ TEST(ConfigHelp, LongOptionHasItsOwnLine) {
                 "The command line overrides the environment, which overrides the file.\n");
 }
 
+// A rename gives a field another key. Its help text is found by the name in the struct.
+TEST(ConfigHelp, FieldIsListedByItsNameInTheConfiguration) {
+  const std::string text = help<Renamed>(Sources());
+  EXPECT_TRUE(text.contains("  --content-type TEXT  of the body; a string (default: \"text\")\n"))
+      << text;
+  EXPECT_TRUE(text.contains("  --class true|false   first or not; true or false (default: false)"))
+      << text;
+  const auto read = settings<Renamed>({"", {"APP_CONTENT_TYPE=x"}, {"--class"}});
+  EXPECT_EQ(read.content_type, "x");
+  EXPECT_TRUE(read.class_);
+  EXPECT_NE(errors_of<Renamed>({"content_type = 'x'"}), "");
+}
+
 TEST(ConfigHelp, MapOfStructsIsGivenAsATable) {
   const std::string text = help<One<std::map<std::string, Inner>>>(Sources());
   EXPECT_TRUE(text.contains("  --value {NAME = TABLE, ...}  ")) << text;
@@ -171,6 +232,7 @@ TEST_F(ConfigExitDeathTest, HelpAndErrorsEndTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(load({"--name=fine"}), testing::ExitedWithCode(7), "");
   EXPECT_EXIT(load({"--help"}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(load({"--seed=x", "--help"}), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(load_and_show_output({"--help"}), testing::ExitedWithCode(0), "usage: test ");
   EXPECT_EXIT(load({"--seed=x"}), testing::ExitedWithCode(2),
               "argument --seed: expected an integer from 0 to 18446744073709551615, found \"x\"\n"
@@ -241,6 +303,14 @@ TEST(ConfigSources, TheFileIsFoundAmongOtherOptions) {
   Sources plain = sources_of({"", {"APP_NAME=x"}, {"--name", "a", "--seed", "1"}});
   EXPECT_EQ(choose_file(plain).path, "a.toml");
   EXPECT_FALSE(choose_file(plain).required);
+}
+
+TEST(ConfigSources, OnlyTheWholeArgumentRequestsHelp) {
+  Sources sources;
+  sources.arguments = {"help", "-help", "--helper", "--help=", "--name=--help"};
+  EXPECT_FALSE(is_help_requested(sources));
+  sources.arguments.emplace_back("--help");
+  EXPECT_TRUE(is_help_requested(sources));
 }
 
 TEST(ConfigSources, FromMainAcceptsAnEmptyList) {

@@ -161,12 +161,7 @@ std::string Option::key() const {
 std::string Option::variable(std::string_view prefix) const {
   std::string variable(prefix);
   for (const std::string& name : path) variable.append("_").append(name);
-  for (char& each : variable) {
-    if (each >= 'a' && each <= 'z') each = static_cast<char>(each - 'a' + 'A');
-    const bool plain = (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9');
-    if (!plain) each = '_';
-  }
-  return variable;
+  return to_variable_name(variable);
 }
 
 std::vector<Option> options_of(const SectionType& section) {
@@ -195,7 +190,7 @@ void fill_from_environment(const SectionType& section, void* value, const Source
   }
   std::vector<std::string_view> known;
   for (const auto& [variable, option] : options) known.push_back(variable);
-  const std::string beginning = sources.prefix + "_";
+  const std::string beginning = to_variable_name(sources.prefix) + "_";
   for (const std::string_view each : sources.environment) {
     const std::size_t equals = each.find('=');
     if (!each.starts_with(beginning) || equals == each.npos) continue;

@@ -53,7 +53,7 @@ void add_lines(const SectionType& section, const void* value, const std::string&
 
 std::string config_option_help(const Sources& sources) {
   std::string text = "a TOML file with these keys";
-  if (!sources.prefix.empty()) text += ", also " + sources.prefix + "_CONFIG";
+  if (!sources.prefix.empty()) text += ", also " + to_variable_name(sources.prefix) + "_CONFIG";
   return text + " (default: " + (sources.file.empty() ? "none" : sources.file) + ")";
 }
 
@@ -80,7 +80,9 @@ std::string help_text(const SectionType& section, const void* defaults, const So
     text.append(line.right).append("\n");
   }
   text += "\nThe command line overrides the environment";
-  if (!sources.prefix.empty()) text += " (" + sources.prefix + "_SECTION_KEY)";
+  if (!sources.prefix.empty()) {
+    text += " (" + to_variable_name(sources.prefix) + "_SECTION_KEY)";
+  }
   return text + ", which overrides the file.\n";
 }
 

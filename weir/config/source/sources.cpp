@@ -47,6 +47,16 @@ Sources Sources::from_main(char* const* arguments, char* const* environment) {
   return sources;
 }
 
+std::string to_variable_name(std::string_view text) {
+  std::string name(text);
+  for (char& each : name) {
+    if (each >= 'a' && each <= 'z') each = static_cast<char>(each - 'a' + 'A');
+    const bool plain = (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9');
+    if (!plain) each = '_';
+  }
+  return name;
+}
+
 bool is_help_requested(const Sources& sources) noexcept {
   return std::ranges::find(sources.arguments, "--help") != sources.arguments.end();
 }
@@ -62,7 +72,7 @@ FileChoice choose_file(const Sources& sources) {
     return {sources.arguments[index + 1], true};
   }
   if (!sources.prefix.empty()) {
-    const std::string variable = sources.prefix + "_CONFIG=";
+    const std::string variable = to_variable_name(sources.prefix) + "_CONFIG=";
     for (const std::string& each : sources.environment) {
       if (each.starts_with(variable)) return {each.substr(variable.size()), true};
     }

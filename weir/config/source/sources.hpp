@@ -20,8 +20,8 @@ struct Sources {
   /// The path of a TOML file, which may be missing. `--config FILE` and PREFIX_CONFIG name another
   /// file, which must exist.
   std::string file;
-  /// The prefix of the environment variables: `server.port` is PREFIX_SERVER_PORT. If it is empty,
-  /// the environment is not read.
+  /// The prefix of the environment variables: `server.port` is PREFIX_SERVER_PORT, in upper case
+  /// for every prefix. If the prefix is empty, the environment is not read.
   std::string prefix;
   std::vector<std::string> environment;  ///< The variables as `NAME=value`, as in environ(7).
   std::vector<std::string> arguments;    ///< The arguments without the program's name.
@@ -30,6 +30,9 @@ struct Sources {
   /// Returns the sources that main() was given; the caller then sets `file` and `prefix`.
   static Sources from_main(char* const* arguments, char* const* environment);
 };
+
+/// Returns a text as the name of a variable: upper-case letters, digits and underscores.
+std::string to_variable_name(std::string_view text);
 
 /// Returns true if `--help` is one of the arguments.
 bool is_help_requested(const Sources& sources) noexcept;
