@@ -83,6 +83,13 @@ std::string ReloadableBase::field_name_of(const Subscriber& subscriber) const {
   return std::string(type_.fields()[subscriber.field].name);
 }
 
+void ReloadableBase::log(const Subscriber& subscriber, std::string_view what,
+                         Platform& platform) const {
+  const std::string field = field_name_of(subscriber);
+  platform.log("weir: configuration: subscriber to " + (field.empty() ? "all fields" : field) +
+               std::string(what));
+}
+
 Task<Result<FileText>> ReloadableBase::read() {
   FileText file;
   file.path = file_choice_.path;
@@ -219,8 +226,7 @@ Task<Rejection> ReloadableBase::notify(Subscriber& subscriber, const void* whole
   const Context context = co_await this_context();
   subscriber.state_unknown = subscriber.is_async && context.cancelled();
   if (thrown == nullptr) co_return rejection;
-  platform.log("weir: configuration: subscriber to " + field_name_of(subscriber) + ": " +
-               describe({}, thrown));
+  log(subscriber, ": " + describe({}, thrown), platform);
   co_return std::nullopt;
 }
 
@@ -238,8 +244,7 @@ Task<> ReloadableBase::roll_back(std::span<const std::shared_ptr<Subscriber>> su
   for (std::size_t left = subscribers.size(); left-- > 0;) {
     const auto rejection = co_await notify(*subscribers[left], before, platform);
     if (!rejection) continue;
-    platform.log("weir: configuration: subscriber to " + field_name_of(*subscribers[left]) +
-                 " cannot be rolled back: " + *rejection);
+    log(*subscribers[left], " cannot be rolled back: " + *rejection, platform);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -118,6 +119,7 @@ class ReloadableBase {
   void set_current(std::shared_ptr<const void> value);
   ReloadResult reject(const Errors& errors, Platform& platform) const;
   std::string field_name_of(const Subscriber& subscriber) const;
+  void log(const Subscriber& subscriber, std::string_view what, Platform& platform) const;
 
   const SectionType& type_;
   Make make_;

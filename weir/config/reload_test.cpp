@@ -291,6 +291,16 @@ TEST_F(ConfigReloadTest, AThrowingSubscriberDoesNotStopOthers) {
                                     "weir: configuration: subscriber to name: exception: no disk"});
 }
 
+TEST_F(ConfigReloadTest, AThrowingSubscriberToAllFieldsIsNamed) {
+  const auto all =
+      reloadable_->on_change([](const Settings&) { throw std::runtime_error("no disk"); });
+  put("name = 'x'\n");
+  EXPECT_EQ(reload(), ReloadResult::changed);
+  EXPECT_EQ(platform_.logged(),
+            std::vector<std::string>{
+                "weir: configuration: subscriber to all fields: exception: no disk"});
+}
+
 TEST_F(ConfigReloadTest, ARejectionRollsBackEarlierSubscribers) {
   const auto all =
       reloadable_->on_change([&](const Settings& next) { calls_.push_back(next.name); });
