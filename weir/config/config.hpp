@@ -1,7 +1,8 @@
 // Loads a configuration, which is a plain struct, from a TOML file, the environment and arguments.
 //
 // A struct is filled in this order: its own initialisers, the file, the environment, the command
-// line. A later source overrides an earlier one.
+// line. A later source overrides an earlier one, and what it does not mention stays. An array is
+// replaced as a whole.
 //
 //     struct Server { Endpoint listen = Endpoint::any(8080); Duration idle_timeout = 30s; };
 //     struct Settings { std::string name = "weir"; Server server; std::vector<Endpoint> peers; };
@@ -19,7 +20,7 @@
 //
 //     a struct with public fields only  a section, also in std::optional (then it may be missing)
 //     bool                              true or false
-//     integers, float, double           numbers; a number that does not fit exactly is an error
+//     integers, float, double           numbers; an integer that does not fit exactly is an error
 //     std::string                       a string
 //     enums                             the names of json::enumerators
 //     std::chrono durations             "250ms", "5s", "1h30min"; never rounded

@@ -266,6 +266,19 @@ TEST(Config, MapsAcceptKeysOfTheUsersChoice) {
   EXPECT_EQ(servers.value.at("b").listen, Endpoint::any(5));
 }
 
+TEST(Config, AStructInAMapKeepsTheFieldsThatASourceDoesNotMention) {
+  const auto servers = settings<One<std::map<std::string, Server>>>(
+      {"[value.a]\nidle_timeout = '2s'\nlisten = ':1'\n",
+       {"APP_VALUE={a = {limits = {connections_max = 3}}}"},
+       {"--value.a.listen=:5", "--value.a.limits.body_max=1"}});
+  ASSERT_EQ(servers.value.size(), 1U);
+  const Server& server = servers.value.at("a");
+  EXPECT_EQ(server.idle_timeout, 2s);
+  EXPECT_EQ(server.listen, Endpoint::any(5));
+  EXPECT_EQ(server.limits.connections_max, 3);
+  EXPECT_EQ(server.limits.body_max, 1_B);
+}
+
 TEST(Config, FlagsNeedNoValue) {
   EXPECT_TRUE(settings({"", {}, {"--verbose"}}).verbose);
   EXPECT_TRUE(settings({"", {}, {"--verbose", "--name", "x"}}).verbose);

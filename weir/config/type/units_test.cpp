@@ -29,36 +29,13 @@ TEST(ConfigUnits, ParsesDurations) {
 }
 
 TEST(ConfigUnits, RejectsInvalidDurations) {
-  for (const char* const text : {"",
-                                 "5",
-                                 "s",
-                                 "5 s",
-                                 " 5s",
-                                 "5s ",
-                                 "-5s",
-                                 "+5s",
-                                 "5sec",
-                                 "5S",
-                                 "5m",
-                                 "5M",
-                                 "1.5",
-                                 ".5s",
-                                 "1.s",
-                                 "1..5s",
-                                 "1.5.5s",
-                                 "5s5s",
-                                 "5s1h",
-                                 "1ms1s",
-                                 "1e3s",
-                                 "0x5s",
-                                 "5s,",
-                                 "1.5ns",
-                                 "0.0000000001s",
-                                 "five",
-                                 "5s\n",
-                                 "123456789012345678901ns",
-                                 "nan",
-                                 "inf"}) {
+  for (const char* const text : {"",      "5",      "s",    "5 s",   " 5s",
+                                 "5s ",   "-5s",    "+5s",  "5sec",  "5S",
+                                 "5m",    "5M",     "1.5",  ".5s",   "1.s",
+                                 "1..5s", "1.5.5s", "5s5s", "5s1h",  "1ms1s",
+                                 "1e3s",  "0x5s",   "5s,",  "1.5ns", "0.0000000001s",
+                                 "five",  "5:s",    "5/s",  "5s\n",  "123456789012345678901ns",
+                                 "nan",   "inf"}) {
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
   }
   EXPECT_EQ(parse_duration(std::string_view("5s\0", 3)), std::nullopt);
@@ -76,6 +53,7 @@ TEST(ConfigUnits, ParsesSizes) {
   EXPECT_EQ(parse_byte_size("64KiB"), 64_KiB);
   EXPECT_EQ(parse_byte_size("64kB"), ByteSize(64'000));
   EXPECT_EQ(parse_byte_size("1.5MiB"), ByteSize(1'572'864));
+  EXPECT_EQ(parse_byte_size("7MB"), ByteSize(7'000'000));
   EXPECT_EQ(parse_byte_size("2GB"), ByteSize(2'000'000'000));
   EXPECT_EQ(parse_byte_size("3GiB"), 3_GiB);
   EXPECT_EQ(parse_byte_size("1TiB1TB"), ByteSize(1'099'511'627'776 + 1'000'000'000'000));
@@ -111,6 +89,8 @@ TEST(ConfigUnits, RejectsInvalidSizes) {
                                  "1e3",
                                  "0x10",
                                  "1_000",
+                                 "1:",
+                                 "1/",
                                  "64KiB\n"}) {
     EXPECT_EQ(parse_byte_size(text), std::nullopt) << text;
   }

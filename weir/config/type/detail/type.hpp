@@ -138,7 +138,8 @@ class ListType : public Type {
 };
 
 /// A MapType is filled from a table with keys of the user's choice. The entries are added to the
-/// existing ones and replace those with the same key.
+/// existing ones. An entry with the same key is filled again: a struct keeps the members that the
+/// table does not mention, and any other value is replaced.
 class MapType : public Type {
  public:
   void fill(const RawValue& raw, void* value, FillContext& context) const final;
