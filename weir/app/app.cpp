@@ -38,7 +38,7 @@ ServiceId App::add_fake(const inject::Type& type, inject::RegistrationInput inpu
   ServiceOptions options;
   for (inject::Index index = 0; index < graph.registration_count(); ++index) {
     const inject::Registration& each = graph.registration(index);
-    if (each.descriptor == nullptr) continue;
+    if (each.descriptor == nullptr || each.root != nullptr) continue;
     const auto provided = each.descriptor->provided;
     if (std::ranges::find(provided, &type, &inject::ProvidedType::type) == provided.end()) continue;
     if (!placement) {

@@ -1,5 +1,6 @@
 // Tests of fakes, and of the placements and options of registered services.
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -96,9 +97,24 @@ TEST_F(FakeTest, ReplacesAServiceBetweenTwoRuns) {
   stop();
 }
 
+TEST_F(FakeTest, DoesNotReplaceAScopedService) {
+  const ServiceId scoped = app_.scoped<Other, Store>();
+  EXPECT_THROW(app_.fake<Store>([] { return FakeStore(); }), std::invalid_argument);
+  const ServiceId real = app_.per_core<Postgres, Store>();
+  app_.fake<Store>([] { return FakeStore(); });
+  EXPECT_TRUE(app_.contains(scoped));
+  EXPECT_FALSE(app_.contains(real));
+}
+
 TEST_F(FakeTest, NeedsAServiceOfItsType) {
   const ServiceId other = app_.per_core<Other>();
-  EXPECT_THROW(app_.fake<Store>([] { return FakeStore(); }), std::invalid_argument);
+  std::string error;
+  try {
+    app_.fake<Store>([] { return FakeStore(); });
+  } catch (const std::invalid_argument& thrown) {
+    error = thrown.what();
+  }
+  EXPECT_EQ(error, "App::fake(): no service provides " + std::string(inject::type<Store>.name));
   EXPECT_TRUE(app_.contains(other));
 }
 
@@ -175,6 +191,31 @@ TEST(OnCore, EachCoreTakesTheServiceOfItsOwn) {
   };
   run_on_two(body);
   EXPECT_EQ(values, (std::vector<int>{7, 8}));
+}
+
+/// A service that exists once.
+struct Only {
+  explicit Only(int& of) : alive(of) { EXPECT_EQ(alive++, 0); }
+  ~Only() { --alive; }
+  Only(const Only&) = delete;
+  Only& operator=(const Only&) = delete;
+  int& alive;
+};
+
+TEST(OnCore, AServiceOfAnotherCoreReplacesExclusively) {
+  App app;
+  int alive = 0;
+  const auto only = [&alive] { return std::make_unique<Only>(alive); };
+  const ServiceId old = app.on_core(0, only);
+  const auto body = [&]() -> Task<> {
+    EXPECT_TRUE(co_await app.start());
+    const ServiceId fresh = app.on_core(1, only);
+    EXPECT_TRUE(co_await app.replace(old, fresh));
+    EXPECT_EQ(app.explain().services.at(0).core, 1U);
+    EXPECT_EQ(alive, 1);
+    co_await app.stop();
+  };
+  run_on_two(body);
 }
 
 struct SeesStores {
@@ -275,6 +316,48 @@ TEST_F(OnCoreTest, AStartingServiceMayAskForAnExplanation) {
   app_.per_core([&states](App& app, const Journal&) { return Curious(app, states); });
   ASSERT_TRUE(start());
   EXPECT_EQ(states, (std::vector<ServiceState>{ServiceState::running, ServiceState::starting}));
+  stop();
+}
+
+struct ScopedStore : Store {};
+
+TEST_F(OnCoreTest, EachRegistrationHasItsPlacementAndItsOptions) {
+  const ServiceOptions asian{.properties = {Region::asia}};
+  const auto make = [] { return Store(); };
+  app_.shared<Store>(asian);
+  app_.shared(make, asian);
+  app_.per_core<Store>(asian);
+  app_.per_core(make, asian);
+  app_.on_core<Store>(0, asian);
+  app_.on_core(0, make, asian);
+  app_.per_core<Store>();
+  app_.scoped<Other, ScopedStore>(asian);
+  app_.scoped<Other>([] { return Level{3}; }, asian);
+  std::size_t count = 0;
+  bool scoped = false;
+  struct Last {};
+  app_.per_core([&](inject::All<const Store, InAsia> stores, inject::Scoped<Other> scopes) {
+    const auto look = [&count, &scoped, stores, scopes] {
+      count = stores.size();
+      Other root;
+      auto scope = scopes.open(root);
+      scoped = scope.get<ScopedStore, InAsia>() && scope.get<Level, InAsia>();
+    };
+    stores.on_change(look);
+    scopes.on_change(look);
+    look();
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(count, 6U);
+  EXPECT_TRUE(scoped);
+  std::vector<Placement> placements;
+  for (const ServiceReport& each : app_.explain().services) placements.push_back(each.placement);
+  placements.resize(8);
+  using enum Placement;
+  EXPECT_EQ(placements, (std::vector<Placement>{shared, shared, shared, per_core, per_core, on_core,
+                                                on_core, per_core}))
+      << "the journal is the first";
   stop();
 }
 
