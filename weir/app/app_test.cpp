@@ -175,6 +175,16 @@ TEST_F(AppTest, AStartHasATimeout) {
   EXPECT_EQ(lines_, (std::vector<std::string>{"endless made", "endless gave up", "endless gone"}));
 }
 
+TEST_F(AppTest, AStartThatSucceedsAfterItsTimeoutCounts) {
+  app_.per_core<Store>({.start_timeout = 400ms});
+  ASSERT_TRUE(start());
+  EXPECT_EQ(elapsed(), 400ms) << "the call was cancelled";
+  EXPECT_EQ(std::exchange(lines_, {}),
+            (std::vector<std::string>{"store made", "store starting", "store started"}));
+  stop();
+  EXPECT_EQ(lines_, (std::vector<std::string>{"store stopping", "store stopped", "store gone"}));
+}
+
 struct StopsNever : JournaledService {
   explicit StopsNever(const Journal& journal) : JournaledService(journal, "stops never") {}
   Task<> stop() { static_cast<void>(co_await sleep_until(never)); }
