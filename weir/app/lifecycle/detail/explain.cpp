@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace weir::inject {
@@ -61,19 +62,22 @@ std::vector<std::string> wait_reasons(const Graph& graph, const Lifecycle& lifec
 class ExplanationBuilder {
  public:
   ExplanationBuilder(const Graph& graph, const Lifecycle& lifecycle)
-      : graph_(graph), lifecycle_(lifecycle) {
-    Index count = 0;
+      : graph_(graph), lifecycle_(lifecycle), positions_(graph.instance_count(), no_index) {
     for (Index index = 0; index < graph.instance_count(); ++index) {
-      positions_.push_back(graph.instance(index).registration == nullptr ? no_index : count++);
+      if (graph.instance(index).registration != nullptr) order_.push_back(index);
     }
+    // Later services reuse the places of removed ones.
+    std::ranges::sort(order_, {}, [&graph](Index each) {
+      const Instance& instance = graph.instance(each);
+      return std::tuple(instance.owner != nullptr, instance.registration->serial, instance.core,
+                        each);
+    });
+    for (std::size_t i = 0; i < order_.size(); ++i) positions_[order_[i]] = static_cast<Index>(i);
   }
 
   Explanation all() const {
     Explanation explanation;
-    for (Index index = 0; index < graph_.instance_count(); ++index) {
-      if (positions_[index] != no_index)
-        explanation.services.push_back(report(graph_.instance(index)));
-    }
+    for (const Index each : order_) explanation.services.push_back(report(graph_.instance(each)));
     for (const Lifecycle::Failure& each : lifecycle_.failures()) {
       if (each.instance >= positions_.size() || positions_[each.instance] == no_index) continue;
       ServiceReport& failed = explanation.services[positions_[each.instance]];
@@ -124,6 +128,7 @@ class ExplanationBuilder {
 
   const Graph& graph_;
   const Lifecycle& lifecycle_;
+  std::vector<Index> order_;      // instances in the order of the explanation
   std::vector<Index> positions_;  // position of each instance in the explanation
 };
 

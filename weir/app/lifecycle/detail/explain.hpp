@@ -18,7 +18,7 @@ std::string full_name_of(const Instance& instance);
 /// Returns "Store on core 1 waits for App::start(id); Database on core 1".
 std::string waiting_text(const Graph& graph, const Lifecycle& lifecycle, const Instance& instance);
 
-/// Returns "Database on core 1: could not start: Connection refused; required by Store on core 1;
+/// Returns "Database on core 1 could not start: Connection refused; required by Store on core 1;
 /// required by Web on core 1". The text names at most 32 dependants.
 std::string failure_text(const Graph& graph, const Lifecycle::Failure& failure);
 

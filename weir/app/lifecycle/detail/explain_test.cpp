@@ -205,6 +205,36 @@ TEST_F(ExplainTest, OnlyServicesThatRunOrStopAreWaitedFor) {
   stop();
 }
 
+template <int>
+struct Plain {};
+
+TEST_F(ExplainTest, ServicesAreInOrderOfRegistration) {
+  const ServiceId first = app_.per_core<Plain<0>>();
+  app_.per_core<Own>();
+  app_.per_core([](Own&) { return Plain<1>(); });
+  const auto names = [this] {
+    Reasons all;
+    for (const ServiceReport& each : app_.explain().services) all.push_back(each.name);
+    return all;
+  };
+  ASSERT_TRUE(start());
+  EXPECT_EQ(names(), (Reasons{name<Journal>(), name<Plain<0>>(), name<Plain<1>>(), name<Own>()}))
+      << "an instance that is made by request comes last";
+  ASSERT_TRUE(run(app_.remove(first)));
+  app_.per_core<Plain<2>>();
+  ASSERT_TRUE(run(app_.apply()));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(names(), (Reasons{name<Journal>(), name<Plain<1>>(), name<Plain<2>>(), name<Own>()}))
+        << "a later service follows, also if it has the place of a removed one";
+    const Explanation explanation = app_.explain();
+    EXPECT_EQ(explanation.services[1].uses, std::vector<std::size_t>{3});
+    stop();
+    if (round == 0) {
+      ASSERT_TRUE(start());
+    }
+  }
+}
+
 struct Failing {
   Task<Result<>> start() { co_return fail(Errc::unsupported); }
 };
