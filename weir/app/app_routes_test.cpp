@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -77,8 +78,8 @@ class AppRoutes : public AppTest {
     return app_.per_core([words](const Journal& journal) { return Text(journal, words); },
                          {.replace_policy = replace_policy});
   }
-  MemoryPeer& send_get(std::string_view path) {
-    peers_.push_back(std::make_unique<MemoryPeer>(platform_, os::Address::loopback(80)));
+  MemoryPeer& send_get(std::string_view path, std::uint16_t port = 80) {
+    peers_.push_back(std::make_unique<MemoryPeer>(platform_, os::Address::loopback(port)));
     peers_.back()->send("GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n");
     return *peers_.back();
   }
@@ -89,8 +90,8 @@ class AppRoutes : public AppTest {
     }
     return all;
   }
-  std::string ask(std::string_view path) {
-    MemoryPeer& peer = send_get(path);
+  std::string ask(std::string_view path, std::uint16_t port = 80) {
+    MemoryPeer& peer = send_get(path, port);
     platform_.run_until_idle(*loop_);
     return responses_to(peer);
   }
@@ -249,6 +250,17 @@ TEST_F(AppRoutes, AServerMayDrainBeforeAllServicesHaveStarted) {
   EXPECT_EQ(run(app_.start(), &cancel).error(), Errc::cancelled);
   EXPECT_EQ(elapsed(), 1500ms) << "the time of the text's stop";
   EXPECT_EQ(lines_, (Lines{"text a made", "text a stopping", "text a gone"}));
+}
+
+TEST_F(AppRoutes, AServerHasTheLimitsOfItsOptions) {
+  text("a");
+  http::Limits limits;
+  limits.head.request_line_max = std::string_view("GET /page HTTP/1.1").size();
+  serve_http(app_, routes_, {.endpoint = os::Address::loopback(81), .limits = limits});
+  ASSERT_TRUE(start());
+  EXPECT_EQ(ask("/page", 81), "200 a");
+  EXPECT_EQ(ask("/fixed", 81), "414");
+  EXPECT_EQ(ask("/fixed"), "200 fixed");
 }
 
 TEST_F(AppRoutes, AWrongRouterFailsTheStartAndIsLogged) {
@@ -440,16 +452,24 @@ TEST_F(AppRoutes, RoutesNeedAMountedRouterAndAllCores) {
   struct ByRequest {
     ByRequest(http::ServiceRoutes&, inject::Requester) {}
   };
+  const auto takes = [](std::string_view name) {
+    return std::string(name) + " takes http::ServiceRoutes, but ";
+  };
+  const std::string shared = takes(inject::type<Shared>.name);
   other.shared<Shared>();
   EXPECT_EQ(run(other.start()).error(), Errc::bad_configuration);
-  ASSERT_EQ(other.errors().size(), 1U);
-  EXPECT_NE(other.errors().front().find("no router is mounted"), std::string::npos);
+  EXPECT_EQ(other.errors(), Lines{shared + "no router is mounted (call App::mount())"});
 
   app_.on_core<Shared>(0);
   app_.per_core<ByRequest>();
   text("a");
   EXPECT_EQ(start().error(), Errc::bad_configuration);
-  EXPECT_EQ(app_.errors().size(), 2U);
+  EXPECT_EQ(app_.errors(),
+            (Lines{shared + "it exists only on core 0, and all cores serve routes (register it as "
+                            "shared)",
+                   takes(inject::type<ByRequest>.name) +
+                       "each requiring service gets its own instance (let those services register "
+                       "routes)"}));
 }
 
 TEST_F(AppRoutes, ARouteOfAServiceThatCannotStartIsNotServed) {
