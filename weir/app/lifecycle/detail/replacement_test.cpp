@@ -249,6 +249,42 @@ struct Spare : JournaledService {
   explicit Spare(const Journal& journal) : JournaledService(journal, "spare") {}
 };
 
+TEST_F(ReplacementTest, AServiceOfAnotherPlacementReplacesExclusively) {
+  const ServiceId spare = app_.per_core<Spare>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const ServiceId shared = app_.shared<Spare>();
+  ASSERT_TRUE(run(app_.replace(spare, shared)));
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"spare gone", "spare made"}));
+  EXPECT_EQ(report("::Spare").placement, Placement::shared);
+  EXPECT_EQ(run(app_.replace(shared, database("bad"))).error(), Errc::limit_reached);
+  expect_order({"spare gone", "database bad made", "database bad gone", "spare made"});
+  EXPECT_EQ(report("::Spare").placement, Placement::shared) << "the old placement";
+  stop();
+}
+
+struct OwnSpare : Spare {
+  OwnSpare(const Journal& journal, inject::Requester) : Spare(journal) {}
+};
+struct SpareUser : JournaledService {
+  SpareUser(const Journal& journal, Spare&) : JournaledService(journal, "user") {}
+};
+
+TEST_F(ReplacementTest, AReplacementIsExclusiveIfOneServiceIsMadeByRequest) {
+  const ServiceId spare = app_.per_core<Spare>();
+  app_.per_core<SpareUser>();
+  ASSERT_TRUE(start());
+  lines_.clear();
+  const Lines exclusive{"user gone", "spare gone", "spare made", "user made"};
+  const ServiceId own = app_.per_core<OwnSpare, Spare>();
+  ASSERT_TRUE(run(app_.replace(spare, own)));
+  EXPECT_EQ(std::exchange(lines_, {}), exclusive);
+  ASSERT_TRUE(run(app_.replace(own, app_.per_core<Spare>())));
+  EXPECT_EQ(std::exchange(lines_, {}), exclusive);
+  EXPECT_EQ(app_.explain().services.size(), 3U);
+  stop();
+}
+
 TEST_F(ReplacementTest, AServiceThatDependantsCannotTakeReplacesExclusively) {
   start_with_a();
   const ServiceId spare = app_.per_core<Spare>();
