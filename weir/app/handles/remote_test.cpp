@@ -345,6 +345,27 @@ TEST_F(RemoteTest, NewCallsFailWhileAStoppingProviderWaits) {
   run(body);
 }
 
+TEST_F(RemoteTest, ACallbackReportsAStopThatWaitsForACall) {
+  const ServiceId ledger = add_ledger(2, 0, {.stop_timeout = 60s});
+  int changes = 0;
+  const auto body = [&]() -> Task<> {
+    const auto observe = [&changes](User* user) {
+      user->ledger.on_change([&changes] { ++changes; });
+    };
+    co_await on_core(1, observe, users_[1]);
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(call_that_ends_well());
+      static_cast<void>(co_await sleep(1s));
+      scope.spawn(app_.stop(ledger));
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_EQ(changes, 1);
+    };
+    EXPECT_TRUE(co_await with_scope(both));
+    EXPECT_EQ(changes, 1) << "once for each departure";
+  };
+  run(body);
+}
+
 TEST_F(RemoteTest, RunningCallsAreCancelledAfterTheStopTimeout) {
   const ServiceId ledger = add_ledger(2, 0, {.stop_timeout = 5s});
   const auto body = [&]() -> Task<> {

@@ -315,6 +315,30 @@ TEST_F(ScopedTest, DependenciesStopAfterTheScopesThatUseThem) {
   stop();
 }
 
+TEST_F(ScopedTest, ACallbackReportsAStopThatWaitsForAScope) {
+  start_all();
+  int changes = 0;
+  web_->requests.on_change([&changes] { ++changes; });
+  const auto body = [&](Scope& tasks) -> Task<> {
+    Request request;
+    {
+      auto scope = web_->requests.open(request);
+      EXPECT_TRUE(scope.get<Session>());
+      tasks.spawn(app_.stop(database_));
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_EQ(changes, 1);
+      EXPECT_FALSE(has_line("database stopping"));
+    }
+    co_await yield();
+    EXPECT_TRUE(has_line("database stopping"));
+  };
+  ASSERT_TRUE(run(with_scope(body)));
+  EXPECT_EQ(changes, 1) << "once for each departure";
+  ASSERT_TRUE(run(app_.start(database_)));
+  EXPECT_EQ(changes, 2);
+  stop();
+}
+
 TEST_F(ScopedTest, ScopedServicesAreAddedReplacedAndRemoved) {
   start_all();
   struct Late {
