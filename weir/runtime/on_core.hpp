@@ -78,6 +78,13 @@ struct Awaited<Task<T>> {
   using type = T;
 };
 
+/// OnCoreValue is the type of the value of on_core() for a function that returns a Returned.
+template <class Returned>
+struct OnCoreValue : Awaited<Returned> {
+  static_assert(!std::is_reference_v<typename Awaited<Returned>::type>,
+                "return a value: a reference would cross the cores");
+};
+
 /// RemoteCallOf calls `make`, which returns a T or a Task<T>.
 template <class Make, class T>
 class RemoteCallOf final : public RemoteCall, Continuation {
@@ -149,9 +156,8 @@ Loop& loop_of_core(Loop& owner, unsigned core);
 /// Cancel: passed on to the remote task; returns when the remote task has finished.
 template <class Fn, class... Args>
 auto on_core(unsigned core, Fn fn, Args... args)
-    -> Task<typename detail::Awaited<std::invoke_result_t<Fn, Args...>>::type> {
-  using T = typename detail::Awaited<std::invoke_result_t<Fn, Args...>>::type;
-  static_assert(!std::is_reference_v<T>, "return a value: a reference would cross the cores");
+    -> Task<typename detail::OnCoreValue<std::invoke_result_t<Fn, Args...>>::type> {
+  using T = typename detail::OnCoreValue<std::invoke_result_t<Fn, Args...>>::type;
   const Context context = co_await this_context();
   auto make = [&] { return std::invoke(std::move(fn), std::move(args)...); };
   detail::RemoteCallOf<decltype(make), T> call(detail::loop_of_core(*context.loop, core), make);
