@@ -107,7 +107,8 @@ TEST(BlockPool, ReusesAReleasedBlock) {
   BlockPool::release(again);
 }
 
-TEST(BlockPool, CachesAtMostItsLimit) {
+TEST(BlockPool, CachesAtMost64MiB) {
+  EXPECT_EQ(BlockPool::cached_bytes_max, 64U << 20);
   BlockPool pool;
   const ScopedBlockPool use(pool);
   std::vector<void*> blocks;
