@@ -221,6 +221,17 @@ TEST_F(DrainTest, StopCountsNoSilentConnectionAndNoFailure) {
   EXPECT_TRUE(platform_.logged().empty());
 }
 
+// The handler answers its cancelled request with success.
+TEST_F(DrainTest, StopBeginsNoPipelinedRequest) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, "GET /waits HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(get));
+  stop();
+  settle();
+  EXPECT_TRUE(stopped());
+  EXPECT_EQ(server_->counters().requests.value(), 1U);
+}
+
 TEST_F(DrainTest, LingeringEndsImmediatelyWithAStop) {
   serve();
   MemoryPeer& peer = connect();

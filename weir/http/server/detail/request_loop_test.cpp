@@ -255,6 +255,24 @@ TEST_F(RequestLoopTest, WaitingStreamKeepsItsRequest) {
   EXPECT_EQ(platform_.logged()[0], "weir: GET /path: response body incomplete: not found");
 }
 
+// Each of the two needs a copy of its own head: the input is freed behind the second one.
+TEST_F(RequestLoopTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
+  routes_.get("/of/{name}/{rest...}",
+              [](Request& request, std::string_view name, Wildcard rest) -> Task<Response> {
+                static_cast<void>(co_await sleep(1s));
+                co_return text(std::string(request.path()) + " " + std::string(name) + " " +
+                               std::string(rest.raw()));
+              });
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get_of("/of/one/a/b") + get_of("/of/two/c"));
+  pass(2s);
+  const auto answers = sim::parse_http_responses(peer.received());
+  ASSERT_EQ(sim::statuses_of(answers), "200 200");
+  EXPECT_EQ(answers[0].body, "/of/one/a/b one a/b");
+  EXPECT_EQ(answers[1].body, "/of/two/c two c");
+}
+
 TEST_F(RequestLoopTest, ServerErrorsThatHandlersReturnAreLogged) {
   serve();
   EXPECT_EQ(statuses(get_of("/returns/not-found")), "404");
