@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -190,6 +192,26 @@ TEST_F(ServiceRouteSetTest, LeavingStopsRequestsAfterTheDrainTimeout) {
   EXPECT_TRUE(withdrawing.done());
   EXPECT_EQ(log.stopped, 1U);
   EXPECT_EQ(said(peer), "503");
+}
+
+TEST_F(ServiceRouteSetTest, LeavingAnswersOrHidesTheRouteInEveryTurn) {
+  start_all();
+  ServiceRouteSet& shared = open_with(1, "shared ", Reach::all_cores);
+  Running<bool> withdrawing(loop(1), ended(shared.withdraw({})));
+  std::vector<std::unique_ptr<MemoryPeer>> peers;
+  for (int round = 0; round < 20; ++round) {
+    for (unsigned core = 0; core < 3; ++core) {
+      const auto port = static_cast<std::uint16_t>(80 + core);
+      peers.push_back(std::make_unique<MemoryPeer>(platform_, os::Address::loopback(port)));
+      peers.back()->send(get("/a"));
+    }
+    for (unsigned core = 0; core < 3; ++core) loop(core).turn(platform_.now());
+  }
+  settle();
+  EXPECT_TRUE(withdrawing.done());
+  std::set<std::string> seen;
+  for (const auto& each : peers) seen.insert(said(*each));
+  EXPECT_EQ(seen, (std::set<std::string>{"200 shared 0", "404"}));
 }
 
 TEST_F(ServiceRouteSetTest, CancelledLeavingStopsRequestsImmediately) {
