@@ -170,6 +170,19 @@ TEST_F(LiveRoutesTest, RoutersOwnLateAnswerNeedsNoRoute) {
   EXPECT_TRUE(peer.received().contains("Allow: BREW, OPTIONS, POST\r\n")) << peer.received();
 }
 
+// The table that found the answer is freed while the client sends its body.
+TEST_F(LiveRoutesTest, RoutersOwnAnswerMayWaitForABody) {
+  routes_.get("/a", hello);
+  const RouteId odd = routes_.add("BREW", "/a", hello);
+  start_all();
+  MemoryPeer& peer = send(1, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+  EXPECT_TRUE(run_on(0, live_.remove(odd)));
+  peer.send("cd");
+  settle();
+  EXPECT_TRUE(peer.received().contains("405 ")) << peer.received();
+  EXPECT_TRUE(peer.received().contains("Allow: BREW, GET, HEAD, OPTIONS\r\n")) << peer.received();
+}
+
 TEST_F(LiveRoutesTest, ReplacedHandlerFinishesItsRequests) {
   HandlerLog& before = logs_.emplace_back();
   HandlerLog& after = logs_.emplace_back();
