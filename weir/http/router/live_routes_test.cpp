@@ -658,7 +658,7 @@ TEST_F(LiveRoutesTest, ACancelledRemovalBeginsNoStream) {
   EXPECT_EQ(log.destroyed, 1U);
 }
 
-/// A handler whose streaming function has a part of it.
+/// A handler whose streaming function is valid only as long as the handler.
 class PartHandler {
  public:
   explicit PartHandler(HandlerLog& log) : probe_(log) {}
