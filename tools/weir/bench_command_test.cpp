@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -84,6 +85,11 @@ class BenchServer {
   /// Return the numbers of connections and of requests that have arrived so far.
   int connections() const noexcept { return connections_; }
   int requests() const noexcept { return requests_; }
+  /// Returns the request that arrived last. Call it when no request is in progress.
+  std::string last_request() const {
+    const std::lock_guard lock(mutex_);
+    return last_request_;
+  }
 
  private:
   static RuntimeOptions options() {
@@ -99,15 +105,24 @@ class BenchServer {
       auto stream = co_await listener->accept();
       if (!stream) co_return;
       ++server.connections_;
-      scope.spawn(answer(std::move(*stream), server.requests_));
+      scope.spawn(server.answer(std::move(*stream)));
     }
   }
-  static Task<> answer(tcp::Stream stream, std::atomic<int>& requests) {
+  /// Answers each request, except for those of "/silent".
+  Task<> answer(tcp::Stream stream) {
     while (const auto asked = co_await stream.read()) {
-      ++requests;
+      ++requests_;
+      const std::string_view request = asked->text();
+      {
+        const std::lock_guard lock(mutex_);
+        last_request_ = request;
+      }
+      if (request.contains(" /silent ")) continue;
       std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-      if (!asked->text().starts_with("HEAD ")) response += "hello";
-      if (!co_await stream.write(response)) co_return;
+      if (!request.starts_with("HEAD ")) response += "hello";
+      const bool closes = request.contains("\r\nConnection: close\r\n");
+      const auto written = co_await stream.write(response);
+      if (!written || closes) co_return;
     }
   }
 
@@ -115,6 +130,8 @@ class BenchServer {
   std::promise<std::uint16_t> listening_;
   std::atomic<int> connections_ = 0;
   std::atomic<int> requests_ = 0;
+  mutable std::mutex mutex_;  // guards last_request_
+  mutable std::string last_request_;
   std::jthread thread_{[this] { runtime_.run_on_each_core(serve, std::ref(*this)); }};
   std::uint16_t port_;
 };
@@ -156,6 +173,41 @@ TEST(BenchCommand, ExpectsNoBodyInAResponseToHead) {
   EXPECT_EQ(run_tool({server.url(), "-n", "3", "-c", "1", "-m", "HEAD", "--json"}, output), 0);
   EXPECT_NE(output.find("\"responses\": 3,"), std::string::npos) << output;
   EXPECT_NE(output.find("\"body_bytes\": 0,"), std::string::npos) << output;
+}
+
+TEST(BenchCommand, SendsTheRequestOfItsOptions) {
+  const BenchServer server;
+  std::string output;
+  EXPECT_EQ(run_tool({server.url() + "a?b", "-n", "1", "-c", "1", "-m", "POST", "-b", "ping", "-H",
+                      "X: y", "-H", "Host: z"},
+                     output),
+            0)
+      << output;
+  EXPECT_EQ(server.last_request(),
+            "POST /a?b HTTP/1.1\r\nX: y\r\nHost: z\r\nContent-Length: 4\r\n\r\nping");
+}
+
+TEST(BenchCommand, ANewConnectionIsClosedAfterItsRequest) {
+  const BenchServer server;
+  std::string output;
+  EXPECT_EQ(run_tool({server.url(), "-n", "3", "-c", "1", "--new-connections", "--json"}, output),
+            0);
+  EXPECT_NE(output.find("\"opened\": 3,"), std::string::npos) << output;
+  EXPECT_EQ(server.connections(), 3);
+  EXPECT_TRUE(server.last_request().ends_with("\r\nConnection: close\r\n\r\n"));
+}
+
+TEST(BenchCommand, WaitsForAnAnswerUntilTheTimeout) {
+  const BenchServer server;
+  std::string output;
+  EXPECT_EQ(run_tool({server.url() + "silent", "-n", "1", "-c", "1", "--timeout", "0.05", "--json"},
+                     output),
+            1);
+  EXPECT_NE(output.find("\"timed out\": {\"count\": 1,"), std::string::npos) << output;
+  const std::string_view name = "\"seconds\": ";
+  const std::size_t at = output.find(name);
+  ASSERT_NE(at, std::string::npos) << output;
+  EXPECT_LT(std::stod(output.substr(at + name.size())), 4) << "the default is 5 s";
 }
 
 TEST(BenchCommand, FindsTheAddressOfANameThatAServerListensOn) {
@@ -237,6 +289,15 @@ TEST(BenchCommand, ExplainsWrongCommandLines) {
             "weir bench: more threads than connections\n");
   EXPECT_EQ(printed({url, "--server-pid", "1073741824"}),
             "weir bench: --server-pid: there is no such process\n");
+  EXPECT_EQ(printed({url, "--header", "no colon"}),
+            "weir bench: the method is not a token, a header is not \"Name: value\", or both a "
+            "header and --body give the length\n");
+  EXPECT_TRUE(
+      printed({url, "--connections", "1000000"}).starts_with("weir bench: too many connections ("));
+  EXPECT_EQ(printed({url, "--threads", "0"}),
+            "--threads: '0' is not a whole number from 1 to 1024");
+  EXPECT_EQ(printed({url, "--rate", "nan"}),
+            "--rate: 'nan' is not a number from 0.001 to 1000000000");
   EXPECT_EQ(printed({url, "--depth", "5000"}),
             "weir bench: requests written together may have 65536 bytes in total: --depth or "
             "--body is too large\n");

@@ -11,7 +11,7 @@
 namespace weir {
 
 /// Runs `weir VERB ARGUMENTS...` with the verb that `add_command` adds. Stores everything that
-/// the verb printed in `output`.
+/// the verb printed in `output`, or the error of a command line that cannot be parsed.
 /// Returns: the exit status.
 inline int run_command(void (*add_command)(CLI::App&, int&), const std::string& verb,
                        std::vector<std::string> arguments, std::string& output) {
@@ -22,12 +22,15 @@ inline int run_command(void (*add_command)(CLI::App&, int&), const std::string& 
   arguments.push_back(verb);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
+  std::string parse_error;
   try {
     tool.parse(arguments);
-  } catch (const CLI::ParseError&) {
+  } catch (const CLI::ParseError& error) {
     status = 2;
+    parse_error = error.what();
   }
   output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  output += parse_error;
   return status;
 }
 
