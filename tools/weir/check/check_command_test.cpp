@@ -131,6 +131,39 @@ TEST(CheckCommand, RequiresAPathThatAnswers2xx) {
   EXPECT_EQ(check_live({}, {"--path", "/nothing", "--timeout", "60"}, output), 2);
   EXPECT_EQ(output,
             "weir check: GET /nothing answers 404 (use --path for a path that answers 2xx)\n");
+  EXPECT_EQ(check_live({}, {"--path", "/300", "--timeout", "60"}, output), 2);
+  const std::vector<std::string> last{"--path",       "/299",      "--only",
+                                      "answers/date", "--timeout", "60"};
+  EXPECT_EQ(check_live({}, last, output), 0) << output;
+}
+
+TEST(CheckCommand, BehaviourThatARuleAllowsPassesWithLenient) {
+  Faults faults;
+  faults.takes_bare_lf = true;
+  std::vector<std::string> arguments{"--only", "rule-01-01", "--timeout", "60"};
+  std::string output;
+  EXPECT_EQ(check_live(faults, arguments, output), 1) << output;
+  arguments.emplace_back("--lenient");
+  EXPECT_EQ(check_live(faults, arguments, output), 0) << output;
+  EXPECT_FALSE(output.contains("rule-01-01")) << "a passed case is not printed";
+  arguments.emplace_back("--all");
+  EXPECT_EQ(check_live(faults, arguments, output), 0) << output;
+  EXPECT_TRUE(output.contains("rule-01-01")) << output;
+}
+
+TEST(CheckCommand, SlowAndSilentClientsHaveTheGivenTimeouts) {
+  Faults faults;
+  faults.never_times_out = true;
+  std::string output;
+  EXPECT_EQ(check_live(faults,
+                       {"--only", "slow/head-bytes", "--only", "slow/idle", "--skip",
+                        "slow/idle-after-an-answer", "--slow-timeout", "0.2", "--idle-timeout",
+                        "0.3", "--timeout", "60"},
+                       output),
+            1);
+  EXPECT_TRUE(output.contains("cut off within 0.2 s")) << output;
+  EXPECT_TRUE(output.contains("closed within 0.3 s")) << output;
+  EXPECT_TRUE(output.contains("0 passed, 2 failed, 0 not applicable, in ")) << output;
 }
 
 TEST(CheckCommand, AcceptsNumbersWithinTheirLimitsOnly) {

@@ -112,8 +112,7 @@ class FaultyConnection {
     target_ = head_.target();
     status_ = head_.method() == http::Method::other   ? 501
               : head_.method() == http::Method::trace ? 405
-              : head_.path() == "/"                   ? 200
-                                                      : 404;
+                                                      : status_of(head_.path());
     const bool waits = head_.expects_continue() && head_.has_body();
     if (waits && !faults_.never_continues) answers_.emplace_back("HTTP/1.1 100 Continue\r\n\r\n");
     input_.erase(0, result.consumed);
@@ -129,6 +128,11 @@ class FaultyConnection {
     if (length < end && input_.find("Transfer-Encoding:") < end) {
       input_.erase(length, input_.find("\r\n", length) + 2 - length);
     }
+  }
+
+  static int status_of(std::string_view path) {
+    if (path == "/299" || path == "/300") return path == "/299" ? 299 : 300;
+    return path == "/" ? 200 : 404;
   }
 
   bool read_chunks() {
@@ -191,7 +195,8 @@ class FaultyConnection {
   bool closing_ = false;
 };
 
-/// Serves GET and POST of "/" until it is cancelled or has died.
+/// Serves GET and POST of "/" until it is cancelled or has died. The paths "/299" and "/300" have
+/// the status of their name.
 class FaultyServer {
  public:
   explicit FaultyServer(const Faults& faults) noexcept : faults_(faults) {}
