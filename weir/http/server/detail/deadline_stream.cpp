@@ -1,7 +1,10 @@
 #include "weir/http/server/detail/deadline_stream.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
+#include "weir/base/buffer.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
 
 namespace weir::http {
@@ -26,12 +29,23 @@ Instant DeadlineStream::check_read(Instant now) {
 Task<> DeadlineStream::linger(const Limits& limits) {
   if (!stream_.finish_writing()) co_return;
   const Instant deadline = after(loop().now(), limits.linger_timeout);
-  for (std::uint64_t dropped = 0; dropped <= limits.linger_bytes_max;) {
+  std::array<std::byte, 256> scratch;
+  // One byte beyond the limit ends the connection. A buffer may hold more than that.
+  for (std::uint64_t left = limits.linger_bytes_max;;) {
+    const MutableBytes room(scratch);
     begin_read(ReadPurpose::lingering, deadline);
-    const auto read = co_await stream_.read();
+    std::size_t dropped = 0;
+    if (left >= Buffer::default_capacity) {
+      const auto read = co_await stream_.read();
+      if (read) dropped = read->size();
+    } else {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left + 1, room.size()));
+      const auto read = co_await stream_.read_into(room.first(count));
+      dropped = read.value_or(0);
+    }
     end_read();
-    if (!read) break;
-    dropped += read->size();
+    if (dropped == 0 || dropped > left) co_return;
+    left -= dropped;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -183,9 +184,21 @@ Task<> linger_with_more_bytes(DeadlineStreamTest& test, DeadlineStream timed) {
   co_await timed.linger(limits);
   EXPECT_EQ(test.passed(), 0s);
 }
+template <std::uint64_t most>
+Task<> linger_with_far_more_bytes(DeadlineStreamTest& test, DeadlineStream timed) {
+  const Counter& received = timed.loop().backend().counters().bytes_received;
+  const std::uint64_t before = received.value();
+  test.peer().send(std::string(45'000, 'x'));
+  const Limits limits{.linger_bytes_max = most};
+  co_await timed.linger(limits);
+  EXPECT_EQ(received.value() - before, most + 1) << "one byte more ends it";
+}
 TEST_F(DeadlineStreamTest, LingersForAtMostTheLimitOfBytes) {
   run_with_stream(linger_with_bytes);
   run_with_stream(linger_with_more_bytes);
+  run_with_stream(linger_with_far_more_bytes<0>);
+  run_with_stream(linger_with_far_more_bytes<1000>);
+  run_with_stream(linger_with_far_more_bytes<40'000>);
 }
 
 Task<> send_pieces(DeadlineStreamTest& test, DeadlineStream timed) {
