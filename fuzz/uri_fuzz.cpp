@@ -1,4 +1,6 @@
 // Parses any bytes as a target, an authority, a query and a form, and checks accepted results.
+#include <arpa/inet.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,25 @@ void check_target(Method method, std::string_view text) {
   if (!target.authority.empty()) require(weir::http::parse_authority(target.authority).has_value());
 }
 
+bool is_address(int family, const std::string& text) {
+  in6_addr parsed{};
+  return text.find('\0') == text.npos && ::inet_pton(family, text.c_str(), &parsed) == 1;
+}
+
+/// Compares the parsers of addresses with those of the C library. A literal in brackets is an IPv6
+/// address or one of a later version, such as "v1.a".
+void check_addresses(const std::string& text) {
+  require(weir::http::is_ipv4_address(text) == is_address(AF_INET, text));
+  require(weir::http::is_ipv6_address(text) == is_address(AF_INET6, text));
+  const auto authority = weir::http::parse_authority("[" + text + "]");
+  if (is_address(AF_INET6, text)) require(authority.has_value());
+  if (!authority || is_address(AF_INET6, text)) return;
+  const std::size_t dot = text.find('.');
+  require((text[0] == 'v' || text[0] == 'V') && dot != text.npos && dot + 1 < text.size());
+  const std::string version = text.substr(1, dot - 1);
+  require(!version.empty() && version.find_first_not_of("0123456789abcdefABCDEF") == version.npos);
+}
+
 /// Returns the method that the first byte chooses, so that the fuzzer reaches every form.
 Method method_of_byte(std::uint8_t byte) {
   constexpr std::array methods{Method::get, Method::options, Method::connect, Method::other};
@@ -52,6 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!authority->host.empty() && text.starts_with(authority->host));
     require(text.find_first_of("/?#@ ,") == std::string::npos);
   }
+  check_addresses(text);
   std::string decoded(text);
   const auto length = weir::http::percent_decode(decoded, decoded.data());
   const auto separate = weir::http::percent_decode(text);
