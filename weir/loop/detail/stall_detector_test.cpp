@@ -51,6 +51,11 @@ class StallDetectorOfTicks : public testing::Test {
   StallDetector watch_{platform_};
 };
 
+TEST_F(StallDetectorOfTicks, HasNothingToCheckBeforeTheFirstTick) {
+  EXPECT_FALSE(watch_.ticked());
+  EXPECT_EQ(watch_.ticks(), 0U);
+}
+
 TEST_F(StallDetectorOfTicks, OneTickNamesNoFunction) {
   begin();
   for (int i = 0; i < 10; ++i) run("one", 1);

@@ -44,9 +44,11 @@ class RecordingDelegate final : public HandoverDelegate {
  public:
   Sockets sockets;
   std::atomic<bool> agrees = true;
+  std::shared_future<void> offer_allowed;  // sockets_to_offer() waits for it, if it is valid
 
   Sockets sockets_to_offer() override {
     note("offer");
+    if (offer_allowed.valid()) offer_allowed.wait();
     return sockets;
   }
   bool confirm_handover(const Sockets&) override {
@@ -406,6 +408,22 @@ TEST_F(OsHandoverTest, KeepsAPathThatAnotherProcessHasTaken) {
   older.reset();
   newer.reset();
   EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+TEST_F(OsHandoverTest, KeepsThePathUntilItsThreadHasEnded) {
+  const auto process = begin_first();
+  std::promise<void> allow_offer;
+  process->delegate.offer_allowed = allow_offer.get_future();
+  const auto newer = os::connect_or_listen(endpoint_).value();
+  ASSERT_TRUE(
+      os::send_message(newer.connection.get(), encode({.kind = Kind::request, .text = "tests"})));
+  ASSERT_TRUE(process->delegate.receives("offer"));
+  auto destroyed = std::async(std::launch::async, [&] { process->handover.reset(); });
+  EXPECT_EQ(destroyed.wait_for(50ms), std::future_status::timeout);
+  EXPECT_TRUE(os::connect_or_listen(endpoint_).value().connection);  // the path still has its owner
+  allow_offer.set_value();
+  destroyed.get();
+  EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(OsHandoverTest, AnOlderProcessCanRejectAfterReady) {

@@ -149,10 +149,11 @@ TEST(OsSupervisor, WorkersThatSucceedAreNotRestarted) {
 
 TEST(OsSupervisor, GivesUpAfterTooManyCrashesInARow) {
   auto runs = os::SharedInt::make().value();
+  auto command = os::SharedInt::make().value();
   os::ChildProcess supervisor = supervise(two_workers(), [&](WorkerHandle& worker) {
     take_signals();
     if (worker.index() == 1) {
-      wait_for_command(worker);
+      command.store(static_cast<int>(wait_for_command(worker)));
       return 0;
     }
     EXPECT_EQ(worker.is_first_run(), runs.load() == 0);
@@ -162,6 +163,7 @@ TEST(OsSupervisor, GivesUpAfterTooManyCrashesInARow) {
   });
   EXPECT_EQ(supervisor.wait().to_string(), "exit status 1");
   EXPECT_EQ(runs.load(), 4) << "one start and three restarts";
+  EXPECT_EQ(command.load(), static_cast<int>(WorkerCommand::drain)) << "the other worker drains";
 }
 
 TEST(OsSupervisor, AWorkerThatAnySignalEndsIsRestarted) {
@@ -461,7 +463,9 @@ TEST(OsSupervisor, FailsIfTheProcessHasThreads) {
   });
   const Supervised supervised = OsSupervisor::run(platform, two_workers());
   EXPECT_EQ(supervised.worker, nullptr);
-  EXPECT_TRUE(supervised.failure.contains("threads")) << supervised.failure;
+  EXPECT_EQ(supervised.failure,
+            "cannot start worker processes: this process already has threads, and fork() does not "
+            "copy them");
   EXPECT_EQ(platform.supervise(two_workers()).failure, supervised.failure);
 }
 

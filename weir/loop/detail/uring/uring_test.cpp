@@ -606,6 +606,7 @@ TEST_P(UringTest, NoMoreStreamsTryAgainThanThereAreBuffers) {
   constexpr std::size_t count = 3 * buffers;
   turn_now();
   const std::size_t before = submitted();
+  const std::uint64_t calls_before = backend().counters().system_calls.value();
   if (before == 0) GTEST_SKIP() << "the kernel does not show what was submitted";
   if (fixture_->platform().descriptor_limit().descriptors_max < 3 * count)
     GTEST_SKIP() << "the limit of descriptors is too low";
@@ -626,6 +627,8 @@ TEST_P(UringTest, NoMoreStreamsTryAgainThanThereAreBuffers) {
   const std::size_t attempts = submitted() - before;
   EXPECT_GT(attempts, count) << "the test needs streams that find no buffer";
   EXPECT_LE(attempts, count + (count - buffers)) << "a second attempt failed again";
+  EXPECT_LT(backend().counters().system_calls.value() - calls_before, buffers)
+      << "as many streams try again in a turn as there are buffers";
   for (Socket* each : ours) backend().close(*each);
 }
 
