@@ -359,6 +359,47 @@ TEST_F(LazyTest, AStopAnswersEarlierRequestsWithClosed) {
   stop();
 }
 
+/// A service whose start() succeeds although it is cancelled.
+struct AsksInStart : AsksBefore {
+  using AsksBefore::AsksBefore;
+  Task<Result<>> start() {
+    static_cast<void>(co_await sleep(1s));
+    co_return {};
+  }
+};
+
+TEST_F(LazyTest, AStopDuringTheStartAnswersEarlierRequestsWithClosed) {
+  AsksInStart* asking = nullptr;
+  add_store(10s);
+  const ServiceId id =
+      app_.per_core([&asking](const Journal& journal, inject::Lazy<Store> of, Scope& scope) {
+        auto made = std::make_unique<AsksInStart>(journal, of, scope);
+        asking = made.get();
+        return made;
+      });
+  struct Last {};
+  app_.per_core([](inject::Lazy<AsksInStart> of, Scope& scope) {
+    const auto use = [](inject::Lazy<AsksInStart> lazy) -> Task<> {
+      static_cast<void>(co_await sleep(1s));
+      const auto got = co_await lazy.get();
+      EXPECT_FALSE(got);
+    };
+    scope.spawn(use(of));
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  platform_.advance(*loop_, 1500ms);
+  const auto body = [&](Scope& tasks) -> Task<> {
+    tasks.spawn(asking->ask());
+    co_await yield();
+    EXPECT_TRUE(co_await app_.stop(id));
+  };
+  ASSERT_TRUE(run(with_scope(body)));
+  expect_order(
+      {"store made", "asks before " + make_error_code(Errc::closed).message(), "asks before gone"});
+  stop();
+}
+
 TEST_F(LazyTest, ALaterRequiringServiceStartsIt) {
   add_store();
   add_user();
