@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -158,6 +159,48 @@ TEST_P(EventsOnThreads, AllCoresPublishForAllCores) {
     const auto body = [&](Scope& scope) { return talk.on_core(scope); };
     EXPECT_EQ(runtime.run_on_each_core(body), 0);
   }
+}
+
+// The second event of a round arrives a little later in each round. In some of them it arrives
+// while the receiver takes the first one.
+TEST_P(EventsOnThreads, AnEventThatArrivesDuringADeliveryIsDeliveredToo) {
+  struct Numbered {
+    int number;
+  };
+  constexpr int rounds = 20'000;
+  constexpr int pause_max = 4000;
+  RuntimeOptions options;
+  options.announce = options.handle_signals = options.pin = false;
+  options.backend = GetParam();
+  options.cores = 2;
+  EventBus bus(2);
+  Runtime runtime(options);
+  std::atomic<int> received = 0;
+  std::atomic<bool> listens = false;
+  std::atomic<bool> finished = false;
+  const auto receive = [&](CoreEvents& events) -> Task<> {
+    const auto registration = events.on([&](const Numbered& each) { received = each.number; });
+    listens = true;
+    while (!finished) co_await yield();
+  };
+  const auto send = [&](CoreEvents& events) -> Task<> {
+    while (!listens) co_await yield();
+    for (int round = 0; round < rounds && !HasFailure(); ++round) {
+      EXPECT_TRUE(events.publish_on(0, Numbered{2 * round + 1}));
+      for (volatile int spun = 0; spun < round % pause_max;) spun = spun + 1;
+      const int last = 2 * round + 2;
+      EXPECT_TRUE(events.publish_on(0, Numbered{last}));
+      const Instant deadline = after(platform_.now(), 10s);
+      while (received != last && platform_.now() < deadline) co_await yield();
+      EXPECT_EQ(received, last);
+    }
+    finished = true;
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    CoreEvents& events = bus.local(scope.loop());
+    return scope.loop().core() == 0 ? receive(events) : send(events);
+  };
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
 }
 
 /// Destroys the bus after its loops, with events in transit that some cores have not received.
