@@ -75,6 +75,7 @@ TEST(ServicePage, TheLastPartOfANameIsShown) {
   EXPECT_EQ(short_name("a::(anonymous namespace)::Web<x::Y<z::Q>, r::S>"), "Web<Y<Q>, S>");
   EXPECT_EQ(short_name("a::Web<x>::In"), "In");
   EXPECT_EQ(short_name("a::F<int (b::C, const d::E *)>"), "F<int (C, const E *)>");
+  EXPECT_EQ(short_name("a::f(b::C)::Local"), "Local");
   EXPECT_EQ(short_name("odd::"), "odd::");
   EXPECT_EQ(short_name("a>b::C<d::E>"), "C<E>") << "a bracket that closes nothing";
 }
