@@ -508,6 +508,14 @@ TEST_F(Load, MeasuresTheServerInTheMeasuredTimeOnly) {
   EXPECT_EQ(result.bytes_received, 21 * hello_response.size()) << "without the warm-up";
 }
 
+TEST_F(Load, ANumberOfRequestsHasNoWarmUp) {
+  LoadPlan plan = plan_of(1, 3);
+  plan.warm_up = 1s;
+  const LoadResult result = on_raw(&answer_each, plan);
+  EXPECT_EQ(result.latency.count(), 3U);
+  EXPECT_EQ(result.bytes_received, 3 * hello_response.size());
+}
+
 TEST_F(Load, AServerThatIsNotMeasuredTwiceHasNoCpuTime) {
   for (const int missing : {0, 1, 2}) {
     LoadPlan plan = plan_of(1, 3);

@@ -187,6 +187,10 @@ TEST_F(ResponseScripts, TraceEchoesNothing) {
             "failed: 405, kept open");
   EXPECT_EQ(check_replies(name, {{"", true}}), "passed: closed without an answer");
   EXPECT_EQ(check_replies(name, {}), "failed: no answer");
+  const auto reset = [](tcp::Stream) -> Task<> {
+    static_cast<void>(co_await sleep(1ms));  // the request arrives and stays unread
+  };
+  EXPECT_EQ(check(name, reset), "passed: reset without an answer");
 }
 
 TEST_F(ResponseScripts, SplittingIsFoundInEveryTargetThatIsEchoed) {

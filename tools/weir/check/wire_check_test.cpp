@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/weir/check/test/script_fixture.hpp"
+
 namespace weir::check {
 namespace {
 
@@ -259,6 +261,22 @@ TEST_F(WireCheck, DescribesExpectationsInWords) {
   EXPECT_EQ(described("200", 2), "the answer to a valid request, 2 answers");
   EXPECT_EQ(described("closeok", std::nullopt), "an answer, then the server closes");
   EXPECT_EQ(described("505", std::nullopt), "505");
+}
+
+using WireCheckOfAServer = ScriptTest;
+
+TEST_F(WireCheckOfAServer, WaitsAtMostASecondForAServerThatStaysOpen) {
+  const auto stays_open = [](tcp::Stream stream) -> Task<> {
+    static_cast<void>(co_await stream.read());
+    static_cast<void>(co_await stream.write(response(200)));
+    static_cast<void>(co_await sleep(1h));
+  };
+  target_.timeout = 10s;
+  EXPECT_EQ(check("host-05", stays_open), "passed: 200, kept open");
+  EXPECT_EQ(elapsed(), 1s);
+  target_.timeout = 300ms;
+  EXPECT_EQ(check("host-05", stays_open), "passed: 200, kept open");
+  EXPECT_EQ(elapsed(), 1300ms);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "tools/weir/check/case_registry.hpp"
 #include "tools/weir/check/check_target.hpp"
+#include "tools/weir/check/wire_check.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -113,7 +114,8 @@ class ScriptTest : public LoopTest {
                                    const Server& server) {
     auto listener = co_await tcp::listen(test.target_.endpoint);
     scope.spawn(accept_all(scope, std::move(*listener), test, server));
-    Verdict verdict = co_await test_case.script(test.target_, test_case);
+    auto* const script = test_case.script != nullptr ? test_case.script : &check_wire;
+    Verdict verdict = co_await script(test.target_, test_case);
     scope.cancel();
     co_return verdict;
   }
