@@ -1,6 +1,6 @@
-// Decodes any bytes as a chunked body. The verdict does not depend on cuts. It is that of a second
-// decoder, which knows no limits. Decoded data that is written as chunks decodes to the same data
-// again.
+// Decodes any bytes as a chunked body. The verdict does not depend on cuts, and it equals the
+// verdict of a second decoder, which has no limits. Decoded data that is written as chunks decodes
+// to the same data again.
 #include <strings.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ class SecondDecoder {
     }
     return data;
   }
-  /// Returns what follows the body.
+  /// Returns the bytes after the body.
   std::string_view rest() const { return rest_; }
 
  private:

@@ -43,7 +43,7 @@ bool is_address(int family, const std::string& text) {
 }
 
 /// Compares the parsers of addresses with those of the C library. A literal in brackets is an IPv6
-/// address or one of a later version, such as "v1.a".
+/// address or an IPvFuture address (RFC 3986 §3.2.2), such as "v1.a".
 void check_addresses(const std::string& text) {
   require(weir::http::is_ipv4_address(text) == is_address(AF_INET, text));
   require(weir::http::is_ipv6_address(text) == is_address(AF_INET6, text));

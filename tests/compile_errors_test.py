@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what users write that does not compile, and with which message.
+"""Checks that invalid code of users does not compile, and which message the compiler shows.
 
 Each compiler reads all invalid cases in one run, and all valid cases in another.
 

@@ -204,7 +204,8 @@ class Editor {
       if (!replaced) served_.violation = "not replaced: " + replaced.error().message();
     }
   }
-  /// The pages may still be starting before the first change.
+  /// Marks all pages as changing if their state is known. The pages may still be starting before
+  /// the first change.
   void begin_change(bool is_known) {
     if (!is_known) return;
     for (ServedPages::State& each : served_.states) ++each.changes;

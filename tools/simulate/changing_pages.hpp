@@ -9,7 +9,7 @@
 namespace weir::simulate {
 
 /// The functions are main functions, which serve on port 80 until the process is told to end.
-/// They keep the state of the pages in `served`, which outlives them.
+/// The functions keep the state of the pages in `served`, which outlives their calls.
 
 /// Adds, replaces and removes routes, and cancels some of these changes half way. A handler is
 /// destroyed after its last request, before remove() or replace() returns.

@@ -117,7 +117,7 @@ Task<> CoreScenario::publish(Platform& host) {
 Task<> CoreScenario::receive_news(Platform& host, Broadcast<unsigned>::Subscription news) {
   unsigned last = 0;
   unsigned count = 0;
-  bool lagged = false;  // a loss was reported, and no value has arrived since
+  bool lagged = false;  // true if a loss was reported and no value has arrived since
   for (;;) {
     auto receiving = as_task(news.receive());
     const auto received_news = co_await patiently_or_not(host, std::move(receiving));

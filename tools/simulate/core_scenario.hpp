@@ -17,7 +17,7 @@ namespace weir::simulate {
 /// - a message that was sent is received once, in the order of its sender;
 /// - a message that was not sent is not received;
 /// - the mailbox never holds more than its capacity;
-/// - news arrive in order, every core receives the last one, and a lost one is reported;
+/// - broadcast values arrive in order, every core gets the last value, and each loss is reported;
 /// - a call returns its own result or is cancelled.
 /// Threads: those of one World.
 /// Lifetime: outlives the run of its cores.

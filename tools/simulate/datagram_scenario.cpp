@@ -23,7 +23,7 @@ std::string draw_question(Platform& host, std::size_t number) {
   return question;
 }
 
-/// Adds the number of the bytes that were cut off.
+/// Returns the received bytes, followed by the number of bytes that were cut off.
 std::string answer_with(std::string_view received, std::size_t cut) {
   return std::string(received) + (cut == 0 ? "" : " +" + std::to_string(cut));
 }

@@ -11,11 +11,11 @@
 
 namespace weir::simulate {
 
-/// Runs one core of the service, which answers each datagram until the loop drains. It receives at
-/// most 1000 bytes of a datagram.
+/// Runs one core of the service, which answers each datagram until the loop drains. The service
+/// receives at most 1000 bytes of a datagram.
 Task<Result<>> echo_datagrams(Scope& scope, Endpoint endpoint);
 
-/// Returns the answer of the service: the bytes that it receives, and the number of the others.
+/// Returns the answer of the service: the received bytes, and the number of bytes that are cut off.
 std::string answer_to_datagram(std::string_view question);
 
 /// The client sends each request again until it is answered. A request begins with its number and

@@ -54,7 +54,7 @@ class EventScenario {
   Task<> take_event(Platform& host);
   void on_event(CoreEvents& events, Platform& host, const SmallEvent& event);
   void compare(std::string_view when);
-  /// Returns how many events wait on core `to`: its own ones, or those of all other cores.
+  /// Returns the number of events that wait on core `to`: its own, or those of all other cores.
   std::size_t waiting_on(unsigned to, bool own) const;
 
   EventBus bus_;
@@ -62,8 +62,8 @@ class EventScenario {
   Numbers handled_;
   unsigned last_ = 0;
   std::size_t handled_count_ = 0;
-  std::vector<std::size_t> small_;  // by core: handled events that a handler that waits gets, too
-  std::size_t started_ = 0;         // runs of the handler that waits
+  std::vector<std::size_t> small_;  // small events that each core has handled
+  std::size_t started_ = 0;         // runs of the waiting handlers
   bool stopped_ = false;
   std::string violation_;
 };

@@ -27,7 +27,7 @@ ToleranceFunction tolerate_injected(sim::World& world) {
   };
 }
 
-/// The moments of the two signals: the server drains after the first one, and then stops.
+/// The times of the two signals: the server drains after the first, and stops after the second.
 struct SignalTimes {
   Instant drain = never;
   Instant stop = never;

@@ -28,8 +28,8 @@ ToleranceFunction random_faults(sim::World& world);
 FaultSchedule inject_fault(std::uint64_t number, sim::Fault fault);
 /// Cuts off the first host of clients at random times, and excuses it.
 ToleranceFunction random_partitions(sim::World& world);
-/// Tells the server to end, sometimes twice. It excuses every client that is not done by then. A
-/// response may be incomplete only after the second time.
+/// Tells the server to end, sometimes twice. The function excuses every client that has not
+/// finished by then. A response may be incomplete only after the second signal.
 ToleranceFunction drain_early(sim::World& world);
 /// Tells the server to end `signals` times, after turn `number` (from 0) of any core. `turns`
 /// counts the turns.

@@ -32,7 +32,7 @@ struct OneShotConnection {
   Instant ended{};
   Endpoint local = {};  ///< address of this side, once connected
   std::string violation = {};
-  /// The process that answered some requests and then announced a close, which is the violation.
+  /// The process that announced a close before it had answered all requests (the violation).
   std::optional<std::size_t> closed_by = {};
 };
 
@@ -40,7 +40,7 @@ struct OneShotConnection {
 /// connection:
 /// - the client connects;
 /// - the first request is answered, and so are the others; a process that drains may close after a
-///   response that announces it, see OneShotConnection::closed_by;
+///   response that announces the close, see OneShotConnection::closed_by;
 /// - all responses are correct and come from one process.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.

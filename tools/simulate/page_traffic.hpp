@@ -21,12 +21,12 @@ std::string page_path(unsigned page);
 /// Returns the text of a page. Versions grow with each change of any page.
 std::string page_text(unsigned page, unsigned version);
 
-/// The pages as their server knows them.
+/// The state of the pages, which their server updates.
 struct ServedPages {
   struct State {
     bool exists = false;
     unsigned version = 0;       ///< version that is served, if the page exists
-    std::uint64_t changes = 1;  ///< begins and ends of changes; odd during a change
+    std::uint64_t changes = 1;  ///< starts and ends of changes; odd during a change
   };
   std::array<State, page_count> states = {};
   std::string violation = {};  ///< a violation that the server has found; empty: none

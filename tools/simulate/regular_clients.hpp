@@ -41,8 +41,8 @@ struct RegularClientsOptions {
 
 /// Each client opens one connection in the first half second and sends requests on it. The test
 /// requires that every request gets one response, which is correct and arrives soon. The server
-/// announces and makes a close after a request that closes the connection, and after no other one.
-/// The client then opens another connection.
+/// announces a close and closes the connection only after a request that asks for the close. The
+/// client then opens another connection.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
 class RegularClients {

@@ -55,7 +55,7 @@ class Router;
 ///
 /// A service may have `Task<Result<>> start()` and `Task<> stop()`. Other services can use it after
 /// start() has succeeded; the app destroys it after stop() has returned. Independent services start
-/// and stop at the same time. If start() fails, the app destroys the service without stop(). A
+/// and stop at the same time. The app destroys the service without stop() if start() fails. A
 /// per-core or on-core instance is made, used and destroyed on its core. A shared service lives on
 /// the core that the app is started on. All cores use it, so it is used as const and takes its
 /// dependencies as const.
@@ -146,8 +146,8 @@ class App {
 
   /// Replaces a service by a fake, for tests, before the start. The object that `factory` makes, a
   /// T or a class derived from T, replaces all services that are registered as a T. The fake has
-  /// the placement and the options of the first of them. Scoped services are not replaced. The test
-  /// keeps the program's other registrations.
+  /// the placement and the options of the first of these services. Scoped services are not
+  /// replaced. The test keeps the program's other registrations.
   /// Errors: throws std::invalid_argument if no service is registered as a T.
   template <class T, inject::Factory F>
   ServiceId fake(F factory) {

@@ -1,7 +1,7 @@
 // Loads a configuration, which is a plain struct, from a TOML file, the environment and arguments.
 //
 // A struct is filled in this order: its own initialisers, the file, the environment, the command
-// line. A later source overrides an earlier one, and what it does not mention stays. An array is
+// line. A later source overrides the values that it mentions, and keeps all others. An array is
 // replaced as a whole.
 //
 //     struct Server { Endpoint listen = Endpoint::any(8080); Duration idle_timeout = 30s; };

@@ -192,7 +192,7 @@ TEST(ConfigHelp, LongOptionHasItsOwnLine) {
                 "The command line overrides the environment, which overrides the file.\n");
 }
 
-// A rename gives a field another key. Its help text is found by the name in the struct.
+// A rename gives a field another key. FieldHelp names the member of the struct.
 TEST(ConfigHelp, FieldIsListedByItsNameInTheConfiguration) {
   const std::string text = help<Renamed>(Sources());
   EXPECT_TRUE(text.contains("  --content-type TEXT  of the body; a string (default: \"text\")\n"))

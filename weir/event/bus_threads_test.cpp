@@ -161,8 +161,8 @@ TEST_P(EventsOnThreads, AllCoresPublishForAllCores) {
   }
 }
 
-// The second event of a round arrives a little later in each round. In some of them it arrives
-// while the receiver takes the first one.
+// The second event of a round arrives a little later in each round. In some rounds the second event
+// arrives while the receiver takes the first one.
 TEST_P(EventsOnThreads, AnEventThatArrivesDuringADeliveryIsDeliveredToo) {
   struct Numbered {
     int number;

@@ -104,7 +104,7 @@ class Host final : public MemoryPlatform {
   void kill();
   /// Kills the host just before step `number` of its handover. Each main counts its steps from 0,
   /// such as a connect, a send, a receive or a wait; see RuntimeOptions::hot_restart. A step that
-  /// the present main does not reach counts for the next one. kill() drops the plan.
+  /// the present main does not reach counts for the next main. kill() drops the plan.
   void kill_at_handover_step(std::uint64_t number) noexcept { kill_step_ = number; }
   std::uint64_t handover_steps() const noexcept { return handover_steps_; }
   bool killed() const noexcept { return killed_; }

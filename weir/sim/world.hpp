@@ -72,7 +72,7 @@ class World {
   /// lost.
   void partition(Host& one, Host& other) { set_open(one, other, false); }
   void heal(Host& one, Host& other) { set_open(one, other, true); }
-  /// Delays everything that `one` and `other` send to each other by `extra` more, from now on. The
+  /// Adds the delay `extra` to all data that `one` and `other` send to each other from now on. The
   /// handshake of a connect takes no longer. A later call replaces the delay.
   void slow_down(Host& one, Host& other, Duration extra);
   /// Moves all clocks ahead by `length`, as if every machine had been suspended. Everything that

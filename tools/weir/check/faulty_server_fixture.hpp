@@ -195,8 +195,8 @@ class FaultyConnection {
   bool closing_ = false;
 };
 
-/// Serves GET and POST of "/" until it is cancelled or has died. The paths "/299" and "/300" have
-/// the status of their name.
+/// Serves GET and POST of "/" until it is cancelled or has died. A request for "/299" or
+/// "/300" gets the status that its path names.
 class FaultyServer {
  public:
   explicit FaultyServer(const Faults& faults) noexcept : faults_(faults) {}

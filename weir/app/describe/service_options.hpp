@@ -106,9 +106,9 @@ enum class ReplacePolicy : std::uint8_t {
 /// ServiceOptions sets the properties, the timeouts and the replacement of a service.
 struct ServiceOptions {
   Properties properties = {};  ///< values that filters select by
-  /// Maximum durations of start() and stop(). The app cancels a call that takes longer. A start()
-  /// that then returns an error has failed; if it succeeds nevertheless, the service has started.
-  /// A stop() that was cancelled counts as done when it returns.
+  /// Maximum durations of start() and stop(). The app cancels a call that takes longer. A
+  /// cancelled start() has failed if it returns an error; otherwise the service has started. A
+  /// cancelled stop() counts as done when it returns.
   Duration start_timeout = std::chrono::seconds(30);
   Duration stop_timeout = std::chrono::seconds(10);
   ReplacePolicy replace_policy = ReplacePolicy::side_by_side;

@@ -21,7 +21,7 @@ class OwnerInFlightPerCore;
 /// The limits that a route may set; the server's limits apply to the rest.
 struct RouteOptions {
   std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
-  /// Time for a handler that waits. It is then cancelled, and its client gets 503.
+  /// Time limit of a handler that waits. The server then cancels the handler and answers 503.
   std::optional<Duration> timeout = std::nullopt;
 };
 

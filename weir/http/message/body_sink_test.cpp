@@ -126,7 +126,7 @@ TEST_F(BodySinkTest, CancelledCallCutsTheResponseOff) {
 
 using Errors = std::vector<std::error_code>;
 
-/// Tries to read the body of its request in both ways.
+/// Tries to read the body of its request by read() and by body_view().
 Task<Result<>> read_and_write(BodySink& sink, Request* request, Errors* seen) {
   const auto piece = co_await request->read();
   seen->push_back(piece ? std::error_code() : piece.error());

@@ -43,7 +43,7 @@ struct Limits {
   /// Time for which a closing connection still reads, so that a reset does not destroy its last
   /// response. Bytes that still arrive do not extend this time.
   Duration linger_timeout = std::chrono::seconds(1);
-  /// Largest number of bytes that a closing connection still reads. One more byte ends it.
+  /// Maximum number of bytes that a closing connection still reads; one more byte closes it early.
   std::uint64_t linger_bytes_max = 64 * 1024;
   /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,
   /// but at least 1; 503.

@@ -170,7 +170,7 @@ void append_printable(std::string& out, std::string_view text) {
     return static_cast<unsigned char>(quoted[index]);
   };
   for (std::size_t index = 0; index < quoted.size(); ++index) {
-    // U+0080 to U+009F have two bytes in UTF-8. The second one is the number of the character.
+    // U+0080 to U+009F have two bytes in UTF-8. The second byte equals the code point.
     const bool has_two_bytes = byte(index) == 0xC2 && byte(index + 1) < 0xA0;
     if (has_two_bytes) ++index;
     const unsigned char control = byte(index);

@@ -255,8 +255,8 @@ os::Pipe fill_standard_error() {
   return pipe;
 }
 
-/// Logs a line to a full pipe inside a turn. Ends this process with 0 if that takes the time of a
-/// loop's thread.
+/// Logs a line to a full pipe inside a turn. Ends this process with 0 if the line waits for the
+/// time limit of a loop's thread.
 [[noreturn]] void log_in_a_turn() {
   const os::Pipe pipe = fill_standard_error();
   OsPlatform platform;
@@ -272,7 +272,7 @@ os::Pipe fill_standard_error() {
   std::_Exit(took >= 100ms && took < 1900ms ? 0 : 1);
 }
 
-/// Logs a line to a full pipe that is read after more than the time of a loop's thread. Ends this
+/// Logs a line to a full pipe that is read later than the time limit of a loop's thread. Ends this
 /// process with 0 if the line is not lost.
 [[noreturn]] void log_outside_of_turns() {
   os::Pipe pipe = fill_standard_error();
@@ -655,8 +655,8 @@ TEST(OsPlatformTest, NamesTheReasonOfARequestedBackend) {
   }
 }
 
-/// Makes system calls fail for the rest of this thread's life, by default with EPERM, as the
-/// profiles of container runtimes do.
+/// Makes system calls fail until this thread ends, by default with EPERM, as the profiles of
+/// container runtimes do.
 void refuse_system_calls(std::initializer_list<int> numbers, unsigned error = EPERM) {
   ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
   for (const int number : numbers) {

@@ -461,7 +461,7 @@ class CountingPlatform final : public MemoryPlatform {
   int listens = 0;
 };
 
-// Each attempt on a path makes a connection to its owner, so there are few.
+// Each attempt on a path connects to the path's owner, so a listener makes fewer attempts there.
 TEST(ListenerOfAFullPlatform, ListenIsRetriedAndRecordsItsFailure) {
   struct {
     Endpoint address;

@@ -14,8 +14,8 @@
 
 namespace weir::os {
 
-/// Returns why the kernel refuses io_uring to this process. The text is empty if it has all that
-/// Weir needs (Linux 6.1).
+/// Returns the reason why the kernel refuses io_uring to this process. The text is empty if the
+/// kernel has all features that Weir needs (Linux 6.1).
 inline std::string io_uring_refusal() {
   io_uring_params parameters{};
   parameters.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;

@@ -44,7 +44,7 @@ TEST(Random, OneOfReachesEachValueAsBelowDoes) {
   }
   EXPECT_EQ(seen, (std::set<int>{5, 7, 9}));
   EXPECT_EQ(random.one_of(std::array{3}), 3);
-  EXPECT_EQ(random.next(), same.next()) << "one value uses no number";
+  EXPECT_EQ(random.next(), same.next()) << "a choice from one value draws no number";
 }
 
 TEST(Random, BernoulliHasItsRate) {

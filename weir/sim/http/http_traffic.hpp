@@ -63,10 +63,10 @@ enum class HttpTolerance : std::uint8_t {
 /// HttpTraffic sends requests to a server with the resources that HttpRequest lists, and checks
 /// what its clients receive. Every request gets exactly one response, in the order of the
 /// requests, and none is incomplete. An interim response comes at most once for a request, and only
-/// if the request expects it. The server announces and makes a close after the last response if
-/// the request closes the connection. Otherwise it keeps the connection for further requests. A
-/// connection with a tolerance may be closed early. Its last response may be incomplete unless the
-/// tolerance is orderly_close.
+/// if the request expects it. The server announces a close and closes the connection after the
+/// last response if the request asks for the close. Otherwise the server keeps the connection for
+/// further requests. A connection with a tolerance may be closed early. Its last response may be
+/// incomplete unless the tolerance is orderly_close.
 /// Threads: those of one World.
 /// Lifetime: outlives the tasks that run() spawns.
 class HttpTraffic {

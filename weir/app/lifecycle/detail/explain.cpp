@@ -66,7 +66,7 @@ class ExplanationBuilder {
     for (Index index = 0; index < graph.instance_count(); ++index) {
       if (graph.instance(index).registration != nullptr) order_.push_back(index);
     }
-    // Later services reuse the places of removed ones.
+    // Later services reuse the indices of removed services.
     std::ranges::sort(order_, {}, [&graph](Index each) {
       const Instance& instance = graph.instance(each);
       return std::tuple(instance.owner != nullptr, instance.registration->serial, instance.core,

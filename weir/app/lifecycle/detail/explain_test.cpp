@@ -225,7 +225,7 @@ TEST_F(ExplainTest, ServicesAreInOrderOfRegistration) {
   ASSERT_TRUE(run(app_.apply()));
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(names(), (Reasons{name<Journal>(), name<Plain<1>>(), name<Plain<2>>(), name<Own>()}))
-        << "a later service follows, also if it has the place of a removed one";
+        << "a later service follows, even if it has the index of a removed service";
     const Explanation explanation = app_.explain();
     EXPECT_EQ(explanation.services[1].uses, std::vector<std::size_t>{3});
     stop();

@@ -19,7 +19,7 @@ namespace weir::config {
 /// integer of 64 bits.
 std::optional<std::int64_t> read_signed(const RawValue& raw) noexcept;
 std::optional<std::uint64_t> read_unsigned(const RawValue& raw) noexcept;
-/// Returns true for an integer, and for an untyped text of a hyphen and digits.
+/// Returns true if the value is an integer, or an untyped text with only hyphens and digits.
 bool is_integer(const RawValue& raw) noexcept;
 /// Reads a number, or an untyped text of one. Returns nullopt for an infinite number, for NaN, and
 /// for an integer outside of ±2^53, which might not be exact as a double.

@@ -296,7 +296,8 @@ TEST_F(ServiceRouteSetTest, RequestsWaitForAnExpectedReplacement) {
   EXPECT_EQ(ask_all("/a"), "200 new 0");
 }
 
-// The route itself could not be removed while its owner still waits for such a request.
+// The registry releases the old owner while the request still runs. Only the new owner waits for
+// that request.
 TEST_F(ServiceRouteSetTest, RequestThatHasWaitedBelongsToItsNewOwnerOnly) {
   start_all();
   HandlerLog& log = logs_.emplace_back();

@@ -52,7 +52,7 @@ class BodyReader final : public BodySource {
     if (borrowed_ != 0) io_.input().consume(std::exchange(borrowed_, 0));
   }
 
-  /// Gives up the rest of the body: every later read fails with Errc::closed, or with the error
+  /// Closes the rest of the body: every later read fails with Errc::closed, or with the error
   /// that is known already.
   void close() noexcept {
     if (!error_) error_ = Errc::closed;

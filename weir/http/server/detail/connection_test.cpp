@@ -274,7 +274,7 @@ TEST_F(ConnectionTest, ParseErrorsCloseAndAreCountedByReason) {
   EXPECT_EQ(parse_errors[static_cast<std::size_t>(ParseError::bad_line_end)].value(), 1u);
 }
 
-// The server may close the connection without the rest of a body, but not answer what it has seen.
+// The server need not read the rest of a body, but it rejects a body that is already malformed.
 TEST_F(ConnectionTest, MalformedBodyIsRejectedAlsoIfItsRestIsNotAwaited) {
   routes_.post("/piece/{code}", [](Request& request, int code) -> Task<Response> {
     const auto piece = co_await request.read();

@@ -191,7 +191,7 @@ Task<> linger_with_far_more_bytes(DeadlineStreamTest& test, DeadlineStream timed
   test.peer().send(std::string(45'000, 'x'));
   const Limits limits{.linger_bytes_max = most};
   co_await timed.linger(limits);
-  EXPECT_EQ(received.value() - before, most + 1) << "one byte more ends it";
+  EXPECT_EQ(received.value() - before, most + 1) << "one more byte ends the connection";
 }
 TEST_F(DeadlineStreamTest, LingersForAtMostTheLimitOfBytes) {
   run_with_stream(linger_with_bytes);

@@ -23,7 +23,7 @@ class RateTracker {
     const Duration left = time_left_ - waited;
     const Duration earned = earned_by(bytes);
     const Duration most = std::max(rate_.stall_max, rate_.grace);
-    time_left_ = left > most - earned ? most : left + earned;  // the sum may not fit a Duration
+    time_left_ = left > most - earned ? most : left + earned;  // left + earned may overflow
   }
 
  private:

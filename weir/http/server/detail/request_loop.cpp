@@ -369,9 +369,9 @@ RequestLoop::InFlight::InFlight(RequestLoop& request_loop)
   request_loop.match_.detach_from_table();
 }
 
-/// Stops the request as if its timeout had expired: a handler is answered for with 503, a
-/// streamed body is cut off. A streamed body that has not begun is answered with 503. A wait for
-/// the client has limits of its own.
+/// Stops the request as if its timeout had expired. The client gets 503 if a handler is running or
+/// a streamed body has not begun. A streamed body that has begun is cut off. A wait for the client
+/// has limits of its own.
 void RequestLoop::InFlight::stop(InFlightRequest& self) {
   RequestLoop& request_loop = static_cast<InFlight&>(self).request_loop_;
   request_loop.stopped_ = true;

@@ -128,8 +128,8 @@ bool RequestLoop::can_discard_body() const noexcept {
 }
 
 /// Moves the input behind a body that the handler did not read, or decides that the connection
-/// closes. A body that is found malformed is rejected instead of answered, unless the handler has
-/// read it and answers with an error itself.
+/// closes. A request with a malformed body is rejected, unless the handler has read the body and
+/// answers with an error itself.
 /// Errors: those of the connection.
 Task<Result<>> RequestLoop::finish_body() {
   if (body_.ended() || rejected_) co_return {};
@@ -148,7 +148,7 @@ Task<Result<>> RequestLoop::finish_body() {
   }
   if (body_.error().category() == parse_error_category()) {
     server_.count_parse_error(static_cast<ParseError>(body_.error().value()));
-    rejected_ = !body_.was_read();  // there may be no response yet
+    rejected_ = !body_.was_read();  // without a read there may be no response yet
     if (rejected_ || code_of(response_->status()) < 400) {
       respond_with_status(to_status(body_.error()));
     }
@@ -192,7 +192,7 @@ void RequestLoop::handle_stream_error(std::error_code error, bool cut) {
 /// Sends the body as its function writes it. The head is already in the output, behind other
 /// responses.
 Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
-  if (stopped_) {  // while the client sent its body: the function would run to its own end
+  if (stopped_) {  // while the client sent its body; no cancellation would end the function
     io_.output().truncate(output_before);
     respond_with_status(Status::service_unavailable);
     co_return co_await send_response();

@@ -255,7 +255,7 @@ TEST_F(RequestLoopTest, WaitingStreamKeepsItsRequest) {
   EXPECT_EQ(platform_.logged()[0], "weir: GET /path: response body incomplete: not found");
 }
 
-// Each of the two needs a copy of its own head: the input is freed behind the second one.
+// Each of the two requests needs a copy of its head: the input is freed behind the second head.
 TEST_F(RequestLoopTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
   routes_.get("/of/{name}/{rest...}",
               [](Request& request, std::string_view name, Wildcard rest) -> Task<Response> {

@@ -89,8 +89,8 @@ class HandoverDelegate {
 /// Threads: any, except the destructor, take_sockets() and start().
 class Handover {
  public:
-  /// Ends the handover and waits for its thread. Then removes the path, if it still belongs to
-  /// this process.
+  /// Ends the handover, waits for its thread, and then removes the path if the path still belongs
+  /// to this process.
   virtual ~Handover() = default;
 
   /// Returns the sockets that an older process has passed on; empty if there is no older process.

@@ -628,7 +628,7 @@ TEST_P(UringTest, NoMoreStreamsTryAgainThanThereAreBuffers) {
   EXPECT_GT(attempts, count) << "the test needs streams that find no buffer";
   EXPECT_LE(attempts, count + (count - buffers)) << "a second attempt failed again";
   EXPECT_LT(backend().counters().system_calls.value() - calls_before, buffers)
-      << "as many streams try again in a turn as there are buffers";
+      << "one stream for each buffer tries again in a turn";
   for (Socket* each : ours) backend().close(*each);
 }
 

@@ -165,8 +165,8 @@ TEST(DeniedCallsDeathTest, ARendezvousFails) {
   EXPECT_FALSE(std::filesystem::exists(tree.path("meet.lock")));
 }
 
-/// Ends this (child) process with 0 if a meeting at `place` times out and leaves no descriptor
-/// open. The pauses between its attempts are denied, because they take five seconds.
+/// Ends this (child) process with 0 if a rendezvous at `place` times out and leaves no descriptor
+/// open. The filter denies the pauses between the attempts, which would take five seconds.
 [[noreturn]] void time_out_at(const Address& place) {
   const int free = lowest_free_descriptor();
 #ifdef SYS_poll
@@ -183,7 +183,7 @@ TEST(DeniedCallsDeathTest, ARendezvousTimesOutWhileItsFileIsLocked) {
   const Fd lock(::open(tree.path("meet.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
   EXPECT_EXIT(time_out_at(place), testing::ExitedWithCode(0), "");
-  EXPECT_TRUE(std::filesystem::exists(tree.path("meet.lock"))) << "its holder removes it";
+  EXPECT_TRUE(std::filesystem::exists(tree.path("meet.lock"))) << "its holder removes the lock";
   EXPECT_FALSE(std::filesystem::exists(tree.path("meet")));
 }
 

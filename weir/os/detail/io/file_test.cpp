@@ -70,7 +70,7 @@ TEST(File, RejectsAPipeWithoutWaiting) {
 }
 
 /// Ends this (child) process, which has no terminal, with 0 if a terminal that it opens does not
-/// become its own. Ends with 1 if this machine has no pseudoterminals.
+/// become its controlling terminal. Ends with 1 if this machine has no pseudoterminals.
 [[noreturn]] void open_a_terminal() {
   if (::setsid() < 0) ::_exit(2);
   const Fd controller(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));

@@ -20,7 +20,7 @@ std::optional<std::string_view> take_until(std::string_view& text, std::string_v
   return taken;
 }
 
-/// Returns nullopt if `text` has other characters than digits.
+/// Returns the number; std::nullopt if `text` is not a number of this base.
 std::optional<std::size_t> number(std::string_view text, int base) {
   std::size_t value = 0;
   const char* const end = text.data() + text.size();
