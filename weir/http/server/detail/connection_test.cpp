@@ -305,6 +305,18 @@ TEST_F(ConnectionTest, MalformedBodyIsRejectedAlsoIfItsRestIsNotAwaited) {
   }
 }
 
+TEST_F(ConnectionTest, AHandlerMayAnswerAPartOfABodyThatIsTooLarge) {
+  routes_.post("/piece", [](Request& request) -> Task<Response> {
+    EXPECT_TRUE(co_await request.read());
+    co_return Response(Status::ok);
+  });
+  serve({.body_max = 4});
+  EXPECT_EQ(statuses("POST /piece HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     "1\r\na\r\n5\r\nbcdef\r\n" +
+                     std::string(get)),
+            "200");
+}
+
 TEST_F(ConnectionTest, AnswersOfLimitsArrive) {
   serve();
   const std::string flood(100 * 1024, 'x');

@@ -129,11 +129,13 @@ bool RequestLoop::can_discard_body() const noexcept {
 
 /// Moves the input behind a body that the handler did not read, or decides that the connection
 /// closes. A request with a malformed body is rejected, unless the handler has read the body and
-/// answers with an error itself.
+/// answers with an error itself. A handler that has read a part may answer a body that is too
+/// large.
 /// Errors: those of the connection.
 Task<Result<>> RequestLoop::finish_body() {
   if (body_.ended() || rejected_) co_return {};
   const bool can_discard = can_discard_body();
+  const bool handler_saw_error = static_cast<bool>(body_.error());
   if (body_.discard_received()) co_return {};
   if (can_discard) {
     auto dropped = co_await body_.discard(server_.limits().unread_body_max);
@@ -149,7 +151,9 @@ Task<Result<>> RequestLoop::finish_body() {
   if (body_.error().category() == parse_error_category()) {
     server_.count_parse_error(static_cast<ParseError>(body_.error().value()));
     rejected_ = !body_.was_read();  // without a read there may be no response yet
-    if (rejected_ || code_of(response_->status()) < 400) {
+    const bool needs_no_more = body_.was_read() && !handler_saw_error &&
+                               body_.error() == make_error_code(ParseError::body_too_large);
+    if (rejected_ || (code_of(response_->status()) < 400 && !needs_no_more)) {
       respond_with_status(to_status(body_.error()));
     }
   }
