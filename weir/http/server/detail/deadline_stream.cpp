@@ -29,7 +29,7 @@ Instant DeadlineStream::check_read(Instant now) {
 Task<> DeadlineStream::linger(const Limits& limits) {
   if (!stream_.finish_writing()) co_return;
   const Instant deadline = after(loop().now(), limits.linger_timeout);
-  std::array<std::byte, 256> scratch;
+  std::array<std::byte, 1024> scratch;
   // One byte beyond the limit ends the connection. A buffer may hold more than that.
   for (std::uint64_t left = limits.linger_bytes_max;;) {
     const MutableBytes room(scratch);
