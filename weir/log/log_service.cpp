@@ -305,6 +305,8 @@ void LogService::on_sink_failure() {
   if (std::exchange(failure_reported_, true)) return;
   try {
     throw;
+  } catch (const std::bad_alloc&) {
+    platform_.log("weir: log sink failed: out of memory");
   } catch (const std::exception& thrown) {
     platform_.log("weir: log sink failed: " + std::string(thrown.what()));
   } catch (...) {
