@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weir/base/detail/bytes.hpp"
+#include "weir/config/source/detail/raw_value.hpp"
 
 namespace weir::config {
 namespace {
@@ -45,16 +46,6 @@ Sources Sources::from_main(char* const* arguments, char* const* environment) {
   }
   sources.environment = to_strings(environment);
   return sources;
-}
-
-std::string to_variable_name(std::string_view text) {
-  std::string name(text);
-  for (char& each : name) {
-    if (each >= 'a' && each <= 'z') each = static_cast<char>(each - 'a' + 'A');
-    const bool plain = (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9');
-    if (!plain) each = '_';
-  }
-  return name;
 }
 
 bool is_help_requested(const Sources& sources) noexcept {

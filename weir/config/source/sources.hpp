@@ -31,9 +31,6 @@ struct Sources {
   static Sources from_main(char* const* arguments, char* const* environment);
 };
 
-/// Returns a text as the name of a variable: upper-case letters, digits and underscores.
-std::string to_variable_name(std::string_view text);
-
 /// Returns true if `--help` is one of the arguments.
 bool is_help_requested(const Sources& sources) noexcept;
 

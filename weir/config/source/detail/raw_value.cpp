@@ -60,4 +60,14 @@ std::string RawValue::describe() const {
   return "a value of another type";
 }
 
+std::string to_variable_name(std::string_view text) {
+  std::string name(text);
+  for (char& each : name) {
+    if (each >= 'a' && each <= 'z') each = static_cast<char>(each - 'a' + 'A');
+    const bool plain = (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9');
+    if (!plain) each = '_';
+  }
+  return name;
+}
+
 }  // namespace weir::config

@@ -48,4 +48,8 @@ struct RawValue {
   std::string describe() const;
 };
 
+/// Returns a text as the name of an environment variable: upper-case letters, digits and
+/// underscores.
+std::string to_variable_name(std::string_view text);
+
 }  // namespace weir::config
