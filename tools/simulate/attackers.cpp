@@ -14,14 +14,13 @@ namespace {
 
 using EndAction = sim::HttpAttack::EndAction;
 
-// The status of the answer to an attack of this name; 0: the server closes without an answer. The
-// server may also reject any connection with 503.
+// The status of the response to an attack of this name. The server may also reject any connection
+// with 503, or close it without a response.
 struct SuitableStatus {
   std::string_view attack;
   int status;
 };
 constexpr std::array suitable_statuses{
-    SuitableStatus{"sends nothing", 0},
     SuitableStatus{"a head by bytes", 408},
     SuitableStatus{"a head by lines", 408},
     SuitableStatus{"a large head without its last line", 408},
@@ -42,9 +41,7 @@ constexpr std::array suitable_statuses{
     SuitableStatus{"reads by bytes", 200},
     SuitableStatus{"reads nothing, half-closes", 200},
     SuitableStatus{"half a head, half-closes", 400},
-    SuitableStatus{"half-closes immediately", 0},
     SuitableStatus{"resets with responses in flight", 200},
-    SuitableStatus{"resets immediately", 0},
     SuitableStatus{"TLS", 400},
     SuitableStatus{"HTTP/2", 505},
     SuitableStatus{"PROXY", 400},

@@ -104,7 +104,7 @@ TEST_F(FaultScheduleTest, ADrainExcusesConnectionsThatEndAfterIt) {
   EXPECT_EQ(tolerance(function, connection), HttpTolerance::none) << "it was not told yet";
   world_.jump(2500ms);
   EXPECT_TRUE(server_.terminate_sent);
-  EXPECT_NE(tolerance(function, connection), HttpTolerance::none);
+  EXPECT_EQ(tolerance(function, connection), HttpTolerance::orderly_close);
   connection.ended_at = after(world_.now(), -2501ms);
   EXPECT_EQ(tolerance(function, connection), HttpTolerance::none);
 }
