@@ -131,7 +131,7 @@ class BenchServer {
   std::atomic<int> connections_ = 0;
   std::atomic<int> requests_ = 0;
   mutable std::mutex mutex_;  // guards last_request_
-  mutable std::string last_request_;
+  std::string last_request_;
   std::jthread thread_{[this] { runtime_.run_on_each_core(serve, std::ref(*this)); }};
   std::uint16_t port_;
 };
@@ -204,10 +204,6 @@ TEST(BenchCommand, WaitsForAnAnswerUntilTheTimeout) {
                      output),
             1);
   EXPECT_NE(output.find("\"timed out\": {\"count\": 1,"), std::string::npos) << output;
-  const std::string_view name = "\"seconds\": ";
-  const std::size_t at = output.find(name);
-  ASSERT_NE(at, std::string::npos) << output;
-  EXPECT_LT(std::stod(output.substr(at + name.size())), 4) << "the default is 5 s";
 }
 
 TEST(BenchCommand, FindsTheAddressOfANameThatAServerListensOn) {
@@ -292,8 +288,6 @@ TEST(BenchCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({url, "--header", "no colon"}),
             "weir bench: the method is not a token, a header is not \"Name: value\", or both a "
             "header and --body give the length\n");
-  EXPECT_TRUE(
-      printed({url, "--connections", "1000000"}).starts_with("weir bench: too many connections ("));
   EXPECT_EQ(printed({url, "--threads", "0"}),
             "--threads: '0' is not a whole number from 1 to 1024");
   EXPECT_EQ(printed({url, "--rate", "nan"}),

@@ -109,6 +109,7 @@ TEST(LoopGroupOfThreads, CountsEachAcceptedSocketOnce) {
   }
 }
 
+// The thread sanitizer reports a loop that the last one does not see.
 TEST(SharedListenerOfThreads, TheLastLoopToStopSeesWhatTheOtherHasDone) {
   MemoryPlatform platform;
   for (int round = 0; round < 100; ++round) {
