@@ -297,6 +297,18 @@ TEST_F(AppRoutes, ReplacementSideBySideLosesNoRequest) {
   expect_order({"text b made", "page of b made", "page of a gone", "text a stopping"});
 }
 
+TEST_F(AppRoutes, AReplacementServesItsRoutesAgainAfterAStop) {
+  const ServiceId a = text("a");
+  ASSERT_TRUE(start());
+  const ServiceId b = text("b");
+  ASSERT_TRUE(run(app_.replace(a, b)));
+  EXPECT_EQ(ask("/page"), "200 b");
+  ASSERT_TRUE(run(app_.stop(b)));
+  EXPECT_EQ(ask("/page"), "404");
+  ASSERT_TRUE(run(app_.start(b)));
+  EXPECT_EQ(ask("/page"), "200 b");
+}
+
 TEST_F(AppRoutes, AFailingReplacementChangesNothing) {
   const ServiceId a = text("a");
   ASSERT_TRUE(start());

@@ -82,6 +82,8 @@ TEST(WorldHosts, HaveTheNamesOfAllHosts) {
   for (const char* const name : {"under_score", "a/b", "a:b", "UPPER-9.x"}) world.host(name);
   EXPECT_EQ(content_of(two, "/etc/hosts"), expected + "10.0.0.5 later\n10.0.0.9 UPPER-9.x\n")
       << "DNS does not allow the other names";
+  two.files().lose_power();
+  EXPECT_EQ(content_of(two, "/etc/hosts"), expected + "10.0.0.5 later\n10.0.0.9 UPPER-9.x\n");
 }
 
 TEST(WorldHosts, NameLaterHostsToDeadAndFullProcesses) {

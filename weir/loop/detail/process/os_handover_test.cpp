@@ -386,6 +386,17 @@ TEST_F(OsHandoverTest, ANewerProcessThatDrainsAsOwnerDoesNotWait) {
   EXPECT_FALSE(std::filesystem::exists(path_)) << "the newer process owned the path";
 }
 
+TEST_F(OsHandoverTest, ANewerProcessClosesItsConnectionToAnOlderOneThatHasStopped) {
+  Older older(platform_, endpoint_);
+  const auto newer = begin_after(older);
+  newer->handover->on_accepting();
+  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
+  EXPECT_TRUE(older.connection().send({.kind = Kind::transferred}));
+  EXPECT_TRUE(older.connection().send({.kind = Kind::stopped}));
+  EXPECT_TRUE(newer->delegate.receives("ours"));
+  EXPECT_EQ(older.receive(), ReceiveResult::closed);
+}
+
 TEST_F(OsHandoverTest, ADrainingNewerProcessDoesNotReportReady) {
   auto older = begin_first();
   auto newer = begin();
