@@ -274,6 +274,7 @@ class FakeDnsServer {
       if (!some) co_return;
       heard += some->text();
     }
+    EXPECT_EQ(heard.size(), 2 + (byte(0) << 8) + byte(1)) << "the length precedes the query";
     const Question question = read(to_bytes(heard).subspan(2));
     asked.push_back(question.logged + " by connection");
     const DnsRule rule = rule_for(question);
