@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "weir/base/buffer.hpp"
+#include "weir/http/test/compile_time_text.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 
 namespace weir::http {
@@ -104,16 +104,9 @@ TEST(Body, AStreamHasAFunctionInsteadOfBytes) {
 
 // Checks at compile time.
 
-template <std::size_t N>
-struct Constant {
-  consteval Constant(const char (&literal)[N]) { std::copy_n(literal, N, text); }
-  char text[N];
-};
-template <auto Value>
-struct Use {};
 /// True if a MediaType of this text compiles.
-template <Constant Text>
-concept IsMediaType = requires { typename Use<(MediaType(Text.text), 0)>; };
+template <CompileTimeText Text>
+concept IsMediaType = requires { typename CompileTimeUse<(MediaType(Text.text), 0)>; };
 
 static_assert(IsMediaType<""> && IsMediaType<" "> && IsMediaType<"~"> && IsMediaType<"text/csv">);
 static_assert(!IsMediaType<"a/b\r\nSet-Cookie: c"> && !IsMediaType<"\t"> && !IsMediaType<"\x1f"> &&

@@ -12,6 +12,7 @@
 
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
+#include "weir/http/test/compile_time_text.hpp"
 
 namespace weir::http {
 namespace {
@@ -133,18 +134,9 @@ TEST(Pattern, EachErrorHasItsOwnMessage) {
 
 // Checks at compile time.
 
-template <std::size_t N>
-struct Constant {
-  consteval Constant(const char (&literal)[N]) { std::copy_n(literal, N, text); }
-  char text[N];
-};
-
-template <auto Value>
-struct Use {};
-
 /// True if `routes.get(Text, F)` would compile.
-template <Constant Text, class F>
-concept Fits = requires { typename Use<(PatternFor<F>(Text.text), 0)>; };
+template <CompileTimeText Text, class F>
+concept Fits = requires { typename CompileTimeUse<(PatternFor<F>(Text.text), 0)>; };
 
 using Plain = Response (*)();
 using One = Response (*)(std::string_view);
