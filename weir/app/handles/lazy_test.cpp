@@ -77,6 +77,15 @@ class LazyTest : public AppTest {
     return app_.per_core(
         [start_takes](const Journal& journal) { return Store(journal, start_takes); });
   }
+  /// Adds a service that asks for the store, to which `asking` then points.
+  template <class Asking>
+  ServiceId add_asking(Asking*& asking) {
+    return app_.per_core([&asking](const Journal& journal, inject::Lazy<Store> of, Scope& scope) {
+      auto made = std::make_unique<Asking>(journal, of, scope);
+      asking = made.get();
+      return made;
+    });
+  }
   Result<> use() { return run(user_->use()); }
   std::size_t count(const std::string& line) const {
     return static_cast<std::size_t>(std::ranges::count(lines_, line));
@@ -345,12 +354,7 @@ struct AsksBefore : JournaledService {
 TEST_F(LazyTest, AStopAnswersEarlierRequestsWithClosed) {
   AsksBefore* asking = nullptr;
   add_store(10s);
-  const ServiceId id =
-      app_.per_core([&asking](const Journal& journal, inject::Lazy<Store> of, Scope& scope) {
-        auto made = std::make_unique<AsksBefore>(journal, of, scope);
-        asking = made.get();
-        return made;
-      });
+  const ServiceId id = add_asking(asking);
   ASSERT_TRUE(start());
   asking->spawning.spawn(asking->ask());
   ASSERT_TRUE(run(app_.stop(id)));
@@ -371,12 +375,7 @@ struct AsksInStart : AsksBefore {
 TEST_F(LazyTest, AStopDuringTheStartAnswersEarlierRequestsWithClosed) {
   AsksInStart* asking = nullptr;
   add_store(10s);
-  const ServiceId id =
-      app_.per_core([&asking](const Journal& journal, inject::Lazy<Store> of, Scope& scope) {
-        auto made = std::make_unique<AsksInStart>(journal, of, scope);
-        asking = made.get();
-        return made;
-      });
+  const ServiceId id = add_asking(asking);
   struct Last {};
   app_.per_core([](inject::Lazy<AsksInStart> of, Scope& scope) {
     const auto use = [](inject::Lazy<AsksInStart> lazy) -> Task<> {
