@@ -193,6 +193,14 @@ class OsHandoverTest : public testing::Test {
     return newer.get();
   }
   std::unique_ptr<Process> begin_after(Older& older) { return begin_after(older, options()); }
+  /// Begins a process to which `older` transfers its sockets.
+  std::unique_ptr<Process> begin_as_owner(Older& older) {
+    auto newer = begin_after(older);
+    newer->handover->on_accepting();
+    EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
+    EXPECT_TRUE(older.connection().send({.kind = Kind::transferred}));
+    return newer;
+  }
 
   os::TemporaryTree tree_;
   const std::string path_ = tree_.path("meet");
@@ -365,10 +373,7 @@ TEST_F(OsHandoverTest, AnOlderProcessThatDiesAfterReadyLeavesItsSockets) {
 
 TEST_F(OsHandoverTest, AnOlderProcessThatDiesAfterTheTransferLeavesItsSockets) {
   Older older(platform_, endpoint_);
-  const auto newer = begin_after(older);
-  newer->handover->on_accepting();
-  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
-  EXPECT_TRUE(older.connection().send({.kind = Kind::transferred}));
+  const auto newer = begin_as_owner(older);
   older.die();
   EXPECT_TRUE(newer->delegate.receives("ours"));
 }
@@ -388,10 +393,7 @@ TEST_F(OsHandoverTest, ANewerProcessThatDrainsAsOwnerDoesNotWait) {
 
 TEST_F(OsHandoverTest, ANewerProcessClosesItsConnectionToAnOlderOneThatHasStopped) {
   Older older(platform_, endpoint_);
-  const auto newer = begin_after(older);
-  newer->handover->on_accepting();
-  EXPECT_TRUE(older.connection().is_message(older.receive(), Kind::ready));
-  EXPECT_TRUE(older.connection().send({.kind = Kind::transferred}));
+  const auto newer = begin_as_owner(older);
   EXPECT_TRUE(older.connection().send({.kind = Kind::stopped}));
   EXPECT_TRUE(newer->delegate.receives("ours"));
   EXPECT_EQ(older.receive(), ReceiveResult::closed);
