@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -416,6 +417,18 @@ TEST_F(LogServiceTest, ASinkMayThrowAnything) {
   EXPECT_EQ(platform_.logged(), Texts{"weir: log sink failed: unknown exception"});
   EXPECT_EQ(logs_->report().failed, 3U);
   EXPECT_EQ(logs_->report().written, 1U);
+}
+
+class SinkWithoutMemory : public LogSink {
+ public:
+  void write(const LogRecord&) override { throw std::bad_alloc(); }
+};
+
+TEST_F(LogServiceTest, ReportsASinkThatHasNoMemory) {
+  logs_.emplace(platform_, LogOptions(), one_sink<SinkWithoutMemory>());
+  logs_->logger("a").info("one");
+  logs_->flush();
+  EXPECT_EQ(platform_.logged(), Texts{"weir: log sink failed: out of memory"});
 }
 
 /// A sink that logs a record itself when it writes its first one.
