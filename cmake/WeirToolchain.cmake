@@ -122,9 +122,9 @@ endif()
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # ccache's manual requires these sloppiness settings for precompiled headers. CCACHE_DEPEND makes
-  # ccache compare the contents of all files that a compilation has read. Without it, ccache compares
-  # preprocessed text, which has no comments. It then reuses a precompiled header after a change of
-  # a comment, and GCC reads the changed file a second time, because its contents differ.
+  # ccache compare the contents of all files that a compilation has read. Without it, ccache
+  # compares preprocessed text, which has no comments. It then reuses a precompiled header after a
+  # change of a comment, and GCC reads the changed file again, because its contents differ.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${WEIR_CCACHE})
