@@ -73,7 +73,7 @@ def verdict(found, target):
 
 
 def published(row, of, reached, verdict):
-    """Adds a line on a target to the row, for README.md."""
+    """Adds a line on a target to the row, for docs/bench."""
     row.setdefault("targets", []).append({"of": of, "reached": reached, "verdict": verdict})
 
 

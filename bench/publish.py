@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the latest full run into README.md, between its markers, and the plot into docs/bench/. A
-partial run gets its own page there: `./dev bench --publish`."""
+"""Writes the latest full run into docs/bench: its table into README.md there, between the markers,
+all figures and the plot. A partial run gets its own page: `./dev bench --publish`."""
 
 import argparse
 import json
@@ -103,8 +103,8 @@ def text(report):
         "interval; rounds). Weir's figures are ratios to the best other server.",
         table(report),
         titles + ".",
-        "![The same as bars](docs/bench/shares.svg)",
-        "All figures: [docs/bench/bench.md](docs/bench/bench.md).",
+        "![The same as bars](shares.svg)",
+        "All figures: [bench.md](bench.md).",
         "<details><summary>Targets</summary>\n\n" + verdicts(report) + "\n\n</details>",
     ]
     if left_out:
@@ -181,10 +181,10 @@ def write_pages(pages, folder):
                   if line.startswith("### ")]
         commit = page.read_text().splitlines()[0].rpartition(" ")[2]
         lines.append(f"Partial run of commit {commit}: {'; '.join(titles)}: "
-                     f"[docs/bench/{page.name}](docs/bench/{page.name}).")
+                     f"[{page.name}]({page.name}).")
     for name, what in VARIANTS.items():
         if (folder / f"{name}.md").exists():
-            lines.append(f"{what}: [docs/bench/{name}.md](docs/bench/{name}.md).")
+            lines.append(f"{what}: [{name}.md]({name}.md).")
     return lines
 
 
@@ -195,24 +195,19 @@ def page_of(name, ran):
     return (ran / "bench.md").read_text()
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./dev bench --publish",
-                                     description="Writes the latest full run into README.md.")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    folder = ROOT / "docs" / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    readme = ROOT / "README.md"
+def publish(out, folder):
+    """Writes the pages of the runs in `out`. `folder` has a README.md with the markers."""
+    readme = folder / "README.md"
     page = readme.read_text()
     # All checks run before the first file is written.
-    pages, left_out = pages_of(options.out)
-    full = options.out / "bench.json"
+    pages, left_out = pages_of(out)
+    full = out / "bench.json"
     if full.exists():
         report = json.loads(full.read_text())
         if lacking := missing_results(report):
             raise SystemExit(f"publish: not a full run: {'; '.join(lacking)}")
         pages["shares.svg"] = plot.shares(report)
-        pages["bench.md"] = (options.out / "bench.md").read_text()
+        pages["bench.md"] = (out / "bench.md").read_text()
         page = between_markers(page, text(report))
     for each in left_out:
         print(f"publish: left out: {each}")
@@ -220,7 +215,15 @@ def main():
         raise SystemExit("publish: no results (run ./dev bench first)")
     lines = write_pages(pages, folder)
     readme.write_text(between_markers(page, "\n\n".join(lines), PAGES_BEGIN, PAGES_END))
-    print("publish: wrote README.md and docs/bench/")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench --publish",
+                                     description="Writes the latest full run into docs/bench.")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    publish(options.out, ROOT / "docs" / "bench")
+    print("publish: wrote docs/bench/ (the short table in README.md is written by hand)")
     return 0
 
 

@@ -109,7 +109,7 @@ class PublishTest(unittest.TestCase):
             (folder / "hardening.md").write_text("of an earlier run")
             lines = publish.write_pages(publish.pages_of(out)[0], folder)
             self.assertEqual([line.split("[")[1].split("]")[0] for line in lines],
-                             ["docs/bench/allocators.md", "docs/bench/hardening.md"])
+                             ["allocators.md", "hardening.md"])
             self.assertEqual((folder / "allocators.md").read_text(), "+3 %")
             self.assertEqual((folder / "hardening.md").read_text(), "of an earlier run")
 
@@ -122,7 +122,7 @@ class PublishTest(unittest.TestCase):
             (out / "part/bench.md").write_text(page)
             (out / "part/bench.json").write_text(json.dumps(REPORT | {"works": {"B2": {}}}))
             [line] = publish.write_pages(publish.pages_of(out)[0], folder)
-            self.assertIn("Partial run of commit abc: B2: GET: [docs/bench/only-b2.md]", line)
+            self.assertIn("Partial run of commit abc: B2: GET: [only-b2.md](only-b2.md)", line)
             self.assertEqual((folder / "only-b2.md").read_text(), page)
             (out / "part/bench.json").write_text(json.dumps(REPORT | {"runs": 2}))
             pages, [why] = publish.pages_of(out)
@@ -131,6 +131,28 @@ class PublishTest(unittest.TestCase):
             broken = {"works": {"B2": {"errors": 1}}}
             (out / "part/bench.json").write_text(json.dumps(REPORT | broken))
             self.assertIn("B2 has errors", publish.pages_of(out)[1][0])
+
+    def test_writes_only_between_the_markers_of_the_folder(self):
+        with tempfile.TemporaryDirectory() as root:
+            out, folder = pathlib.Path(root) / "out", pathlib.Path(root) / "docs"
+            (out / "allocators").mkdir(parents=True)
+            folder.mkdir()
+            begin, end = publish.PAGES_BEGIN, publish.PAGES_END
+            (folder / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+            with self.assertRaises(SystemExit):
+                publish.publish(out, folder)  # there are no results
+            (out / "allocators/bench.md").write_text("+3 %")
+            publish.publish(out, folder)
+            page = (folder / "README.md").read_text()
+            self.assertEqual(page.splitlines()[0], "before")
+            self.assertEqual(page.splitlines()[-1], "after")
+            self.assertIn("[allocators.md](allocators.md)", page)
+            self.assertNotIn("old", page)
+
+    def test_the_published_page_has_the_markers(self):
+        page = (publish.ROOT / "docs/bench/README.md").read_text()
+        for begin, end in ((publish.BEGIN, publish.END), (publish.PAGES_BEGIN, publish.PAGES_END)):
+            self.assertIn(begin, publish.between_markers(page, "x", begin, end))
 
     def test_the_page_on_hardening_uses_the_rounds(self):
         with tempfile.TemporaryDirectory() as root:
