@@ -7,9 +7,9 @@ http::Response hello(std::string_view name) {
   return http::text("Hello, " + std::string(name) + "!\n");
 }
 
-Task<http::Response> add_note(http::Request& request, int user) {
+Task<http::Response> add_note(http::Request& request, int user) {  // the path parameter is an int
   auto note = co_await timeout(5s, request.body());
-  if (!note) co_return http::to_status(note.error());
+  if (!note) co_return http::to_status(note.error());  // 408, 413 or 400, depending on the error
   co_return http::text("user " + std::to_string(user) + " said " + *note + "\n");
 }
 
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   http::Router routes;
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/hello/{name}", hello);
-  routes.post("/users/{user}/notes", add_note);
+  routes.post("/users/{user}/notes", add_note);  // a wrong number of parameters does not compile
   return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
                                            http::ServeOptions{options.endpoint});
 }

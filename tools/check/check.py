@@ -16,6 +16,7 @@ import compiled
 import content
 import coroutines
 import floors
+import pages
 import sizes
 import words
 from repository import Repository
@@ -29,7 +30,7 @@ def check(root, build):
     def report(file, line, rule, message):
         faults.add((file.path, line, rule, message))
 
-    for rules in (floors, sizes, content, coroutines, awaitables, words):
+    for rules in (floors, sizes, content, coroutines, awaitables, pages, words):
         for rule in rules.CHECKS:
             rule(repository, report)
     if build:
