@@ -1,0 +1,59 @@
+// errors: failures as values, and the answers that they become. Try:
+//   curl -i localhost:8080/accounts/7; curl -i localhost:8080/broken
+//   curl localhost:8080/accounts/1/payments -H Content-Type:application/json -d '{"cents":70}'
+#include <weir/http.hpp>
+#include <weir/net/files.hpp>
+
+#include <stdexcept>
+
+using namespace weir;
+
+struct Account {
+  int number, cents;
+};
+struct Payment {
+  int cents;
+};
+
+Result<Account> find_account(int number) {
+  if (number < 1 || number > 3) return fail(Errc::not_found);
+  return Account{number, number * 100};
+}
+
+/// The answer is the account as JSON, or the status of the error.
+Result<Account> show(int number) {
+  return find_account(number);
+}
+
+Task<Result<Account>> pay(int number, Payment payment) {
+  auto account = find_account(number);
+  if (!account) co_return fail(account.error());                       // 404
+  if (payment.cents <= 0) co_return fail(Errc::bad_input);             // 400
+  if (payment.cents > account->cents) co_return fail(Errc::conflict);  // 409
+  account->cents -= payment.cents;
+  auto writing = files::write_file("receipts/last.txt", std::to_string(payment.cents));
+  auto stored = co_await timeout(2s, std::move(writing));
+  if (!stored) co_return fail(stored.error());  // 500 if the folder is missing
+  co_return *account;
+}
+
+http::Response broken() {
+  throw std::logic_error("a fault of this program");  // 500
+}
+
+Task<http::Response> forbid_caching(http::Request& request, http::Next next) {
+  auto response = co_await next(request);
+  if (http::code_of(response.status()) >= 400) response.set_header("Cache-Control", "no-store");
+  co_return response;
+}
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  http::Router routes;
+  routes.use(forbid_caching);
+  routes.get("/accounts/{number}", show);
+  routes.post("/accounts/{number}/payments", pay);
+  routes.get("/broken", broken);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
+                                           http::ServeOptions{options.endpoint});
+}
