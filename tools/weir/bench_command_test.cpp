@@ -187,6 +187,16 @@ TEST(BenchCommand, SendsTheRequestOfItsOptions) {
             "POST /a?b HTTP/1.1\r\nX: y\r\nHost: z\r\nContent-Length: 4\r\n\r\nping");
 }
 
+TEST(BenchCommand, NumbersTheRequestsIfAsked) {
+  const BenchServer server;
+  std::string output;
+  // The server does not return the number, so the response is wrong.
+  EXPECT_EQ(run_tool({server.url(), "-n", "1", "-c", "1", "-b", "<####>", "--numbered"}, output),
+            1);
+  EXPECT_TRUE(server.last_request().ends_with("\r\n\r\n<1000>")) << server.last_request();
+  EXPECT_NE(output.find("expected 1000, got: hello"), std::string::npos) << output;
+}
+
 TEST(BenchCommand, ANewConnectionIsClosedAfterItsRequest) {
   const BenchServer server;
   std::string output;

@@ -595,6 +595,7 @@ TEST_F(Load, ACloseBeforeTheResponseIsNoBrokenConnection) {
   EXPECT_EQ(result.errors.of(LoadError::ended), 3U);
   EXPECT_EQ(result.errors.total(), 3U);
   EXPECT_EQ(result.unanswered, 3U);
+  EXPECT_GE(elapsed(), 20ms) << "a failed connection pauses before the next request";
 }
 
 Task<LoadResult> load_until_drained(Scope& scope, Behaviour behaviour, LoadPlan plan) {

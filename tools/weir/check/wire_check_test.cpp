@@ -110,7 +110,9 @@ TEST_F(WireCheck, RejectsAnInterimResponseToHttp1_0) {
   case_.expect = {"200"};
   case_.bytes = "GET / HTTP/1.0\r\n\r\n";
   EXPECT_EQ(judged(answers({200})), passed);
-  EXPECT_EQ(judged(answers({100, 200})), failed);
+  const Verdict verdict = evaluate(target_, case_, answers({100, 200}));
+  EXPECT_EQ(verdict.kind, failed);
+  EXPECT_EQ(verdict.expected, "no interim answer to HTTP/1.0");
 }
 
 TEST_F(WireCheck, LenientResponsesPassOnlyIfRequested) {
