@@ -1,6 +1,7 @@
 // Tests of the values that each type reads and writes.
 #include "weir/config/type/detail/type.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -165,6 +166,18 @@ TEST(ConfigType, LongPlaceholderOfNamesIsAbbreviated) {
   const std::vector<std::string_view> more = {first, longer};
   EXPECT_EQ(placeholder_of_names(more), "NAME");
   EXPECT_EQ(expected_names(std::vector<std::string_view>{"one"}), "\"one\"");
+}
+
+struct ShortNames {
+  struct Section {
+    int b = 0;
+  };
+  Section a;
+};
+
+TEST(ConfigType, NamesOfOneLetterAreSeparatedInAKey) {
+  EXPECT_THAT(errors_of<ShortNames>({"a.b = 'x'"}),
+              testing::StartsWith("a.toml:1:7: a.b: expected"));
 }
 
 // A column of the text that was parsed for a variable would mislead.

@@ -115,6 +115,15 @@ TEST(Writer, FlushesFullChunks) {
   EXPECT_EQ(read<std::vector<double>>(write(numbers)), numbers);
 }
 
+TEST(Writer, TextsOfEveryShortLengthFitAtTheEndOfAChunk) {
+  for (std::size_t filler = 960; filler < 1030; ++filler) {
+    for (std::size_t size = 0; size < 40; ++size) {
+      const std::vector<std::string> texts{std::string(filler, 'a'), std::string(size, 'b')};
+      ASSERT_EQ(write(texts), "[\"" + texts[0] + "\",\"" + texts[1] + "\"]") << filler;
+    }
+  }
+}
+
 TEST(Writer, AppendsWithoutAllocatingIfThereIsRoom) {
   std::string out("[");
   out.reserve(5000);

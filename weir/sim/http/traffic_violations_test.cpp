@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ enum class Deviation {
   closes,        // a close after a request that does not close the connection
   announces,     // a wrong announcement of a close, or none
   interim,       // an interim response that the request does not expect
+  late_interim,  // an interim response after the final one
 };
 
 /// One run with one connection.
@@ -83,6 +85,8 @@ std::pair<std::string, bool> deviate(Deviation deviation, const TinyRequest& req
       return {std::string(right).erase(headers, line.size()), false};
     case Deviation::interim:
       return {"HTTP/1.1 100 Continue\r\n\r\n" + right, false};
+    case Deviation::late_interim:
+      return {right + "HTTP/1.1 100 Continue\r\n\r\n", false};
     case Deviation::keeps_open:
     case Deviation::none:
     case Deviation::silence:
@@ -344,7 +348,9 @@ TEST(HttpTrafficViolations, AWrongAnnouncementOfACloseIsFound) {
 }
 
 TEST(HttpTrafficViolations, AnUnexpectedInterimResponseIsNeverExcused) {
-  for (const Outcome& each : find(Deviation::interim, one_request, 25)) {
+  std::vector<Outcome> found = find(Deviation::interim, one_request, 25);
+  std::ranges::move(find(Deviation::late_interim, one_request, 25), std::back_inserter(found));
+  for (const Outcome& each : found) {
     EXPECT_EQ(each.strict, "connection 0: an interim response that no request expects");
     EXPECT_EQ(each.early_close, each.strict);
     EXPECT_EQ(each.one_failure, each.strict);

@@ -44,6 +44,7 @@ TEST_F(ManualPoolTest, AnEndedThreadIsAwaitedWithoutTheLock) {
   pass(1s);
   worker(0).step();
   ASSERT_TRUE(worker(0).ended);
+  EXPECT_EQ(pool_->report().threads, cpus - 1) << "an ended thread does not count";
   std::size_t left = 0;
   worker(0).before_end = [&] { left = pool_->report().threads; };
   controller().step();
@@ -357,6 +358,14 @@ TEST_F(ManualPoolTest, GrowsForSleepingWorkButNotForWorkThatWaitsForACpu) {
     EXPECT_EQ(calls, 10);
     pool_.reset();
   }
+}
+
+// Samples decide about the size, so a fixed size needs none.
+TEST_F(ManualPoolTest, QueuedWorkDoesNotWakeTheControllerOfAFixedSize) {
+  make({.fixed = 1});
+  run_jobs(*pool_, 1, nothing);
+  controller().on_wake = [] { ADD_FAILURE() << "woken"; };
+  run_jobs(*pool_, 3, nothing);
 }
 
 // --- threads that are started, and jobs that end early -----------------------------------------
