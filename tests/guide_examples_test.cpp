@@ -1,0 +1,80 @@
+// Tests the examples that only the pages of docs/guide use, on every backend.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "tests/client.hpp"
+#include "tests/server.hpp"
+
+namespace weir::tests {
+namespace {
+
+class ExampleErrors : public EachBackend {};
+class ExampleEvents : public EachBackend {};
+
+std::string payment(std::string_view account, std::string_view body) {
+  return "POST /accounts/" + std::string(account) +
+         "/payments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+         "Content-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+TEST_P(ExampleErrors, AnswersFailuresWithTheStatusOfTheirError) {
+  Server server("errors", GetParam());
+  Client client = server.connect();
+  const auto account = client.exchange(get("/accounts/1"));
+  ASSERT_TRUE(account) << account.error().message();
+  EXPECT_EQ(account->body, R"({"number":1,"cents":100})");
+  EXPECT_FALSE(account->has_header("Cache-Control"));
+
+  const auto missing = client.exchange(get("/accounts/7"));
+  ASSERT_TRUE(missing) << missing.error().message();
+  EXPECT_EQ(missing->status, 404);
+  EXPECT_EQ(missing->header("Cache-Control"), "no-store");
+
+  const auto status = [&](std::string_view number, std::string_view body) {
+    const auto answer = client.exchange(payment(number, body));
+    return answer ? answer->status : 0;
+  };
+  EXPECT_EQ(status("7", R"({"cents":1})"), 404);
+  EXPECT_EQ(status("1", R"({"cents":0})"), 400);
+  EXPECT_EQ(status("1", R"({"cents":900})"), 409);
+  EXPECT_EQ(status("1", R"({"cents":70})"), 500);  // there is no folder for receipts
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+  EXPECT_TRUE(server.process().errors().contains(
+      "weir: POST /accounts/1/payments: handler failed: No such file or directory\n"))
+      << server.process().errors();
+}
+
+TEST_P(ExampleErrors, ServesOnAfterAnException) {
+  Server server("errors", GetParam());
+  Client client = server.connect();
+  EXPECT_EQ(client.exchange(get("/broken"))->status, 500);
+  EXPECT_EQ(client.exchange(get("/accounts/2"))->status, 200);
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+  EXPECT_TRUE(server.process().errors().contains(
+      "weir: GET /broken: handler failed: exception: a fault of this program\n"))
+      << server.process().errors();
+}
+
+TEST_P(ExampleEvents, EveryCoreCountsAllOrders) {
+  Server server("events", GetParam());
+  for (int order = 0; order < 4; ++order) {
+    EXPECT_EQ(server.exchange(post("/orders/3", ""))->status, 202);
+  }
+  // The requests use several connections, because the kernel chooses their cores.
+  for (int count = 0; count < 8; ++count) {
+    EXPECT_TRUE(eventually([&] { return server.exchange(get("/orders"))->body == "12 pieces\n"; }));
+  }
+  EXPECT_TRUE(server.process().wait_for("packed 3\n"));
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleErrors, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleEvents, testing::ValuesIn(all_backends), name_of);
+
+}  // namespace
+}  // namespace weir::tests
