@@ -16,6 +16,7 @@
 #include "weir/loop/detail/destroy_queue.hpp"
 #include "weir/loop/detail/inbox.hpp"
 #include "weir/loop/detail/loop_group.hpp"
+#include "weir/loop/detail/slots.hpp"
 #include "weir/loop/detail/stall_detector.hpp"
 #include "weir/loop/detail/timers.hpp"
 #include "weir/loop/metrics.hpp"
@@ -46,7 +47,7 @@ class AcceptObserver : public ListNode {
   Function function_;
 };
 
-/// Counters of one loop. The thread of the loop writes them. All except `connections` only grow.
+/// Counters of one loop. The thread of the loop writes them, and they only grow.
 struct LoopCounters {
   Counter turns;
   Counter slow_turns;  ///< turns whose runnables ran longer than Loop::slow_turn; see StallLog
@@ -55,18 +56,6 @@ struct LoopCounters {
   Counter ran;         ///< runnables run
   Counter received;    ///< runnables received through the inbox
   Counter inbox_depth_max;  ///< largest number of runnables taken from the inbox in one look
-  /// Exceptions of tasks whose outcome is no longer needed, such as the losers of a race.
-  Counter exceptions_dropped;
-  /// Accepted connections that were closed because the backend could not adopt them.
-  Counter connections_dropped;
-  /// Values that subscribers of broadcasts on this core missed. A subscriber learns of them in its
-  /// next receive.
-  Counter values_missed;
-  /// Open streams: accepted here, handed over to this core, or connected by it.
-  Counter connections;
-  /// Connections accepted here and given to other cores; see ConnectionBalancer.
-  Counter handed_over;
-  Counter taken_over;  ///< connections accepted by other cores and given to this one
 };
 
 /// The event loop of one thread. A turn runs at most 4096 runnables, and takes the inbox before
@@ -178,22 +167,14 @@ class Loop {
   const LoopCounters& counters() const noexcept { return counters_; }
   /// Returns the metrics of components on this core.
   Metrics& metrics() noexcept { return metrics_; }
+  /// Returns the objects that higher floors keep on this core, such as their counters.
+  /// Threads: any.
+  Slots& slots() noexcept { return slots_; }
   /// Returns the detector that finds the cause of a slow turn.
   StallDetector& stall_detector() noexcept { return stall_detector_; }
   /// Returns true if the loop waits for an event. The answer may be outdated immediately.
   /// Threads: any.
   bool is_sleeping() const noexcept { return inbox_.sleeping(); }
-  /// Code that runs tasks calls this: see LoopCounters::exceptions_dropped.
-  void count_dropped_exception() noexcept { counters_.exceptions_dropped.add(); }
-  /// Listeners call this: see LoopCounters::connections_dropped.
-  void count_dropped_connection() noexcept { counters_.connections_dropped.add(); }
-  /// Broadcasts call this: see LoopCounters::values_missed.
-  void count_missed(std::uint64_t values) noexcept { counters_.values_missed.add(values); }
-  void count_handed_over() noexcept { counters_.handed_over.add(); }
-  void count_taken_over() noexcept { counters_.taken_over.add(); }
-  /// Streams call these: see LoopCounters::connections.
-  void count_connection_opened() noexcept { counters_.connections.add(); }
-  void count_connection_closed() noexcept { counters_.connections.subtract(); }
 
  private:
   Loop(Platform& platform, const Options& options);
@@ -224,6 +205,7 @@ class Loop {
   StallDetector stall_detector_;
   LoopCounters counters_;
   Metrics metrics_;
+  Slots slots_;
 };
 
 }  // namespace weir

@@ -314,21 +314,13 @@ TEST_F(LoopOfMemory, ResumeAcceptingCallsEachObserverOnceInOrder) {
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
-TEST_F(LoopOfMemory, CountsWhatItsComponentsReport) {
-  const LoopCounters& counters = loop_->counters();
-  loop_->count_dropped_exception();
-  for (int i = 0; i < 2; ++i) loop_->count_dropped_connection();
-  loop_->count_missed(3);
-  for (int i = 0; i < 4; ++i) loop_->count_handed_over();
-  for (int i = 0; i < 5; ++i) loop_->count_taken_over();
-  for (int i = 0; i < 7; ++i) loop_->count_connection_opened();
-  loop_->count_connection_closed();
-  EXPECT_EQ(counters.exceptions_dropped.value(), 1U);
-  EXPECT_EQ(counters.connections_dropped.value(), 2U);
-  EXPECT_EQ(counters.values_missed.value(), 3U);
-  EXPECT_EQ(counters.handed_over.value(), 4U);
-  EXPECT_EQ(counters.taken_over.value(), 5U);
-  EXPECT_EQ(counters.connections.value(), 6U);
+TEST_F(LoopOfMemory, KeepsAnObjectOfAHigherFloor) {
+  struct Counted {
+    Counter events;
+  };
+  EXPECT_EQ(loop_->slots().find<Counted>(), nullptr);
+  loop_->slots().get<Counted>().events.add();
+  EXPECT_EQ(loop_->slots().get<Counted>().events.value(), 1U);
 }
 
 TEST_F(LoopOfMemory, HasWorkForEachReasonOfATurn) {

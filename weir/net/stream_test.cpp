@@ -376,7 +376,7 @@ TEST_P(StreamTest, ClosedStreamHasNoAddressAndNoPendingBytes) {
 
 TEST_P(StreamTest, LoopCountsItsOpenConnections) {
   const auto talk = [this]() -> Task<> {
-    const Counter& open = loop_->counters().connections;
+    const Counter& open = ConnectionCounters::of(*loop_).open;
     EXPECT_EQ(open.value(), 0U);
     {
       Pair pair = co_await connect_pair();
@@ -412,8 +412,8 @@ TEST_P(StreamTest, BelongsToTheLoopOfTheStreamThatWasMovedIn) {
     EXPECT_EQ(&pair.client.loop(), loop_.get());
     pair.client = std::move(others.client);
     EXPECT_EQ(&pair.client.loop(), other.get());
-    EXPECT_EQ(loop_->counters().connections.value(), 1U);
-    EXPECT_EQ(other->counters().connections.value(), 2U);
+    EXPECT_EQ(ConnectionCounters::of(*loop_).open.value(), 1U);
+    EXPECT_EQ(ConnectionCounters::of(*other).open.value(), 2U);
     const auto talk = [](Stream& client, Stream& server) -> Task<> {
       EXPECT_TRUE(co_await client.write("hello"));
       EXPECT_EQ(co_await read_some(server, 5), "hello");
@@ -421,8 +421,8 @@ TEST_P(StreamTest, BelongsToTheLoopOfTheStreamThatWasMovedIn) {
     weir::run(*other, talk(pair.client, others.server));
     EXPECT_EQ(run(read_to_end(pair.server)).second, Errc::end_of_stream);
   }
-  EXPECT_EQ(loop_->counters().connections.value(), 0U);
-  EXPECT_EQ(other->counters().connections.value(), 0U);
+  EXPECT_EQ(ConnectionCounters::of(*loop_).open.value(), 0U);
+  EXPECT_EQ(ConnectionCounters::of(*other).open.value(), 0U);
 }
 
 TEST_P(StreamTest, WaitingReadHoldsNoBuffer) {

@@ -26,7 +26,7 @@ Result<> Stream::finish_writing() {
 void Stream::close() {
   Socket* const socket = std::exchange(socket_, nullptr);
   if (socket == nullptr) return;
-  loop_->count_connection_closed();
+  ConnectionCounters::of(*loop_).open.subtract();
   loop_->backend().close(*socket);
 }
 

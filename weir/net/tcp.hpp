@@ -7,6 +7,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::tcp {
@@ -16,7 +17,7 @@ class Stream final : public weir::Stream {
  public:
   /// Takes ownership of `socket` of the loop's backend. Listeners and connect() use it.
   Stream(Loop& loop, Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
-    loop.count_connection_opened();
+    ConnectionCounters::of(loop).open.add();
   }
   Stream(Stream&& other) noexcept
       : weir::Stream(other), loop_(other.loop_), socket_(std::exchange(other.socket_, nullptr)) {}

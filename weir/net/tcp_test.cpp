@@ -27,7 +27,7 @@ TEST_P(TcpTest, ConnectIsRefusedWithoutAListener) {
     EXPECT_EQ(stream.error(), std::errc::connection_refused);
     const auto nowhere = co_await tcp::connect(Endpoint());
     EXPECT_FALSE(nowhere);
-    EXPECT_EQ(loop_->counters().connections.value(), 0U);
+    EXPECT_EQ(ConnectionCounters::of(*loop_).open.value(), 0U);
   };
   run(talk());
 }

@@ -7,6 +7,9 @@
 #include <string_view>
 
 #include "weir/loop/loop.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
+#include "weir/runtime/messaging/detail/broadcast_ring.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir {
 namespace {
@@ -241,13 +244,14 @@ CoreReport report_on(Loop& loop) {
   report.bytes_received = backend.bytes_received.value();
   report.bytes_sent = backend.bytes_sent.value();
   report.accepts = backend.accepts.value();
-  report.connections = counters.connections.value();
-  report.handed_over = counters.handed_over.value();
-  report.taken_over = counters.taken_over.value();
+  const auto& connections = ConnectionCounters::of(loop);
+  report.connections = connections.open.value();
+  report.handed_over = connections.handed_over.value();
+  report.taken_over = connections.taken_over.value();
   report.accept_pauses = backend.accept_pauses.value();
-  report.connections_dropped = counters.connections_dropped.value();
-  report.exceptions_dropped = counters.exceptions_dropped.value();
-  report.values_missed = counters.values_missed.value();
+  report.connections_dropped = connections.dropped.value();
+  report.exceptions_dropped = detail::DroppedExceptions::of(loop).count.value();
+  report.values_missed = detail::MissedValues::of(loop).count.value();
   report.frames_in_use = loop.blocks().blocks_in_use(BlockUse::frame);
   report.buffers_in_use = loop.blocks().blocks_in_use(BlockUse::buffer);
   report.blocks_in_use = loop.blocks().blocks_in_use();

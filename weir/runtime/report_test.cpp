@@ -13,8 +13,11 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
+#include "weir/runtime/messaging/detail/broadcast_ring.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/task/combinators.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
@@ -141,9 +144,9 @@ TEST_F(ReportInMemory, ReportsTheOpenConnectionsOfTheServers) {
   RuntimeReport inside;
   const auto body = [&](Scope& scope) -> Task<> {
     if (scope.loop().core() != 1) co_return;
-    scope.loop().group().connections += 3;
+    ServerConnections::of(scope.loop()).open += 3;
     inside = runtime_.report();
-    scope.loop().group().connections -= 1;
+    ServerConnections::of(scope.loop()).open -= 1;
   };
   EXPECT_EQ(runtime_.run_on_each_core(body), 0);
   EXPECT_EQ(inside.connections, 3U);
@@ -391,13 +394,13 @@ class CountedPlatform final : public MemoryPlatform {
 
 /// Makes each counter of `loop` differ from the others.
 void count_events(Loop& loop) {
-  for (int i = 0; i < 9; ++i) loop.count_connection_opened();
-  loop.count_connection_closed();
-  for (int i = 0; i < 11; ++i) loop.count_handed_over();
-  for (int i = 0; i < 12; ++i) loop.count_taken_over();
-  for (int i = 0; i < 13; ++i) loop.count_dropped_connection();
-  for (int i = 0; i < 14; ++i) loop.count_dropped_exception();
-  loop.count_missed(15);
+  ConnectionCounters& connections = ConnectionCounters::of(loop);
+  connections.open.add(8);
+  connections.handed_over.add(11);
+  connections.taken_over.add(12);
+  connections.dropped.add(13);
+  detail::DroppedExceptions::of(loop).count.add(14);
+  detail::MissedValues::of(loop).count.add(15);
 }
 
 TEST(ReportOfALoop, CopiesItsCounters) {

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/detail/core.hpp"
 #include "weir/runtime/detail/hot_restart.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
@@ -153,8 +154,8 @@ RuntimeReport Runtime::report_now() const {
     report.cores.back().up = report.up;
   }
   Loop& first = cores_.front()->loop();
-  // relaxed: see LoopGroup::connections.
-  report.connections = first.group().connections.load(std::memory_order_relaxed);
+  // relaxed: see ServerConnections.
+  report.connections = ServerConnections::of(first).open.load(std::memory_order_relaxed);
   report.stalls = first.group().stall_log().summaries();
   if (const SharedPool* const pool = find_shared_pool(first)) report.pool = pool->report();
   return report;

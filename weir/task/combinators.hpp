@@ -17,6 +17,15 @@
 
 namespace weir::detail {
 
+/// The exceptions on one core of tasks whose outcome is no longer needed, such as the losers of a
+/// race. The thread of the loop counts them.
+struct DroppedExceptions {
+  /// Returns the count of the core of `loop`.
+  /// Threads: any.
+  static DroppedExceptions& of(Loop& loop) { return loop.slots().get<DroppedExceptions>(); }
+  Counter count;
+};
+
 // Gather is the common part of all(), race() and first_ok().
 
 /// A Gather runs tasks concurrently under their own cancellation source. It resumes the awaiting
@@ -155,7 +164,7 @@ Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... 
   const auto count_dropped = [&state](Loop& loop) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       ((I != state.failed && std::get<I>(state.tasks).handle().promise().exception() != nullptr
-            ? loop.count_dropped_exception()
+            ? detail::DroppedExceptions::of(loop).count.add()
             : void()),
        ...);
     }(std::index_sequence_for<T...>());
@@ -217,7 +226,9 @@ struct Group {
   void count_dropped(Loop& loop) const {
     for (std::size_t index = 0; index < tasks.size(); ++index) {
       const auto& promise = tasks[index].handle().promise();
-      if (index != chosen && promise.exception() != nullptr) loop.count_dropped_exception();
+      if (index != chosen && promise.exception() != nullptr) {
+        DroppedExceptions::of(loop).count.add();
+      }
     }
   }
   T take_chosen() { return tasks[chosen].handle().promise().take(); }

@@ -17,7 +17,7 @@ namespace {
 
 class CombinatorsTest : public LoopTest {
  protected:
-  std::uint64_t dropped() const { return loop_->counters().exceptions_dropped.value(); }
+  std::uint64_t dropped() const { return detail::DroppedExceptions::of(*loop_).count.value(); }
 };
 
 Task<Result<int>> slow(Duration length, int value) {

@@ -86,7 +86,7 @@ TEST_F(ServeTest, PermitsAreTakenAndReturned) {
     EXPECT_TRUE(server_->try_acquire_permit());
     EXPECT_EQ(statuses(get), "200");
   }
-  EXPECT_EQ(loop_->group().connections.load(), 1u);
+  EXPECT_EQ(ServerConnections::of(*loop_).open.load(), 1u);
 }
 
 TEST_F(ServeTest, SilentConnectionIsClosedSoonerThanAnIdleOne) {

@@ -91,7 +91,7 @@ Result<LoopGroup::Listener> LoopGroup::open_first(Platform& platform, const os::
   if (!shared) return fail(shared.error());
   listen_entries_.push_back({.asked = asked, .bound = *bound, .shared = *shared});
   if (on_listening) on_listening(*bound);
-  return Listener{std::move(*listener), std::move(*shared), {}, balancer_for(*bound)};
+  return Listener{std::move(*listener), std::move(*shared), {}, *bound};
 }
 
 /// Returns nullptr for a socket that only this loop uses.
@@ -107,15 +107,6 @@ Result<std::shared_ptr<SharedListener>> LoopGroup::track(Platform& platform,
   std::erase_if(tracked_, [](const auto& each) { return each.expired(); });
   tracked_.push_back(kept);
   return kept;
-}
-
-ConnectionBalancer* LoopGroup::balancer_for(const os::Address& bound) {
-  if (loops_.size() < 2) return nullptr;
-  for (const BalancerEntry& each : balancers_) {
-    if (each.bound == bound) return each.balancer.get();
-  }
-  return balancers_.emplace_back(BalancerEntry{bound, std::make_unique<ConnectionBalancer>(loops_)})
-      .balancer.get();
 }
 
 Result<Descriptor> LoopGroup::open_datagrams(Platform& platform, const DatagramOptions& options) {
@@ -156,7 +147,6 @@ std::shared_ptr<SharedListener> LoopGroup::next_to_share(ListenEntry& entry) {
 Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEntry& first,
                                                     const ListenOptions& options) {
   std::shared_ptr<SharedListener> shared = next_to_share(first);
-  ConnectionBalancer* const balancer = balancer_for(first.bound);
   const bool local = first.bound.family() == os::AddressFamily::local;
   // Another socket of a port gets its share of new connections from its first moment on. No
   // process would serve them if this process does not go on.
@@ -166,7 +156,7 @@ Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEn
     if (!options.reuse_port) return fail(system_error(EADDRINUSE));
     auto another = shared->share();
     if (!another) return fail(another.error());
-    return Listener{std::move(*another), std::move(shared), {}, balancer};
+    return Listener{std::move(*another), std::move(shared), {}, first.bound};
   }
   auto listener = platform.listen(first.bound, options);
   if (!listener) {
@@ -178,11 +168,11 @@ Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEn
     if (!taken || shared == nullptr || !options.reuse_port) return fail(listener.error());
     listener = shared->share();
     if (!listener) return fail(listener.error());
-    return Listener{std::move(*listener), std::move(shared), {}, balancer};
+    return Listener{std::move(*listener), std::move(shared), {}, first.bound};
   }
   auto kept = track(platform, *listener, first.bound);
   if (!kept) return fail(kept.error());
-  return Listener{std::move(*listener), std::move(*kept), {}, balancer};
+  return Listener{std::move(*listener), std::move(*kept), {}, first.bound};
 }
 
 /// Returns an even share of the inherited sockets for one more loop.
@@ -201,7 +191,7 @@ Result<LoopGroup::Listener> LoopGroup::assign_inherited(ListenEntry& entry) {
   entry.inherited.erase(entry.inherited.begin(), end);
   entry.shared = given.shared;
   entry.assigned.push_back(given.shared);
-  given.balancer = balancer_for(entry.bound);
+  given.bound = entry.bound;
   return given;
 }
 

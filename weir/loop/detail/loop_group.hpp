@@ -1,10 +1,7 @@
 // State that the loops of one runtime share: their listeners, and pointers to each other.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,8 +14,8 @@
 
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
-#include "weir/loop/detail/connection_balancer.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
+#include "weir/loop/detail/slots.hpp"
 #include "weir/loop/detail/stall_detector.hpp"
 
 namespace weir {
@@ -44,9 +41,7 @@ class LoopGroup {
     /// More sockets of the address that this loop must accept from, if more were inherited than
     /// there are loops.
     std::vector<std::shared_ptr<SharedListener>> additional = {};
-    /// The balancer of this address; nullptr if there is only one loop. It lives as long as the
-    /// group.
-    ConnectionBalancer* balancer = nullptr;
+    os::Address bound = {};  ///< the address of the socket
   };
 
   /// Does what Platform::listen() does, for one loop of the group.
@@ -90,36 +85,11 @@ class LoopGroup {
   /// empty if there was none.
   std::string failure() const;
 
-  /// The number of connections that the servers on all these loops have open. It makes a limit of
-  /// the process one limit, however unevenly connections are spread over cores. Relaxed: only the
-  /// count matters.
-  std::atomic<std::size_t> connections{0};
-
   /// Returns the log of slow turns of these loops.
   StallLog& stall_log() noexcept { return stall_log_; }
 
-  /// State that a higher floor stores for all loops of a group. It is destroyed with the group.
-  class SharedState {
-   public:
-    virtual ~SharedState() = default;
-  };
-  /// The users of the slots: weir/runtime/pool/detail/shared_pool.hpp and weir/net/dns.
-  enum class SharedSlot : std::uint8_t { pool, resolvers };
-  /// Returns the state in `slot`. The first call makes it.
-  SharedState& shared(SharedSlot slot, Platform& platform,
-                      std::unique_ptr<SharedState> (*make)(Platform&, LoopGroup&)) {
-    OwnedSlot& owned = slots_[static_cast<std::size_t>(slot)];
-    std::call_once(owned.once, [&] {
-      owned.shared = make(platform, *this);
-      // release pairs with the acquire below: a reader of the pointer sees the finished object.
-      owned.made.store(owned.shared.get(), std::memory_order_release);
-    });
-    return *owned.shared;
-  }
-  /// Returns the state in `slot`, or nullptr if no call has made it yet.
-  SharedState* find_shared(SharedSlot slot) const noexcept {
-    return slots_[static_cast<std::size_t>(slot)].made.load(std::memory_order_acquire);
-  }
+  /// Returns the objects that higher floors share between these loops.
+  Slots& slots() noexcept { return slots_; }
 
   /// Returns all loops, by core. They are set before the loops run. A loop without a runtime is
   /// alone in its group.
@@ -129,7 +99,6 @@ class LoopGroup {
  private:
   Result<Listener> open(Platform& platform, const os::Address& address,
                         const ListenOptions& options);
-  ConnectionBalancer* balancer_for(const os::Address& bound);
 
   struct ListenEntry {
     os::Address asked;
@@ -166,21 +135,10 @@ class LoopGroup {
   std::size_t sockets_not_accepting_ = 0;  // inherited sockets that an older process waits for
   bool hot_restarting_ = false;            // true if sockets came from an older process
   bool shares_ports_ = false;
-  struct BalancerEntry {
-    os::Address bound;
-    std::unique_ptr<ConnectionBalancer> balancer;
-  };
-  std::vector<BalancerEntry> balancers_;  // never removed, because other loops may use them
   std::vector<DatagramBinding> datagrams_;
   std::string failure_;
   StallLog stall_log_;
-
-  struct OwnedSlot {
-    std::once_flag once;
-    std::unique_ptr<SharedState> shared;
-    std::atomic<SharedState*> made{nullptr};
-  };
-  std::array<OwnedSlot, 2> slots_;  // by SharedSlot
+  Slots slots_;
 };
 
 }  // namespace weir

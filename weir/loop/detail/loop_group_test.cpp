@@ -618,53 +618,21 @@ TEST_F(InheritingGroup, AFailedListenLeavesNoDescriptorAndMayBeRepeated) {
   EXPECT_EQ(group_.listeners().size(), 1U);
 }
 
-TEST_F(InheritingGroup, TheLoopsOfOneAddressHaveOneBalancer) {
-  LoopGroup single;
-  EXPECT_EQ(single.listen(platform_, os::Address::loopback(79), {})->balancer, nullptr);
+TEST_F(InheritingGroup, EachListenerKnowsItsAddress) {
   make_loops(2);
-  const auto balancer_of = [&](const os::Address& address) {
+  const auto bound = [&](const os::Address& address) {
     given(address);
-    return held_.back().balancer;
+    return held_.back().bound;
   };
   group_.inherit(sockets(1, os::Address::loopback(81)));
-  ConnectionBalancer* const first = balancer_of(os::Address::loopback(80));
-  ASSERT_NE(first, nullptr);
-  EXPECT_EQ(balancer_of(os::Address::loopback(80)), first);
-  ConnectionBalancer* const inherited = balancer_of(os::Address::loopback(81));
-  EXPECT_NE(inherited, nullptr);
-  EXPECT_NE(inherited, first);
   const os::Address name = os::Address::local("name").value();
-  ConnectionBalancer* const local = balancer_of(name);
-  EXPECT_NE(local, nullptr);
-  EXPECT_EQ(balancer_of(name), local);
-  held_.clear();
-  EXPECT_EQ(balancer_of(name), local) << "other loops may still use it";
-}
-
-TEST(LoopGroup, HasOneStateForEachSlot) {
-  struct State final : LoopGroup::SharedState {};
-  static int made;
-  static LoopGroup* maker;
-  made = 0;
-  const auto make = [](Platform&, LoopGroup& group) -> std::unique_ptr<LoopGroup::SharedState> {
-    ++made;
-    maker = &group;
-    return std::make_unique<State>();
-  };
-  MemoryPlatform platform;
-  LoopGroup group;
-  EXPECT_EQ(group.connections.load(), 0U);
-  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::pool), nullptr);
-  LoopGroup::SharedState& pool = group.shared(LoopGroup::SharedSlot::pool, platform, make);
-  EXPECT_EQ(maker, &group);
-  EXPECT_EQ(&group.shared(LoopGroup::SharedSlot::pool, platform, make), &pool);
-  EXPECT_EQ(made, 1);
-  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::pool), &pool);
-  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::resolvers), nullptr);
-  LoopGroup::SharedState& other = group.shared(LoopGroup::SharedSlot::resolvers, platform, make);
-  EXPECT_NE(&other, &pool);
-  EXPECT_EQ(group.find_shared(LoopGroup::SharedSlot::resolvers), &other);
-  EXPECT_EQ(made, 2);
+  for (const os::Address& each : {os::Address::loopback(80), os::Address::loopback(81), name}) {
+    EXPECT_EQ(bound(each), each);
+    EXPECT_EQ(bound(each), each) << "of another loop";
+  }
+  const os::Address chosen = bound(os::Address::loopback(0));
+  EXPECT_NE(chosen.port(), 0);
+  EXPECT_EQ(bound(os::Address::loopback(0)), chosen);
 }
 
 }  // namespace

@@ -127,25 +127,6 @@ TEST(SharedListenerOfThreads, TheLastLoopToStopSeesWhatTheOtherHasDone) {
   }
 }
 
-TEST(LoopGroupOfThreads, MakesTheStateOfASlotOnce) {
-  struct State final : LoopGroup::SharedState {};
-  static std::atomic<int> made;
-  made = 0;
-  const auto make = [](Platform&, LoopGroup&) -> std::unique_ptr<LoopGroup::SharedState> {
-    ++made;
-    return std::make_unique<State>();
-  };
-  MemoryPlatform platform;
-  for (int round = 1; round <= 100; ++round) {
-    LoopGroup group;
-    std::array<LoopGroup::SharedState*, 2> got{};
-    on_two_threads([&](std::size_t thread) {
-      got[thread] = &group.shared(LoopGroup::SharedSlot::pool, platform, make);
-    });
-    EXPECT_TRUE(got[0] == got[1] && made.load() == round);
-  }
-}
-
 TEST(LoopGroupOfThreads, NamesAddressesWhileLoopsTakeTheirSockets) {
   OsPlatform platform;
   const auto listener = platform.listen(os::Address::loopback(0), {}).value();

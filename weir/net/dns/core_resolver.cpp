@@ -5,14 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "weir/loop/detail/loop_group.hpp"
 #include "weir/net/dns/resolver.hpp"
 
 namespace weir::dns {
 namespace {
 
 /// The resolvers by core. Each resolver is used only by the loop of its core.
-class CoreResolvers final : public LoopGroup::SharedState {
+class CoreResolvers {
  public:
   explicit CoreResolvers(std::size_t cores) : resolvers_(cores) {}
 
@@ -30,12 +29,9 @@ class CoreResolvers final : public LoopGroup::SharedState {
 }  // namespace
 
 Resolver& core_resolver(Loop& loop) {
-  const auto make = [](Platform&, LoopGroup& group) -> std::unique_ptr<LoopGroup::SharedState> {
-    // A loop without a runtime is the only one, and is not in the list.
-    return std::make_unique<CoreResolvers>(std::max<std::size_t>(group.loops().size(), 1));
-  };
-  auto& shared = loop.group().shared(LoopGroup::SharedSlot::resolvers, loop.platform(), make);
-  return static_cast<CoreResolvers&>(shared).of(loop.core());
+  // A loop without a runtime is the only one, and is not in the list.
+  const std::size_t cores = std::max<std::size_t>(loop.group().loops().size(), 1);
+  return loop.group().slots().get<CoreResolvers>(cores).of(loop.core());
 }
 
 Task<Result<std::vector<Endpoint>>> resolve(std::string name, std::uint16_t port) {

@@ -1,6 +1,5 @@
 // Tests of connection balancing between cores that listen on one address. Connections are moved if
 // all come to one core, and stay if they come to all cores.
-#include "weir/loop/detail/connection_balancer.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "weir/net/listen/detail/connection_balancer.hpp"
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
@@ -47,8 +47,8 @@ struct Cores {
 
   void record(Loop& loop) {
     for (unsigned core = 0; core < listening_cores; ++core) {
-      const LoopCounters& counters = loop.group().loops()[core]->counters();
-      connections[core] = counters.connections.value();
+      const auto& counters = ConnectionCounters::of(*loop.group().loops()[core]);
+      connections[core] = counters.open.value();
       handed_over[core] = counters.handed_over.value();
       taken_over[core] = counters.taken_over.value();
     }
@@ -121,7 +121,7 @@ Task<std::optional<tcp::Stream>> ask(Cores& test) {
 
 /// Opens and closes a connection to the second listener, so that the next one comes to the first.
 Task<> skip_one(Cores& test, Loop& loop) {
-  const auto open = [&] { return loop.group().loops()[1]->counters().connections.value(); };
+  const auto open = [&] { return ConnectionCounters::of(*loop.group().loops()[1]).open.value(); };
   const std::uint64_t before = open();
   {
     auto decoy = co_await tcp::connect(test.address);
@@ -247,7 +247,7 @@ Task<> burst_in_memory(Cores& test, Loop& loop) {
     }
   }
   const auto open = [&](unsigned core) {
-    return loop.group().loops()[core]->counters().connections.value();
+    return ConnectionCounters::of(*loop.group().loops()[core]).open.value();
   };
   while (open(1) != 0) static_cast<void>(co_await sleep(1ms));
   EXPECT_EQ(open(0), 201U);
@@ -285,11 +285,11 @@ Task<> overtaken_in_memory(Cores& test, Loop& loop) {
     if (!client) co_return;
     clients[test.answered[0] != before ? 0 : 1].push_back(std::move(*client));
   }
-  const auto counters = [&](unsigned core) -> const LoopCounters& {
-    return loop.group().loops()[core]->counters();
+  const auto counters = [&](unsigned core) -> const ConnectionCounters& {
+    return ConnectionCounters::of(*loop.group().loops()[core]);
   };
   clients[0].erase(clients[0].begin() + 40, clients[0].end());
-  while (counters(0).connections.value() != 40) static_cast<void>(co_await sleep(1ms));
+  while (counters(0).open.value() != 40) static_cast<void>(co_await sleep(1ms));
   test.first_pauses = true;
   const auto last = co_await ask(test);
   EXPECT_EQ(test.answered[0], 81U) << "core 0 pauses after this connection";
@@ -298,7 +298,7 @@ Task<> overtaken_in_memory(Cores& test, Loop& loop) {
   if (!moved) co_return;
   while (counters(1).handed_over.value() != 1) static_cast<void>(co_await sleep(1ms));
   clients[1].erase(clients[1].begin() + 5, clients[1].end());
-  while (counters(1).connections.value() != 5) static_cast<void>(co_await sleep(1ms));
+  while (counters(1).open.value() != 5) static_cast<void>(co_await sleep(1ms));
   test.first_pauses = false;
   EXPECT_TRUE(co_await moved->write("?"));
   const std::string core = co_await read_some(*moved, 1);
@@ -360,7 +360,7 @@ Task<std::array<std::vector<std::uint16_t>, listening_cores>> find_ports(Cores& 
                                                                          std::size_t count) {
   std::array<std::vector<std::uint16_t>, listening_cores> ports;
   const auto open = [&](unsigned core) {
-    return loop.group().loops()[core]->counters().connections.value();
+    return ConnectionCounters::of(*loop.group().loops()[core]).open.value();
   };
   while (ports[0].size() < count || ports[1].size() < count) {
     {
@@ -385,8 +385,8 @@ Task<> all_to_one(Cores& test, Loop& loop) {
   }
   EXPECT_EQ(clients.size(), std::size_t{balanced_total}) << "too many of the ports are taken";
   // The giving core may count a handover after the taking core has answered.
-  const LoopCounters& giving = loop.group().loops()[0]->counters();
-  const LoopCounters& taking = loop.group().loops()[1]->counters();
+  const auto& giving = ConnectionCounters::of(*loop.group().loops()[0]);
+  const auto& taking = ConnectionCounters::of(*loop.group().loops()[1]);
   while (giving.handed_over.value() < taking.taken_over.value()) {
     static_cast<void>(co_await sleep(1ms));
   }
@@ -448,13 +448,15 @@ class TwoListeningLoops : public testing::Test {
     for (const auto& each : loops_) {
       listeners_.push_back(weir::run(*each, tcp::listen(address_)).value());
     }
-    for (int each = 0; each < open_connections; ++each) loops_[0]->count_connection_opened();
+    for (int each = 0; each < open_connections; ++each)
+      ConnectionCounters::of(*loops_[0]).open.add();
     for (int each = 0; each < 2; ++each) {
       clients_.push_back(weir::run(*clients_loop_, tcp::connect(address_)).value());
     }
   }
   ~TwoListeningLoops() override {
-    for (int each = 0; each < open_connections; ++each) loops_[0]->count_connection_closed();
+    for (int each = 0; each < open_connections; ++each)
+      ConnectionCounters::of(*loops_[0]).open.subtract();
   }
   /// Returns true if the listener of a core returns a connection within some turns. Time does not
   /// pass, because several loops share the platform.
@@ -476,7 +478,9 @@ class TwoListeningLoops : public testing::Test {
     const auto both = weir::run(*loops_[core], all(accept_or_give_up(), give_up()));
     return std::get<0>(both.value());
   }
-  std::uint64_t handed_over() const { return loops_[0]->counters().handed_over.value(); }
+  std::uint64_t handed_over() const {
+    return ConnectionCounters::of(*loops_[0]).handed_over.value();
+  }
 
   const Endpoint address_ = Endpoint::loopback(80);
   MemoryPlatform platform_;
@@ -494,10 +498,10 @@ TEST_F(TwoListeningLoops, ConnectionThatWasHandedOverIsServedDuringADrain) {
   EXPECT_EQ(handed_over(), 1U);
   loops_[1]->drain();
   EXPECT_TRUE(accepts(1));
-  EXPECT_EQ(loops_[1]->counters().taken_over.value(), 1U);
+  EXPECT_EQ(ConnectionCounters::of(*loops_[1]).taken_over.value(), 1U);
   EXPECT_TRUE(accepts(1)) << "its own";
   EXPECT_FALSE(accepts(1));
-  EXPECT_EQ(loops_[1]->counters().taken_over.value(), 1U);
+  EXPECT_EQ(ConnectionCounters::of(*loops_[1]).taken_over.value(), 1U);
 }
 
 TEST_F(TwoListeningLoops, DrainingLoopHandsNoConnectionOver) {
@@ -513,7 +517,7 @@ TEST_F(TwoListeningLoops, DrainingLoopGetsNoConnectionOfTheOther) {
   EXPECT_EQ(handed_over(), 0U);
   EXPECT_TRUE(accepts(1)) << "its own";
   EXPECT_FALSE(accepts(1));
-  EXPECT_EQ(loops_[1]->counters().taken_over.value(), 0U);
+  EXPECT_EQ(ConnectionCounters::of(*loops_[1]).taken_over.value(), 0U);
 }
 
 TEST(ListenersOfOneLoop, OnlyTheFirstGetsConnectionsOfOtherCores) {
@@ -526,8 +530,7 @@ TEST(ListenersOfOneLoop, OnlyTheFirstGetsConnectionsOfOtherCores) {
   const auto listen = [&] { return weir::run(*loop, tcp::listen(address)).value(); };
   std::optional<tcp::Listener> first = listen();
   std::optional<tcp::Listener> second = listen();
-  const LoopGroup::Listener third = group.listen(platform, address, {}).value();
-  const HandoffQueue& queue = third.balancer->handoff_queue(0);
+  const HandoffQueue& queue = ConnectionBalancer::of(*loop, address)->handoff_queue(0);
   EXPECT_TRUE(queue.is_open());
   second.reset();
   EXPECT_TRUE(queue.is_open()) << "it belongs to the first";

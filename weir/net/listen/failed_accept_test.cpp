@@ -197,7 +197,7 @@ TEST(FailedAccept, AConnectionWithoutMemoryIsDroppedAndCounted) {
     auto clients = co_await connect_two(listener.local_address(), 0s);
     auto accepted = co_await listener.accept();
     EXPECT_TRUE(accepted);
-    EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
+    EXPECT_EQ(ConnectionCounters::of(*loop).dropped.value(), 1U);
     if (accepted) co_await expect_second(*accepted, clients);
   };
   run(*loop, talk());
@@ -213,7 +213,7 @@ TEST(FailedAccept, APendingAcceptWaitsForTheNextConnectionWithoutMemory) {
     auto connecting = connect_two(listener.local_address(), 1s);
     auto both = co_await all(std::move(accepting), std::move(connecting));
     EXPECT_TRUE(both);
-    EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
+    EXPECT_EQ(ConnectionCounters::of(*loop).dropped.value(), 1U);
     if (both) co_await expect_second(std::get<0>(*both), std::get<1>(*both));
   };
   run(*loop, talk());
@@ -245,7 +245,7 @@ TEST(FailedAccept, ACancellationWhileAConnectionIsDroppedEndsTheAccept) {
       if (client) static_cast<void>(co_await sleep(1s));
     };
     EXPECT_TRUE(co_await all(accept(), connect()));
-    EXPECT_EQ(loop->counters().connections_dropped.value(), 1U);
+    EXPECT_EQ(ConnectionCounters::of(*loop).dropped.value(), 1U);
   };
   run(*loop, talk());
 }

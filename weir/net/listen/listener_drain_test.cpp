@@ -37,7 +37,7 @@ class ListenerDrain : public testing::Test {
     clients_.clear();
     platform_.run_until_idle(*loop_);
     EXPECT_EQ(loop_->timers().armed(), 0U);
-    EXPECT_EQ(loop_->counters().connections_dropped.value(), 0U);
+    EXPECT_EQ(ConnectionCounters::of(*loop_).dropped.value(), 0U);
     loop_.reset();
     EXPECT_EQ(platform_.open_descriptors(), 0U);
   }
@@ -298,7 +298,7 @@ TEST_F(ListenerDrain, DrainServesOnlyTheSocketsOfThisProcess) {
         EXPECT_EQ(closed_ - drained_, 2 * quiet_period) << elsewhere << drains_first;
       };
       run(talk());
-      EXPECT_EQ(loop_->counters().connections_dropped.value(), 0U);
+      EXPECT_EQ(ConnectionCounters::of(*loop_).dropped.value(), 0U);
     }
   }
 }

@@ -26,7 +26,7 @@ void start_connection(Scope& connections, ServerState& server, tcp::Stream strea
       connections.spawn(reject_connection(server, std::move(stream)));
     }
   } catch (const std::bad_alloc&) {
-    connections.loop().count_dropped_connection();
+    ConnectionCounters::of(connections.loop()).dropped.add();
   }
 }
 

@@ -180,7 +180,9 @@ class ServerState final : DrainObserver, MetricSource {
   }
 
  private:
-  std::atomic<std::size_t>& permits_in_use() const noexcept { return loop_.group().connections; }
+  std::atomic<std::size_t>& permits_in_use() const noexcept {
+    return ServerConnections::of(loop_).open;
+  }
   void collect(MetricSnapshot& sum) const override;
   void refresh_date() noexcept;
   static void on_drain(DrainObserver& self);

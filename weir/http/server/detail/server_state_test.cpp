@@ -98,10 +98,10 @@ TEST_F(ServerStateTest, ConnectionsAreCountedWhileTheyAreOpen) {
   settle();
   EXPECT_EQ(server_->counters().connections_accepted.value(), 2U);
   EXPECT_EQ(server_->counters().connections_open.value(), 1U);
-  EXPECT_EQ(loop_->group().connections.load(), 1U);
+  EXPECT_EQ(ServerConnections::of(*loop_).open.load(), 1U);
   second.close();
   settle();
-  EXPECT_EQ(loop_->group().connections.load(), 0U);
+  EXPECT_EQ(ServerConnections::of(*loop_).open.load(), 0U);
 }
 
 struct DescriptorRow {
@@ -261,9 +261,9 @@ TEST_F(ServerStateTest, ConnectionWithoutMemoryIsCountedAndClosed) {
   loop_->blocks().fail_after(0);
   settle();
   EXPECT_FALSE(loop_->blocks().will_fail());
-  EXPECT_EQ(loop_->counters().connections_dropped.value(), 1U);
+  EXPECT_EQ(ConnectionCounters::of(*loop_).dropped.value(), 1U);
   EXPECT_EQ(server_->counters().connections_accepted.value(), 0U);
-  EXPECT_EQ(loop_->group().connections.load(), 0U) << "its permit is free again";
+  EXPECT_EQ(ServerConnections::of(*loop_).open.load(), 0U) << "its permit is free again";
   EXPECT_TRUE(is_closed(unlucky));
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(connect(), get))), "200");
 }
@@ -298,7 +298,7 @@ TEST_F(ServersOnCores, ShareThePermits) {
   EXPECT_TRUE(second.try_acquire_permit());
   EXPECT_TRUE(first.try_acquire_permit());
   other.reset();
-  EXPECT_EQ(loop(0).group().connections.load(), 0U);
+  EXPECT_EQ(ServerConnections::of(loop(0)).open.load(), 0U);
 }
 
 TEST_F(ServersOnCores, HavePrefixesOfTheirOwnForRequestIds) {

@@ -15,9 +15,8 @@ namespace weir {
 
 /// The files of a platform. Each function does what the function of the same name in
 /// weir/os/detail/io/file.hpp does and fails with the same errors. An opened file is closed like
-/// every descriptor. A loop never calls these functions, because each may block: weir/net/files
-/// calls them on the threads of a pool. It uses the backend for the operations that the backend
-/// supports (see Backend::does_files()).
+/// every descriptor. A loop never calls these functions, because each may block: other threads call
+/// them. The backend does some of these operations without a thread (see Backend::does_files()).
 /// Threads: any, also for several operations on one file at the same time.
 /// Lifetime: that of its platform.
 class FileSystem {

@@ -209,7 +209,7 @@ class Platform {
   /// Errors: a thread could not be started or scheduled as required; no loop has run then.
   virtual Result<> run(std::span<const LoopPlacement> placements, RunControl* control) = 0;
 
-  /// Returns the default limit for the threads of a pool on this machine, at least 1.
+  /// Returns the default limit for threads that may block on this machine, at least 1.
   virtual std::size_t threads_max() = 0;
   /// Creates a thread for `work`, which does not run before PlatformThread::start().
   /// Lifetime: `work` outlives the thread.

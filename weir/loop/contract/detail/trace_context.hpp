@@ -7,10 +7,9 @@
 
 namespace weir {
 
-/// A piece of work that several tasks do parts of, on several cores and in pools. Its address is
-/// stored with their cancellation (CancelSource::trace()) and passed on to everything that they
-/// await or spawn. CurrentActivity::trace() returns it while one of the tasks runs. A program uses
-/// it only for output, never for decisions.
+/// A piece of work that several tasks do parts of, on several threads. Its address is passed on to
+/// everything that they await or spawn. CurrentActivity::trace() returns it while one of the tasks
+/// runs. A program uses it only for output, never for decisions.
 /// Threads: const on any thread while tasks work for it.
 /// Lifetime: outlives those tasks.
 class TraceContext {

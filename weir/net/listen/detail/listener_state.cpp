@@ -15,9 +15,10 @@ Listener::State::State(Loop& loop, Socket& socket, const LoopGroup::Listener& li
       DrainObserver(&on_drain),
       AcceptObserver(&on_resume_accepting),
       loop_(loop),
+      counters_(ConnectionCounters::of(loop)),
       socket_(socket),
       shared_(listener.shared),
-      balancer_(listener.balancer) {
+      balancer_(ConnectionBalancer::of(loop, listener.bound)) {
   if (shared_ != nullptr) shared_->begin_accepting();
   if (balancer_ != nullptr && balancer_->handoff_queue(loop.core()).open(*this)) {
     handoff_queue_ = &balancer_->handoff_queue(loop.core());
@@ -90,7 +91,7 @@ bool Listener::State::take_ready(AcceptOperation& operation) {
       operation.accepted = std::move(connection);
       operation.finish();
       handed_off_ = true;
-      loop_.count_taken_over();
+      counters_.taken_over.add();
       return true;
     }
   }
@@ -159,7 +160,7 @@ void Listener::State::end_main_listener() {
 bool Listener::State::hand_over(Descriptor& accepted) {
   if (handoff_queue_ == nullptr || draining_) return false;
   if (!balancer_->hand_over(loop_.core(), accepted)) return false;
-  loop_.count_handed_over();
+  counters_.handed_over.add();
   return true;
 }
 
@@ -168,7 +169,7 @@ Socket* Listener::State::adopt(Descriptor accepted) {
   if (draining_) static_cast<void>(loop_.platform().configure(accepted.value(), {}));
   auto socket = loop_.backend().adopt(std::move(accepted), {.role = SocketRole::stream});
   if (socket) return *socket;
-  loop_.count_dropped_connection();
+  counters_.dropped.add();
   return nullptr;
 }
 

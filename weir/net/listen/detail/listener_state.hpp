@@ -5,9 +5,9 @@
 #include <system_error>
 #include <vector>
 
-#include "weir/loop/detail/connection_balancer.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/net/listen/detail/connection_balancer.hpp"
 #include "weir/net/listen/listener.hpp"
 
 namespace weir::tcp {
@@ -150,6 +150,7 @@ class Listener::State final : Timer,
   void check_quiet();
 
   Loop& loop_;
+  ConnectionCounters& counters_;
   Socket& socket_;
   std::shared_ptr<SharedListener> shared_;
   std::vector<ExtraListener*> extra_listeners_;

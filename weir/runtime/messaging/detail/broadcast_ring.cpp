@@ -147,7 +147,7 @@ BroadcastReader::ReadResult BroadcastReader::next(Mode mode, BroadcastWait* wait
 BroadcastReader::ReadResult BroadcastWait::poll(BroadcastWait* wait) {
   const std::uint64_t before = reader_.missed();
   BroadcastReader::ReadResult taken = reader_.next(mode_, wait);
-  loop_->count_missed(reader_.missed() - before);
+  MissedValues::of(*loop_).count.add(reader_.missed() - before);
   return taken;
 }
 

@@ -22,6 +22,15 @@ namespace weir::detail {
 class BroadcastReader;
 class BroadcastWait;
 
+/// The values that subscribers of broadcasts on one core missed. The thread of the loop counts
+/// them. A subscriber learns of its own in its next receive.
+struct MissedValues {
+  /// Returns the count of the core of `loop`.
+  /// Threads: any.
+  static MissedValues& of(Loop& loop) { return loop.slots().get<MissedValues>(); }
+  Counter count;
+};
+
 /// A BroadcastRing keeps the last values under one mutex. No value is created, copied or
 /// destroyed, no memory is allocated and no loop is woken while the mutex is held.
 /// Threads: any.

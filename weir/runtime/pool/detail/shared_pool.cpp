@@ -1,7 +1,5 @@
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 
-#include <memory>
-
 namespace weir {
 
 BlockingPoolOptions SharedPool::options() {
@@ -20,15 +18,11 @@ PoolLaneOptions SharedPool::files() {
 }
 
 SharedPool& shared_pool(Loop& loop) {
-  const auto make = [](Platform& platform, LoopGroup&) -> std::unique_ptr<LoopGroup::SharedState> {
-    return std::make_unique<SharedPool>(platform);
-  };
-  return static_cast<SharedPool&>(
-      loop.group().shared(LoopGroup::SharedSlot::pool, loop.platform(), make));
+  return loop.group().slots().get<SharedPool>(loop.platform());
 }
 
 const SharedPool* find_shared_pool(Loop& loop) noexcept {
-  return static_cast<const SharedPool*>(loop.group().find_shared(LoopGroup::SharedSlot::pool));
+  return loop.group().slots().find<SharedPool>();
 }
 
 }  // namespace weir

@@ -7,7 +7,6 @@
 // with the runtime. A program uses a BlockingPool of its own for work that must be kept apart.
 #pragma once
 
-#include "weir/loop/detail/loop_group.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/runtime/pool/blocking_pool.hpp"
 
@@ -16,7 +15,7 @@ namespace weir {
 /// A SharedPool is the pool that the loops of a runtime share.
 /// Threads: any.
 /// Lifetime: that of the loops of the runtime; a loop without a runtime has its own pool.
-class SharedPool final : public LoopGroup::SharedState {
+class SharedPool {
  public:
   explicit SharedPool(Platform& platform)
       : pool_(platform, options()), files_(pool_.add_lane(files())) {}

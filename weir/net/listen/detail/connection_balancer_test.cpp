@@ -1,4 +1,4 @@
-#include "weir/loop/detail/connection_balancer.hpp"
+#include "weir/net/listen/detail/connection_balancer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ class ConnectionBalancerTest : public ::testing::Test {
   /// Returns a descriptor that the test can hand over. open_descriptors() shows when it is closed.
   Descriptor connection() { return platform_.open_stream(os::Address::loopback(1)).value(); }
   void have(unsigned core, int connections) {
-    for (int i = 0; i < connections; ++i) loops_[core]->count_connection_opened();
+    for (int i = 0; i < connections; ++i) ConnectionCounters::of(*loops_[core]).open.add();
   }
   HandoffQueue& handoff_queue(unsigned core) { return balancer_->handoff_queue(core); }
   void turn(unsigned core) { loops_[core]->turn(platform_.now()); }
@@ -159,7 +159,7 @@ TEST_F(ConnectionBalancerTest, AHandoverThatEndedAtTheMinimumBeginsAtAQuarterAbo
   have(0, 100);
   Descriptor each = connection();
   ASSERT_TRUE(balancer_->hand_over(0, each));
-  for (int i = 0; i < 70; ++i) loops_[0]->count_connection_closed();
+  for (int i = 0; i < 70; ++i) ConnectionCounters::of(*loops_[0]).open.subtract();
   Descriptor next = connection();
   EXPECT_FALSE(balancer_->hand_over(0, next)) << "30 connections are too few";
   have(0, 4);

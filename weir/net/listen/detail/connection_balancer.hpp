@@ -8,15 +8,16 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/os/address.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
 
 namespace weir {
-
-class Loop;
 
 /// BalancePolicy decides when a core hands connections over. The core must have at least
 /// `connections_min` connections. It begins at 1.25 times the mean of all cores and ends at the
@@ -42,7 +43,8 @@ class BalancePolicy {
 /// served or closed. No connection is lost between the cores, even while one of them drains.
 class HandoffQueue : Runnable {
  public:
-  explicit HandoffQueue(Loop& loop) noexcept : Runnable(&on_notified), loop_(loop) {}
+  explicit HandoffQueue(Loop& loop)
+      : Runnable(&on_notified), loop_(loop), counters_(ConnectionCounters::of(loop)) {}
 
   /// A Receiver is notified on the thread of the loop after a connection has been queued.
   class Receiver {
@@ -81,6 +83,7 @@ class HandoffQueue : Runnable {
   static void on_notified(Runnable& self);
 
   Loop& loop_;
+  const ConnectionCounters& counters_;
   Receiver* receiver_ = nullptr;  // used only by the loop
   BalancePolicy policy_;          // used only by the loop
   std::atomic<bool> open_{false};
@@ -97,6 +100,9 @@ class HandoffQueue : Runnable {
 class ConnectionBalancer {
  public:
   explicit ConnectionBalancer(std::span<Loop* const> loops);
+  /// Returns the balancer of the group of `loop` for the address `bound`, and creates it if needed.
+  /// It lives as long as the group. Returns nullptr if the group has only one loop.
+  static ConnectionBalancer* of(Loop& loop, const os::Address& bound);
 
   HandoffQueue& handoff_queue(unsigned core) noexcept { return *queues_[core]; }
   /// Hands over the connection that `core` has just accepted, if the policy decides so. Call it on

@@ -1,12 +1,30 @@
-#include "weir/loop/detail/connection_balancer.hpp"
+#include "weir/net/listen/detail/connection_balancer.hpp"
 
 #include <cassert>
+#include <cstdint>
 #include <new>
 #include <utility>
 
-#include "weir/loop/loop.hpp"
-
 namespace weir {
+namespace {
+
+/// The balancers of a group, by address. None is removed, because other loops may use it.
+class GroupBalancers {
+ public:
+  ConnectionBalancer& find_or_make(const os::Address& bound, std::span<Loop* const> loops) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, balancer] : balancers_) {
+      if (address == bound) return *balancer;
+    }
+    return *balancers_.emplace_back(bound, std::make_unique<ConnectionBalancer>(loops)).second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<os::Address, std::unique_ptr<ConnectionBalancer>>> balancers_;
+};
+
+}  // namespace
 
 bool BalancePolicy::should_hand_over(std::size_t own, std::size_t all, std::size_t cores) noexcept {
   if (own < connections_min || own * cores <= all) {
@@ -18,7 +36,7 @@ bool BalancePolicy::should_hand_over(std::size_t own, std::size_t all, std::size
 }
 
 std::size_t HandoffQueue::load() const noexcept {
-  const std::uint64_t open = loop_.counters().connections.value();
+  const std::uint64_t open = counters_.open.value();
   return static_cast<std::size_t>(open) + size_.load(std::memory_order_relaxed);
 }
 
@@ -80,6 +98,12 @@ void HandoffQueue::on_notified(Runnable& self) {
 
 ConnectionBalancer::ConnectionBalancer(std::span<Loop* const> loops) {
   for (Loop* const loop : loops) queues_.push_back(std::make_unique<HandoffQueue>(*loop));
+}
+
+ConnectionBalancer* ConnectionBalancer::of(Loop& loop, const os::Address& bound) {
+  const std::span<Loop* const> loops = loop.group().loops();
+  if (loops.size() < 2) return nullptr;
+  return &loop.group().slots().get<GroupBalancers>().find_or_make(bound, loops);
 }
 
 bool ConnectionBalancer::hand_over(unsigned core, Descriptor& connection) {

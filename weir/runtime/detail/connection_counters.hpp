@@ -1,0 +1,36 @@
+// Counts of connections. Streams, listeners and servers of higher floors write them, and
+// Runtime::report() reads them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "weir/base/detail/counter.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir {
+
+/// The connections of one core. The thread of its loop writes them. All except `open` only grow.
+struct ConnectionCounters {
+  /// Returns the counters of the core of `loop`.
+  /// Threads: any.
+  static ConnectionCounters& of(Loop& loop) { return loop.slots().get<ConnectionCounters>(); }
+
+  Counter open;  ///< open streams: accepted here, handed over to this core, or connected by it
+  /// Accepted connections that were closed because memory ran out.
+  Counter dropped;
+  Counter handed_over;  ///< connections accepted here and given to other cores
+  Counter taken_over;   ///< connections accepted by other cores and given to this one
+};
+
+/// The number of connections that the servers on all loops of a group have open. It makes a limit
+/// of the process one limit, however unevenly connections are spread over cores.
+struct ServerConnections {
+  /// Returns the number for the group of `loop`.
+  /// Threads: any.
+  static ServerConnections& of(Loop& loop) { return loop.group().slots().get<ServerConnections>(); }
+
+  std::atomic<std::size_t> open{0};  // relaxed: only the count matters
+};
+
+}  // namespace weir
