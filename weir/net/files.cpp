@@ -279,14 +279,13 @@ class TransferAwaiter : public FileOperation, CancelNode {
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
     const Context& context = handle.promise().context();
-    if (context.cancelled()) {
+    if (!join(context.cancel)) {
       finish(Errc::cancelled);
       return false;
     }
     handle_ = handle;
     backend_ = &context.loop->backend();
     backend_->start_file(*this);
-    if (context.cancel != nullptr) context.cancel->add(*this);
     return true;
   }
   Result<std::size_t> await_resume() const noexcept {
@@ -297,7 +296,7 @@ class TransferAwaiter : public FileOperation, CancelNode {
  private:
   static void resume(Runnable& runnable) {
     auto& self = static_cast<TransferAwaiter&>(static_cast<FileOperation&>(runnable));
-    static_cast<CancelNode&>(self).unlink();
+    self.leave();
     resume_coroutine(self.handle_);
   }
   static void on_cancel(CancelNode& node) {

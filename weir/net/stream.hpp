@@ -127,13 +127,7 @@ class StreamAwaiter : protected Op, CancelNode {
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
     handle_ = handle;
-    CancelSource* cancel = handle.promise().context().cancel;
-    if (cancel == nullptr) return;
-    if (cancel->cancelled()) {
-      stream_.cancel_operation(*this);
-    } else {
-      cancel->add(*this);
-    }
+    if (!join(handle.promise().context().cancel)) stream_.cancel_operation(*this);
   }
 
  protected:
@@ -155,7 +149,7 @@ class StreamAwaiter : protected Op, CancelNode {
   static void resume(Runnable& runnable) {
     auto& self = static_cast<StreamAwaiter&>(static_cast<Op&>(runnable));
     self.pending() = nullptr;
-    static_cast<CancelNode&>(self).unlink();
+    self.leave();
     resume_coroutine(self.handle_);
   }
   static void on_cancel(CancelNode& node) {

@@ -78,20 +78,14 @@ class ConnectAwaiter : ConnectOperation, CancelNode {
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
     handle_ = handle;
-    CancelSource* cancel = handle.promise().context().cancel;
-    if (cancel == nullptr) return;
-    if (cancel->cancelled()) {
-      loop_.backend().cancel(*this);
-    } else {
-      cancel->add(*this);
-    }
+    if (!join(handle.promise().context().cancel)) loop_.backend().cancel(*this);
   }
   std::error_code await_resume() const noexcept { return error(); }
 
  private:
   static void resume(Runnable& runnable) {
     auto& self = static_cast<ConnectAwaiter&>(static_cast<ConnectOperation&>(runnable));
-    static_cast<CancelNode&>(self).unlink();
+    self.leave();
     resume_coroutine(self.handle_);
   }
   static void on_cancel(CancelNode& node) {

@@ -180,12 +180,7 @@ void DatagramAwaiter<Op>::suspend(std::coroutine_handle<> handle, CancelSource* 
     loop.timers().start(*this, loop.now());
     return;
   }
-  if (cancel == nullptr) return;
-  if (cancel->cancelled()) {
-    loop.backend().cancel(*this);
-  } else {
-    cancel->add(*this);
-  }
+  if (!join(cancel)) loop.backend().cancel(*this);
 }
 
 template <class Op>
@@ -199,7 +194,7 @@ void DatagramAwaiter<Op>::resume(Runnable& runnable) {
   auto& self = static_cast<DatagramAwaiter&>(static_cast<Op&>(runnable));
   self.state_.resumed(self);
   self.state_.on_completed(self);
-  static_cast<CancelNode&>(self).unlink();
+  self.leave();
   resume_coroutine(self.handle_);
 }
 

@@ -8,13 +8,8 @@ namespace weir::detail {
 void RemoteCall::begin() {
   owner_ = context().loop;
   steps_in_flight_ = 1;
-  CancelSource* const cancel = context().cancel;
-  if (cancel != nullptr) remote_cancel_.set_trace(cancel->trace());
-  if (cancel != nullptr && cancel->cancelled()) {
-    remote_cancel_.cancel();  // the remote loop does not use it yet
-  } else if (cancel != nullptr) {
-    cancel->add(*this);
-  }
+  remote_cancel_.set_trace(context().trace());
+  if (!join()) remote_cancel_.cancel();  // the remote loop does not use it yet
   remote_.post(start_);
 }
 
@@ -42,7 +37,7 @@ void RemoteCall::cancel_remote() {
 void RemoteCall::on_completed_at_owner() {
   // The result returns before or after the reply to a cancellation; none is sent after the
   // result.
-  static_cast<CancelNode&>(*this).unlink();
+  leave();
   if (--steps_in_flight_ == 0) Waiter::run();
 }
 

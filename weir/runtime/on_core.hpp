@@ -15,9 +15,9 @@ namespace detail {
 /// A RemoteCall is a call on another loop, from its start there until its result is back on the
 /// owner. It lives in the frame of the awaiting coroutine. Each step is posted from one loop to
 /// the other, which orders all access.
-class RemoteCall : Waiter, CancelNode {
+class RemoteCall : CancellableWaiter {
  public:
-  explicit RemoteCall(Loop& remote) noexcept : CancelNode(&on_cancel), remote_(remote) {}
+  explicit RemoteCall(Loop& remote) noexcept : CancellableWaiter(&on_cancel), remote_(remote) {}
   RemoteCall(const RemoteCall&) = delete;
   RemoteCall& operator=(const RemoteCall&) = delete;
 

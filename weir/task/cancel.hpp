@@ -7,6 +7,7 @@
 
 namespace weir {
 
+class CancelSource;
 class TraceContext;
 
 /// A CancelNode is a callback that its source calls once, when the source is cancelled. The
@@ -16,6 +17,13 @@ class CancelNode : public ListNode {
  public:
   using Function = void (*)(CancelNode&);
   explicit CancelNode(Function cancel) noexcept : cancel_(cancel) {}
+
+  /// Joins `source`, which calls this node in cancel(), unless the node leaves earlier. Does
+  /// nothing if there is no source.
+  /// Returns: false if the source has been cancelled already. It does not call the node then.
+  [[nodiscard]] bool join(CancelSource* source) noexcept;
+  /// Leaves the source, if this node has joined one and has not been called.
+  void leave() noexcept { unlink(); }
 
  private:
   friend class CancelSource;
@@ -35,8 +43,7 @@ class CancelSource {
   explicit CancelSource(CancelSource* parent) noexcept : parent_link_(*this) {
     if (parent == nullptr) return;
     trace_ = parent->trace_;
-    cancelled_ = parent->cancelled_;
-    if (!cancelled_) parent->nodes_.push_back(parent_link_);
+    cancelled_ = !parent_link_.join(parent);
   }
   ~CancelSource() { assert(nodes_.empty()); }
   CancelSource(const CancelSource&) = delete;
@@ -58,14 +65,8 @@ class CancelSource {
     while (CancelNode* node = cancelled_nodes.pop_front()) node->cancel_(*node);
   }
 
-  /// Calls `node` in cancel() unless it is unlinked earlier. The source is not cancelled
-  /// (asserted).
-  void add(CancelNode& node) noexcept {
-    assert(!cancelled_);
-    nodes_.push_back(node);
-  }
-
  private:
+  friend class CancelNode;
   struct ParentLink : CancelNode {
     explicit ParentLink(CancelSource& source) noexcept
         : CancelNode([](CancelNode& self) { static_cast<ParentLink&>(self).source_.cancel(); }),
@@ -78,5 +79,12 @@ class CancelSource {
   const TraceContext* trace_ = nullptr;
   bool cancelled_ = false;
 };
+
+inline bool CancelNode::join(CancelSource* source) noexcept {
+  if (source == nullptr) return true;
+  if (source->cancelled()) return false;
+  source->nodes_.push_back(*this);
+  return true;
+}
 
 }  // namespace weir

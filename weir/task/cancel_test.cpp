@@ -35,8 +35,8 @@ TEST(CancelSource, CallsEachNodeOnceInOrder) {
   std::vector<int> order;
   Note first([&] { order.push_back(1); });
   Note second([&] { order.push_back(2); });
-  source.add(first);
-  source.add(second);
+  EXPECT_TRUE(first.join(&source));
+  EXPECT_TRUE(second.join(&source));
   EXPECT_FALSE(source.cancelled());
   source.cancel();
   source.cancel();
@@ -45,15 +45,15 @@ TEST(CancelSource, CallsEachNodeOnceInOrder) {
   EXPECT_EQ(first.calls, 1);
 }
 
-TEST(CancelSource, DoesNotCallAnUnlinkedNode) {
+TEST(CancelSource, DoesNotCallANodeThatHasLeft) {
   CancelSource source;
   Note note;
   {
     Note gone;
-    source.add(note);
-    source.add(gone);
+    EXPECT_TRUE(note.join(&source));
+    EXPECT_TRUE(gone.join(&source));
   }
-  note.unlink();
+  note.leave();
   source.cancel();
   EXPECT_EQ(note.calls, 0);
 }
@@ -67,9 +67,9 @@ TEST(CancelSource, ANodeMayUnlinkOthersDuringItsCall) {
   });
   second.emplace();
   third.emplace();
-  source.add(first);
-  source.add(*second);
-  source.add(*third);
+  EXPECT_TRUE(first.join(&source));
+  EXPECT_TRUE(second->join(&source));
+  EXPECT_TRUE(third->join(&source));
   source.cancel();
   EXPECT_EQ(first.calls, 1);
   EXPECT_EQ(third->calls, 0);
@@ -79,8 +79,8 @@ TEST(CancelSource, ReachesTheWholeTreeBelow) {
   CancelSource root, other;
   CancelSource left(&root), right(&root), leaf(&left);
   Note at_leaf, at_other;
-  leaf.add(at_leaf);
-  other.add(at_other);
+  EXPECT_TRUE(at_leaf.join(&leaf));
+  EXPECT_TRUE(at_other.join(&other));
   root.cancel();
   EXPECT_TRUE(left.cancelled() && right.cancelled() && leaf.cancelled());
   EXPECT_FALSE(other.cancelled());
@@ -130,8 +130,8 @@ TEST(CancelSource, IsCancelledAlreadyWhenItCallsItsNodes) {
     order.push_back(1);
   });
   Note second([&] { order.push_back(2); });
-  source.add(first);
-  source.add(second);
+  EXPECT_TRUE(first.join(&source));
+  EXPECT_TRUE(second.join(&source));
   source.cancel();
   EXPECT_EQ(order, (std::vector<int>{1, 2}))
       << "a second call has no effect, even inside the first";
@@ -168,19 +168,30 @@ TEST(CancelSource, CancelsAThousandLevels) {
   while (!chain.empty()) chain.pop_back();
 }
 
-#ifndef NDEBUG
-TEST(CancelSource, AssertsThatItIsNotCancelledWhenANodeIsAdded) {
+TEST(CancelSource, ACancelledSourceTakesNoNode) {
   CancelSource source;
   Note note;
   source.cancel();
-  EXPECT_DEATH(source.add(note), "cancelled_");
+  EXPECT_FALSE(note.join(&source));
+  EXPECT_FALSE(note.linked());
 }
 
+TEST(CancelSource, ANodeMayJoinNoneAndThenAnother) {
+  CancelSource source;
+  Note note;
+  EXPECT_TRUE(note.join(nullptr));
+  EXPECT_FALSE(note.linked());
+  EXPECT_TRUE(note.join(&source));
+  source.cancel();
+  EXPECT_EQ(note.calls, 1);
+}
+
+#ifndef NDEBUG
 TEST(CancelSource, AssertsThatNodesAndChildrenLeaveBeforeIt) {
   const auto destroy = [](bool has_child) {
     auto source = std::make_unique<CancelSource>();
     Note note;
-    if (!has_child) source->add(note);
+    EXPECT_TRUE(note.join(has_child ? nullptr : source.get()));
     const CancelSource child(has_child ? source.get() : nullptr);
     source.reset();
   };

@@ -79,6 +79,23 @@ class Waiter : public Runnable {
   Context context_;
 };
 
+/// A CancellableWaiter is a Waiter that the cancellation of its task interrupts.
+class CancellableWaiter : public Waiter, protected CancelNode {
+ protected:
+  /// `on_cancel` is called when the source of the task is cancelled after join().
+  explicit CancellableWaiter(CancelNode::Function on_cancel) noexcept : CancelNode(on_cancel) {}
+  ~CancellableWaiter() = default;
+
+  /// Joins the source of the task; see CancelNode::join().
+  [[nodiscard]] bool join() noexcept { return CancelNode::join(context().cancel); }
+  /// Leaves the source and resumes the coroutine from its loop's ready queue.
+  /// Threads: the loop's.
+  void resume_later() noexcept {
+    leave();
+    Waiter::resume_later();
+  }
+};
+
 /// The awaitable of this_context().
 class [[nodiscard]] ThisContext {
  public:

@@ -9,26 +9,23 @@ namespace weir::inject {
 
 /// `co_await DrainAwaiter()` returns when this task's loop drains or the task is cancelled.
 /// Cancel: resumes from the loop's ready queue.
-class [[nodiscard]] DrainAwaiter : Waiter, CancelNode, DrainObserver {
+class [[nodiscard]] DrainAwaiter : CancellableWaiter, DrainObserver {
  public:
-  DrainAwaiter() noexcept : CancelNode(&on_cancel), DrainObserver(&on_drain) {}
+  DrainAwaiter() noexcept : CancellableWaiter(&on_cancel), DrainObserver(&on_drain) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
     set_coroutine(handle);
-    if (context().loop->draining() || context().cancelled()) return false;
+    if (context().loop->draining() || !join()) return false;
     context().loop->observe_drain(*this);
-    if (context().cancel != nullptr) context().cancel->add(*this);
     return true;
   }
   void await_resume() const noexcept {}
 
  private:
   static void on_drain(DrainObserver& watcher) {
-    auto& self = static_cast<DrainAwaiter&>(watcher);
-    static_cast<CancelNode&>(self).unlink();
-    self.resume_later();
+    static_cast<DrainAwaiter&>(watcher).resume_later();
   }
   static void on_cancel(CancelNode& node) {
     auto& self = static_cast<DrainAwaiter&>(node);

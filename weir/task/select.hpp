@@ -59,12 +59,12 @@ concept Timed = requires(W& wait, Loop& loop) {
 
 /// The awaiter of a select().
 template <class... W>
-class SelectAwaiter : Waiter, CancelNode, WaitObserver {
+class SelectAwaiter : CancellableWaiter, WaitObserver {
  public:
   using Value = Result<std::variant<typename W::Value...>>;
 
   explicit SelectAwaiter(std::tuple<W...>& waits) noexcept
-      : CancelNode(&SelectAwaiter::cancel),
+      : CancellableWaiter(&SelectAwaiter::cancel),
         WaitObserver(&SelectAwaiter::on_granted),
         waits_(waits) {}
 
@@ -88,13 +88,9 @@ class SelectAwaiter : Waiter, CancelNode, WaitObserver {
       withdraw();
       return false;
     }
-    if (context().cancel == nullptr) return true;
-    if (context().cancelled()) {
-      withdraw();
-      return false;
-    }
-    context().cancel->add(*this);
-    return true;
+    if (join()) return true;
+    withdraw();
+    return false;
   }
   Value await_resume() {
     Value value = fail(Errc::cancelled);
@@ -159,7 +155,7 @@ class SelectAwaiter : Waiter, CancelNode, WaitObserver {
 
   static void on_granted(WaitObserver& observer, Wait& granted) {
     auto& self = static_cast<SelectAwaiter&>(observer);
-    static_cast<CancelNode&>(self).unlink();
+    self.leave();
     self.any(
         [&](std::size_t index, Wait& wait) { return &wait == &granted && self.choose(index); });
     self.withdraw();

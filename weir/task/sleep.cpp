@@ -4,26 +4,23 @@
 namespace weir {
 
 bool SleepAwaiter::begin() noexcept {
-  if (context().cancelled()) {
+  if (!join()) {
     cancelled_ = true;
     return false;
   }
   Loop& loop = *context().loop;
   const Instant deadline = relative_ ? after(loop.platform().now(), length_) : Instant(length_);
   loop.timers().start(static_cast<Timer&>(*this), deadline);
-  if (context().cancel != nullptr) context().cancel->add(*this);
   return true;
 }
 
 void SleepAwaiter::fire(Timer& timer) {
-  auto& self = static_cast<SleepAwaiter&>(timer);
-  static_cast<CancelNode&>(self).unlink();
-  self.resume_later();
+  static_cast<SleepAwaiter&>(timer).resume_later();
 }
 
-void SleepAwaiter::cancel(CancelNode& node) {
+void SleepAwaiter::on_cancel(CancelNode& node) {
   auto& self = static_cast<SleepAwaiter&>(node);
-  static_cast<Timer&>(self).cancel();
+  self.cancel();
   self.cancelled_ = true;
   self.resume_later();
 }

@@ -8,12 +8,12 @@
 namespace weir {
 
 /// SleepAwaiter is the awaiter of sleep() and sleep_until().
-class SleepAwaiter : Waiter, CancelNode, Timer {
+class SleepAwaiter : CancellableWaiter, Timer {
  public:
   explicit SleepAwaiter(Duration length) noexcept
-      : CancelNode(&cancel), Timer(&fire), relative_(true), length_(length) {}
+      : CancellableWaiter(&on_cancel), Timer(&fire), relative_(true), length_(length) {}
   explicit SleepAwaiter(Instant deadline) noexcept
-      : CancelNode(&cancel), Timer(&fire), length_(deadline.time_since_epoch()) {}
+      : CancellableWaiter(&on_cancel), Timer(&fire), length_(deadline.time_since_epoch()) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -29,7 +29,7 @@ class SleepAwaiter : Waiter, CancelNode, Timer {
  private:
   bool begin() noexcept;
   static void fire(Timer& timer);
-  static void cancel(CancelNode& node);
+  static void on_cancel(CancelNode& node);
 
   bool cancelled_ = false;
   bool relative_ = false;

@@ -55,12 +55,7 @@ bool Accept::Awaiter::complete() {
 void Accept::Awaiter::suspend(std::coroutine_handle<> handle, CancelSource* cancel) {
   handle_ = handle;
   cancel_ = cancel;
-  if (cancel == nullptr) return;
-  if (cancel->cancelled()) {
-    state_.cancel(*this);
-  } else {
-    cancel->add(*this);
-  }
+  if (!join(cancel)) state_.cancel(*this);
 }
 
 void Accept::Awaiter::resume(Runnable& runnable) {
@@ -71,7 +66,7 @@ void Accept::Awaiter::resume(Runnable& runnable) {
     if (self.cancel_ != nullptr && self.cancel_->cancelled()) on_cancel(self);
     return;
   }
-  static_cast<CancelNode&>(self).unlink();
+  self.leave();
   resume_coroutine(self.handle_);
 }
 

@@ -100,7 +100,7 @@ Task<> closing(BlockingPool& pool, Context outside, Task<Result<>> asking) {
   if (context.cancelled()) {
     pool.close();
   } else {
-    context.cancel->add(closer);
+    EXPECT_TRUE(closer.join(context.cancel));
   }
   auto running = in_context(outside, std::move(asking));
   EXPECT_TRUE(co_await std::move(running));

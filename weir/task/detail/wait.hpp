@@ -102,10 +102,12 @@ class WaitQueue : public List<W> {
 
 /// WaitAwaiter is the awaiter of a single wait.
 template <class W>
-class WaitAwaiter : Waiter, CancelNode, WaitObserver {
+class WaitAwaiter : CancellableWaiter, WaitObserver {
  public:
   explicit WaitAwaiter(W& wait) noexcept
-      : CancelNode(&WaitAwaiter::cancel), WaitObserver(&WaitAwaiter::on_granted), wait_(wait) {}
+      : CancellableWaiter(&WaitAwaiter::cancel),
+        WaitObserver(&WaitAwaiter::on_granted),
+        wait_(wait) {}
 
   bool await_ready() { return wait_.ready(); }
   template <HasContext Promise>
@@ -113,13 +115,9 @@ class WaitAwaiter : Waiter, CancelNode, WaitObserver {
     set_coroutine(handle);
     wait_.set_observer(*this);
     if (!wait_.begin(*context().loop)) return false;
-    if (context().cancel == nullptr) return true;
-    if (context().cancelled()) {
-      withdraw();
-      return false;
-    }
-    context().cancel->add(*this);
-    return true;
+    if (join()) return true;
+    withdraw();
+    return false;
   }
   auto await_resume() {
     using Value = typename W::Value;
@@ -129,9 +127,7 @@ class WaitAwaiter : Waiter, CancelNode, WaitObserver {
 
  private:
   static void on_granted(WaitObserver& observer, Wait&) {
-    auto& self = static_cast<WaitAwaiter&>(observer);
-    static_cast<CancelNode&>(self).unlink();
-    self.resume_later();
+    static_cast<WaitAwaiter&>(observer).resume_later();
   }
   static void cancel(CancelNode& node) {
     auto& self = static_cast<WaitAwaiter&>(node);

@@ -140,10 +140,12 @@ void Lifecycle::run() {
 }
 
 bool Lifecycle::SettledAwaiter::begin() {
-  if (context().cancelled()) (lifecycle_.*on_cancel_)();
-  if (lifecycle_.settled()) return false;
+  if (!join()) (lifecycle_.*on_cancel_)();
+  if (lifecycle_.settled()) {
+    leave();
+    return false;
+  }
   lifecycle_.settled_awaiters_.push_back(entry_);
-  if (context().cancel != nullptr && !context().cancelled()) context().cancel->add(*this);
   return true;
 }
 
@@ -153,7 +155,6 @@ void Lifecycle::SettledAwaiter::cancel(CancelNode& cancel_node) {
 }
 
 void Lifecycle::SettledAwaiter::on_settled() {
-  static_cast<CancelNode&>(*this).unlink();
   resume_later();
 }
 

@@ -141,11 +141,11 @@ class Lifecycle {
 
   /// `co_await lifecycle.wait_settled(&Lifecycle::stop_all)` returns when settled() is true.
   /// Cancel: calls that function and continues to wait.
-  class SettledAwaiter : Waiter, CancelNode {
+  class SettledAwaiter : CancellableWaiter {
    public:
     using OnCancel = void (Lifecycle::*)();
     SettledAwaiter(Lifecycle& lifecycle, OnCancel on_cancel) noexcept
-        : CancelNode(&cancel), lifecycle_(lifecycle), on_cancel_(on_cancel), entry_(*this) {}
+        : CancellableWaiter(&cancel), lifecycle_(lifecycle), on_cancel_(on_cancel), entry_(*this) {}
     bool await_ready() const noexcept { return false; }
     template <HasContext Promise>
     bool await_suspend(std::coroutine_handle<Promise> handle) {

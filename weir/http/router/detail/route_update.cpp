@@ -13,9 +13,8 @@ RouteUpdate::~RouteUpdate() {
 
 bool RouteUpdate::begin(const Context& context) {
   loop_ = context.loop;
-  CancelSource* const cancel = context.cancel;
   if (const TraceContext* const trace = context.trace()) requesting_route_ = trace->origin();
-  const bool cancelled = context.cancelled();
+  const bool cancelled = !cancel_hook_.join(context.cancel);
   if (cancelled && kind_ != Kind::remove) {
     error_ = Errc::cancelled;
     return false;
@@ -23,13 +22,12 @@ bool RouteUpdate::begin(const Context& context) {
   stop_requested_ = cancelled;
   // The update may be posted immediately, but runs later: this loop is busy here.
   updater_.submit(*this);
-  if (cancel != nullptr && !cancelled) cancel->add(cancel_hook_);
   return true;
 }
 
 void RouteUpdate::on_completed_at_owner(Runnable& self) {
   auto& change = static_cast<RouteUpdate&>(self);
-  change.cancel_hook_.unlink();
+  change.cancel_hook_.leave();
   resume_coroutine(change.handle_);
 }
 

@@ -158,13 +158,11 @@ bool BroadcastWait::begin(const Context& context) {
   if (taken_.has_result) {
     if (++reader_.position_.streak < BroadcastReader::streak_max) return false;
     loop_->timers().start(end_of_turn_, loop_->now());
-  } else if (context.cancelled()) {
+  } else if (!cancel_hook_.join(context.cancel)) {
     taken_.error = Errc::cancelled;
     return false;
-  } else if (context.cancel != nullptr) {
-    // A publisher may post it meanwhile, but it runs later: this loop is busy here.
-    context.cancel->add(cancel_hook_);
   }
+  // A publisher may post it meanwhile, but it runs later: this loop is busy here.
   reader_.position_.streak = 0;
   reader_.position_.waiting = true;
   return true;
@@ -177,7 +175,7 @@ void BroadcastWait::EndOfTurn::on_turn_end(Timer& timer) {
 
 void BroadcastWait::run(Runnable& self) {
   auto& wait = static_cast<BroadcastWait&>(self);
-  wait.cancel_hook_.unlink();
+  wait.cancel_hook_.leave();
   wait.reader_.position_.waiting = false;
   // A value takes precedence over a cancellation that came after the wait was posted.
   if (!wait.taken_.has_result && !wait.taken_.error) {

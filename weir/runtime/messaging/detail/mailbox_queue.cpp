@@ -55,11 +55,11 @@ bool MailboxReceiver::begin(const Context& context) {
     loop_->timers().start(*this, loop_->now());  // the end of this turn
     return true;
   }
-  if (context.cancelled()) return false;
+  if (!join(context.cancel)) return false;
   // A sender may post it meanwhile, but it runs later: this loop is busy here.
-  if (!queue_.park(*this)) return false;
-  if (context.cancel != nullptr) context.cancel->add(*this);
-  return true;
+  if (queue_.park(*this)) return true;
+  leave();
+  return false;
 }
 
 void MailboxReceiver::run(Runnable& self) {
@@ -68,7 +68,7 @@ void MailboxReceiver::run(Runnable& self) {
   // The sender that woke it may have published a later position than the one that is due.
   const bool over = receiver.cancelled_ || queue.has_front() || queue.at_end();
   if (!over && queue.park(receiver)) return;
-  static_cast<CancelNode&>(receiver).unlink();
+  receiver.leave();
   resume_coroutine(receiver.handle_);
 }
 
@@ -169,18 +169,18 @@ bool MailboxQueue::withdraw(MailboxSender& sender) {
 
 bool MailboxSender::begin(const Context& context) {
   loop_ = context.loop;
-  if (context.cancelled()) {
+  if (!cancel_hook_.join(context.cancel)) {
     error_ = Errc::cancelled;
     return false;
   }
-  if (!queue_.wait_for_room(*this)) return false;
-  if (context.cancel != nullptr) context.cancel->add(cancel_hook_);
-  return true;
+  if (queue_.wait_for_room(*this)) return true;
+  cancel_hook_.leave();
+  return false;
 }
 
 void MailboxSender::run(Runnable& self) {
   auto& sender = static_cast<MailboxSender&>(self);
-  sender.cancel_hook_.unlink();
+  sender.cancel_hook_.leave();
   resume_coroutine(sender.handle_);
 }
 

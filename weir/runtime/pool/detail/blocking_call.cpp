@@ -5,14 +5,13 @@
 namespace weir {
 
 bool BlockingJob::begin() {
-  if (context().cancelled()) {
+  // Join before the job can end: its end returns through the inbox, which this loop does not read
+  // meanwhile.
+  if (!join()) {
     rejection_ = Errc::cancelled;
     return false;
   }
   trace_ = context().trace();
-  // Register before the job can end: its end returns through the inbox, which this loop does not
-  // read meanwhile.
-  if (context().cancel != nullptr) context().cancel->add(*this);
   if (auto queued = threads_.submit(*this); !queued) {
     rejection_ = queued.error();
     return false;

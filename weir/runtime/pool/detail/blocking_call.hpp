@@ -172,10 +172,10 @@ class PoolThreads;
 /// A BlockingJob lives in the frame of the awaiting coroutine. Its pool owns it until its end and
 /// guards it by the pool's mutex; posting it to its loop returns it.
 /// Threads: its loop's; call(): one of the pool's.
-class BlockingJob : public PoolJob, Waiter, CancelNode {
+class BlockingJob : public PoolJob, CancellableWaiter {
  public:
   BlockingJob(PoolThreads& threads, std::size_t lane) noexcept
-      : CancelNode(&on_cancel), threads_(threads), lane_(lane) {}
+      : CancellableWaiter(&on_cancel), threads_(threads), lane_(lane) {}
   BlockingJob(const BlockingJob&) = delete;
   BlockingJob& operator=(const BlockingJob&) = delete;
 
@@ -185,7 +185,7 @@ class BlockingJob : public PoolJob, Waiter, CancelNode {
     set_coroutine(handle);
     return begin();
   }
-  void await_resume() noexcept { CancelNode::unlink(); }
+  void await_resume() noexcept { leave(); }
 
  protected:
   virtual ~BlockingJob() = default;
