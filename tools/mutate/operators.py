@@ -29,8 +29,8 @@ OF_THREADS = {"lock", "memory order"}
 SYMMETRIC = {"equals_ignoring_case", "fast_equal", "gcd", "swap"}
 # Functions that end the use of a resource.
 RELEASES = {"clear", "close", "close_now", "destroy", "deallocate", "detach", "erase", "free",
-            "join", "munmap", "pop", "pop_back", "pop_front", "release", "remove", "remove_prefix",
-            "reset", "shut_down", "unlink", "unlock", "unregister"}
+            "join", "leave", "munmap", "pop", "pop_back", "pop_front", "release", "remove",
+            "remove_prefix", "reset", "shut_down", "unlink", "unlock", "unregister"}
 LOCK = re.compile("std::(lock_guard|scoped_lock)")
 SEMICOLON = re.compile(rb"\s*;")
 EXTREMA = {"min": "max", "max": "min"}
