@@ -21,6 +21,10 @@ SECONDS_MIN = 1
 # Runs of variants of Weir. Each has its own page, which names its commit.
 VARIANTS = {"allocators": "With mimalloc, jemalloc and tcmalloc in place of the system's allocator",
             "hardening": "What hardening costs"}
+# The rows and columns of the short table in README.md.
+SHORT_ROWS = {"weir-uring": "Weir (io_uring)", "nginx": "nginx", "hyper": "hyper (Rust, tokio)",
+              "go-net-http": "net/http (Go)", "node": "http (Node.js)"}
+SHORT_WORKS = {"B2": "GET", "B13": "JSON", "B15": "new connections"}
 WORKS = ("B1", "B2", "B3", "B13", "B13-2", "B13-19000", "B15")
 
 
@@ -60,6 +64,24 @@ def table(report):
         cells = "".join(f" {cell(identity, rows[identity].get(name))} |" for identity in ids)
         bytes_each = f"{idle[name]['bytes']:,.0f}" if "bytes" in idle.get(name, {}) else "–"
         lines.append(f"| {name} |{cells} {bytes_each} |")
+    return "\n".join(lines)
+
+
+def short_table(report):
+    """Returns the table of README.md, which its editor copies there by hand."""
+    works = report["works"]
+    idle = {row["name"]: row for row in works.get("B15-idle", {}).get("summary", [])}
+    titles = "".join(f" {title} |" for title in SHORT_WORKS.values())
+    lines = [f"| server |{titles} bytes per idle connection |",
+             "|---|" + "---|" * (len(SHORT_WORKS) + 1)]
+    for name, title in SHORT_ROWS.items():
+        cells = ""
+        for identity in SHORT_WORKS:
+            rows = {row["name"]: row for row in works.get(identity, {}).get("summary", [])}
+            median = cell(identity, rows.get(name)).partition(" ")[0].strip("*")
+            cells += f" {median} |"
+        bytes_each = f"{idle[name]['bytes']:,.0f}" if "bytes" in idle.get(name, {}) else "–"
+        lines.append(f"| {title} |{cells} {bytes_each} |")
     return "\n".join(lines)
 
 
@@ -209,6 +231,8 @@ def publish(out, folder):
         pages["shares.svg"] = plot.shares(report)
         pages["bench.md"] = (out / "bench.md").read_text()
         page = between_markers(page, text(report))
+        print(f"publish: copy this table into README.md, with its date and commit:\n\n"
+              f"{short_table(report)}\n")
     for each in left_out:
         print(f"publish: left out: {each}")
     if not pages:
@@ -223,7 +247,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     publish(options.out, ROOT / "docs" / "bench")
-    print("publish: wrote docs/bench/ (the short table in README.md is written by hand)")
+    print("publish: wrote docs/bench/")
     return 0
 
 

@@ -44,6 +44,16 @@ class PublishTest(unittest.TestCase):
         self.assertEqual(lines[3], "| peer | 0.50 (0.50..0.50; 5) | – |")
         self.assertEqual(lines[4], "| broken | – | – |")
 
+    def test_the_short_table_has_the_rows_of_the_readme(self):
+        lines = publish.short_table(REPORT).splitlines()
+        self.assertEqual(len(lines), 2 + 5)
+        self.assertEqual(lines[2], "| Weir (io_uring) | 0.97 | – | – | 400 |")
+        self.assertEqual(lines[3], "| nginx | – | – | – | – |")
+        readme = (publish.ROOT / "README.md").read_text()
+        self.assertIn(lines[0], readme)
+        for title in publish.SHORT_ROWS.values():
+            self.assertIn(f"\n| {title} |", readme)
+
     def test_shows_verdicts_dates_and_left_out_servers(self):
         text = publish.text(REPORT)
         self.assertIn("| 0.970 (0.970..0.970) | met (0.95) |", text)
