@@ -37,7 +37,7 @@ class Orders {  // one object on each core
     return http::Response(told ? http::Status::accepted : http::Status::service_unavailable);
   }
   static Task<> pack(Parcel parcel) {
-    if (co_await sleep(20ms)) std::fprintf(stderr, "packed %d\n", parcel.pieces);
+    if (const auto slept = co_await sleep(20ms)) std::fprintf(stderr, "packed %d\n", parcel.pieces);
   }
 
   CoreEvents& events_;
