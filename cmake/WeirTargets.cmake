@@ -321,7 +321,9 @@ function(weir_source_checks)
   add_test(NAME install COMMAND ${install_test})
   add_test(NAME package COMMAND ${install_test} --package)
   add_test(NAME compile_errors COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/compile_errors_test.py)
-  set_tests_properties(install package compile_errors PROPERTIES TIMEOUT 600)
+  add_test(NAME guide COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/guide_test.py
+    --build ${PROJECT_BINARY_DIR})
+  set_tests_properties(install package compile_errors guide PROPERTIES TIMEOUT 600)
   # Tests all requested families, even if the toolchain file fails to apply one. Fortify needs
   # optimisation.
   if(weir_hardening AND NOT WEIR_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")
