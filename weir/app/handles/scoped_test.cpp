@@ -103,6 +103,21 @@ TEST_F(ScopedTest, EachScopeMakesItsInstancesOnDemandAndDestroysThemInReverse) {
   stop();
 }
 
+TEST_F(ScopedTest, AnInstanceIsUsedAlsoIfOthersWereMadeAfterIt) {
+  struct Stamp {};
+  app_.scoped<Request, Stamp>();
+  start_all();
+  {
+    Request request{"/first"};
+    auto scope = web_->requests.open(request);
+    const auto trace = scope.get<Trace>();
+    ASSERT_TRUE(trace && scope.get<Stamp>());
+    EXPECT_EQ(&scope.get<Session>()->get().trace, &trace->get());
+    EXPECT_EQ(lines_, (Lines{"trace of /first made", "session of /first made"}));
+  }
+  stop();
+}
+
 TEST_F(ScopedTest, AnUnusedScopeMakesNothing) {
   start_all();
   Request request;

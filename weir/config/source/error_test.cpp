@@ -127,7 +127,7 @@ TEST(ConfigError, UnknownNameMessageListsUpToEightNames) {
 TEST(ConfigError, UnknownNameMessageListsKnownNames) {
   EXPECT_EQ(unknown_name_message("prot", {"port", "name"}, "--"), "unknown; did you mean --port?");
   EXPECT_EQ(unknown_name_message("zzzz", {"port", "name"}), "unknown; known names are port, name");
-  EXPECT_EQ(unknown_name_message("xxxxport", {"port"}), "unknown; known names are port");
+  EXPECT_EQ(unknown_name_message("abcdport", {"portxy"}), "unknown; known names are portxy");
   EXPECT_EQ(unknown_name_message("zzzz", std::vector<std::string_view>(9, "port")), "unknown");
 }
 
