@@ -22,7 +22,7 @@ NOT_SWEPT = {
     "http::LiveRoutes::(head|post|put|patch|del|options|add)": "equal to get(), which has a case",
     "http::(serve|accept_connections)": "they share the code of listen_and_serve()",
     "http::(serve_connection|reject_connection)": "connection_faults_test.cpp, each turn",
-    "http::(BodyReader|BodySource|RequestLoop|Connection|DeadlineStream|ConnectionIo)::":
+    "http::(BodyReader|BodySource|Call|RequestLoop|Connection|ConnectionIo)::":
         "connection_faults_test.cpp",
     "http::(Handler|Middleware|RouteMatch)::": "they call user code: connection_faults_test.cpp",
     "http::(ServiceRouteSet|ServiceRouteRegistry|CoreHandler)::":

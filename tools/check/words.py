@@ -324,7 +324,7 @@ OLD_NAMES = {
     "SlowTurns": "StallLog", "Spinning": "AdaptiveSpinner", "SpinPlace": "SpinPermit",
     "stand_back": "set_background_priority", "status_for": "to_status",
     "take_no_more": "stop_accepting", "Taker": "Subscriber", "ThreadRank": "ThreadPriority",
-    "TimedStream": "DeadlineStream", "turn_away": "reject_connection", "TurningAway": "Rejection",
+    "TimedStream": "Connection", "turn_away": "reject_connection", "TurningAway": "Rejection",
     "TurnPlace": "StallSite", "TurnWatch": "StallDetector", "unacknowledged": "unacked_bytes",
     "UnitsHold": "PermitGuard", "UsedProvider": "CountedProvider",
     "UsualHead": "ResponseHeadCache", "WaitOwner": "WaitObserver", "Wanderer": "RandomClient",

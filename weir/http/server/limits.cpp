@@ -9,7 +9,7 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/http/server/detail/connection.hpp"
+#include "weir/http/server/detail/request_loop.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
@@ -102,7 +102,7 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   const std::uint64_t output = buffer(0);
   MemoryBound bound{};
   bound.idle_connection = idle_bytes;
-  bound.connection = sum({idle_bytes, frames_bytes, block(sizeof(ActiveState)), input_bytes(head),
+  bound.connection = sum({idle_bytes, frames_bytes, block(sizeof(RequestLoop)), input_bytes(head),
                           body_bytes(body), trailers_bytes(limits.chunks), unread_bytes(), output,
                           options.handler_bytes});
   // Rejected connections, each with the buffer of its response.

@@ -114,7 +114,7 @@ Task<Result<>> BodyReader::fetch() {
   Loop& loop = io_.loop();
   const Instant start = loop.now();
   const auto filled =
-      co_await io_.fill(ConnectionIo::ReadPurpose::body, after(start, rate_tracker_.time_left()));
+      co_await io_.fill(ConnectionIo::ReadState::body, after(start, rate_tracker_.time_left()));
   // The input was empty, so all bytes in it have just arrived.
   rate_tracker_.record(loop.now() - start, filled ? io_.input().size() : 0);
   if (filled) co_return {};

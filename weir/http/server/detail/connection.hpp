@@ -1,22 +1,26 @@
-// A connection that is being served, with its idle state and its active state.
+// One connection of an HTTP server: its stream, its idle state, its timer and its permit.
 #pragma once
 
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "weir/base/buffer.hpp"
-#include "weir/http/server/detail/connection_io.hpp"
-#include "weir/http/server/detail/deadline_stream.hpp"
-#include "weir/http/server/detail/request_loop.hpp"
 #include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/limits.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-// One HTTP/1.1 connection from its first byte to its last.
+class ConnectionIo;
+class RequestLoop;
+
+// One connection from its first byte to its last.
 
 /// Serves the connection until the peer leaves, the peer breaks a rule, or the server drains. No
 /// action of the peer is an error of the task. The permit is released when the stream is closed
@@ -29,35 +33,36 @@ Task<> serve_connection(ServerState::ConnectionPermit permit, tcp::Stream stream
 /// Cancel: closes immediately.
 Task<> reject_connection(ServerState& server, tcp::Stream stream);
 
-/// The state that a connection has only while it has bytes to work on.
-struct ActiveState : ConnectionIo {
-  ActiveState(DeadlineStream& timed, ServerState& server, const Context& context,
-              Buffer bytes) noexcept
-      : ConnectionIo(timed, server.limits(), std::move(bytes)),
-        request_loop(server, *this, context) {}
-
-  RequestLoop request_loop;
-  static constexpr std::uint64_t none = static_cast<std::uint64_t>(-1);
-  std::uint64_t head_number = none;  ///< the head that is being read
-  Instant head_started{};            ///< arrival of its first bytes
-};
-
-/// The whole state of an idle connection; there may be very many. It is a parameter of the
-/// coroutine that serves it, and can be moved until open(), so that the frame holds the stream
-/// only once. The stream is closed before the permit is released.
+/// All that is left of a connection while it is idle; there may be very many. Work needs a
+/// ConnectionIo as well. One timer serves all deadlines of the peer. The timer is lazy: a deadline
+/// costs a few stores and is compared with the clock only when the timer fires.
+///
+/// A Connection is a parameter of the coroutine that serves it, and can be moved until open(), so
+/// that the frame holds the stream only once.
 /// Threads: its loop's.
 /// Lifetime: its server outlives it.
-class Connection final : public DrainableConnection,
-                         ServerState::ConnectionPermit,
-                         public DeadlineStream {
+class Connection final : public DrainableConnection, Timer {
  public:
+  /// The present read: the bytes that the peer is expected to send, or the end of the read.
+  enum class ReadState : std::uint8_t {
+    none,       ///< no read
+    request,    ///< the first bytes of a request
+    head,       ///< the rest of a head
+    body,       ///< bytes of a body
+    lingering,  ///< bytes that are dropped
+    expired,    ///< none in time: the deadline has passed, and the read was cancelled
+  };
+
+  /// A connection without a permit; it is never open.
+  explicit Connection(tcp::Stream stream) noexcept : Timer(&on_timer), stream_(std::move(stream)) {}
   Connection(ServerState::ConnectionPermit permit, tcp::Stream stream) noexcept
-      : ConnectionPermit(std::move(permit)), DeadlineStream(std::move(stream)) {}
+      : Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
   Connection(Connection&& other) noexcept
       : DrainableConnection(),
-        ConnectionPermit(std::move(other)),
-        DeadlineStream(std::move(other)) {
-    assert(!other.is_open());
+        Timer(&on_timer),
+        permit_(std::move(other.permit_)),
+        stream_(std::move(other.stream_)) {
+    assert(!other.is_open() && !other.armed() && other.io_ == nullptr);
   }
   ~Connection();
 
@@ -65,65 +70,114 @@ class Connection final : public DrainableConnection,
   /// cancel source of the task that serves it.
   void open(CancelSource* cancel) noexcept;
   bool cancelled() const noexcept { return cancel_ != nullptr && cancel_->cancelled(); }
-  const Limits& limits() const noexcept { return server().limits(); }
+  /// Returns the server of an open connection.
+  ServerState& server() const noexcept { return permit_.server(); }
+  tcp::Stream& stream() noexcept { return stream_; }
+  Loop& loop() const noexcept { return stream_.loop(); }
 
+  /// Shortens the wait for a request or for its head.
   void drain() override;
 
-  // Both awaiters work out of line, so that their temporaries do not lie in the awaiting frame.
-  /// See receive().
-  class ReadAwaiter : public Read::Awaiter {
+  /// The awaiter of a read with a deadline, which costs no coroutine frame.
+  template <class Base>
+  class DeadlineAwaiter : public Base {
    public:
-    explicit ReadAwaiter(Connection& connection) noexcept
-        : Awaiter(connection.stream()), connection_(connection) {}
-    bool await_ready();
-    RequestLoop::Action await_resume();
+    template <class... Args>
+    DeadlineAwaiter(Connection& connection, ReadState what, Instant deadline, Args... args) noexcept
+        : Base(connection.stream_, args...), connection_(connection) {
+      connection.begin_read(what, deadline);
+    }
+    auto await_resume() noexcept {
+      auto read = Base::await_resume();
+      if (!read) read = fail(connection_.to_timeout(read.error()));
+      connection_.read_state_ = ReadState::none;
+      return read;
+    }
+
+   protected:
+    Connection& connection() const noexcept { return connection_; }
 
    private:
     Connection& connection_;
   };
-  /// Waits for bytes, begins an active state for them and answers all that needs no waiting:
-  /// `co_await connection.receive()`.
-  /// Returns: the next action; the way to close if there is no active state.
+  using ReadAwaiter = DeadlineAwaiter<Read::Awaiter>;
+  using ReadIntoAwaiter = DeadlineAwaiter<ReadInto::Awaiter>;
+  /// Reads like Stream::read() and Stream::read_into(), until `deadline`. The caller awaits the
+  /// result immediately: `co_await connection.read(ReadState::head, deadline)`.
+  /// Errors: those of Stream::read(); Errc::timed_out after the deadline.
   /// Cancel: that of Stream::read().
-  ReadAwaiter receive() noexcept { return ReadAwaiter(*this); }
+  ReadAwaiter read(ReadState what, Instant deadline) noexcept { return {*this, what, deadline}; }
+  ReadIntoAwaiter read_into(MutableBytes target, ReadState what, Instant deadline) noexcept {
+    return {*this, what, deadline, target};
+  }
+  ReadState read_state() const noexcept { return read_state_; }
+  /// Makes the deadline of the present read earlier; ignores a later `deadline`.
+  void shorten_deadline(Instant deadline) noexcept;
 
-  /// See send_responses().
-  class WriteAwaiter : public Write::Awaiter {
-   public:
-    WriteAwaiter(Connection& connection, RequestLoop::Action action) noexcept
-        : Awaiter(connection.stream(), connection.active_state().output().bytes(), {}, false),
-          connection_(connection),
-          action_(action) {}
-    bool await_ready();
-    RequestLoop::Action await_resume();
+  /// Counts one use of the loop's turn. Returns true if this connection has had its share of the
+  /// turn, so that other connections come first. Reads and writes that never wait would otherwise
+  /// keep the others out.
+  bool turn_budget_used() noexcept {
+    // The turn number is cut to 16 bits. Two turns with one number cost only an unneeded wait.
+    const auto turn = static_cast<std::uint16_t>(loop().counters().turns.value());
+    if (std::exchange(budget_turn_, turn) != turn) turn_uses_ = 0;
+    return ++turn_uses_ > turn_budget;
+  }
 
-   private:
-    Connection& connection_;
-    RequestLoop::Action action_;
-  };
-  /// Sends the output of the active state and ends that state: `co_await
-  /// connection.send_responses(action)`.
-  /// Returns: `action`, or Action::abort if the send failed.
-  /// Cancel: that of Stream::write().
-  WriteAwaiter send_responses(RequestLoop::Action action) noexcept { return {*this, action}; }
-
-  bool is_active() const noexcept { return io() != nullptr; }
-  /// Returns the active state of an active connection.
-  ActiveState& active_state() const noexcept { return static_cast<ActiveState&>(*io()); }
-  /// Ends the active state; all requests are answered or the connection is broken.
+  /// Returns the ConnectionIo that works on the stream's bytes; nullptr while the connection is
+  /// idle.
+  ConnectionIo* io() const noexcept { return io_; }
+  /// Returns true if there has ever been a ConnectionIo.
+  bool was_active() const noexcept { return was_active_; }
+  /// Begins to work on the first bytes of a request.
+  RequestLoop& activate(Buffer bytes);
+  /// Returns the RequestLoop of an open connection that is not idle.
+  RequestLoop& request_loop() const noexcept;
+  /// Destroys the RequestLoop; all requests are answered or the connection is broken.
   void deactivate() noexcept;
 
+  /// Returns the deadline of the first bytes of the next request.
+  Instant request_deadline() const noexcept;
+  /// Time for the rest of a head when the server drains.
+  static constexpr Duration drain_grace_head = std::chrono::seconds(2);
+
+  /// Shuts down the sending side, then reads and drops what the peer still sends. It ends after
+  /// Limits::linger_timeout or linger_bytes_max.
+  /// Cancel: closes immediately.
+  Task<> linger(const Limits& limits);
   /// Moves the stream to LingeringStreams, where the peer can still read the last response.
   void linger_detached() noexcept;
 
-  /// Returns the deadline of the head that is being read, counted from the arrival of its first
-  /// bytes.
-  Instant head_deadline() noexcept;
-
  private:
-  bool is_open() const noexcept { return DrainableConnection::linked(); }
-  Instant request_deadline() const noexcept;
+  friend ConnectionIo;
+  static constexpr std::uint8_t turn_budget = 16;
 
+  bool is_open() const noexcept { return DrainableConnection::linked(); }
+  static void on_timer(Timer& timer);
+  void begin_read(ReadState what, Instant deadline) noexcept {
+    read_state_ = what;
+    read_deadline_ = deadline;
+    watch_until(deadline);
+  }
+  /// Returns Errc::timed_out if the deadline of the read caused `error`; else `error`.
+  std::error_code to_timeout(std::error_code error) const noexcept {
+    const bool timed_out = read_state_ == ReadState::expired && error == Errc::cancelled;
+    return timed_out ? make_error_code(Errc::timed_out) : error;
+  }
+  Instant check_read(Instant now);
+  void watch_until(Instant deadline) noexcept {
+    if (!armed() || deadline < Timer::deadline()) loop().timers().start(*this, deadline);
+  }
+
+  // The small members lie in the padding of Timer's last word.
+  ReadState read_state_ = ReadState::none;
+  bool was_active_ = false;
+  std::uint8_t turn_uses_ = 0;
+  std::uint16_t budget_turn_ = 0;
+  ServerState::ConnectionPermit permit_;  // released after the stream is closed
+  tcp::Stream stream_;
+  Instant read_deadline_{};
+  ConnectionIo* io_ = nullptr;
   CancelSource* cancel_ = nullptr;
 };
 

@@ -8,15 +8,37 @@
 
 namespace weir::http {
 
+bool ConnectionIo::WriteAwaiter::await_ready() {
+  assert(!io_.writing());
+  io_.write_state_ = WriteState::started;
+  io_.last_write_check_ = io_.loop().now();
+  io_.next_write_check_ = after(io_.last_write_check_, io_.limits_.write_rate.grace / 10);
+  io_.connection_.watch_until(io_.next_write_check_);
+  return Awaiter::await_ready();
+}
+
+/// A failed write may have sent a part, so nothing can be sent behind it.
+bool ConnectionIo::WriteAwaiter::await_resume() noexcept {
+  const auto sent = Awaiter::await_resume();
+  const bool too_slow = std::exchange(io_.write_state_, WriteState::none) == WriteState::expired;
+  if (!sent) {
+    io_.broken_ = too_slow && sent.error() == Errc::cancelled ? make_error_code(Errc::timed_out)
+                                                              : sent.error();
+  }
+  io_.output_.clear();
+  if (io_.next_writer_ != nullptr) io_.loop().ready(*std::exchange(io_.next_writer_, nullptr));
+  return sent.has_value();
+}
+
 /// Returns the time of the next check of the write in progress.
 Instant ConnectionIo::check_write(Instant now) {
-  if (!writing_) return never;
+  if (!writing() || write_state_ == WriteState::expired) return never;
   if (now < next_write_check_) return next_write_check_;
   // It counts from an arbitrary position in the stream; only differences are used.
   const auto arrived = static_cast<std::int64_t>(stream().pending_write_sent()) -
                        static_cast<std::int64_t>(stream().unacked_bytes());
   std::int64_t more = std::max<std::int64_t>(0, arrived - write_progress_);
-  if (!std::exchange(write_checked_, true)) {
+  if (std::exchange(write_state_, WriteState::checked) == WriteState::started) {
     write_rate_tracker_ = RateTracker(limits_.write_rate);
     more = 0;  // the first bytes only filled the kernel's buffers
   }
@@ -24,7 +46,7 @@ Instant ConnectionIo::check_write(Instant now) {
   write_progress_ = arrived;
   last_write_check_ = now;
   if (write_rate_tracker_.exhausted()) {
-    write_expired_ = true;
+    write_state_ = WriteState::expired;
     stream().cancel_write();
     return never;
   }
@@ -32,40 +54,33 @@ Instant ConnectionIo::check_write(Instant now) {
   return next_write_check_;
 }
 
-Task<Result<>> ConnectionIo::fill(ReadPurpose what, Instant deadline) {
-  if (timed_.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
+Task<Result<>> ConnectionIo::fill(ReadState what, Instant deadline) {
+  if (connection_.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
   if (input_.empty()) {
     input_ = {};
-    timed_.begin_read(what, deadline);
-    auto read = co_await stream().read();
-    timed_.end_read();
-    if (!read) co_return fail(timed_.to_timeout(read.error()));
+    auto read = co_await connection_.read(what, deadline);
+    if (!read) co_return fail(read.error());
     input_ = std::move(*read);
     co_return {};
   }
   // Read behind an incomplete head.
   constexpr std::size_t worth_reading = 2048;
   input_.make_room(worth_reading);
-  timed_.begin_read(what, deadline);
-  const auto count = co_await stream().read_into(input_.room());
-  timed_.end_read();
-  if (!count) co_return fail(timed_.to_timeout(count.error()));
+  const auto count = co_await connection_.read_into(input_.room(), what, deadline);
+  if (!count) co_return fail(count.error());
   input_.commit(*count);
   co_return {};
 }
 
 Task<Result<>> ConnectionIo::send(Bytes first, Bytes second, Bytes third) {
-  if (timed_.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
-  while (writing_) co_await WriteTurn(*this);
+  if (connection_.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
+  while (writing()) co_await WriteTurn(*this);
   if (broken_) co_return fail(broken_);
   std::array<Bytes, 4> pieces{output_.bytes(), first, second, third};
   const auto end =
       std::remove_if(pieces.begin(), pieces.end(), [](Bytes each) { return each.empty(); });
   if (end == pieces.begin()) co_return {};
-  begin_write();
-  const auto sent = co_await stream().write(std::span<const Bytes>(pieces.begin(), end));
-  end_write(sent ? std::error_code() : sent.error());
-  output_.clear();
+  const bool sent = co_await WriteAwaiter(*this, std::span<const Bytes>(pieces.begin(), end));
   if (!sent) co_return fail(broken_);
   co_return {};
 }

@@ -1,14 +1,18 @@
-// The buffers of one active HTTP/1.1 connection, and the limit for slow readers.
+// The bytes on their way in and out of a connection, and the limit for slow readers.
 #pragma once
 
 #include <cassert>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "weir/base/buffer.hpp"
-#include "weir/http/server/detail/deadline_stream.hpp"
+#include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/rate_tracker.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
@@ -17,82 +21,103 @@
 
 namespace weir::http {
 
-/// Holds the bytes that were read from a stream and not yet used, and the bytes to send on it. A
-/// connection creates it when bytes arrive, with them as its input, and destroys it when all
+/// Holds the bytes that were read from a connection and not yet used, and the bytes to send on it.
+/// A connection creates it when bytes arrive, with them as its input, and destroys it when all
 /// requests are answered.
 /// Threads: its loop's.
 class ConnectionIo {
  public:
-  using ReadPurpose = DeadlineStream::ReadPurpose;
+  using ReadState = Connection::ReadState;
 
-  ConnectionIo(DeadlineStream& timed, const Limits& limits, Buffer input = {}) noexcept
-      : timed_(timed),
+  ConnectionIo(Connection& connection, const Limits& limits, Buffer input = {}) noexcept
+      : connection_(connection),
         limits_(limits),
         input_(std::move(input)),
         write_rate_tracker_(limits.write_rate) {
-    assert(timed.io_ == nullptr);
-    timed.io_ = this;
-    timed.was_active_ = true;
+    assert(connection.io_ == nullptr);
+    connection.io_ = this;
+    connection.was_active_ = true;
   }
-  ~ConnectionIo() { timed_.io_ = nullptr; }
+  ~ConnectionIo() { connection_.io_ = nullptr; }
   ConnectionIo(const ConnectionIo&) = delete;
   ConnectionIo& operator=(const ConnectionIo&) = delete;
 
-  tcp::Stream& stream() noexcept { return timed_.stream(); }
-  Loop& loop() const noexcept { return timed_.loop(); }
+  tcp::Stream& stream() noexcept { return connection_.stream(); }
+  Loop& loop() const noexcept { return connection_.loop(); }
   Buffer& input() noexcept { return input_; }
+  const Buffer& input() const noexcept { return input_; }
   Buffer& output() noexcept { return output_; }
-
-  /// Starts the progress checks of a write; end_write() must follow. A write without progress is
-  /// cancelled.
-  void begin_write() noexcept {
-    assert(!writing_);
-    writing_ = true;
-    write_checked_ = write_expired_ = false;
-    last_write_check_ = loop().now();
-    next_write_check_ = after(last_write_check_, limits_.write_rate.grace / 10);
-    timed_.watch_until(next_write_check_);
-  }
-  /// Ends a write. A failed write may have sent a part, so nothing can be sent behind it.
-  void end_write(std::error_code error) noexcept {
-    writing_ = false;
-    const bool too_slow = write_expired_ && error == Errc::cancelled;
-    if (error) broken_ = too_slow ? make_error_code(Errc::timed_out) : error;
-    if (next_writer_ != nullptr) loop().ready(*std::exchange(next_writer_, nullptr));
-  }
-  bool writing() const noexcept { return writing_; }
+  bool writing() const noexcept { return write_state_ != WriteState::none; }
   /// Returns why nothing can be sent any more, or no error. Errc::timed_out: the peer reads too
   /// slowly.
   std::error_code broken() const noexcept { return broken_; }
 
-  /// Returns the output buffer, with memory for a response.
-  Buffer& writable_output() {
-    if (!output_.owns_memory()) output_ = Buffer::with_capacity();
-    return output_;
-  }
-
   /// Reads more bytes behind those in input(), which may move.
   /// Errors: those of Stream::read(); Errc::timed_out if `deadline` passed.
   /// Cancel: that of Stream::read().
-  Task<Result<>> fill(ReadPurpose what, Instant deadline);
+  Task<Result<>> fill(ReadState what, Instant deadline);
+
+  /// Makes room for `bytes` in the output, whose memory grows if necessary.
+  void make_room(std::size_t bytes) { output_.make_room(bytes); }
+  /// Appends what `write(out)` writes, at most `size` bytes, and then `text` to the output.
+  /// `write()` returns the end of its bytes.
+  /// Returns: false if the memory of the output has no room for both.
+  template <class Write>
+  bool append(std::size_t size, const Write& write, std::string_view text = {}) {
+    if (!output_.owns_memory()) output_ = Buffer::with_capacity();
+    if (output_.room().size() < size + text.size()) return false;
+    char* const start = reinterpret_cast<char*>(output_.room().data());
+    char* const end = write(start);
+    if (!text.empty()) std::memcpy(end, text.data(), text.size());
+    output_.commit(static_cast<std::size_t>(end - start) + text.size());
+    return true;
+  }
+
   /// Sends the bytes in output(), then the pieces; output() is empty afterwards. If another send
   /// is in progress, this one first waits for its end; at most one send may wait.
   /// Errors: broken(), also for every later send.
   /// Cancel: that of Stream::write().
   Task<Result<>> send(Bytes first = {}, Bytes second = {}, Bytes third = {});
 
+  /// The awaiter of one write of the output, or of `pieces` instead. The write is cancelled if the
+  /// peer reads too slowly. It works out of line, so that its temporaries do not lie in the
+  /// awaiting frame.
+  class WriteAwaiter : public Write::Awaiter {
+   public:
+    explicit WriteAwaiter(ConnectionIo& io, std::span<const Bytes> pieces = {}) noexcept
+        : Awaiter(io.stream(), io.output_.bytes(), pieces, !pieces.empty()), io_(io) {}
+    bool await_ready();
+    bool await_resume() noexcept;
+
+   private:
+    ConnectionIo& io_;
+  };
+  /// Writes the output, which is not empty, without a coroutine frame: `co_await
+  /// io.write_output()`. No write is in progress.
+  /// Returns: true if all is sent; broken() has the error otherwise.
+  /// Cancel: that of Stream::write().
+  WriteAwaiter write_output() noexcept { return WriteAwaiter(*this); }
+
   /// Frees the memory of empty buffers.
   void drop_empty_buffers() noexcept {
     if (input_.empty()) input_ = {};
-    if (output_.empty() && !writing_) output_ = {};
+    if (output_.empty() && !writing()) output_ = {};
   }
 
  private:
+  /// The write in progress.
+  enum class WriteState : std::uint8_t {
+    none,
+    started,  ///< its first bytes only fill the kernel's buffers
+    checked,  ///< its rate is watched
+    expired,  ///< the peer reads too slowly, and the write was cancelled
+  };
+
   /// Waits until the write in progress has ended.
   class WriteTurn : public Waiter {
    public:
     explicit WriteTurn(ConnectionIo& io) noexcept : io_(io) {}
-    bool await_ready() const noexcept { return !io_.writing_; }
+    bool await_ready() const noexcept { return !io_.writing(); }
     template <HasContext Promise>
     void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
       assert(io_.next_writer_ == nullptr);
@@ -105,10 +130,10 @@ class ConnectionIo {
     ConnectionIo& io_;
   };
 
-  friend DeadlineStream;
+  friend Connection;
   Instant check_write(Instant now);
 
-  DeadlineStream& timed_;
+  Connection& connection_;
   const Limits& limits_;
   Buffer input_;
   Buffer output_;
@@ -118,9 +143,7 @@ class ConnectionIo {
   RateTracker write_rate_tracker_;
   std::error_code broken_;
   Waiter* next_writer_ = nullptr;
-  bool writing_ = false;
-  bool write_checked_ = false;
-  bool write_expired_ = false;
+  WriteState write_state_ = WriteState::none;
 };
 
 }  // namespace weir::http

@@ -1,41 +1,116 @@
 #include "weir/http/server/detail/request_loop.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <new>
-#include <string>
+#include <array>
+#include <cassert>
+#include <exception>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "weir/http/detail/h1/writer.hpp"
-#include "weir/http/router/detail/core_handlers.hpp"
-#include "weir/task/scope.hpp"
 
 namespace weir::http {
+namespace {
 
-RequestLoop::RequestLoop(ServerState& server, ConnectionIo& io, const Context& context) noexcept
-    : Continuation(&on_finished),
-      HangupObserver(&on_hangup),
+/// Sends a streamed body as it is written.
+class StreamSink final : public BodySink {
+ public:
+  StreamSink(ConnectionIo& io, bool chunked) noexcept : io_(io), chunked_(chunked) {}
+
+  Task<Result<>> write(Bytes piece) override {
+    if (piece.empty()) co_return {};
+    assert(!writing_ && "calls of BodySink::write() must not overlap");
+    used_ = true;
+    const Writing writing(*this);
+    co_return co_await send(piece);
+  }
+
+  bool used() const noexcept { return used_; }
+
+ private:
+  /// Marks a call of write(), also one that ends with an exception.
+  class Writing {
+   public:
+    explicit Writing(StreamSink& sink) noexcept : sink_(sink) { sink_.writing_ = true; }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() { sink_.writing_ = false; }
+
+   private:
+    StreamSink& sink_;
+  };
+
+  Task<Result<>> send(Bytes piece) {
+    if (!chunked_) return io_.send(piece);
+    char* const line = size_line_.data();
+    const std::string_view size(
+        line, static_cast<std::size_t>(write_chunk_size(piece.size(), line) - line));
+    return io_.send(to_bytes(size), piece, to_bytes(chunk_end));
+  }
+
+  ConnectionIo& io_;
+  std::array<char, chunk_size_max> size_line_;
+  bool chunked_;
+  bool used_ = false;
+  bool writing_ = false;
+};
+
+}  // namespace
+
+RequestLoop::RequestLoop(ServerState& server, Connection& connection, const Context& context,
+                         Buffer input) noexcept
+    : ConnectionIo(connection, server.limits(), std::move(input)),
+      HangupObserver([](HangupObserver& self) {
+        static_cast<RequestLoop&>(self).call_.cancel_without_peer();
+      }),
       server_(server),
-      io_(io),
       context_(context),
       parser_(server.limits().head, &server.host_line_cache()),
-      body_(io, server.limits(), context) {}
+      body_(*this, server.limits(), context),
+      call_(server, body_, context) {}
 
-RequestLoop::~RequestLoop() {
-  assert(!busy());
-  handler_.reset();  // before its route is released, if it was abandoned
+Task<RequestLoop::Action> RequestLoop::run(Action action) {
+  for (;;) {
+    if (action == Action::finish) {
+      action = co_await finish();
+      if (action == Action::idle) action = advance();
+      continue;
+    }
+    if (action == Action::abort) co_return action;
+    if (auto sent = co_await send(); !sent) co_return Action::abort;
+    if (action != Action::read_more) co_return action;
+    auto filled = co_await fill(ReadState::head, head_deadline());
+    if (!filled && filled.error() == Errc::timed_out && parser_.started()) {
+      action = reject(ParseError::head_timed_out);
+    } else if (!filled) {
+      co_return Action::abort;
+    } else {
+      action = advance();
+    }
+  }
+}
+
+/// Returns the deadline of the head that is being read, counted from the arrival of its first
+/// bytes.
+Instant RequestLoop::head_deadline() noexcept {
+  if (std::exchange(head_number_, heads_) != heads_) head_started_ = loop().now();
+  const Duration usual = server_.limits().head_timeout;
+  const Duration most = server_.draining() ? std::min(usual, Connection::drain_grace_head) : usual;
+  return after(head_started_, most);
 }
 
 RequestLoop::Action RequestLoop::advance() {
   for (;;) {
-    const std::string_view input = io_.input().text();
-    if (input.empty()) return Action::idle;
-    const ParseResult parsed = parser_.parse(input, head_);
+    if (input().empty()) return Action::idle;
+    const ParseResult parsed = parser_.parse(input().text(), call_.head());
     if (parsed.kind == ParseResult::Kind::incomplete) return Action::read_more;
     if (parsed.kind == ParseResult::Kind::error) return reject(parsed.error);
-    io_.input().consume(parsed.consumed);
+    input().consume(parsed.consumed);
     ++heads_;
-    const Action action = start_request();
+    keep_alive_ = call_.head().keep_alive() && !server_.draining();
+    call_.begin();
+    const Action action = call_.stage() == Call::Stage::routed ? start_call() : Action::finish;
     if (action != Action::idle) return action;
   }
 }
@@ -43,205 +118,42 @@ RequestLoop::Action RequestLoop::advance() {
 RequestLoop::Action RequestLoop::reject(ParseError error) {
   server_.count_parse_error(error);
   keep_alive_ = false;
-  rejected_ = true;
-  respond_with_status(to_status(error));
+  call_.reject(to_status(error));
   return finish_now();
 }
 
-/// Finds the route for a complete head.
-RequestLoop::Action RequestLoop::start_request() {
-  server_.counters().requests.add();
-  trace_.begin(server_.counters().requests.value());
-  keep_alive_ = head_.keep_alive() && !server_.draining();
-  server_.routes().table().match(head_, match_);
-  if (match_.is_per_core() && !find_core_handler()) [[unlikely]] {
-    copy_head();
-    stage_ = Stage::core_handler;
-    return Action::finish;
-  }
-  return dispatch_request();
-}
-
-/// Finds the handler of this core for a route with core handlers. Returns false if a replacement
-/// is expected soon. The route itself answers if there is no handler.
-bool RequestLoop::find_core_handler() {
-  CoreHandler* const core_handler = match_.route()->core_handlers->on(server_.loop());
-  if (core_handler == nullptr) return true;
-  if (core_handler->active() != nullptr) match_.redirect_to(*core_handler->active());
-  return core_handler->active() != nullptr || !core_handler->is_replacement_expected();
-}
-
-/// Answers the request of the route that was found.
-RequestLoop::Action RequestLoop::dispatch_request() {
-  if (head_.has_body()) {
-    body_.begin(head_, match_.options().body_max.value_or(server_.limits().body_max));
+/// Begins the body of the request, and answers the request if nothing has to wait.
+RequestLoop::Action RequestLoop::start_call() {
+  const RequestHead& head = call_.head();
+  if (head.has_body()) {
+    body_.begin(head, call_.options().body_max.value_or(server_.limits().body_max));
     if (body_.error()) return reject(ParseError::body_too_large);
   } else {
     body_.begin_empty();
   }
-  if (match_.is_async()) {
-    if (!match_.needs_only_body()) return start_handler();
-    const auto body = body_.complete_body();
-    if (!body) return start_handler();
-    respond([&] { return match_.respond_with_body(*body, request_); });
-    return finish_now();
-  }
-  if (!body_.ended()) {
+  if (!call_.is_async()) {
     // Read the body first: an early response would hide that the body is malformed.
-    copy_head();
-    stage_ = Stage::read_body;
-    return Action::finish;
-  }
-  call_handler();
-  return finish_now();
-}
-
-/// Takes the response that `make()` returns, or 500 for an exception.
-template <class Make>
-void RequestLoop::respond(const Make& make) {
-  const CurrentActivity::TraceGuard trace_guard(&trace_);
-  try {
-    response_.fill(make);
-  } catch (...) {
-    handle_exception(std::current_exception());
-  }
-}
-
-/// Calls a handler that does not wait, or makes the router's own response.
-void RequestLoop::call_handler() {
-  respond([this] { return match_.respond(request_); });
-}
-
-/// Copies the head for a handler that may wait, because the input moves on. The parts that were
-/// found in the head move to the copy.
-void RequestLoop::copy_head() {
-  if (head_copy_ != nullptr) return;  // the request has waited before
-  const std::string_view bytes = head_.bytes();
-  head_copy_.reset(static_cast<char*>(BlockPool::allocate(bytes.size())));
-  std::memcpy(head_copy_.get(), bytes.data(), bytes.size());
-  match_.rebase(bytes, head_copy_.get());
-  head_.rebase(head_copy_.get());
-}
-
-/// Allocates all memory for the wait for a handler before the handler starts. An InFlight needs
-/// no memory from then on.
-void RequestLoop::reserve_for_wait() {
-  match_.detach_from_table();
-  if (const Route* const route = match_.route()) server_.routes().reserve(*route);
-  begin_cancel();
-}
-
-/// Prepares a cancel source: it is cancelled with the connection and carries the request's trace.
-void RequestLoop::begin_cancel() noexcept {
-  cancel_.emplace(context_.cancel);
-  trace_.set_route(match_.route());
-  cancel_->set_trace(&trace_);
-}
-
-RequestLoop::Action RequestLoop::start_handler() {
-  copy_head();
-  reserve_for_wait();
-  handler_timeout_.expired = false;
-  const CurrentActivity::TraceGuard trace_guard(&trace_);
-  try {
-    handler_.emplace(match_.start(request_));
-  } catch (...) {
-    cancel_.reset();
-    handle_exception(std::current_exception());
+    if (!body_.ended()) {
+      call_.keep_head();
+      return Action::finish;
+    }
+    call_.respond();
     return finish_now();
   }
-  const bool answered = run(*handler_);
-  check_stall();
-  if (!answered) {
-    if (const auto timeout = match_.options().timeout) {
-      server_.loop().timers().start(handler_timeout_, after(server_.loop().now(), *timeout));
+  if (call_.needs_only_body()) {
+    if (const auto body = body_.complete_body()) {
+      call_.respond_with(*body);
+      return finish_now();
     }
-    stage_ = Stage::run_handler;
-    return Action::finish;
   }
-  take_response();
-  return finish_now();
-}
-
-/// Starts the task under cancel_. Returns true if it has finished immediately.
-template <class T>
-bool RequestLoop::run(Task<T>& task) {
-  running_ = true;
-  waiter_ = nullptr;
-  task.start(Context{&server_.loop(), &*cancel_}, *this);
-  if (running_) io_.stream().observe_hangup(this);
-  return !running_;
-}
-template bool RequestLoop::run(Task<Result<>>& task);
-
-std::coroutine_handle<> RequestLoop::on_finished(Continuation& self, std::coroutine_handle<>) {
-  auto& request_loop = static_cast<RequestLoop&>(self);
-  request_loop.running_ = false;
-  request_loop.handler_timeout_.cancel();
-  CurrentActivity::set_trace(request_loop.context_.trace());  // the connection runs next
-  if (request_loop.waiter_ && !request_loop.busy())
-    return std::exchange(request_loop.waiter_, nullptr);
-  return std::noop_coroutine();
-}
-
-/// Takes the response of a finished handler, or 500 for its exception.
-void RequestLoop::take_response() {
-  try {
-    response_.fill([this] { return handler_->handle().promise().take(); });
-  } catch (...) {
-    handle_exception(std::current_exception());
-  }
-  if (handler_timeout_.expired) respond_with_status(Status::service_unavailable);
-  handler_.reset();
-  cancel_.reset();
-}
-
-void RequestLoop::handle_exception(const std::exception_ptr& exception) {
-  server_.counters().handler_failures.add();
-  log("handler failed: " + describe({}, exception));
-  respond_with_status(Status::internal_error);
-}
-
-/// Counts and logs the error of a handler, once, unless it was cancelled.
-void RequestLoop::report_handler_error() {
-  const std::error_code cause = response_->cause();
-  response_->set_cause({});
-  if (cause == Errc::cancelled) return;
-  server_.counters().handler_failures.add();
-  log("handler failed: " + cause.message());
-}
-
-/// Writes one line for the operator; control characters are replaced.
-void RequestLoop::log(std::string_view what) {
-  std::string line("weir: ");
-  line.append(head_.method_text()).append(" ").append(head_.path()).append(": ").append(what);
-  const auto is_control = [](char each) { return (each >= 0 && each < ' ') || each == '\x7f'; };
-  std::replace_if(line.begin(), line.end(), is_control, '?');
-  server_.loop().platform().log(line);
-}
-
-void RequestLoop::respond_with_status(Status status) {
-  response_.fill([status] { return text_response(status); });
-}
-
-/// Checks an unusual response. A response that cannot be sent becomes a 500.
-void RequestLoop::check_response() {
-  const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
-  if (response_->invalid_header().empty() && final) {
-    if (response_->cause() && code_of(response_->status()) >= 500) report_handler_error();
-    return;
-  }
-  server_.counters().handler_failures.add();
-  const std::string why = final ? "the header " + std::string(response_->invalid_header())
-                                : "the status " + std::to_string(code_of(response_->status()));
-  log("cannot send " + why);
-  respond_with_status(Status::internal_error);
+  if (call_.start()) return finish_now();
+  observe_hangup();
+  return Action::finish;
 }
 
 /// Writes the response if nothing has to wait for it.
 RequestLoop::Action RequestLoop::finish_now() {
-  stage_ = Stage::send_response;
-  if ((!body_.ended() && !rejected_) || !try_write_to_output()) return Action::finish;
+  if ((!body_.ended() && !call_.rejected()) || !append_response()) return Action::finish;
   const Action action = finish_request();
   return action == Action::close && peer_sends_no_more() ? Action::close_now : action;
 }
@@ -250,73 +162,50 @@ RequestLoop::Action RequestLoop::finish_now() {
 /// peer requested the close itself (RFC 9112 §9.6: it "MUST NOT send further requests"). The
 /// request had no body, because some old clients send an empty line behind one.
 bool RequestLoop::peer_sends_no_more() const noexcept {
-  return !head_.keep_alive() && !rejected_ && !head_.has_body() && io_.input().empty();
+  const RequestHead& head = call_.head();
+  return !head.keep_alive() && !call_.rejected() && !head.has_body() && input().empty();
 }
 
 /// Ends a request that is answered.
 RequestLoop::Action RequestLoop::finish_request() noexcept {
-  server_.counters().responses.add();
-  check_stall();
+  call_.complete();
   body_.release();
-  head_copy_.reset();
   return keep_alive_ ? Action::idle : Action::close;
-}
-
-/// Checks, after a part of a request has run, if it made this turn slow.
-void RequestLoop::check_stall() noexcept {
-  if (server_.loop().stall_detector().ticked()) [[unlikely]]
-    report_stall();
-}
-
-void RequestLoop::report_stall() noexcept {
-  const Route* const route = match_.route();
-  if (route == nullptr || rejected_) return;
-  try {
-    server_.loop().stall_detector().check_as(
-        [route] { return route->method + " " + route->pattern.text(); });
-  } catch (const std::bad_alloc&) {
-    // The stall stays without a name.
-  }
-}
-
-bool RequestLoop::head_only() const noexcept {
-  const Status status = response_->status();
-  return head_.method() == Method::head || !may_have_body(status) ||
-         status == Status::reset_content;
 }
 
 /// Decides if the connection stays open after this response.
 void RequestLoop::decide_keep_alive() {
-  const bool ends_with_connection =
-      response_->body().is_stream() && head_.version_minor() == 0 && !head_only();
+  const bool ends_with_connection = call_.response().body().is_stream() &&
+                                    call_.head().version_minor() == 0 && !call_.head_only();
   if (ends_with_connection || server_.draining() || context_.cancelled()) keep_alive_ = false;
 }
 
 /// Returns the response's head as it is sent.
 ResponseHead RequestLoop::make_response_head() const {
-  const bool stream = response_->body().is_stream();
+  const Response& response = call_.response();
+  const int version_minor = call_.head().version_minor();
   ResponseHead head;
-  head.status = response_->status();
+  head.status = response.status();
   head.date = &server_.date();
-  if (!may_have_body(response_->status())) {
+  if (!may_have_body(response.status())) {
     head.framing = BodyFraming::none;
-  } else if (response_->status() == Status::reset_content) {
+  } else if (response.status() == Status::reset_content) {
     head.content_length = 0;  // RFC 9110 §15.3.6
-  } else if (!stream) {
-    head.content_length = response_->body().text().size();
-  } else if (head_.version_minor() > 0) {
+  } else if (!response.body().is_stream()) {
+    head.content_length = response.body().text().size();
+  } else if (version_minor > 0) {
     head.framing = BodyFraming::chunked;
   } else {
     head.framing = BodyFraming::none;  // the end of the connection ends the body
   }
   if (!keep_alive_) {
     head.connection = ConnectionHeader::close;
-  } else if (head_.version_minor() == 0) {
+  } else if (version_minor == 0) {
     head.connection = ConnectionHeader::keep_alive;
   }
-  if (may_have_body(response_->status())) head.content_type = response_->content_type();
-  if (response_->is_plain()) return head;
-  const Headers& headers = response_->headers();
+  if (may_have_body(response.status())) head.content_type = response.content_type();
+  if (response.is_plain()) return head;
+  const Headers& headers = response.headers();
   if (headers.contains("Content-Type")) head.content_type = {};
   head.lines = headers.lines();
   return head;
@@ -324,96 +213,202 @@ ResponseHead RequestLoop::make_response_head() const {
 
 /// Returns true for a response of the common kind; see ResponseHeadCache.
 bool RequestLoop::is_common() const noexcept {
-  return response_->is_plain() && response_->status() == Status::ok &&
-         !response_->body().is_stream() &&
-         response_->content_type().size() <= ResponseHeadCache::type_size_max &&
-         head_.version_minor() > 0 && head_.method() != Method::head && keep_alive_ &&
+  const Response& response = call_.response();
+  return response.is_plain() && response.status() == Status::ok && !response.body().is_stream() &&
+         response.content_type().size() <= ResponseHeadCache::type_size_max &&
+         call_.head().version_minor() > 0 && call_.head().method() != Method::head && keep_alive_ &&
          !server_.draining() && !context_.cancelled();
 }
 
-bool RequestLoop::write_common() {
-  const std::string_view text = response_->body().text();
-  Buffer& output = io_.writable_output();
-  if (output.room().size() < ResponseHeadCache::size_max + text.size()) return false;
-  char* const start = reinterpret_cast<char*>(output.room().data());
-  char* const end =
-      server_.response_head_cache(response_->content_type()).write(text.size(), start);
-  if (!text.empty()) std::memcpy(end, text.data(), text.size());
-  output.commit(static_cast<std::size_t>(end - start) + text.size());
-  return true;
-}
-
 /// Appends the whole response to the output. Returns false if it does not fit or is streamed.
-bool RequestLoop::try_write_to_output() {
-  if (is_common()) return write_common();
-  check_response();
-  decide_keep_alive();
-  Body& body = response_->body();
-  if (body.is_stream() && !head_only()) return false;
-  const ResponseHead head = make_response_head();
-  const std::string_view text = head_only() ? std::string_view() : body.text();
-  Buffer& output = io_.writable_output();
-  if (output.room().size() < head_size_max(head) + text.size()) return false;
-  char* const start = reinterpret_cast<char*>(output.room().data());
-  char* const end = write_head(head, start);
-  if (!text.empty()) std::memcpy(end, text.data(), text.size());
-  output.commit(static_cast<std::size_t>(end - start) + text.size());
-  if (body.is_stream()) response_.clear();  // its content may be the handler's
-  return true;
-}
-
-RequestLoop::InFlight::InFlight(RequestLoop& request_loop)
-    : InFlightRequest(request_loop.server_.routes(), request_loop.match_.route(), &stop),
-      request_loop_(request_loop) {
-  request_loop.stopped_ = false;
-  request_loop.match_.detach_from_table();
-}
-
-/// Stops the request as if its timeout had expired. The client gets 503 if a handler is running or
-/// a streamed body has not begun. A streamed body that has begun is cut off. A wait for the client
-/// has limits of its own.
-void RequestLoop::InFlight::stop(InFlightRequest& self) {
-  RequestLoop& request_loop = static_cast<InFlight&>(self).request_loop_;
-  request_loop.stopped_ = true;
-  if (!request_loop.cancel_) return;
-  if (request_loop.handler_) request_loop.handler_timeout_.expired = true;
-  request_loop.cancel_->cancel();
-}
-
-void RequestLoop::HandlerTimeout::expire(Timer& self) {
-  auto& timer = static_cast<HandlerTimeout&>(self);
-  timer.expired = true;
-  timer.request_loop_.cancel_->cancel();
-}
-
-void RequestLoop::on_hangup(HangupObserver& self) {
-  auto& request_loop = static_cast<RequestLoop&>(self);
-  request_loop.peer_gone_ = true;
-  if (std::exchange(request_loop.deferred_cancel_.queued, true)) return;
-  request_loop.server_.loop().ready(request_loop.deferred_cancel_);
-}
-
-void RequestLoop::DeferredCancel::run(Runnable& self) {
-  auto& later = static_cast<DeferredCancel&>(self);
-  later.queued = false;
-  RequestLoop& request_loop = later.request_loop_;
-  if (request_loop.running_) {
-    request_loop.cancel_->cancel();
-  } else if (request_loop.waiter_) {
-    resume_coroutine(std::exchange(request_loop.waiter_, nullptr));
+bool RequestLoop::append_response() {
+  Body& body = call_.response().body();
+  if (is_common()) {
+    const std::string_view text = body.text();
+    const ResponseHeadCache& head = server_.response_head_cache(call_.response().content_type());
+    return append(
+        ResponseHeadCache::size_max, [&](char* out) { return head.write(text.size(), out); }, text);
   }
+  call_.check_response();
+  decide_keep_alive();
+  const bool head_only = call_.head_only();
+  if (body.is_stream() && !head_only) return false;
+  const ResponseHead head = make_response_head();
+  const bool whole = append(
+      head_size_max(head), [&](char* out) { return write_head(head, out); },
+      head_only ? std::string_view() : body.text());
+  if (whole && body.is_stream()) call_.drop_response();  // its content may be the handler's
+  return whole;
 }
 
-void RequestLoop::abandon(std::exception_ptr why) noexcept {
-  abandoned_ = std::move(why);
-  if (!running_) return;
-  if (!in_flight_) in_flight_.emplace(*this);  // reserve_for_wait() allocated its memory
-  cancel_->cancel();
+Task<RequestLoop::Action> RequestLoop::finish() {
+  if (call_.stage() == Call::Stage::routing) {
+    if (auto sent = co_await send_waiting(); !sent) co_return Action::abort;
+    co_await call_.wait_for_core_handler();
+    const Action action = start_call();
+    if (action != Action::finish) {
+      call_.release();
+      co_return broken() ? Action::abort : action;
+    }
+  }
+  call_.hold();  // until the response is sent; after an exception, until nothing runs
+  Result<> settled;
+  if (call_.stage() == Call::Stage::running) {
+    co_await wait_for_task();
+    call_.take_response();
+    if (call_.peer_gone()) settled = fail(Errc::closed);
+  }
+  if (settled) settled = co_await finish_body();
+  Action action = Action::abort;
+  if (settled) {
+    if (call_.stage() == Call::Stage::routed) call_.respond();
+    action = co_await send_response();
+  }
+  call_.release();
+  co_return call_.peer_gone() || broken() ? Action::abort : action;
 }
 
-void RequestLoop::stop_watching() {
-  io_.stream().observe_hangup(nullptr);
-  if (abandoned_) std::rethrow_exception(std::exchange(abandoned_, nullptr));
+/// Sends earlier responses, so that they do not wait for this request, and frees the memory that it
+/// does not need while it waits.
+Task<Result<>> RequestLoop::send_waiting() {
+  Result<> sent;
+  if (!writing() && !output().empty()) sent = co_await send();
+  drop_empty_buffers();
+  co_return sent;
+}
+
+/// Waits for the task of the call. It also waits if there is no memory to send earlier responses.
+Task<> RequestLoop::wait_for_task() {
+  std::exception_ptr thrown;
+  try {
+    if (auto sent = co_await send_waiting(); !sent) call_.cancel();
+  } catch (...) {
+    thrown = std::current_exception();
+    call_.cancel();
+  }
+  co_await TaskEndAwaiter(*this);
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+/// Returns true if the rest of the body may be read only to be dropped.
+bool RequestLoop::can_discard_body() const noexcept {
+  return !body_.was_read() && !body_.awaits_continue() && !(server_.draining() && !keep_alive_) &&
+         body_.bytes_left() <= server_.limits().unread_body_max;
+}
+
+/// Moves the input behind a body that the handler did not read, or decides that the connection
+/// closes. A request with a malformed body is rejected, unless the handler has read the body and
+/// answers with an error itself. A handler that has read a part may answer a body that is too
+/// large.
+/// Errors: those of the connection.
+Task<Result<>> RequestLoop::finish_body() {
+  if (body_.ended() || call_.rejected()) co_return {};
+  const bool can_discard = can_discard_body();
+  const bool handler_saw_error = static_cast<bool>(body_.error());
+  if (body_.discard_received()) co_return {};
+  if (can_discard) {
+    auto dropped = co_await body_.discard(server_.limits().unread_body_max);
+    if (dropped) co_return {};
+    const std::error_code error = dropped.error();
+    const bool cut = error == Errc::end_of_stream;
+    if (error.category() != parse_error_category() && error != Errc::limit_reached && !cut) {
+      co_return fail(error);
+    }
+    if (cut) call_.reject(Status::bad_request);
+  }
+  if (body_.error().category() == parse_error_category()) {
+    server_.count_parse_error(static_cast<ParseError>(body_.error().value()));
+    const Status status = to_status(body_.error());
+    const bool needs_no_more =
+        !handler_saw_error && body_.error() == make_error_code(ParseError::body_too_large);
+    if (!body_.was_read()) {
+      call_.reject(status);  // there may be no response yet
+    } else if (code_of(call_.response().status()) < 400 && !needs_no_more) {
+      call_.replace_response(status);
+    }
+  }
+  keep_alive_ = false;
+  body_.close();  // a function that streams the response would read a body with a gap
+  co_return {};
+}
+
+/// Sends a response of any size.
+Task<RequestLoop::Action> RequestLoop::send_response() {
+  if (append_response()) co_return finish_request();
+  const ResponseHead head = make_response_head();
+  const std::size_t size = head_size_max(head);
+  const auto write = [&](char* out) { return write_head(head, out); };
+  std::size_t output_before = output().size();
+  if (!append(size, write)) {
+    if (auto sent = co_await send(); !sent) co_return Action::abort;
+    make_room(size);
+    output_before = 0;
+    append(size, write);
+  }
+  if (call_.head_only()) co_return finish_request();
+  if (call_.response().body().is_stream()) co_return co_await send_stream(output_before);
+  if (auto sent = co_await send(to_bytes(call_.response().body().text())); !sent) {
+    co_return Action::abort;
+  }
+  co_return finish_request();
+}
+
+/// Handles the error of a streaming function. Logs it if the client cannot see it in a response,
+/// unless the peer or a cancellation caused it.
+void RequestLoop::handle_stream_error(std::error_code error, bool cut) {
+  const Status status = to_status(error);
+  call_.replace_response(status);
+  const bool theirs = call_.peer_gone() || broken() || error == Errc::cancelled;
+  if (theirs || (!cut && code_of(status) < 500)) return;
+  call_.report_failure("response body incomplete: " + error.message());
+}
+
+/// Sends the body as its function writes it. The head is already in the output, behind other
+/// responses.
+Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
+  if (call_.cancel_reason() == Call::CancelReason::removal) {
+    // It was stopped while the client sent its body. No cancellation would end the function.
+    output().truncate(output_before);
+    call_.replace_response(Status::service_unavailable);
+    co_return co_await send_response();
+  }
+  const bool chunked = call_.head().version_minor() > 0;
+  StreamSink sink(*this, chunked);
+  Result<> written;
+  bool waited = false;
+  std::optional<Task<Result<>>> writing;
+  std::exception_ptr thrown;
+  try {
+    writing.emplace(call_.stream_to(sink));
+    waited = !call_.run(*writing);
+    if (waited) {
+      observe_hangup();
+      co_await wait_for_task();
+    }
+    written = writing->handle().promise().take();
+    if (!written) handle_stream_error(written.error(), waited || sink.used());
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown) {
+    call_.cancel();
+    co_await TaskEndAwaiter(*this);  // there was no memory for another way to wait
+    call_.fail_with(thrown);
+    written = fail(Errc::closed);
+  }
+  writing.reset();
+  call_.end_stream();
+  if (!written) {
+    if (waited || sink.used()) co_return Action::abort;
+    // Nothing has been sent yet, so the client gets an error response.
+    output().truncate(output_before);
+    co_return co_await send_response();
+  }
+  if (chunked) {
+    make_room(last_chunk.size());
+    append(last_chunk.size(), [](char* out) { return weir::http::append(out, last_chunk); });
+  }
+  co_return finish_request();
 }
 
 }  // namespace weir::http

@@ -1,223 +1,108 @@
-// The request loop of a connection: reads a request, calls its handler, writes the response.
+// The HTTP/1 side of a connection: it turns bytes into requests, in order, and responses into
+// bytes.
 #pragma once
 
-#include <cassert>
-#include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <new>
-#include <optional>
-#include <string_view>
+#include <system_error>
 #include <utility>
 
-#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/buffer.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h1/writer.hpp"
-#include "weir/http/matching/detail/route_match.hpp"
-#include "weir/http/message/request.hpp"
-#include "weir/http/message/response.hpp"
-#include "weir/http/router/detail/route_snapshot.hpp"
 #include "weir/http/server/detail/body_reader.hpp"
+#include "weir/http/server/detail/call.hpp"
+#include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
-#include "weir/http/server/detail/request_trace.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-// The memory of a connection's present response.
-
-/// Holds the response to one request after another. A handler constructs its response in place,
-/// because moving one costs more than most handlers do.
-/// Threads: one at a time.
-class ResponseSlot {
- public:
-  ResponseSlot() noexcept {}
-  ResponseSlot(const ResponseSlot&) = delete;
-  ResponseSlot& operator=(const ResponseSlot&) = delete;
-  ~ResponseSlot() { clear(); }
-
-  /// Replaces the response by the result of `make()`. The slot is empty if `make()` throws.
-  template <class Make>
-  void fill(const Make& make) {
-    clear();
-    ::new (static_cast<void*>(&response_)) Response(make());
-    full_ = true;
-  }
-  void clear() noexcept {
-    if (std::exchange(full_, false)) std::destroy_at(&response_);
-  }
-
-  Response* operator->() noexcept { return &value(); }
-  const Response* operator->() const noexcept { return &value(); }
-
- private:
-  Response& value() noexcept {
-    assert(full_);
-    return response_;
-  }
-  const Response& value() const noexcept {
-    assert(full_);
-    return response_;
-  }
-
-  union {
-    Response response_;
-  };
-  bool full_ = false;
-};
-
-/// Handles the requests of a connection, one after another, in order. A connection creates it
-/// when bytes arrive and destroys it when all are answered. Responses are collected in the output
-/// of the ConnectionIo, so that a batch of pipelined requests costs one send.
+/// Handles the requests of a connection, one after another, in order. A connection creates it when
+/// bytes arrive and destroys it when all are answered. Responses are collected in output(), so that
+/// a batch of pipelined requests costs one write.
 /// Threads: its loop's.
-class RequestLoop : Continuation, HangupObserver {
+class RequestLoop : public ConnectionIo, HangupObserver {
  public:
   /// The next action of the connection.
   enum class Action : std::uint8_t {
     idle,       ///< no input left; send the output and wait for the next request
     read_more,  ///< incomplete head; send the output and read on
-    finish,     ///< a request that has to wait; co_await finish()
+    finish,     ///< a request that has to wait; see finish()
     close,      ///< end; send the output, then close once the peer has had a moment to read it
     close_now,  ///< end; send the output and stop reading, because the peer sends no more
     abort,      ///< broken connection; close it
   };
 
-  RequestLoop(ServerState& server, ConnectionIo& io, const Context& context) noexcept;
-  ~RequestLoop();
+  /// `input` is not empty. `context` is that of the task that serves the connection.
+  RequestLoop(ServerState& server, Connection& connection, const Context& context,
+              Buffer input) noexcept;
 
   /// Answers requests until one of them has to wait.
   /// Returns: the next action.
   Action advance();
-  /// Finishes the request that advance() stopped at, which has to wait.
-  /// Returns: the next action; the caller calls advance() again after Action::idle.
+  /// Does `action` and what follows, until the input is used up.
+  /// Returns: idle, or the way to close. The output is sent, unless the connection is broken.
   /// Cancel: passed on to the handler; the connection closes.
-  Task<Action> finish();
+  Task<Action> run(Action action);
 
-  /// Waits until the handler, or the function that streams the body, has finished and no deferred
-  /// cancellation is queued.
+  /// Cancels what still runs after the exception `why` has interrupted a request; see
+  /// Call::abandon().
+  void abandon(std::exception_ptr why) noexcept { call_.abandon(std::move(why)); }
+  /// Waits until the call is not busy.
   /// Cancel: not affected.
-  class RunningEndAwaiter {
+  class TaskEndAwaiter : public Call::NotBusyAwaiter {
    public:
-    explicit RunningEndAwaiter(RequestLoop& request_loop) noexcept : request_loop_(request_loop) {}
-    bool await_ready() const noexcept { return !request_loop_.busy(); }
-    void await_suspend(std::coroutine_handle<> handle) noexcept { request_loop_.waiter_ = handle; }
-    void await_resume() const { request_loop_.stop_watching(); }
+    explicit TaskEndAwaiter(RequestLoop& request_loop) noexcept
+        : NotBusyAwaiter(request_loop.call_), request_loop_(request_loop) {}
+    void await_resume() const {
+      request_loop_.stream().observe_hangup(nullptr);
+      NotBusyAwaiter::await_resume();
+    }
 
    private:
     RequestLoop& request_loop_;
   };
-  /// Cancels what still runs after the exception `why` has interrupted a request. It allocates
-  /// nothing, because the exception may mean that there is no memory.
-  void abandon(std::exception_ptr why) noexcept;
   /// Waits until nothing runs, then throws the exception of abandon(): `co_await abandoned()`. It
   /// allocates nothing.
   /// Cancel: not affected.
-  RunningEndAwaiter abandoned() noexcept { return RunningEndAwaiter(*this); }
-
-  /// Counts `error` and answers the request with its status; the connection closes.
-  /// Returns: the next action.
-  Action reject(ParseError error);
-  /// Returns true if a part of a request's head has been read.
-  bool has_partial_head() const noexcept { return parser_.started(); }
-  /// Returns the number of complete heads so far.
-  std::uint64_t heads() const noexcept { return heads_; }
+  TaskEndAwaiter abandoned() noexcept { return TaskEndAwaiter(*this); }
 
  private:
-  enum class Stage : std::uint8_t { core_handler, read_body, run_handler, send_response };
-
-  Action start_request();
-  bool find_core_handler();
-  Action dispatch_request();
-  Action start_handler();
-  void reserve_for_wait();
-  void begin_cancel() noexcept;
-  template <class Make>
-  void respond(const Make& make);
-  void call_handler();
-  void copy_head();
-  template <class T>
-  bool run(Task<T>& task);
-  void take_response();
-  void handle_exception(const std::exception_ptr& exception);
-  void handle_stream_error(std::error_code error, bool cut);
-  void report_handler_error();
-  void log(std::string_view what);
-  void respond_with_status(Status status);
-  void check_response();
-  void check_stall() noexcept;
-  void report_stall() noexcept;
-  bool head_only() const noexcept;
+  Instant head_deadline() noexcept;
+  Action start_call();
+  Action reject(ParseError error);
+  Action finish_now();
+  Action finish_request() noexcept;
+  bool peer_sends_no_more() const noexcept;
   void decide_keep_alive();
   ResponseHead make_response_head() const;
   bool is_common() const noexcept;
-  bool write_common();
-  bool try_write_to_output();
-  Action finish_now();
-  bool peer_sends_no_more() const noexcept;
-  Action finish_request() noexcept;
+  bool append_response();
 
-  Task<> wait_for_core_handler();
-  Task<> wait_for_running();
+  void observe_hangup() { stream().observe_hangup(this); }
+  Task<Action> finish();
+  Task<Result<>> send_waiting();
+  Task<> wait_for_task();
   Task<Result<>> finish_body();
   Task<Action> send_response();
   Task<Action> send_stream(std::size_t output_before);
+  void handle_stream_error(std::error_code error, bool cut);
   bool can_discard_body() const noexcept;
-  static std::coroutine_handle<> on_finished(Continuation& self, std::coroutine_handle<>);
-  static void on_hangup(HangupObserver& self);
-
-  /// Keeps the route, and with it the handler, while a part of the request waits.
-  struct InFlight : InFlightRequest {
-    explicit InFlight(RequestLoop& request_loop);
-    ~InFlight() { request_loop_.response_.clear(); }  // its stream may be the handler's
-    static void stop(InFlightRequest& self);
-    RequestLoop& request_loop_;
-  };
-  /// Cancels the running task from the loop's ready queue.
-  struct DeferredCancel : Runnable {
-    explicit DeferredCancel(RequestLoop& request_loop) noexcept
-        : Runnable(&run), request_loop_(request_loop) {}
-    static void run(Runnable& self);
-    RequestLoop& request_loop_;
-    bool queued = false;
-  };
-  /// Cancels a handler after the timeout of its route.
-  struct HandlerTimeout : Timer {
-    explicit HandlerTimeout(RequestLoop& request_loop) noexcept
-        : Timer(&expire), request_loop_(request_loop) {}
-    static void expire(Timer& self);
-    RequestLoop& request_loop_;
-    bool expired = false;
-  };
-  bool busy() const noexcept { return running_ || deferred_cancel_.queued; }
-  void stop_watching();
 
   ServerState& server_;
-  ConnectionIo& io_;
   Context context_;
   HeadParser parser_;
   BodyReader body_;
-  ResponseSlot response_;
-  std::optional<Task<Response>> handler_;
-  std::optional<CancelSource> cancel_;
-  DeferredCancel deferred_cancel_{*this};
-  HandlerTimeout handler_timeout_{*this};
-  std::coroutine_handle<> waiter_;
-  BlockPtr<char> head_copy_;
-  std::uint64_t heads_ = 0;
-  Stage stage_ = Stage::send_response;
-  bool running_ = false;
-  bool peer_gone_ = false;  // true if the peer left while something ran
+  Call call_;
+  static constexpr std::uint64_t none = static_cast<std::uint64_t>(-1);
+  std::uint64_t heads_ = 0;           // complete heads so far
+  std::uint64_t head_number_ = none;  // the head that is being read
+  Instant head_started_{};            // arrival of its first bytes
   bool keep_alive_ = true;
-  bool rejected_ = false;  // true if the response is an error without the handler
-  bool stopped_ = false;   // true if the request in flight is to end soon
-  RouteMatch match_;
-  RequestHead head_;
-  RequestTrace trace_{server_, head_};
-  Request request_{head_, body_, &trace_};
-  std::exception_ptr abandoned_;       // the exception of abandon()
-  std::optional<InFlight> in_flight_;  // of the waiting request, until its end
 };
+static_assert(sizeof(RequestLoop) <= 4096, "a block of the pool has twice the size");
 
 }  // namespace weir::http

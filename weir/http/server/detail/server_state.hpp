@@ -132,6 +132,7 @@ class ServerState final : DrainObserver, MetricSource {
   /// runtime together.
   class ConnectionPermit {
    public:
+    ConnectionPermit() noexcept = default;  ///< no permit
     ConnectionPermit(ConnectionPermit&& other) noexcept
         : server_(std::exchange(other.server_, nullptr)) {}
     ~ConnectionPermit() {
@@ -142,7 +143,7 @@ class ServerState final : DrainObserver, MetricSource {
    private:
     friend ServerState;
     explicit ConnectionPermit(ServerState& server) noexcept : server_(&server) {}
-    ServerState* server_;
+    ServerState* server_ = nullptr;
   };
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;

@@ -1,0 +1,295 @@
+#include "weir/http/server/detail/call.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "weir/http/router/detail/core_handlers.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::http {
+
+Call::Call(ServerState& server, BodySource& body, const Context& context) noexcept
+    : Continuation(&on_finished),
+      server_(server),
+      context_(context),
+      request_(head_, body, &trace_) {}
+
+Call::~Call() {
+  assert(!busy());
+  handler_.reset();  // before its route is released, if it was abandoned
+}
+
+void Call::begin() {
+  server_.counters().requests.add();
+  trace_.begin(server_.counters().requests.value());
+  cancel_reason_ = CancelReason::none;
+  stage_ = Stage::routed;
+  server_.routes().table().match(head_, match_);
+  if (!match_.is_per_core() || find_core_handler()) [[likely]]
+    return;
+  keep_head();
+  found_route_.emplace(server_.routes(), match_.route(), [](InFlightRequest&) {});
+  stage_ = Stage::routing;
+}
+
+/// Finds the handler of this core for a route with core handlers. Returns false if a replacement
+/// is expected soon. The route itself answers if there is no handler.
+bool Call::find_core_handler() {
+  CoreHandler* const core_handler = match_.route()->core_handlers->on(server_.loop());
+  if (core_handler == nullptr) return true;
+  if (core_handler->active() != nullptr) match_.redirect_to(*core_handler->active());
+  return core_handler->active() != nullptr || !core_handler->is_replacement_expected();
+}
+
+/// The carrier notices a client that leaves meanwhile only when it answers.
+Task<> Call::wait_for_core_handler() {
+  CoreHandlers& core_handlers = *match_.route()->core_handlers;
+  auto settled = as_task(core_handlers.on(server_.loop())->replacement_settled());
+  static_cast<void>(co_await timeout(core_handlers.wait_timeout(), std::move(settled)));
+  static_cast<void>(find_core_handler());  // without one the route answers 503
+  stage_ = Stage::routed;
+}
+
+/// Takes the response that `make()` returns, or 500 for an exception.
+template <class Make>
+void Call::fill_response(const Make& make) {
+  try {
+    response_.fill(make);
+    stage_ = Stage::answered;
+  } catch (...) {
+    fail_with(std::current_exception());
+  }
+}
+
+void Call::respond() {
+  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  fill_response([this] { return match_.respond(request_); });
+}
+
+void Call::respond_with(std::string_view body) {
+  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  fill_response([&] { return match_.respond_with_body(body, request_); });
+}
+
+void Call::keep_head() {
+  if (head_copy_ != nullptr) return;  // the request has waited before
+  const std::string_view bytes = head_.bytes();
+  head_copy_.reset(static_cast<char*>(BlockPool::allocate(bytes.size())));
+  std::memcpy(head_copy_.get(), bytes.data(), bytes.size());
+  match_.rebase(bytes, head_copy_.get());
+  head_.rebase(head_copy_.get());
+}
+
+/// Allocates all memory for the wait for a handler before the handler starts. An InFlight needs
+/// no memory from then on.
+void Call::reserve_for_wait() {
+  match_.detach_from_table();
+  if (const Route* const route = match_.route()) server_.routes().reserve(*route);
+  begin_cancel();
+}
+
+/// Prepares a cancel source: it is cancelled with the carrier and carries the request's trace.
+void Call::begin_cancel() noexcept {
+  cancel_.emplace(context_.cancel);
+  trace_.set_route(match_.route());
+  cancel_->set_trace(&trace_);
+}
+
+bool Call::start() {
+  keep_head();
+  reserve_for_wait();
+  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  try {
+    handler_.emplace(match_.start(request_));
+  } catch (...) {
+    cancel_.reset();
+    fail_with(std::current_exception());
+    return true;
+  }
+  const bool answered = run(*handler_);
+  check_stall();
+  if (!answered) {
+    if (const auto timeout = match_.options().timeout) {
+      server_.loop().timers().start(handler_timeout_, after(server_.loop().now(), *timeout));
+    }
+    return false;
+  }
+  take_response();
+  return true;
+}
+
+template <class T>
+bool Call::run(Task<T>& task) {
+  stage_ = Stage::running;
+  waiter_ = nullptr;
+  task.start(Context{&server_.loop(), &*cancel_}, *this);
+  return stage_ != Stage::running;
+}
+template bool Call::run(Task<Result<>>& task);
+
+std::coroutine_handle<> Call::on_finished(Continuation& self, std::coroutine_handle<>) {
+  auto& call = static_cast<Call&>(self);
+  call.stage_ = Stage::returned;
+  call.handler_timeout_.cancel();
+  CurrentActivity::set_trace(call.context_.trace());  // the carrier runs next
+  if (call.waiter_ && !call.busy()) return std::exchange(call.waiter_, nullptr);
+  return std::noop_coroutine();
+}
+
+void Call::take_response() {
+  fill_response([this] { return handler_->handle().promise().take(); });
+  const bool too_late =
+      cancel_reason_ == CancelReason::timeout || cancel_reason_ == CancelReason::removal;
+  if (too_late) replace_response(Status::service_unavailable);
+  handler_.reset();
+  cancel_.reset();
+}
+
+Task<Result<>> Call::stream_to(BodySink& sink) {
+  begin_cancel();
+  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  return (*response_->body().stream())(sink);
+}
+
+void Call::fail_with(const std::exception_ptr& exception) {
+  server_.counters().handler_failures.add();
+  log("handler failed: " + describe({}, exception));
+  replace_response(Status::internal_error);
+  stage_ = Stage::answered;
+}
+
+void Call::report_failure(std::string_view what) {
+  server_.counters().handler_failures.add();
+  log(what);
+}
+
+/// Writes one line for the operator; control characters are replaced.
+void Call::log(std::string_view what) {
+  std::string line("weir: ");
+  line.append(head_.method_text()).append(" ").append(head_.path()).append(": ").append(what);
+  const auto is_control = [](char each) { return (each >= 0 && each < ' ') || each == '\x7f'; };
+  std::replace_if(line.begin(), line.end(), is_control, '?');
+  server_.loop().platform().log(line);
+}
+
+void Call::replace_response(Status status) {
+  response_.fill([status] { return text_response(status); });
+}
+
+void Call::reject(Status status) {
+  stage_ = Stage::rejected;
+  replace_response(status);
+}
+
+void Call::check_response() {
+  const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
+  if (response_->invalid_header().empty() && final) {
+    if (response_->cause() && code_of(response_->status()) >= 500) report_handler_error();
+    return;
+  }
+  server_.counters().handler_failures.add();
+  const std::string why = final ? "the header " + std::string(response_->invalid_header())
+                                : "the status " + std::to_string(code_of(response_->status()));
+  log("cannot send " + why);
+  replace_response(Status::internal_error);
+}
+
+/// Counts and logs the error of a handler, once, unless it was cancelled.
+void Call::report_handler_error() {
+  const std::error_code cause = response_->cause();
+  response_->set_cause({});
+  if (cause == Errc::cancelled) return;
+  server_.counters().handler_failures.add();
+  log("handler failed: " + cause.message());
+}
+
+bool Call::head_only() const noexcept {
+  const Status status = response_->status();
+  return head_.method() == Method::head || !may_have_body(status) ||
+         status == Status::reset_content;
+}
+
+void Call::hold() {
+  // A large or streamed response needs the head too. A rejected head may be incomplete.
+  if (stage_ != Stage::rejected) keep_head();
+  in_flight_.emplace(*this);  // until release(); after an exception, until nothing runs
+  found_route_.reset();
+}
+
+void Call::complete() noexcept {
+  server_.counters().responses.add();
+  check_stall();
+  head_copy_.reset();
+}
+
+/// Checks, after a part of a request has run, if it made this turn slow.
+void Call::check_stall() noexcept {
+  if (server_.loop().stall_detector().ticked()) [[unlikely]]
+    report_stall();
+}
+
+void Call::report_stall() noexcept {
+  const Route* const route = match_.route();
+  if (route == nullptr || stage_ == Stage::rejected) return;
+  try {
+    server_.loop().stall_detector().check_as(
+        [route] { return route->method + " " + route->pattern.text(); });
+  } catch (const std::bad_alloc&) {
+    // The stall stays without a name.
+  }
+}
+
+Call::InFlight::InFlight(Call& call)
+    : InFlightRequest(call.server_.routes(), call.match_.route(), &stop), call_(call) {
+  call.match_.detach_from_table();
+}
+
+/// Stops the request as if its timeout had expired. The client gets 503 if a handler is running or
+/// a streamed body has not begun. A streamed body that has begun is cut off. A wait for the client
+/// has limits of its own.
+void Call::InFlight::stop(InFlightRequest& self) {
+  static_cast<InFlight&>(self).call_.cancel_for(CancelReason::removal);
+}
+
+void Call::HandlerTimeout::expire(Timer& self) {
+  static_cast<HandlerTimeout&>(self).call_.cancel_for(CancelReason::timeout);
+}
+
+void Call::cancel_for(CancelReason reason) noexcept {
+  if (cancel_reason_ == CancelReason::none) cancel_reason_ = reason;
+  if (cancel_) cancel_->cancel();
+}
+
+void Call::cancel_without_peer() noexcept {
+  cancel_reason_ = CancelReason::peer_gone;
+  if (std::exchange(deferred_cancel_.queued, true)) return;
+  server_.loop().ready(deferred_cancel_);
+}
+
+void Call::DeferredCancel::run(Runnable& self) {
+  auto& later = static_cast<DeferredCancel&>(self);
+  later.queued = false;
+  Call& call = later.call_;
+  if (call.stage_ == Stage::running) {
+    call.cancel_->cancel();
+  } else if (call.waiter_) {
+    resume_coroutine(std::exchange(call.waiter_, nullptr));
+  }
+}
+
+void Call::abandon(std::exception_ptr why) noexcept {
+  abandoned_ = std::move(why);
+  if (stage_ != Stage::running) return;
+  if (!in_flight_) in_flight_.emplace(*this);  // reserve_for_wait() allocated its memory
+  cancel_->cancel();
+}
+
+void Call::NotBusyAwaiter::await_resume() const {
+  if (call_.abandoned_) std::rethrow_exception(std::exchange(call_.abandoned_, nullptr));
+}
+
+}  // namespace weir::http

@@ -1,0 +1,257 @@
+// One request in progress, from its head to its response.
+#pragma once
+
+#include <cassert>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/http/matching/detail/route_match.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/http/router/detail/route_snapshot.hpp"
+#include "weir/http/server/detail/request_trace.hpp"
+#include "weir/http/server/detail/server_state.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+// The memory of the present response of a Call.
+
+/// Holds the response to one request after another. A handler constructs its response in place,
+/// because moving one costs more than most handlers do.
+/// Threads: one at a time.
+class ResponseSlot {
+ public:
+  ResponseSlot() noexcept {}
+  ResponseSlot(const ResponseSlot&) = delete;
+  ResponseSlot& operator=(const ResponseSlot&) = delete;
+  ~ResponseSlot() { clear(); }
+
+  /// Replaces the response by the result of `make()`. The slot is empty if `make()` throws.
+  template <class Make>
+  void fill(const Make& make) {
+    clear();
+    ::new (static_cast<void*>(&response_)) Response(make());
+    full_ = true;
+  }
+  void clear() noexcept {
+    if (std::exchange(full_, false)) std::destroy_at(&response_);
+  }
+
+  Response& operator*() noexcept {
+    assert(full_);
+    return response_;
+  }
+  const Response& operator*() const noexcept {
+    assert(full_);
+    return response_;
+  }
+  Response* operator->() noexcept { return &**this; }
+  const Response* operator->() const noexcept { return &**this; }
+
+ private:
+  union {
+    Response response_;
+  };
+  bool full_ = false;
+};
+
+/// One request in progress: its head, its route, its handler and its response, with its timeout,
+/// its cancellation and its trace. A Call knows nothing of the protocol that carries it. The
+/// carrier fills head(), provides the body, and sends response(). A Call is used for one request
+/// after another.
+/// Threads: its loop's.
+/// Lifetime: the server and the body outlive it. No task runs under it when it is destroyed.
+class Call : Continuation {
+ public:
+  /// The progress of the present request.
+  enum class Stage : std::uint8_t {
+    routing,   ///< its route waits for a handler on this core; see wait_for_core_handler()
+    routed,    ///< it has a route or an answer of the router; the handler was not called
+    running,   ///< the task of its handler, or the task that streams its response, runs
+    returned,  ///< that task has finished; its result was not taken
+    answered,  ///< it has a response
+    rejected,  ///< it has a response that replaces that of its handler
+  };
+  /// The first reason for which the present request was cancelled. The departure of the peer
+  /// replaces any other reason.
+  enum class CancelReason : std::uint8_t {
+    none,
+    timeout,    ///< the timeout of its route
+    removal,    ///< the removal of its route, which does not wait any longer
+    peer_gone,  ///< no peer is left that could receive the response
+  };
+
+  /// `context` is that of the task that carries the call.
+  Call(ServerState& server, BodySource& body, const Context& context) noexcept;
+  ~Call();
+
+  /// Returns the head of the present request. The carrier fills it before begin().
+  RequestHead& head() noexcept { return head_; }
+  const RequestHead& head() const noexcept { return head_; }
+  Stage stage() const noexcept { return stage_; }
+  CancelReason cancel_reason() const noexcept { return cancel_reason_; }
+  bool peer_gone() const noexcept { return cancel_reason_ == CancelReason::peer_gone; }
+  bool rejected() const noexcept { return stage_ == Stage::rejected; }
+
+  /// Begins the request of a complete head: counts it and finds its route. The stage is then
+  /// `routed` or `routing`.
+  void begin();
+  /// Waits for a handler on this core, for at most the wait timeout of the route. The stage is then
+  /// `routed`; the route itself answers if there is no handler.
+  /// Cancel: ends the wait.
+  Task<> wait_for_core_handler();
+
+  /// Returns the options of the route, or the defaults if there is none.
+  const RouteOptions& options() const noexcept { return match_.options(); }
+  /// Returns true if the handler is a task; see start(). Any other handler needs the whole body.
+  bool is_async() const noexcept { return match_.is_async(); }
+  /// Returns true if the handler waits only for the body; see respond_with().
+  bool needs_only_body() const noexcept { return match_.needs_only_body(); }
+
+  /// Calls a handler that does not wait, or makes the router's own response.
+  void respond();
+  /// Calls a handler that needs only the body.
+  void respond_with(std::string_view body);
+  /// Starts the task of the handler.
+  /// Returns: true if there is a response; false if the task runs, so that the carrier has to wait
+  /// for its end and call take_response().
+  bool start();
+  /// Takes the response of a task that has returned.
+  void take_response();
+  /// Answers a request without its handler.
+  void reject(Status status);
+
+  /// Returns the present response.
+  Response& response() noexcept { return *response_; }
+  const Response& response() const noexcept { return *response_; }
+  /// Replaces a response that cannot be sent by a 500. Logs the error of the handler that the
+  /// response reports to the client.
+  void check_response();
+  /// Replaces the response, for an error that was found after the handler returned it.
+  void replace_response(Status status);
+  /// Destroys the response, whose content may be the handler's, after its head was written.
+  void drop_response() noexcept { response_.clear(); }
+  /// Returns true if the response to this request has a head only.
+  bool head_only() const noexcept;
+
+  /// Makes the task that streams the body of the response to `sink`; see run().
+  /// Errors: throws what the function of the response throws.
+  /// Cancel: passed on to that function.
+  Task<Result<>> stream_to(BodySink& sink);
+  /// Starts a task of this call under its cancellation. Returns true if it has finished.
+  template <class T>
+  bool run(Task<T>& task);
+  /// Ends the task that streamed the response.
+  void end_stream() noexcept {
+    cancel_.reset();
+    stage_ = Stage::answered;
+  }
+  /// Takes 500 as the response, and logs the exception of a handler.
+  void fail_with(const std::exception_ptr& exception);
+  /// Counts and logs a failure of the handler.
+  void report_failure(std::string_view what);
+
+  /// Returns true while a task of this call runs or a cancellation is queued.
+  bool busy() const noexcept { return stage_ == Stage::running || deferred_cancel_.queued; }
+  /// Waits until the call is not busy: `co_await call.not_busy()`. It allocates nothing. Throws the
+  /// exception of abandon().
+  /// Cancel: not affected.
+  class NotBusyAwaiter {
+   public:
+    explicit NotBusyAwaiter(Call& call) noexcept : call_(call) {}
+    bool await_ready() const noexcept { return !call_.busy(); }
+    void await_suspend(std::coroutine_handle<> handle) noexcept { call_.waiter_ = handle; }
+    void await_resume() const;
+
+   private:
+    Call& call_;
+  };
+  NotBusyAwaiter not_busy() noexcept { return NotBusyAwaiter(*this); }
+
+  /// Cancels the running task.
+  void cancel() noexcept { cancel_->cancel(); }
+  /// Cancels the running task from the ready queue of the loop, because its peer has gone.
+  void cancel_without_peer() noexcept;
+  /// Cancels what still runs after the exception `why` has interrupted the carrier. It allocates
+  /// nothing, because the exception may mean that there is no memory.
+  void abandon(std::exception_ptr why) noexcept;
+
+  /// Keeps the head and the route while a part of the request waits. The carrier may then reuse the
+  /// memory of the head.
+  void hold();
+  /// Copies the head into memory of the call, because the carrier will reuse its own memory.
+  void keep_head();
+  /// Ends a request that is answered.
+  void complete() noexcept;
+  /// Ends hold() and the wait for a handler on this core.
+  void release() noexcept {
+    in_flight_.reset();
+    found_route_.reset();
+  }
+
+ private:
+  /// Keeps the route, and with it the handler, while a part of the request waits.
+  struct InFlight : InFlightRequest {
+    explicit InFlight(Call& call);
+    ~InFlight() { call_.response_.clear(); }  // its stream may be the handler's
+    static void stop(InFlightRequest& self);
+    Call& call_;
+  };
+  /// Cancels the running task from the loop's ready queue.
+  struct DeferredCancel : Runnable {
+    explicit DeferredCancel(Call& call) noexcept : Runnable(&run), call_(call) {}
+    static void run(Runnable& self);
+    Call& call_;
+    bool queued = false;
+  };
+  /// Cancels a handler after the timeout of its route.
+  struct HandlerTimeout : Timer {
+    explicit HandlerTimeout(Call& call) noexcept : Timer(&expire), call_(call) {}
+    static void expire(Timer& self);
+    Call& call_;
+  };
+
+  static std::coroutine_handle<> on_finished(Continuation& self, std::coroutine_handle<>);
+  bool find_core_handler();
+  template <class Make>
+  void fill_response(const Make& make);
+  void reserve_for_wait();
+  void begin_cancel() noexcept;
+  void cancel_for(CancelReason reason) noexcept;
+  void report_handler_error();
+  void log(std::string_view what);
+  void check_stall() noexcept;
+  void report_stall() noexcept;
+
+  ServerState& server_;
+  Context context_;
+  ResponseSlot response_;
+  std::optional<Task<Response>> handler_;
+  std::optional<CancelSource> cancel_;
+  DeferredCancel deferred_cancel_{*this};
+  HandlerTimeout handler_timeout_{*this};
+  std::coroutine_handle<> waiter_;
+  BlockPtr<char> head_copy_;
+  Stage stage_ = Stage::answered;
+  CancelReason cancel_reason_ = CancelReason::none;
+  RouteMatch match_;
+  RequestHead head_;
+  RequestTrace trace_{server_, head_};
+  Request request_;
+  std::exception_ptr abandoned_;       // the exception of abandon()
+  std::optional<InFlight> in_flight_;  // of the waiting request, until its end
+  // Keeps the route that was found, and with it the core handlers, until the answering route is in
+  // use (it may be the same route). A removal of the found route waits only for this.
+  std::optional<InFlightRequest> found_route_;
+};
+
+}  // namespace weir::http
