@@ -97,7 +97,7 @@ Task<> removing_a_route(CancelInjector& injector, SweepEnvironment&) {
 }
 
 Task<> serve_one(http::ServerState* server, tcp::Stream* stream) {
-  auto place = server->try_acquire_permit();
+  auto place = server->connections().try_acquire_permit();
   co_await http::serve_connection(std::move(*place), std::move(*stream));
 }
 

@@ -59,7 +59,8 @@ class HttpServer {
     static_cast<void>(co_await with_scope(OnFailure::isolate, accept));
     accept_cancel_.reset();
     Loop& loop = scope_.loop();
-    loop.platform().log("weir: core " + std::to_string(loop.core()) + ": " + server_->summary());
+    loop.platform().log("weir: core " + std::to_string(loop.core()) + ": " +
+                        server_->counters().summary());
     route_registry_.on_server_stopped(loop);
     stopped_.set();
   }

@@ -106,7 +106,7 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
                           body_bytes(body), trailers_bytes(limits.chunks), unread_bytes(), output,
                           options.handler_bytes});
   // Rejected connections, each with the buffer of its response.
-  constexpr std::uint64_t late = 2 * ServerState::rejections_max;
+  constexpr std::uint64_t late = 2 * OpenConnections::rejections_max;
   bound.core =
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;

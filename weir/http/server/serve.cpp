@@ -12,7 +12,8 @@ namespace {
 /// Logs the server's counters. A lack of memory for the text is no failure.
 void log_summary(Loop& loop, const ServerState& server) noexcept {
   try {
-    loop.platform().log("weir: core " + std::to_string(loop.core()) + ": " + server.summary());
+    loop.platform().log("weir: core " + std::to_string(loop.core()) + ": " +
+                        server.counters().summary());
   } catch (const std::bad_alloc&) {
     loop.platform().log("weir: server stopped, counters unknown (out of memory)");
   }

@@ -16,6 +16,7 @@
 
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -78,12 +79,13 @@ TEST_F(ServeTest, ConnectionBeyondTheLimitGets503) {
 TEST_F(ServeTest, PermitsAreTakenAndReturned) {
   serve({.connections_max = 2});
   {
-    const auto first = server_->try_acquire_permit();
-    auto second = server_->try_acquire_permit();
+    const auto first = server_->connections().try_acquire_permit();
+    auto second = server_->connections().try_acquire_permit();
     EXPECT_TRUE(first && second);
-    EXPECT_FALSE(server_->try_acquire_permit()) << "also before any of them is served";
+    EXPECT_FALSE(server_->connections().try_acquire_permit())
+        << "also before any of them is served";
     second.reset();
-    EXPECT_TRUE(server_->try_acquire_permit());
+    EXPECT_TRUE(server_->connections().try_acquire_permit());
     EXPECT_EQ(statuses(get), "200");
   }
   EXPECT_EQ(ServerConnections::of(*loop_).open.load(), 1u);
@@ -100,7 +102,7 @@ TEST_F(ServeTest, SilentConnectionIsClosedSoonerThanAnIdleOne) {
   pass(1ms);
   expect_closed_politely(silent);
   EXPECT_EQ(server_->counters().silent_connections.value(), 1u);
-  EXPECT_NE(server_->summary().find(", 1 without a request"), std::string::npos);
+  EXPECT_NE(server_->counters().summary().find(", 1 without a request"), std::string::npos);
   EXPECT_FALSE(used.ended());
   pass(45s);
   expect_closed_politely(used);

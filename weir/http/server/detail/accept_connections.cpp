@@ -15,12 +15,12 @@ namespace {
 // connections that the peer has left end then. A row of rejections alone stays below
 // rejections_max.
 constexpr unsigned accepts_in_a_row = 16;
-static_assert(accepts_in_a_row < ServerState::rejections_max);
+static_assert(accepts_in_a_row < OpenConnections::rejections_max);
 
 /// Closes the connection if there is no memory to serve it; the other connections continue.
 void start_connection(Scope& connections, ServerState& server, tcp::Stream stream) noexcept {
   try {
-    if (auto permit = server.try_acquire_permit()) {
+    if (auto permit = server.connections().try_acquire_permit()) {
       connections.spawn(serve_connection(std::move(*permit), std::move(stream)));
     } else {
       connections.spawn(reject_connection(server, std::move(stream)));

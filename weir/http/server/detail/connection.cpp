@@ -26,12 +26,12 @@ constexpr Duration drain_grace_new = std::chrono::seconds(1);  // before the fir
 Connection::~Connection() {
   if (!is_open()) return;
   if (io_ != nullptr) deactivate();
-  server().remove(*this);
+  server().connections().remove(*this);
 }
 
 void Connection::open(CancelSource* cancel) noexcept {
   cancel_ = cancel;
-  server().add(*this);
+  server().connections().add(*this);
 }
 
 RequestLoop& Connection::activate(Buffer bytes) {
@@ -177,18 +177,18 @@ Task<> serve_opened(Connection connection) {
 
 }  // namespace
 
-Task<> serve_connection(ServerState::ConnectionPermit permit, tcp::Stream stream) {
+Task<> serve_connection(ConnectionPermit permit, tcp::Stream stream) {
   return serve_opened(Connection(std::move(permit), std::move(stream)));
 }
 
 Task<> reject_connection(ServerState& server, tcp::Stream stream) {
-  const ServerState::Rejection rejection(server);
+  const Rejection rejection(server);
   Connection connection(std::move(stream));
   std::optional<ConnectionIo> io(std::in_place, connection, server.limits());
   ResponseHead head;
   head.status = Status::service_unavailable;
   head.connection = ConnectionHeader::close;
-  head.date = &server.date();
+  head.date = &server.heads().date();
   io->append(head_size_max(head), [&](char* out) { return write_head(head, out); });
   const auto sent = co_await io->send();
   io.reset();

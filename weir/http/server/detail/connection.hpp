@@ -26,7 +26,7 @@ class RequestLoop;
 /// action of the peer is an error of the task. The permit is released when the stream is closed
 /// or moved to LingeringStreams.
 /// Cancel: cancels the handlers, waits for them and closes the connection.
-Task<> serve_connection(ServerState::ConnectionPermit permit, tcp::Stream stream);
+Task<> serve_connection(ConnectionPermit permit, tcp::Stream stream);
 
 /// Answers 503 to a connection beyond the limit, lingers and closes it. A lingering connection
 /// holds no buffer.
@@ -55,7 +55,7 @@ class Connection final : public DrainableConnection, Timer {
 
   /// A connection without a permit; it is never open.
   explicit Connection(tcp::Stream stream) noexcept : Timer(&on_timer), stream_(std::move(stream)) {}
-  Connection(ServerState::ConnectionPermit permit, tcp::Stream stream) noexcept
+  Connection(ConnectionPermit permit, tcp::Stream stream) noexcept
       : Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
   Connection(Connection&& other) noexcept
       : DrainableConnection(),
@@ -174,7 +174,7 @@ class Connection final : public DrainableConnection, Timer {
   bool was_active_ = false;
   std::uint8_t turn_uses_ = 0;
   std::uint16_t budget_turn_ = 0;
-  ServerState::ConnectionPermit permit_;  // released after the stream is closed
+  ConnectionPermit permit_;  // released after the stream is closed
   tcp::Stream stream_;
   Instant read_deadline_{};
   ConnectionIo* io_ = nullptr;

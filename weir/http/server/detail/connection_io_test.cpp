@@ -257,7 +257,7 @@ TEST_F(ConnectionIoTest, ClientThatNeverReadsIsClosed) {
   pass(1ms);
   EXPECT_TRUE(gone());
   EXPECT_EQ(server_->counters().slow_readers.value(), 1u);
-  EXPECT_NE(server_->summary().find(", 1 slow readers"), std::string::npos);
+  EXPECT_NE(server_->counters().summary().find(", 1 slow readers"), std::string::npos);
   peer.close();
   settle();
   expect_at_rest();

@@ -116,7 +116,7 @@ RequestLoop::Action RequestLoop::advance() {
 }
 
 RequestLoop::Action RequestLoop::reject(ParseError error) {
-  server_.count_parse_error(error);
+  server_.counters().count_parse_error(error);
   keep_alive_ = false;
   call_.reject(to_status(error));
   return finish_now();
@@ -186,7 +186,7 @@ ResponseHead RequestLoop::make_response_head() const {
   const int version_minor = call_.head().version_minor();
   ResponseHead head;
   head.status = response.status();
-  head.date = &server_.date();
+  head.date = &server_.heads().date();
   if (!may_have_body(response.status())) {
     head.framing = BodyFraming::none;
   } else if (response.status() == Status::reset_content) {
@@ -225,7 +225,7 @@ bool RequestLoop::append_response() {
   Body& body = call_.response().body();
   if (is_common()) {
     const std::string_view text = body.text();
-    const ResponseHeadCache& head = server_.response_head_cache(call_.response().content_type());
+    const ResponseHeadCache& head = server_.heads().common(call_.response().content_type());
     return append(
         ResponseHeadCache::size_max, [&](char* out) { return head.write(text.size(), out); }, text);
   }
@@ -317,7 +317,7 @@ Task<Result<>> RequestLoop::finish_body() {
     if (cut) call_.reject(Status::bad_request);
   }
   if (body_.error().category() == parse_error_category()) {
-    server_.count_parse_error(static_cast<ParseError>(body_.error().value()));
+    server_.counters().count_parse_error(static_cast<ParseError>(body_.error().value()));
     const Status status = to_status(body_.error());
     const bool needs_no_more =
         !handler_saw_error && body_.error() == make_error_code(ParseError::body_too_large);

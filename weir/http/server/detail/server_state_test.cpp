@@ -12,6 +12,7 @@
 
 #include "weir/http/server/detail/request_trace.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
 namespace weir::http {
@@ -47,17 +48,17 @@ class ServerStateTest : public HttpTest {
     counters.silent_connections.add(4);
     counters.slow_readers.add(3);
     counters.handler_failures.add(2);
-    server_->count_parse_error(ParseError::bad_line_end);
-    server_->count_parse_error(ParseError::body_too_large);
-    server_->count_parse_error(ParseError::body_too_large);
+    server_->counters().count_parse_error(ParseError::bad_line_end);
+    server_->counters().count_parse_error(ParseError::body_too_large);
+    server_->counters().count_parse_error(ParseError::body_too_large);
   }
 };
 
 TEST_F(ServerStateTest, SummaryNamesEachCounterThatIsNotZero) {
   serve();
-  EXPECT_EQ(server_->summary(), "0 connections, 0 requests");
+  EXPECT_EQ(server_->counters().summary(), "0 connections, 0 requests");
   set_all_counters();
-  EXPECT_EQ(server_->summary(),
+  EXPECT_EQ(server_->counters().summary(),
             "7 connections, 6 requests, 5 connections rejected, 4 without a request, "
             "3 slow readers, 2 handler failures, 1 bad_line_end, 2 body_too_large");
 }
@@ -117,9 +118,9 @@ TEST(ServerPermits, LeaveSixtyFourDescriptorsForOtherFiles) {
     const auto loop = Loop::make(platform, {}).value();
     const Router routes;
     ServerState server(*loop, routes, {});
-    std::deque<ServerState::ConnectionPermit> permits;
+    std::deque<ConnectionPermit> permits;
     while (permits.size() < 200) {
-      auto permit = server.try_acquire_permit();
+      auto permit = server.connections().try_acquire_permit();
       if (!permit) break;
       permits.push_back(std::move(*permit));
     }
@@ -289,14 +290,14 @@ TEST_F(ServersOnCores, ShareThePermits) {
   const Router routes;
   ServerState first(loop(0), routes, {.connections_max = 2});
   ServerState second(loop(1), routes, {.connections_max = 2});
-  auto one = first.try_acquire_permit();
-  auto other = second.try_acquire_permit();
+  auto one = first.connections().try_acquire_permit();
+  auto other = second.connections().try_acquire_permit();
   EXPECT_TRUE(one && other);
-  EXPECT_FALSE(first.try_acquire_permit());
-  EXPECT_FALSE(second.try_acquire_permit());
+  EXPECT_FALSE(first.connections().try_acquire_permit());
+  EXPECT_FALSE(second.connections().try_acquire_permit());
   one.reset();
-  EXPECT_TRUE(second.try_acquire_permit());
-  EXPECT_TRUE(first.try_acquire_permit());
+  EXPECT_TRUE(second.connections().try_acquire_permit());
+  EXPECT_TRUE(first.connections().try_acquire_permit());
   other.reset();
   EXPECT_EQ(ServerConnections::of(loop(0)).open.load(), 0U);
 }

@@ -1,0 +1,95 @@
+// The connections that a server may open, has open and rejects, on one core.
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "weir/base/detail/list.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir::http {
+
+class OpenConnections;
+class ServerState;
+
+/// A connection as its server sees it: the server can drain it.
+class DrainableConnection : public ListNode {
+ public:
+  virtual void drain() = 0;
+
+ protected:
+  ~DrainableConnection() = default;
+};
+
+/// The right to one of the connections that may be open at the same time, on all cores of the
+/// runtime together.
+class ConnectionPermit {
+ public:
+  ConnectionPermit() noexcept = default;  ///< no permit
+  ConnectionPermit(ConnectionPermit&& other) noexcept
+      : server_(std::exchange(other.server_, nullptr)) {}
+  ~ConnectionPermit();
+  /// Returns the server that gave the permit.
+  ServerState& server() const noexcept { return *server_; }
+
+ private:
+  friend OpenConnections;
+  explicit ConnectionPermit(ServerState& server) noexcept : server_(&server) {}
+  ServerState* server_ = nullptr;
+};
+
+/// A connection beyond the limit, while the server answers it with 503.
+class Rejection {
+ public:
+  explicit Rejection(ServerState& server) noexcept;
+  ~Rejection();
+  Rejection(const Rejection&) = delete;
+  Rejection& operator=(const Rejection&) = delete;
+  /// Returns true if more than OpenConnections::rejections_max rejected connections still wait
+  /// for the peer to read the answer. This connection is then closed directly behind its own
+  /// answer.
+  bool too_many() const noexcept;
+
+ private:
+  OpenConnections& connections_;
+};
+
+/// Limits the connections of a server, and drains those that are open.
+/// Threads: the loop's.
+class OpenConnections : DrainObserver {
+ public:
+  /// Half of the descriptors that are reserved for other things than connections.
+  static constexpr std::size_t rejections_max = 32;
+
+  /// `most` is Limits::connections_max.
+  OpenConnections(ServerState& server, Loop& loop, std::size_t most);
+  ~OpenConnections() { assert(open_.empty()); }
+
+  /// Returns a permit for one more connection; nullopt if all permits are in use.
+  std::optional<ConnectionPermit> try_acquire_permit() noexcept;
+
+  /// Adds or removes a connection that has a permit.
+  void add(DrainableConnection& connection) noexcept;
+  void remove(DrainableConnection& connection) noexcept;
+
+  bool draining() const noexcept { return draining_; }
+  /// Drains the open connections, and every later one.
+  void drain();
+
+ private:
+  friend ConnectionPermit;
+  friend Rejection;
+  std::atomic<std::size_t>& permits_in_use() const noexcept;
+
+  ServerState& server_;
+  Loop& loop_;
+  std::size_t connections_max_;
+  std::size_t rejections_ = 0;
+  bool draining_;
+  List<DrainableConnection> open_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,42 @@
+// The counters of one server on one core.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "weir/base/detail/counter.hpp"
+#include "weir/http/syntax/parse_error.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir::http {
+
+/// Counts what happens on the connections of a server, and reports it as metrics of the core.
+/// Threads: the loop's, except for reading.
+class ServerCounters final : MetricSource {
+ public:
+  explicit ServerCounters(Loop& loop) { loop.metrics().add(*this); }
+  ~ServerCounters() { detach(); }
+
+  void count_parse_error(ParseError error) noexcept {
+    parse_errors[static_cast<std::size_t>(error)].add();
+  }
+  /// Returns the counters in words, parse errors by reason: "3 connections, 12 requests, 1
+  /// bad_host".
+  std::string summary() const;
+
+  Counter connections_accepted;
+  Counter connections_rejected;  ///< connections beyond connections_max
+  Counter connections_open;
+  Counter silent_connections;  ///< connections closed because no byte ever came
+  Counter slow_readers;        ///< connections closed because of Limits::write_rate
+  Counter requests;            ///< parsed heads
+  Counter responses;           ///< responses handed over for sending
+  Counter handler_failures;
+  std::array<Counter, parse_error_count> parse_errors;  ///< rejected requests, by reason
+
+ private:
+  void collect(MetricSnapshot& sum) const override;
+};
+
+}  // namespace weir::http
