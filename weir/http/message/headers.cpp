@@ -11,7 +11,6 @@ namespace weir::http {
 namespace {
 
 constexpr std::string_view separator = ": ";
-constexpr std::string_view line_end = "\r\n";
 
 char* put(char* out, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(out, text.data(), text.size());

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
@@ -22,11 +23,6 @@ constexpr std::array<std::string_view, 8> forbidden_trailers{
 bool is_forbidden(std::string_view name) noexcept {
   return std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
                      [name](std::string_view each) { return equals_ignoring_case(name, each); });
-}
-
-/// Returns the reason why `character` is not allowed here.
-ParseError error_at(char character, ParseError otherwise) noexcept {
-  return character == '\r' || character == '\n' ? ParseError::bad_line_end : otherwise;
 }
 
 }  // namespace

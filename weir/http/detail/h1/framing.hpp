@@ -9,6 +9,12 @@
 
 namespace weir::http {
 
+/// Returns the error of a `character` that is not allowed: bad_line_end for CR and LF, else
+/// `otherwise`.
+constexpr ParseError error_at(char character, ParseError otherwise) noexcept {
+  return character == '\r' || character == '\n' ? ParseError::bad_line_end : otherwise;
+}
+
 /// Parses a Content-Length: 1*DIGIT that fits 63 bits (RFC 9110 §8.6). A list, even of equal
 /// values, is repeated_content_length. Any other text that is not such a number is
 /// bad_content_length.

@@ -2,12 +2,12 @@
 #include "weir/http/detail/h1/parser.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/detail/simd_block.hpp"
 
 namespace weir::http {
@@ -15,17 +15,7 @@ namespace {
 
 constexpr std::uint32_t limit_max = 16 * 1024 * 1024;
 constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
-constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view version_pattern = "HTTP/0.0\r\n";  // '0' stands for any digit
-
-/// Returns the reason why `character` is not allowed here. It is neither a valid byte nor an end.
-ParseError error_at(char character, ParseError otherwise) noexcept {
-  return character == '\r' || character == '\n' ? ParseError::bad_line_end : otherwise;
-}
-
-std::string_view between(const char* start, const char* end) noexcept {
-  return {start, static_cast<std::size_t>(end - start)};
-}
 
 /// Trims a text that usually starts with one space and ends with none. HTAB is the only control
 /// character that it may contain.
@@ -122,14 +112,6 @@ HeadParser::Step HeadParser::fail_with(ParseError error) noexcept {
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_method(Cursor& at,
                                                                        RequestHead& head) noexcept {
-  constexpr std::string_view usual = "GET ";
-  if (static_cast<std::size_t>(at.end - at.mark) >= usual.size() &&
-      std::memcmp(at.mark, usual.data(), usual.size()) == 0) {
-    head.info_.method = Method::get;
-    head.info_.method_text = at.slice({at.mark, usual.size() - 1});
-    at.position = at.mark + usual.size();
-    return Step::done;
-  }
   while (at.position != at.end && is_in(*at.position, CharClass::token)) ++at.position;
   if (at.position == at.end) return Step::need_more;
   if (*at.position != ' ' || at.position == at.mark) {
@@ -144,14 +126,6 @@ HeadParser::Step HeadParser::fail_with(ParseError error) noexcept {
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_target(Cursor& at,
                                                                        RequestHead& head) noexcept {
-  constexpr std::string_view usual = "/ ";
-  if (static_cast<std::size_t>(at.end - at.mark) >= usual.size() &&
-      std::memcmp(at.mark, usual.data(), usual.size()) == 0 &&
-      head.info_.method != Method::connect) {
-    head.info_.target = head.info_.path = at.slice({at.mark, 1});
-    at.position = at.mark + usual.size();
-    return Step::done;
-  }
   at.position = find_target_end(at.base, at.mark, at.position, at.end);
   if (at.position == at.end) return Step::need_more;
   if (*at.position != ' ') return fail_with(error_at(*at.position, ParseError::bad_target));
@@ -165,7 +139,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   const ParseError error = parse_target(head.info_.method, text, target);
   if (error != ParseError::none) {
     const bool preface = text == "*" && head.method_text() == "PRI";
-    if (!preface) return fail_with(error);  // read_rare_version() rejects "PRI *"
+    if (!preface) return fail_with(error);  // read_version() rejects "PRI *"
   }
   head.info_.target = head.slice_of(text);
   head.info_.form = target.form;
@@ -177,24 +151,11 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   return Step::done;
 }
 
-[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_version(
-    Cursor& at, RequestHead& head) noexcept {
-  constexpr std::string_view usual = "HTTP/1.1\r\n";
-  static_assert(usual.size() == version_pattern.size());
-  if (at.left() >= usual.size() && std::memcmp(at.position, usual.data(), usual.size()) == 0 &&
-      head.info_.form != TargetForm::asterisk) {
-    head.info_.version_minor = 1;
-  } else {
-    const Step step = read_rare_version(between(at.position, at.end), head);
-    if (step != Step::done) return step;
-  }
-  at.position += version_pattern.size();
-  return Step::done;
-}
-
 /// Compares the available bytes of the version with the pattern. Each call starts at the
 /// beginning, because the version is short.
-HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHead& head) noexcept {
+[[gnu::always_inline]] inline HeadParser::Step HeadParser::read_version(
+    Cursor& at, RequestHead& head) noexcept {
+  const std::string_view there = between(at.position, at.end);
   for (std::size_t index = 0; index < std::min(there.size(), version_pattern.size()); ++index) {
     const char expected = version_pattern[index];
     const bool fits =
@@ -212,6 +173,7 @@ HeadParser::Step HeadParser::read_rare_version(std::string_view there, RequestHe
   }
   if (major != '1') return fail_with(ParseError::unsupported_version);
   head.info_.version_minor = minor == '0' ? 0 : 1;
+  at.position += version_pattern.size();
   return Step::done;
 }
 

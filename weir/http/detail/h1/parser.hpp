@@ -79,7 +79,6 @@ class HeadParser {
   Step read_target(Cursor& at, RequestHead& head) noexcept;
   Step finish_target(std::string_view text, RequestHead& head) noexcept;
   Step read_version(Cursor& at, RequestHead& head) noexcept;
-  Step read_rare_version(std::string_view there, RequestHead& head) noexcept;
   Step start_line(Cursor& at, RequestHead& head) noexcept;
   Step read_name(Cursor& at, RequestHead& head) noexcept;
   Step read_value(Cursor& at, RequestHead& head) noexcept;

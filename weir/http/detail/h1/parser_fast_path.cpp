@@ -6,18 +6,10 @@
 #include <utility>
 
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/detail/simd_block.hpp"
 
 namespace weir::http {
-namespace {
-
-constexpr std::string_view line_end = "\r\n";
-
-std::string_view between(const char* start, const char* end) noexcept {
-  return {start, static_cast<std::size_t>(end - start)};
-}
-
-}  // namespace
 
 /// Reads the Host line if it equals the cached one. Returns true if it did.
 [[gnu::always_inline]] inline bool HeadParser::take_cached_host(std::string_view text,

@@ -4,6 +4,7 @@
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/detail/simd_block.hpp"
 
 namespace weir::http {
@@ -31,10 +32,6 @@ template <std::size_t size>
   } else {
     return same(0, fold8) && same(8, fold8) && same(length - 8, fold8);
   }
-}
-
-std::string_view between(const char* start, const char* end) noexcept {
-  return {start, static_cast<std::size_t>(end - start)};
 }
 
 /// True for a common host with or without a common port. parse_authority() decides if this is

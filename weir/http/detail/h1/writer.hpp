@@ -12,6 +12,7 @@
 
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
@@ -51,7 +52,6 @@ class ResponseHeadCache {
 
 // Functions that append pieces of a head.
 
-inline constexpr std::string_view line_end = "\r\n";
 inline constexpr std::string_view empty_line = "\r\n\r\n";  // after another line
 inline constexpr std::size_t digits_max = 20;
 

@@ -1,7 +1,8 @@
-// Character classes of RFC 9110 and RFC 3986 as one table of 256 bytes.
+// Character classes of RFC 9110 and RFC 3986 as one table of 256 bytes, and texts of them.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -90,6 +91,13 @@ constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noex
     if (to_lower(a[index]) != to_lower(b[index])) return false;
   }
   return true;
+}
+
+inline constexpr std::string_view line_end = "\r\n";
+
+/// Returns the text from `start` to before `end`.
+constexpr std::string_view between(const char* start, const char* end) noexcept {
+  return {start, static_cast<std::size_t>(end - start)};
 }
 
 /// Returns the value of a hexadecimal digit, or -1 for any other byte.
