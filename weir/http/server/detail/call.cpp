@@ -126,7 +126,6 @@ bool Call::start() {
 template <class T>
 bool Call::run(Task<T>& task) {
   stage_ = Stage::running;
-  waiter_ = nullptr;
   task.start(Context{&server_.loop(), &*cancel_}, *this);
   return stage_ != Stage::running;
 }

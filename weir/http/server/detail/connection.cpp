@@ -58,11 +58,6 @@ void Connection::drain() {
   }
 }
 
-void Connection::shorten_deadline(Instant deadline) noexcept {
-  if (read_state_ == ReadState::none || read_state_ == ReadState::expired) return;
-  if (deadline < read_deadline_) begin_read(read_state_, deadline);
-}
-
 Instant Connection::request_deadline() const noexcept {
   const Limits& most = server().limits();
   const Duration idle =

@@ -111,8 +111,11 @@ class Connection final : public DrainableConnection, Timer {
     return {*this, what, deadline, target};
   }
   ReadState read_state() const noexcept { return read_state_; }
-  /// Makes the deadline of the present read earlier; ignores a later `deadline`.
-  void shorten_deadline(Instant deadline) noexcept;
+  /// Makes the deadline of the present read earlier; ignores a later `deadline`. It has no effect
+  /// without a read.
+  void shorten_deadline(Instant deadline) noexcept {
+    if (deadline < read_deadline_) begin_read(read_state_, deadline);
+  }
 
   /// Counts one use of the loop's turn. Returns true if this connection has had its share of the
   /// turn, so that other connections come first. Reads and writes that never wait would otherwise
