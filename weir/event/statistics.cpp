@@ -9,13 +9,13 @@
 namespace weir {
 
 EventStatistics::EventStatistics(CoreEvents& events)
-    : platform_(events.loop().platform()),
+    : clock_(events.loop().platform()),
       before_(events.before([this](const AnyEvent&) {
-        started_at_ = platform_.now();
+        started_at_ = clock_.now();
         return EventVerdict::pass;
       })),
       after_(events.after([this](const AnyEvent& event, const EventOutcome& outcome) {
-        if (!outcome.vetoed) add(event, platform_.now() - started_at_);
+        if (!outcome.vetoed) add(event, clock_.now() - started_at_);
       })) {}
 
 void EventStatistics::add(const AnyEvent& event, Duration length) {

@@ -21,10 +21,10 @@ bool matches_address(const os::Address& asked, const os::Address& bound) {
 
 }  // namespace
 
-Result<LoopGroup::Listener> LoopGroup::listen(Platform& platform, const os::Address& address,
+Result<LoopGroup::Listener> LoopGroup::listen(PlatformNetwork& network, const os::Address& address,
                                               const ListenOptions& options) {
   const std::lock_guard lock(mutex_);
-  return open(platform, address, options);
+  return open(network, address, options);
 }
 
 void LoopGroup::record_failure(std::string_view what, const os::Address& address,
@@ -70,24 +70,25 @@ LoopGroup::ListenEntry* LoopGroup::find_inherited(const os::Address& asked) {
   return &listen_entries_.emplace_back(std::move(entry));
 }
 
-Result<LoopGroup::Listener> LoopGroup::open(Platform& platform, const os::Address& address,
+Result<LoopGroup::Listener> LoopGroup::open(PlatformNetwork& network, const os::Address& address,
                                             const ListenOptions& options) {
   ListenEntry* const known = find(address);
-  if (known == nullptr) return open_first(platform, address, options);
-  return known->inherited.empty() ? open_another(platform, *known, options)
+  if (known == nullptr) return open_first(network, address, options);
+  return known->inherited.empty() ? open_another(network, *known, options)
                                   : assign_inherited(*known);
 }
 
-Result<LoopGroup::Listener> LoopGroup::open_first(Platform& platform, const os::Address& asked,
+Result<LoopGroup::Listener> LoopGroup::open_first(PlatformNetwork& network,
+                                                  const os::Address& asked,
                                                   const ListenOptions& options) {
   // The loops of this group share the port with each other and with no other socket.
   ListenOptions alone = options;
   alone.require_unused = true;
-  auto listener = platform.listen(asked, alone);
+  auto listener = network.listen(asked, alone);
   if (!listener) return fail(listener.error());
-  auto bound = platform.local_address(listener->value());
+  auto bound = network.local_address(listener->value());
   if (!bound) return fail(bound.error());
-  auto shared = track(platform, *listener, *bound);
+  auto shared = track(network, *listener, *bound);
   if (!shared) return fail(shared.error());
   listen_entries_.push_back({.asked = asked, .bound = *bound, .shared = *shared});
   if (on_listening) on_listening(*bound);
@@ -95,22 +96,23 @@ Result<LoopGroup::Listener> LoopGroup::open_first(Platform& platform, const os::
 }
 
 /// Returns nullptr for a socket that only this loop uses.
-Result<std::shared_ptr<SharedListener>> LoopGroup::track(Platform& platform,
+Result<std::shared_ptr<SharedListener>> LoopGroup::track(PlatformNetwork& network,
                                                          const Descriptor& listener,
                                                          const os::Address& bound) {
   std::shared_ptr<SharedListener> kept;
   if (!tracks_listeners_ && bound.family() != os::AddressFamily::local) return kept;
-  auto own = platform.share(listener.value());
+  auto own = network.share(listener.value());
   if (!own) return fail(own.error());
-  kept = std::make_shared<SharedListener>(platform, std::move(*own), bound);
+  kept = std::make_shared<SharedListener>(network, std::move(*own), bound);
   kept->on_stopped = on_stopped;
   std::erase_if(tracked_, [](const auto& each) { return each.expired(); });
   tracked_.push_back(kept);
   return kept;
 }
 
-Result<Descriptor> LoopGroup::open_datagrams(Platform& platform, const DatagramOptions& options) {
-  if (!options.reuse_port) return platform.open_datagrams(options);
+Result<Descriptor> LoopGroup::open_datagrams(PlatformNetwork& network,
+                                             const DatagramOptions& options) {
+  if (!options.reuse_port) return network.open_datagrams(options);
   const std::lock_guard lock(mutex_);
   const auto known =
       std::find_if(datagrams_.begin(), datagrams_.end(), [&](const DatagramBinding& each) {
@@ -121,15 +123,15 @@ Result<Descriptor> LoopGroup::open_datagrams(Platform& platform, const DatagramO
   if (!first) own.local = known->bound;
   // A port that the kernel has just chosen is unknown to other processes.
   own.require_unused = first && (!shares_ports_ || own.local.port() == 0);
-  auto socket = platform.open_datagrams(own);
+  auto socket = network.open_datagrams(own);
   if (!socket && own.require_unused && hot_restarting_ &&
       socket.error() == system_error(EADDRINUSE)) {
     // The older process has the port and shares it like a loop of this group.
     own.require_unused = false;
-    socket = platform.open_datagrams(own);
+    socket = network.open_datagrams(own);
   }
   if (!socket || !first) return socket;
-  auto bound = platform.local_address(socket->value());
+  auto bound = network.local_address(socket->value());
   if (!bound) return fail(bound.error());
   datagrams_.push_back({options.local, *bound});
   if (on_listening) on_listening(*bound);
@@ -144,7 +146,7 @@ std::shared_ptr<SharedListener> LoopGroup::next_to_share(ListenEntry& entry) {
   return entry.assigned.back().lock();
 }
 
-Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEntry& first,
+Result<LoopGroup::Listener> LoopGroup::open_another(PlatformNetwork& network, ListenEntry& first,
                                                     const ListenOptions& options) {
   std::shared_ptr<SharedListener> shared = next_to_share(first);
   const bool local = first.bound.family() == os::AddressFamily::local;
@@ -158,7 +160,7 @@ Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEn
     if (!another) return fail(another.error());
     return Listener{std::move(*another), std::move(shared), {}, first.bound};
   }
-  auto listener = platform.listen(first.bound, options);
+  auto listener = network.listen(first.bound, options);
   if (!listener) {
     // An inherited socket may have been opened without port sharing.
     const bool taken = listener.error() == system_error(EADDRINUSE);
@@ -170,7 +172,7 @@ Result<LoopGroup::Listener> LoopGroup::open_another(Platform& platform, ListenEn
     if (!listener) return fail(listener.error());
     return Listener{std::move(*listener), std::move(shared), {}, first.bound};
   }
-  auto kept = track(platform, *listener, first.bound);
+  auto kept = track(network, *listener, first.bound);
   if (!kept) return fail(kept.error());
   return Listener{std::move(*listener), std::move(*kept), {}, first.bound};
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "weir/base/result.hpp"
-#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/network.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/loop/detail/slots.hpp"
 #include "weir/loop/detail/stall_detector.hpp"
@@ -44,8 +44,8 @@ class LoopGroup {
     os::Address bound = {};  ///< the address of the socket
   };
 
-  /// Does what Platform::listen() does, for one loop of the group.
-  Result<Listener> listen(Platform& platform, const os::Address& address,
+  /// Does what PlatformNetwork::listen() does, for one loop of the group.
+  Result<Listener> listen(PlatformNetwork& network, const os::Address& address,
                           const ListenOptions& options);
 
   /// Adds sockets that were opened before this runtime, for their addresses. A loop that listens
@@ -69,11 +69,11 @@ class LoopGroup {
   /// [::]:443".
   std::string unaccepted_addresses() const;
 
-  /// Does what Platform::open_datagrams() does, for one loop of the group. If `reuse_port` is set,
-  /// the loops of this group share the port of one address, and no other socket may have it. A
-  /// process that took sockets over also shares the port with the older process. Every process of
-  /// this user that shares the port may have it after share_ports().
-  Result<Descriptor> open_datagrams(Platform& platform, const DatagramOptions& options);
+  /// Does what PlatformNetwork::open_datagrams() does, for one loop of the group. If `reuse_port`
+  /// is set, the loops of this group share the port of one address, and no other socket may have
+  /// it. A process that took sockets over also shares the port with the older process. Every
+  /// process of this user that shares the port may have it after share_ports().
+  Result<Descriptor> open_datagrams(PlatformNetwork& network, const DatagramOptions& options);
   /// Lets this process share named datagram ports with the other processes of its service. Call it
   /// before the loops run.
   void share_ports() noexcept { shares_ports_ = true; }
@@ -97,7 +97,7 @@ class LoopGroup {
   void set_loops(std::vector<Loop*> loops) { loops_ = std::move(loops); }
 
  private:
-  Result<Listener> open(Platform& platform, const os::Address& address,
+  Result<Listener> open(PlatformNetwork& network, const os::Address& address,
                         const ListenOptions& options);
 
   struct ListenEntry {
@@ -111,13 +111,14 @@ class LoopGroup {
   };
   ListenEntry* find(const os::Address& asked);
   ListenEntry* find_inherited(const os::Address& asked);
-  Result<Listener> open_first(Platform& platform, const os::Address& asked,
+  Result<Listener> open_first(PlatformNetwork& network, const os::Address& asked,
                               const ListenOptions& options);
-  Result<Listener> open_another(Platform& platform, ListenEntry& first,
+  Result<Listener> open_another(PlatformNetwork& network, ListenEntry& first,
                                 const ListenOptions& options);
   Result<Listener> assign_inherited(ListenEntry& entry);
   static std::shared_ptr<SharedListener> next_to_share(ListenEntry& entry);
-  Result<std::shared_ptr<SharedListener>> track(Platform& platform, const Descriptor& listener,
+  Result<std::shared_ptr<SharedListener>> track(PlatformNetwork& network,
+                                                const Descriptor& listener,
                                                 const os::Address& bound);
 
   struct DatagramBinding {

@@ -21,7 +21,7 @@ bool StallDetector::check() noexcept {
   const std::uint32_t left = exact_ ? 1 : 0;
   std::uint32_t ticks = ticks_.exchange(left, std::memory_order_relaxed) & ~part_stalled;
   if (exact_) {
-    const Instant now = platform_.now();
+    const Instant now = clock_.now();
     ticks = static_cast<std::uint32_t>((now - checked_at_) / tick_length) + 1;
     checked_at_ = now;
   }
@@ -88,10 +88,10 @@ std::vector<StallSummary> StallLog::summaries() const {
   return summaries;
 }
 
-Result<Watchdog> Watchdog::make(Platform& platform, std::span<const LoopPlacement> placements) {
+Result<Watchdog> Watchdog::make(PlatformClock& clock, std::span<const LoopPlacement> placements) {
   auto event = os::open_event();
   if (!event) return fail(event.error());
-  Watchdog watchdog(platform, std::move(*event));
+  Watchdog watchdog(clock, std::move(*event));
   for (const LoopPlacement& each : placements) watchdog.watched_.push_back({each.loop});
   return watchdog;
 }

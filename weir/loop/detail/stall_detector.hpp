@@ -101,15 +101,15 @@ struct StallSite {
 /// loop is in a turn, never sooner. The loop looks at the ticks after each function, which costs a
 /// load and a branch that is not taken. Two or more ticks after one function prove that it took at
 /// least 20 ms. No innocent function is named, however late the watchdog is. If the clock costs
-/// nothing (Platform::clock_is_free()), the detector reads it each time instead.
+/// nothing (PlatformClock::clock_is_free()), the detector reads it each time instead.
 ///
 /// Threads: the loop's, except tick() and the functions of the watchdog.
 class StallDetector {
  public:
   static constexpr Duration tick_length = std::chrono::milliseconds(20);
 
-  explicit StallDetector(Platform& platform) noexcept
-      : platform_(platform), exact_(platform.clock_is_free()) {
+  explicit StallDetector(PlatformClock& clock) noexcept
+      : clock_(clock), exact_(clock.clock_is_free()) {
     if (exact_) ticks_.store(1, std::memory_order_relaxed);  // stays non-zero
   }
 
@@ -190,7 +190,7 @@ class StallDetector {
   bool check() noexcept;
   void notify_watchdog() noexcept;
 
-  Platform& platform_;
+  PlatformClock& clock_;
   bool exact_;
   std::atomic<std::uint32_t> ticks_{0};
   std::atomic<bool> watchdog_sleeping_{false};
@@ -244,7 +244,7 @@ class Watchdog {
  public:
   /// Makes the watchdog of the loops in `placements`.
   /// Errors: that of the kernel if it has no descriptor left.
-  static Result<Watchdog> make(Platform& platform, std::span<const LoopPlacement> placements);
+  static Result<Watchdog> make(PlatformClock& clock, std::span<const LoopPlacement> placements);
   Watchdog(Watchdog&&) noexcept = default;
   Watchdog& operator=(Watchdog&&) = delete;
   ~Watchdog();
@@ -268,14 +268,14 @@ class Watchdog {
   // 1 s: a loop that sleeps for less never has to wake the watchdog.
   static constexpr unsigned idle_checks_max = 50;
 
-  Watchdog(Platform& platform, os::Fd wake_event) noexcept
-      : platform_(&platform), wake_event_(std::move(wake_event)) {}
-  void schedule_next() { next_ = after(platform_->now(), StallDetector::tick_length); }
+  Watchdog(PlatformClock& clock, os::Fd wake_event) noexcept
+      : clock_(&clock), wake_event_(std::move(wake_event)) {}
+  void schedule_next() { next_ = after(clock_->now(), StallDetector::tick_length); }
   static void wake_up(void* self);
   bool check_as(WatchedLoop& watched);
   void set_sleeping(bool sleeps);
 
-  Platform* platform_;
+  PlatformClock* clock_;
   os::Fd wake_event_;
   std::vector<WatchedLoop> watched_;
   Instant next_ = never;

@@ -19,12 +19,12 @@ namespace weir {
 /// Lifetime: `platform` outlives it.
 class OsFileSystem : public FileSystem {
  public:
-  explicit OsFileSystem(Platform& platform) noexcept : platform_(platform) {}
+  explicit OsFileSystem(PlatformNetwork& network) noexcept : network_(network) {}
 
   Result<Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override {
     auto file = os::open_file(path, how);
     if (!file) return fail(file.error());
-    return Descriptor(platform_, file->release());
+    return Descriptor(network_, file->release());
   }
   Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) override {
     return os::read_at(file, target, offset);
@@ -53,7 +53,7 @@ class OsFileSystem : public FileSystem {
   Result<> sync_directory(const std::string& path) override { return os::sync_directory(path); }
 
  private:
-  Platform& platform_;
+  PlatformNetwork& network_;
 };
 
 /// The platform that programs run on. It has almost no state: several may exist in one process.

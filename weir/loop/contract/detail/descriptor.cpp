@@ -1,12 +1,12 @@
 #include "weir/loop/contract/detail/descriptor.hpp"
 
-#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/network.hpp"
 
 namespace weir {
 
 void Descriptor::reset() noexcept {
-  if (value_ >= 0 && platform_ != nullptr) platform_->close(value_);
-  platform_ = nullptr;
+  if (value_ >= 0 && network_ != nullptr) network_->close(value_);
+  network_ = nullptr;
   value_ = -1;
 }
 

@@ -5,7 +5,7 @@
 
 namespace weir {
 
-class Platform;
+class PlatformNetwork;
 
 /// Move-only owner of a descriptor. Closes it through the platform that opened it.
 /// Threads: one at a time.
@@ -13,12 +13,11 @@ class Platform;
 class Descriptor {
  public:
   Descriptor() noexcept = default;
-  Descriptor(Platform& platform, int value) noexcept : platform_(&platform), value_(value) {}
+  Descriptor(PlatformNetwork& network, int value) noexcept : network_(&network), value_(value) {}
   Descriptor(Descriptor&& other) noexcept
-      : platform_(std::exchange(other.platform_, nullptr)),
-        value_(std::exchange(other.value_, -1)) {}
+      : network_(std::exchange(other.network_, nullptr)), value_(std::exchange(other.value_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(platform_, other.platform_);
+    std::swap(network_, other.network_);
     std::swap(value_, other.value_);
     return *this;
   }
@@ -28,13 +27,13 @@ class Descriptor {
   explicit operator bool() const noexcept { return value_ >= 0; }
   /// Returns the descriptor; the caller must close it.
   int release() noexcept {
-    platform_ = nullptr;
+    network_ = nullptr;
     return std::exchange(value_, -1);
   }
   void reset() noexcept;
 
  private:
-  Platform* platform_ = nullptr;
+  PlatformNetwork* network_ = nullptr;
   int value_ = -1;
 };
 

@@ -1,7 +1,7 @@
 // Contract of a platform: every service that a program needs from its environment.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,12 +12,10 @@
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
-#include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/loop/contract/detail/handover.hpp"
+#include "weir/loop/contract/detail/network.hpp"
 #include "weir/loop/contract/detail/platform_thread.hpp"
 #include "weir/loop/contract/detail/supervision.hpp"
-#include "weir/os/address.hpp"
-#include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/machine/topology.hpp"
 
 namespace weir {
@@ -28,33 +26,6 @@ class RunQueue;
 
 /// The backend to create. `automatic` selects the best one that works on this machine.
 enum class BackendChoice : std::uint8_t { automatic, uring, uring_6_1, epoll, poll };
-
-struct ListenOptions {
-  int backlog = 4096;      ///< capped by the maximum of the system
-  bool reuse_port = true;  ///< listeners of one address share its connections
-  /// Fails with EADDRINUSE if any other socket has the port, whatever `reuse_port` is.
-  bool require_unused = false;
-};
-
-struct StreamOptions {
-  bool no_delay = true;  ///< TCP_NODELAY: small writes are sent immediately
-};
-
-/// Options of a new datagram socket; see os::DatagramSettings for details.
-struct DatagramOptions {
-  /// Address to bind to. The platform chooses the port if it is 0. The family of `peer` decides if
-  /// there is no address.
-  os::Address local = {};
-  /// Address that the socket is connected to; none: it exchanges datagrams with any peer.
-  os::Address peer = {};
-  bool reuse_port = false;  ///< sockets of one address share the datagrams
-  /// Fails with EADDRINUSE if any other socket has the port, whatever `reuse_port` is.
-  bool require_unused = false;
-  /// Index of the interface for sending to multicast groups; 0: the routing table decides.
-  unsigned multicast_interface = 0;
-  /// Allows the kernel to join datagrams of one size from one peer; see Datagram::segment_size.
-  bool gro = false;
-};
 
 /// A backend and the reason for the choice, as text ("io_uring refused: EPERM (seccomp)").
 struct ChosenBackend {
@@ -98,89 +69,26 @@ class RunControl {
   virtual void on_abandon_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
-/// Clock, randomness, sockets, files, threads and signals. OsPlatform uses the operating system;
-/// simulated platforms are in weir/testing. Higher floors use no other way to the environment.
+/// The clocks and the random numbers of a Platform. They come from a seed in a simulation.
 /// Threads: all functions from any thread.
-/// Lifetime: outlives every loop and descriptor that it made.
-class Platform {
+class PlatformClock {
  public:
-  virtual ~Platform() = default;
-
   virtual Instant now() noexcept = 0;
   /// Returns true if now() costs nothing, as in virtual time. Loops then read the clock more
   /// often.
   virtual bool clock_is_free() const noexcept { return false; }
   virtual WallTime wall_time() noexcept = 0;
-  /// Returns 64 unpredictable bits; they come from a seed in a simulation.
+  /// Returns 64 unpredictable bits.
   virtual std::uint64_t random() = 0;
 
-  /// Opens a listening socket. If the port is 0, the platform chooses one, and local_address()
-  /// returns it.
-  virtual Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) = 0;
-  /// Opens an unconnected stream socket of the family of `peer`, for Backend::connect().
-  virtual Result<Descriptor> open_stream(const os::Address& peer) = 0;
-  /// Opens a datagram socket for SocketRole::datagrams.
-  /// Errors: Errc::unsupported if the platform has none.
-  virtual Result<Descriptor> open_datagrams([[maybe_unused]] const DatagramOptions& options) {
-    return fail(Errc::unsupported);
-  }
-  /// join_group() lets the socket receive datagrams that are sent to the group and to its own
-  /// port. leave_group() ends that.
-  /// Errors: EINVAL if `group` is not a multicast group. EADDRINUSE if the socket is already a
-  /// member. EADDRNOTAVAIL if it is not a member.
-  virtual Result<> join_group(int datagrams, const os::MulticastGroup& group) {
-    static_cast<void>(datagrams), static_cast<void>(group);
-    return fail(Errc::unsupported);
-  }
-  virtual Result<> leave_group(int datagrams, const os::MulticastGroup& group) {
-    static_cast<void>(datagrams), static_cast<void>(group);
-    return fail(Errc::unsupported);
-  }
-  virtual Result<> configure(int descriptor, const StreamOptions& options) = 0;
-  virtual Result<os::Address> local_address(int descriptor) = 0;
-  virtual Result<os::Address> peer_address(int descriptor) = 0;
-  /// Returns the number of sent bytes of a stream that have not reached the platform of the peer
-  /// yet.
-  virtual Result<std::size_t> unacked_bytes(int descriptor) = 0;
-  /// Stops a listener from taking new connections. Connections already begun can still be
-  /// accepted, so closing the listener afterwards resets no connection. Connections accepted
-  /// afterwards need configure() before they are read from.
-  /// Returns: success if the platform can do it.
-  virtual Result<> refuse_new_connections(int listener) = 0;
-  /// Returns another descriptor of the same listening socket, for another loop. Each connection
-  /// comes to one of the descriptors. The socket listens until all of them are closed.
-  virtual Result<Descriptor> share(int listener) = 0;
-  /// Takes over a listening socket that this process was given, and makes it non-blocking. The
-  /// descriptor is closed if this fails.
-  /// Errors: EINVAL, ENOTSOCK or EPROTOTYPE if it is not a listening stream socket. EBADF.
-  /// Errc::unsupported if the platform has none.
-  virtual Result<Descriptor> inherit_listener(int descriptor) {
-    static_cast<void>(descriptor);
-    return fail(Errc::unsupported);
-  }
-  /// Connects to the other processes of the same service; see Handover. If there is an older
-  /// process, waits until it has passed its sockets on.
-  virtual HandoverStart begin_handover(const HandoverOptions& options) {
-    static_cast<void>(options);
-    return {nullptr, "this platform does not support hot restart"};
-  }
-  /// Creates worker processes of this process with fork(), before it has threads. SIGINT or
-  /// SIGTERM makes all workers drain; a second signal makes them stop. Workers end when their
-  /// supervisor ends.
-  /// Returns: in each worker, with its handle; in the supervisor, when all workers have ended for
-  /// good.
-  virtual Supervised supervise(const SupervisionOptions& options) {
-    static_cast<void>(options);
-    return {.failure = "this platform does not support worker processes"};
-  }
-  /// Removes the file that listen() created for a Unix address, unless the file belongs to another
-  /// socket by now. The listener must still be open. Does nothing for other addresses.
-  virtual void remove_local_path(const os::Address& bound) noexcept = 0;
-  virtual void close(int descriptor) noexcept = 0;
+ protected:
+  ~PlatformClock() = default;
+};
 
-  /// Returns the files of the platform. They live as long as the platform.
-  virtual FileSystem& files() noexcept = 0;
-
+/// The machine of a Platform: its CPUs, the limits of this process, and its memory.
+/// Threads: all functions from any thread.
+class PlatformMachine {
+ public:
   virtual os::Topology topology() = 0;
   /// The number of descriptors that this process may open. The platform raises the limit once if
   /// it can, and reports that in the explanation.
@@ -198,6 +106,49 @@ class Platform {
   };
   virtual LockedMemory lock_memory() = 0;
 
+ protected:
+  ~PlatformMachine() = default;
+};
+
+/// The other processes of the same service, as a Platform knows them.
+class PlatformProcesses {
+ public:
+  /// Connects to the other processes of the same service; see Handover. If there is an older
+  /// process, waits until it has passed its sockets on.
+  virtual HandoverStart begin_handover(const HandoverOptions& options) {
+    static_cast<void>(options);
+    return {nullptr, "this platform does not support hot restart"};
+  }
+  /// Creates worker processes of this process with fork(), before it has threads. SIGINT or
+  /// SIGTERM makes all workers drain; a second signal makes them stop. Workers end when their
+  /// supervisor ends.
+  /// Returns: in each worker, with its handle; in the supervisor, when all workers have ended for
+  /// good.
+  virtual Supervised supervise(const SupervisionOptions& options) {
+    static_cast<void>(options);
+    return {.failure = "this platform does not support worker processes"};
+  }
+
+ protected:
+  ~PlatformProcesses() = default;
+};
+
+/// Everything that a program needs from its environment. OsPlatform uses the operating system;
+/// simulated platforms are in weir/testing. Higher floors use no other way to the environment.
+/// Code that needs one part of a platform takes that part, such as a PlatformNetwork&.
+/// Threads: all functions from any thread.
+/// Lifetime: outlives every loop and descriptor that it made.
+class Platform : public PlatformClock,
+                 public PlatformNetwork,
+                 public PlatformMachine,
+                 public PlatformThreads,
+                 public PlatformProcesses {
+ public:
+  virtual ~Platform() = default;
+
+  /// Returns the files of the platform. They live as long as the platform.
+  virtual FileSystem& files() noexcept = 0;
+
   /// Creates a backend that pushes finished operations to `ready`.
   /// Errors: if an explicit choice is not available, Errc::unsupported or the error of the kernel.
   /// Lifetime: `ready` outlives the backend.
@@ -208,13 +159,6 @@ class Platform {
   /// `control` in the meantime and do not end the process, unless `control` is nullptr.
   /// Errors: a thread could not be started or scheduled as required; no loop has run then.
   virtual Result<> run(std::span<const LoopPlacement> placements, RunControl* control) = 0;
-
-  /// Returns the default limit for threads that may block on this machine, at least 1.
-  virtual std::size_t threads_max() = 0;
-  /// Creates a thread for `work`, which does not run before PlatformThread::start().
-  /// Lifetime: `work` outlives the thread.
-  virtual std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                                      ThreadWork& work) = 0;
 
   /// Writes one line to the log of the operator and adds a newline.
   virtual void log(std::string_view line) noexcept = 0;

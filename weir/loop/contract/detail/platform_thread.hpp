@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -42,7 +43,7 @@ struct PlatformThreadOptions {
   std::size_t stack_bytes = stack_bytes_usual;  ///< raised to the minimum of the kernel or libc
 };
 
-/// A thread, created by Platform::make_thread().
+/// A thread, created by PlatformThreads::make_thread().
 /// Threads: start() and the destructor on one thread; the other functions on any, while the object
 /// lives.
 /// Lifetime: its platform and its work outlive it.
@@ -62,6 +63,21 @@ class PlatformThread {
   virtual Duration cpu_time() noexcept = 0;
   /// Returns the present state of the thread; see os::ThreadProbe.
   virtual os::ThreadState state() noexcept = 0;
+};
+
+/// The threads of a Platform for work that may block.
+/// Threads: all functions from any thread.
+class PlatformThreads {
+ public:
+  /// Returns the default limit for threads that may block on this machine, at least 1.
+  virtual std::size_t threads_max() = 0;
+  /// Creates a thread for `work`, which does not run before PlatformThread::start().
+  /// Lifetime: `work` outlives the thread.
+  virtual std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
+                                                      ThreadWork& work) = 0;
+
+ protected:
+  ~PlatformThreads() = default;
 };
 
 }  // namespace weir

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weir/base/result.hpp"
-#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/network.hpp"
 
 namespace weir {
 
@@ -21,17 +21,17 @@ namespace weir {
 class SharedListener {
  public:
   /// `own` is a descriptor of the socket that no loop uses.
-  SharedListener(Platform& platform, Descriptor own, const os::Address& bound) noexcept
-      : platform_(platform), own_(std::move(own)), bound_(bound) {}
+  SharedListener(PlatformNetwork& network, Descriptor own, const os::Address& bound) noexcept
+      : network_(network), own_(std::move(own)), bound_(bound) {}
   ~SharedListener() {
-    if (!stays_open_elsewhere()) platform_.remove_local_path(bound_);
+    if (!stays_open_elsewhere()) network_.remove_local_path(bound_);
   }
   SharedListener(const SharedListener&) = delete;
   SharedListener& operator=(const SharedListener&) = delete;
 
   /// Returns a listening descriptor for one more loop.
-  /// Errors: those of Platform::share().
-  Result<Descriptor> share() { return platform_.share(own_.value()); }
+  /// Errors: those of PlatformNetwork::share().
+  Result<Descriptor> share() { return network_.share(own_.value()); }
   int descriptor() const noexcept { return own_.value(); }
   const os::Address& bound() const noexcept { return bound_; }
 
@@ -71,7 +71,7 @@ class SharedListener {
   bool accepting() const noexcept { return accepting_loops_.load(std::memory_order_acquire) != 0; }
 
  private:
-  Platform& platform_;
+  PlatformNetwork& network_;
   Descriptor own_;  // open while any loop listens, whichever loop closes first
   os::Address bound_;
   bool externally_owned_ = false;
