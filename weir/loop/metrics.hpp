@@ -14,7 +14,7 @@
 
 namespace weir {
 
-/// A named number, such as {"http requests", 12}.
+/// A named number, such as {"look-ups", 12}.
 struct Metric {
   enum class Kind : std::uint8_t {
     counter,  ///< a total; it is retained when its source is destroyed
