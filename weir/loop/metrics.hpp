@@ -35,7 +35,7 @@ class MetricSnapshot {
   std::vector<Metric> metrics_;  // in the order of the first add()
 };
 
-/// A component that counts on a core.
+/// A component with counters for one core.
 /// Threads: attach() and detach() on one thread at a time; collect() on any.
 /// Lifetime: the source and its Metrics may be destroyed in either order.
 class MetricSource : public ListNode {

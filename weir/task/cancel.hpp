@@ -18,9 +18,9 @@ class CancelNode : public ListNode {
   using Function = void (*)(CancelNode&);
   explicit CancelNode(Function cancel) noexcept : cancel_(cancel) {}
 
-  /// Joins `source`, which calls this node in cancel(), unless the node leaves earlier. Does
-  /// nothing if there is no source.
-  /// Returns: false if the source has been cancelled already. It does not call the node then.
+  /// Joins `source`, which calls this node in cancel() unless the node has left. Does nothing if
+  /// `source` is nullptr.
+  /// Returns: false if the source has been cancelled already; it then does not call the node.
   [[nodiscard]] bool join(CancelSource* source) noexcept;
   /// Leaves the source, if this node has joined one and has not been called.
   void leave() noexcept { unlink(); }

@@ -17,8 +17,8 @@
 
 namespace weir::detail {
 
-/// The exceptions on one core of tasks whose outcome is no longer needed, such as the losers of a
-/// race. The thread of the loop counts them.
+/// The number of exceptions dropped on one core, because the outcome of their tasks was no longer
+/// needed. An example is the loser of a race. The thread of the loop counts them.
 struct DroppedExceptions {
   /// Returns the count of the core of `loop`.
   /// Threads: any.

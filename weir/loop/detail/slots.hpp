@@ -13,7 +13,7 @@
 namespace weir {
 
 /// Slots holds at most one object of each type. The floor that uses an object declares its type.
-/// The loop and its group store the objects and know no type.
+/// The loop and its group store the objects without knowing their types.
 ///
 /// The first small objects, such as counters, are stored in the Slots itself and need no other
 /// memory.
@@ -40,7 +40,7 @@ class Slots {
   T& get(Arguments&&... arguments) {
     if (T* const known = find<T>()) return *known;
     SlotOf<T>& slot = slot_of<T>();
-    // Not under the mutex: the constructor may use other slots.
+    // The mutex is not held, because the constructor may use other slots.
     std::call_once(slot.once, [&] {
       T& made = slot.object.emplace(std::forward<Arguments>(arguments)...);
       // release pairs with find(): a reader of the pointer sees the finished object.

@@ -10,7 +10,8 @@
 
 namespace weir {
 
-/// The connections of one core. The thread of its loop writes them. All except `open` only grow.
+/// Counts of the connections of one core. The thread of its loop writes them. All counts except
+/// `open` only grow.
 struct ConnectionCounters {
   /// Returns the counters of the core of `loop`.
   /// Threads: any.
@@ -23,8 +24,8 @@ struct ConnectionCounters {
   Counter taken_over;   ///< connections accepted by other cores and given to this one
 };
 
-/// The number of connections that the servers on all loops of a group have open. It makes a limit
-/// of the process one limit, however unevenly connections are spread over cores.
+/// The number of connections that the servers on all loops of a group have open. A limit for the
+/// whole process therefore holds even if connections are spread unevenly over cores.
 struct ServerConnections {
   /// Returns the number for the group of `loop`.
   /// Threads: any.

@@ -7,9 +7,10 @@
 
 namespace weir {
 
-/// A piece of work that several tasks do parts of, on several threads. Its address is passed on to
-/// everything that they await or spawn. CurrentActivity::trace() returns it while one of the tasks
-/// runs. A program uses it only for output, never for decisions.
+/// A TraceContext is one piece of work, which several tasks on several threads may share. The
+/// address of the TraceContext is passed on to everything that these tasks await or spawn.
+/// CurrentActivity::trace() returns it while one of the tasks runs. A program uses it only for
+/// output, never for decisions.
 /// Threads: const on any thread while tasks work for it.
 /// Lifetime: outlives those tasks.
 class TraceContext {

@@ -162,7 +162,8 @@ bool BroadcastWait::begin(const Context& context) {
     taken_.error = Errc::cancelled;
     return false;
   }
-  // A publisher may post it meanwhile, but it runs later: this loop is busy here.
+  // A publisher may already have posted this wait. The wait runs later, because the loop is still
+  // running this function.
   reader_.position_.streak = 0;
   reader_.position_.waiting = true;
   return true;

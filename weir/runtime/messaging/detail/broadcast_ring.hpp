@@ -22,8 +22,8 @@ namespace weir::detail {
 class BroadcastReader;
 class BroadcastWait;
 
-/// The values that subscribers of broadcasts on one core missed. The thread of the loop counts
-/// them. A subscriber learns of its own in its next receive.
+/// The number of values that the subscribers of broadcasts on one core missed. The thread of the
+/// loop counts them. BroadcastReader::missed() has the number of one subscriber.
 struct MissedValues {
   /// Returns the count of the core of `loop`.
   /// Threads: any.

@@ -5,8 +5,8 @@
 namespace weir {
 
 bool BlockingJob::begin() {
-  // Join before the job can end: its end returns through the inbox, which this loop does not read
-  // meanwhile.
+  // Join before submit(). The end of the job comes through the inbox, which this loop does not read
+  // before this function returns.
   if (!join()) {
     rejection_ = Errc::cancelled;
     return false;
