@@ -46,7 +46,7 @@ bool Call::find_core_handler() {
   return core_handler->active() != nullptr || !core_handler->is_replacement_expected();
 }
 
-/// The carrier notices a client that leaves meanwhile only when it answers.
+/// If the client leaves during the wait, the carrier notices it only when it answers.
 Task<> Call::wait_for_core_handler() {
   CoreHandlers& core_handlers = *match_.route()->core_handlers;
   auto settled = as_task(core_handlers.on(server_.loop())->replacement_settled());
@@ -93,7 +93,7 @@ void Call::reserve_for_wait() {
   begin_cancel();
 }
 
-/// Prepares a cancel source: it is cancelled with the carrier and carries the request's trace.
+/// Makes a cancel source with the request's trace. A cancellation of the carrier also cancels it.
 void Call::begin_cancel() noexcept {
   cancel_.emplace(context_.cancel);
   trace_.set_route(match_.route());
@@ -239,7 +239,7 @@ void Call::report_stall() noexcept {
     server_.loop().stall_detector().check_as(
         [route] { return route->method + " " + route->pattern.text(); });
   } catch (const std::bad_alloc&) {
-    // The stall stays without a name.
+    // The stall has no name then.
   }
 }
 

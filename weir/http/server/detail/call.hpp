@@ -65,9 +65,9 @@ class ResponseSlot {
 };
 
 /// One request in progress: its head, its route, its handler and its response, with its timeout,
-/// its cancellation and its trace. A Call knows nothing of the protocol that carries it. The
-/// carrier fills head(), provides the body, and sends response(). A Call is used for one request
-/// after another.
+/// its cancellation and its trace. A Call does not depend on the protocol. Its carrier, such as a
+/// RequestLoop, fills head(), provides the body, and sends response(). A Call is used for one
+/// request after another.
 /// Threads: its loop's.
 /// Lifetime: the server and the body outlive it. No task runs under it when it is destroyed.
 class Call : Continuation {
@@ -77,7 +77,7 @@ class Call : Continuation {
     routing,   ///< its route waits for a handler on this core; see wait_for_core_handler()
     routed,    ///< it has a route or an answer of the router; the handler was not called
     running,   ///< the task of its handler, or the task that streams its response, runs
-    returned,  ///< that task has finished; its result was not taken
+    returned,  ///< the task has finished; its result was not taken
     answered,  ///< it has a response
     rejected,  ///< it has a response that replaces that of its handler
   };
@@ -86,11 +86,11 @@ class Call : Continuation {
   enum class CancelReason : std::uint8_t {
     none,
     timeout,    ///< the timeout of its route
-    removal,    ///< the removal of its route, which does not wait any longer
+    removal,    ///< the removal of its route, which no longer waits for the request
     peer_gone,  ///< no peer is left that could receive the response
   };
 
-  /// `context` is that of the task that carries the call.
+  /// `context` is the context of the task that carries the call.
   Call(ServerState& server, BodySource& body, const Context& context) noexcept;
   ~Call();
 
@@ -155,7 +155,7 @@ class Call : Continuation {
     cancel_.reset();
     stage_ = Stage::answered;
   }
-  /// Takes 500 as the response, and logs the exception of a handler.
+  /// Makes 500 the response, and logs the exception of a handler.
   void fail_with(const std::exception_ptr& exception);
   /// Counts and logs a failure of the handler.
   void report_failure(std::string_view what);

@@ -111,9 +111,9 @@ void Connection::linger_detached() noexcept {
 
 namespace {
 
-/// Waits for the first bytes of a request, begins a RequestLoop for them and answers all that needs
-/// no waiting: `co_await NextRequest(connection)`. It works out of line, so that its temporaries do
-/// not lie in the awaiting frame.
+/// `co_await NextRequest(connection)` waits for the first bytes of a request and creates a
+/// RequestLoop for them. It then answers all requests that need no wait. It works out of line, so
+/// that its temporaries do not lie in the awaiting frame.
 /// Returns: the next action; the way to close if the connection stays idle.
 /// Cancel: that of Stream::read().
 class NextRequest : public Connection::ReadAwaiter {
@@ -135,8 +135,8 @@ Action NextRequest::await_resume() {
   return waited_long ? Action::close : Action::abort;
 }
 
-/// Does what is left of the present requests, and makes the connection idle; then lingers if the
-/// action is close. Returns Action::idle if the connection stays open.
+/// Finishes the present requests and makes the connection idle. Then lingers if the action is
+/// close. Returns Action::idle if the connection stays open.
 Task<Action> work(Connection& connection, Action action) {
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
@@ -154,7 +154,7 @@ Task<> serve_opened(Connection connection) {
       if (connection.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
       action = co_await NextRequest(connection);
       if (connection.io() != nullptr && (action == Action::idle || action == Action::close_now)) {
-        // The usual way: everything is answered, and one write is left.
+        // The usual case: everything is answered, and one write is left.
         if (!co_await connection.io()->write_output()) action = Action::abort;
         connection.deactivate();
       } else {

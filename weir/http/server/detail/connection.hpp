@@ -33,9 +33,9 @@ Task<> serve_connection(ConnectionPermit permit, tcp::Stream stream);
 /// Cancel: closes immediately.
 Task<> reject_connection(ServerState& server, tcp::Stream stream);
 
-/// All that is left of a connection while it is idle; there may be very many. Work needs a
-/// ConnectionIo as well. One timer serves all deadlines of the peer. The timer is lazy: a deadline
-/// costs a few stores and is compared with the clock only when the timer fires.
+/// A Connection is the state of a connection while it is idle; very many may exist. A connection
+/// with a request also has a ConnectionIo. One timer serves all deadlines of the peer. The timer is
+/// lazy: a deadline costs a few stores and is compared with the clock only when the timer fires.
 ///
 /// A Connection is a parameter of the coroutine that serves it, and can be moved until open(), so
 /// that the frame holds the stream only once.
@@ -50,7 +50,7 @@ class Connection final : public DrainableConnection, Timer {
     head,       ///< the rest of a head
     body,       ///< bytes of a body
     lingering,  ///< bytes that are dropped
-    expired,    ///< none in time: the deadline has passed, and the read was cancelled
+    expired,    ///< the deadline has passed, and the read was cancelled
   };
 
   /// A connection without a permit; it is never open.
@@ -119,7 +119,7 @@ class Connection final : public DrainableConnection, Timer {
 
   /// Counts one use of the loop's turn. Returns true if this connection has had its share of the
   /// turn, so that other connections come first. Reads and writes that never wait would otherwise
-  /// keep the others out.
+  /// block the other connections.
   bool turn_budget_used() noexcept {
     // The turn number is cut to 16 bits. Two turns with one number cost only an unneeded wait.
     const auto turn = static_cast<std::uint16_t>(loop().counters().turns.value());
@@ -132,7 +132,7 @@ class Connection final : public DrainableConnection, Timer {
   ConnectionIo* io() const noexcept { return io_; }
   /// Returns true if there has ever been a ConnectionIo.
   bool was_active() const noexcept { return was_active_; }
-  /// Begins to work on the first bytes of a request.
+  /// Creates the RequestLoop for `bytes`, the first bytes of a request.
   RequestLoop& activate(Buffer bytes);
   /// Returns the RequestLoop of an open connection that is not idle.
   RequestLoop& request_loop() const noexcept;

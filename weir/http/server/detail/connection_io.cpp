@@ -17,7 +17,7 @@ bool ConnectionIo::WriteAwaiter::await_ready() {
   return Awaiter::await_ready();
 }
 
-/// A failed write may have sent a part, so nothing can be sent behind it.
+/// A failed write may have sent a part of the bytes, so no later bytes can be sent.
 bool ConnectionIo::WriteAwaiter::await_resume() noexcept {
   const auto sent = Awaiter::await_resume();
   const bool too_slow = std::exchange(io_.write_state_, WriteState::none) == WriteState::expired;

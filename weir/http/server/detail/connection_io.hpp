@@ -138,8 +138,8 @@ class ConnectionIo {
   Buffer input_;
   Buffer output_;
   Instant next_write_check_{};       // next check of the present write
-  Instant last_write_check_{};       // last check, or the begin of the write
-  std::int64_t write_progress_ = 0;  // bytes that the peer had then
+  Instant last_write_check_{};       // last check, or the start of the write
+  std::int64_t write_progress_ = 0;  // bytes that the peer had received at that time
   RateTracker write_rate_tracker_;
   std::error_code broken_;
   Waiter* next_writer_ = nullptr;

@@ -15,7 +15,7 @@ namespace weir::http {
 class OpenConnections;
 class ServerState;
 
-/// A connection as its server sees it: the server can drain it.
+/// A DrainableConnection is an open connection that its server can drain.
 class DrainableConnection : public ListNode {
  public:
   virtual void drain() = 0;
@@ -24,8 +24,8 @@ class DrainableConnection : public ListNode {
   ~DrainableConnection() = default;
 };
 
-/// The right to one of the connections that may be open at the same time, on all cores of the
-/// runtime together.
+/// The right to one open connection. One limit of permits holds for all cores of the runtime
+/// together.
 class ConnectionPermit {
  public:
   ConnectionPermit() noexcept = default;  ///< no permit
@@ -48,9 +48,8 @@ class Rejection {
   ~Rejection();
   Rejection(const Rejection&) = delete;
   Rejection& operator=(const Rejection&) = delete;
-  /// Returns true if more than OpenConnections::rejections_max rejected connections still wait
-  /// for the peer to read the answer. This connection is then closed directly behind its own
-  /// answer.
+  /// Returns true if more than OpenConnections::rejections_max rejected connections still wait for
+  /// the peer to read the answer. This connection is then closed directly after its own answer.
   bool too_many() const noexcept;
 
  private:
@@ -61,7 +60,7 @@ class Rejection {
 /// Threads: the loop's.
 class OpenConnections : DrainObserver {
  public:
-  /// Half of the descriptors that are reserved for other things than connections.
+  /// Half of the descriptors that a server does not use for connections.
   static constexpr std::size_t rejections_max = 32;
 
   /// `most` is Limits::connections_max.

@@ -13,7 +13,7 @@
 namespace weir::http {
 namespace {
 
-/// Sends a streamed body as it is written.
+/// Sends each piece of a streamed body when the piece is written.
 class StreamSink final : public BodySink {
  public:
   StreamSink(ConnectionIo& io, bool chunked) noexcept : io_(io), chunked_(chunked) {}
@@ -392,7 +392,7 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
   }
   if (thrown) {
     call_.cancel();
-    co_await TaskEndAwaiter(*this);  // there was no memory for another way to wait
+    co_await TaskEndAwaiter(*this);  // wait_for_task() had no memory; this wait needs none
     call_.fail_with(thrown);
     written = fail(Errc::closed);
   }

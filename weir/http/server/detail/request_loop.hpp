@@ -31,7 +31,7 @@ class RequestLoop : public ConnectionIo, HangupObserver {
     idle,       ///< no input left; send the output and wait for the next request
     read_more,  ///< incomplete head; send the output and read on
     finish,     ///< a request that has to wait; see finish()
-    close,      ///< end; send the output, then close once the peer has had a moment to read it
+    close,      ///< end; send the output, then close after the peer has had time to read it
     close_now,  ///< end; send the output and stop reading, because the peer sends no more
     abort,      ///< broken connection; close it
   };
@@ -43,7 +43,7 @@ class RequestLoop : public ConnectionIo, HangupObserver {
   /// Answers requests until one of them has to wait.
   /// Returns: the next action.
   Action advance();
-  /// Does `action` and what follows, until the input is used up.
+  /// Performs `action` and the actions that follow, until the input is used up.
   /// Returns: idle, or the way to close. The output is sent, unless the connection is broken.
   /// Cancel: passed on to the handler; the connection closes.
   Task<Action> run(Action action);
@@ -103,6 +103,6 @@ class RequestLoop : public ConnectionIo, HangupObserver {
   Instant head_started_{};            // arrival of its first bytes
   bool keep_alive_ = true;
 };
-static_assert(sizeof(RequestLoop) <= 4096, "a block of the pool has twice the size");
+static_assert(sizeof(RequestLoop) <= 4096, "a larger object takes a block of twice the size");
 
 }  // namespace weir::http

@@ -11,7 +11,7 @@
 
 namespace weir::http {
 
-/// Counts what happens on the connections of a server, and reports it as metrics of the core.
+/// Counts the events on the connections of a server, and reports the counts as metrics of the core.
 /// Threads: the loop's, except for reading.
 class ServerCounters final : MetricSource {
  public:

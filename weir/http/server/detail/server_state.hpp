@@ -26,9 +26,9 @@ namespace weir::http {
 // Streams that have sent their last byte and stay open for a moment, so that the peer can read
 // it.
 
-/// Keeps streams whose sending side is shut down, until their time is over or a newer stream
-/// needs the entry. A peer that still sends to a closed stream gets a reset, which may cost it
-/// the response (RFC 9112 §9.6). No task reads from these streams or waits for them.
+/// Keeps streams whose sending side is shut down, until their time is over or a newer stream needs
+/// the entry. A peer that still sends to a closed stream gets a reset, and may then lose the
+/// response (RFC 9112 §9.6). No task reads from these streams or waits for them.
 /// Threads: the loop's.
 /// Lifetime: the destructor closes the streams that are left.
 class LingeringStreams : Timer {
@@ -44,7 +44,7 @@ class LingeringStreams : Timer {
   }
 
  private:
-  // Part of the descriptors that are reserved for other things than connections.
+  // Part of the descriptors that a server does not use for connections.
   static constexpr std::size_t entries_max = 16;
   struct Entry {
     tcp::Stream stream;
@@ -70,7 +70,7 @@ class LingeringStreams : Timer {
 
 // The parts of response heads that the connections share.
 
-/// Returns the date of the present second, and the common head with this date.
+/// Caches the date of the present second, and the common head with this date.
 /// Threads: the loop's.
 class ResponseHeads {
  public:
@@ -99,7 +99,7 @@ class ResponseHeads {
   ResponseHeadCache common_;
 };
 
-/// One server on one core: what its connections share, by noun.
+/// The state of one server on one core, which the server's connections share.
 /// Threads: one loop's, except for reading the counters.
 /// Lifetime: outlives its connections.
 class ServerState {
