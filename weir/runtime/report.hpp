@@ -40,11 +40,11 @@ struct CoreReport {
   std::uint64_t system_calls = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint64_t accepts = 0;        ///< connections that the kernel gave to this core
-  std::uint64_t connections = 0;    ///< streams that are open now
-  std::uint64_t handed_over = 0;    ///< connections given to other cores to balance them
-  std::uint64_t taken_over = 0;     ///< connections that other cores accepted
-  std::uint64_t accept_pauses = 0;  ///< pauses because descriptors or memory ran out
+  std::uint64_t accepts = 0;              ///< connections that the kernel gave to this core
+  std::uint64_t connections = 0;          ///< streams that are open now
+  std::uint64_t handed_over = 0;          ///< connections given to other cores to balance them
+  std::uint64_t taken_over = 0;           ///< connections that other cores accepted
+  std::uint64_t accept_pauses = 0;        ///< pauses because descriptors or memory ran out
   std::uint64_t connections_dropped = 0;  ///< accepted, then closed because memory ran out
   std::uint64_t exceptions_dropped = 0;   ///< exceptions whose task's outcome was no longer needed
   std::uint64_t values_missed = 0;        ///< values missed by slow subscribers of broadcasts
