@@ -19,8 +19,8 @@ PAGES_BEGIN = "<!-- bench pages: written by ./dev bench --publish -->"
 PAGES_END = "<!-- bench pages: end -->"
 SECONDS_MIN = 1
 # Runs of variants of Weir. Each has its own page, which names its commit.
-VARIANTS = {"allocators": "With mimalloc, jemalloc and tcmalloc in place of the system's allocator",
-            "hardening": "What hardening costs"}
+VARIANTS = {"allocators": "Weir with mimalloc, jemalloc or tcmalloc in place of malloc",
+            "hardening": "the costs of hardening"}
 # The rows and columns of the short table in README.md.
 SHORT_ROWS = {"weir-uring": "Weir (io_uring)", "nginx": "nginx", "hyper": "hyper (Rust, tokio)",
               "go-net-http": "net/http (Go)", "node": "http (Node.js)"}
@@ -87,7 +87,7 @@ def short_table(report):
 
 def verdicts(report):
     """Returns a table with a line for each target of a server in a work."""
-    lines = ["| work | of | reached | target |", "|---|---|---|---|"]
+    lines = ["| workload | server or operation | reached | target |", "|---|---|---|---|"]
     for identity, outcome in report["works"].items():
         for row in outcome["summary"]:
             if "verdict" in row and "targets" not in row:
@@ -119,13 +119,15 @@ def text(report):
     of_limits = (f" (at {', '.join(limited)} of the better limit server)" if limited else "")
     parts = [
         f"{machine['date']}, {machine['processor']}, {machine['processors']} processors, Linux "
-        f"{machine['kernel']}, commit {machine['commit']}; {plot.rounds_of(report)}, "
-        f"interleaved, of {report['seconds']:g} s each. Requests per second of the server's CPU "
-        f"time, as a share of the best program in the same round{of_limits}: median (95 % "
-        "interval; rounds). Weir's figures are ratios to the best other server.",
+        f"{machine['kernel']}, commit {machine['commit']}. The measurement had "
+        f"{plot.rounds_of(report)}. The servers took turns, and each ran for "
+        f"{report['seconds']:g} s per round. Each cell is the median of the requests per second of "
+        "the server's CPU time, as a share of the best program in the same round"
+        f"{of_limits}. The parentheses have the 95 % interval and the number of rounds. For Weir, "
+        "the share is the ratio to the best other server.",
         table(report),
         titles + ".",
-        "![The same as bars](shares.svg)",
+        "![The table as bars](shares.svg)",
         "All figures: [bench.md](bench.md).",
         "<details><summary>Targets</summary>\n\n" + verdicts(report) + "\n\n</details>",
     ]
@@ -202,11 +204,11 @@ def write_pages(pages, folder):
         titles = [line.removeprefix("### ") for line in page.read_text().splitlines()
                   if line.startswith("### ")]
         commit = page.read_text().splitlines()[0].rpartition(" ")[2]
-        lines.append(f"Partial run of commit {commit}: {'; '.join(titles)}: "
-                     f"[{page.name}]({page.name}).")
+        lines.append(f"[{page.name}]({page.name}): a partial run of commit {commit} "
+                     f"({'; '.join(titles)}).")
     for name, what in VARIANTS.items():
         if (folder / f"{name}.md").exists():
-            lines.append(f"{what}: [{name}.md]({name}.md).")
+            lines.append(f"[{name}.md]({name}.md): {what}.")
     return lines
 
 

@@ -132,7 +132,7 @@ class PublishTest(unittest.TestCase):
             (out / "part/bench.md").write_text(page)
             (out / "part/bench.json").write_text(json.dumps(REPORT | {"works": {"B2": {}}}))
             [line] = publish.write_pages(publish.pages_of(out)[0], folder)
-            self.assertIn("Partial run of commit abc: B2: GET: [only-b2.md](only-b2.md)", line)
+            self.assertIn("[only-b2.md](only-b2.md): a partial run of commit abc (B2: GET).", line)
             self.assertEqual((folder / "only-b2.md").read_text(), page)
             (out / "part/bench.json").write_text(json.dumps(REPORT | {"runs": 2}))
             pages, [why] = publish.pages_of(out)
