@@ -1,4 +1,4 @@
-// errors: failures as values, and the answers that they become. Try:
+// errors: returns failures as values, which become statuses. Try:
 //   curl -i localhost:8080/accounts/7; curl -i localhost:8080/broken
 //   curl localhost:8080/accounts/1/payments -H Content-Type:application/json -d '{"cents":70}'
 #include <weir/http.hpp>

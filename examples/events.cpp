@@ -1,4 +1,4 @@
-// events: an order is an event that every core receives, and a parcel is an event of one core. Try:
+// events: every core receives an order, and one core packs its parcel. Try:
 //   curl -X POST localhost:8080/orders/3; curl localhost:8080/orders
 #include <weir/app.hpp>
 #include <weir/event.hpp>

@@ -48,7 +48,7 @@ TEST_P(ExampleErrors, AnswersFailuresWithTheStatusOfTheirError) {
       << server.process().errors();
 }
 
-TEST_P(ExampleErrors, ServesOnAfterAnException) {
+TEST_P(ExampleErrors, ContinuesAfterAnException) {
   Server server("errors", GetParam());
   Client client = server.connect();
   EXPECT_EQ(client.exchange(get("/broken"))->status, 500);
