@@ -69,7 +69,7 @@ class RunControl {
   virtual void on_abandon_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
-/// The clocks and the random numbers of a Platform. They come from a seed in a simulation.
+/// The clocks and the random numbers of a Platform. A simulation derives them from its seed.
 /// Threads: all functions from any thread.
 class PlatformClock {
  public:
@@ -110,7 +110,7 @@ class PlatformMachine {
   ~PlatformMachine() = default;
 };
 
-/// The other processes of the same service, as a Platform knows them.
+/// The part of a Platform that reaches the other processes of the same service.
 class PlatformProcesses {
  public:
   /// Connects to the other processes of the same service; see Handover. If there is an older
