@@ -1,5 +1,5 @@
 // services_config: makes a service from its section of a file. A change of the section replaces the
-// service and its dependents while requests go on. An invalid price is refused and changes nothing.
+// service and its dependants while requests go on. An invalid price is refused and changes nothing.
 // ./dev run services_config -- --config menu.toml, then write `prices.coffee = 4` into the file.
 #include <weir/app/http_server.hpp>
 #include <weir/app/reloadable_service.hpp>
