@@ -121,7 +121,7 @@ class NextRequest : public Connection::ReadAwaiter {
   explicit NextRequest(Connection& connection) noexcept
       : Connection::ReadAwaiter(connection, Connection::ReadState::request,
                                 connection.request_deadline()) {}
-  Action await_resume();
+  [[gnu::noinline]] Action await_resume();
 };
 
 Action NextRequest::await_resume() {
