@@ -35,6 +35,9 @@ CoreEvents::CoreEvents(EventBus& bus, unsigned core, std::size_t capacity)
       core_(core),
       bus_(bus),
       counters_(table_.counters()),
+      inbound_(
+          [](void* self, Loop& owner) { static_cast<CoreEvents*>(self)->receive_inbound(owner); },
+          this),
       inbound_count_max_(capacity) {}
 
 CoreEvents::~CoreEvents() {
@@ -182,54 +185,23 @@ bool CoreEvents::try_reserve() noexcept {
 
 /// Adds an event, for which try_reserve() was called. `owner` is this core's loop.
 void CoreEvents::enqueue_remote(SharedEvent::Link& link, Loop& owner) noexcept {
-  SharedEvent::Link* head = inbound_.load(std::memory_order_relaxed);
-  do {
-    link.next = head;
-    // release: the core that takes the event sees its contents.
-  } while (!inbound_.compare_exchange_weak(head, &link, std::memory_order_release,
-                                           std::memory_order_relaxed));
-  // The core that sets the flag owns the wake-up until the wake-up has run. The order is acq_rel:
-  // a core that finds the flag set has published its event to the pending wake-up.
-  if (notified_.exchange(true, std::memory_order_acq_rel)) return;
-  wakeup_.loop = &owner;
-  owner.post(wakeup_);
+  const bool pushed = inbound_.push(link, owner);
+  assert(pushed && "never closed");
+  static_cast<void>(pushed);
 }
 
-void CoreEvents::receive_inbound() {
-  Loop& owner = *wakeup_.loop;
+void CoreEvents::receive_inbound(Loop& owner) {
   bind(owner);
-  // The flag is cleared before the list is read, so a later event posts a new wake-up. The order
-  // is acq_rel, so events of cores that found the flag set are seen.
-  notified_.exchange(false, std::memory_order_acq_rel);
-  collect_inbound();
-  for (std::size_t count = 0; first_inbound_ != nullptr; ++count) {
-    if (count == events_per_turn) {
-      if (!notified_.exchange(true, std::memory_order_acq_rel)) owner.post(wakeup_);
-      return;
-    }
-    SharedEvent& shared = *first_inbound_->shared;
+  for (std::size_t count = 0; inbound_.front() != nullptr; ++count) {
+    if (count == events_per_turn) return inbound_.receive_again(owner);
+    SharedEvent& shared = *inbound_.front()->shared;
     const std::size_t topic = table_.index_of(shared.type());
     queue_of(shared.options().priority).make_room(shared_record_bytes);
-    first_inbound_ = first_inbound_->next;
+    inbound_.pop();
     add(topic, EventStorage::shared_remote, shared);
     counters_.received.add();
     mark_pending(shared.options().priority);
   }
-}
-
-/// Appends the newly arrived events to those that were received before, oldest first.
-void CoreEvents::collect_inbound() noexcept {
-  // acquire pairs with the release in enqueue_remote().
-  SharedEvent::Link* newest = inbound_.exchange(nullptr, std::memory_order_acquire);
-  if (newest == nullptr) return;
-  SharedEvent::Link* const last = newest;
-  SharedEvent::Link* oldest = nullptr;
-  while (newest != nullptr) {
-    SharedEvent::Link* const next = std::exchange(newest->next, oldest);
-    oldest = std::exchange(newest, next);
-  }
-  (first_inbound_ == nullptr ? first_inbound_ : last_inbound_->next) = oldest;
-  last_inbound_ = last;
 }
 
 // ---- The end ------------------------------------------------------------------------------------
@@ -245,7 +217,7 @@ void CoreEvents::release_memory() noexcept {
 }
 
 bool CoreEvents::is_busy() const noexcept {
-  return scheduled_ || first_inbound_ != nullptr || notified_.load(std::memory_order_acquire);
+  return scheduled_ || !inbound_.idle();
 }
 
 /// Destroys the events that are not handled.
@@ -264,10 +236,8 @@ void CoreEvents::discard() noexcept {
       }
     }
   }
-  collect_inbound();
-  while (first_inbound_ != nullptr) {
-    std::exchange(first_inbound_, first_inbound_->next)->shared->unref();
-  }
+  inbound_.collect();
+  while (SharedEvent::Link* const link = inbound_.pop()) link->shared->unref();
 }
 
 }  // namespace weir

@@ -15,6 +15,7 @@
 #include "weir/event/detail/queue.hpp"
 #include "weir/event/detail/subscriber_table.hpp"
 #include "weir/event/event.hpp"
+#include "weir/loop/detail/cross_core_queue.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir {
@@ -163,15 +164,6 @@ class CoreEvents : Runnable, Timer {
   static constexpr std::size_t shared_record_bytes =
       detail::event_tag_bytes + sizeof(detail::SharedEvent*);
 
-  /// Notifies this core of inbound events; at most one is posted at a time.
-  struct Wakeup : Runnable {
-    explicit Wakeup(CoreEvents& of) noexcept
-        : Runnable([](Runnable& self) { static_cast<Wakeup&>(self).events.receive_inbound(); }),
-          events(of) {}
-    CoreEvents& events;
-    Loop* loop = nullptr;  // the target of the post, set by the poster
-  };
-
   template <class T>
   static constexpr const detail::EventType* intercepted_type() noexcept {
     if constexpr (std::is_same_v<T, AnyEvent>) {
@@ -209,8 +201,7 @@ class CoreEvents : Runnable, Timer {
   Result<> send_to_all(detail::SharedEvent::Ptr shared);
   bool try_reserve() noexcept;                                                 // any core's thread
   void enqueue_remote(detail::SharedEvent::Link& link, Loop& owner) noexcept;  // any core's thread
-  void receive_inbound();
-  void collect_inbound() noexcept;
+  void receive_inbound(Loop& owner);
 
   // The end.
   void close() noexcept;
@@ -230,13 +221,9 @@ class CoreEvents : Runnable, Timer {
   detail::SubscriberTable table_;
   EventBus& bus_;
   EventCounters& counters_;
-  Wakeup wakeup_{*this};
-  detail::SharedEvent::Link* first_inbound_ = nullptr;  // received, oldest first, not yet queued
-  detail::SharedEvent::Link* last_inbound_ = nullptr;   // valid if first_inbound_ is set
 
   // Members that other cores use.
-  alignas(64) std::atomic<detail::SharedEvent::Link*> inbound_{nullptr};  // newest first
-  std::atomic<bool> notified_{false};          // the wake-up is in the inbox, or will be
+  alignas(64) CrossCoreQueue<detail::SharedEvent::Link, &detail::SharedEvent::Link::next> inbound_;
   std::atomic<std::size_t> inbound_count_{0};  // unhandled events from other cores
   const std::size_t inbound_count_max_;
 };

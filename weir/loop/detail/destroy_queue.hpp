@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weir/loop/contract/detail/runnable.hpp"
-#include "weir/loop/detail/timers.hpp"
+#include "weir/loop/detail/cross_core_queue.hpp"
 
 namespace weir {
 
@@ -15,7 +14,7 @@ class Loop;
 /// A DestroyQueue takes objects of a loop that were released on other threads. Each object keeps
 /// the queue alive and may outlive the loop. An object that outlives its loop is destroyed on the
 /// thread that releases it.
-/// Threads: any, except close() and the wakeup task.
+/// Threads: any, except close().
 class DestroyQueue {
  public:
   /// An object that is destroyed on the thread of its loop.
@@ -56,39 +55,24 @@ class DestroyQueue {
   /// Limit of objects destroyed per turn.
   static constexpr unsigned destroys_per_turn = 1024;
 
-  explicit DestroyQueue(Loop& loop) noexcept : loop_(loop) {}
+  explicit DestroyQueue(Loop& loop) noexcept
+      : loop_(loop),
+        returned_([](void* self, Loop&) { static_cast<DestroyQueue*>(self)->destroy_returned(); },
+                  this) {}
   ~DestroyQueue() = default;
   void add_reference() noexcept;
   void remove_reference() noexcept;
   bool push(Destroyable& item) noexcept;
-  void notify() noexcept;
-  void take_returned(Destroyable* newest) noexcept;
   void destroy_returned() noexcept;
 
-  struct WakeupTask : Runnable {
-    explicit WakeupTask(DestroyQueue& owner) noexcept
-        : Runnable([](Runnable& self) { static_cast<WakeupTask&>(self).queue.destroy_returned(); }),
-          queue(owner) {}
-    DestroyQueue& queue;
-  };
-  /// Notifies the loop for the next turn when this turn ends.
-  struct TurnEnd : Timer {
-    explicit TurnEnd(DestroyQueue& owner) noexcept
-        : Timer([](Timer& self) { static_cast<TurnEnd&>(self).queue.notify(); }), queue(owner) {}
-    DestroyQueue& queue;
-  };
+  using Returned = CrossCoreQueue<Destroyable, &Destroyable::next_>;
 
-  Loop& loop_;                                   // valid until close()
-  std::atomic<std::size_t> references_{1};       // the loop and the destroyable objects
-  std::atomic<Destroyable*> returned_{nullptr};  // newest first
-  std::atomic<bool> notified_{false};  // true while wakeup_ is in the inbox or about to be
+  Loop& loop_;                                       // valid until close()
+  std::atomic<std::size_t> references_{1};           // the loop and the destroyable objects
   std::atomic<std::size_t> producers_in_flight_{0};  // foreign threads that may still use the loop
-  Destroyable* first_ = nullptr;  // taken and not yet destroyed; used only by the loop
-  Destroyable* last_ = nullptr;
-  std::uint64_t turn_ = UINT64_MAX;  // last turn in which the wakeup task ran
+  Returned returned_;
+  std::uint64_t turn_ = UINT64_MAX;  // last turn in which destroy_returned() ran
   unsigned budget_ = 0;              // objects left to destroy in that turn
-  WakeupTask wakeup_{*this};
-  TurnEnd turn_end_{*this};
 };
 
 }  // namespace weir

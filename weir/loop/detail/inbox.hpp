@@ -5,11 +5,11 @@
 #include <cstdint>
 
 #include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/loop/detail/arrival_list.hpp"
 
 namespace weir {
 
-/// A lock-free stack with many producers and one consumer. The consumer takes the whole stack at
-/// one time and runs it in the order of arrival.
+/// The runnables that other threads have queued on a loop, and the flag that the loop sleeps.
 /// Threads: push(), pushed(), empty() and sleeping() on any; the other functions on the thread of
 /// the loop.
 class Inbox {
@@ -21,45 +21,25 @@ class Inbox {
     // relaxed: it orders nothing. It comes before the push, so at most as many are taken as were
     // counted.
     pushed_.fetch_add(1, std::memory_order_relaxed);
-    Runnable* head = head_.load(std::memory_order_relaxed);
-    do {
-      runnable.next_ = head;
-      // release: the consumer sees the contents of the runnable. seq_cst serves the handshake with
-      // prepare_to_sleep(). Either the check before sleeping sees this push, or this thread sees
-      // the flag.
-    } while (!head_.compare_exchange_weak(head, &runnable, std::memory_order_seq_cst,
-                                          std::memory_order_relaxed));
-    // seq_cst: see above. The exchange only selects one of the producers that see the flag;
-    // acq_rel is more than that needs.
+    arrived_.push(runnable);
+    // The push and this load are seq_cst for the handshake with prepare_to_sleep(). Either the
+    // check before sleeping sees this push, or this thread sees the flag. The exchange only selects
+    // one of the producers that see the flag; acq_rel is more than that needs.
     return sleeping_.load(std::memory_order_seq_cst) &&
            sleeping_.exchange(false, std::memory_order_acq_rel);
   }
 
   /// Returns the number of runnables pushed so far, including those about to be pushed.
   std::uint64_t pushed() const noexcept { return pushed_.load(std::memory_order_relaxed); }
-  /// Returns true if the inbox looks empty.
-  /// relaxed: the result is a hint. take() acquires the contents, and a later look finds later
-  /// arrivals.
-  bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
+  /// Returns true if the inbox looks empty; see ArrivalList::empty().
+  bool empty() const noexcept { return arrived_.empty(); }
 
   /// Removes and returns everything that has arrived, oldest first.
   RunQueue take() noexcept {
-    // acquire pairs with the push.
-    Runnable* newest = empty() ? nullptr : head_.exchange(nullptr, std::memory_order_acquire);
-    Runnable* oldest = nullptr;
-    while (newest != nullptr) {
-      Runnable* next = newest->next_;
-      newest->next_ = oldest;
-      oldest = newest;
-      newest = next;
-    }
+    const ArrivalChain<Runnable> chain = arrived_.take();
     RunQueue arrived;
-    while (oldest != nullptr) {
-      Runnable* next = oldest->next_;
-      oldest->next_ = nullptr;
-      arrived.push(*oldest);
-      oldest = next;
-    }
+    arrived.first_ = chain.first;
+    arrived.last_ = chain.last;
     return arrived;
   }
 
@@ -68,7 +48,7 @@ class Inbox {
   [[nodiscard]] bool prepare_to_sleep() noexcept {
     // Both seq_cst: see push().
     sleeping_.store(true, std::memory_order_seq_cst);
-    if (head_.load(std::memory_order_seq_cst) == nullptr) return true;
+    if (arrived_.empty(std::memory_order_seq_cst)) return true;
     // relaxed, here and in woke(): a producer that still sees the flag wakes the consumer once
     // without need.
     sleeping_.store(false, std::memory_order_relaxed);
@@ -79,7 +59,7 @@ class Inbox {
   bool sleeping() const noexcept { return sleeping_.load(std::memory_order_relaxed); }
 
  private:
-  alignas(64) std::atomic<Runnable*> head_{nullptr};
+  alignas(64) ArrivalList<Runnable, &Runnable::next_> arrived_;
   std::atomic<std::uint64_t> pushed_{0};  // on the cache line that a push takes anyway
   alignas(64) std::atomic<bool> sleeping_{false};
 };

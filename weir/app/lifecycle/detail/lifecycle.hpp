@@ -1,10 +1,11 @@
 // Lifecycle: which service instances run, and in which order they start and stop.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "weir/app/detail/graph/graph.hpp"
 #include "weir/app/lifecycle/detail/core_agent.hpp"
+#include "weir/loop/detail/cross_core_queue.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
 
@@ -25,47 +27,56 @@ namespace weir::inject {
 /// Threads: send() on any thread; all other functions on the loop's thread.
 /// Lifetime: destroyed when the queue is empty and no sender is inside send().
 template <class T>
-class BatchQueue : Runnable {
+class BatchQueue {
  public:
   using Receive = void (*)(void* receiver, std::vector<T>& batch);
   BatchQueue(Loop& to, Receive receive, void* receiver) noexcept
-      : Runnable(&run), to_(to), receive_(receive), receiver_(receiver) {}
+      : to_(to),
+        receive_(receive),
+        receiver_(receiver),
+        batches_([](void* self, Loop&) { static_cast<BatchQueue*>(self)->run(); }, this) {}
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
+  ~BatchQueue() {
+    batches_.collect();
+    static_cast<void>(take());
+  }
 
   /// Sends all values of `batch` and leaves it empty.
   void send(std::vector<T>& batch) {
     if (batch.empty()) return;
-    bool needs_post = false;
-    {
-      const std::lock_guard lock(mutex_);
-      if (waiting_.empty()) {
-        waiting_.swap(batch);
-        needs_post = true;
-      } else {
-        for (T& each : batch) waiting_.push_back(std::move(each));
-        batch.clear();
-      }
-    }
-    if (needs_post) to_.post(*this);
+    auto sent = std::make_unique<Batch>();
+    sent->values.swap(batch);
+    static_cast<void>(batches_.push(*sent.release(), to_));  // never closed
   }
 
  private:
-  static void run(Runnable& self) {
-    auto& queue = static_cast<BatchQueue&>(self);
-    std::vector<T> taken;
-    {
-      const std::lock_guard lock(queue.mutex_);
-      taken.swap(queue.waiting_);
+  struct Batch {
+    std::vector<T> values;
+    Batch* next = nullptr;
+  };
+
+  void run() {
+    std::vector<T> values = take();
+    receive_(receiver_, values);
+  }
+  /// Returns the values of all batches that have arrived.
+  std::vector<T> take() {
+    std::vector<T> values;
+    while (const std::unique_ptr<Batch> batch{batches_.pop()}) {
+      if (values.empty()) {
+        values.swap(batch->values);
+      } else {
+        std::ranges::move(batch->values, std::back_inserter(values));
+      }
     }
-    queue.receive_(queue.receiver_, taken);
+    return values;
   }
 
   Loop& to_;
   Receive receive_;
   void* receiver_;
-  std::mutex mutex_;
-  std::vector<T> waiting_;
+  CrossCoreQueue<Batch, &Batch::next> batches_;
 };
 
 /// Runs each instance of a graph while it is wanted and all its required providers run. An

@@ -61,6 +61,7 @@ class RunQueue {
   }
 
  private:
+  friend class Inbox;
   Runnable* first_ = nullptr;
   Runnable* last_ = nullptr;
 };

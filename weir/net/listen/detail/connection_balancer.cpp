@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -35,39 +36,50 @@ bool BalancePolicy::should_hand_over(std::size_t own, std::size_t all, std::size
   return active_;
 }
 
+HandoffQueue::HandoffQueue(Loop& loop)
+    : loop_(loop),
+      counters_(ConnectionCounters::of(loop)),
+      connections_(
+          [](void* self, Loop&) {
+            auto& queue = *static_cast<HandoffQueue*>(self);
+            if (queue.receiver_ != nullptr && !queue.empty()) queue.receiver_->on_connections();
+          },
+          this) {
+  connections_.close();  // until open()
+}
+
 std::size_t HandoffQueue::load() const noexcept {
   const std::uint64_t open = counters_.open.value();
   return static_cast<std::size_t>(open) + size_.load(std::memory_order_relaxed);
 }
 
 bool HandoffQueue::try_push(Descriptor& connection) {
-  bool notify = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!is_open()) return false;
-    try {
-      connections_.push_back(std::move(connection));
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-    size_.fetch_add(1, std::memory_order_relaxed);
-    notify = !std::exchange(notified_, true);
+  if (!is_open()) return false;
+  std::unique_ptr<Item> item(new (std::nothrow) Item);
+  if (item == nullptr) return false;
+  item->connection = std::move(connection);
+  // Before the push, so that the loop never subtracts first.
+  size_.fetch_add(1, std::memory_order_relaxed);
+  if (connections_.push(*item, loop_)) {
+    static_cast<void>(item.release());
+    return true;
   }
-  if (notify) loop_.post(*this);
-  return true;
+  size_.fetch_sub(1, std::memory_order_relaxed);
+  connection = std::move(item->connection);
+  return false;
 }
 
 bool HandoffQueue::open(Receiver& receiver) {
   if (receiver_ != nullptr) return false;
   receiver_ = &receiver;
-  const std::lock_guard lock(mutex_);
+  connections_.reopen();
   open_.store(true, std::memory_order_relaxed);
   return true;
 }
 
 void HandoffQueue::stop_receiving() {
-  const std::lock_guard lock(mutex_);
   open_.store(false, std::memory_order_relaxed);
+  connections_.close();
 }
 
 void HandoffQueue::close() {
@@ -78,22 +90,11 @@ void HandoffQueue::close() {
 }
 
 Descriptor HandoffQueue::take() {
-  if (empty()) return {};
-  const std::lock_guard lock(mutex_);
-  assert(!connections_.empty());
-  Descriptor oldest = std::move(connections_.front());
-  connections_.pop_front();
+  if (connections_.front() == nullptr) connections_.collect();
+  const std::unique_ptr<Item> oldest(connections_.pop());
+  if (oldest == nullptr) return {};
   size_.fetch_sub(1, std::memory_order_relaxed);
-  return oldest;
-}
-
-void HandoffQueue::on_notified(Runnable& self) {
-  auto& queue = static_cast<HandoffQueue&>(self);
-  {
-    const std::lock_guard lock(queue.mutex_);
-    queue.notified_ = false;
-  }
-  if (queue.receiver_ != nullptr && !queue.empty()) queue.receiver_->on_connections();
+  return std::move(oldest->connection);
 }
 
 ConnectionBalancer::ConnectionBalancer(std::span<Loop* const> loops) {

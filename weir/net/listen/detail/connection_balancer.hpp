@@ -4,16 +4,13 @@
 
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/descriptor.hpp"
-#include "weir/loop/contract/detail/runnable.hpp"
+#include "weir/loop/detail/cross_core_queue.hpp"
 #include "weir/os/address.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 
@@ -41,10 +38,12 @@ class BalancePolicy {
 
 /// The connections that other cores hand over to the listener of one core. A queued connection is
 /// served or closed. No connection is lost between the cores, even while one of them drains.
-class HandoffQueue : Runnable {
+class HandoffQueue {
  public:
-  explicit HandoffQueue(Loop& loop)
-      : Runnable(&on_notified), loop_(loop), counters_(ConnectionCounters::of(loop)) {}
+  explicit HandoffQueue(Loop& loop);
+  ~HandoffQueue() { close(); }
+  HandoffQueue(const HandoffQueue&) = delete;
+  HandoffQueue& operator=(const HandoffQueue&) = delete;
 
   /// A Receiver is notified on the thread of the loop after a connection has been queued.
   class Receiver {
@@ -74,24 +73,24 @@ class HandoffQueue : Runnable {
   /// Refuses new connections, closes the queued ones and removes the receiver, which is not
   /// notified any more.
   void close();
-  bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
+  bool empty() const noexcept { return connections_.empty(); }
   /// Removes and returns the oldest connection; empty if the queue is empty.
   Descriptor take();
 
  private:
   friend class ConnectionBalancer;
-  static void on_notified(Runnable& self);
+  struct Item {
+    Descriptor connection;
+    Item* next = nullptr;
+  };
 
   Loop& loop_;
   const ConnectionCounters& counters_;
   Receiver* receiver_ = nullptr;  // used only by the loop
   BalancePolicy policy_;          // used only by the loop
   std::atomic<bool> open_{false};
-  std::atomic<std::size_t> size_{0};
-  std::mutex mutex_;  // guards the members below; no push succeeds after stop_receiving()
-  std::deque<Descriptor> connections_;
-  // True while this Runnable is in the inbox of the loop, which may hold it only once.
-  bool notified_ = false;
+  std::atomic<std::size_t> size_{0};  // of the connections in the queue, or about to be
+  CrossCoreQueue<Item, &Item::next> connections_;  // closed unless `open_`
 };
 
 /// The handoff queues of the loops of a group, for one address.
