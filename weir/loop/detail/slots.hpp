@@ -40,12 +40,14 @@ class Slots {
   T& get(Arguments&&... arguments) {
     if (T* const known = find<T>()) return *known;
     SlotOf<T>& slot = slot_of<T>();
-    // The mutex is not held, because the constructor may use other slots.
-    std::call_once(slot.once, [&] {
+    // A mutex of its own, because the constructor may use other slots. It is no std::once_flag,
+    // which the thread sanitizer does not support when the constructor throws.
+    const std::lock_guard lock(slot.mutex);
+    if (!slot.object) {
       T& made = slot.object.emplace(std::forward<Arguments>(arguments)...);
       // release pairs with find(): a reader of the pointer sees the finished object.
       slot.made.store(&made, std::memory_order_release);
-    });
+    }
     return *slot.object;
   }
 
@@ -63,7 +65,7 @@ class Slots {
     const void* const key;
     Slot* older = nullptr;
     std::atomic<void*> made{nullptr};
-    std::once_flag once;
+    std::mutex mutex;  // guards the object while it is made
     bool in_room = false;
   };
   template <class T>
