@@ -14,7 +14,6 @@ namespace weir::inject {
 
 class CoreAgent;
 struct LazyState;
-struct Instance;
 
 /// Waits until the service of a Lazy parameter is available.
 class LazyAwaiter : public QueuedWait {
@@ -37,8 +36,7 @@ class LazyAwaiter : public QueuedWait {
 };
 
 /// The state of one Lazy parameter: its object and its waiters.
-/// Threads: those of the requiring service. The app's core writes `error` before it sends the
-/// command that reads it.
+/// Threads: those of the requiring service.
 struct LazyState {
   void* object = nullptr;
   bool request_pending = false;  ///< the request was sent and has not been answered
@@ -47,7 +45,6 @@ struct LazyState {
   /// Sends a request to the app's core. The answer may already be there when it returns.
   void (*request)(LazyState&) = nullptr;
   CoreAgent* agent = nullptr;
-  Instance* instance = nullptr;
   Index dependency = no_index;
 
   /// Returns false on a core other than the requiring service's, which must not read this state.

@@ -91,10 +91,6 @@ class Graph {
   DynamicProviders& dynamic_providers_of(const Dependency& dependency) const noexcept {
     return *static_cast<DynamicProviders*>(static_cast<Providers*>(dependency.argument));
   }
-  /// Returns the state of a Lazy parameter.
-  LazyState& lazy_state_of(const Dependency& dependency) const noexcept {
-    return *static_cast<LazyState*>(dependency.argument);
-  }
   DependencyKind kind_of(const Dependency& dependency) const noexcept {
     return instances_[dependency.instance]
         .registration->descriptor->parameters[dependency.parameter]
@@ -104,6 +100,11 @@ class Graph {
   /// present.
   bool is_dynamic(const Dependency& dependency) const noexcept {
     return is_dynamic_kind(kind_of(dependency));
+  }
+  /// Returns the provider if its uses by a dynamic parameter are counted, else nullptr.
+  const Instance* counted_provider_of(const Dependency& dependency) const noexcept {
+    return kind_of(dependency) == DependencyKind::optional ? nullptr
+                                                           : &instances_[dependency.provider];
   }
   /// Returns true if the instance does not depend on the provider yet.
   bool is_unresolved(const Dependency& dependency) const noexcept {

@@ -37,7 +37,6 @@ class CountedProvider : Timer {
     /// Destroys the provider.
     void (*callback)(CountedProvider& provider, const OnUnused& on_unused);
     CoreAgent* agent;
-    Instance* user;
     Index dependency;
     Providers* providers;
   };

@@ -41,6 +41,28 @@ void clear(Providers& providers) noexcept {
   providers.counted.clear();
 }
 
+StartError to_start_error(const Result<>& result) {
+  if (result) return {};
+  return {result.error(), result.error().message()};
+}
+/// Returns the error of an exception that is being handled.
+StartError current_start_error() {
+  return {std::make_error_code(std::errc::state_not_recoverable),
+          describe({}, std::current_exception())};
+}
+
+LazyState& lazy_state_of(const Instance& instance, Index dependency) noexcept {
+  const Index parameter = dependency - instance.first_dependency;
+  return *static_cast<LazyState*>(instance.dependencies[parameter].argument);
+}
+
+/// Ends the request of a Lazy. `complete` is called for each waiter.
+template <class Complete>
+void complete_request(LazyState& lazy_state, Complete complete) {
+  lazy_state.request_pending = false;
+  while (LazyAwaiter* const first = lazy_state.waiting.front()) complete(*first);
+}
+
 Scope* scope_of(const Instance& instance) noexcept {
   const Dependency* const dependency = find_dependency(instance, DependencyKind::scope);
   return dependency == nullptr ? nullptr : static_cast<Scope*>(dependency->argument);
@@ -80,7 +102,7 @@ class ServiceTask : Continuation {
     AgentEvent event = service_task.task_.handle().promise().take();
     service_task.instance_.service_task = nullptr;
     BlockPtr<ServiceTask>(&service_task).reset();
-    core.on_event_(core.listener_, std::move(event));
+    core.report(std::move(event));
     return std::noop_coroutine();
   }
 
@@ -91,38 +113,17 @@ class ServiceTask : Continuation {
 };
 
 void CoreAgent::execute(const Command& command) {
-  switch (command.kind) {
-    case Command::Kind::make:
-      return make(*command.instance);
-    case Command::Kind::stop:
-      return stop(command);
-    case Command::Kind::cancel:
-      if (command.instance->service_task != nullptr) command.instance->service_task->cancel();
-      return;
-    case Command::Kind::clear_providers:
-      command.providers->loop = &loop_;
-      return clear(*command.providers);
-    case Command::Kind::add_provider:
-    case Command::Kind::remove_provider:
-      return update_providers(command);
-    case Command::Kind::reset_lazy:
-    case Command::Kind::resolve_lazy:
-    case Command::Kind::fail_lazy:
-      return complete_lazy(command);
-    case Command::Kind::open_routes:
-      return run(
-          *command.instance,
-          open_task(command.instance, static_cast<const http::ServiceRouteSet*>(command.object)));
-    case Command::Kind::take_routes:
-      routes_of(*command.instance)->hand_over(loop_);
-      return on_event_(listener_, AgentEvent(AgentEvent::Kind::routes_taken, command.instance));
-  }
+  std::visit([this](const auto& each) { run(each); }, command);
 }
 
-void CoreAgent::run(Instance& instance, Task<AgentEvent> task) {
+void CoreAgent::spawn(Instance& instance, Task<AgentEvent> task) {
   auto service_task = make_block<ServiceTask>(*this, instance, std::move(task));
   instance.service_task = service_task.get();
   service_task.release()->start();
+}
+
+void CoreAgent::run(const CancelTask& command) {
+  if (command.instance->service_task != nullptr) command.instance->service_task->cancel();
 }
 
 // --- making and starting -------------------------------------------------------------------------
@@ -176,94 +177,105 @@ void* CoreAgent::make_routes(const Instance& instance) {
   return routes;
 }
 
-void CoreAgent::make(Instance& instance) {
+void CoreAgent::run(const MakeInstance& command) {
+  Instance& instance = *command.instance;
+  StartError error = make_object(instance);
+  if (error && scope_of(instance) != nullptr)
+    return spawn(instance, abort_task(&instance, std::move(error)));
+  if (error) {
+    release_arguments(instance);
+    return report(StartFailed{&instance, std::move(error)});
+  }
+  const bool opens_routes = !instance.is_replacement && routes_of(instance) != nullptr;
+  if (instance.registration->descriptor->start != nullptr || opens_routes)
+    return spawn(instance, start_task(&instance));
+  report(InstanceStarted{&instance});
+}
+
+StartError CoreAgent::make_object(Instance& instance) {
   const TypeDescriptor& descriptor = *instance.registration->descriptor;
-  AgentEvent event(AgentEvent::Kind::started, &instance);
   std::array<void*, parameters_max> arguments;
   Requester::Data requester_data{};
   if (instance.owner != nullptr) {
     const Registration& owner = *instance.owner->registration;
     requester_data = {owner.descriptor->type, &owner.effective_options().properties, instance.core};
   }
+  StartError error;
   try {
     find_arguments(instance, arguments.data(), &requester_data);
     instance.memory = allocate(descriptor);
-    if (auto made = descriptor.make(instance.memory, instance.registration->factory.get(),
-                                    arguments.data());
-        !made) {
-      event.error = made.error();
-      event.why = made.error().message();
-    }
+    error = to_start_error(
+        descriptor.make(instance.memory, instance.registration->factory.get(), arguments.data()));
   } catch (...) {
-    event.error = std::make_error_code(std::errc::state_not_recoverable);
-    event.why = describe({}, std::current_exception());
+    error = current_start_error();
   }
-  if (event.error) {
-    event.kind = AgentEvent::Kind::failed;
-    if (instance.memory != nullptr) release(descriptor, std::exchange(instance.memory, nullptr));
-    if (scope_of(instance) != nullptr)
-      return run(instance, abort_task(&instance, std::move(event)));
-    release_arguments(instance);
-  } else if (descriptor.start != nullptr ||
-             (!instance.is_replacement && routes_of(instance) != nullptr)) {
-    return run(instance, start_task(&instance));
-  }
-  on_event_(listener_, std::move(event));
+  if (error && instance.memory != nullptr)
+    release(descriptor, std::exchange(instance.memory, nullptr));
+  return error;
 }
 
 Task<AgentEvent> CoreAgent::start_task(Instance* instance) {
-  const Registration& registration = *instance->registration;
-  AgentEvent event(AgentEvent::Kind::started, instance);
-  if (registration.descriptor->start != nullptr) {
-    try {
-      const Result<> started = co_await timeout(registration.effective_options().start_timeout,
-                                                registration.descriptor->start(instance->memory));
-      if (!started) {
-        event.error = started.error();
-        event.why = started.error().message();
-      }
-    } catch (...) {
-      event.error = std::make_error_code(std::errc::state_not_recoverable);
-      event.why = describe({}, std::current_exception());
-    }
+  StartError error;
+  if (instance->registration->descriptor->start != nullptr)
+    error = co_await start_service(instance);
+  if (!error && !instance->is_replacement && routes_of(*instance) != nullptr) {
+    error = co_await open_routes(instance, nullptr);
+    if (error) co_await stop_service(instance);
   }
-  if (!event.error && !instance->is_replacement && routes_of(*instance) != nullptr) {
-    AgentEvent opened = co_await open_task(instance, nullptr);
-    event.error = opened.error;
-    event.why = std::move(opened.why);
-    if (event.error) co_await stop_service(instance);
-  }
-  if (!event.error) co_return event;
-  event.kind = AgentEvent::Kind::failed;
+  if (!error) co_return InstanceStarted{instance};
   co_await close_scope(instance);
   destroy(*instance);
-  co_return event;
+  co_return StartFailed{instance, std::move(error)};
+}
+
+/// Calls the service's start().
+Task<StartError> CoreAgent::start_service(Instance* instance) {
+  const Registration& registration = *instance->registration;
+  try {
+    const Result<> started = co_await timeout(registration.effective_options().start_timeout,
+                                              registration.descriptor->start(instance->memory));
+    co_return to_start_error(started);
+  } catch (...) {
+    co_return current_start_error();
+  }
 }
 
 /// Lets the routes of a started instance be served.
-Task<AgentEvent> CoreAgent::open_task(Instance* instance,
-                                      const http::ServiceRouteSet* predecessor) {
+Task<StartError> CoreAgent::open_routes(Instance* instance,
+                                        const http::ServiceRouteSet* predecessor) {
   http::ServiceRouteSet& routes = *routes_of(*instance);
-  AgentEvent event(AgentEvent::Kind::routes_opened, instance);
   const Result<> opened = co_await timeout(
       instance->registration->effective_options().start_timeout, routes.open(predecessor));
-  if (!opened) {
-    event.error = opened.error();
-    event.why = routes.error_text().empty() ? opened.error().message() : routes.error_text();
-  }
-  co_return event;
+  StartError error = to_start_error(opened);
+  if (error && !routes.error_text().empty()) error.why = routes.error_text();
+  co_return error;
+}
+
+Task<AgentEvent> CoreAgent::open_task(Instance* instance,
+                                      const http::ServiceRouteSet* predecessor) {
+  StartError error = co_await open_routes(instance, predecessor);
+  co_return RoutesOpened{instance, std::move(error)};
+}
+
+void CoreAgent::run(const OpenRoutes& command) {
+  spawn(*command.instance, open_task(command.instance, command.predecessor));
+}
+
+void CoreAgent::run(const TakeRoutes& command) {
+  routes_of(*command.instance)->hand_over(loop_);
+  report(RoutesTaken{});
 }
 
 /// Cleans up after an instance that could not be made but may have spawned tasks.
-Task<AgentEvent> CoreAgent::abort_task(Instance* instance, AgentEvent event) {
+Task<AgentEvent> CoreAgent::abort_task(Instance* instance, StartError error) {
   co_await close_scope(instance);
   release_arguments(*instance);
-  co_return event;
+  co_return StartFailed{instance, std::move(error)};
 }
 
 // --- stopping and destroying ---------------------------------------------------------------------
 
-void CoreAgent::stop(const Command& command) {
+void CoreAgent::run(const StopInstance& command) {
   Instance& instance = *command.instance;
   const bool has_routes = routes_of(instance) != nullptr;
   if (instance.registration->descriptor->stop != nullptr || scope_of(instance) != nullptr ||
@@ -272,10 +284,10 @@ void CoreAgent::stop(const Command& command) {
         has_routes ? instance.registration->effective_options().stop_timeout : Duration::zero();
     const http::WithdrawOptions how{command.replacement_follows, command.app_stopping,
                                     stop_timeout};
-    return run(instance, stop_task(&instance, how));
+    return spawn(instance, stop_task(&instance, how));
   }
   destroy(instance);
-  on_event_(listener_, AgentEvent(AgentEvent::Kind::stopped, &instance));
+  report(InstanceStopped{&instance});
 }
 
 /// Calls the service's stop(), if it has one.
@@ -300,7 +312,7 @@ Task<AgentEvent> CoreAgent::stop_task(Instance* instance, http::WithdrawOptions 
   if (instance->registration->descriptor->stop != nullptr) co_await stop_service(instance);
   co_await close_scope(instance);
   destroy(*instance);
-  co_return AgentEvent(AgentEvent::Kind::stopped, instance);
+  co_return InstanceStopped{instance};
 }
 
 /// Cancels the tasks that the service has spawned, and waits for them, because they use the
@@ -341,70 +353,76 @@ void CoreAgent::release_arguments(Instance& instance) noexcept {
 
 // --- Lazy parameters -----------------------------------------------------------------------------
 
-void CoreAgent::complete_lazy(const Command& command) {
-  const Index parameter = command.dependency - command.instance->first_dependency;
-  LazyState& lazy_state =
-      *static_cast<LazyState*>(command.instance->dependencies[parameter].argument);
+void CoreAgent::run(const ResetLazy& command) {
+  LazyState& lazy_state = lazy_state_of(*command.instance, command.dependency);
   lazy_state.request_pending = false;
-  if (command.kind == Command::Kind::reset_lazy) {
-    lazy_state.request = &request_lazy;
-    lazy_state.agent = this;
-    lazy_state.instance = command.instance;
-    lazy_state.dependency = command.dependency;
-  }
-  if (command.kind != Command::Kind::fail_lazy) lazy_state.object = command.object;
-  while (LazyAwaiter* const first = lazy_state.waiting.front()) {
-    if (command.kind == Command::Kind::fail_lazy) {
-      first->complete_with_error(lazy_state.error);
-    } else {
-      first->grant();
-    }
-  }
+  lazy_state.object = command.object;
+  lazy_state.request = &request_lazy;
+  lazy_state.agent = this;
+  lazy_state.dependency = command.dependency;
+}
+
+void CoreAgent::run(const ResolveLazy& command) {
+  LazyState& lazy_state = lazy_state_of(*command.instance, command.dependency);
+  lazy_state.object = command.object;
+  complete_request(lazy_state, [](LazyAwaiter& each) { each.grant(); });
+}
+
+void CoreAgent::run(const FailLazy& command) {
+  LazyState& lazy_state = lazy_state_of(*command.instance, command.dependency);
+  lazy_state.error = command.error;
+  complete_request(lazy_state,
+                   [&command](LazyAwaiter& each) { each.complete_with_error(command.error); });
 }
 
 void CoreAgent::request_lazy(LazyState& lazy_state) {
-  AgentEvent event(AgentEvent::Kind::lazy_requested, lazy_state.instance);
-  event.dependency = lazy_state.dependency;
-  CoreAgent& agent = *lazy_state.agent;
-  agent.on_event_(agent.listener_, std::move(event));
+  lazy_state.agent->report(LazyRequested{lazy_state.dependency});
 }
 
 // --- providers that appear and disappear ---------------------------------------------------------
 
-void CoreAgent::update_providers(const Command& command) {
+void CoreAgent::run(const ClearProviders& command) {
+  command.providers->loop = &loop_;
+  clear(*command.providers);
+}
+
+void CoreAgent::run(const AddProvider& command) {
   Providers& providers = *command.providers;
-  bool out = true;
-  if (command.kind == Command::Kind::remove_provider) {
-    out = remove_provider(command);
-  } else if (command.provider == nullptr) {
+  if (command.counted == nullptr) {
     providers.objects.push_back(command.object);
   } else {
     providers.counted.push_back(
-        std::make_unique<CountedProvider>(command.object, *command.provider));
+        std::make_unique<CountedProvider>(command.object, *command.counted));
     providers.objects.push_back(providers.counted.back().get());
   }
+  call_on_change(*command.instance, providers);
+}
+
+void CoreAgent::run(const RemoveProvider& command) {
+  const bool removed = remove_provider(command);
+  call_on_change(*command.instance, *command.providers);
+  if (removed) report(ProviderRemoved{command.dependency});
+}
+
+void CoreAgent::call_on_change(const Instance& instance, const Providers& providers) {
   try {
     const auto changed = providers.changed;  // the callback may replace itself
     if (changed) changed();
   } catch (...) {
     loop_.platform().log(
-        "weir: " + std::string(command.instance->registration->descriptor->type->name) +
+        "weir: " + std::string(instance.registration->descriptor->type->name) +
         ": on_change() callback failed: " + describe({}, std::current_exception()));
   }
-  if (command.kind == Command::Kind::add_provider || !out) return;
-  AgentEvent event(AgentEvent::Kind::provider_removed, command.instance);
-  event.dependency = command.dependency;
-  on_event_(listener_, std::move(event));
 }
 
 /// Returns true if the provider was removed; otherwise on_provider_unused() will follow.
-bool CoreAgent::remove_provider(const Command& command) {
+bool CoreAgent::remove_provider(const RemoveProvider& command) {
   Providers& providers = *command.providers;
-  if (command.provider == nullptr) {
+  if (command.counted == nullptr) {
     std::erase(providers.objects, command.object);
     return true;
   }
-  const auto at = std::ranges::find(providers.counted, command.provider,
+  const auto at = std::ranges::find(providers.counted, command.counted,
                                     [](const auto& each) { return &each->instance(); });
   if (at == providers.counted.end()) return true;
   std::erase(providers.objects, at->get());
@@ -414,7 +432,6 @@ bool CoreAgent::remove_provider(const Command& command) {
   }
   (*at)->release_when_unused(loop_, {.callback = &on_provider_unused,
                                      .agent = this,
-                                     .user = command.instance,
                                      .dependency = command.dependency,
                                      .providers = &providers});
   return false;
@@ -424,9 +441,7 @@ void CoreAgent::on_provider_unused(CountedProvider& provider,
                                    const CountedProvider::OnUnused& on_unused) {
   std::erase_if(on_unused.providers->counted,
                 [&](const auto& each) { return each.get() == &provider; });
-  AgentEvent event(AgentEvent::Kind::provider_removed, on_unused.user);
-  event.dependency = on_unused.dependency;
-  on_unused.agent->on_event_(on_unused.agent->listener_, std::move(event));
+  on_unused.agent->report(ProviderRemoved{on_unused.dependency});
 }
 
 }  // namespace weir::inject

@@ -2,10 +2,10 @@
 // commands.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <system_error>
-#include <vector>
+#include <utility>
+#include <variant>
 
 #include "weir/app/describe/detail/node.hpp"
 #include "weir/app/handles/handles.hpp"
@@ -16,53 +16,112 @@
 
 namespace weir::inject {
 
-/// A command from the app's core to a service's core.
-struct Command {
-  enum class Kind : std::uint8_t {
-    make,             ///< makes and starts the instance
-    stop,             ///< stops and destroys the instance
-    cancel,           ///< cancels the start() or stop() that runs
-    clear_providers,  ///< clears `providers`, which may have entries of an earlier run
-    add_provider,     ///< adds `object` to the providers of `dependency`
-    remove_provider,  ///< removes `object` from the providers of `dependency`
-    reset_lazy,       ///< resets the Lazy of `dependency` to `object`, which may be null
-    resolve_lazy,     ///< gives `object` to the Lazy of `dependency`
-    fail_lazy,        ///< completes the Lazy of `dependency` with the error in its state
-    /// Opens the instance's routes beside those in `object`, which the replaced instance owns.
-    open_routes,
-    take_routes,  ///< takes over the routes of the replaced instance, on each core that serves them
-  };
-  Kind kind;
+// Commands from the app's core to a service's core.
+
+/// Makes and starts the instance.
+struct MakeInstance {
   Instance* instance;
-  Index dependency = no_index;
-  Providers* providers = nullptr;
-  void* object = nullptr;
-  /// Instance that provides `object`, if its uses are counted; else nullptr.
-  const Instance* provider = nullptr;
+};
+/// Stops and destroys the instance.
+struct StopInstance {
+  Instance* instance;
   /// True if a replacement will take over the routes of the instance that stops.
-  bool replacement_follows = false;
-  bool app_stopping = false;  ///< true if the whole app stops
+  bool replacement_follows;
+  bool app_stopping;  ///< true if the whole app stops
 };
-
-/// An event that a service's core reports to the app's core.
-struct AgentEvent {
-  enum class Kind : std::uint8_t {
-    started,
-    failed,
-    stopped,
-    provider_removed,  ///< the provider of `dependency` was removed
-    lazy_requested,    ///< the instance requested the Lazy of `dependency`
-    routes_opened,     ///< the routes were opened, or could not be (see `error`)
-    routes_taken,      ///< the routes were taken over on this core
-  };
-  AgentEvent(Kind of, Instance* about) noexcept : kind(of), instance(about) {}
-
-  Kind kind;
+/// Cancels the start() or stop() that runs, or the opening of routes.
+struct CancelTask {
   Instance* instance;
-  Index dependency = no_index;  ///< for provider_removed and lazy_requested
-  std::error_code error;
-  std::string why;  ///< reason in words, for an event with an error
 };
+/// Clears `providers`, which may have entries of an earlier run.
+struct ClearProviders {
+  Instance* instance;
+  Providers* providers;
+};
+/// Adds `object` to `providers`.
+struct AddProvider {
+  Instance* instance;
+  Providers* providers;
+  void* object;
+  const Instance* counted;  ///< instance that provides `object` if its uses are counted, else null
+};
+/// Removes what AddProvider has added for `dependency`.
+struct RemoveProvider {
+  Instance* instance;
+  Providers* providers;
+  void* object;
+  const Instance* counted;  ///< as in AddProvider
+  Index dependency;
+};
+/// Resets the Lazy of `dependency` before the instance is made.
+struct ResetLazy {
+  Instance* instance;
+  Index dependency;
+  void* object;  ///< object that an earlier run has used, or nullptr
+};
+/// Completes the requests of the Lazy of `dependency` with `object`.
+struct ResolveLazy {
+  Instance* instance;
+  Index dependency;
+  void* object;
+};
+/// Completes the requests of the Lazy of `dependency` with `error`.
+struct FailLazy {
+  Instance* instance;
+  Index dependency;
+  std::error_code error;
+};
+/// Opens the instance's routes beside those of the instance that it replaces.
+struct OpenRoutes {
+  Instance* instance;
+  const http::ServiceRouteSet* predecessor;
+};
+/// Takes over the routes of the replaced instance, on each core that serves them.
+struct TakeRoutes {
+  Instance* instance;
+};
+
+using Command =
+    std::variant<MakeInstance, StopInstance, CancelTask, ClearProviders, AddProvider,
+                 RemoveProvider, ResetLazy, ResolveLazy, FailLazy, OpenRoutes, TakeRoutes>;
+
+// Events that a service's core reports to the app's core.
+
+/// The reason why a service did not start, or why its routes were not opened.
+struct StartError {
+  std::error_code code;  ///< zero if there is no error
+  std::string why;       ///< reason in words
+  explicit operator bool() const noexcept { return static_cast<bool>(code); }
+};
+
+struct InstanceStarted {
+  Instance* instance;
+};
+struct StartFailed {
+  Instance* instance;
+  StartError error;
+};
+struct InstanceStopped {
+  Instance* instance;
+};
+/// The provider of `dependency` was removed from the Providers of its instance.
+struct ProviderRemoved {
+  Index dependency;
+};
+/// The instance of `dependency` requested the provider of that Lazy.
+struct LazyRequested {
+  Index dependency;
+};
+/// The routes were opened, unless `error` is set.
+struct RoutesOpened {
+  Instance* instance;
+  StartError error;
+};
+/// The routes were taken over on this core.
+struct RoutesTaken {};
+
+using AgentEvent = std::variant<InstanceStarted, StartFailed, InstanceStopped, ProviderRemoved,
+                                LazyRequested, RoutesOpened, RoutesTaken>;
 
 /// Returns the dependency of the instance's Scope& or ServiceRoutes& parameter, or nullptr. An
 /// instance has at most one parameter of each kind.
@@ -93,22 +152,35 @@ class CoreAgent {
 
  private:
   friend class ServiceTask;
-  void make(Instance& instance);
-  void stop(const Command& command);
-  void update_providers(const Command& command);
-  bool remove_provider(const Command& command);
+  void run(const MakeInstance& command);
+  void run(const StopInstance& command);
+  void run(const CancelTask& command);
+  void run(const ClearProviders& command);
+  void run(const AddProvider& command);
+  void run(const RemoveProvider& command);
+  void run(const ResetLazy& command);
+  void run(const ResolveLazy& command);
+  void run(const FailLazy& command);
+  void run(const OpenRoutes& command);
+  void run(const TakeRoutes& command);
+
+  void report(AgentEvent event) { on_event_(listener_, std::move(event)); }
+  void spawn(Instance& instance, Task<AgentEvent> task);
+  bool remove_provider(const RemoveProvider& command);
+  void call_on_change(const Instance& instance, const Providers& providers);
   static void on_provider_unused(CountedProvider& provider,
                                  const CountedProvider::OnUnused& on_unused);
-  void complete_lazy(const Command& command);
   static void request_lazy(LazyState& lazy_state);
   void find_arguments(Instance& instance, void** arguments, void* requester_data);
-  void run(Instance& instance, Task<AgentEvent> task);
   void* make_routes(const Instance& instance);
+  StartError make_object(Instance& instance);
   Task<AgentEvent> start_task(Instance* instance);
+  Task<StartError> start_service(Instance* instance);
+  Task<StartError> open_routes(Instance* instance, const http::ServiceRouteSet* predecessor);
   Task<AgentEvent> open_task(Instance* instance, const http::ServiceRouteSet* predecessor);
   Task<> stop_service(Instance* instance);
   Task<AgentEvent> stop_task(Instance* instance, http::WithdrawOptions how);
-  Task<AgentEvent> abort_task(Instance* instance, AgentEvent event);
+  Task<AgentEvent> abort_task(Instance* instance, StartError error);
   Task<> close_scope(Instance* instance);
   void destroy(Instance& instance) noexcept;
   void release_arguments(Instance& instance) noexcept;

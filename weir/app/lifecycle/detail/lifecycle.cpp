@@ -100,7 +100,7 @@ void Lifecycle::cancel_running() {
     Instance& instance = graph_.instance(index);
     const bool runs = instance.state == State::starting || instance.state == State::stopping;
     if (!runs && !instance.opening_routes) continue;
-    send({.kind = Command::Kind::cancel, .instance = &instance});
+    send(CancelTask{&instance});
   }
   run();
 }
@@ -118,7 +118,8 @@ void Lifecycle::run() {
   for (;;) {
     if (!events_.empty()) {
       handled_events_.swap(events_);
-      for (AgentEvent& each : handled_events_) handle(each);
+      for (AgentEvent& event : handled_events_)
+        std::visit([this](auto& each) { handle(each); }, event);
       handled_events_.clear();
     } else if (queue_head_ != queue_.size()) {
       Instance& instance = graph_.instance(queue_[queue_head_++]);
@@ -195,7 +196,7 @@ void Lifecycle::update(Instance& instance) {
     case State::starting:
       if (can_keep_running(instance) || instance.cancelling) return;
       instance.cancelling = true;
-      return send({.kind = Command::Kind::cancel, .instance = &instance});
+      return send(CancelTask{&instance});
     case State::running:
       if (!can_keep_running(instance) && !instance.opening_routes) begin_stop(instance);
       return;
@@ -238,17 +239,18 @@ void Lifecycle::start(Instance& instance) {
       reset_lazy(instance.first_dependency + static_cast<Index>(i));
     } else if (is_dynamic_kind(parameters[i].kind)) {
       DynamicProviders& dynamic = graph_.dynamic_providers_of(dependency);
-      send({.kind = Command::Kind::clear_providers, .instance = &instance, .providers = &dynamic});
+      send(ClearProviders{&instance, &dynamic});
       for (const Index seen : dynamic.dependencies) {
         const Instance& provider = graph_.instance(graph_.dependency(seen).provider);
         if (provider.state == State::running) deliver(graph_.dependency(seen), provider);
       }
     }
   }
-  send({.kind = Command::Kind::make, .instance = &instance});
+  send(MakeInstance{&instance});
 }
 
-void Lifecycle::on_started(Instance& instance) {
+void Lifecycle::handle(InstanceStarted& event) {
+  Instance& instance = *event.instance;
   if (!can_keep_running(instance)) return stop(instance);  // no other service was given it
   set_state(instance, State::running);
   for (Index index = instance.first_dependant; index != no_index;
@@ -286,10 +288,8 @@ void Lifecycle::begin_stop(Instance& instance) {
 void Lifecycle::stop(Instance& instance) {
   set_state(instance, State::stopping);
   if (instance.has_lazy_requests) answer_own_lazy_requests(instance);
-  send({.kind = Command::Kind::stop,
-        .instance = &instance,
-        .replacement_follows = keep_routes_,
-        .app_stopping = !running_});
+  send(StopInstance{
+      .instance = &instance, .replacement_follows = keep_routes_, .app_stopping = !running_});
 }
 
 /// Releases the providers of an instance that no longer exists.
@@ -314,31 +314,12 @@ void Lifecycle::release(Instance& provider) {
   if (--provider.active_dependants == 0 && provider.state == State::draining) enqueue(provider);
 }
 
-void Lifecycle::handle(AgentEvent& event) {
+void Lifecycle::handle(InstanceStopped& event) {
   Instance& instance = *event.instance;
-  switch (event.kind) {
-    case AgentEvent::Kind::started:
-      return on_started(instance);
-    case AgentEvent::Kind::failed:
-      return on_failed(instance, event);
-    case AgentEvent::Kind::stopped:
-      release_providers(instance);
-      set_state(instance, State::waiting);
-      set_children_demand(instance, 0);
-      return enqueue(instance);
-    case AgentEvent::Kind::provider_removed:
-      return on_provider_removed(graph_.dependency(event.dependency));
-    case AgentEvent::Kind::lazy_requested:
-      return on_lazy_requested(event.dependency);
-    case AgentEvent::Kind::routes_opened:
-      --transitions_;
-      instance.opening_routes = false;
-      if (event.error) record_failure(instance, event, false);
-      return enqueue(instance);
-    case AgentEvent::Kind::routes_taken:
-      --transitions_;
-      return;
-  }
+  release_providers(instance);
+  set_state(instance, State::waiting);
+  set_children_demand(instance, 0);
+  enqueue(instance);
 }
 
 // --- routes --------------------------------------------------------------------------------------
@@ -347,7 +328,15 @@ void Lifecycle::open_routes(Instance& instance, const Instance& old) {
   if (routes_of(instance) == nullptr) return;
   instance.opening_routes = true;
   ++transitions_;
-  send({.kind = Command::Kind::open_routes, .instance = &instance, .object = routes_of(old)});
+  send(OpenRoutes{&instance, routes_of(old)});
+}
+
+void Lifecycle::handle(RoutesOpened& event) {
+  Instance& instance = *event.instance;
+  --transitions_;
+  instance.opening_routes = false;
+  if (event.error) record_failure(instance, event.error, false);
+  enqueue(instance);
 }
 
 void Lifecycle::take_routes(Instance& instance) {
@@ -355,21 +344,28 @@ void Lifecycle::take_routes(Instance& instance) {
   if (routes == nullptr) return;
   for (Loop* const each : routes->loops()) {
     ++transitions_;
-    send_to(each->core(), {.kind = Command::Kind::take_routes, .instance = &instance});
+    send_to(each->core(), TakeRoutes{&instance});
   }
 }
 
-void Lifecycle::record_failure(const Instance& instance, AgentEvent& event,
+void Lifecycle::handle(RoutesTaken&) {
+  --transitions_;
+}
+
+// --- failures ------------------------------------------------------------------------------------
+
+void Lifecycle::record_failure(const Instance& instance, StartError& error,
                                bool seen_by_requester) {
   failures_.push_back({.instance = instance.index,
                        .service = instance.registration->id(instance.registration_index),
                        .name = full_name_of(instance),
-                       .error = event.error,
-                       .why = std::move(event.why),
+                       .error = error.code,
+                       .why = std::move(error.why),
                        .seen_by_requester = seen_by_requester});
 }
 
-void Lifecycle::on_failed(Instance& instance, AgentEvent& event) {
+void Lifecycle::handle(StartFailed& event) {
+  Instance& instance = *event.instance;
   release_providers(instance);
   set_children_demand(instance, 0);
   if (instance.cancelling) {
@@ -377,7 +373,7 @@ void Lifecycle::on_failed(Instance& instance, AgentEvent& event) {
     return enqueue(instance);
   }
   set_state(instance, State::failed);
-  record_failure(instance, event, is_lazy_only(instance));
+  record_failure(instance, event.error, is_lazy_only(instance));
   if (instance.lazy && !instance.required)
     return answer_lazy_dependants(instance);  // the waiters decide what to do
   if (all_or_nothing_ && running_) stop_all();
@@ -394,30 +390,30 @@ void Lifecycle::add_provider(Dependency& dependency) {
 void Lifecycle::deliver(Dependency& dependency, const Instance& provider) {
   if (dependency.delivered) return;
   Instance& instance = graph_.instance(dependency.instance);
+  const Dependency& dependency_of_parameter = instance.dependencies[dependency.parameter];
   dependency.delivered = true;
   ++graph_.instance(provider.index).active_dependants;
   dependency.argument = graph_.object_for(dependency);
-  Providers& providers = graph_.dynamic_providers_of(instance.dependencies[dependency.parameter]);
-  send({.kind = Command::Kind::add_provider,
-        .instance = &instance,
-        .providers = &providers,
-        .object = dependency.argument,
-        .provider = graph_.kind_of(dependency) == DependencyKind::optional ? nullptr : &provider});
+  send(AddProvider{.instance = &instance,
+                   .providers = &graph_.dynamic_providers_of(dependency_of_parameter),
+                   .object = dependency.argument,
+                   .counted = graph_.counted_provider_of(dependency)});
 }
 
 void Lifecycle::withdraw(Index index) {
   Dependency& dependency = graph_.dependency(index);
   Instance& instance = graph_.instance(dependency.instance);
+  const Dependency& dependency_of_parameter = instance.dependencies[dependency.parameter];
   dependency.removing = true;
-  Providers& providers = graph_.dynamic_providers_of(instance.dependencies[dependency.parameter]);
-  send({.kind = Command::Kind::remove_provider,
-        .instance = &instance,
-        .dependency = index,
-        .providers = &providers,
-        .object = dependency.argument,
-        .provider = graph_.kind_of(dependency) == DependencyKind::optional
-                        ? nullptr
-                        : &graph_.instance(dependency.provider)});
+  send(RemoveProvider{.instance = &instance,
+                      .providers = &graph_.dynamic_providers_of(dependency_of_parameter),
+                      .object = dependency.argument,
+                      .counted = graph_.counted_provider_of(dependency),
+                      .dependency = index});
+}
+
+void Lifecycle::handle(ProviderRemoved& event) {
+  on_provider_removed(graph_.dependency(event.dependency));
 }
 
 void Lifecycle::on_provider_removed(Dependency& dependency) {

@@ -201,7 +201,11 @@ class Lifecycle {
 
   static void on_event(void* self, AgentEvent event);
   static void receive(void* self, std::vector<AgentEvent>& events);
-  void send(const Command& command) { send_to(command.instance->core, command); }
+  /// Sends a command to the core of its instance.
+  template <class C>
+  void send(C command) {
+    send_to(command.instance->core, command);
+  }
   void send_to(std::size_t core, const Command& command);
 
   bool should_run(const Instance& instance) const noexcept;
@@ -220,7 +224,6 @@ class Lifecycle {
 
   // Functions for Lazy parameters; the dependencies are given by index.
   void reset_lazy(Index dependency);
-  void on_lazy_requested(Index dependency);
   void answer_lazy(Index dependency);
   void answer_own_lazy_requests(Instance& instance);
   void answer_lazy_dependants(const Instance& provider);
@@ -229,10 +232,14 @@ class Lifecycle {
   std::error_code failure_of(const Instance& instance) const;
   bool is_lazy_only(const Instance& instance) const;
 
-  void handle(AgentEvent& event);
-  void on_started(Instance& instance);
-  void on_failed(Instance& instance, AgentEvent& event);
-  void record_failure(const Instance& instance, AgentEvent& event, bool seen_by_requester);
+  void handle(InstanceStarted& event);
+  void handle(StartFailed& event);
+  void handle(InstanceStopped& event);
+  void handle(ProviderRemoved& event);
+  void handle(LazyRequested& event);
+  void handle(RoutesOpened& event);
+  void handle(RoutesTaken& event);
+  void record_failure(const Instance& instance, StartError& error, bool seen_by_requester);
   void deliver(Dependency& dependency, const Instance& provider);
   void withdraw(Index dependency);
   void on_provider_removed(Dependency& dependency);

@@ -21,17 +21,14 @@ void Lifecycle::reset_lazy(Index index) {
     ++graph_.instance(dependency.provider).active_dependants;
     object = graph_.object_for(dependency);
   }
-  send({.kind = Command::Kind::reset_lazy,
-        .instance = &graph_.instance(dependency.instance),
-        .dependency = index,
-        .object = object});
+  send(ResetLazy{&graph_.instance(dependency.instance), index, object});
 }
 
-void Lifecycle::on_lazy_requested(Index index) {
-  Dependency& dependency = graph_.dependency(index);
+void Lifecycle::handle(LazyRequested& event) {
+  Dependency& dependency = graph_.dependency(event.dependency);
   dependency.requested = true;
   graph_.instance(dependency.instance).has_lazy_requests = true;
-  answer_lazy(index);
+  answer_lazy(event.dependency);
 }
 
 /// Answers a request if that is possible now; otherwise makes the provider run.
@@ -80,19 +77,13 @@ void Lifecycle::resolve_lazy(Index index) {
   dependency.requested = false;
   dependency.resolved = true;
   ++graph_.instance(dependency.provider).active_dependants;
-  send({.kind = Command::Kind::resolve_lazy,
-        .instance = &graph_.instance(dependency.instance),
-        .dependency = index,
-        .object = graph_.object_for(dependency)});
+  send(ResolveLazy{&graph_.instance(dependency.instance), index, graph_.object_for(dependency)});
 }
 
 void Lifecycle::fail_lazy(Index index, std::error_code error) {
   Dependency& dependency = graph_.dependency(index);
   dependency.requested = false;
-  graph_.lazy_state_of(dependency).error = error;
-  send({.kind = Command::Kind::fail_lazy,
-        .instance = &graph_.instance(dependency.instance),
-        .dependency = index});
+  send(FailLazy{&graph_.instance(dependency.instance), index, error});
 }
 
 std::error_code Lifecycle::failure_of(const Instance& instance) const {
