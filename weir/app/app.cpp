@@ -62,8 +62,13 @@ http::ServiceRouteRegistry* App::route_registry() const noexcept {
   return impl_->route_registry ? &*impl_->route_registry : nullptr;
 }
 
-std::vector<std::string> App::validation_errors(bool allow_missing) const {
-  return inject::validate(impl_->graph, allow_missing, impl_->route_registry.has_value());
+std::vector<std::string> App::Impl::validation_errors(bool allow_missing) const {
+  return inject::validate(graph, allow_missing, route_registry.has_value());
+}
+
+Result<> App::Impl::reject(const std::vector<std::string>& found) const {
+  for (const std::string& each : found) platform->log("weir: " + each);
+  return fail(Errc::bad_configuration);
 }
 
 bool App::running() const noexcept {
@@ -86,44 +91,46 @@ Task<Explanation> App::explain_async() const {
 }
 
 Task<Result<>> App::start() {
+  return impl_->start(*this);
+}
+
+Task<> App::stop() {
+  return impl_->stop();
+}
+
+Task<Result<>> App::Impl::start(App& app) {
   const Context context = co_await this_context();
-  if (impl_->lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
-  auto change_lock = co_await impl_->change_mutex.lock();
+  if (lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
+  auto change_lock = co_await change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
-  impl_->platform = &context.loop->platform();
+  platform = &context.loop->platform();
   const auto loops = context.loop->group().loops();
-  inject::Graph& graph = impl_->graph;
-  inject::Lifecycle& lifecycle = impl_->lifecycle;
   graph.build(loops.size(), context.loop->core());
-  impl_->errors = validation_errors(false);
-  if (!impl_->errors.empty()) {
-    for (const std::string& each : impl_->errors) impl_->platform->log("weir: " + each);
-    co_return fail(Errc::bad_configuration);
-  }
-  if (impl_->route_registry) impl_->route_registry->open(*context.loop, loops);
-  impl_->changes.emplace(*context.loop);
-  lifecycle.open(*context.loop, loops, *this, route_registry());
-  impl_->app_loop.store(context.loop, std::memory_order_release);
+  errors = validation_errors(false);
+  if (!errors.empty()) co_return reject(errors);
+  if (route_registry) route_registry->open(*context.loop, loops);
+  changes.emplace(*context.loop);
+  lifecycle.open(*context.loop, loops, app, route_registry ? &*route_registry : nullptr);
+  app_loop.store(context.loop, std::memory_order_release);
   lifecycle.start_all(true);
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::stop_all);
   if (lifecycle.running() && !context.cancelled()) {
     lifecycle.startup_complete();
-    if (impl_->route_registry) co_await impl_->route_registry->allow_serving();
+    if (route_registry) co_await route_registry->allow_serving();
     if (lifecycle.running()) co_return {};
     co_return fail(Errc::cancelled);  // the caller of stop() closes it
   }
   if (lifecycle.running()) lifecycle.stop_all();
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
   const Result<> started = first_failure_since(0);
-  impl_->errors = std::move(impl_->change_errors);
+  errors = std::move(change_errors);
   change_lock->unlock();  // close() waits for the changes that wait for the lock
   co_await close();
   if (started) co_return fail(Errc::cancelled);
   co_return started;
 }
 
-Task<> App::stop() {
-  inject::Lifecycle& lifecycle = impl_->lifecycle;
+Task<> App::Impl::stop() {
   if (!lifecycle.is_open()) co_return;
   lifecycle.stop_all();
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
@@ -135,32 +142,31 @@ void no_op() {}
 }  // namespace
 
 /// Returns when no core runs code of this app any more. Changes that still run see the end first.
-Task<> App::close() {
+Task<> App::Impl::close() {
   const Context context = co_await this_context();
   const Context shield{context.loop, nullptr};
-  auto locking = in_context(shield, as_task(impl_->close_mutex.lock()));
+  auto locking = in_context(shield, as_task(close_mutex.lock()));
   const auto close_lock = co_await std::move(locking);
-  if (!impl_->lifecycle.is_open() || running()) co_return;  // another call has closed it
-  impl_->app_loop.store(nullptr, std::memory_order_release);
+  if (!lifecycle.is_open() || running()) co_return;  // another call has closed it
+  app_loop.store(nullptr, std::memory_order_release);
   do {
-    auto quiet = in_context(shield, as_task(impl_->changes->idle.wait()));
+    auto quiet = in_context(shield, as_task(changes->idle.wait()));
     static_cast<void>(co_await std::move(quiet));
     for (Loop* const each : context.loop->group().loops()) {
       if (each != context.loop) co_await weir::on_core(each->core(), &no_op);
     }
-  } while (impl_->changes->running != 0);
-  impl_->lifecycle.close();
-  impl_->changes.reset();
-  if (impl_->route_registry) impl_->route_registry->close();
+  } while (changes->running != 0);
+  lifecycle.close();
+  changes.reset();
+  if (route_registry) route_registry->close();
 }
 
 /// Reports the failures from index `failures_before` on. Each text includes the path from the
 /// failed service to a service that no other requires.
-void App::report_failures(std::size_t failures_before) {
-  const inject::Lifecycle& lifecycle = impl_->lifecycle;
+void App::Impl::report_failures(std::size_t failures_before) {
   for (std::size_t i = failures_before; i < lifecycle.failures().size(); ++i) {
-    impl_->change_errors.push_back(inject::failure_text(impl_->graph, lifecycle.failures()[i]));
-    impl_->platform->log("weir: " + impl_->change_errors.back());
+    change_errors.push_back(inject::failure_text(graph, lifecycle.failures()[i]));
+    platform->log("weir: " + change_errors.back());
   }
 }
 

@@ -261,23 +261,6 @@ class App {
   ServiceId add(inject::RegistrationInput input, Placement placement, unsigned core,
                 const ServiceOptions& options);
   ServiceId add_fake(const inject::Type& type, inject::RegistrationInput input);
-  Task<> settle();
-  Task<Result<>> run_change(Task<Result<>> body);
-  Task<Result<>> run_exclusive(Task<Result<>> body);
-  Task<Result<>> stop_service(ServiceId id);
-  Task<Result<>> start_service(ServiceId id);
-  Task<Result<>> apply_pending();
-  Task<Result<>> remove_service(ServiceId id);
-  Task<Result<>> replace_service(ServiceId old, ServiceId fresh);
-  Task<Result<>> replace_side_by_side(ServiceId old, ServiceId fresh);
-  Task<Result<>> replace_exclusive(ServiceId old, ServiceId fresh);
-  Task<Result<>> start_in_place(ServiceId fresh);
-  Task<> restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before);
-  std::vector<std::string> validation_errors(bool allow_missing) const;
-  Task<> close();
-  void enqueue_instances_of(ServiceId id);
-  Result<> first_failure_since(std::size_t failures_before, ServiceId of = {});
-  void report_failures(std::size_t failures_before);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -50,26 +50,20 @@ class ReplacedForValidation {
   inject::Index fresh_;
 };
 
-void log_errors(Platform& platform, const std::vector<std::string>& errors) {
-  for (const std::string& each : errors) platform.log("weir: " + each);
-}
-
 }  // namespace
 
 /// Returns when all state changes have ended; only a settled graph may be changed.
-Task<> App::settle() {
-  while (!impl_->lifecycle.settled())
-    co_await impl_->lifecycle.wait_settled(&inject::Lifecycle::ignore_cancel);
+Task<> App::Impl::settle() {
+  while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::ignore_cancel);
 }
 
-void App::enqueue_instances_of(ServiceId id) {
-  if (!impl_->lifecycle.is_open()) return;
-  inject::Graph& graph = impl_->graph;
+void App::Impl::enqueue_instances_of(ServiceId id) {
+  if (!lifecycle.is_open()) return;
   inject::Registration& registration = *graph.find(id);
   const auto enqueue = [&](inject::Instance& instance) {
     if (instance.state == inject::State::failed && !registration.stopped_manually)
-      impl_->lifecycle.clear_failure(instance);
-    impl_->lifecycle.enqueue(instance);
+      lifecycle.clear_failure(instance);
+    lifecycle.enqueue(instance);
   };
   for (const inject::Index each : graph.slots(registration)) enqueue(graph.instance(each));
   for (inject::Index each = 0; registration.per_requester && each < graph.instance_count();
@@ -80,96 +74,93 @@ void App::enqueue_instances_of(ServiceId id) {
 
 /// Returns the first failure from index `failures_before` on that concerns the caller of the
 /// change. A failure of the service `of` always does.
-Result<> App::first_failure_since(std::size_t failures_before, ServiceId of) {
-  assert(failures_before <= impl_->lifecycle.failures().size());
-  const auto failures = std::span(impl_->lifecycle.failures()).subspan(failures_before);
+Result<> App::Impl::first_failure_since(std::size_t failures_before, ServiceId of) {
+  assert(failures_before <= lifecycle.failures().size());
+  const auto failures = std::span(lifecycle.failures()).subspan(failures_before);
   const auto found = std::ranges::find_if(
       failures, [&](const inject::Lifecycle::Failure& each) { return each.affects(of); });
   if (found == failures.end()) return {};
-  impl_->change_errors.clear();
+  change_errors.clear();
   report_failures(failures_before);  // all failures, because one of them may be the cause
   return fail(found->error);
 }
 
-Task<Result<>> App::run_change(Task<Result<>> body) {
-  if (!impl_->changes) {
+Task<Result<>> App::Impl::run_change(Task<Result<>> body) {
+  if (!changes) {
     auto result = co_await std::move(body);
-    impl_->errors = std::move(impl_->change_errors);
+    errors = std::move(change_errors);
     co_return result;
   }
-  inject::ChangeTasks& changes = *impl_->changes;
+  inject::ChangeTasks& tasks = *changes;
   const auto outcome = std::make_shared<inject::ChangeResult>();
-  ++changes.running;
-  changes.idle.reset();
-  changes.scope.spawn(changes.run(std::move(body), outcome, impl_->change_errors));
+  ++tasks.running;
+  tasks.idle.reset();
+  tasks.scope.spawn(tasks.run(std::move(body), outcome, change_errors));
   if (auto waited = co_await outcome->done.wait(); !waited) co_return waited;
-  impl_->errors = std::move(outcome->errors);
+  errors = std::move(outcome->errors);
   if (outcome->exception != nullptr) std::rethrow_exception(outcome->exception);
   co_return outcome->result;
 }
 
 /// Runs one change at a time, including App::stop(id) and App::start(id). A service that is being
 /// replaced exists twice, and failures are counted from the beginning of a change.
-Task<Result<>> App::run_exclusive(Task<Result<>> body) {
-  const auto change_lock = co_await impl_->change_mutex.lock();
+Task<Result<>> App::Impl::run_exclusive(Task<Result<>> body) {
+  const auto change_lock = co_await change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
-  impl_->change_errors.clear();
+  change_errors.clear();
   co_return co_await std::move(body);
 }
 
 Task<Result<>> App::stop(ServiceId id) {
-  return run_change(run_exclusive(stop_service(id)));
+  return impl_->run_change(impl_->run_exclusive(impl_->stop_service(id)));
 }
 Task<Result<>> App::start(ServiceId id) {
-  return run_change(run_exclusive(start_service(id)));
+  return impl_->run_change(impl_->run_exclusive(impl_->start_service(id)));
 }
 Task<Result<>> App::apply() {
-  return run_change(run_exclusive(apply_pending()));
+  return impl_->run_change(impl_->run_exclusive(impl_->apply_pending()));
 }
 Task<Result<>> App::remove(ServiceId id) {
-  return run_change(run_exclusive(remove_service(id)));
+  return impl_->run_change(impl_->run_exclusive(impl_->remove_service(id)));
 }
 Task<Result<>> App::replace(ServiceId old, ServiceId fresh) {
-  return run_change(run_exclusive(replace_service(old, fresh)));
+  return impl_->run_change(impl_->run_exclusive(impl_->replace_service(old, fresh)));
 }
 
 bool App::contains(ServiceId id) const noexcept {
   return impl_->graph.find(id) != nullptr;
 }
 
-Task<Result<>> App::stop_service(ServiceId id) {
-  inject::Registration* const registration = impl_->graph.find(id);
+Task<Result<>> App::Impl::stop_service(ServiceId id) {
+  inject::Registration* const registration = graph.find(id);
   if (registration == nullptr) co_return fail(Errc::not_found);
   registration->stopped_manually = true;
   enqueue_instances_of(id);
-  if (impl_->lifecycle.is_open()) impl_->lifecycle.run();
-  if (!impl_->lifecycle.settled()) co_await settle();
+  if (lifecycle.is_open()) lifecycle.run();
+  if (!lifecycle.settled()) co_await settle();
   co_return {};
 }
 
-Task<Result<>> App::start_service(ServiceId id) {
-  inject::Registration* const registration = impl_->graph.find(id);
+Task<Result<>> App::Impl::start_service(ServiceId id) {
+  inject::Registration* const registration = graph.find(id);
   if (registration == nullptr) co_return fail(Errc::not_found);
   registration->stopped_manually = false;
   enqueue_instances_of(id);  // clears their failures
-  const std::size_t failures_before = impl_->lifecycle.failures().size();
-  if (impl_->lifecycle.is_open()) impl_->lifecycle.run();
-  if (!impl_->lifecycle.settled()) co_await settle();
+  const std::size_t failures_before = lifecycle.failures().size();
+  if (lifecycle.is_open()) lifecycle.run();
+  if (!lifecycle.settled()) co_await settle();
   co_return first_failure_since(failures_before, id);
 }
 
-Task<Result<>> App::apply_pending() {
+Task<Result<>> App::Impl::apply_pending() {
   co_await settle();
   if (!running()) co_return {};
-  inject::Graph& graph = impl_->graph;
-  inject::Lifecycle& lifecycle = impl_->lifecycle;
   const std::vector<inject::Index> fresh = graph.extend();
-  impl_->change_errors = validation_errors(true);
-  if (!impl_->change_errors.empty()) {
+  change_errors = validation_errors(true);
+  if (!change_errors.empty()) {
     for (const inject::Index each : fresh) graph.remove(each);
     graph.take_touched();
-    log_errors(*impl_->platform, impl_->change_errors);
-    co_return fail(Errc::bad_configuration);
+    co_return reject(change_errors);
   }
   const std::size_t failures_before = lifecycle.failures().size();
   lifecycle.enqueue_touched();
@@ -178,53 +169,51 @@ Task<Result<>> App::apply_pending() {
   co_return first_failure_since(failures_before);
 }
 
-Task<Result<>> App::remove_service(ServiceId id) {
+Task<Result<>> App::Impl::remove_service(ServiceId id) {
   if (auto stopped = co_await stop_service(id); !stopped) co_return stopped;
-  inject::Graph& graph = impl_->graph;
   graph.remove(id.index());
-  impl_->lifecycle.enqueue_touched();
-  impl_->lifecycle.run();
+  lifecycle.enqueue_touched();
+  lifecycle.run();
   co_await settle();
   co_return {};
 }
 
-Task<Result<>> App::replace_service(ServiceId old, ServiceId fresh) {
+Task<Result<>> App::Impl::replace_service(ServiceId old, ServiceId fresh) {
   co_await settle();
-  const inject::Registration* const from = impl_->graph.find(old);
-  const inject::Registration* const to = impl_->graph.find(fresh);
+  const inject::Registration* const from = graph.find(old);
+  const inject::Registration* const to = graph.find(fresh);
   if (from == nullptr || to == nullptr) co_return fail(Errc::not_found);
   if (old == fresh) co_return fail(Errc::conflict);
-  if (!impl_->graph.is_pending(fresh.index())) co_return fail(Errc::conflict);
+  if (!graph.is_pending(fresh.index())) co_return fail(Errc::conflict);
   if (!running()) {
-    impl_->graph.remove(fresh.index());
+    graph.remove(fresh.index());
     co_return fail(Errc::cancelled);
   }
   if (from->effective_options().replace_policy == ReplacePolicy::side_by_side &&
       to->effective_options().replace_policy == ReplacePolicy::side_by_side) {
-    inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
+    inject::Replacement replacement(graph, lifecycle, old.index(), fresh.index());
     if (replacement.is_possible()) co_return co_await replace_side_by_side(old, fresh);
   }
   co_return co_await replace_exclusive(old, fresh);
 }
 
-Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
-  const std::size_t failures_before = impl_->lifecycle.failures().size();
+Task<Result<>> App::Impl::replace_side_by_side(ServiceId old, ServiceId fresh) {
+  const std::size_t failures_before = lifecycle.failures().size();
   const std::vector<std::string> errors_before = validation_errors(true);
-  inject::Replacement replacement(impl_->graph, impl_->lifecycle, old.index(), fresh.index());
+  inject::Replacement replacement(graph, lifecycle, old.index(), fresh.index());
   replacement.create_instances();
   {
-    const ReplacedForValidation replaced(impl_->graph, old.index(), fresh.index());
-    impl_->change_errors = validation_errors(true);
+    const ReplacedForValidation replaced(graph, old.index(), fresh.index());
+    change_errors = validation_errors(true);
   }
-  std::erase_if(impl_->change_errors, [&](const std::string& each) {
+  std::erase_if(change_errors, [&](const std::string& each) {
     return std::ranges::find(errors_before, each) != errors_before.end();
   });
-  if (!impl_->change_errors.empty()) {
-    log_errors(*impl_->platform, impl_->change_errors);
+  if (!change_errors.empty()) {
     replacement.roll_back();
     co_await settle();
     replacement.remove_stopped();
-    co_return fail(Errc::bad_configuration);
+    co_return reject(change_errors);
   }
   replacement.start();
   co_await settle();
@@ -237,15 +226,15 @@ Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
   if (result && replacement.all_running()) {
     replacement.take_routes();
     co_await settle();
-    failures_at_commit = impl_->lifecycle.failures().size();
+    failures_at_commit = lifecycle.failures().size();
     replacement.commit();
   } else {
     if (result) {
-      result = fail(running() ? Errc::bad_configuration : Errc::cancelled);
+      result = fail(Errc::cancelled);
       if (running()) {
         const std::vector<inject::Index> waiting = replacement.waiting();
-        impl_->change_errors = waiting_errors(impl_->graph, impl_->lifecycle, waiting);
-        log_errors(*impl_->platform, impl_->change_errors);
+        change_errors = waiting_errors(graph, lifecycle, waiting);
+        result = reject(change_errors);
       }
     }
     replacement.roll_back();
@@ -259,36 +248,32 @@ Task<Result<>> App::replace_side_by_side(ServiceId old, ServiceId fresh) {
 }
 
 /// Stops the old service and all its dependants first; their routes are kept for the new one.
-Task<Result<>> App::replace_exclusive(ServiceId old, ServiceId fresh) {
-  inject::Lifecycle& lifecycle = impl_->lifecycle;
+Task<Result<>> App::Impl::replace_exclusive(ServiceId old, ServiceId fresh) {
   const std::size_t failures_before = lifecycle.failures().size();
   lifecycle.keep_routes(true);
-  if (!impl_->graph.is_pending(old.index())) {
+  if (!graph.is_pending(old.index())) {
     static_cast<void>(co_await stop_service(old));
-    impl_->graph.withdraw(old.index());
+    graph.withdraw(old.index());
   }
   Result<> started = co_await start_in_place(fresh);
   if (started) {
-    impl_->graph.remove(old.index());
+    graph.remove(old.index());
   } else {
     co_await restore_old(old, fresh, failures_before);
   }
   lifecycle.keep_routes(false);
-  if (impl_->route_registry) co_await impl_->route_registry->release_retained();
+  if (route_registry) co_await route_registry->release_retained();
   co_return started;
 }
 
 /// Starts a registration in place of a withdrawn one. It is an error if an instance does not run,
 /// unless no service has requested it yet.
-Task<Result<>> App::start_in_place(ServiceId fresh) {
-  inject::Graph& graph = impl_->graph;
-  inject::Lifecycle& lifecycle = impl_->lifecycle;
+Task<Result<>> App::Impl::start_in_place(ServiceId fresh) {
   const std::size_t failures_before = lifecycle.failures().size();
   graph.extend_by(fresh.index());
-  impl_->change_errors = validation_errors(true);
-  if (!impl_->change_errors.empty()) {
-    log_errors(*impl_->platform, impl_->change_errors);
-    co_return fail(Errc::bad_configuration);
+  change_errors = validation_errors(true);
+  if (!change_errors.empty()) {
+    co_return reject(change_errors);
   }
   lifecycle.enqueue_touched();
   lifecycle.run();
@@ -296,17 +281,14 @@ Task<Result<>> App::start_in_place(ServiceId fresh) {
   if (!running()) co_return fail(Errc::cancelled);
   if (auto started = first_failure_since(failures_before, fresh); !started) co_return started;
   const auto instances = graph.slots(graph.registration(fresh.index()));
-  impl_->change_errors = waiting_errors(graph, lifecycle, instances);
-  if (impl_->change_errors.empty()) co_return {};
-  log_errors(*impl_->platform, impl_->change_errors);
-  co_return fail(Errc::bad_configuration);
+  change_errors = waiting_errors(graph, lifecycle, instances);
+  if (change_errors.empty()) co_return {};
+  co_return reject(change_errors);
 }
 
 /// Starts the old service again, with the services that failed together with the new one. An old
 /// service that was not added yet is left to apply().
-Task<> App::restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before) {
-  inject::Graph& graph = impl_->graph;
-  inject::Lifecycle& lifecycle = impl_->lifecycle;
+Task<> App::Impl::restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before) {
   static_cast<void>(co_await stop_service(fresh));
   graph.remove(fresh.index());
   if (!graph.is_pending(old.index())) {

@@ -1,4 +1,4 @@
-// The members of an App, for its own sources.
+// App::Impl: the members of an App and the steps of its changes, for its own sources.
 #pragma once
 
 #include <atomic>
@@ -51,6 +51,9 @@ struct ChangeTasks {
 
 }  // namespace inject
 
+/// The members of an App. Its functions are the steps of start, stop and changes; those of changes
+/// run under `change_mutex`.
+/// Threads: those of the App.
 struct App::Impl {
   inject::Graph graph;
   inject::Lifecycle lifecycle{graph};
@@ -62,6 +65,38 @@ struct App::Impl {
   std::vector<std::string> change_errors;  // of the start or change that runs
   Platform* platform = nullptr;            // platform of the last start()
   std::atomic<Loop*> app_loop{nullptr};    // set while the app is open
+
+  bool running() const noexcept { return lifecycle.running(); }
+
+ private:
+  friend class App;
+
+  // Start and stop (app.cpp)
+  Task<Result<>> start(App& app);
+  Task<> stop();
+  Task<> close();
+
+  // Changes of a running app (app_changes.cpp)
+  Task<Result<>> run_change(Task<Result<>> body);
+  Task<Result<>> run_exclusive(Task<Result<>> body);
+  Task<Result<>> stop_service(ServiceId id);
+  Task<Result<>> start_service(ServiceId id);
+  Task<Result<>> apply_pending();
+  Task<Result<>> remove_service(ServiceId id);
+  Task<Result<>> replace_service(ServiceId old, ServiceId fresh);
+  Task<Result<>> replace_side_by_side(ServiceId old, ServiceId fresh);
+  Task<Result<>> replace_exclusive(ServiceId old, ServiceId fresh);
+  Task<Result<>> start_in_place(ServiceId fresh);
+  Task<> restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before);
+
+  // Parts of these steps
+  Task<> settle();
+  void enqueue_instances_of(ServiceId id);
+  std::vector<std::string> validation_errors(bool allow_missing) const;
+  /// Logs the errors of a configuration. Returns Errc::bad_configuration.
+  Result<> reject(const std::vector<std::string>& found) const;
+  Result<> first_failure_since(std::size_t failures_before, ServiceId of = {});
+  void report_failures(std::size_t failures_before);
 };
 
 }  // namespace weir
