@@ -62,8 +62,8 @@ http::ServiceRouteRegistry* App::route_registry() const noexcept {
   return impl_->route_registry ? &*impl_->route_registry : nullptr;
 }
 
-std::vector<std::string> App::Impl::validation_errors(bool allow_missing) const {
-  return inject::validate(graph, allow_missing, route_registry.has_value());
+std::vector<std::string> App::Impl::validation_errors(inject::Missing missing) const {
+  return inject::validate(graph, missing, route_registry.has_value());
 }
 
 Result<> App::Impl::reject(const std::vector<std::string>& found) const {
@@ -106,7 +106,7 @@ Task<Result<>> App::Impl::start(App& app) {
   platform = &context.loop->platform();
   const auto loops = context.loop->group().loops();
   graph.build(loops.size(), context.loop->core());
-  errors = validation_errors(false);
+  errors = validation_errors(inject::Missing::none);
   if (!errors.empty()) co_return reject(errors);
   if (route_registry) route_registry->open(*context.loop, loops);
   changes.emplace(*context.loop);

@@ -131,7 +131,8 @@ class App {
 
   /// Registers a service with one instance for each scope that is opened for a Root, such as a
   /// request; see Scoped. A constructor or a factory makes it. Either may take a Root& and
-  /// everything that a per_core() service may take.
+  /// everything that a per_core() service may take. It takes other scoped services of that Root as
+  /// references or by inject::Where. Its Optional, All and Lazy parameters do not get them.
   template <class Root, class T, class... Interfaces>
     requires(!inject::Factory<T>)
   ServiceId scoped(const ServiceOptions& options = {}) {
@@ -234,8 +235,9 @@ class App {
   /// Cancel: the change continues.
   Task<Result<>> replace(ServiceId old, ServiceId fresh);
   /// `co_await app.remove(id)` stops that service and removes its registration. Its dependants
-  /// wait for another provider.
-  /// Errors: Errc::not_found if the service was removed already.
+  /// take another service that provides their type, or wait for one.
+  /// Errors: Errc::not_found if the service was removed already. Errc::bad_configuration if a
+  /// dependant cannot take the other service (see errors()); nothing has changed then.
   /// Cancel: the change continues.
   Task<Result<>> remove(ServiceId id);
 

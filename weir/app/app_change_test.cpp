@@ -77,6 +77,71 @@ TEST_F(AppChange, DependantsWaitForRemovedProviders) {
   stop();
 }
 
+/// Accepts every service, so that the one that was registered first is selected.
+struct Any {
+  bool operator()(const Properties&) const { return true; }
+};
+struct Chooser : JournaledService {
+  Chooser(const Journal& journal, inject::Where<Store, Any>)
+      : JournaledService(journal, "chooser") {}
+};
+struct CircularStore : Store {
+  CircularStore(const Journal& journal, Chooser&) : Store(journal) {}
+};
+
+TEST_F(AppChange, DependantsTakeAnotherServiceThatProvidesTheType) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<Store>();
+  app_.per_core<Chooser>();
+  start_all();
+  ASSERT_TRUE(run(app_.remove(store)));
+  EXPECT_EQ(lines_, (Lines{"chooser gone", "store stopping", "store gone", "chooser made"}));
+  stop();
+}
+
+TEST_F(AppChange, AServiceStaysIfADependantMayNotTakeTheOtherOne) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.shared<Store>();
+  app_.per_core<Chooser>();
+  start_all();
+  EXPECT_EQ(run(app_.remove(store)).error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("shared (take it as const)"), std::string::npos);
+  EXPECT_EQ(platform_.logged().back(), "weir: " + app_.errors().front());
+  EXPECT_TRUE(lines_.empty()) << "nothing has changed";
+  EXPECT_TRUE(app_.contains(store));
+  ASSERT_TRUE(run(app_.apply())) << "later changes are not affected";
+  stop();
+}
+
+TEST_F(AppChange, ServicesAreAddedWhileADependantWaitsForAnotherPlacement) {
+  struct Reader : JournaledService {
+    Reader(const Journal& journal, const Store&) : JournaledService(journal, "reader") {}
+  };
+  const ServiceId store = app_.shared<Store>();
+  app_.per_core<Store>();
+  app_.shared<Reader>();
+  start_all();
+  ASSERT_TRUE(run(app_.remove(store))) << "the reader waits for a shared store";
+  EXPECT_EQ(std::exchange(lines_, {}), (Lines{"reader gone", "store stopping", "store gone"}));
+  app_.per_core<Other>();
+  ASSERT_TRUE(run(app_.apply()));
+  EXPECT_EQ(lines_, (Lines{"other made"}));
+  stop();
+}
+
+TEST_F(AppChange, AServiceStaysIfItsRemovalWouldCloseACycle) {
+  const ServiceId store = app_.per_core<Store>();
+  app_.per_core<CircularStore, Store>();
+  app_.per_core<Chooser>();
+  start_all();
+  EXPECT_EQ(run(app_.remove(store)).error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("dependency cycle"), std::string::npos);
+  EXPECT_TRUE(lines_.empty()) << "nothing has changed";
+  stop();
+}
+
 TEST_F(AppChange, AnAddedServiceMayWait) {
   start_all();
   app_.per_core<Cache>();

@@ -33,28 +33,31 @@ std::vector<std::string> waiting_errors(const inject::Graph& graph,
   return errors;
 }
 
-/// Replaces a service in the graph while it exists, so that the graph can be validated.
-class ReplacedForValidation {
- public:
-  ReplacedForValidation(inject::Graph& graph, inject::Index old, inject::Index fresh)
-      : graph_(graph), old_(old), fresh_(fresh) {
-    graph_.replace(old_, fresh_);
-  }
-  ~ReplacedForValidation() { graph_.replace(fresh_, old_); }
-  ReplacedForValidation(const ReplacedForValidation&) = delete;
-  ReplacedForValidation& operator=(const ReplacedForValidation&) = delete;
-
- private:
-  inject::Graph& graph_;
-  inject::Index old_;
-  inject::Index fresh_;
-};
+/// Returns the errors that a change has added.
+std::vector<std::string> new_errors(const std::vector<std::string>& before,
+                                    std::vector<std::string> after) {
+  std::erase_if(after, [&](const std::string& each) {
+    return std::ranges::find(before, each) != before.end();
+  });
+  return after;
+}
 
 }  // namespace
 
 /// Returns when all state changes have ended; only a settled graph may be changed.
 Task<> App::Impl::settle() {
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::ignore_cancel);
+}
+
+/// Returns the errors that the graph would have in addition if `fresh` took the place of `old`, or
+/// if `old` were removed and `fresh` is no_index.
+std::vector<std::string> App::Impl::errors_of_change(inject::Index old, inject::Index fresh,
+                                                     inject::Missing missing) {
+  const std::vector<std::string> before = validation_errors(missing);
+  graph.replace(old, fresh);
+  std::vector<std::string> after = validation_errors(missing);
+  graph.replace(fresh, old);
+  return new_errors(before, std::move(after));
 }
 
 void App::Impl::enqueue_instances_of(ServiceId id) {
@@ -155,8 +158,9 @@ Task<Result<>> App::Impl::start_service(ServiceId id) {
 Task<Result<>> App::Impl::apply_pending() {
   co_await settle();
   if (!running()) co_return {};
+  const std::vector<std::string> errors_before = validation_errors(inject::Missing::unregistered);
   const std::vector<inject::Index> fresh = graph.extend();
-  change_errors = validation_errors(true);
+  change_errors = new_errors(errors_before, validation_errors(inject::Missing::unregistered));
   if (!change_errors.empty()) {
     for (const inject::Index each : fresh) graph.remove(each);
     graph.take_touched();
@@ -170,7 +174,13 @@ Task<Result<>> App::Impl::apply_pending() {
 }
 
 Task<Result<>> App::Impl::remove_service(ServiceId id) {
-  if (auto stopped = co_await stop_service(id); !stopped) co_return stopped;
+  const inject::Registration* const registration = graph.find(id);
+  if (registration == nullptr) co_return fail(Errc::not_found);
+  if (running() && registration->active) {
+    change_errors = errors_of_change(id.index(), inject::no_index, inject::Missing::all);
+    if (!change_errors.empty()) co_return reject(change_errors);
+  }
+  static_cast<void>(co_await stop_service(id));
   graph.remove(id.index());
   lifecycle.enqueue_touched();
   lifecycle.run();
@@ -199,16 +209,9 @@ Task<Result<>> App::Impl::replace_service(ServiceId old, ServiceId fresh) {
 
 Task<Result<>> App::Impl::replace_side_by_side(ServiceId old, ServiceId fresh) {
   const std::size_t failures_before = lifecycle.failures().size();
-  const std::vector<std::string> errors_before = validation_errors(true);
   inject::Replacement replacement(graph, lifecycle, old.index(), fresh.index());
   replacement.create_instances();
-  {
-    const ReplacedForValidation replaced(graph, old.index(), fresh.index());
-    change_errors = validation_errors(true);
-  }
-  std::erase_if(change_errors, [&](const std::string& each) {
-    return std::ranges::find(errors_before, each) != errors_before.end();
-  });
+  change_errors = errors_of_change(old.index(), fresh.index(), inject::Missing::unregistered);
   if (!change_errors.empty()) {
     replacement.roll_back();
     co_await settle();
@@ -271,7 +274,7 @@ Task<Result<>> App::Impl::replace_exclusive(ServiceId old, ServiceId fresh) {
 Task<Result<>> App::Impl::start_in_place(ServiceId fresh) {
   const std::size_t failures_before = lifecycle.failures().size();
   graph.extend_by(fresh.index());
-  change_errors = validation_errors(true);
+  change_errors = validation_errors(inject::Missing::unregistered);
   if (!change_errors.empty()) {
     co_return reject(change_errors);
   }

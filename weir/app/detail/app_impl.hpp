@@ -92,7 +92,9 @@ struct App::Impl {
   // Parts of these steps
   Task<> settle();
   void enqueue_instances_of(ServiceId id);
-  std::vector<std::string> validation_errors(bool allow_missing) const;
+  std::vector<std::string> errors_of_change(inject::Index old, inject::Index fresh,
+                                            inject::Missing missing);
+  std::vector<std::string> validation_errors(inject::Missing missing) const;
   /// Logs the errors of a configuration. Returns Errc::bad_configuration.
   Result<> reject(const std::vector<std::string>& found) const;
   Result<> first_failure_since(std::size_t failures_before, ServiceId of = {});

@@ -434,6 +434,41 @@ struct Chicken {
   explicit Chicken(Egg&) {}
 };
 
+TEST_F(ScopedTest, AnOptionalDoesNotTakeServicesOfItsOwnScope) {
+  struct Page {
+    Page(inject::Optional<Trace> of, inject::All<Trace> every) : trace(of), traces(every) {}
+    inject::Optional<Trace> trace;
+    inject::All<Trace> traces;
+  };
+  app_.scoped<Request, Trace>();
+  app_.scoped<Request, Page>();
+  add_web();
+  ASSERT_TRUE(start());
+  Request request;
+  {
+    auto scope = web_->requests.open(request);
+    ASSERT_TRUE(scope.get<Trace>());
+    const auto page = scope.get<Page>();
+    ASSERT_TRUE(page);
+    EXPECT_FALSE(page->get().trace);
+    EXPECT_TRUE(page->get().traces.empty());
+  }
+  stop();
+}
+
+TEST_F(ScopedTest, ALazyMayNotTakeServicesOfItsOwnScope) {
+  struct Page {
+    explicit Page(inject::Lazy<Trace> of) : trace(of) {}
+    inject::Lazy<Trace> trace;
+  };
+  app_.scoped<Request, Trace>();
+  app_.scoped<Request, Page>();
+  EXPECT_EQ(start().error(), Errc::bad_configuration);
+  ASSERT_EQ(app_.errors().size(), 1U);
+  EXPECT_NE(app_.errors().front().find("which is created for each"), std::string::npos)
+      << app_.errors().front();
+}
+
 TEST_F(ScopedTest, MissingDependenciesAreReported) {
   app_.scoped<Request, Session>();
   app_.scoped<Request, Chicken>();

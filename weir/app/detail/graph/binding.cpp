@@ -113,8 +113,6 @@ void Graph::provide(Index index, Index registration_index) {
     touched_.push_back(dependency.provider);  // it may no longer be dormant
 }
 
-/// Returns true if the instance, or an owner of that instance, comes from the registration. A
-/// further instance would then need another one without end.
 bool Graph::is_owned_by(const Instance& instance, Index registration) const noexcept {
   for (const Instance* each = &instance; each != nullptr; each = each->owner) {
     if (each->registration_index == registration) return true;

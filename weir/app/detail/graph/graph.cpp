@@ -285,8 +285,8 @@ Index Graph::clone_instance(Index instance) {
 }
 
 void Graph::replace(Index old, Index fresh) {
-  deactivate(old);
-  activate(fresh);
+  if (old != no_index) deactivate(old);
+  if (fresh != no_index) activate(fresh);
 }
 
 void Graph::set_slot(Index old, Index instance) {

@@ -84,6 +84,9 @@ class Graph {
   /// Returns true if a parameter of that kind can take the registration's service.
   bool is_visible(const Registration& provider, const Instance& to,
                   DependencyKind kind) const noexcept;
+  /// Returns true if the instance, or an owner of that instance, comes from the registration. A
+  /// further instance would then need another one without end.
+  bool is_owned_by(const Instance& instance, Index registration) const noexcept;
   /// Returns the object that a dependency's instance gets from the provider.
   void* object_for(const Dependency& dependency) const;
 
@@ -123,7 +126,7 @@ class Graph {
   void remove_clone(Index instance) { remove_instance(instance); }
   /// Binds the dependencies of all new instances.
   void bind_new();
-  /// Makes `fresh` the provider for all later bindings instead of `old`.
+  /// Makes `fresh` the provider for all later bindings instead of `old`. Either may be no_index.
   void replace(Index old, Index fresh);
   /// Puts the instance into the slot of `old`.
   void set_slot(Index old, Index instance);
@@ -166,7 +169,6 @@ class Graph {
   void bind_dynamic(Instance& instance, Index dependency);
   void remove_dynamic(Index seen);
   void provide(Index dependency, Index registration);
-  bool is_owned_by(const Instance& instance, Index registration) const noexcept;
 
   Index& list_of(const Dependency& dependency) noexcept;
   void link(Index dependency) noexcept;
@@ -192,11 +194,17 @@ class Graph {
 
 // Validation of a graph before a start or a change.
 
+/// The missing providers that are no errors, because their dependants may wait.
+enum class Missing : std::uint8_t {
+  none,
+  unregistered,  ///< those of which no service provides the type
+  all,           ///< also those of which no service provides the type on the dependant's core
+};
+
 /// Returns all errors of a graph, one line each, without duplicates. Errors are missing providers,
 /// ambiguous choices, cycles, and dependencies on services of another core. An empty result means
-/// that all services can start. If `allow_missing`, a missing provider is not an error. Services
-/// that are not part of the graph yet are not checked.
+/// that all services can start. Services that are not part of the graph yet are not checked.
 /// `has_router` is true if a router is mounted for routes.
-std::vector<std::string> validate(const Graph& graph, bool allow_missing, bool has_router);
+std::vector<std::string> validate(const Graph& graph, Missing missing, bool has_router);
 
 }  // namespace weir::inject

@@ -28,8 +28,8 @@ std::string placement_text(const Registration& registration) {
 
 class Validator {
  public:
-  Validator(const Graph& graph, bool allow_missing, bool has_router)
-      : graph_(graph), allow_missing_(allow_missing), has_router_(has_router) {}
+  Validator(const Graph& graph, Missing missing, bool has_router)
+      : graph_(graph), allowed_(missing), has_router_(has_router) {}
 
   std::vector<std::string> run() {
     for (Index index = 0; index < graph_.registration_count(); ++index)
@@ -106,6 +106,8 @@ class Validator {
     if (selection.alternative != no_index) {
       report(needs + ", but there are several: " + candidates_of(key, instance, parameter.kind) +
              " (select one with a filter)");
+    } else if (selection.registration == no_index && may_wait(key)) {
+      return;
     } else if (selection.registration == no_index && !key.registrations.empty()) {
       const Registration& other = graph_.registration(key.registrations.front());
       if (other.root != nullptr) {
@@ -117,20 +119,24 @@ class Validator {
             name_of(*instance.registration) + " is itself " +
             (instance.used_by_all_cores ? "shared" : "on core " + std::to_string(instance.core)));
       }
-    } else if (selection.registration == no_index && allow_missing_) {
-      return;
     } else if (selection.registration == no_index) {
       report(needs + (key.filter == nullptr
                           ? ", but no service provides it"
                           : ", but its filter accepts no service that provides it"));
-    } else if (instance.dependencies[index].provider == no_index &&
-               graph_.registration(selection.registration).per_requester) {
+    } else if (graph_.registration(selection.registration).per_requester &&
+               graph_.is_owned_by(instance, selection.registration)) {
       report("endless chain of instances per requester: " + name_of(*instance.registration) +
              " requires itself");
     } else if (parameter.writable &&
                !can_write(graph_.registration(selection.registration), instance)) {
       report(needs + " as writable, but that service is shared (take it as const)");
     }
+  }
+
+  /// Returns true if it is no error that no service with the key is visible.
+  bool may_wait(const Graph::DependencyKey& key) const noexcept {
+    return allowed_ == Missing::all ||
+           (allowed_ == Missing::unregistered && key.registrations.empty());
   }
 
   bool can_write(const Registration& provider, const Instance& instance) const {
@@ -156,11 +162,13 @@ class Validator {
     if (selection.alternative != no_index) {
       report(calls + ", but there are several: " +
              candidates_of(key, instance, DependencyKind::remote) + " (select one with a filter)");
+    } else if (selection.registration == no_index && may_wait(key)) {
+      return;
     } else if (selection.registration == no_index && !key.registrations.empty()) {
       const Registration& other = graph_.registration(key.registrations.front());
       report(calls + ", but that service is " +
              (other.per_requester ? "created per requester" : placement_text(other)));
-    } else if (selection.registration == no_index && !allow_missing_) {
+    } else if (selection.registration == no_index) {
       report(calls + (key.filter == nullptr
                           ? ", but no service provides it"
                           : ", but its filter accepts no service that provides it"));
@@ -180,12 +188,13 @@ class Validator {
     return names;
   }
 
-  /// Returns the provider of a single dependency. If it has none yet, this is the service that a
-  /// replacement will offer to it.
+  /// Returns the provider of a single dependency. If it has none, or one that is being replaced or
+  /// removed, this is the provider that it will get.
   Index provider_of(const Instance& instance, std::size_t index) const {
     const Index provider = instance.dependencies[index].provider;
     const DependencyKind kind = instance.registration->descriptor->parameters[index].kind;
-    if (provider != no_index || !is_single_kind(kind) || !remains(instance)) return provider;
+    if (!is_single_kind(kind) || !remains(instance)) return provider;
+    if (provider != no_index && remains(graph_.instance(provider))) return provider;
     const Graph::Selection selection =
         graph_.select(graph_.key_of(instance, index), instance, kind);
     if (selection.registration == no_index || selection.alternative != no_index) return no_index;
@@ -232,7 +241,7 @@ class Validator {
   }
 
   const Graph& graph_;
-  bool allow_missing_;
+  Missing allowed_;
   bool has_router_;
   std::vector<std::string> errors_;
   std::unordered_set<std::string> reported_;
@@ -240,8 +249,8 @@ class Validator {
 
 }  // namespace
 
-std::vector<std::string> validate(const Graph& graph, bool allow_missing, bool has_router) {
-  return Validator(graph, allow_missing, has_router).run();
+std::vector<std::string> validate(const Graph& graph, Missing missing, bool has_router) {
+  return Validator(graph, missing, has_router).run();
 }
 
 }  // namespace weir::inject
