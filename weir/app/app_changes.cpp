@@ -18,7 +18,7 @@ namespace {
 
 /// Returns true if the instance runs, or if no service has requested it yet.
 bool is_up(const inject::Instance& instance) noexcept {
-  return instance.state == inject::State::running || instance.is_dormant();
+  return instance.is_available() || instance.is_dormant();
 }
 
 /// Returns one line for each of these instances that waits.
@@ -110,6 +110,7 @@ Task<Result<>> App::Impl::run_change(Task<Result<>> body) {
 Task<Result<>> App::Impl::run_exclusive(Task<Result<>> body) {
   const auto change_lock = co_await change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
+  lifecycle.drop_past_failures();
   change_errors.clear();
   co_return co_await std::move(body);
 }
@@ -213,9 +214,7 @@ Task<Result<>> App::Impl::replace_side_by_side(ServiceId old, ServiceId fresh) {
   replacement.create_instances();
   change_errors = errors_of_change(old.index(), fresh.index(), inject::Missing::unregistered);
   if (!change_errors.empty()) {
-    replacement.roll_back();
-    co_await settle();
-    replacement.remove_stopped();
+    replacement.remove_stopped();  // none has started
     co_return reject(change_errors);
   }
   replacement.start();

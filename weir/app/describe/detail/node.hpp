@@ -1,7 +1,10 @@
 // The elements of the service graph: registrations, instances, and dependencies between instances.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 
 #include "weir/app/describe/detail/descriptor.hpp"
@@ -35,14 +38,83 @@ struct Registration {
   ServiceId id(Index index) const noexcept { return {index, serial}; }
 };
 
+/// The state of an instance; `state_rules` says what each state permits.
 enum class State : std::uint8_t {
   waiting,               ///< lacks a provider, or is not requested yet
   waiting_for_children,  ///< waits only for the instances that are made for it alone
   starting,              ///< is being made, or its start() runs
+  cancelling,            ///< still starting, but the start was cancelled
   running,
-  draining,  ///< waits until its dependants have stopped
-  stopping,  ///< its stop() runs
-  failed,    ///< could not be made or started
+  opening_routes,  ///< runs, and does not stop before its routes have been opened
+  draining,        ///< waits until its dependants have stopped
+  stopping,        ///< its stop() runs
+  failed,          ///< could not be made or started
+};
+
+/// The rules of one state: what it permits, and the states that may follow.
+struct StateRules {
+  State state;
+  bool settled;        ///< the instance stays in the state until something else changes
+  bool exists;         ///< the service exists: it holds its providers and may request a Lazy
+  bool takes;          ///< the service is given providers that appear, and answers to its requests
+  bool available;      ///< others may begin to use the service
+  bool used;           ///< others may use the service
+  std::uint16_t next;  ///< set of the states that may follow
+};
+
+constexpr std::uint16_t set_of(std::initializer_list<State> states) noexcept {
+  unsigned set = 0;
+  for (const State each : states) set |= 1U << static_cast<unsigned>(each);
+  return static_cast<std::uint16_t>(set);
+}
+
+/// The legal combinations of an instance's state and its other members. Lifecycle asserts them.
+/// Three rules hold in addition: a dormant instance waits; only a replacement opens routes
+/// separately from its start; a replacement is never dormant, and never made for one instance.
+inline constexpr std::array<StateRules, 9> state_rules = [] {
+  using enum State;
+  constexpr bool y = true;
+  constexpr bool n = false;
+  return std::array<StateRules, 9>{{
+      // state, settled, exists, takes, available, used, next
+      {waiting, y, n, n, n, n, set_of({waiting_for_children, starting})},
+      {waiting_for_children, y, n, n, n, n, set_of({waiting, starting})},
+      {starting, n, y, y, n, n, set_of({cancelling, running, stopping, failed})},
+      {cancelling, n, y, y, n, n, set_of({running, stopping, waiting})},
+      {running, y, y, y, y, y, set_of({opening_routes, draining})},
+      {opening_routes, n, y, y, y, y, set_of({running})},
+      {draining, n, y, n, n, y, set_of({stopping})},
+      {stopping, n, y, n, n, n, set_of({waiting})},
+      {failed, y, n, n, n, n, set_of({waiting})},
+  }};
+}();
+
+constexpr const StateRules& rules_of(State state) noexcept {
+  return state_rules[static_cast<std::size_t>(state)];
+}
+constexpr bool may_follow(State from, State to) noexcept {
+  return (rules_of(from).next & set_of({to})) != 0;
+}
+
+/// How others take an instance: as a requirement, through Lazy parameters, or both.
+enum class Use : std::uint8_t {
+  none,               ///< no parameter, or only dynamic ones
+  dormant,            ///< only Lazy parameters, and none has requested it yet
+  requested,          ///< only Lazy parameters, and one has requested it
+  required,           ///< required parameters
+  required_and_lazy,  ///< required and Lazy parameters
+};
+constexpr bool is_lazy(Use use) noexcept {
+  return use == Use::dormant || use == Use::requested || use == Use::required_and_lazy;
+}
+
+/// The progress of a Lazy or a dynamic dependency.
+enum class DependencyState : std::uint8_t {
+  idle,
+  requested,  ///< Lazy: the instance waits for the provider
+  resolved,   ///< Lazy: the instance got the provider, on which it depends from then on
+  delivered,  ///< dynamic: the instance's Providers contain the provider
+  removing,   ///< dynamic: the removal from these Providers was ordered
 };
 
 /// A dependency of one instance on another. Each parameter has one dependency, at the parameter's
@@ -57,13 +129,9 @@ struct Dependency {
   /// Argument of the parameter; written before the command that makes the instance.
   void* argument = nullptr;
   std::uint8_t parameter = 0;
-  bool child = false;      ///< true if the provider is made for this instance alone
-  bool in_scope = false;   ///< true if the provider makes instances for scopes
-  bool delivered = false;  ///< true if the instance's Providers contain the provider
-  bool removing = false;   ///< true if the removal from these Providers was ordered
-  bool requested = false;  ///< for a Lazy: true while the instance waits for the provider
-  /// True after the instance got the provider of a Lazy, which it then depends on.
-  bool resolved = false;
+  DependencyState state = DependencyState::idle;
+  bool child = false;     ///< true if the provider is made for this instance alone
+  bool in_scope = false;  ///< true if the provider makes instances for scopes
 };
 
 /// One instance of a service on one core. It exists or not.
@@ -81,25 +149,32 @@ struct Instance {
   Index first_dependency = no_index;
   Index first_dependant = no_index;     ///< first dependency on this instance
   std::uint32_t active_dependants = 0;  ///< number of dependants that are not down
-  std::uint32_t demand = 0;             ///< 0 if the instance shall not run, else 1
   std::uint16_t core = 0;
   std::uint8_t missing_providers = 0;  ///< number of required providers that do not run
   /// Number of required providers made for it alone that do not run.
   std::uint8_t missing_children = 0;
   State state = State::waiting;
+  Use use = Use::none;
+  bool wanted = false;             ///< false if the instance shall not run
   bool used_by_all_cores = false;  ///< true if all cores use it
   bool queued = false;             ///< true if it waits in the lifecycle's queue
-  bool cancelling = false;         ///< true if its start was cancelled
   bool is_replacement = false;     ///< true for a new instance beside the one in the slot
-  /// True while its routes are being opened; it does not stop meanwhile.
-  bool opening_routes = false;
-  bool lazy = false;               ///< true if a Lazy parameter takes it
-  bool required = false;           ///< true if a service requires it
-  bool lazy_requested = false;     ///< true if a service has requested it through a Lazy
-  bool has_lazy_requests = false;  ///< true while it waits for the service of a Lazy of its own
+  bool has_lazy_requests = false;  ///< true if it may wait for the service of a Lazy of its own
 
   /// Returns true if no service needs it yet.
-  bool is_dormant() const noexcept { return lazy && !required && !lazy_requested; }
+  bool is_dormant() const noexcept { return use == Use::dormant; }
+  bool is_available() const noexcept { return rules_of(state).available; }
 };
+
+/// Returns true if `state_rules` permits the members of the instance in its state.
+constexpr bool is_legal(const Instance& instance) noexcept {
+  const StateRules& rules = rules_of(instance.state);
+  if (instance.active_dependants != 0 && !rules.used) return false;
+  if (instance.has_lazy_requests && !rules.exists) return false;
+  if (instance.is_dormant() && (instance.state != State::waiting || instance.is_replacement))
+    return false;
+  if (instance.state == State::opening_routes && !instance.is_replacement) return false;
+  return !instance.is_replacement || instance.owner == nullptr;
+}
 
 }  // namespace weir::inject

@@ -97,7 +97,7 @@ void Graph::provide(Index index, Index registration_index) {
   touched_.push_back(dependency.instance);
   if (!registration.per_requester) {
     dependency.provider = slot_of(registration, instance);
-    if (instances_[dependency.provider].state == State::running && !is_unresolved(dependency))
+    if (instances_[dependency.provider].is_available() && !is_unresolved(dependency))
       --instance.missing_providers;
   } else if (!is_owned_by(instance, registration_index)) {
     dependency.child = true;
@@ -109,7 +109,7 @@ void Graph::provide(Index index, Index registration_index) {
   }
   link(index);
   if (dependency.provider == no_index) return;
-  if (instances_[dependency.provider].lazy)
+  if (is_lazy(instances_[dependency.provider].use))
     touched_.push_back(dependency.provider);  // it may no longer be dormant
 }
 
@@ -251,11 +251,19 @@ void Graph::link(Index index) noexcept {
 /// provider that exists already continues.
 void Graph::record_use(const Dependency& dependency) noexcept {
   Instance& provider = instances_[dependency.provider];
-  if (kind_of(dependency) == DependencyKind::required) provider.required = true;
-  if (kind_of(dependency) != DependencyKind::lazy) return;
-  provider.lazy = true;
-  if (dependency.resolved || dependency.requested || provider.state != State::waiting)
-    provider.lazy_requested = true;
+  const DependencyKind kind = kind_of(dependency);
+  if (kind == DependencyKind::required) {
+    provider.use = is_lazy(provider.use) ? Use::required_and_lazy : Use::required;
+  } else if (kind != DependencyKind::lazy) {
+    return;
+  } else if (provider.use == Use::required || provider.use == Use::required_and_lazy) {
+    provider.use = Use::required_and_lazy;
+  } else if (dependency.state != DependencyState::idle || provider.state != State::waiting ||
+             provider.is_replacement || provider.use == Use::requested) {
+    provider.use = Use::requested;
+  } else {
+    provider.use = Use::dormant;
+  }
 }
 
 void Graph::unlink(Index index) noexcept {
@@ -264,6 +272,19 @@ void Graph::unlink(Index index) noexcept {
                                    : dependencies_[dependency.previous].next) = dependency.next;
   if (dependency.next != no_index) dependencies_[dependency.next].previous = dependency.previous;
   dependency.next = dependency.previous = no_index;
+  if (dependency.provider != no_index && kind_of(dependency) == DependencyKind::required)
+    forget_requirement(instances_[dependency.provider]);
+}
+
+/// Determines the use of a provider again after a dependant has left that required it. A provider
+/// that waits for nobody else becomes dormant again.
+void Graph::forget_requirement(Instance& provider) noexcept {
+  if (provider.use != Use::required_and_lazy) return;
+  provider.use = Use::none;
+  for (Index each = provider.first_dependant; each != no_index; each = dependencies_[each].next) {
+    record_use(dependencies_[each]);
+    if (provider.use == Use::required_and_lazy) return;
+  }
 }
 
 }  // namespace weir::inject

@@ -207,7 +207,7 @@ Index Graph::create_instance(Index registration_index, std::size_t core, Instanc
   instance.index = index;
   instance.registration_index = registration_index;
   instance.core = static_cast<std::uint16_t>(core);
-  instance.demand = owner == nullptr ? 1 : 0;
+  instance.wanted = owner == nullptr;
   instance.used_by_all_cores =
       owner == nullptr ? registration.placement == Placement::shared : owner->used_by_all_cores;
   if (parameters != 0) {

@@ -56,6 +56,7 @@ class Graph {
   bool is_pending(Index registration) const noexcept;
   /// Returns the instances that were created or bound again since the last call.
   std::vector<Index> take_touched() { return std::exchange(touched_, {}); }
+  bool has_touched() const noexcept { return !touched_.empty(); }
   /// Removes a registration with its instances, all of which are down. Each dependant gets another
   /// provider if the choice is unambiguous; otherwise it lacks one.
   void remove(Index registration);
@@ -111,7 +112,8 @@ class Graph {
   }
   /// Returns true if the instance does not depend on the provider yet.
   bool is_unresolved(const Dependency& dependency) const noexcept {
-    return !dependency.resolved && kind_of(dependency) == DependencyKind::lazy;
+    return dependency.state != DependencyState::resolved &&
+           kind_of(dependency) == DependencyKind::lazy;
   }
 
   // Functions for replacements: they create and remove registrations that are no longer pending,
@@ -174,6 +176,7 @@ class Graph {
   void link(Index dependency) noexcept;
   void record_use(const Dependency& dependency) noexcept;
   void unlink(Index dependency) noexcept;
+  void forget_requirement(Instance& provider) noexcept;
 
   std::unordered_map<const TypeDescriptor*, Index> descriptor_info_indices_;
   std::unordered_map<const Type*, Index> type_indices_;

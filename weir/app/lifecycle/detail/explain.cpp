@@ -19,8 +19,10 @@ ServiceState state_of(const Instance& instance) {
     case State::waiting_for_children:
       return ServiceState::waiting;
     case State::starting:
+    case State::cancelling:
       return ServiceState::starting;
     case State::running:
+    case State::opening_routes:
       return ServiceState::running;
     case State::draining:
     case State::stopping:
@@ -37,12 +39,12 @@ std::vector<std::string> wait_reasons(const Graph& graph, const Lifecycle& lifec
   std::vector<std::string> waits;
   if (!lifecycle.running()) waits.emplace_back("the app's start");
   if (instance.registration->stopped_manually) waits.emplace_back("App::start(id)");
-  if (instance.demand == 0 && instance.owner != nullptr) {
+  if (!instance.wanted && instance.owner != nullptr) {
     waits.emplace_back("a request by " + full_name_of(*instance.owner));
-  } else if (instance.demand == 0) {
+  } else if (!instance.wanted) {
     waits.emplace_back("the end of a replacement");  // of which it is not a part, or no longer
   }
-  if (instance.demand != 0 && instance.is_dormant())
+  if (instance.wanted && instance.is_dormant())
     waits.emplace_back("a request through inject::Lazy");
   const auto parameters = instance.registration->descriptor->parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -52,7 +54,7 @@ std::vector<std::string> wait_reasons(const Graph& graph, const Lifecycle& lifec
     if (provider == no_index) {
       waits.push_back(std::string(graph.key_of(instance, i).type->name) +
                       ", which no service provides");
-    } else if (graph.instance(provider).state != State::running) {
+    } else if (!graph.instance(provider).is_available()) {
       waits.push_back(full_name_of(graph.instance(provider)));
     }
   }
@@ -120,8 +122,7 @@ class ExplanationBuilder {
     for (Index each = instance.first_dependant; each != no_index;
          each = graph_.dependency(each).next) {
       const Instance& user = graph_.instance(graph_.dependency(each).instance);
-      const bool down = user.state == State::waiting || user.state == State::waiting_for_children;
-      if (!down && user.state != State::failed) users.push_back(full_name_of(user));
+      if (rules_of(user.state).exists) users.push_back(full_name_of(user));
     }
     return users;
   }

@@ -12,10 +12,6 @@ namespace {
 /// A longer queue releases its memory when it is empty.
 constexpr std::size_t queue_capacity_max = 1024;
 
-bool is_transitional(State state) noexcept {
-  return state == State::starting || state == State::draining || state == State::stopping;
-}
-
 }  // namespace
 
 // --- cores ---------------------------------------------------------------------------------------
@@ -98,9 +94,8 @@ void Lifecycle::stop_all() {
 void Lifecycle::cancel_running() {
   for (Index index = 0; index < graph_.instance_count(); ++index) {
     Instance& instance = graph_.instance(index);
-    const bool runs = instance.state == State::starting || instance.state == State::stopping;
-    if (!runs && !instance.opening_routes) continue;
-    send(CancelTask{&instance});
+    const bool has_task = !rules_of(instance.state).settled && instance.state != State::draining;
+    if (has_task) send(CancelTask{&instance});
   }
   run();
 }
@@ -137,7 +132,21 @@ void Lifecycle::run() {
   }
   busy_ = false;
   if (transitions_ != 0) return;
+  assert(is_consistent());
   while (auto* const each = settled_awaiters_.pop_front()) each->of.on_settled();
+}
+
+bool Lifecycle::is_consistent() const noexcept {
+  for (Index index = 0; index < graph_.instance_count(); ++index) {
+    const Instance& instance = graph_.instance(index);
+    if (instance.registration == nullptr) continue;
+    if (!is_legal(instance) || !rules_of(instance.state).settled || instance.queued) return false;
+    if (instance.is_available() && !can_keep_running(instance)) return false;
+    // A change of the graph enqueues the touched instances later.
+    const bool may_start = instance.state == State::waiting && should_run(instance);
+    if (may_start && !graph_.has_touched()) return false;
+  }
+  return true;
 }
 
 bool Lifecycle::SettledAwaiter::begin() {
@@ -162,20 +171,34 @@ void Lifecycle::SettledAwaiter::on_settled() {
 // --- one instance --------------------------------------------------------------------------------
 
 bool Lifecycle::should_run(const Instance& instance) const noexcept {
-  return running_ && instance.demand != 0 && !instance.is_dormant() &&
+  return running_ && instance.wanted && !instance.is_dormant() &&
          !instance.registration->stopped_manually && instance.missing_providers == 0;
 }
 
 void Lifecycle::set_state(Instance& instance, State state) {
-  transitions_ += is_transitional(state);
-  transitions_ -= is_transitional(instance.state);
+  const StateRules& from = rules_of(instance.state);
+  const StateRules& to = rules_of(state);
+  assert(may_follow(from.state, to.state));
+  transitions_ += !to.settled;
+  transitions_ -= !from.settled;
   instance.state = state;
-  instance.state_since = app_loop_->now();
+  assert(is_legal(instance));
+  const bool is_part_of_former = state == State::cancelling || (from.available && to.available);
+  if (!is_part_of_former) instance.state_since = app_loop_->now();
 }
 
 void Lifecycle::clear_failure(Instance& instance) {
   std::erase_if(failures_, [&](const Failure& each) { return each.instance == instance.index; });
   set_state(instance, State::waiting);
+}
+
+void Lifecycle::drop_past_failures() {
+  std::erase_if(failures_, [this](const Failure& each) {
+    const Registration* const registration = graph_.find(each.service);
+    const Instance& instance = graph_.instance(each.instance);
+    return registration == nullptr || instance.registration != registration ||
+           instance.state != State::failed;
+  });
 }
 
 void Lifecycle::update(Instance& instance) {
@@ -186,26 +209,28 @@ void Lifecycle::update(Instance& instance) {
     case State::waiting_for_children:
       if (!should_run(instance)) {
         set_state(instance, State::waiting);
-        set_children_demand(instance, 0);
+        set_children_wanted(instance, false);
       } else if (instance.missing_children == 0) {
         start(instance);
       } else {
-        set_children_demand(instance, 1);  // there may be new children
+        set_children_wanted(instance, true);  // there may be new children
       }
       return;
     case State::starting:
-      if (can_keep_running(instance) || instance.cancelling) return;
-      instance.cancelling = true;
+      if (can_keep_running(instance)) return;
+      set_state(instance, State::cancelling);
       return send(CancelTask{&instance});
     case State::running:
-      if (!can_keep_running(instance) && !instance.opening_routes) begin_stop(instance);
+      if (!can_keep_running(instance)) begin_stop(instance);
       return;
     case State::draining:
       if (instance.active_dependants == 0) stop(instance);
       return;
     case State::failed:
-      if (instance.demand == 0) set_state(instance, State::waiting);
+      if (!instance.wanted) set_state(instance, State::waiting);
       return;
+    case State::cancelling:
+    case State::opening_routes:
     case State::stopping:
       return;
   }
@@ -214,21 +239,20 @@ void Lifecycle::update(Instance& instance) {
 void Lifecycle::request_children(Instance& instance) {
   if (instance.missing_children == 0) return start(instance);
   set_state(instance, State::waiting_for_children);
-  set_children_demand(instance, 1);
+  set_children_wanted(instance, true);
 }
 
-void Lifecycle::set_children_demand(Instance& instance, std::uint32_t demand) {
+void Lifecycle::set_children_wanted(Instance& instance, bool wanted) {
   for (std::size_t i = 0; i < instance.registration->descriptor->parameters.size(); ++i) {
     if (!instance.dependencies[i].child) continue;
-    if (demand != 0 && graph_.is_unresolved(instance.dependencies[i])) continue;
+    if (wanted && graph_.is_unresolved(instance.dependencies[i])) continue;
     Instance& child = graph_.instance(instance.dependencies[i].provider);
-    if (std::exchange(child.demand, demand) != demand) enqueue(child);
+    if (std::exchange(child.wanted, wanted) != wanted) enqueue(child);
   }
 }
 
 void Lifecycle::start(Instance& instance) {
   set_state(instance, State::starting);
-  instance.cancelling = false;
   const auto parameters = instance.registration->descriptor->parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Dependency& dependency = instance.dependencies[i];
@@ -242,7 +266,7 @@ void Lifecycle::start(Instance& instance) {
       send(ClearProviders{&instance, &dynamic});
       for (const Index seen : dynamic.dependencies) {
         const Instance& provider = graph_.instance(graph_.dependency(seen).provider);
-        if (provider.state == State::running) deliver(graph_.dependency(seen), provider);
+        if (provider.is_available()) deliver(graph_.dependency(seen), provider);
       }
     }
   }
@@ -276,7 +300,7 @@ void Lifecycle::begin_stop(Instance& instance) {
     Dependency& dependency = graph_.dependency(index);
     Instance& dependant = graph_.instance(dependency.instance);
     if (graph_.is_dynamic(dependency)) {
-      if (dependency.delivered && !dependency.removing) withdraw(index);
+      if (dependency.state == DependencyState::delivered) withdraw(index);
     } else if (!graph_.is_unresolved(dependency)) {
       ++(dependency.child ? dependant.missing_children : dependant.missing_providers);
       enqueue(dependant);
@@ -297,16 +321,18 @@ void Lifecycle::release_providers(Instance& instance) {
   const auto parameters = instance.registration->descriptor->parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Dependency& dependency = instance.dependencies[i];
-    dependency.requested = false;
-    if (parameters[i].kind == DependencyKind::required || dependency.resolved) {
+    if (dependency.state == DependencyState::requested) dependency.state = DependencyState::idle;
+    if (parameters[i].kind == DependencyKind::required ||
+        dependency.state == DependencyState::resolved) {
       release(graph_.instance(dependency.provider));
     } else if (is_dynamic_kind(parameters[i].kind)) {
       for (const Index each : graph_.dynamic_providers_of(dependency).dependencies) {
         Dependency& seen = graph_.dependency(each);
-        if (seen.delivered && !seen.removing) on_provider_removed(seen);
+        if (seen.state == DependencyState::delivered) on_provider_removed(seen);
       }
     }
   }
+  instance.has_lazy_requests = false;
 }
 
 void Lifecycle::release(Instance& provider) {
@@ -318,7 +344,7 @@ void Lifecycle::handle(InstanceStopped& event) {
   Instance& instance = *event.instance;
   release_providers(instance);
   set_state(instance, State::waiting);
-  set_children_demand(instance, 0);
+  set_children_wanted(instance, false);
   enqueue(instance);
 }
 
@@ -326,15 +352,13 @@ void Lifecycle::handle(InstanceStopped& event) {
 
 void Lifecycle::open_routes(Instance& instance, const Instance& old) {
   if (routes_of(instance) == nullptr) return;
-  instance.opening_routes = true;
-  ++transitions_;
+  set_state(instance, State::opening_routes);
   send(OpenRoutes{&instance, routes_of(old)});
 }
 
 void Lifecycle::handle(RoutesOpened& event) {
   Instance& instance = *event.instance;
-  --transitions_;
-  instance.opening_routes = false;
+  set_state(instance, State::running);
   if (event.error) record_failure(instance, event.error, false);
   enqueue(instance);
 }
@@ -367,14 +391,14 @@ void Lifecycle::record_failure(const Instance& instance, StartError& error,
 void Lifecycle::handle(StartFailed& event) {
   Instance& instance = *event.instance;
   release_providers(instance);
-  set_children_demand(instance, 0);
-  if (instance.cancelling) {
+  set_children_wanted(instance, false);
+  if (instance.state == State::cancelling) {
     set_state(instance, State::waiting);
     return enqueue(instance);
   }
   set_state(instance, State::failed);
   record_failure(instance, event.error, is_lazy_only(instance));
-  if (instance.lazy && !instance.required)
+  if (instance.use == Use::requested)
     return answer_lazy_dependants(instance);  // the waiters decide what to do
   if (all_or_nothing_ && running_) stop_all();
 }
@@ -382,16 +406,15 @@ void Lifecycle::handle(StartFailed& event) {
 // --- providers that appear and disappear ---------------------------------------------------------
 
 void Lifecycle::add_provider(Dependency& dependency) {
-  const State state = graph_.instance(dependency.instance).state;
-  if (state == State::starting || state == State::running)
+  if (rules_of(graph_.instance(dependency.instance).state).takes)
     deliver(dependency, graph_.instance(dependency.provider));
 }
 
 void Lifecycle::deliver(Dependency& dependency, const Instance& provider) {
-  if (dependency.delivered) return;
+  if (dependency.state != DependencyState::idle) return;
   Instance& instance = graph_.instance(dependency.instance);
   const Dependency& dependency_of_parameter = instance.dependencies[dependency.parameter];
-  dependency.delivered = true;
+  dependency.state = DependencyState::delivered;
   ++graph_.instance(provider.index).active_dependants;
   dependency.argument = graph_.object_for(dependency);
   send(AddProvider{.instance = &instance,
@@ -404,7 +427,7 @@ void Lifecycle::withdraw(Index index) {
   Dependency& dependency = graph_.dependency(index);
   Instance& instance = graph_.instance(dependency.instance);
   const Dependency& dependency_of_parameter = instance.dependencies[dependency.parameter];
-  dependency.removing = true;
+  dependency.state = DependencyState::removing;
   send(RemoveProvider{.instance = &instance,
                       .providers = &graph_.dynamic_providers_of(dependency_of_parameter),
                       .object = dependency.argument,
@@ -417,7 +440,7 @@ void Lifecycle::handle(ProviderRemoved& event) {
 }
 
 void Lifecycle::on_provider_removed(Dependency& dependency) {
-  dependency.delivered = dependency.removing = false;
+  dependency.state = DependencyState::idle;
   release(graph_.instance(dependency.provider));
 }
 

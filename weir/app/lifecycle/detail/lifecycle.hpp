@@ -123,6 +123,8 @@ class Lifecycle {
   void ignore_cancel() noexcept {}
   /// Clears the failure of an instance, which may then start again.
   void clear_failure(Instance& instance);
+  /// Drops the failures of instances that are no longer failed, when a change begins.
+  void drop_past_failures();
   /// Gives an instance a provider that is running already.
   void add_provider(Dependency& dependency);
   /// Opens the routes of a running instance beside those of `old`, which it replaces. A failure is
@@ -213,9 +215,11 @@ class Lifecycle {
     return should_run(instance) && instance.missing_children == 0;
   }
   void set_state(Instance& instance, State state);
+  /// Returns true if each instance is legal and rightly in its state; for a settled lifecycle.
+  bool is_consistent() const noexcept;
   void update(Instance& instance);
   void request_children(Instance& instance);
-  void set_children_demand(Instance& instance, std::uint32_t demand);
+  void set_children_wanted(Instance& instance, bool wanted);
   void start(Instance& instance);
   void begin_stop(Instance& instance);
   void stop(Instance& instance);

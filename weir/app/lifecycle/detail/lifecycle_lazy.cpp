@@ -4,6 +4,7 @@
 // provider, and neither waits for the other. The first answer resolves it. It counts like a
 // required dependency from then on, also in later runs of the instance.
 #include <algorithm>
+#include <cassert>
 
 #include "weir/app/handles/lazy.hpp"
 #include "weir/app/lifecycle/detail/core_agent.hpp"
@@ -17,7 +18,7 @@ namespace weir::inject {
 void Lifecycle::reset_lazy(Index index) {
   const Dependency& dependency = graph_.dependency(index);
   void* object = nullptr;
-  if (dependency.resolved) {
+  if (dependency.state == DependencyState::resolved) {
     ++graph_.instance(dependency.provider).active_dependants;
     object = graph_.object_for(dependency);
   }
@@ -26,7 +27,8 @@ void Lifecycle::reset_lazy(Index index) {
 
 void Lifecycle::handle(LazyRequested& event) {
   Dependency& dependency = graph_.dependency(event.dependency);
-  dependency.requested = true;
+  assert(dependency.state != DependencyState::resolved);
+  dependency.state = DependencyState::requested;
   graph_.instance(dependency.instance).has_lazy_requests = true;
   answer_lazy(event.dependency);
 }
@@ -34,21 +36,19 @@ void Lifecycle::handle(LazyRequested& event) {
 /// Answers a request if that is possible now; otherwise makes the provider run.
 void Lifecycle::answer_lazy(Index index) {
   const Dependency& dependency = graph_.dependency(index);
-  if (!dependency.requested) return;
+  if (dependency.state != DependencyState::requested) return;
   const Instance& instance = graph_.instance(dependency.instance);
-  const bool may_wait =
-      running_ && (instance.state == State::starting || instance.state == State::running);
+  const bool may_wait = running_ && rules_of(instance.state).takes;
   if (dependency.provider == no_index)
     return fail_lazy(index, may_wait ? Errc::not_found : Errc::closed);
   Instance& provider = graph_.instance(dependency.provider);
-  if (provider.state == State::running) return resolve_lazy(index);
+  if (provider.is_available()) return resolve_lazy(index);
   if (!may_wait) return fail_lazy(index, Errc::closed);
   if (provider.state == State::failed) return fail_lazy(index, failure_of(provider));
   if (provider.registration->stopped_manually) return fail_lazy(index, Errc::not_found);
-  const bool demanded = provider.lazy_requested && (provider.demand != 0 || !dependency.child);
-  if (demanded) return;
-  provider.lazy_requested = true;
-  if (dependency.child) provider.demand = 1;
+  if (!provider.is_dormant() && (provider.wanted || !dependency.child)) return;
+  if (provider.is_dormant()) provider.use = Use::requested;
+  if (dependency.child) provider.wanted = true;
   enqueue(provider);
 }
 
@@ -59,13 +59,14 @@ void Lifecycle::answer_own_lazy_requests(Instance& instance) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].kind != DependencyKind::lazy) continue;
     answer_lazy(instance.first_dependency + static_cast<Index>(i));
-    instance.has_lazy_requests = instance.has_lazy_requests || instance.dependencies[i].requested;
+    if (instance.dependencies[i].state == DependencyState::requested)
+      instance.has_lazy_requests = true;
   }
 }
 
 /// Answers the requests that wait for this provider.
 void Lifecycle::answer_lazy_dependants(const Instance& provider) {
-  if (!provider.lazy) return;
+  if (!is_lazy(provider.use)) return;
   for (Index each = provider.first_dependant; each != no_index;
        each = graph_.dependency(each).next) {
     if (graph_.is_unresolved(graph_.dependency(each))) answer_lazy(each);
@@ -74,15 +75,14 @@ void Lifecycle::answer_lazy_dependants(const Instance& provider) {
 
 void Lifecycle::resolve_lazy(Index index) {
   Dependency& dependency = graph_.dependency(index);
-  dependency.requested = false;
-  dependency.resolved = true;
+  dependency.state = DependencyState::resolved;
   ++graph_.instance(dependency.provider).active_dependants;
   send(ResolveLazy{&graph_.instance(dependency.instance), index, graph_.object_for(dependency)});
 }
 
 void Lifecycle::fail_lazy(Index index, std::error_code error) {
   Dependency& dependency = graph_.dependency(index);
-  dependency.requested = false;
+  dependency.state = DependencyState::idle;
   send(FailLazy{&graph_.instance(dependency.instance), index, error});
 }
 
@@ -94,13 +94,13 @@ std::error_code Lifecycle::failure_of(const Instance& instance) const {
 
 /// Returns true if the instance was made only for requests that wait through a Lazy.
 bool Lifecycle::is_lazy_only(const Instance& instance) const {
-  if (!instance.lazy || instance.required || instance.is_replacement) return false;
+  if (instance.use != Use::requested || instance.is_replacement) return false;
   bool asked = false;
   for (Index each = instance.first_dependant; each != no_index;
        each = graph_.dependency(each).next) {
     const Dependency& dependency = graph_.dependency(each);
-    if (dependency.resolved) return false;
-    asked = asked || dependency.requested;
+    if (dependency.state == DependencyState::resolved) return false;
+    asked = asked || dependency.state == DependencyState::requested;
   }
   return asked;
 }

@@ -15,7 +15,7 @@ bool Replacement::is_possible() {
     return false;
   for (const Index each : graph_.slots(old)) {
     const Instance& instance = graph_.instance(each);
-    if (instance.state != State::running) return false;
+    if (!instance.is_available()) return false;
     for (Index at = instance.first_dependant; at != no_index; at = graph_.dependency(at).next) {
       const Dependency& dependency = graph_.dependency(at);
       if (!graph_.is_dynamic(dependency) && !graph_.can_provide(dependency, fresh)) return false;
@@ -37,10 +37,7 @@ void Replacement::create_instances() {
   for (const Index each : dependants_) pairs_.push_back({each, graph_.clone_instance(each)});
   for (const Pair& each : pairs_) {
     replacements_[each.old] = each.replacement;
-    Instance& replacement = graph_.instance(each.replacement);
-    replacement.is_replacement = true;
-    // in the same state as the old instance, if it is used through a Lazy
-    replacement.lazy_requested = true;
+    graph_.instance(each.replacement).is_replacement = true;  // it is never dormant
   }
   graph_.bind_new();
   touched_ = graph_.take_touched();
@@ -65,7 +62,7 @@ void Replacement::find_dependants() {
       const Dependency& dependency = graph_.dependency(at);
       const Instance& dependant = graph_.instance(dependency.instance);
       if (graph_.is_dynamic(dependency) || graph_.is_unresolved(dependency)) continue;
-      if (dependant.state != State::running || known[dependency.instance]) continue;
+      if (!dependant.is_available() || known[dependency.instance]) continue;
       known[dependency.instance] = true;
       way.push_back(dependency.instance);
       if (dependant.owner == nullptr) dependants_.push_back(dependency.instance);
@@ -85,16 +82,15 @@ void Replacement::redirect(Index index) {
 }
 
 bool Replacement::all_running() const {
-  return std::ranges::all_of(pairs_, [&](const Pair& each) {
-    return graph_.instance(each.replacement).state == State::running;
-  });
+  return std::ranges::all_of(
+      pairs_, [&](const Pair& each) { return graph_.instance(each.replacement).is_available(); });
 }
 
 std::vector<Index> Replacement::waiting() const {
   std::vector<Index> found;
   for (const Pair& each : pairs_) {
     const Instance& instance = graph_.instance(each.replacement);
-    if (instance.state == State::running) continue;
+    if (instance.is_available()) continue;
     if (instance.registration_index == fresh_ || waits_for_others(instance))
       found.push_back(each.replacement);
   }
@@ -110,15 +106,15 @@ bool Replacement::waits_for_others(const Instance& instance) const {
     if (dependency.provider == no_index) return true;
     const Instance& provider = graph_.instance(dependency.provider);
     // An instance that is made for this one alone is not requested before the other providers run.
-    const bool not_requested = dependency.child && provider.demand == 0;
-    if (provider.state != State::running && !provider.is_replacement && !not_requested) return true;
+    const bool not_requested = dependency.child && !provider.wanted;
+    if (!provider.is_available() && !provider.is_replacement && !not_requested) return true;
   }
   return false;
 }
 
 void Replacement::roll_back() {
   for (const Pair& each : pairs_) {
-    graph_.instance(each.replacement).demand = 0;
+    graph_.instance(each.replacement).wanted = false;
     lifecycle_.enqueue(graph_.instance(each.replacement));
   }
   lifecycle_.run();
@@ -147,7 +143,7 @@ void Replacement::commit() {
   for (const Pair& each : pairs_) move_dependencies(each);
   offer_fresh();
   for (const Pair& each : pairs_) {
-    graph_.instance(each.old).demand = 0;
+    graph_.instance(each.old).wanted = false;
     lifecycle_.enqueue(graph_.instance(each.old));
   }
   lifecycle_.enqueue_touched();

@@ -653,13 +653,14 @@ struct LazyUser {
 
 TEST_F(ReplacementTest, ARejectedServiceStartsNoOther) {
   const ServiceId spare = app_.per_core<Spare>();
-  app_.per_core<Unused>();
+  const ServiceId unused = app_.per_core<Unused>();
   app_.per_core<LazyUser>();
   ASSERT_TRUE(start());
   lines_.clear();
   const ServiceId fresh =
       app_.per_core([](Journal& journal, Unused&) { return std::make_unique<Greedy>(journal); });
   EXPECT_EQ(run(app_.replace(spare, fresh)).error(), Errc::bad_configuration);
+  ASSERT_TRUE(run(app_.start(unused)));
   EXPECT_TRUE(lines_.empty()) << "no service has requested the unused one";
   stop();
 }
