@@ -28,6 +28,7 @@ constexpr std::array<Row, parse_error_count> rows{{
     {ParseError::unsupported_version, Status::version_not_supported, "unsupported_version"},
     {ParseError::http2_preface, Status::version_not_supported, "http2_preface"},
     {ParseError::request_line_too_long, Status::uri_too_long, "request_line_too_long"},
+    {ParseError::method_too_long, Status::not_implemented, "method_too_long"},
     {ParseError::bad_header_name, Status::bad_request, "bad_header_name"},
     {ParseError::space_before_colon, Status::bad_request, "space_before_colon"},
     {ParseError::folded_line, Status::bad_request, "folded_line"},

@@ -30,6 +30,7 @@ enum class ParseError : std::uint8_t {
   unsupported_version,    ///< a well-formed version with a major number other than 1
   http2_preface,          ///< "PRI * HTTP/2.0" on a connection that does not serve HTTP/2
   request_line_too_long,  ///< longer than HeadLimits::request_line_max
+  method_too_long,        ///< the same, and its method is longer than every registered one
 
   // Headers
   bad_header_name,               ///< a name that is empty or not a token

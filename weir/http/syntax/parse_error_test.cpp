@@ -23,6 +23,7 @@ TEST(ParseError, NamesAreDistinctAndStatusesAreClientOrServerErrors) {
 
 TEST(ParseError, MapsErrorsToTheStatusesOfTheRfcs) {
   EXPECT_EQ(code_of(to_status(ParseError::request_line_too_long)), 414);
+  EXPECT_EQ(code_of(to_status(ParseError::method_too_long)), 501);
   EXPECT_EQ(code_of(to_status(ParseError::headers_too_long)), 431);
   EXPECT_EQ(code_of(to_status(ParseError::too_many_headers)), 431);
   EXPECT_EQ(code_of(to_status(ParseError::unknown_transfer_coding)), 501);
@@ -64,6 +65,7 @@ constexpr Row rows[] = {
     {ParseError::unsupported_version, 505, "unsupported_version"},
     {ParseError::http2_preface, 505, "http2_preface"},
     {ParseError::request_line_too_long, 414, "request_line_too_long"},
+    {ParseError::method_too_long, 501, "method_too_long"},
     {ParseError::bad_header_name, 400, "bad_header_name"},
     {ParseError::space_before_colon, 400, "space_before_colon"},
     {ParseError::folded_line, 400, "folded_line"},

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::uint32_t limit_max = 16 * 1024 * 1024;
 constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
+// The longest method of IANA's registry.
+constexpr std::size_t registered_method_max = std::string_view("UPDATEREDIRECTREF").size();
 constexpr std::string_view version_pattern = "HTTP/0.0\r\n";  // '0' stands for any digit
 
 /// Trims a text that usually starts with one space and ends with none. HTAB is the only control
@@ -281,6 +283,18 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   }
 }
 
+/// Returns the reason why a head that reached a limit in this stage is rejected. A request line is
+/// too long because of its target unless its method is longer than any that a server implements.
+ParseError HeadParser::limit_error(Stage stage, const Cursor& at,
+                                   const RequestHead& head) noexcept {
+  if (stage >= Stage::line) return ParseError::headers_too_long;
+  const std::size_t method_size = stage == Stage::method
+                                      ? static_cast<std::size_t>(at.position - at.mark)
+                                      : head.method_text().size();
+  return method_size > registered_method_max ? ParseError::method_too_long
+                                             : ParseError::request_line_too_long;
+}
+
 /// Parses a head of unusual form or one that arrives in pieces.
 [[gnu::noinline]] ParseResult HeadParser::parse_resumable(std::string_view input,
                                                           RequestHead& head) noexcept {
@@ -307,8 +321,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   end_max_ = static_cast<std::uint32_t>(at.end_max);
   if (step == Step::need_more) {
     if (input.size() < at.end_max) return {};
-    fail_with(stage < Stage::line ? ParseError::request_line_too_long
-                                  : ParseError::headers_too_long);
+    fail_with(limit_error(stage, at, head));
   }
   return {ParseResult::Kind::error, error_, 0};
 }

@@ -14,9 +14,10 @@
 
 namespace weir::http {
 
-/// The limits of a request's head. A head that exceeds a limit is answered with 414 or 431, or
-/// with 400 for the empty lines. A value above 16 MiB counts as 16 MiB. A headers_max above
-/// RequestHead::headers_max counts as RequestHead::headers_max.
+/// The limits of a request's head. A head that exceeds a limit is answered with 414 or 431, with
+/// 400 for the empty lines, or with 501 if the method alone is too long (RFC 9112 §3). A value
+/// above 16 MiB counts as 16 MiB. A headers_max above RequestHead::headers_max counts as
+/// RequestHead::headers_max.
 struct HeadLimits {
   std::uint32_t request_line_max = 8 * 1024;    ///< bytes, without the CRLF
   std::uint32_t headers_bytes_max = 64 * 1024;  ///< bytes of all lines and of the empty line
@@ -96,6 +97,7 @@ class HeadParser {
                           RequestHead& head) noexcept;
   bool take_cached_host(std::string_view text, RequestHead& head) noexcept;
   Step finish(const RequestHead& head) noexcept;
+  static ParseError limit_error(Stage stage, const Cursor& at, const RequestHead& head) noexcept;
   Step fail_with(ParseError error) noexcept;
 
   HeadLimits limits_;

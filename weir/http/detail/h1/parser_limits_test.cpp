@@ -66,15 +66,42 @@ TEST(ParserLimits, RequestLineThatFitsExactlyNeedsNoHeader) {
 }
 
 TEST(ParserLimits, MethodThatNeverEndsIsRejectedAtTheLimit) {
+  const HeadLimits limits{.request_line_max = 20};
   for (const std::string& text :
        {std::string(40, 'G'), "GET /" + std::string(40, 'p'), "PUT /" + std::string(40, 'p'),
         "\r\nGET " + std::string(40, 'p')}) {
     const std::size_t line = text.starts_with('\r') ? 2 : 0;
-    const HeadLimits limits{.request_line_max = 20};
+    const ParseError error =
+        text.starts_with("GG") ? ParseError::method_too_long : ParseError::request_line_too_long;
     // The line end of a line at the limit would follow its 20 bytes.
     expect_for_every_arrival(text.substr(0, line + 21), incomplete_head(), limits);
-    expect_error(text.substr(0, line + 22), ParseError::request_line_too_long, limits);
-    expect_error(text, ParseError::request_line_too_long, limits);
+    expect_error(text.substr(0, line + 22), error, limits);
+    expect_error(text, error, limits);
+  }
+}
+
+TEST(ParserLimits, MethodIsTooLongIfTheLineIsAndNoRegisteredMethodIsAsLong) {
+  const HeadLimits limits{.request_line_max = 40};
+  for (const std::size_t size : {17U, 18U, 38U, 39U, 40U, 41U, 42U, 43U, 80U}) {
+    const ParseError error =
+        size > 17 ? ParseError::method_too_long : ParseError::request_line_too_long;
+    const std::string method(size, 'M');
+    const std::string target = "/" + std::string(40, 'p');
+    expect_error(method + " " + target + " HTTP/1.0\r\n\r\n", error, limits);
+    expect_error("\r\n" + method + " " + target, error, limits);
+  }
+  expect_error(std::string(29, 'M') + " / HTTP/1.0\r\n\r\n", ParseError::none, limits);
+  // The version is the part that crosses the limit.
+  expect_error(std::string(30, 'M') + " / HTTP/1.0\r\n\r\n", ParseError::method_too_long, limits);
+  // A byte that no token has is the error that comes first.
+  expect_error(std::string(30, 'M') + "(" + std::string(30, 'M'), ParseError::bad_method, limits);
+}
+
+TEST(ParserLimits, MethodAtTheDefaultLimitIsTooLong) {
+  for (const std::size_t size : {8191U, 8192U, 8193U, 8194U, 8195U, 70'000U}) {
+    const std::string method(size, 'M');
+    EXPECT_EQ(error_of(method + " / HTTP/1.1\r\nHost: a\r\n\r\n", {}), ParseError::method_too_long)
+        << size;
   }
 }
 
