@@ -2,10 +2,21 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
+// The address sanitizer counts the bytes; other builds have no such function.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
+
 namespace weir {
+
+/// Returns the bytes in use. It is always 0 in a build that cannot count them.
+inline std::size_t allocated_bytes() {
+  return &__sanitizer_get_current_allocated_bytes == nullptr
+             ? 0
+             : __sanitizer_get_current_allocated_bytes();
+}
 
 /// The operator new of this whole binary; connection_allocations_test.cpp replaces it.
 struct TestHeap {

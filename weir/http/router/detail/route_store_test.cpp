@@ -11,10 +11,8 @@
 #include <vector>
 
 #include "weir/http/matching/detail/route_match.hpp"
+#include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_request.hpp"
-
-// The address sanitizer counts the bytes; other builds have no such function.
-extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::http {
 namespace {
@@ -166,9 +164,6 @@ TEST(RouteStore, RemovedMethodsMakeRoomForOthers) {
 }
 
 TEST(RouteStore, RegexesOfFormerRoutesLeaveNoMemoryBehind) {
-  if (&__sanitizer_get_current_allocated_bytes == nullptr) {
-    GTEST_SKIP() << "only the address sanitizer counts bytes";
-  }
   RouteStore store;
   const auto come_and_go = [&store](int number) {
     const std::string pattern = "/{x:[a-z]{" + std::to_string(number) + "}}";
@@ -178,9 +173,9 @@ TEST(RouteStore, RegexesOfFormerRoutesLeaveNoMemoryBehind) {
     static_cast<void>(store.rebuild());
   };
   for (int number = 100; number < 110; ++number) come_and_go(number);
-  const std::size_t before = __sanitizer_get_current_allocated_bytes();
+  const std::size_t before = allocated_bytes();
   for (int number = 110; number < 200; ++number) come_and_go(number);
-  EXPECT_LE(__sanitizer_get_current_allocated_bytes(), before + 1024);
+  EXPECT_LE(allocated_bytes(), before + 1024);
 }
 
 TEST(RouteStore, SlotsAreDistinctWhileTheyAreHeld) {
