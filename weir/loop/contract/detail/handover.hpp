@@ -74,6 +74,9 @@ class HandoverDelegate {
 ///
 /// The listening sockets stay open all the time, and connections wait in their queues meanwhile.
 ///
+/// Connections at the path that send nothing do not delay a newer process. The older process keeps
+/// at most 16 of them, for at most 5 s each.
+///
 /// Datagram sockets are not passed on. If cores share a port (udp::Options::reuse_port), both
 /// processes share it too, from the bind() of the newer one until the older one has drained. Each
 /// process answers the datagrams that it gets.

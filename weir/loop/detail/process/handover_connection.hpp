@@ -149,7 +149,8 @@ class HandoverEndpoint {
   /// Closes the socket. Removes the name if it still exists and is this process' own.
   virtual void close() noexcept = 0;
 
-  /// Waits until a newer process connects.
+  /// Waits until a newer process connects. A platform where foreign processes can connect waits for
+  /// the first message of the connection too.
   /// Returns: the connection; nullptr if no process connected or if notify() was called first.
   virtual std::unique_ptr<HandoverConnection> accept_newer() = 0;
   /// Waits for notify(), at most until `until`.

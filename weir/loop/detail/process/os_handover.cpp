@@ -119,6 +119,8 @@ namespace {
 
 // Pause before the next accept when this process is out of descriptors.
 constexpr Duration pause = std::chrono::milliseconds(100);
+// Time for the first message of a connection. A newer process sends it without waiting.
+constexpr Duration first_message_timeout = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -144,17 +146,56 @@ void OsHandoverEndpoint::close() noexcept {
   if (file_) os::remove_local_path(path_, *file_);
   file_.reset();
   listener_.reset();
+  silent_.clear();
 }
 
 std::unique_ptr<HandoverConnection> OsHandoverEndpoint::accept_newer() {
-  if (wait_readable(listener_.value(), event_.get(), never) != Woken::readable) return nullptr;
-  auto connection = os::accept_one(listener_.value());
-  if (connection) {
-    return std::make_unique<OsHandoverConnection>(platform_, std::move(*connection), event_.get());
+  for (;;) {
+    // The event, the listener, and then the silent connections in their order.
+    std::array<pollfd, 2 + silent_max> watched{
+        {{event_.get(), POLLIN, 0}, {listener_.value(), POLLIN, 0}}};
+    std::size_t count = 2;
+    for (const Silent& each : silent_) watched[count++] = {each.connection.get(), POLLIN, 0};
+    const Instant until = silent_.empty() ? never : silent_.front().deadline;
+    const int timeout = os::to_poll_timeout(until, platform_.now());
+    if (::poll(watched.data(), count, timeout) < 0) continue;  // EINTR, or no memory
+    if (watched[0].revents != 0) {
+      os::drain_event(event_.get());
+      return nullptr;
+    }
+    for (std::size_t index = 0; index < silent_.size(); ++index) {
+      if (watched[2 + index].revents == 0) continue;
+      os::Fd talking = std::move(silent_[index].connection);
+      silent_.erase(silent_.begin() + static_cast<std::ptrdiff_t>(index));
+      return std::make_unique<OsHandoverConnection>(platform_, std::move(talking), event_.get());
+    }
+    drop_overdue();
+    if (watched[1].revents != 0 && !accept_silent()) return nullptr;
   }
-  if (connection.error() != system_error(EAGAIN))
+}
+
+/// Closes the connections that had their time for a first message.
+void OsHandoverEndpoint::drop_overdue() {
+  const Instant now = platform_.now();
+  while (!silent_.empty() && silent_.front().deadline <= now) {
+    silent_.erase(silent_.begin());
+    platform_.log("weir: hot restart rejected at " + name() +
+                  ": a process connected and sent nothing");
+  }
+}
+
+/// Accepts a connection, from which nothing has been read yet. The oldest one makes room for it.
+/// Returns false if the caller has to wait, which this function has done.
+bool OsHandoverEndpoint::accept_silent() {
+  auto connection = os::accept_one(listener_.value());
+  if (!connection) {
+    if (connection.error() == system_error(EAGAIN)) return true;
     static_cast<void>(wait(after(platform_.now(), pause)));
-  return nullptr;
+    return false;
+  }
+  if (silent_.size() == silent_max) silent_.erase(silent_.begin());
+  silent_.push_back({std::move(*connection), after(platform_.now(), first_message_timeout)});
+  return true;
 }
 
 bool OsHandoverEndpoint::wait(Instant until) {

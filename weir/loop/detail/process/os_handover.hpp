@@ -22,7 +22,9 @@ namespace weir {
 
 // The processes of a service meet at a Unix socket with a path.
 
-/// See HandoverEndpoint.
+/// See HandoverEndpoint. It waits for the first messages of several connections at the same time,
+/// so silent connections hold up no newer process. At most 16 connections may be silent, for at
+/// most 5 s; a further connection replaces the oldest of them.
 class OsHandoverEndpoint final : public HandoverEndpoint {
  public:
   /// `event` is an eventfd, which notify() signals.
@@ -41,10 +43,21 @@ class OsHandoverEndpoint final : public HandoverEndpoint {
   void notify() noexcept override;
 
  private:
+  /// A connection without a first message.
+  struct Silent {
+    os::Fd connection;
+    Instant deadline;
+  };
+  static constexpr std::size_t silent_max = 16;
+
+  bool accept_silent();
+  void drop_overdue();
+
   Platform& platform_;
   os::Address path_;
   os::Fd event_;
   Descriptor listener_;
+  std::vector<Silent> silent_;                  // the oldest first
   std::optional<os::FileIdentity> file_;        // identity of the path while this process owns it
   std::optional<os::FileIdentity> older_file_;  // the same while the older process owns it
 };
