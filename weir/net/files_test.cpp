@@ -33,6 +33,8 @@ class Files : public FilesTest {
 
 /// Tests of file types that the simulated platform does not have.
 class KernelFiles : public Files {};
+/// The tests of what a kernel decides by its user, umask or file system.
+class SimulatedFiles : public Files {};
 
 Task<Result<>> write_in_pieces(File& file, std::string text, std::size_t piece) {
   for (std::size_t at = 0; at < text.size(); at += piece) {
@@ -279,15 +281,13 @@ TEST_P(Files, RequestHasAMaximumSize) {
   EXPECT_LE(run(files::read_some(descriptor.value(), room, 0)).value(), files::transfer_max);
 }
 
-TEST_P(Files, OffsetsUpToTheMaximumAreRead) {
-  if (!simulated()) GTEST_SKIP() << "some kernels reject offsets near the maximum";
+TEST_P(SimulatedFiles, OffsetsUpToTheMaximumAreRead) {
   put("f", "text");
   File file = open("f");
   EXPECT_TRUE(run(file.read_at(os::file_offset_max)).value().empty());
 }
 
-TEST_P(Files, HasTheDocumentedDefaults) {
-  if (!simulated()) GTEST_SKIP() << "the permissions depend on the umask and on the user";
+TEST_P(SimulatedFiles, HasTheDocumentedDefaults) {
   {
     File file = open("f", Mode::create_new);
     EXPECT_EQ(run(file.status()).value().permissions, 0644U);
@@ -415,6 +415,8 @@ TEST_P(KernelFiles, ReadsFilesWithoutSizeAndDevicesToTheirEnd) {
 INSTANTIATE_TEST_SUITE_P(On, KernelFiles, every_kernel_files_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(On, Files, every_files_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(On, SimulatedFiles, simulated_files_kinds(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

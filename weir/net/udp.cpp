@@ -1,6 +1,7 @@
 #include "weir/net/udp.hpp"
 
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "weir/loop/detail/listen/bind_retry.hpp"
@@ -14,10 +15,11 @@ namespace weir::udp {
 /// moves.
 class Socket::State : DrainObserver {
  public:
-  State(Loop& loop, weir::Socket& socket, const Options& options) noexcept
+  State(Loop& loop, weir::Socket& socket, const Options& options, HeldAddresses::Hold hold) noexcept
       : DrainObserver(&on_drain),
         loop_(loop),
         socket_(socket),
+        hold_(std::move(hold)),
         bytes_max_(options.gro ? gro_bytes_max : options.bytes_max),
         gro_(options.gro) {
     if (!options.close_on_drain) return;
@@ -99,6 +101,7 @@ class Socket::State : DrainObserver {
 
   Loop& loop_;
   weir::Socket& socket_;
+  HeldAddresses::Hold hold_;
   ReceiveDatagramsOperation* receiving_ = nullptr;
   SendDatagramsOperation* sending_ = nullptr;
   std::size_t sent_ = 0;
@@ -215,11 +218,12 @@ template class DatagramAwaiter<SendDatagramsOperation>;
 namespace {
 
 /// Returns a socket of the loop that owns the descriptor opened by the platform.
-Result<Socket> adopt(Loop& loop, Result<Descriptor> opened, const Options& options) {
+Result<Socket> adopt(Loop& loop, Result<Descriptor> opened, const Options& options,
+                     HeldAddresses::Hold hold) {
   if (!opened) return fail(opened.error());
   auto socket = loop.backend().adopt(std::move(*opened), {.role = SocketRole::datagrams});
   if (!socket) return fail(socket.error());
-  return Socket(make_socket_block<Socket::State>(loop, **socket, options));
+  return Socket(make_socket_block<Socket::State>(loop, **socket, options, std::move(hold)));
 }
 
 }  // namespace
@@ -232,24 +236,32 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
                             .gro = options.gro};
   BindRetry retry(endpoint.family());
   auto socket = loop.group().open_datagrams(loop.platform(), how);
+  std::optional<Endpoint> holder;
   while (!socket) {
     const auto pause = retry.next_pause(socket.error());
     if (!pause || loop.draining()) break;
+    holder = loop.group().held_by_datagrams().find_conflict(endpoint);
+    if (holder) break;
     const auto slept = co_await sleep(*pause);
     if (!slept) co_return fail(slept.error());
     socket = loop.group().open_datagrams(loop.platform(), how);
   }
   if (!socket && options.reuse_port) {
-    loop.group().record_failure("bind to", endpoint, socket.error());
+    loop.group().record_failure("bind to", endpoint, socket.error(), holder);
   }
-  co_return adopt(loop, std::move(socket), options);
+  HeldAddresses::Hold hold;
+  if (socket) {
+    const auto bound = loop.platform().local_address(socket->value());
+    hold = loop.group().held_by_datagrams().hold(bound.value_or(endpoint));
+  }
+  co_return adopt(loop, std::move(socket), options, std::move(hold));
 }
 
 Task<Result<Socket>> connect(Endpoint peer, Options options) {
   Loop& loop = *(co_await this_context()).loop;
   const DatagramOptions how{
       .peer = peer, .multicast_interface = options.multicast_interface, .gro = options.gro};
-  co_return adopt(loop, loop.platform().open_datagrams(how), options);
+  co_return adopt(loop, loop.platform().open_datagrams(how), options, {});
 }
 
 }  // namespace weir::udp

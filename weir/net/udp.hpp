@@ -244,7 +244,7 @@ class [[nodiscard]] Send {
 };
 
 /// Opens a socket of the awaiting task's loop that exchanges datagrams with any peer. The platform
-/// chooses a port for port 0. An address in use is retried for about a second, as by tcp::listen().
+/// chooses a port for port 0. An address in use is retried as by tcp::listen().
 /// Errors: EAFNOSUPPORT if `endpoint` is no IP address, the kernel's (EADDRINUSE, EACCES …),
 /// Errc::cancelled.
 /// Cancel: stops retrying.

@@ -23,6 +23,11 @@ using UdpTest = NetTest;
 INSTANTIATE_TEST_SUITE_P(On, UdpTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// The tests of what only simulated sockets do the same in every run, or without losing time.
+class SimulatedUdpTest : public UdpTest {};
+INSTANTIATE_TEST_SUITE_P(On, SimulatedUdpTest, simulated_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 Task<udp::Socket> bind_locally(udp::Options options = {}) {
   auto socket = co_await udp::bind(Endpoint::loopback(0), options);
   co_return std::move(socket.value());
@@ -264,8 +269,7 @@ TEST_P(UdpTest, OperationsDoNotWaitInACancelledTask) {
   run(talk(), &cancel);
 }
 
-TEST_P(UdpTest, DrainLetsABoundSocketReceiveWaitingDatagrams) {
-  if (!simulated()) GTEST_SKIP() << "when a datagram has arrived is up to the kernel";
+TEST_P(SimulatedUdpTest, DrainLetsABoundSocketReceiveWaitingDatagrams) {
   const auto talk = []() -> Task<> {
     const Context own = co_await this_context();
     udp::Socket server = co_await bind_locally();
@@ -365,8 +369,7 @@ Task<int> calls_until_a_wait(udp::Socket& socket, std::size_t count, const int& 
   co_return 0;
 }
 
-TEST_P(UdpTest, FloodWaitsForTheNextTurnAfterAFixedNumberOfDatagrams) {
-  if (!simulated()) GTEST_SKIP() << "a kernel may have no buffer space";
+TEST_P(SimulatedUdpTest, FloodWaitsForTheNextTurnAfterAFixedNumberOfDatagrams) {
   const auto talk = []() -> Task<> {
     // A call counts as four datagrams, and 1024 are the limit.
     for (const auto& [count, calls] : {std::pair(1, 205), std::pair(28, 32), std::pair(29, 32)}) {
@@ -389,8 +392,7 @@ TEST_P(UdpTest, FloodWaitsForTheNextTurnAfterAFixedNumberOfDatagrams) {
   run(talk());
 }
 
-TEST_P(UdpTest, ReceivesCountAsSendsDoInAFlood) {
-  if (!simulated()) GTEST_SKIP() << "when a datagram has arrived is up to the kernel";
+TEST_P(SimulatedUdpTest, ReceivesCountAsSendsDoInAFlood) {
   const auto talk = []() -> Task<> {
     udp::Socket socket = co_await bind_locally();
     int turns = 0;
@@ -424,8 +426,7 @@ TEST_P(UdpTest, HasTheDocumentedDefaults) {
   EXPECT_EQ(options.multicast_interface, 0U);
 }
 
-TEST_P(UdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
-  if (!simulated()) GTEST_SKIP() << "takes seconds";
+TEST_P(SimulatedUdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
   const auto talk = [this]() -> Task<> {
     const Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
@@ -439,6 +440,46 @@ TEST_P(UdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
     EXPECT_EQ((co_await udp::bind(address, shared)).error(), std::errc::address_in_use);
     EXPECT_EQ(loop_->group().failure(),
               "cannot bind to " + address.to_string() + ": " + system_error(EADDRINUSE).message());
+  };
+  run(talk());
+}
+
+// To wait is useless: only this runtime itself can release the address.
+TEST_P(UdpTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
+  const auto talk = [this]() -> Task<> {
+    const udp::Options shared{.reuse_port = true};
+    const Endpoint any = Endpoint::parse("0.0.0.0:0").value();
+    for (const udp::Options& options : {udp::Options(), shared}) {
+      udp::Socket held = (co_await udp::bind(any, options)).value();
+      const Endpoint asked = Endpoint::loopback(held.local_address().port());
+      const Instant begun = platform_->now();
+      EXPECT_EQ((co_await udp::bind(asked)).error(), std::errc::address_in_use);
+      EXPECT_EQ(loop_->group().failure(), "");
+      if (simulated()) {  // other programs may delay a real test
+        EXPECT_EQ(platform_->now(), begun);
+      }
+    }
+    udp::Socket held = co_await bind_locally();
+    const Endpoint address = held.local_address();
+    EXPECT_EQ((co_await udp::bind(address, shared)).error(), std::errc::address_in_use);
+    EXPECT_EQ(loop_->group().failure(),
+              "cannot bind to " + address.to_string() + ": " + system_error(EADDRINUSE).message() +
+                  ": this process has a socket at " + address.to_string());
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedUdpTest, WaitsForAnAddressAfterItsOwnSocketHasClosed) {
+  const auto talk = [this]() -> Task<> {
+    Endpoint address;
+    {
+      const udp::Socket closed = co_await bind_locally();
+      address = closed.local_address();
+    }
+    const Descriptor held = platform_->open_datagrams({.local = address}).value();
+    const Instant begun = platform_->now();
+    EXPECT_EQ((co_await udp::bind(address)).error(), std::errc::address_in_use);
+    EXPECT_EQ(platform_->now() - begun, 1013ms);
   };
   run(talk());
 }

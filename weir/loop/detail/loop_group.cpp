@@ -28,13 +28,14 @@ Result<LoopGroup::Listener> LoopGroup::listen(PlatformNetwork& network, const os
 }
 
 void LoopGroup::record_failure(std::string_view what, const os::Address& address,
-                               std::error_code error) {
+                               std::error_code error, const std::optional<os::Address>& holder) {
   // A drain closes the sockets that this process was given. An error outside a drain needs an
   // explanation.
-  const std::string why =
+  std::string why =
       error == Errc::closed
           ? "this process closed the socket, and the process that provided it still has it open"
           : error.message();
+  if (holder) why += ": this process has a socket at " + holder->to_string();
   const std::lock_guard lock(mutex_);
   failure_ = "cannot " + std::string(what) + " " + address.to_string() + ": " + why;
 }

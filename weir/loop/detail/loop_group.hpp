@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/network.hpp"
+#include "weir/loop/detail/listen/held_addresses.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/loop/detail/slots.hpp"
 #include "weir/loop/detail/stall_detector.hpp"
@@ -78,9 +80,15 @@ class LoopGroup {
   /// before the loops run.
   void share_ports() noexcept { shares_ports_ = true; }
 
+  /// Returns the addresses of the listeners of this group that are open.
+  HeldAddresses& held_by_listeners() noexcept { return held_by_listeners_; }
+  /// Returns the addresses of the datagram sockets of this group that are open.
+  HeldAddresses& held_by_datagrams() noexcept { return held_by_datagrams_; }
+
   /// Records that `what` ("listen on", "bind to") has failed for `address`. A caller that does not
-  /// retry calls it.
-  void record_failure(std::string_view what, const os::Address& address, std::error_code error);
+  /// retry calls it. `holder` is the address of a socket of this group that is the reason.
+  void record_failure(std::string_view what, const os::Address& address, std::error_code error,
+                      const std::optional<os::Address>& holder = {});
   /// Returns the last recorded failure as text ("cannot listen on [::]:80: Permission denied");
   /// empty if there was none.
   std::string failure() const;
@@ -137,6 +145,8 @@ class LoopGroup {
   bool hot_restarting_ = false;            // true if sockets came from an older process
   bool shares_ports_ = false;
   std::vector<DatagramBinding> datagrams_;
+  HeldAddresses held_by_listeners_;
+  HeldAddresses held_by_datagrams_;
   std::string failure_;
   StallLog stall_log_;
   Slots slots_;

@@ -98,7 +98,14 @@ class BalanceOfCoresTest : public NetTest {
     return options;
   }
 };
-INSTANTIATE_TEST_SUITE_P(On, BalanceOfCoresTest, every_net_kind(),
+/// The tests in which the port of a client decides which listener gets its connection.
+class KernelBalanceOfCoresTest : public BalanceOfCoresTest {};
+INSTANTIATE_TEST_SUITE_P(On, KernelBalanceOfCoresTest, kernel_net_kinds(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// The tests in which listeners get connections in turn. A kernel chooses the listener itself.
+class SimulatedBalanceOfCoresTest : public BalanceOfCoresTest {};
+INSTANTIATE_TEST_SUITE_P(On, SimulatedBalanceOfCoresTest, simulated_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Total number of connections at the end of the balancing. It begins at 54 to 32 and ends at 54 to
@@ -142,8 +149,7 @@ Task<> all_to_one_in_memory(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, BalancesConnectionsOfOneCoreInMemory) {
-  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+TEST_P(SimulatedBalanceOfCoresTest, BalancesConnectionsOfOneCoreInMemory) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = all_to_one_in_memory;
@@ -167,8 +173,7 @@ Task<> in_turn_in_memory(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, DoesNotMoveEvenTrafficInMemory) {
-  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+TEST_P(SimulatedBalanceOfCoresTest, DoesNotMoveEvenTrafficInMemory) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = in_turn_in_memory;
@@ -201,8 +206,7 @@ Task<> drain_in_between(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, DrainServesConnectionsThatWereHandedOver) {
-  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+TEST_P(SimulatedBalanceOfCoresTest, DrainServesConnectionsThatWereHandedOver) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = drain_in_between;
@@ -221,8 +225,7 @@ Task<> many_in_memory(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, ClosedListenerGetsNoConnectionsInMemory) {
-  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+TEST_P(SimulatedBalanceOfCoresTest, ClosedListenerGetsNoConnectionsInMemory) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = many_in_memory;
@@ -263,8 +266,7 @@ Task<> burst_in_memory(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, KeepsOneOfSeventeenConnectionsOfABurstInMemory) {
-  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+TEST_P(SimulatedBalanceOfCoresTest, KeepsOneOfSeventeenConnectionsOfABurstInMemory) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = burst_in_memory;
@@ -306,8 +308,7 @@ Task<> overtaken_in_memory(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, MovesAConnectionAtMostOnceInMemory) {
-  if (!simulated()) GTEST_SKIP() << "to which core a connection comes is up to the kernel";
+TEST_P(SimulatedBalanceOfCoresTest, MovesAConnectionAtMostOnceInMemory) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = overtaken_in_memory;
@@ -393,8 +394,7 @@ Task<> all_to_one(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, BalancesConnectionsOfOneCore) {
-  if (simulated()) GTEST_SKIP() << "see above";
+TEST_P(KernelBalanceOfCoresTest, BalancesConnectionsOfOneCore) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = all_to_one;
@@ -426,8 +426,7 @@ Task<> in_turn(Cores& test, Loop& loop) {
   test.record(loop);
 }
 
-TEST_P(BalanceOfCoresTest, DoesNotMoveEvenTraffic) {
-  if (simulated()) GTEST_SKIP() << "see above";
+TEST_P(KernelBalanceOfCoresTest, DoesNotMoveEvenTraffic) {
   Runtime runtime(*platform_, options());
   Cores test(runtime);
   test.clients = in_turn;

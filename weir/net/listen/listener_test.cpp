@@ -18,6 +18,11 @@ using ListenerTest = NetTest;
 INSTANTIATE_TEST_SUITE_P(On, ListenerTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// The tests of what only simulated sockets do the same in every run, or without losing time.
+class SimulatedListenerTest : public ListenerTest {};
+INSTANTIATE_TEST_SUITE_P(On, SimulatedListenerTest, simulated_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 Task<Result<tcp::Stream>> accept_one(tcp::Listener& listener) {
   co_return co_await listener.accept();
 }
@@ -123,8 +128,7 @@ TEST_P(ListenerTest, DrainAcceptsWaitingConnectionsAndCloses) {
 }
 
 // The queue stays intact if the accepting task is busy with other work during the drain.
-TEST_P(ListenerTest, DrainWaitsForASlowAccepter) {
-  if (!simulated()) GTEST_SKIP() << "takes seconds";
+TEST_P(SimulatedListenerTest, DrainWaitsForASlowAccepter) {
   const auto talk = []() -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally();
@@ -243,6 +247,46 @@ TEST_P(ListenerTest, WaitsForAnAddressThatIsReleasedSoon) {
   EXPECT_EQ(loop_->group().failure(), "");
 }
 
+// To wait is useless: only this runtime itself can release the address.
+TEST_P(ListenerTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
+  const auto talk = [this]() -> Task<> {
+    const ListenOptions not_shared{.reuse_port = false};
+    tcp::Listener all = co_await listen_locally({}, Endpoint::parse("0.0.0.0:0").value());
+    const Endpoint everywhere = all.local_address();
+    tcp::Listener one = co_await listen_locally(not_shared);
+    const Endpoint there = one.local_address();
+    for (const auto& [asked, holder] :
+         {std::pair(Endpoint::loopback(everywhere.port()), everywhere), std::pair(there, there)}) {
+      const Instant begun = platform_->now();
+      EXPECT_EQ((co_await tcp::listen(asked, not_shared)).error(), std::errc::address_in_use);
+      EXPECT_EQ(loop_->group().failure(), "cannot listen on " + asked.to_string() + ": " +
+                                              system_error(EADDRINUSE).message() +
+                                              ": this process has a socket at " +
+                                              holder.to_string());
+      if (simulated()) {  // other programs may delay a real test
+        EXPECT_EQ(platform_->now(), begun);
+      }
+    }
+  };
+  run(talk());
+}
+
+// The kernel may need a moment to release the address of a closed listener.
+TEST_P(SimulatedListenerTest, WaitsForAnAddressAfterItsOwnListenerHasClosed) {
+  const auto talk = [this]() -> Task<> {
+    Endpoint address;
+    {
+      const tcp::Listener closed = co_await listen_locally();
+      address = closed.local_address();
+    }
+    const ListenOptions not_shared{.reuse_port = false};
+    Descriptor held = platform_->listen(address, not_shared).value();
+    auto both = co_await all(tcp::listen(address, not_shared), release_later(held));
+    EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
+  };
+  run(talk());
+}
+
 Task<> drain_later(Loop& loop) {
   static_cast<void>(co_await sleep(5ms));
   loop.drain();
@@ -263,8 +307,7 @@ TEST_P(ListenerTest, WaitForAnAddressEndsWithACancelOrADrain) {
   run(talk());
 }
 
-TEST_P(ListenerTest, WaitsWhileDescriptorsAreExhausted) {
-  if (!simulated()) GTEST_SKIP() << "the descriptor limit applies to the whole process";
+TEST_P(SimulatedListenerTest, WaitsWhileDescriptorsAreExhausted) {
   const auto talk = [this]() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
     const auto clients = co_await connect_clients(listener.local_address(), 3);

@@ -44,6 +44,9 @@ inline auto every_files_kind() {
   return testing::Values(files_in_memory, files_in_memory_by_threads, files_on_uring,
                          files_on_uring_6_1, files_on_epoll, files_on_poll);
 }
+inline auto simulated_files_kinds() {
+  return testing::Values(files_in_memory, files_in_memory_by_threads);
+}
 inline auto every_kernel_files_kind() {
   return testing::Values(files_on_uring, files_on_uring_6_1, files_on_epoll, files_on_poll);
 }

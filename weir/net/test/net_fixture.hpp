@@ -25,12 +25,24 @@ struct NetKind {
   friend void PrintTo(const NetKind& kind, std::ostream* out) { *out << kind.name; }
 };
 
+inline constexpr NetKind net_in_memory{"memory", true, BackendChoice::automatic};
+inline constexpr NetKind net_on_uring{"uring", false, BackendChoice::uring};
+inline constexpr NetKind net_on_uring_6_1{"uring_6_1", false, BackendChoice::uring_6_1};
+inline constexpr NetKind net_on_epoll{"epoll", false, BackendChoice::epoll};
+inline constexpr NetKind net_on_poll{"poll", false, BackendChoice::poll};
+
 inline auto every_net_kind() {
-  return testing::Values(NetKind{"memory", true, BackendChoice::automatic},
-                         NetKind{"uring", false, BackendChoice::uring},
-                         NetKind{"uring_6_1", false, BackendChoice::uring_6_1},
-                         NetKind{"epoll", false, BackendChoice::epoll},
-                         NetKind{"poll", false, BackendChoice::poll});
+  return testing::Values(net_in_memory, net_on_uring, net_on_uring_6_1, net_on_epoll, net_on_poll);
+}
+inline auto simulated_net_kind() {
+  return testing::Values(net_in_memory);
+}
+inline auto kernel_net_kinds() {
+  return testing::Values(net_on_uring, net_on_uring_6_1, net_on_epoll, net_on_poll);
+}
+/// Returns the kinds without io_uring, which reads ahead into buffers of its own.
+inline auto net_kinds_without_read_ahead() {
+  return testing::Values(net_in_memory, net_on_epoll, net_on_poll);
 }
 
 /// The two ends of one connection.

@@ -18,6 +18,7 @@ Listener::State::State(Loop& loop, Socket& socket, const LoopGroup::Listener& li
       counters_(ConnectionCounters::of(loop)),
       socket_(socket),
       shared_(listener.shared),
+      hold_(loop.group().held_by_listeners().hold(listener.bound)),
       balancer_(ConnectionBalancer::of(loop, listener.bound)) {
   if (shared_ != nullptr) shared_->begin_accepting();
   if (balancer_ != nullptr && balancer_->handoff_queue(loop.core()).open(*this)) {

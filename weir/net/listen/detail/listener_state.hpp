@@ -153,6 +153,7 @@ class Listener::State final : Timer,
   ConnectionCounters& counters_;
   Socket& socket_;
   std::shared_ptr<SharedListener> shared_;
+  HeldAddresses::Hold hold_;
   std::vector<ExtraListener*> extra_listeners_;
   ConnectionBalancer* balancer_;
   HandoffQueue* handoff_queue_ = nullptr;  // connections from other cores
