@@ -48,6 +48,14 @@ inline SleepWait as_wait(Sleep sleep) noexcept {
 inline SleepWait as_wait(SleepUntil sleep) noexcept {
   return SleepWait(sleep);
 }
+/// An awaitable of a higher floor has a function that returns its wait.
+template <class A>
+  requires requires(A& awaitable) {
+    { awaitable.as_wait() } -> std::derived_from<Wait>;
+  }
+auto as_wait(A awaitable) {
+  return awaitable.as_wait();
+}
 
 /// A Timed wait ends at a point in time. select() also checks the time when it begins, since a
 /// timer is not enough. Each select() starts a new timer, and a channel that is never empty
@@ -55,6 +63,12 @@ inline SleepWait as_wait(SleepUntil sleep) noexcept {
 template <class W>
 concept Timed = requires(W& wait, Loop& loop) {
   { wait.due(loop) } -> std::same_as<bool>;
+};
+
+/// A CrossCoreWait may have been posted by another core when select() withdraws it; see Wait.
+template <class W>
+concept CrossCoreWait = requires(W& wait) {
+  { wait.withdraw() } -> std::same_as<bool>;
 };
 
 /// The awaiter of a select().
@@ -81,16 +95,11 @@ class SelectAwaiter : CancellableWaiter, WaitObserver {
     const bool had = any([this](std::size_t index, auto& wait) {
       wait.set_observer(*this);
       if (!wait.begin(*context().loop)) return choose(index);
-      started_ = index + 1;
+      started_ = static_cast<std::uint32_t>(index) + 1;
       return false;
     });
-    if (had) {
-      withdraw();
-      return false;
-    }
-    if (join()) return true;
-    withdraw();
-    return false;
+    if (had) return withdraw() != 0;
+    return join() || withdraw() != 0;
   }
   Value await_resume() {
     Value value = fail(Errc::cancelled);
@@ -105,7 +114,7 @@ class SelectAwaiter : CancellableWaiter, WaitObserver {
   }
 
  private:
-  static constexpr std::size_t none = sizeof...(W);
+  static constexpr std::uint32_t none = sizeof...(W);
   enum class Ready : std::uint8_t { not_yet, now, next_round };
 
   /// Chooses the first case that is ready or due, in the order of the cases.
@@ -136,40 +145,56 @@ class SelectAwaiter : CancellableWaiter, WaitObserver {
     }(std::index_sequence_for<W...>());
   }
   bool choose(std::size_t index) noexcept {
-    chosen_ = index;
+    chosen_ = static_cast<std::uint32_t>(index);
     return true;
   }
   /// Removes all other cases from their queues before it grants the waiters behind them.
   /// Otherwise such a grant could lead to a second grant of a case of this select().
-  void withdraw() {
+  /// Returns the number of cases that still have to arrive, because other cores have posted them.
+  std::uint32_t withdraw() {
+    ended_ = true;
     any([this](std::size_t index, auto& wait) {
-      if (is_loser(index)) wait.withdraw();
+      if (is_loser(index) && !withdraw_case(wait)) ++arriving_;
       return false;
     });
     any([this](std::size_t index, auto& wait) {
       if (is_loser(index)) wait.on_withdrawn();
       return false;
     });
+    return arriving_;
+  }
+  template <class Case>
+  static bool withdraw_case(Case& wait) {
+    if constexpr (CrossCoreWait<Case>) {
+      return wait.withdraw();
+    } else {
+      wait.withdraw();
+      return true;
+    }
   }
   bool is_loser(std::size_t index) const noexcept { return index < started_ && index != chosen_; }
 
   static void on_granted(WaitObserver& observer, Wait& granted) {
     auto& self = static_cast<SelectAwaiter&>(observer);
+    if (self.ended_) {
+      if (--self.arriving_ == 0) self.resume_later();
+      return;
+    }
     self.leave();
     self.any(
         [&](std::size_t index, Wait& wait) { return &wait == &granted && self.choose(index); });
-    self.withdraw();
-    self.resume_later();
+    if (self.withdraw() == 0) self.resume_later();
   }
   static void cancel(CancelNode& node) {
     auto& self = static_cast<SelectAwaiter&>(node);
-    self.withdraw();
-    self.resume_later();
+    if (self.withdraw() == 0) self.resume_later();
   }
 
   std::tuple<W...>& waits_;
-  std::size_t chosen_ = none;
-  std::size_t started_ = 0;
+  std::uint32_t chosen_ = none;
+  std::uint32_t started_ = 0;
+  std::uint32_t arriving_ = 0;  // losers that other cores have posted to this loop
+  bool ended_ = false;          // true after withdraw()
 };
 
 }  // namespace detail
@@ -198,9 +223,12 @@ class [[nodiscard]] Select {
 /// have a value.
 ///
 /// A case is any Wait (of events, latches, semaphores, mutexes, channels, intervals, rate
-/// limiters), sleep() or sleep_until(). race() takes whole tasks. The code that grants the first
-/// case removes the other cases from their queues immediately. The loop resumes the task from its
-/// ready queue.
+/// limiters), sleep() or sleep_until(). Messages of other cores are cases too: receive() and
+/// readable() of a Mailbox, and of a subscription to a Broadcast. race() takes whole tasks.
+///
+/// The code that grants the first case removes the other cases from their queues immediately. The
+/// loop resumes the task from its ready queue, or after its inbox if another core has posted a
+/// losing case meanwhile.
 /// Returns: a Result<std::variant<...>> of the results of the cases. Its index() is the index of
 /// the chosen case: `std::get<0>(*first)` is a Result<Job> here.
 /// Errors: Errc::cancelled.

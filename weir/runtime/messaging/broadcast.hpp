@@ -105,9 +105,8 @@ class Broadcast<T>::Subscription {
 
   /// `co_await race(as_task(subscription.readable()), as_task(quit.wait()))` waits until
   /// receive() would return without waiting. It takes no value, so it loses none in a race(). A
-  /// task calls it instead of receive(), not at the same time. Neither works in select(): a loser
-  /// of select() must leave its queue immediately, but here another core may already have posted
-  /// it.
+  /// task calls it instead of receive(), not at the same time. In select(), receive() loses none
+  /// either: `co_await select(subscription.receive(), quit.wait())`.
   /// Errors: Errc::end_of_stream, Errc::cancelled. receive() reports a reader that was too slow.
   /// Cancel: resumes from the ready queue or the inbox of the loop; if a value is already there,
   /// it succeeds.
@@ -129,10 +128,10 @@ class [[nodiscard]] Broadcast<T>::Receive {
  public:
   explicit Receive(detail::BroadcastReader& reader) noexcept : reader_(&reader) {}
 
-  class Awaiter : public detail::BroadcastWait {
+  class Awaiter : public detail::BroadcastAwaiter {
    public:
     explicit Awaiter(detail::BroadcastReader& reader) noexcept
-        : BroadcastWait(reader, detail::BroadcastReader::Mode::take) {}
+        : BroadcastAwaiter(reader, detail::BroadcastReader::Mode::take) {}
     Result<std::shared_ptr<const T>> await_resume() noexcept {
       auto taken = take();
       if (!taken) return fail(taken.error());
@@ -140,6 +139,19 @@ class [[nodiscard]] Broadcast<T>::Receive {
     }
   };
   Awaiter operator co_await() && noexcept { return Awaiter(*reader_); }
+
+  class SelectWait final : public detail::BroadcastWait {
+   public:
+    using Value = Result<std::shared_ptr<const T>>;
+    explicit SelectWait(detail::BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
+    Value value() {
+      auto taken = take(detail::BroadcastReader::Mode::take);
+      if (!taken) return fail(taken.error());
+      return std::static_pointer_cast<const T>(std::move(*taken));
+    }
+  };
+  /// Returns this receive() as a case of a select().
+  SelectWait as_wait() const noexcept { return SelectWait(*reader_); }
 
  private:
   detail::BroadcastReader* reader_;

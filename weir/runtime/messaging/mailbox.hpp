@@ -100,9 +100,8 @@ class Mailbox {
 
   /// `co_await race(as_task(mailbox.readable()), as_task(quit.wait()))` waits until there is a
   /// value for try_receive() or receive(). It takes no value, so it loses none in a race(). A
-  /// task calls it instead of receive(), not at the same time. Neither works in select(): a loser
-  /// of select() must leave its queue immediately, but here another core may already have posted
-  /// it.
+  /// task calls it instead of receive(), not at the same time. In select(), receive() loses none
+  /// either: `co_await select(mailbox.receive(), quit.wait())`.
   /// Errors: those of receive().
   /// Cancel: resumes from the ready queue or the inbox of the loop; if a value is already there,
   /// it succeeds.
@@ -126,6 +125,7 @@ class Mailbox {
 
  private:
   class ReceiveAwaiter;
+  class ReceiveWait;
   class SendAwaiter;
 
   T* slot(std::uint64_t position) const noexcept { return slots_ + (position & queue_->mask()); }
@@ -145,12 +145,28 @@ class Mailbox {
 };
 
 template <class T>
-class Mailbox<T>::ReceiveAwaiter final : public detail::MailboxReceiver {
+class Mailbox<T>::ReceiveAwaiter final : public detail::MailboxAwaiter {
  public:
   explicit ReceiveAwaiter(Mailbox& mailbox) noexcept
-      : MailboxReceiver(*mailbox.queue_), mailbox_(mailbox) {}
+      : MailboxAwaiter(*mailbox.queue_), mailbox_(mailbox) {}
 
   Result<T> await_resume() {
+    if (const auto came = outcome(); !came) return fail(came.error());
+    return mailbox_.take();
+  }
+
+ private:
+  Mailbox& mailbox_;
+};
+
+template <class T>
+class Mailbox<T>::ReceiveWait final : public detail::MailboxWait {
+ public:
+  using Value = Result<T>;
+  explicit ReceiveWait(Mailbox& mailbox) noexcept
+      : MailboxWait(*mailbox.queue_), mailbox_(mailbox) {}
+
+  Value value() {
     if (const auto came = outcome(); !came) return fail(came.error());
     return mailbox_.take();
   }
@@ -165,6 +181,8 @@ class [[nodiscard]] Mailbox<T>::Receive {
  public:
   explicit Receive(Mailbox& mailbox) noexcept : mailbox_(&mailbox) {}
   ReceiveAwaiter operator co_await() && noexcept { return ReceiveAwaiter(*mailbox_); }
+  /// Returns this receive() as a case of a select().
+  ReceiveWait as_wait() const noexcept { return ReceiveWait(*mailbox_); }
 
  private:
   Mailbox* mailbox_;

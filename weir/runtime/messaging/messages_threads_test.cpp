@@ -15,6 +15,7 @@
 #include "weir/runtime/messaging/detail/mailbox_queue.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/task/select.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -133,6 +134,80 @@ TEST_P(OnThreads, AllThreadsSendToOneReceiver) {
     run_with_outsiders(GetParam(), body, [&](unsigned number) { post.outside(number); });
     post.check();
   }
+}
+
+/// Scenario in which core 0 selects between two mailboxes, a broadcast and a short sleep, while all
+/// other threads send. Cases lose while other threads post them.
+class Selection {
+ public:
+  static constexpr int rounds = 1000;
+  static constexpr unsigned senders = cores - 1 + outsiders;
+
+  Task<> on_core(Scope& scope) { return scope.loop().core() == 0 ? receive() : send(); }
+  void outside(unsigned) {
+    for (int round = 0; round < rounds; ++round) {
+      while (!box_of(round).try_send(int{round})) std::this_thread::yield();
+      EXPECT_TRUE(news_.publish(round));
+    }
+    done();
+  }
+  void check() const {
+    constexpr int all = static_cast<int>(senders) * rounds;
+    EXPECT_EQ(received_[0], all / 2);
+    EXPECT_EQ(received_[1], all / 2);
+    EXPECT_EQ(heard_, all);
+  }
+
+ private:
+  Mailbox<int>& box_of(int round) { return boxes_[round % 2 == 0 ? 0 : 1]; }
+  Task<> send() {
+    for (int round = 0; round < rounds; ++round) {
+      EXPECT_TRUE(co_await box_of(round).send(round));
+      EXPECT_TRUE(news_.publish(round));
+    }
+    done();
+  }
+  void done() {
+    if (left_.fetch_sub(1) != 1) return;
+    boxes_[0].close();
+    boxes_[1].close();
+    news_.close();
+  }
+  Task<> receive() {
+    for (int calls = 0;; ++calls) {
+      const Duration patience = calls % 5 == 0 ? Duration(10us) : Duration(1h);
+      const auto first = co_await select(boxes_[0].receive(), subscription_.receive(),
+                                         boxes_[1].receive(), sleep(patience));
+      EXPECT_TRUE(first);
+      if (first->index() == 3) continue;
+      if (first->index() == 0 && std::get<0>(*first)) {
+        ++received_[0];
+      } else if (first->index() == 1 && std::get<1>(*first)) {
+        ++heard_;
+      } else if (first->index() == 2 && std::get<2>(*first)) {
+        ++received_[1];
+      } else {
+        break;  // one has ended, and the others get nothing more
+      }
+    }
+    while (boxes_[0].try_receive()) ++received_[0];
+    while (boxes_[1].try_receive()) ++received_[1];
+    while (co_await subscription_.receive()) ++heard_;
+  }
+
+  std::array<Mailbox<int>, 2> boxes_;
+  Broadcast<int> news_{BroadcastOptions{.capacity = std::size_t{senders} * rounds}};
+  Broadcast<int>::Subscription subscription_ = news_.subscribe();
+  std::atomic<unsigned> left_ = senders;
+  std::array<int, 2> received_{};
+  int heard_ = 0;
+};
+
+TEST_P(OnThreads, AllThreadsSendToOneSelect) {
+  Selection selection;
+  const auto body = [&](Scope& scope) { return selection.on_core(scope); };
+  run_with_outsiders(GetParam(), body, [&](unsigned number) { selection.outside(number); });
+  selection.check();
 }
 
 TEST_P(OnThreads, ACloseFromAnotherThreadEndsAllWaits) {

@@ -60,7 +60,10 @@ class WaitObserver {
 ///     Value value();                  called once, after the grant
 ///     WaitAwaiter<Itself> operator co_await() && noexcept;
 ///
-/// The primitive calls grant() once, and withdraw() is not called after that.
+/// The primitive calls grant() once, and withdraw() is not called after that. A wait that other
+/// cores grant has `bool withdraw()`: false means that a core has posted the wait already. The wait
+/// then calls grant() later in any case, and its frame must live until that call. Only select()
+/// takes such a wait.
 class Wait {
  public:
   Wait() noexcept = default;

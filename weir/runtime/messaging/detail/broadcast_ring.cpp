@@ -58,13 +58,13 @@ void BroadcastRing::clear_unread() noexcept {
 
 /// Takes all waiting readers off the list; the caller holds the mutex, and posts them afterwards.
 void BroadcastRing::take_waiting(RunQueue& woken) noexcept {
-  while (BroadcastWait* const wait = waiting_.pop_front()) woken.push(*wait);
+  while (BroadcastWaiter* const each = waiting_.pop_front()) woken.push(*each);
 }
 
 void BroadcastRing::resume_on_owner(RunQueue& woken) noexcept {
   while (Runnable* const next = woken.pop()) {
-    auto& wait = static_cast<BroadcastWait&>(*next);
-    wait.loop_->post_from_foreign_thread(wait);
+    auto& waiter = static_cast<BroadcastWaiter&>(*next);
+    waiter.loop_->post_from_foreign_thread(waiter);
   }
 }
 
@@ -131,35 +131,34 @@ BroadcastReader::ReadResult BroadcastReader::take_locked() {
   return taken;
 }
 
-BroadcastReader::ReadResult BroadcastReader::next(Mode mode, BroadcastWait* wait) {
+BroadcastReader::ReadResult BroadcastReader::next(Mode mode, BroadcastWaiter* waiter) {
   const bool disconnected_before = position_.disconnected;
   ReadResult taken;
   {
     const std::lock_guard lock(ring_->mutex_);
     taken = mode == Mode::peek ? peek_locked() : take_locked();
-    if (!taken.has_result && wait != nullptr) ring_->waiting_.push_back(*wait);
+    if (!taken.has_result && waiter != nullptr) ring_->waiting_.push_back(*waiter);
   }
   if (position_.disconnected && !disconnected_before) ring_->clear_unread();
   return taken;
 }
 
-/// Reads, and adds missed values to the counter of the loop.
-BroadcastReader::ReadResult BroadcastWait::poll(BroadcastWait* wait) {
+BroadcastReader::ReadResult BroadcastWaiter::read(Loop& loop, BroadcastReader::Mode mode,
+                                                  BroadcastWaiter* waiter) {
   const std::uint64_t before = reader_.missed();
-  BroadcastReader::ReadResult taken = reader_.next(mode_, wait);
-  MissedValues::of(*loop_).count.add(reader_.missed() - before);
+  BroadcastReader::ReadResult taken = reader_.next(mode, waiter);
+  MissedValues::of(loop).count.add(reader_.missed() - before);
   return taken;
 }
 
-bool BroadcastWait::begin(const Context& context) {
-  loop_ = context.loop;
+bool BroadcastWaiter::start(Loop& loop, BroadcastReader::Mode mode, bool waits) {
+  loop_ = &loop;
   assert(!reader_.position_.waiting && "one receive() at a time");
-  taken_ = poll(context.cancelled() ? nullptr : this);
+  taken_ = read(loop, mode, waits ? this : nullptr);
   if (taken_.has_result) {
     if (++reader_.position_.streak < BroadcastReader::streak_max) return false;
-    loop_->timers().start(end_of_turn_, loop_->now());
-  } else if (!cancel_hook_.join(context.cancel)) {
-    taken_.error = Errc::cancelled;
+    loop.timers().start(end_of_turn_, loop.now());
+  } else if (!waits) {
     return false;
   }
   // A publisher may already have posted this wait. The wait runs later, because the loop is still
@@ -169,33 +168,69 @@ bool BroadcastWait::begin(const Context& context) {
   return true;
 }
 
-void BroadcastWait::EndOfTurn::on_turn_end(Timer& timer) {
-  BroadcastWait& wait = static_cast<EndOfTurn&>(timer).wait;
-  wait.loop_->ready(wait);
+bool BroadcastWaiter::poll() noexcept {
+  return reader_.next(BroadcastReader::Mode::peek, nullptr).has_result &&
+         ++reader_.position_.streak < BroadcastReader::streak_max;
+}
+
+bool BroadcastWaiter::withdraw() noexcept {
+  if (end_of_turn_.armed()) {
+    end_of_turn_.cancel();
+    return true;
+  }
+  const std::lock_guard lock(reader_.ring_->mutex_);
+  if (!linked()) return false;
+  unlink();
+  return true;
+}
+
+void BroadcastWaiter::EndOfTurn::on_turn_end(Timer& timer) {
+  BroadcastWaiter& waiter = static_cast<EndOfTurn&>(timer).waiter;
+  waiter.loop_->ready(waiter);
+}
+
+bool BroadcastAwaiter::begin(const Context& context) {
+  if (!start(*context.loop, mode_, !context.cancelled())) {
+    if (!taken_.has_result) taken_.error = Errc::cancelled;
+    return false;
+  }
+  // A publisher may post it meanwhile, but it runs later: this loop is busy here.
+  if (!taken_.has_result) static_cast<void>(cancel_hook_.join(context.cancel));
+  return true;
+}
+
+void BroadcastAwaiter::run(Runnable& self) {
+  auto& awaiter = static_cast<BroadcastAwaiter&>(self);
+  awaiter.cancel_hook_.leave();
+  awaiter.end_wait();
+  // A value takes precedence over a cancellation that came after the wait was posted.
+  if (!awaiter.taken_.has_result && !awaiter.taken_.error) {
+    awaiter.taken_ = awaiter.read(awaiter.loop(), awaiter.mode_);
+    assert(awaiter.taken_.has_result);
+  }
+  resume_coroutine(awaiter.handle_);
+}
+
+void BroadcastAwaiter::CancelHook::on_cancel(CancelNode& node) {
+  BroadcastAwaiter& awaiter = static_cast<CancelHook&>(node).awaiter;
+  // A wait that is off the list has been posted and must run before its frame may be destroyed.
+  if (!awaiter.withdraw()) return;
+  awaiter.taken_.error = Errc::cancelled;
+  awaiter.loop().ready(awaiter);
+}
+
+Result<BroadcastRing::Value> BroadcastWait::take(BroadcastReader::Mode mode) {
+  // A wait that was ready immediately has not begun, so it knows no loop.
+  BroadcastReader::ReadResult taken = read(*Loop::current(), mode);
+  assert(taken.has_result);
+  if (taken.error) return fail(taken.error);
+  return std::move(taken.value);
 }
 
 void BroadcastWait::run(Runnable& self) {
   auto& wait = static_cast<BroadcastWait&>(self);
-  wait.cancel_hook_.leave();
-  wait.reader_.position_.waiting = false;
-  // A value takes precedence over a cancellation that came after the wait was posted.
-  if (!wait.taken_.has_result && !wait.taken_.error) {
-    wait.taken_ = wait.poll(nullptr);
-    assert(wait.taken_.has_result);
-  }
-  resume_coroutine(wait.handle_);
-}
-
-void BroadcastWait::CancelHook::on_cancel(CancelNode& node) {
-  BroadcastWait& wait = static_cast<CancelHook&>(node).wait;
-  {
-    // A wait that is off the list has been posted and must run before its frame may be destroyed.
-    const std::lock_guard lock(wait.reader_.ring_->mutex_);
-    if (!wait.linked()) return;
-    static_cast<ListNode&>(wait).unlink();
-  }
-  wait.taken_.error = Errc::cancelled;
-  wait.loop_->ready(wait);
+  wait.end_wait();
+  wait.grant();
 }
 
 }  // namespace weir::detail

@@ -16,11 +16,12 @@
 #include "weir/base/result.hpp"
 #include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/detail/wait.hpp"
 
 namespace weir::detail {
 
 class BroadcastReader;
-class BroadcastWait;
+class BroadcastWaiter;
 
 /// The number of values that the subscribers of broadcasts on one core missed. The thread of the
 /// loop counts them. BroadcastReader::missed() has the number of one subscriber.
@@ -57,7 +58,7 @@ class BroadcastRing {
 
  private:
   friend class BroadcastReader;
-  friend class BroadcastWait;
+  friend class BroadcastWaiter;
   void take_waiting(RunQueue& woken) noexcept;
   static void resume_on_owner(RunQueue& woken) noexcept;
   void add_reader() noexcept { readers_.store(readers() + 1, std::memory_order_relaxed); }
@@ -70,7 +71,7 @@ class BroadcastRing {
   std::uint64_t next_ = 0;     // number of the next value
   bool closed_ = false;
   std::atomic<std::size_t> readers_{0};  // written under the mutex
-  List<BroadcastWait> waiting_;
+  List<BroadcastWaiter> waiting_;
 };
 
 /// A BroadcastReader is one subscription.
@@ -97,11 +98,11 @@ class BroadcastReader {
   };
   enum class Mode : bool { take, peek };
   /// Takes the next value or, with Mode::peek, only checks if there is one. If there is nothing
-  /// yet and `wait` is not nullptr, `wait` joins the list of waiting readers.
-  ReadResult next(Mode mode, BroadcastWait* wait);
+  /// yet and `waiter` is not nullptr, `waiter` joins the list of waiting readers.
+  ReadResult next(Mode mode, BroadcastWaiter* waiter);
 
  private:
-  friend class BroadcastWait;
+  friend class BroadcastWaiter;
   /// Number of values without a wait after which the loop takes a turn.
   static constexpr unsigned streak_max = 256;
 
@@ -120,14 +121,51 @@ class BroadcastReader {
   Position position_;
 };
 
-/// A BroadcastWait is a waiting reader, in the frame of its coroutine. A publisher takes it off
+/// A BroadcastWaiter is a waiting reader, in the frame of its coroutine. A publisher takes it off
 /// the list and posts it to its owner loop; only that loop resumes it.
 /// Threads: its loop's, except for what the ring's mutex guards.
-class BroadcastWait : Runnable, public ListNode {
+class BroadcastWaiter : protected Runnable, public ListNode {
+ protected:
+  BroadcastWaiter(BroadcastReader& reader, Runnable::Function run) noexcept
+      : Runnable(run), reader_(reader) {}
+  ~BroadcastWaiter() { assert(!linked()); }
+
+  /// Reads, and joins the list if there is nothing yet and `waits` is true. A reader that has taken
+  /// many values without a wait waits for the end of the turn. Returns false if it does not wait.
+  bool start(Loop& loop, BroadcastReader::Mode mode, bool waits);
+  /// Returns true if start() would not wait.
+  bool poll() noexcept;
+  /// Reads without waiting, and adds missed values to the counter of the loop.
+  BroadcastReader::ReadResult read(Loop& loop, BroadcastReader::Mode mode,
+                                   BroadcastWaiter* waiter = nullptr);
+  /// Leaves the list. Returns false if a publisher has posted it, so that it is about to run.
+  bool withdraw() noexcept;
+  /// Ends the wait that start() began.
+  void end_wait() noexcept { reader_.position_.waiting = false; }
+  BroadcastReader& reader() const noexcept { return reader_; }
+  Loop& loop() const noexcept { return *loop_; }
+
+  BroadcastReader::ReadResult taken_;
+
+ private:
+  friend class BroadcastRing;
+  friend class BroadcastReader;
+  struct EndOfTurn : Timer {
+    explicit EndOfTurn(BroadcastWaiter& of) noexcept : Timer(&on_turn_end), waiter(of) {}
+    static void on_turn_end(Timer& timer);
+    BroadcastWaiter& waiter;
+  };
+
+  BroadcastReader& reader_;
+  Loop* loop_ = nullptr;
+  EndOfTurn end_of_turn_{*this};
+};
+
+/// A BroadcastAwaiter is the waiting reader of a task that waits for nothing else.
+class BroadcastAwaiter : BroadcastWaiter {
  public:
-  BroadcastWait(BroadcastReader& reader, BroadcastReader::Mode mode) noexcept
-      : Runnable(&run), reader_(reader), mode_(mode) {}
-  ~BroadcastWait() { assert(!linked()); }
+  BroadcastAwaiter(BroadcastReader& reader, BroadcastReader::Mode mode) noexcept
+      : BroadcastWaiter(reader, &run), mode_(mode) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -144,30 +182,54 @@ class BroadcastWait : Runnable, public ListNode {
   }
 
  private:
-  friend class BroadcastRing;
-  friend class BroadcastReader;
-  /// A separate node, because the wait itself is linked in the ring's list.
+  /// A separate node, because the awaiter itself is linked in the ring's list.
   struct CancelHook : CancelNode {
-    explicit CancelHook(BroadcastWait& of) noexcept : CancelNode(&on_cancel), wait(of) {}
+    explicit CancelHook(BroadcastAwaiter& of) noexcept : CancelNode(&on_cancel), awaiter(of) {}
     static void on_cancel(CancelNode& node);
-    BroadcastWait& wait;
-  };
-  struct EndOfTurn : Timer {
-    explicit EndOfTurn(BroadcastWait& of) noexcept : Timer(&on_turn_end), wait(of) {}
-    static void on_turn_end(Timer& timer);
-    BroadcastWait& wait;
+    BroadcastAwaiter& awaiter;
   };
   bool begin(const Context& context);
-  BroadcastReader::ReadResult poll(BroadcastWait* wait);
   static void run(Runnable& self);
 
-  BroadcastReader& reader_;
   const BroadcastReader::Mode mode_;
   std::coroutine_handle<> handle_;
-  Loop* loop_ = nullptr;
-  BroadcastReader::ReadResult taken_;
   CancelHook cancel_hook_{*this};
-  EndOfTurn end_of_turn_{*this};
+};
+
+/// A BroadcastWait is the waiting reader as a case of a select(). It takes nothing before it is
+/// chosen.
+class BroadcastWait : public Wait, BroadcastWaiter {
+ public:
+  BroadcastWait(BroadcastWait&& other) noexcept : BroadcastWait(other.reader()) {}
+  bool ready() noexcept { return poll(); }
+  bool begin(Loop& loop) { return start(loop, BroadcastReader::Mode::peek, true); }
+  bool withdraw() noexcept {
+    withdrawn_ = !BroadcastWaiter::withdraw();
+    if (!withdrawn_) end_wait();
+    return !withdrawn_;
+  }
+
+ protected:
+  explicit BroadcastWait(BroadcastReader& reader) noexcept : BroadcastWaiter(reader, &run) {}
+  ~BroadcastWait() = default;
+  /// Returns the value or the error. Called once.
+  Result<BroadcastRing::Value> take(BroadcastReader::Mode mode);
+
+ private:
+  static void run(Runnable& self);
+
+  bool withdrawn_ = false;  // true if it has lost but still has to run
+};
+
+/// A BroadcastReadableWait is readable() as a case of a select().
+class BroadcastReadableWait final : public BroadcastWait {
+ public:
+  using Value = Result<>;
+  explicit BroadcastReadableWait(BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
+  Value value() {
+    if (const auto seen = take(BroadcastReader::Mode::peek); !seen) return fail(seen.error());
+    return {};
+  }
 };
 
 /// A BroadcastReadable is the awaitable of Broadcast::Subscription::readable().
@@ -175,16 +237,17 @@ class [[nodiscard]] BroadcastReadable {
  public:
   explicit BroadcastReadable(BroadcastReader& reader) noexcept : reader_(&reader) {}
 
-  class Awaiter final : public BroadcastWait {
+  class Awaiter final : public BroadcastAwaiter {
    public:
     explicit Awaiter(BroadcastReader& reader) noexcept
-        : BroadcastWait(reader, BroadcastReader::Mode::peek) {}
+        : BroadcastAwaiter(reader, BroadcastReader::Mode::peek) {}
     Result<> await_resume() noexcept {
       if (const auto seen = take(); !seen) return fail(seen.error());
       return {};
     }
   };
   Awaiter operator co_await() && noexcept { return Awaiter(*reader_); }
+  BroadcastReadableWait as_wait() const noexcept { return BroadcastReadableWait(*reader_); }
 
  private:
   BroadcastReader* reader_;

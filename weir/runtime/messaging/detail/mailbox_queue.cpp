@@ -48,40 +48,64 @@ void MailboxQueue::wake_receiver() noexcept {
   if (receiver != nullptr) receiver->loop_->post_from_foreign_thread(*receiver);
 }
 
-bool MailboxReceiver::begin(const Context& context) {
-  loop_ = context.loop;
-  if (queue_.has_front()) {  // the end of a streak
+bool MailboxReceiver::park(Loop& loop) {
+  loop_ = &loop;
+  if (queue_.has_front() && queue_.streak_ >= MailboxQueue::streak_max) {
     queue_.streak_ = 0;
-    loop_->timers().start(*this, loop_->now());  // the end of this turn
+    loop.timers().start(*this, loop.now());  // the end of this turn
     return true;
   }
-  if (!join(context.cancel)) return false;
   // A sender may post it meanwhile, but it runs later: this loop is busy here.
-  if (queue_.park(*this)) return true;
+  return queue_.park(*this);
+}
+
+bool MailboxReceiver::park_again() noexcept {
+  // The sender that posted it may have published a later position than the one that is due.
+  return !queue_.has_front() && !queue_.at_end() && queue_.park(*this);
+}
+
+bool MailboxReceiver::withdraw() noexcept {
+  if (armed()) {
+    Timer::cancel();
+    return true;
+  }
+  return queue_.withdraw(*this);
+}
+
+bool MailboxAwaiter::begin(const Context& context) {
+  if (!queue().has_front() && !join(context.cancel)) return false;
+  if (park(*context.loop)) return true;
   leave();
   return false;
 }
 
-void MailboxReceiver::run(Runnable& self) {
-  auto& receiver = static_cast<MailboxReceiver&>(self);
-  MailboxQueue& queue = receiver.queue_;
-  // The sender that woke it may have published a later position than the one that is due.
-  const bool over = receiver.cancelled_ || queue.has_front() || queue.at_end();
-  if (!over && queue.park(receiver)) return;
-  receiver.leave();
-  resume_coroutine(receiver.handle_);
+void MailboxAwaiter::run(Runnable& self) {
+  auto& awaiter = static_cast<MailboxAwaiter&>(self);
+  if (!awaiter.cancelled_ && awaiter.park_again()) return;
+  awaiter.leave();
+  resume_coroutine(awaiter.handle_);
 }
 
-void MailboxReceiver::on_turn_end(Timer& timer) {
-  auto& receiver = static_cast<MailboxReceiver&>(timer);
-  receiver.loop_->ready(receiver);
+void MailboxAwaiter::on_turn_end(Timer& timer) {
+  auto& awaiter = static_cast<MailboxAwaiter&>(timer);
+  awaiter.loop().ready(awaiter);
 }
 
-void MailboxReceiver::on_cancel(CancelNode& node) {
-  auto& receiver = static_cast<MailboxReceiver&>(node);
-  receiver.cancelled_ = true;
+void MailboxAwaiter::on_cancel(CancelNode& node) {
+  auto& awaiter = static_cast<MailboxAwaiter&>(node);
+  awaiter.cancelled_ = true;
   // Otherwise it has been posted and must run before its frame may be destroyed.
-  if (receiver.queue_.withdraw(receiver)) receiver.loop_->ready(receiver);
+  if (awaiter.withdraw()) awaiter.loop().ready(awaiter);
+}
+
+void MailboxWait::run(Runnable& self) {
+  auto& wait = static_cast<MailboxWait&>(self);
+  if (!wait.withdrawn_ && wait.park_again()) return;
+  wait.grant();
+}
+
+void MailboxWait::on_turn_end(Timer& timer) {
+  static_cast<MailboxWait&>(timer).grant();
 }
 
 void MailboxQueue::release_front() {

@@ -14,6 +14,7 @@
 #include "weir/base/result.hpp"
 #include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/detail/wait.hpp"
 
 namespace weir::detail {
 
@@ -22,9 +23,38 @@ class MailboxQueue;
 /// A MailboxReceiver is the one waiting receiver, in the frame of its coroutine. A sender takes
 /// it out of the queue and posts it to its owner loop; only that loop resumes it.
 /// Threads: its loop's.
-class MailboxReceiver : Runnable, CancelNode, Timer {
+class MailboxReceiver : protected Runnable, protected Timer {
+ protected:
+  MailboxReceiver(MailboxQueue& queue, Runnable::Function run, Timer::Function on_turn_end) noexcept
+      : Runnable(run), Timer(on_turn_end), queue_(queue) {}
+  ~MailboxReceiver() = default;
+
+  /// Returns true if it need not wait.
+  bool poll() const noexcept;
+  /// Joins the queue of `loop`, or waits for the end of the turn if it may not continue. Returns
+  /// false if it need not wait after all.
+  bool park(Loop& loop);
+  /// Joins the queue again after a sender has posted it too early.
+  bool park_again() noexcept;
+  /// Returns false if a sender has posted it, so that it is about to run.
+  bool withdraw() noexcept;
+  /// Returns success if the front can be taken.
+  /// Errors: Errc::end_of_stream, Errc::cancelled.
+  Result<> outcome() const noexcept;
+  MailboxQueue& queue() const noexcept { return queue_; }
+  Loop& loop() const noexcept { return *loop_; }
+
+ private:
+  friend class MailboxQueue;
+
+  MailboxQueue& queue_;
+  Loop* loop_ = nullptr;
+};
+
+/// A MailboxAwaiter is the receiver of a task that waits for nothing else.
+class MailboxAwaiter : MailboxReceiver, CancelNode {
  public:
-  bool await_ready() const noexcept;
+  bool await_ready() const noexcept { return poll(); }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
     handle_ = handle;
@@ -32,31 +62,57 @@ class MailboxReceiver : Runnable, CancelNode, Timer {
   }
 
  protected:
-  explicit MailboxReceiver(MailboxQueue& queue) noexcept
-      : Runnable(&run), CancelNode(&on_cancel), Timer(&on_turn_end), queue_(queue) {}
-  ~MailboxReceiver() = default;
-  /// Returns success if the front can be taken.
-  /// Errors: Errc::end_of_stream, Errc::cancelled.
-  Result<> outcome() const noexcept;
+  explicit MailboxAwaiter(MailboxQueue& queue) noexcept
+      : MailboxReceiver(queue, &run, &on_turn_end), CancelNode(&on_cancel) {}
+  ~MailboxAwaiter() = default;
+  using MailboxReceiver::outcome;
 
  private:
-  friend class MailboxQueue;
   bool begin(const Context& context);
   static void run(Runnable& self);
   static void on_cancel(CancelNode& node);
   static void on_turn_end(Timer& timer);
 
-  MailboxQueue& queue_;
   std::coroutine_handle<> handle_;
-  Loop* loop_ = nullptr;
   bool cancelled_ = false;
 };
 
 /// A MailboxReadableAwaiter waits as a receiver but takes nothing.
-class MailboxReadableAwaiter final : public MailboxReceiver {
+class MailboxReadableAwaiter final : public MailboxAwaiter {
  public:
-  explicit MailboxReadableAwaiter(MailboxQueue& queue) noexcept : MailboxReceiver(queue) {}
+  explicit MailboxReadableAwaiter(MailboxQueue& queue) noexcept : MailboxAwaiter(queue) {}
   Result<> await_resume() const noexcept { return outcome(); }
+};
+
+/// A MailboxWait is the receiver as a case of a select(). It takes nothing before it is chosen.
+class MailboxWait : public Wait, MailboxReceiver {
+ public:
+  MailboxWait(MailboxWait&& other) noexcept : MailboxWait(other.queue()) {}
+  bool ready() const noexcept { return poll(); }
+  bool begin(Loop& loop) { return park(loop); }
+  bool withdraw() noexcept {
+    withdrawn_ = !MailboxReceiver::withdraw();
+    return !withdrawn_;
+  }
+
+ protected:
+  explicit MailboxWait(MailboxQueue& queue) noexcept : MailboxReceiver(queue, &run, &on_turn_end) {}
+  ~MailboxWait() = default;
+  using MailboxReceiver::outcome;
+
+ private:
+  static void run(Runnable& self);
+  static void on_turn_end(Timer& timer);
+
+  bool withdrawn_ = false;  // true if it has lost but still has to run
+};
+
+/// A MailboxReadableWait is Mailbox::readable() as a case of a select().
+class MailboxReadableWait final : public MailboxWait {
+ public:
+  using Value = Result<>;
+  explicit MailboxReadableWait(MailboxQueue& queue) noexcept : MailboxWait(queue) {}
+  Value value() const noexcept { return outcome(); }
 };
 
 /// A MailboxReadable is the awaitable of Mailbox::readable().
@@ -64,6 +120,7 @@ class [[nodiscard]] MailboxReadable {
  public:
   explicit MailboxReadable(MailboxQueue& queue) noexcept : queue_(&queue) {}
   MailboxReadableAwaiter operator co_await() && noexcept { return MailboxReadableAwaiter(*queue_); }
+  MailboxReadableWait as_wait() const noexcept { return MailboxReadableWait(*queue_); }
 
  private:
   MailboxQueue* queue_;
@@ -200,7 +257,7 @@ class MailboxQueue {
   List<MailboxSender> waiting_;
 };
 
-inline bool MailboxReceiver::await_ready() const noexcept {
+inline bool MailboxReceiver::poll() const noexcept {
   return queue_.has_front() ? queue_.may_continue() : queue_.at_end();
 }
 
