@@ -86,9 +86,16 @@ ToleranceFunction random_partitions(sim::World& world) {
   Duration moment{};
   for (int times = 0; times < 3; ++times) {
     moment += world.random().between({}, std::chrono::seconds(1));
-    world.schedule(moment, [&world, &server, &client] { world.partition(server, client); });
+    const std::uint64_t kind = world.random().below(4);
     const bool long_one = world.random().bernoulli(0.2);
-    moment += world.random().between({}, std::chrono::seconds(long_one ? 60 : 2));
+    const Duration length = world.random().between({}, std::chrono::seconds(long_one ? 60 : 2));
+    world.schedule(moment, [&world, &server, &client, kind, length] {
+      if (kind == 0) world.partition_one_way(server, client);
+      if (kind == 1) world.partition_one_way(client, server);
+      if (kind == 2) world.partition(server, client);
+      if (kind == 3) world.pause(client, length);
+    });
+    moment += length;
     world.schedule(moment, [&world, &server, &client] { world.heal(server, client); });
   }
   return [&client](const sim::Host& clients, const sim::HttpConnection&) {

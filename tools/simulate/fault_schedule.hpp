@@ -26,7 +26,8 @@ ToleranceFunction no_faults(sim::World& world);
 ToleranceFunction random_faults(sim::World& world);
 /// Injects one fault at this operation or accept of the server.
 FaultSchedule inject_fault(std::uint64_t number, sim::Fault fault);
-/// Cuts off the first host of clients at random times, and excuses it.
+/// Cuts off the first host of clients in one or both directions, or pauses it, at random times. The
+/// function excuses that host.
 ToleranceFunction random_partitions(sim::World& world);
 /// Tells the server to end, sometimes twice. The function excuses every client that has not
 /// finished by then. A response may be incomplete only after the second signal.

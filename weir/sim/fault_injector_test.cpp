@@ -19,7 +19,7 @@ using testing::ElementsAre;
 
 constexpr std::array all_faults = {Fault::reset,       Fault::half_close,     Fault::stall,
                                    Fault::full_buffer, Fault::accept_failure, Fault::allocation,
-                                   Fault::loss,        Fault::doubling};
+                                   Fault::loss,        Fault::doubling,       Fault::file_failure};
 constexpr std::array operation_faults = {Fault::reset, Fault::half_close, Fault::stall,
                                          Fault::full_buffer};
 
@@ -219,6 +219,21 @@ TEST_F(FaultInjectorTest, KnowsTheConnectionsWithAFault) {
   EXPECT_EQ(faults_.injected_connects(), 1U);
 }
 
+TEST_F(FaultInjectorTest, AFileFailureHappensOnceOrByItsRate) {
+  const auto at_file = [this](const char* host, std::uint64_t number) {
+    return faults_.at_file(host, number, random_);
+  };
+  faults_.inject("host", 2, Fault::file_failure);
+  EXPECT_FALSE(at_file("host", 1));
+  EXPECT_FALSE(at_file("other", 2));
+  EXPECT_EQ(at_operation("host", 2), std::nullopt) << "operations are counted separately";
+  EXPECT_TRUE(at_file("host", 2));
+  EXPECT_FALSE(at_file("host", 2)) << "only once";
+  faults_.rates.file_failure = 1;
+  EXPECT_TRUE(at_file("host", 3));
+  EXPECT_EQ(faults_.injected(Fault::file_failure), 2U);
+}
+
 TEST_F(FaultInjectorTest, CountsEachFaultSeparately) {
   std::set<std::string_view> names;
   std::uint64_t all = 0;
@@ -232,6 +247,7 @@ TEST_F(FaultInjectorTest, CountsEachFaultSeparately) {
   EXPECT_EQ(names.size(), fault_count);
   EXPECT_EQ(to_string(Fault::full_buffer), "full buffer");
   EXPECT_EQ(to_string(Fault::doubling), "doubling");
+  EXPECT_EQ(to_string(Fault::file_failure), "file failure");
 }
 
 }  // namespace

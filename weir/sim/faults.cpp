@@ -12,13 +12,14 @@ namespace weir::sim {
 
 std::string_view to_string(Fault fault) noexcept {
   constexpr std::array<std::string_view, fault_count> names = {
-      "reset",          "half-close", "stall", "full buffer",
-      "accept failure", "allocation", "loss",  "doubling"};
+      "reset",      "half-close", "stall",    "full buffer", "accept failure",
+      "allocation", "loss",       "doubling", "file failure"};
   return names[static_cast<std::size_t>(fault)];
 }
 
 FaultInjector::Trigger FaultInjector::trigger_of(Fault fault) noexcept {
   if (fault == Fault::accept_failure) return Trigger::accept;
+  if (fault == Fault::file_failure) return Trigger::file;
   const bool datagram = fault == Fault::loss || fault == Fault::doubling;
   return datagram ? Trigger::datagram : Trigger::operation;
 }
@@ -84,6 +85,12 @@ std::optional<Fault> FaultInjector::at_datagram(std::string_view host, std::uint
   if (!fault && random.bernoulli(rates.doubling)) fault = Fault::doubling;
   if (fault) count(*fault);
   return fault;
+}
+
+bool FaultInjector::at_file(std::string_view host, std::uint64_t number, Random& random) {
+  if (!planned(host, number, Trigger::file) && !random.bernoulli(rates.file_failure)) return false;
+  count(Fault::file_failure);
+  return true;
 }
 
 bool FaultInjector::has_injected(const os::Address& end) const {

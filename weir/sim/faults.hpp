@@ -24,18 +24,19 @@ enum class Fault : std::uint8_t {
   stall,           ///< a random time during which no new data arrives
   full_buffer,     ///< a random time during which no data can be sent
   accept_failure,  ///< an accept(2) that fails with EMFILE, ENFILE, ENOBUFS or ENOMEM
-  allocation,  ///< a failed allocation in a core's pool: std::bad_alloc, or ENOMEM from functions
-               ///< that return errors
-  loss,        ///< a datagram that does not arrive
-  doubling,    ///< a datagram that arrives twice
+  allocation,    ///< a failed allocation in a core's pool: std::bad_alloc, or ENOMEM from functions
+                 ///< that return errors
+  loss,          ///< a datagram that does not arrive
+  doubling,      ///< a datagram that arrives twice
+  file_failure,  ///< a read, write or sync of an open file that does nothing and fails with EIO
 };
-inline constexpr std::size_t fault_count = 8;
+inline constexpr std::size_t fault_count = 9;
 
 std::string_view to_string(Fault fault) noexcept;
 
 /// The probability of each fault, from 0 (never) to 1 (always). It applies to each operation on a
-/// connection. The probability of accept_failure applies to each accept, and those of loss and
-/// doubling to each datagram.
+/// connection. The probability of accept_failure applies to each accept, those of loss and
+/// doubling to each datagram, and that of file_failure to each read, write or sync of a file.
 struct FaultRates {
   double reset = 0;
   double half_close = 0;
@@ -44,22 +45,23 @@ struct FaultRates {
   double accept_failure = 0;
   double loss = 0;
   double doubling = 0;
+  double file_failure = 0;
   Duration stall_max = std::chrono::seconds(20);  ///< maximum duration of a stall or a full_buffer
 };
 
 /// A FaultInjector decides which faults happen, and when. A fault happens when an operation
 /// begins, just before it. Each host counts its operations on connections from 0. It counts its
-/// accepts of waiting connections and the datagrams that it sends in the same way, each
-/// separately.
+/// accepts of waiting connections, the datagrams that it sends, and its reads, writes and syncs of
+/// files in the same way, each separately.
 /// Threads: one.
 class FaultInjector {
  public:
   FaultRates rates;
 
   /// Plans `fault` once, for the operation of `host` that has this number. The number is that of
-  /// an accept for accept_failure, and that of a datagram for loss and doubling. The fault does
-  /// not happen if that operation has begun already. `fault` is not an allocation (asserted); see
-  /// fail_allocation().
+  /// an accept for accept_failure, that of a datagram for loss and doubling, and that of a read,
+  /// write or sync of a file for file_failure. The fault does not happen if that operation has
+  /// begun already. `fault` is not an allocation (asserted); see fail_allocation().
   void inject(std::string_view host, std::uint64_t number, Fault fault) {
     assert(fault != Fault::allocation);
     planned_.push_back({std::string(host), number, fault, {}});
@@ -104,6 +106,8 @@ class FaultInjector {
   /// Returns the error of this accept; no error if it does not fail.
   std::error_code at_accept(std::string_view host, std::uint64_t number, Random& random);
   std::optional<Fault> at_datagram(std::string_view host, std::uint64_t number, Random& random);
+  /// Returns true if this read, write or sync of a file fails.
+  bool at_file(std::string_view host, std::uint64_t number, Random& random);
   std::optional<std::size_t> failing_allocation(std::string_view host, unsigned core);
   void count(Fault fault) noexcept { ++injected_[static_cast<std::size_t>(fault)]; }
   void add_injected(const os::Address& one, const os::Address& other) {
@@ -123,7 +127,7 @@ class FaultInjector {
     unsigned core;
     std::size_t number;
   };
-  enum class Trigger : std::uint8_t { operation, accept, datagram };
+  enum class Trigger : std::uint8_t { operation, accept, datagram, file };
   static Trigger trigger_of(Fault fault) noexcept;
   std::optional<Planned> planned(std::string_view host, std::uint64_t number, Trigger trigger);
 

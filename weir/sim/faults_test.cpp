@@ -7,7 +7,10 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <system_error>
+#include <vector>
 
+#include "weir/net/files.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/task/sleep.hpp"
@@ -406,6 +409,175 @@ TEST(FaultInjector, ACompletionRacesWithItsCancellation) {
   }
   EXPECT_GT(raced.completed, 20);
   EXPECT_GT(raced.cancelled, 20);
+}
+
+/// Writes, syncs and reads a file, and keeps the error of each step.
+struct FileSteps {
+  std::error_code writing = {};
+  std::error_code syncing = {};
+  std::error_code reading = {};
+  std::string text = {};
+
+  Task<> run() {
+    const auto created = co_await files::open("/f", files::Mode::create_new);
+    EXPECT_TRUE(created);
+    auto file = co_await files::open("/f", files::Mode::read_write);
+    if (!file) co_return;
+    writing = error_of(co_await file->write_at(0, to_bytes("text")));
+    syncing = error_of(co_await file->sync());
+    const auto read = co_await file->read_at(0);
+    reading = error_of(read);
+    if (read) text = read->text();
+  }
+  template <class T>
+  static std::error_code error_of(const Result<T>& result) {
+    return result ? std::error_code() : result.error();
+  }
+};
+
+TEST(FaultInjector, AFileFailureIsInjectedAtEachFileOperationInTurn) {
+  for (const MemoryFiles kind : {MemoryFiles::by_backend, MemoryFiles::by_threads}) {
+    for (std::uint64_t at = 0; at < 4; ++at) {
+      World world({.seed = 3, .jitter = no_jitter, .trace = true});
+      Host& host = world.host("host", {.files = kind});
+      FileSteps steps;
+      host.start([&](Platform& platform) {
+        return Runtime(platform, quiet()).run_on_each_core([&](Scope&) { return steps.run(); });
+      });
+      world.faults().inject("host", at, Fault::file_failure);
+      const WorldReport report = world.run_until_done(1h);
+      EXPECT_TRUE(report.ok()) << report.text();
+      const auto expected = [at](std::uint64_t own) {
+        return at == own ? system_error(EIO) : std::error_code();
+      };
+      EXPECT_EQ(steps.writing, expected(0));
+      EXPECT_EQ(steps.syncing, expected(1));
+      EXPECT_EQ(steps.reading, expected(2));
+      EXPECT_EQ(steps.text, at == 0 || at == 2 ? "" : "text") << "a failed write writes nothing";
+      EXPECT_EQ(host.file_operations(), 3U);
+      EXPECT_EQ(world.faults().injected(Fault::file_failure), at < 3 ? 1U : 0U);
+      const std::string note = "file failure at file operation " + std::to_string(at);
+      EXPECT_EQ(world.trace().find(note) != std::string::npos, at < 3);
+    }
+  }
+}
+
+TEST(Cut, StopsTheDataOfOneDirection) {
+  for (const bool requests : {true, false}) {
+    EchoWorld echo({.seed = 4, .jitter = no_jitter, .trace = true});
+    Host& from = requests ? echo.client : echo.server;
+    Host& to = requests ? echo.server : echo.client;
+    std::uint64_t received_in_cut = 0;
+    echo.request.text = std::string(1'000'000, 'x');
+    echo.world.slow_down(from, to, 100ms);
+    echo.world.schedule(1500ms, [&] { echo.world.partition_one_way(from, to); });
+    echo.world.schedule(20s, [&] {
+      for (const ConnectionInfo& each : echo.server.connections()) received_in_cut = each.received;
+      echo.world.heal(from, to);
+    });
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(echo.request.received.size(), echo.request.text.size());
+    EXPECT_GT(echo.request.elapsed, 18s);
+    EXPECT_LT(received_in_cut, echo.request.text.size());
+    const std::string note = "cut from " + from.name() + " to " + to.name();
+    EXPECT_NE(echo.world.trace().find(note), std::string::npos);
+  }
+}
+
+TEST(Cut, RefusesNoConnectButLetsItWait) {
+  for (const bool requests : {true, false}) {
+    EchoWorld echo({.seed = 4, .jitter = no_jitter});
+    if (requests) {
+      echo.world.partition_one_way(echo.client, echo.server);
+    } else {
+      echo.world.partition_one_way(echo.server, echo.client);
+    }
+    echo.world.schedule(30s, [&] { echo.world.heal(echo.server, echo.client); });
+    const WorldReport report = echo.run();
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_EQ(echo.request.received, echo.request.text);
+    EXPECT_GT(echo.request.elapsed, 29s);
+  }
+}
+
+TEST(Pause, StopsOneHostAndNoOther) {
+  EchoWorld echo({.seed = 6, .jitter = no_jitter, .trace = true});
+  Instant resumed{};
+  Instant ticked{};
+  echo.world.host("other").start([&](Platform& platform) {
+    return Runtime(platform, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
+      static_cast<void>(co_await sleep(2s));
+      ticked = scope.loop().platform().now();
+    });
+  });
+  const Instant begun = echo.world.now();
+  echo.world.schedule(500ms, [&] { echo.world.pause(echo.server, 10s); });
+  const WorldReport report = echo.run();
+  resumed = echo.world.now();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.request.received, echo.request.text) << "the connection waited to be accepted";
+  EXPECT_GE(resumed - begun, 10500ms);
+  EXPECT_EQ(ticked - begun, 2s) << "another host is not paused";
+  EXPECT_NE(echo.world.trace().find("pause server for 10000000000 ns"), std::string::npos);
+}
+
+TEST(Pause, MakesTimersAndThreadsLate) {
+  World world({.seed = 7, .jitter = no_jitter});
+  Host& host = world.host("host", {.files = MemoryFiles::by_threads});
+  std::vector<Duration> times;
+  const Instant begun = world.now();
+  host.start([&](Platform& platform) {
+    return Runtime(platform, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
+      const auto note = [&] { times.push_back(scope.loop().platform().now() - begun); };
+      static_cast<void>(co_await sleep(1s));
+      note();
+      static_cast<void>(co_await sleep(3s));
+      note();
+      static_cast<void>(co_await files::read_file("/etc/hosts"));
+      note();
+    });
+  });
+  world.schedule(2s, [&] { world.pause(host, 8s); });
+  const WorldReport report = world.run_until_done(1h);
+  EXPECT_TRUE(report.ok()) << report.text();
+  ASSERT_EQ(times.size(), 3U);
+  EXPECT_EQ(times[0], 1s);
+  EXPECT_EQ(times[1], 10s);
+  EXPECT_GE(times[2], 10s);
+}
+
+TEST(Pause, EndsWithAKill) {
+  World world({.seed = 8, .jitter = no_jitter});
+  Host& host = world.host("host");
+  const auto wait = [](Platform& platform) {
+    return Runtime(platform, quiet()).run_on_each_core([](Scope&) -> Task<> {
+      static_cast<void>(co_await sleep(1s));
+    });
+  };
+  host.start(wait);
+  const Instant begun = world.now();
+  world.schedule(100ms, [&] { world.pause(host, 1h); });
+  world.schedule(200ms, [&] {
+    host.kill();
+    host.start(wait);
+  });
+  const WorldReport report = world.run_until_done(10s);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(host.status(), 0);
+  EXPECT_LT(world.now() - begun, 2s);
+}
+
+TEST(Pause, TheLastCallDecidesItsEnd) {
+  EchoWorld echo({.seed = 9, .jitter = no_jitter});
+  const Instant begun = echo.world.now();
+  echo.world.pause(echo.server, 1h);
+  echo.world.schedule(2s, [&] { echo.world.pause(echo.server, 1s); });
+  const WorldReport report = echo.run();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(echo.request.received, echo.request.text);
+  EXPECT_GE(echo.world.now() - begun, 3s);
+  EXPECT_LT(echo.world.now() - begun, 10s);
 }
 
 }  // namespace

@@ -99,6 +99,7 @@ void Host::kill() {
   }
   if (state_.trace.on()) state_.trace.note(name_ + " is killed");
   nondeterminism_->set_isolated(true);
+  set_paused_until(Instant::min());
   lost_ = connections();
   if (handover_endpoint_ != nullptr) handover_endpoint_->abandon();
   descriptors().close_on_kill();

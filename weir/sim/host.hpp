@@ -92,6 +92,7 @@ class Host final : public MemoryPlatform {
   std::uint64_t operations() const noexcept { return nondeterminism_->operations(); }
   std::uint64_t accepts() const noexcept { return nondeterminism_->accepts(); }
   std::uint64_t datagrams() const noexcept { return nondeterminism_->datagrams(); }
+  std::uint64_t file_operations() const noexcept { return nondeterminism_->file_operations(); }
 
   /// Returns the open connections, for checks of what a program uses. Connections that the host
   /// has not accepted yet are not included.
@@ -145,6 +146,9 @@ class Host final : public MemoryPlatform {
   std::optional<Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
   /// Returns true once after kill(): the run has not been ended for it yet.
   bool take_kill() noexcept { return killed_ && !std::exchange(kill_seen_, true); }
+  /// Returns the end of the last pause; kill() ends a pause.
+  Instant paused_until() const noexcept { return nondeterminism_->paused_until(); }
+  void set_paused_until(Instant end) noexcept { nondeterminism_->set_paused_until(end); }
   /// Returns true if main waits for something other than its loops.
   bool main_is_blocked() const noexcept { return main_blocked_; }
   /// Return descriptions of everything that the loops of an ended run, or the host, still hold.

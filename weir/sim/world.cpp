@@ -106,9 +106,29 @@ void World::add_to_hosts_files(Host& made) {
   }
 }
 
-void World::set_open(Host& one, Host& other, bool open) {
-  links_.link(one.address(0), other.address(0)).set_open(open);
-  links_.link(other.address(0), one.address(0)).set_open(open);
+void World::partition(Host& one, Host& other) {
+  partition_one_way(one, other);
+  partition_one_way(other, one);
+}
+
+void World::partition_one_way(Host& from, Host& to) {
+  if (state_.trace.on()) state_.trace.note("cut from " + from.name() + " to " + to.name());
+  links_.link(from.address(0), to.address(0)).set_open(false);
+}
+
+void World::heal(Host& one, Host& other) {
+  if (state_.trace.on()) state_.trace.note("heal " + one.name() + " and " + other.name());
+  links_.link(one.address(0), other.address(0)).set_open(true);
+  links_.link(other.address(0), one.address(0)).set_open(true);
+}
+
+void World::pause(Host& host, Duration length) {
+  const Instant end = after(now(), length);
+  if (state_.trace.on()) {
+    state_.trace.note("pause " + host.name() + " for " + std::to_string(length.count()) + " ns");
+  }
+  host.set_paused_until(end);
+  state_.clock.at(end, [] {});
 }
 
 void World::slow_down(Host& one, Host& other, Duration extra) {
@@ -193,7 +213,7 @@ WorldReport World::run_until_done(Duration limit) {
 
 /// Resumes main or delivers a signal, if there is a reason. Returns true if there was one.
 bool World::resume_main(Host& host) {
-  if (host.done()) return false;
+  if (host.done() || host.paused_until() > now()) return false;
   if (host.has_returned()) {
     host.start_next();
     return true;
@@ -239,7 +259,7 @@ void World::stop_services() {
 
 /// The rest of a killed process is never paused.
 bool World::is_paused(const Host& host, const Host::Core& core) const {
-  return core.paused_until > now() && !host.killed();
+  return std::max(core.paused_until, host.paused_until()) > now() && !host.killed();
 }
 
 bool World::run_one_turn() {

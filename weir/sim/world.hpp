@@ -70,8 +70,18 @@ class World {
   /// Cuts the network between `one` and `other` in both directions until heal(). TCP retransmits
   /// the data that is sent meanwhile and gives up after about a quarter of an hour. Datagrams are
   /// lost.
-  void partition(Host& one, Host& other) { set_open(one, other, false); }
-  void heal(Host& one, Host& other) { set_open(one, other, true); }
+  void partition(Host& one, Host& other);
+  /// Does what partition() does, but only for the data from `from` to `to`. No connect succeeds
+  /// between them in any direction, because it needs both. Data from `to` still arrives; the World
+  /// does not simulate that its acknowledgements are lost.
+  void partition_one_way(Host& from, Host& to);
+  /// Ends what partition() and partition_one_way() began, in both directions.
+  void heal(Host& one, Host& other);
+  /// Pauses the program of `host` for `length`, as SIGSTOP does: no core and no thread of the
+  /// program runs. Its clocks go on, so timers are late. The network goes on too: data arrives and
+  /// waits, and connections wait to be accepted. A later call replaces the end of the pause. kill()
+  /// ends it.
+  void pause(Host& host, Duration length);
   /// Adds the delay `extra` to all data that `one` and `other` send to each other from now on. The
   /// handshake of a connect takes no longer. A later call replaces the delay.
   void slow_down(Host& one, Host& other, Duration extra);
@@ -107,7 +117,6 @@ class World {
 
   Host* find(const std::string& name) const;
   void add_to_hosts_files(Host& made);
-  void set_open(Host& one, Host& other, bool open);
   bool all_done() const;
   bool resume_main(Host& host);
   bool is_paused(const Host& host, const Host::Core& core) const;

@@ -175,6 +175,7 @@ void SeededNondeterminism::inject(Fault fault, MemoryStream& stream) {
     case Fault::allocation:
     case Fault::loss:
     case Fault::doubling:
+    case Fault::file_failure:
       break;
   }
 }
@@ -199,6 +200,15 @@ std::error_code SeededNondeterminism::accept_error() {
   const std::error_code reason = state_.faults.at_accept(host_, accepts_++, state_.random);
   if (reason && state_.trace.on()) state_.trace.note("accept fails: " + reason.message());
   return reason;
+}
+
+std::error_code SeededNondeterminism::file_error() {
+  const std::uint64_t number = file_operations_++;
+  if (!state_.faults.at_file(host_, number, state_.random)) return {};
+  if (state_.trace.on()) {
+    state_.trace.note("file failure at file operation " + std::to_string(number));
+  }
+  return system_error(EIO);
 }
 
 std::size_t SeededNondeterminism::datagram_copies() {

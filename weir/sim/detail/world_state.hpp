@@ -170,9 +170,13 @@ class SeededNondeterminism final : public Nondeterminism {
   std::uint64_t accepts() const noexcept { return accepts_; }
   /// The number of datagrams that were sent.
   std::uint64_t datagrams() const noexcept { return datagrams_; }
+  /// The number of reads, writes and syncs of files.
+  std::uint64_t file_operations() const noexcept { return file_operations_; }
 
   /// Isolates a killed process: it accepts no connection, connects to no host and sends nothing.
   void set_isolated(bool isolated) noexcept { isolated_ = isolated; }
+  /// Pauses the process until `end`.
+  void set_paused_until(Instant end) noexcept { paused_until_ = end; }
 
   void on_begin(const Operation& operation, MemoryStream* stream) override;
   void on_finish(const Operation& operation, std::size_t bytes) override;
@@ -186,10 +190,12 @@ class SeededNondeterminism final : public Nondeterminism {
   }
   std::size_t pick(std::size_t count) override { return state_.random.below(count); }
   std::error_code accept_error() override;
+  std::error_code file_error() override;
   std::size_t datagram_copies() override;
   bool is_isolated() override { return isolated_; }
   Duration connect_delay() override;
   Duration step_delay() override { return state_.random.between({}, state_.jitter.step_max); }
+  Instant paused_until() const noexcept override { return paused_until_; }
   void on_step_begin() override { state_.blocking_calls.on_call_begin(); }
   void on_step_end() override { state_.blocking_calls.on_call_end(); }
   std::size_t buffer_bytes(std::size_t usual) override;
@@ -204,6 +210,8 @@ class SeededNondeterminism final : public Nondeterminism {
   std::uint64_t operations_ = 0;
   std::uint64_t accepts_ = 0;
   std::uint64_t datagrams_ = 0;
+  std::uint64_t file_operations_ = 0;
+  Instant paused_until_ = Instant::min();
 };
 
 }  // namespace weir::sim

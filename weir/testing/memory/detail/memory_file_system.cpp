@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weir/testing/memory/memory_platform.hpp"
+#include "weir/testing/network/detail/nondeterminism.hpp"
 
 namespace weir {
 namespace {
@@ -251,6 +252,7 @@ Result<std::size_t> MemoryFileSystem::read_at(int descriptor, MutableBytes targe
   if (!found) return fail(found.error());
   if (!(*found)->readable()) return fail(system_error(EBADF));
   if (offset > os::file_offset_max) return fail(system_error(EINVAL));
+  if (const auto error = platform_.nondeterminism().file_error()) return fail(error);
   return (*found)->node().bytes.read(target, offset);
 }
 
@@ -260,6 +262,7 @@ Result<std::size_t> MemoryFileSystem::write_at(int descriptor, Bytes source, std
   if (!found) return fail(found.error());
   if (!(*found)->writable()) return fail(system_error(EBADF));
   if (offset > os::file_offset_max) return fail(system_error(EINVAL));
+  if (const auto error = platform_.nondeterminism().file_error()) return fail(error);
   MemoryNode& node = (*found)->node();
   auto written = node.bytes.write(source, (*found)->appends() ? node.bytes.size() : offset);
   if (written) node.modified = platform_.wall_time();
@@ -297,6 +300,7 @@ Result<> MemoryFileSystem::sync(int descriptor) {
   if (auto alive = check_alive(); !alive) return alive;
   const auto found = file(descriptor);
   if (!found) return fail(found.error());
+  if (const auto error = platform_.nondeterminism().file_error()) return fail(error);
   MemoryNode& node = (*found)->node();
   node.synced_bytes = node.bytes;
   return {};

@@ -40,6 +40,7 @@ void MemoryThread::step_at(Instant moment) {
 
 void MemoryThread::step() {
   next_.reset();
+  if (const Instant end = nondeterminism_.paused_until(); end > clock_.now()) return step_at(end);
   wake_pending_ = false;
   stepping_ = true;
   nondeterminism_.on_step_begin();

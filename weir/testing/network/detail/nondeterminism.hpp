@@ -46,6 +46,8 @@ class Nondeterminism {
   /// Returns the error of an accept(2) for which a connection waits; no error if it does not
   /// fail.
   virtual std::error_code accept_error() { return {}; }
+  /// Returns the error of a read, write or sync of an open file; no error if it does not fail.
+  virtual std::error_code file_error() { return {}; }
   /// Returns how often the datagram that is sent now arrives: 1, unless it is lost or doubled.
   virtual std::size_t datagram_copies() { return 1; }
   /// Returns true if nothing that the platform does reaches another host or process any more.
@@ -54,6 +56,8 @@ class Nondeterminism {
   virtual Duration connect_delay() { return {}; }
   /// Returns the delay of the next step of a thread; it stands for the duration of the step.
   virtual Duration step_delay() { return {}; }
+  /// Returns the end of a pause of the process. No step of a thread begins before it.
+  virtual Instant paused_until() const noexcept { return Instant::min(); }
   /// Called around each step of a thread.
   virtual void on_step_begin() {}
   virtual void on_step_end() {}
