@@ -110,10 +110,17 @@ TEST(ConfigType, SmallestAndLargestValuesAreRead) {
   EXPECT_EQ(settings<One<ByteSize>>({"value = 0"}).value, 0_B);
   EXPECT_EQ(settings<One<double>>({"value = -9007199254740992"}).value, -9007199254740992.0);
   EXPECT_NE(error_in_file<double>("-9007199254740993"), "");
-  EXPECT_NE(error_in_file<double>("9007199254740993"), "");
+  EXPECT_EQ(error_in_file<double>("9007199254740993"),
+            "expected a number with a decimal point, or an integer that 53 bits hold exactly, "
+            "found 9007199254740993");
+  EXPECT_EQ(error_in_file<double>("true"), "expected a number, found true");
   EXPECT_EQ(settings<One<float>>({"value = 16777216"}).value, 16777216.0F);
-  EXPECT_EQ(error_in_file<float>("16777217"), "expected a number, found 16777217");
-  EXPECT_EQ(error_in_file<float>("-16777217"), "expected a number, found -16777217");
+  EXPECT_EQ(error_in_file<float>("16777217"),
+            "expected a number with a decimal point, or an integer that 24 bits hold exactly, "
+            "found 16777217");
+  EXPECT_EQ(error_in_file<float>("-16777217"),
+            "expected a number with a decimal point, or an integer that 24 bits hold exactly, "
+            "found -16777217");
   EXPECT_EQ(settings<One<float>>({"value = 16777217.5"}).value, 16777218.0F) << "the nearest";
   EXPECT_EQ(error_in_file<float>("3.4028234663852886e38"), "");
   EXPECT_EQ(error_in_file<float>("-3.4028234663852886e38"), "");

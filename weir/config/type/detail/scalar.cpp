@@ -79,6 +79,11 @@ std::string expected_unsigned(std::uint64_t most) {
   return "an integer from 0 to " + std::to_string(most);
 }
 
+std::string expected_exact(int bits) {
+  return "a number with a decimal point, or an integer that " + std::to_string(bits) +
+         " bits hold exactly";
+}
+
 std::string expected_names(std::span<const std::string_view> names) {
   std::string text;
   for (std::size_t index = 0; index < names.size(); ++index) {

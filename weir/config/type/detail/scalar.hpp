@@ -27,6 +27,7 @@ std::optional<double> read_real(const RawValue& raw) noexcept;
 
 std::string expected_signed(std::int64_t least, std::int64_t most);
 std::string expected_unsigned(std::uint64_t most);
+std::string expected_exact(int bits);
 /// Returns `"a", "b" or "c"`.
 std::string expected_names(std::span<const std::string_view> names);
 /// Returns `a|b|c`, or `NAME` if that text would be long.

@@ -62,6 +62,9 @@ class RealType final : public ValueType {
   std::string expected() const override { return "a number"; }
 
  private:
+  std::string expected_instead_of(const RawValue& raw) const override {
+    return is_integer(raw) ? expected_exact(std::numeric_limits<T>::digits) : expected();
+  }
   bool read(const RawValue& raw, void* value) const override {
     const auto number = read_real(raw);
     constexpr double most = std::numeric_limits<T>::max();

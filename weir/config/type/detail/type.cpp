@@ -29,7 +29,7 @@ void FillContext::fail_expected(std::string_view expected, const RawValue& raw) 
 }
 
 void ValueType::fill(const RawValue& raw, void* value, FillContext& context) const {
-  if (!read(raw, value)) context.fail_expected(expected(), raw);
+  if (!read(raw, value)) context.fail_expected(expected_instead_of(raw), raw);
 }
 
 void OptionalType::fill(const RawValue& raw, void* value, FillContext& context) const {

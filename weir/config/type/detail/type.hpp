@@ -91,6 +91,10 @@ class ValueType : public Type {
   /// Reads `raw` into `value`. Returns false and leaves `value` unchanged if `raw` is not what
   /// expected() describes.
   virtual bool read(const RawValue& raw, void* value) const = 0;
+  /// Returns what is expected in the place of `raw`, which read() has rejected.
+  virtual std::string expected_instead_of([[maybe_unused]] const RawValue& raw) const {
+    return expected();
+  }
 };
 
 class OptionalType : public Type {
