@@ -203,6 +203,11 @@ TEST(RegularClientsTest, FindEachWrongAnswer) {
               }),
               EndsWith(": " + make_error_code(Errc::bad_input).message()))
       << "two responses";
+  for (const char* const text : {"220 ready\r\n", "HTTP/1.1 OK\r\n\r\n", "HTTP/2"}) {
+    EXPECT_THAT(wrong([text](const TinyRequest&, int) { return Reaction{text}; }),
+                EndsWith(": " + make_error_code(Errc::bad_input).message()))
+        << text << ": it does not wait until its timeout";
+  }
 }
 
 CheckedRequest draw_closing_request(sim::Random&, std::size_t) {

@@ -25,7 +25,18 @@ constexpr Duration begin_max = std::chrono::milliseconds(500);
 // Longest pause; the server may close a connection that is idle for longer.
 constexpr Duration pause_max = std::chrono::milliseconds(300);
 
-/// Sends `request` and returns its final response. Fails with Errc::bad_input if there are several.
+/// Returns true if `received` cannot become a response. `answers` are its responses so far.
+bool is_malformed(std::string_view received, const std::vector<sim::HttpResponse>& answers) {
+  constexpr std::string_view version = "HTTP/1.1 ";
+  if (!version.starts_with(received.substr(0, version.size()))) return true;
+  // A head that is not complete has no body.
+  return std::ranges::any_of(answers, [](const sim::HttpResponse& each) {
+    return each.status == 0 && !each.body.empty();
+  });
+}
+
+/// Sends `request` and returns its final response. Fails with Errc::bad_input if there are several,
+/// or if the answer is not HTTP.
 Task<Result<sim::HttpResponse>> send_request(Stream& stream, const CheckedRequest& request) {
   if (auto written = co_await stream.write(request.text); !written) co_return fail(written.error());
   std::string received;
@@ -35,6 +46,7 @@ Task<Result<sim::HttpResponse>> send_request(Stream& stream, const CheckedReques
     received += bytes->text();
     const std::vector<std::string_view> methods{request.method};
     std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received, methods);
+    if (is_malformed(received, answers)) co_return fail(Errc::bad_input);
     const auto first = std::ranges::find_if(
         answers, [](const sim::HttpResponse& each) { return each.status >= 200; });
     if (first == answers.end() || !first->complete) continue;
