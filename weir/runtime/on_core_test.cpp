@@ -12,6 +12,7 @@
 #include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/runtime/per_core.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/records_its_end.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/sleep.hpp"
@@ -143,29 +144,14 @@ TEST_F(OnCore, MovesArgumentsOutAndValuesBack) {
   });
 }
 
-/// A function that records the core on which it is destroyed.
-class RecordsItsEnd {
- public:
-  explicit RecordsItsEnd(std::vector<unsigned>& ends) noexcept : ends_(&ends) {}
-  RecordsItsEnd(RecordsItsEnd&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
-  RecordsItsEnd& operator=(RecordsItsEnd&&) = delete;
-  ~RecordsItsEnd() {
-    if (ends_ != nullptr) ends_->push_back(here());
-  }
-  unsigned operator()() const { return here(); }
-
- private:
-  std::vector<unsigned>* ends_;
-};
-
 TEST_F(OnCore, FunctionsAndArgumentsLiveOnTheCallersCore) {
   run([](Scope&) -> Task<> {
     std::vector<unsigned> ends;
-    RecordsItsEnd function(ends);
+    RecordsItsEnd function(ends, here);
     EXPECT_EQ(co_await on_core(1, std::move(function)), 1U);
     EXPECT_EQ(ends, (std::vector<unsigned>{0}));
-    const auto call = [](const RecordsItsEnd& argument) { return argument(); };
-    RecordsItsEnd argument(ends);
+    const auto call = [](const RecordsItsEnd<unsigned>& argument) { return argument(); };
+    RecordsItsEnd argument(ends, here);
     EXPECT_EQ(co_await on_core(2, call, std::move(argument)), 2U);
     EXPECT_EQ(ends, (std::vector<unsigned>{0, 0}));
   });

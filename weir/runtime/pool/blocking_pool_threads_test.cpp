@@ -18,6 +18,7 @@
 #include "weir/os/detail/process/thread_probe.hpp"
 #include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/test/records_its_end.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
@@ -63,31 +64,16 @@ TEST_F(BlockingPoolThreads, RunsOnAnotherThreadAndResumesOnTheLoop) {
   run(body(pool, loop_.get()));
 }
 
-/// A function that records the thread on which it is destroyed.
-class RecordsItsEnd {
- public:
-  explicit RecordsItsEnd(std::vector<std::thread::id>& ends) noexcept : ends_(&ends) {}
-  RecordsItsEnd(RecordsItsEnd&& other) noexcept : ends_(std::exchange(other.ends_, nullptr)) {}
-  RecordsItsEnd& operator=(RecordsItsEnd&&) = delete;
-  ~RecordsItsEnd() {
-    if (ends_ != nullptr) ends_->push_back(std::this_thread::get_id());
-  }
-  std::thread::id operator()() const { return std::this_thread::get_id(); }
-
- private:
-  std::vector<std::thread::id>* ends_;
-};
-
 TEST_F(BlockingPoolThreads, FunctionsAndArgumentsAreDestroyedOnTheCallersLoop) {
   BlockingPool pool(platform_);
   const auto body = [&]() -> Task<> {
     const auto home = std::this_thread::get_id();
     std::vector<std::thread::id> ends;
-    RecordsItsEnd function(ends);
+    RecordsItsEnd function(ends, std::this_thread::get_id);
     EXPECT_NE((co_await pool.run(std::move(function))).value(), home);
     EXPECT_EQ(ends, std::vector(1, home));
-    const auto call = [](const RecordsItsEnd& argument) { return argument(); };
-    RecordsItsEnd argument(ends);
+    const auto call = [](const RecordsItsEnd<std::thread::id>& argument) { return argument(); };
+    RecordsItsEnd argument(ends, std::this_thread::get_id);
     EXPECT_NE((co_await pool.run(call, std::move(argument))).value(), home);
     EXPECT_EQ(ends, std::vector(2, home));
   };

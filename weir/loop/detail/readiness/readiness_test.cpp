@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/loop/test/stopped_clock_platform.hpp"
 #include "weir/os/detail/io/clock.hpp"
 
 namespace weir {
@@ -250,13 +251,6 @@ TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndResumes) {
   EXPECT_TRUE(static_cast<bool>(accept.accepted));
   backend().close(*socket);
 }
-
-/// A platform whose time is set by the test.
-class StoppedClockPlatform final : public OsPlatform {
- public:
-  Instant now() noexcept override { return moment; }
-  Instant moment{std::chrono::hours(1)};
-};
 
 TEST_P(ReadinessTest, ThePauseGrowsWithEachFailureInARow) {
   StoppedClockPlatform platform;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/loop/test/stopped_clock_platform.hpp"
 #include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/test/io_uring_refusal.hpp"
 
@@ -471,13 +472,6 @@ std::size_t armed(io_uring_op kind) {
   return count;
 }
 
-/// A platform with the descriptors of the system, whose time stands still.
-class FrozenPlatform final : public OsPlatform {
- public:
-  Instant now() noexcept override { return time; }
-  Instant time{std::chrono::hours(1)};
-};
-
 /// A stream whose receive stays armed after data has arrived, if the kernel supports that.
 class UringHangupCheckTest : public testing::Test {
  protected:
@@ -509,7 +503,7 @@ class UringHangupCheckTest : public testing::Test {
     for (int wait = 0; wait < 2; ++wait) backend_->wait(Instant::min());
   }
 
-  FrozenPlatform platform_;
+  StoppedClockPlatform platform_;
   BlockPool pool_;
   ScopedBlockPool use_{pool_};
   RunQueue ready_;
@@ -522,17 +516,17 @@ class UringHangupCheckTest : public testing::Test {
 
 TEST_F(UringHangupCheckTest, AnArmedReceiveGetsAPollRequestExactlyAfterASecond) {
   EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls_);
-  platform_.time += std::chrono::seconds(1) - std::chrono::nanoseconds(1);
+  platform_.moment += std::chrono::seconds(1) - std::chrono::nanoseconds(1);
   submit();
   EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls_) << "one nanosecond too early";
-  platform_.time += std::chrono::nanoseconds(1);
+  platform_.moment += std::chrono::nanoseconds(1);
   submit();
   EXPECT_EQ(armed(IORING_OP_POLL_ADD), polls_ + receives_);
 }
 
 // A wait that ignored the time of the check would last until the next event.
 TEST_F(UringHangupCheckTest, AWaitWithoutALimitMakesTheCheckInTime) {
-  platform_.time += std::chrono::seconds(1);
+  platform_.moment += std::chrono::seconds(1);
   bool checked = false;
   std::thread waker([&] {
     for (int tries = 0; !checked && tries < 1000; ++tries) {
