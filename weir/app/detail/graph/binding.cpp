@@ -277,7 +277,7 @@ void Graph::unlink(Index index) noexcept {
 }
 
 /// Determines the use of a provider again after a dependant has left that required it. A provider
-/// that waits for nobody else becomes dormant again.
+/// that waits for no other service becomes dormant again.
 void Graph::forget_requirement(Instance& provider) noexcept {
   if (provider.use != Use::required_and_lazy) return;
   provider.use = Use::none;
