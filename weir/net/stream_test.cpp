@@ -28,7 +28,7 @@ class UnbufferedStreamTest : public StreamTest {};
 INSTANTIATE_TEST_SUITE_P(On, UnbufferedStreamTest, net_kinds_without_read_ahead(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// The tests of what only simulated sockets do the same in every run, or without losing time.
+/// Tests that need simulated sockets: for equal runs, or to wait in virtual time.
 class SimulatedStreamTest : public StreamTest {};
 INSTANTIATE_TEST_SUITE_P(On, SimulatedStreamTest, simulated_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -23,7 +23,7 @@ using UdpTest = NetTest;
 INSTANTIATE_TEST_SUITE_P(On, UdpTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// The tests of what only simulated sockets do the same in every run, or without losing time.
+/// Tests that need simulated sockets: for equal runs, or to wait in virtual time.
 class SimulatedUdpTest : public UdpTest {};
 INSTANTIATE_TEST_SUITE_P(On, SimulatedUdpTest, simulated_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -444,7 +444,7 @@ TEST_P(SimulatedUdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
   run(talk());
 }
 
-// To wait is useless: only this runtime itself can release the address.
+// Waiting is useless, because only this runtime itself can release the address.
 TEST_P(UdpTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
   const auto talk = [this]() -> Task<> {
     const udp::Options shared{.reuse_port = true};

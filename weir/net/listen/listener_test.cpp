@@ -18,7 +18,7 @@ using ListenerTest = NetTest;
 INSTANTIATE_TEST_SUITE_P(On, ListenerTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// The tests of what only simulated sockets do the same in every run, or without losing time.
+/// Tests that need simulated sockets: for equal runs, or to wait in virtual time.
 class SimulatedListenerTest : public ListenerTest {};
 INSTANTIATE_TEST_SUITE_P(On, SimulatedListenerTest, simulated_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -247,7 +247,7 @@ TEST_P(ListenerTest, WaitsForAnAddressThatIsReleasedSoon) {
   EXPECT_EQ(loop_->group().failure(), "");
 }
 
-// To wait is useless: only this runtime itself can release the address.
+// Waiting is useless, because only this runtime itself can release the address.
 TEST_P(ListenerTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
   const auto talk = [this]() -> Task<> {
     const ListenOptions not_shared{.reuse_port = false};

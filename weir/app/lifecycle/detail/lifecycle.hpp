@@ -215,7 +215,7 @@ class Lifecycle {
     return should_run(instance) && instance.missing_children == 0;
   }
   void set_state(Instance& instance, State state);
-  /// Returns true if each instance is legal and rightly in its state; for a settled lifecycle.
+  /// Returns true if each instance of a settled lifecycle is in a legal state that fits its needs.
   bool is_consistent() const noexcept;
   void update(Instance& instance);
   void request_children(Instance& instance);

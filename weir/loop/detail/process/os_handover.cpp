@@ -184,7 +184,8 @@ void OsHandoverEndpoint::drop_overdue() {
   }
 }
 
-/// Accepts a connection, from which nothing has been read yet. The oldest one makes room for it.
+/// Accepts a connection, from which nothing has been read yet. If there are too many of these, the
+/// oldest one is closed.
 /// Returns false if the caller has to wait, which this function has done.
 bool OsHandoverEndpoint::accept_silent() {
   auto connection = os::accept_one(listener_.value());
