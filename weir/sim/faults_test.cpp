@@ -571,7 +571,7 @@ TEST(Pause, EndsWithAKill) {
 TEST(Pause, TheLastCallDecidesItsEnd) {
   EchoWorld echo({.seed = 9, .jitter = no_jitter});
   const Instant begun = echo.world.now();
-  echo.world.pause(echo.server, 1h);
+  echo.world.schedule(500ms, [&] { echo.world.pause(echo.server, 1h); });
   echo.world.schedule(2s, [&] { echo.world.pause(echo.server, 1s); });
   const WorldReport report = echo.run();
   EXPECT_TRUE(report.ok()) << report.text();

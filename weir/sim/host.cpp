@@ -169,6 +169,7 @@ void Host::append_to_hosts_file(const std::string& lines) {
   const bool isolated = nondeterminism_->is_isolated();
   const std::size_t open_max = descriptors().open_max();
   nondeterminism_->set_isolated(false);
+  nondeterminism_->set_files_exempt(true);
   descriptors().set_open_max(std::numeric_limits<std::size_t>::max());
   static_cast<void>(files().make_directory("/etc", 0755));
   // The open fails if the test has created something else with that name.
@@ -181,6 +182,7 @@ void Host::append_to_hosts_file(const std::string& lines) {
     static_cast<void>(files().sync_directory(directory));
   }
   descriptors().set_open_max(open_max);
+  nondeterminism_->set_files_exempt(false);
   nondeterminism_->set_isolated(isolated);
 }
 

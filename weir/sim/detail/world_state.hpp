@@ -175,6 +175,8 @@ class SeededNondeterminism final : public Nondeterminism {
 
   /// Isolates a killed process: it accepts no connection, connects to no host and sends nothing.
   void set_isolated(bool isolated) noexcept { isolated_ = isolated; }
+  /// Lets the World itself write files, without faults and uncounted.
+  void set_files_exempt(bool exempt) noexcept { files_exempt_ = exempt; }
   /// Pauses the process until `end`.
   void set_paused_until(Instant end) noexcept { paused_until_ = end; }
 
@@ -207,6 +209,7 @@ class SeededNondeterminism final : public Nondeterminism {
   WorldState& state_;
   std::string host_;
   bool isolated_ = false;
+  bool files_exempt_ = false;
   std::uint64_t operations_ = 0;
   std::uint64_t accepts_ = 0;
   std::uint64_t datagrams_ = 0;

@@ -299,7 +299,7 @@ TEST(Parser, RejectsAnEndlessLineAtItsLimit) {
   const HeadLimits limits{.request_line_max = 100, .headers_bytes_max = 200};
   const std::string many(300, 'a');
   const ParseError line = ParseError::request_line_too_long;
-  EXPECT_EQ(failed_after(many, limits, line), 102u);
+  EXPECT_EQ(failed_after(many, limits, ParseError::method_too_long), 102u);
   EXPECT_EQ(failed_after("\r\nGET /" + many, limits, line), 104u);
   EXPECT_EQ(error_of("GET /" + many, limits), line);
   const std::string start = "GET / HTTP/1.1\r\n";
