@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "weir/loop/detail/loop_group.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
@@ -382,6 +383,28 @@ TEST(HandoffQueueOfThreads, NoConnectionIsLostWhenTheQueueCloses) {
     loop->turn(platform.now());
   }
   EXPECT_EQ(platform.closed.load() + refused, rounds);
+}
+
+TEST(ConnectionBalancer, TheLoopsOfAGroupShareOneForEachAddress) {
+  MemoryPlatform platform({.cores = 2});
+  const auto alone = Loop::make(platform, {}).value();
+  EXPECT_EQ(ConnectionBalancer::of(*alone, os::Address::loopback(80)), nullptr);
+  LoopGroup group;
+  const auto first = Loop::make(platform, {.core = 0, .group = &group}).value();
+  const auto second = Loop::make(platform, {.core = 1, .group = &group}).value();
+  group.set_loops({first.get(), second.get()});
+  ConnectionBalancer* const of_80 = ConnectionBalancer::of(*first, os::Address::loopback(80));
+  ASSERT_NE(of_80, nullptr);
+  ConnectionBalancer* const of_81 = ConnectionBalancer::of(*second, os::Address::loopback(81));
+  EXPECT_NE(of_81, nullptr);
+  EXPECT_NE(of_81, of_80);
+  const os::Address name = os::Address::local("name").value();
+  ConnectionBalancer* const of_name = ConnectionBalancer::of(*first, name);
+  EXPECT_NE(of_name, nullptr);
+  EXPECT_NE(of_name, of_80);
+  EXPECT_EQ(ConnectionBalancer::of(*second, os::Address::loopback(80)), of_80);
+  EXPECT_EQ(ConnectionBalancer::of(*first, os::Address::loopback(81)), of_81);
+  EXPECT_EQ(ConnectionBalancer::of(*second, name), of_name);
 }
 
 }  // namespace
