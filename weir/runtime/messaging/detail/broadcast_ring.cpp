@@ -147,7 +147,8 @@ BroadcastReader::ReadResult BroadcastWaiter::read(Loop& loop, BroadcastReader::M
                                                   BroadcastWaiter* waiter) {
   const std::uint64_t before = reader_.missed();
   BroadcastReader::ReadResult taken = reader_.next(mode, waiter);
-  MissedValues::of(loop).count.add(reader_.missed() - before);
+  const std::uint64_t missed = reader_.missed() - before;
+  if (missed != 0) MissedValues::of(loop).count.add(missed);
   return taken;
 }
 
