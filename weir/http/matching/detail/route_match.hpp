@@ -53,6 +53,8 @@ class RouteMatch {
   /// Makes `active` answer in place of the route that matched.
   void redirect_to(const Route& active) noexcept { route_ = &active; }
   const PathParams& path_params() const noexcept { return params_; }
+  /// Forgets the route of the previous request, for a head that cannot be routed.
+  void clear() noexcept { set_literal(nullptr); }
 
   /// Returns the response if nothing waits. Throws what the handler throws.
   Response respond(Request& request) const;
@@ -74,7 +76,6 @@ class RouteMatch {
   friend class Next;
   friend class RouteTable;
 
-  void clear() noexcept { set_literal(nullptr); }
   /// Sets a route whose pattern has no path parameters.
   void set_literal(const Route* route) noexcept {
     route_ = route;

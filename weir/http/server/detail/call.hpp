@@ -105,6 +105,8 @@ class Call : Continuation {
   /// Begins the request of a complete head: counts it and finds its route. The stage is then
   /// `routed` or `routing`.
   void begin();
+  /// Begins a request whose head is rejected, so it has no route. reject() follows.
+  void begin_rejected() noexcept { match_.clear(); }
   /// Waits for a handler on this core, for at most the wait timeout of the route. The stage is then
   /// `routed`; the route itself answers if there is no handler.
   /// Cancel: ends the wait.

@@ -184,7 +184,8 @@ Task<> reject_connection(ServerState& server, tcp::Stream stream) {
   head.status = Status::service_unavailable;
   head.connection = ConnectionHeader::close;
   head.date = &server.heads().date();
-  io->append(head_size_max(head), [&](char* out) { return write_head(head, out); });
+  const auto write = [&](char* out) { return write_head(head, out); };
+  static_cast<void>(io->append(head_size_max(head), write));  // the output is empty
   const auto sent = co_await io->send();
   io.reset();
   if (sent && !rejection.too_many()) co_await connection.linger(server.limits());

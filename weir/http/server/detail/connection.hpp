@@ -111,8 +111,8 @@ class Connection final : public DrainableConnection, Timer {
     return {*this, what, deadline, target};
   }
   ReadState read_state() const noexcept { return read_state_; }
-  /// Makes the deadline of the present read earlier; ignores a later `deadline`. It has no effect
-  /// without a read.
+  /// Makes the deadline of the present read earlier; ignores a later `deadline`. Call it only
+  /// during a read.
   void shorten_deadline(Instant deadline) noexcept {
     if (deadline < read_deadline_) begin_read(read_state_, deadline);
   }

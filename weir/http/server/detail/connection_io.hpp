@@ -63,7 +63,7 @@ class ConnectionIo {
   /// `write()` returns the end of its bytes.
   /// Returns: false if the memory of the output has no room for both.
   template <class Write>
-  bool append(std::size_t size, const Write& write, std::string_view text = {}) {
+  [[nodiscard]] bool append(std::size_t size, const Write& write, std::string_view text = {}) {
     if (!output_.owns_memory()) output_ = Buffer::with_capacity();
     if (output_.room().size() < size + text.size()) return false;
     char* const start = reinterpret_cast<char*>(output_.room().data());

@@ -82,7 +82,7 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());
     if (!filled && filled.error() == Errc::timed_out && parser_.started()) {
-      action = reject(ParseError::head_timed_out);
+      action = reject_head(ParseError::head_timed_out);
     } else if (!filled) {
       co_return Action::abort;
     } else {
@@ -105,7 +105,7 @@ RequestLoop::Action RequestLoop::advance() {
     if (input().empty()) return Action::idle;
     const ParseResult parsed = parser_.parse(input().text(), call_.head());
     if (parsed.kind == ParseResult::Kind::incomplete) return Action::read_more;
-    if (parsed.kind == ParseResult::Kind::error) return reject(parsed.error);
+    if (parsed.kind == ParseResult::Kind::error) return reject_head(parsed.error);
     input().consume(parsed.consumed);
     ++heads_;
     keep_alive_ = call_.head().keep_alive() && !server_.draining();
@@ -113,6 +113,12 @@ RequestLoop::Action RequestLoop::advance() {
     const Action action = call_.stage() == Call::Stage::routed ? start_call() : Action::finish;
     if (action != Action::idle) return action;
   }
+}
+
+/// Rejects a head that cannot be parsed, after which the connection closes.
+RequestLoop::Action RequestLoop::reject_head(ParseError error) {
+  call_.begin_rejected();
+  return reject(error);
 }
 
 RequestLoop::Action RequestLoop::reject(ParseError error) {
@@ -280,12 +286,15 @@ Task<Result<>> RequestLoop::send_waiting() {
 /// Waits for the task of the call. It also waits if there is no memory to send earlier responses.
 Task<> RequestLoop::wait_for_task() {
   std::exception_ptr thrown;
-  try {
-    if (auto sent = co_await send_waiting(); !sent) call_.cancel();
-  } catch (...) {
-    thrown = std::current_exception();
-    call_.cancel();
+  if (!writing() && !output().empty()) {
+    try {
+      if (auto sent = co_await send(); !sent) call_.cancel();
+    } catch (...) {
+      thrown = std::current_exception();
+      call_.cancel();
+    }
   }
+  drop_empty_buffers();
   co_await TaskEndAwaiter(*this);
   if (thrown) std::rethrow_exception(thrown);
 }
@@ -343,7 +352,7 @@ Task<RequestLoop::Action> RequestLoop::send_response() {
     if (auto sent = co_await send(); !sent) co_return Action::abort;
     make_room(size);
     output_before = 0;
-    append(size, write);
+    static_cast<void>(append(size, write));  // there is room
   }
   if (call_.head_only()) co_return finish_request();
   if (call_.response().body().is_stream()) co_return co_await send_stream(output_before);
@@ -406,7 +415,8 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
   }
   if (chunked) {
     make_room(last_chunk.size());
-    append(last_chunk.size(), [](char* out) { return weir::http::append(out, last_chunk); });
+    const auto write_last = [](char* out) { return weir::http::append(out, last_chunk); };
+    static_cast<void>(append(last_chunk.size(), write_last));  // there is room
   }
   co_return finish_request();
 }

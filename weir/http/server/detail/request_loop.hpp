@@ -73,6 +73,7 @@ class RequestLoop : public ConnectionIo, HangupObserver {
  private:
   Instant head_deadline() noexcept;
   Action start_call();
+  Action reject_head(ParseError error);
   Action reject(ParseError error);
   Action finish_now();
   Action finish_request() noexcept;
