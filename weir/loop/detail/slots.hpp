@@ -18,7 +18,8 @@ namespace weir {
 /// The first small objects, such as counters, are stored in the Slots itself and need no other
 /// memory.
 /// Threads: any.
-/// Lifetime: the objects live as long as the Slots. The newest is destroyed first.
+/// Lifetime: the objects live as long as the Slots. The object whose first get() began last is
+/// destroyed first, so a constructor must not keep a reference to the object of another slot.
 class Slots {
  public:
   Slots() noexcept = default;
