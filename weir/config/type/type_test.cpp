@@ -114,6 +114,8 @@ TEST(ConfigType, SmallestAndLargestValuesAreRead) {
             "expected a number with a decimal point, or an integer that 53 bits hold exactly, "
             "found 9007199254740993");
   EXPECT_EQ(error_in_file<double>("true"), "expected a number, found true");
+  EXPECT_EQ(errors_of<One<double>>({"", {"APP_VALUE="}}),
+            "environment APP_VALUE: value: expected a number, found \"\"");
   EXPECT_EQ(settings<One<float>>({"value = 16777216"}).value, 16777216.0F);
   EXPECT_EQ(error_in_file<float>("16777217"),
             "expected a number with a decimal point, or an integer that 24 bits hold exactly, "

@@ -53,7 +53,9 @@ std::optional<std::uint64_t> read_unsigned(const RawValue& raw) noexcept {
 
 bool is_integer(const RawValue& raw) noexcept {
   if (raw.kind != RawValue::Kind::untyped) return raw.kind == RawValue::Kind::integer;
-  return raw.text.find_first_not_of("-0123456789") == raw.text.npos;
+  std::string_view digits = raw.text;
+  if (digits.starts_with('-')) digits.remove_prefix(1);
+  return !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
 }
 
 std::optional<double> read_real(const RawValue& raw) noexcept {
