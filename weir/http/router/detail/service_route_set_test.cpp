@@ -378,6 +378,34 @@ TEST_F(ServiceRouteSetTest, ReleasedRouteStaysForRequestsThatWaitedForAReplaceme
   EXPECT_NE(slow.received().find("HTTP/1.1 503 "), std::string::npos);
 }
 
+TEST_F(ServiceRouteSetTest, ARejectedHeadBehindTheLastRequestDoesNotUseItsOwner) {
+  routes_.get("/fill/{size}", [](unsigned size) { return text(std::string(size, 'x')); });
+  start_all();
+  ServiceRouteSet& one = owner(1);
+  // The output has room for this response, and not for another one.
+  one.get("/wait", WaitingHandler(logs_.emplace_back(), gates_, std::string(16'384 - 200, 'w')));
+  ASSERT_TRUE(open(one));
+  // The client does not read, until its connection has room for a few bytes.
+  constexpr std::size_t first_body = 60'000;
+  MemoryPeer& slow = send_get(1, "/fill/" + std::to_string(first_body));
+  const std::size_t head = slow.unread() - first_body;
+  const std::size_t left = MemoryPlatformOptions().buffer_bytes - slow.unread();
+  slow.send(get("/fill/" + std::to_string(left - head - 10)));
+  slow.send(get("/wait") + "broken\r\n\r\n");
+  settle();
+  Running<bool> withdrawing(loop(1), ended(one.withdraw({})));
+  settle();
+  EXPECT_FALSE(withdrawing.done());
+  gates_[1].set();
+  settle();
+  EXPECT_TRUE(withdrawing.done());
+  owners_.clear();
+  std::string received = slow.received();
+  settle();
+  received += slow.received();
+  EXPECT_NE(received.find("HTTP/1.1 400 "), std::string::npos);
+}
+
 TEST_F(ServiceRouteSetTest, TwoOwnersCannotHaveTheSameRoute) {
   start_all();
   open_with(1, "first ");
