@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -185,7 +186,8 @@ Task<> reject_connection(ServerState& server, tcp::Stream stream) {
   head.connection = ConnectionHeader::close;
   head.date = &server.heads().date();
   const auto write = [&](char* out) { return write_head(head, out); };
-  static_cast<void>(io->append(head_size_max(head), write));  // the output is empty
+  [[maybe_unused]] const bool appended = io->append(head_size_max(head), write);
+  assert(appended && "the output is empty");
   const auto sent = co_await io->send();
   io.reset();
   if (sent && !rejection.too_many()) co_await connection.linger(server.limits());

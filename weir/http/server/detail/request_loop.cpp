@@ -352,7 +352,8 @@ Task<RequestLoop::Action> RequestLoop::send_response() {
     if (auto sent = co_await send(); !sent) co_return Action::abort;
     make_room(size);
     output_before = 0;
-    static_cast<void>(append(size, write));  // there is room
+    [[maybe_unused]] const bool appended = append(size, write);
+    assert(appended && "make_room() has made room");
   }
   if (call_.head_only()) co_return finish_request();
   if (call_.response().body().is_stream()) co_return co_await send_stream(output_before);
@@ -416,7 +417,8 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
   if (chunked) {
     make_room(last_chunk.size());
     const auto write_last = [](char* out) { return weir::http::append(out, last_chunk); };
-    static_cast<void>(append(last_chunk.size(), write_last));  // there is room
+    [[maybe_unused]] const bool appended = append(last_chunk.size(), write_last);
+    assert(appended && "make_room() has made room");
   }
   co_return finish_request();
 }
