@@ -8,6 +8,7 @@
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/json.hpp"
+#include "weir/http/message/problem.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/router/live_routes.hpp"

@@ -339,7 +339,7 @@ OLD_NAMES = {
     "make_twin": "clone_instance", "bury": "remove_stopped", "Batches": "BatchQueue",
     "share_used": "turn_budget_used", "first_life": "is_first_run",
     "came_home": "on_completed_at_owner", "send_home": "resume_on_owner",
-    "let_go": "destroy_on_owner", "status_text": "text_response", "is_usual": "is_common",
+    "let_go": "destroy_on_owner", "status_text": "problem_document", "is_usual": "is_common",
     "Patience": "RateTracker", "Transport": "ConnectionIo",
 }
 

@@ -73,12 +73,12 @@ CheckedRequest draw_document_request(sim::Random& random, std::size_t id) {
   std::string end = document.usual();
   if (!type.is_json) {
     status = 415;
-    content_type = "text/plain; charset=utf-8";
-    end = "415 Unsupported Media Type\n";
+    content_type = "application/problem+json";
+    end = R"({"title":"Unsupported Media Type","status":415})";
   } else if (broken) {
     status = 400;
     content_type = "application/problem+json";
-    end = ",\"path\":\"" + fault.path + "\",\"offset\":" + std::to_string(fault.offset) + "}";
+    end = ",\"offset\":" + std::to_string(fault.offset) + "}]}";
   }
   request.check = [=, text = document.text()](const sim::HttpResponse& response) -> std::string {
     const bool right = status == 400 ? response.body.ends_with(end) : response.body == end;

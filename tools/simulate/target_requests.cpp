@@ -201,13 +201,13 @@ CheckedRequest::Check check_of_route(std::string_view method, const Texts& segme
     if (route.method != (is_head ? "GET" : method)) continue;
     if (best == nullptr || kinds(&route) < kinds(best)) best = &route;
   }
-  if (method == "BREW") return expect(501, "501 Not Implemented\n");
+  if (method == "BREW") return expect(501, R"({"title":"Not Implemented","status":501})");
   if (best == nullptr && !methods.empty()) {
     return expect_allow(method == "OPTIONS" ? 204 : 405, allow_line(methods));
   }
   const int status = best == nullptr ? 404 : 200;
-  const std::string body =
-      best == nullptr ? "404 Not Found\n" : decoded_text(best->label, *match(*best, segments));
+  const std::string body = best == nullptr ? R"({"title":"Not Found","status":404})"
+                                           : decoded_text(best->label, *match(*best, segments));
   return is_head ? expect_head(status, body.size()) : expect(status, body);
 }
 
@@ -290,8 +290,8 @@ Draft draw_numbers(sim::Random& random) {
     shown.emplace_back(each.value);
     right = right && !each.value.empty();
   }
-  draft.check =
-      right ? expect(200, decoded_text("numbers", shown)) : expect(404, "404 Not Found\n");
+  draft.check = right ? expect(200, decoded_text("numbers", shown))
+                      : expect(404, R"({"title":"Not Found","status":404})");
   return draft;
 }
 

@@ -1,25 +1,42 @@
-// JSON bodies: the content-type check, the body writer and the error response.
+// JSON bodies: the check of the media type, the body writer and the answer to an invalid body.
 #include "weir/http/message/json.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http::detail {
 namespace {
 
-constexpr char problem_type[] = "application/problem+json";
+/// Appends a name as a part of a JSON pointer (RFC 6901 §3).
+void append_pointer_part(std::string& out, std::string_view name) {
+  out += '/';
+  for (const char each : name) {
+    if (each == '~' || each == '/') {
+      out += each == '~' ? "~0" : "~1";
+    } else {
+      out += each;
+    }
+  }
+}
 
-struct Problem {
-  std::string_view title;
-  int status;
-  std::string detail;
-  std::string_view path;
-  std::size_t offset;
-};
+/// Takes `["any name"]` from the front of `path` and returns the name.
+std::string take_quoted_name(std::string_view& path) {
+  std::string name;
+  path.remove_prefix(2);
+  while (!path.empty() && path.front() != '"') {
+    if (path.front() == '\\') path.remove_prefix(1);
+    if (path.empty()) break;
+    name += path.front();
+    path.remove_prefix(1);
+  }
+  path.remove_prefix(std::min<std::size_t>(path.size(), 2));
+  return name;
+}
 
 /// Removes the value of a parameter from the front of `rest`. The value is a token, or a quoted
 /// string that is returned without its quotes. Escapes stay as they are, because no charset name
@@ -107,11 +124,28 @@ bool accepts_json(const Request& request) noexcept {
   return true;
 }
 
+std::string json_pointer(std::string_view path) {
+  std::string pointer;
+  while (!path.empty()) {
+    if (path.starts_with("[\"")) {
+      append_pointer_part(pointer, take_quoted_name(path));
+      continue;
+    }
+    if (path.front() == '.' || path.front() == '[') path.remove_prefix(1);
+    const std::size_t end = std::min(path.find_first_of(".[]"), path.size());
+    append_pointer_part(pointer, path.substr(0, end));
+    path.remove_prefix(end);
+    if (path.starts_with(']')) path.remove_prefix(1);
+  }
+  return pointer;
+}
+
 Response invalid_json_response(const json::Error& error) {
-  Response response = json(Problem{"Bad Request", code_of(Status::bad_request), error.message(),
-                                   error.path, error.offset},
-                           Status::bad_request);
-  return Response(Status::bad_request, problem_type, std::move(response.body()));
+  Problem described;
+  described.status = Status::bad_request;
+  described.detail = error.message();
+  described.violations.push_back({"body", json_pointer(error.path), error.what, error.offset});
+  return problem(std::move(described));
 }
 
 }  // namespace weir::http::detail

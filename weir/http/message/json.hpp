@@ -1,6 +1,9 @@
 // JSON in bodies: responses made of C++ values and the answer to an invalid JSON request.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "weir/base/buffer.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
@@ -28,8 +31,12 @@ class JsonBodyWriter final : public json::Writer {
 /// charset must be UTF-8 or its subset US-ASCII. A Content-Encoding must be empty or "identity".
 bool accepts_json(const Request& request) noexcept;
 
-/// Returns 400 with a problem (RFC 9457) that gives the position of the error in the body.
+/// Returns 400 with the position of the error in the body.
 Response invalid_json_response(const json::Error& error);
+
+/// Returns a path of json::Error as a JSON pointer (RFC 6901): `items[0].cents` is
+/// `/items/0/cents`.
+std::string json_pointer(std::string_view path);
 
 }  // namespace detail
 

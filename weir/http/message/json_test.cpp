@@ -137,11 +137,11 @@ TEST_F(JsonHandlerTest, AnswersAnInvalidBodyWith400AndItsPosition) {
   };
   const Response response = answer(count, R"({"customer":"c","pings":[{"sequence":"2"}]})");
   EXPECT_EQ(response.status(), Status::bad_request);
-  EXPECT_EQ(response.content_type(), "application/problem+json");
-  EXPECT_EQ(response.body().text(),
+  EXPECT_EQ(sent_body(response),
             R"({"title":"Bad Request","status":400,)"
             R"-("detail":"pings[0].sequence: expected an integer, found a string (at byte 37)",)-"
-            R"("path":"pings[0].sequence","offset":37})");
+            R"-("errors":[{"in":"body","pointer":"/pings/0/sequence",)-"
+            R"("detail":"expected an integer, found a string","offset":37}]})");
   EXPECT_EQ(answer(count, "").status(), Status::bad_request);
   EXPECT_EQ(answer(count, R"({"customer":"c","pings":[]} )" + std::string(1, '\0')).status(),
             Status::bad_request);
@@ -152,7 +152,16 @@ TEST_F(JsonHandlerTest, LimitsAndEscapesTheBodyTextInAnErrorResponse) {
   const Response response =
       answer(echo, "{\"<script>\x7f\u00e4\n" + std::string(10'000, 'x') + "\":1}");
   EXPECT_EQ(response.status(), Status::bad_request);
-  EXPECT_LT(response.body().text().size(), 400u);
+  EXPECT_LT(sent_body(response).size(), 600u);
+}
+
+TEST(JsonPointer, NamesThePathOfAnError) {
+  EXPECT_EQ(detail::json_pointer(""), "");
+  EXPECT_EQ(detail::json_pointer("name"), "/name");
+  EXPECT_EQ(detail::json_pointer("items[0].cents"), "/items/0/cents");
+  EXPECT_EQ(detail::json_pointer("[3][\"a \\\"b\\\\\"].c"), "/3/a \"b\\/c");
+  EXPECT_EQ(detail::json_pointer("[\"a/b~c\"][7]"), "/a~1b~0c/7");
+  EXPECT_EQ(detail::json_pointer("[\"cut"), "/cut");
 }
 
 TEST_F(JsonHandlerTest, AnswersOtherContentTypesWith415) {

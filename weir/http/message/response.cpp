@@ -1,8 +1,9 @@
-// The headers of responses and the check for headers that the server owns.
+// The headers and problems of responses, and the check for headers that the server owns.
 #include "weir/http/message/response.hpp"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
 
@@ -33,6 +34,17 @@ void Response::set_cause(std::error_code cause) {
   if (cause || extras_ != nullptr) extras().cause = cause;
 }
 
+Problem Response::problem() const {
+  Problem problem;
+  if (extras_ != nullptr && extras_->problem != nullptr) problem = *extras_->problem;
+  problem.status = status_;
+  return problem;
+}
+
+void Response::set_problem(Problem problem) {
+  extras().problem = std::make_unique<Problem>(std::move(problem));
+}
+
 std::string_view Response::invalid_header() const noexcept {
   return extras_ != nullptr ? std::string_view(extras_->invalid_header) : std::string_view();
 }
@@ -60,6 +72,12 @@ void Response::record_invalid_header(std::string_view name, const Result<>& adde
   std::replace_if(
       shown.begin(), shown.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
   extras().invalid_header = std::move(shown);
+}
+
+Response redirect(std::string_view location, Status status) {
+  Response response(status);
+  response.set_header("Location", location);
+  return response;
 }
 
 }  // namespace weir::http

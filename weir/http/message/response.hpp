@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,6 +13,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
+#include "weir/http/message/problem.hpp"
 #include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
@@ -22,8 +24,8 @@ namespace weir::http {
 /// Threads: one at a time.
 class Response {
  public:
-  /// Makes a response with an empty body. A handler that returns a Status is answered in this
-  /// way.
+  /// Makes a response without a body. A handler that returns a Status is answered in this way. The
+  /// server adds the description of the error to a status of 400 or more; see needs_error_page().
   Response(Status status = Status::ok) noexcept : status_(status) {}
   Response(Status status, MediaType content_type, Body body) noexcept
       : status_(status), content_type_(content_type.text()), body_(std::move(body)) {}
@@ -41,6 +43,21 @@ class Response {
   /// any. The server logs it if the status is 500 or higher.
   std::error_code cause() const noexcept;
   void set_cause(std::error_code cause);
+
+  /// Returns the problem that the response describes; a problem of only the status if none was set.
+  Problem problem() const;
+  void set_problem(Problem problem);
+  /// Returns true if the response reports an error and has no body and no media type. The server
+  /// then describes the error in the body; see Router::render_errors().
+  bool needs_error_page() const noexcept {
+    return status_ >= Status::bad_request && content_type_.empty() && !body_.is_stream() &&
+           body_.text().empty();
+  }
+  /// Replaces the body and the media type by those of `page`.
+  void set_content(Response page) noexcept {
+    content_type_ = page.content_type_;
+    body_ = std::move(page.body_);
+  }
 
   /// Returns the name of the first header that was rejected; empty if the response is valid.
   std::string_view invalid_header() const noexcept;
@@ -61,6 +78,7 @@ class Response {
     Headers headers;
     std::string invalid_header;
     std::error_code cause;
+    std::unique_ptr<Problem> problem;
   };
 
   Extras& extras();
@@ -77,22 +95,31 @@ inline constexpr char text_type[] = "text/plain; charset=utf-8";
 inline constexpr char html_type[] = "text/html; charset=utf-8";
 inline constexpr char json_type[] = "application/json";
 
-/// Returns 200 with a text. A literal is sent from its static memory; any other text is moved or
-/// copied.
-inline Response text(Literal body) {
-  return {Status::ok, text_type, Body(body)};
+/// Returns a text, with 200 unless another status is given. A literal is sent from its static
+/// memory; any other text is moved or copied.
+inline Response text(Literal body, Status status = Status::ok) {
+  return {status, text_type, Body(body)};
 }
 template <OwnedText S>
-Response text(S&& body) {
-  return {Status::ok, text_type, Body(std::forward<S>(body))};
+Response text(S&& body, Status status = Status::ok) {
+  return {status, text_type, Body(std::forward<S>(body))};
 }
-inline Response html(Literal body) {
-  return {Status::ok, html_type, Body(body)};
+inline Response html(Literal body, Status status = Status::ok) {
+  return {status, html_type, Body(body)};
 }
 template <OwnedText S>
-Response html(S&& body) {
-  return {Status::ok, html_type, Body(std::forward<S>(body))};
+Response html(S&& body, Status status = Status::ok) {
+  return {status, html_type, Body(std::forward<S>(body))};
 }
+
+/// Returns 204, which has no body.
+inline Response no_content() noexcept {
+  return Status::no_content;
+}
+
+/// Returns a redirect to `location`, a URI or a path. 303 makes the client send a GET there; 307
+/// and 308 keep the method. The caller never passes a text from a client without checking it.
+Response redirect(std::string_view location, Status status = Status::see_other);
 
 /// Returns 200 with a body that `write(sink, args...)` produces while it is sent, at the speed of
 /// the client. The function returns a Task<Result<>> and takes a BodySink& first. Arguments are

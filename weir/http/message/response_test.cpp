@@ -223,6 +223,25 @@ TEST(Response, NamesItsFirstInvalidHeaderInPrintableCharacters) {
   EXPECT_EQ(shown(std::string(65, 'n') + " "), std::string(64, 'n'));
 }
 
+TEST(Response, IsMadeOfATextAndAStatus) {
+  const std::string owned(100, 'x');
+  EXPECT_EQ(text("made", Status::created).status(), Status::created);
+  EXPECT_EQ(text(owned, Status::accepted).status(), Status::accepted);
+  EXPECT_EQ(text(owned).status(), Status::ok);
+  EXPECT_EQ(html("made", Status::gone).status(), Status::gone);
+  EXPECT_EQ(html(owned, Status::gone).content_type(), html_type);
+}
+
+TEST(Response, MayHaveNoContentOrAnotherLocation) {
+  EXPECT_EQ(no_content().status(), Status::no_content);
+  EXPECT_TRUE(no_content().is_plain());
+  const Response seen = redirect("/notes/7");
+  EXPECT_EQ(seen.status(), Status::see_other);
+  EXPECT_EQ(seen.headers().get("Location"), "/notes/7");
+  EXPECT_EQ(redirect("/b", Status::permanent_redirect).status(), Status::permanent_redirect);
+  EXPECT_EQ(redirect("/b\r\nSet-Cookie: a").invalid_header(), "Location");
+}
+
 TEST(Response, KeepsItsCause) {
   Response response;
   response.set_cause({});

@@ -695,7 +695,7 @@ TEST_F(LiveRoutesTest, StreamingFunctionIsDestroyedBeforeItsHandler) {
     EXPECT_EQ(log.destroyed, 1U);
     peer.send("TP/1.1\r\nHost: a\r\n\r\n");
     settle();
-    EXPECT_TRUE(peer.received().contains("404 Not Found\n")) << peer.received();
+    EXPECT_TRUE(peer.received().contains(R"({"title":"Not Found")")) << peer.received();
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
 #include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/message/problem.hpp"
+#include "weir/http/message/response.hpp"
 #include "weir/http/router/detail/route_store.hpp"
 
 namespace weir::http {
@@ -132,6 +135,24 @@ class Router {
     add_middleware(Middleware::of(std::move(middleware)));
   }
 
+  /// Sets the form of all errors: `Response render(const Problem&)`. The server calls it for each
+  /// response for which needs_error_page() is true, and sends the returned body and media type. It
+  /// does so for errors of the router, the server, middleware and handlers. Without this function,
+  /// and if `render` throws or streams, the client gets the problem_document(). All cores share
+  /// `render`, so its operator() is const.
+  template <class F>
+  void render_errors(F render) {
+    static_assert(std::is_invocable_r_v<Response, const F&, const Problem&>,
+                  "render_errors() takes a Response(const http::Problem&) with a const operator()");
+    error_renderer_ = [render = std::move(render)](const Problem& problem) -> Response {
+      return std::as_const(render)(problem);
+    };
+  }
+  /// Returns the function that render_errors() set; empty if there is none.
+  const std::function<Response(const Problem&)>& error_renderer() const noexcept {
+    return error_renderer_;
+  }
+
   /// Trusts this request header, for example "X-Request-Id" or "traceparent", for the ids of
   /// requests. A request without a value that is_request_id() accepts gets an id from the server.
   /// It is meant for servers behind a proxy that sets the header; otherwise clients choose their
@@ -166,6 +187,7 @@ class Router {
 
   RouteStore store_;
   std::vector<Middleware> middleware_;
+  std::function<Response(const Problem&)> error_renderer_;
   std::string id_header_;
   std::string errors_;
   std::unique_ptr<RouteUpdater> updater_;

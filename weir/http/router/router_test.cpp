@@ -23,7 +23,7 @@ Answer ask(const Router& router, std::string_view line) {
   RouteMatch match;
   router.match(request.head(), match);
   const Response response = match.respond(request.request());
-  return {code_of(response.status()), std::string(response.body().text()),
+  return {code_of(response.status()), sent_body(response),
           std::string(response.headers().get("Allow").value_or("-"))};
 }
 
@@ -46,7 +46,7 @@ auto say2(std::string name) {
   };
 }
 
-constexpr std::string_view not_found = "404 Not Found\n";
+constexpr std::string_view not_found = R"({"title":"Not Found","status":404})";
 
 TEST(Router, FindsRoutesByMethodAndPath) {
   Router routes;
@@ -221,7 +221,7 @@ TEST(Router, AnswersOtherMethodsWith405AndASortedAllow) {
   routes.add("PROPFIND", "/a", say("propfind"));
   const Answer answer = ask(routes, "POST /a");
   EXPECT_EQ(answer.code, 405);
-  EXPECT_EQ(answer.text, "405 Method Not Allowed\n");
+  EXPECT_EQ(answer.text, R"({"title":"Method Not Allowed","status":405})");
   EXPECT_EQ(answer.allow, "GET, HEAD, OPTIONS, PROPFIND, PUT");
   EXPECT_EQ(ask(routes, "POST /b").code, 404);
   EXPECT_EQ(ask(routes, "POST /b").allow, "-");
@@ -366,7 +366,7 @@ TEST(Router, RejectedRouteLeavesNothingBehind) {
   routes.get("/a/{x:(?=y)}", say1("bad"));
   routes.get("/{rest...}", say1("rest"));
   EXPECT_EQ(text_of(routes, "GET /a/b"), "rest(a/b)");
-  EXPECT_EQ(text_of(routes, "POST /a"), "405 Method Not Allowed\n");
+  EXPECT_EQ(text_of(routes, "POST /a"), R"({"title":"Method Not Allowed","status":405})");
 }
 
 TEST(Router, RouteWithOneMethodTooManyLeavesNothingBehind) {

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/message/problem.hpp"
 #include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
 #include "weir/http/server/limits.hpp"
 
 namespace weir::http {
@@ -43,5 +45,11 @@ class TextRequest : BodySource {
   Headers trailers_;
   Request request_{head_, *this};
 };
+
+/// Returns the body that the server sends: a problem document if the response needs an error page.
+inline std::string sent_body(const Response& response) {
+  if (!response.needs_error_page()) return std::string(response.body().text());
+  return std::string(problem_document(response.problem()).body().text());
+}
 
 }  // namespace weir::http

@@ -25,8 +25,6 @@
 
 namespace weir::http {
 
-/// Returns a short text response that contains only the status, such as "404 Not Found\n".
-Response text_response(Status status);
 /// Returns the response for an error that a handler returned; see to_status() and
 /// Response::cause().
 Response error_response(std::error_code error);
@@ -183,7 +181,7 @@ class Handler {
   static Response call_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
     auto values = values_of<typename Signature<F>::PathParamTypes>(params);
-    if (!all_fit(values)) return text_response(Status::not_found);
+    if (!all_fit(values)) return Response(Status::not_found);
     return detail::response_of([&] { return invoke(handler, request, values); });
   }
 
@@ -191,7 +189,7 @@ class Handler {
   static Task<Response> start_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
     auto values = values_of<typename Signature<F>::PathParamTypes>(params);
-    if (!all_fit(values)) return detail::ready_task(text_response(Status::not_found));
+    if (!all_fit(values)) return detail::ready_task(Response(Status::not_found));
     return detail::to_response_task(invoke(handler, request, values));
   }
 
@@ -201,8 +199,8 @@ class Handler {
     using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
     auto values = values_of<typename S::PathParamTypes>(params);
-    if (!all_fit(values)) return text_response(Status::not_found);
-    if (!detail::accepts_json(request)) return text_response(Status::unsupported_media_type);
+    if (!all_fit(values)) return Response(Status::not_found);
+    if (!detail::accepts_json(request)) return Response(Status::unsupported_media_type);
     auto body = json::read<typename S::Body>(text);
     if (!body) return detail::invalid_json_response(body.error());
     return detail::response_of([&] { return invoke(handler, request, values, *body); });
@@ -215,8 +213,8 @@ class Handler {
     using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
     auto values = values_of<typename S::PathParamTypes>(params);
-    if (!all_fit(values)) co_return text_response(Status::not_found);
-    if (!detail::accepts_json(request)) co_return text_response(Status::unsupported_media_type);
+    if (!all_fit(values)) co_return Response(Status::not_found);
+    if (!detail::accepts_json(request)) co_return Response(Status::unsupported_media_type);
     const auto text = co_await request.body_view();
     if (!text) co_return error_response(text.error());
     if constexpr (!S::is_async) {

@@ -310,19 +310,19 @@ TEST_F(RouteMatchAnswers, DetachedAllowedMethodsAreSorted) {
   const Response response = match_.respond(request.request());
   EXPECT_EQ(response.status(), Status::method_not_allowed);
   EXPECT_EQ(response.headers().get("Allow"), "GET, HEAD, OPTIONS");
-  EXPECT_EQ(response.body().text(), "405 Method Not Allowed\n");
+  EXPECT_EQ(sent_body(response), R"({"title":"Method Not Allowed","status":405})");
 }
 
-TEST_F(RouteMatchAnswers, OwnAnswersHaveATextUnlessTheirStatusForbidsIt) {
+TEST_F(RouteMatchAnswers, OwnErrorsAreDescribedByTheServer) {
   for (const auto& [line, body] :
        std::initializer_list<std::pair<std::string_view, std::string_view>>{
-           {"PUT /a", "405 Method Not Allowed\n"},
-           {"GET /b", "404 Not Found\n"},
-           {"BREW /a", "501 Not Implemented\n"},
+           {"PUT /a", R"({"title":"Method Not Allowed","status":405})"},
+           {"GET /b", R"({"title":"Not Found","status":404})"},
+           {"BREW /a", R"({"title":"Not Implemented","status":501})"},
            {"OPTIONS /a", ""}}) {
     TextRequest request(line);
     match(nothing, request);
-    EXPECT_EQ(match_.respond(request.request()).body().text(), body);
+    EXPECT_EQ(sent_body(match_.respond(request.request())), body);
     EXPECT_EQ(match_.route(), nullptr);
     EXPECT_FALSE(match_.is_async());
     EXPECT_FALSE(match_.needs_only_body());

@@ -35,8 +35,7 @@ void RouteMatch::detach_from_table() {
 }
 
 Response RouteMatch::default_response() const {
-  const bool has_body = may_have_body(status_);
-  Response response = has_body ? text_response(status_) : Response(status_);
+  Response response(status_);
   if (allowed_ != 0 && methods_ != nullptr) response.add_header("Allow", methods_->allow(allowed_));
   if (allowed_ != 0 && methods_ == nullptr) response.add_header("Allow", allow_);
   return response;

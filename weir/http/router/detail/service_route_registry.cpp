@@ -16,7 +16,7 @@ class UnavailableHandler {
   explicit UnavailableHandler(std::chrono::seconds retry_after)
       : retry_after_(std::to_string(retry_after.count())) {}
   Response operator()() const {
-    Response response = text_response(Status::service_unavailable);
+    Response response(Status::service_unavailable);
     response.add_header("Retry-After", retry_after_);
     return response;
   }

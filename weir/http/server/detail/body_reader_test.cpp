@@ -599,8 +599,8 @@ TEST_F(BodyReaderTest, HandlerMayAnswerAMalformedBodyWithItsOwnError) {
     std::string expected;
     std::string body;
   };
-  const Row rows[] = {{"200", "400", "400 Bad Request\n"},
-                      {"399", "400", "400 Bad Request\n"},
+  const Row rows[] = {{"200", "400", R"({"title":"Bad Request","status":400})"},
+                      {"399", "400", R"({"title":"Bad Request","status":400})"},
                       {"400", "400", "explained"},
                       {"422", "422", "explained"},
                       {"500", "500", "explained"}};

@@ -177,7 +177,25 @@ void Call::log(std::string_view what) {
 }
 
 void Call::replace_response(Status status) {
-  response_.fill([status] { return text_response(status); });
+  response_.fill([status] { return Response(status); });
+  render_error();
+}
+
+/// Describes the error of a response without a body, in the form that the router's program chose.
+void Call::render_error() {
+  if (!response_->needs_error_page()) return;
+  try {
+    const Problem problem = response_->problem();
+    const auto& render = server_.router().error_renderer();
+    Response page = render ? render(problem) : problem_document(problem);
+    if (page.body().is_stream()) page = problem_document(problem);
+    response_->set_content(std::move(page));
+  } catch (...) {
+    Problem bare;
+    bare.status = response_->status();
+    response_->set_content(problem_document(bare));  // it needs no heap memory
+    log("cannot describe an error: " + describe({}, std::current_exception()));
+  }
 }
 
 void Call::reject(Status status) {
@@ -188,7 +206,10 @@ void Call::reject(Status status) {
 void Call::check_response() {
   const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
   if (response_->invalid_header().empty() && final) {
-    if (response_->cause() && code_of(response_->status()) >= 500) report_handler_error();
+    if (response_->status() < Status::bad_request) [[likely]]
+      return;
+    if (response_->cause() && response_->status() >= Status::internal_error) report_handler_error();
+    render_error();
     return;
   }
   server_.counters().handler_failures.add();

@@ -135,8 +135,8 @@ class Call : Continuation {
   /// Returns the present response.
   Response& response() noexcept { return *response_; }
   const Response& response() const noexcept { return *response_; }
-  /// Replaces a response that cannot be sent by a 500. Logs the error of the handler that the
-  /// response reports to the client.
+  /// Replaces a response that cannot be sent by a 500. Describes the error of a response without a
+  /// body, and logs the error of the handler that it reports to the client.
   void check_response();
   /// Replaces the response, for an error that was found after the handler returned it.
   void replace_response(Status status);
@@ -230,6 +230,7 @@ class Call : Continuation {
   void begin_cancel() noexcept;
   void cancel_for(CancelReason reason) noexcept;
   void report_handler_error();
+  void render_error();
   void log(std::string_view what);
   void check_stall() noexcept;
   void report_stall() noexcept;

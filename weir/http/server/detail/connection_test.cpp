@@ -374,7 +374,7 @@ TEST_F(ConnectionTest, LogLineOfAnExceptionIsOneLine) {
   const auto answers =
       sim::parse_http_responses(talk(connect(), get_of("/throws") + std::string(get)));
   ASSERT_EQ(sim::statuses_of(answers), "500 200");
-  EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+  EXPECT_EQ(answers[0].body, R"({"title":"Internal Server Error","status":500})");
   ASSERT_EQ(platform_.logged().size(), 1u);
   EXPECT_EQ(platform_.logged()[0],
             "weir: GET /throws: handler failed: exception: a secret?of?mine");
@@ -398,7 +398,7 @@ TEST_F(ConnectionTest, ForbiddenHeadersBecome500) {
         talk(connect(), get_of("/bad/" + std::string(kind)) + std::string(get)));
     ASSERT_EQ(sim::statuses_of(answers), "500 200") << kind;
     EXPECT_EQ(answers[0].header("Set-Cookie"), "");
-    EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+    EXPECT_EQ(answers[0].body, R"({"title":"Internal Server Error","status":500})");
   }
   EXPECT_EQ(platform_.logged().size(), 7u);
   EXPECT_EQ(platform_.logged()[3], "weir: GET /bad/length: cannot send the header content-length");

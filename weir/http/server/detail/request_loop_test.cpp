@@ -169,7 +169,7 @@ TEST_F(RequestLoopTest, ExceptionTextOfAHandlerIsLoggedAndNotSent) {
   const auto answers =
       sim::parse_http_responses(talk(connect(), get_of("/throws") + std::string(get)));
   ASSERT_EQ(sim::statuses_of(answers), "500 200");
-  EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+  EXPECT_EQ(answers[0].body, R"({"title":"Internal Server Error","status":500})");
   ASSERT_EQ(platform_.logged().size(), 1u);
   EXPECT_EQ(platform_.logged()[0], "weir: GET /throws: handler failed: exception: internal detail");
   EXPECT_EQ(server_->counters().handler_failures.value(), 1u);
@@ -511,7 +511,9 @@ TEST_F(RequestLoopTest, StatusesFrom200To599AreSent) {
     const auto answers =
         sim::parse_http_responses(talk(connect(), get_of("/status/" + std::to_string(code))));
     ASSERT_EQ(sim::statuses_of(answers), std::to_string(valid ? code : 500)) << code;
-    EXPECT_EQ(answers[0].body, valid ? "own text" : "500 Internal Server Error\n") << code;
+    EXPECT_EQ(answers[0].body,
+              valid ? "own text" : R"({"title":"Internal Server Error","status":500})")
+        << code;
   }
   EXPECT_EQ(server_->counters().handler_failures.value(), 3U);
   EXPECT_EQ(platform_.logged().size(), 3U);
@@ -600,7 +602,7 @@ TEST_F(RequestLoopTest, StreamThatCannotBeSentKeepsA10ConnectionOpen) {
                                      "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
   ASSERT_EQ(sim::statuses_of(answers), "500 200");
   EXPECT_EQ(answers[0].header("Connection"), "keep-alive");
-  EXPECT_EQ(answers[0].body, "500 Internal Server Error\n");
+  EXPECT_EQ(answers[0].body, R"({"title":"Internal Server Error","status":500})");
   EXPECT_FALSE(peer.ended());
 }
 

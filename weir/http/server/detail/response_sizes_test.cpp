@@ -85,7 +85,7 @@ TEST_F(ResponseSizesTest, StreamFitsInAnyRoom) {
   serve();
   expect_whole_for_all_rooms("/streams", "200", "onetwo");
   expect_whole_for_all_rooms("/empty", "200", "");
-  expect_whole_for_all_rooms("/fails", "404", "404 Not Found\n");
+  expect_whole_for_all_rooms("/fails", "404", R"({"title":"Not Found","status":404})");
 }
 
 TEST_F(ResponseSizesTest, ErrorOfAHandlerIsCountedOnceInAnyRoom) {
