@@ -34,12 +34,10 @@ Task<http::Response> endless() {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.get("/wait/{milliseconds}", patient);
   routes.get("/fastest", fastest);
   routes.get("/both", both);
   routes.get("/endless", endless, {.timeout = 300ms});
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

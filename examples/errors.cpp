@@ -48,12 +48,10 @@ Task<http::Response> forbid_caching(http::Request& request, http::Next next) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.use(forbid_caching);
   routes.get("/accounts/{number}", show);
   routes.post("/accounts/{number}/payments", pay);
   routes.get("/broken", broken);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

@@ -14,11 +14,9 @@ Task<http::Response> add_note(http::Request& request, int user) {  // the path p
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/hello/{name}", hello);
   routes.post("/users/{user}/notes", add_note);  // a wrong number of parameters does not compile
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

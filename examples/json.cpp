@@ -45,9 +45,7 @@ Result<Invoice> make_invoice(const Order& order) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.post("/invoices", make_invoice);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

@@ -36,7 +36,6 @@ http::Response answer(const Result<>& changed) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   Pages pages{http::LiveRoutes(routes), {}};
   auto put = [&](http::Request& request, std::string name) -> Task<http::Response> {
@@ -49,6 +48,5 @@ int main(int argc, char** argv) {
   };
   routes.put("/pages/{name}", put);
   routes.del("/pages/{name}", remove);
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

@@ -40,13 +40,11 @@ Task<http::Response> count(http::Request& request) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.get("/sum/{left}/{right}", sum);
   routes.get("/versions/{version:v([0-9]+)\\.([0-9]+)}", version);
   routes.get("/files/{path...}", file);
   routes.get("/search", search);
   routes.post("/count", count, {.body_max = 64 * 1024 * 1024});
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

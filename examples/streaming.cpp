@@ -43,11 +43,9 @@ Task<http::Response> checksum(http::Request& request) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
   http::Router routes;
   routes.get("/lines/{count}", lines);
   routes.get("/ticks", ticks);
   routes.post("/checksum", checksum, {.body_max = std::uint64_t{1} << 40});
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return http::run(routes, argc, argv);
 }

@@ -1,10 +1,13 @@
 #include "weir/http/server/serve.hpp"
 
+#include <functional>
 #include <new>
 #include <string>
 
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/server_state.hpp"
+#include "weir/runtime/options.hpp"
+#include "weir/runtime/runtime.hpp"
 
 namespace weir::http {
 namespace {
@@ -26,6 +29,12 @@ Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options) {
   auto served = co_await listen_and_serve(scope, server, options.endpoint);
   log_summary(scope.loop(), server);
   co_return served;
+}
+
+int run(const Router& router, int argc, char** argv, const Limits& limits) {
+  const auto options = ServerOptions::from_args(argc, argv);
+  return Runtime(options).run_on_each_core(serve, std::cref(router),
+                                           ServeOptions{options.endpoint, limits});
 }
 
 }  // namespace weir::http

@@ -28,4 +28,10 @@ struct ServeOptions {
 /// Lifetime: `router` outlives the task.
 Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options);
 
+/// Serves the router on every core until the process is told to stop; the end of main():
+/// `return http::run(router, argc, argv);`. It reads ServerOptions::from_args(), handles SIGINT and
+/// SIGTERM, and drains. A program with other tasks or options calls Runtime and serve() itself.
+/// Returns: the exit status of the process; see Runtime::run_on_each_core().
+int run(const Router& router, int argc, char** argv, const Limits& limits = {});
+
 }  // namespace weir::http
