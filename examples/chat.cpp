@@ -6,7 +6,6 @@
 #include <weir/runtime/messaging/broadcast.hpp>
 #include <weir/runtime/runtime.hpp>
 #include <weir/task/combinators.hpp>
-#include <weir/task/timeout.hpp>
 
 using namespace weir;
 
@@ -18,7 +17,7 @@ Task<Result<>> hear(tcp::Stream& client, Room::Subscription lines) {
     if (!line && line.error() != Errc::limit_reached) co_return fail(line.error());
     std::string text = "(" + std::to_string(lines.missed()) + " lines missed so far)\n";
     if (line) text = **line;
-    if (auto sent = co_await timeout(10s, client.write(text)); !sent) co_return sent;
+    if (auto sent = co_await client.write(text, {.timeout = 10s}); !sent) co_return sent;
   }
 }
 

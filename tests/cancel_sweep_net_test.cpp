@@ -60,6 +60,16 @@ Task<> reading_into_a_span(CancelInjector& injector, SweepEnvironment& env) {
   EXPECT_EQ(co_await read_rest(pair.near, to_text(come)), "late");
 }
 
+Task<> reading_with_a_timeout(CancelInjector& injector, SweepEnvironment& env) {
+  Pair pair = co_await connect_pair();
+  env.spawn(write_all(&pair.far, "late"));
+  auto reading = as_task(pair.near.read({.timeout = std::chrono::hours(1)}));
+  const auto bytes = co_await injector.run_with_cancel(std::move(reading));
+  co_await env.wait_until_idle();
+  const std::string_view come = succeeded(bytes) ? bytes->text() : std::string_view();
+  EXPECT_EQ(co_await read_rest(pair.near, come), "late");
+}
+
 /// Reads and drops all bytes until the end of the stream.
 Task<> drop_all(tcp::Stream* stream) {
   while (const auto bytes = co_await stream->read()) {
@@ -221,6 +231,7 @@ Task<> looking_up_a_name(CancelInjector& injector, SweepEnvironment&) {
 
 constexpr std::array network = {
     SweepCase{"Stream::read", reading},
+    SweepCase{"Stream::read with a timeout", reading_with_a_timeout},
     SweepCase{"Stream::read_into", reading_into_a_span},
     SweepCase{"Stream::write", writing},
     SweepCase{"tcp::Listener::accept", accepting},

@@ -149,6 +149,8 @@ TEST(A, B) {}
             "if (auto x = co_await run([=](int) { g(); h(); })) { k(); }",
             "co_return co_await fetch(Request{.method = get});",
             "co_await fetch({a, b});",
+            "co_await fetch(name, {.timeout = 2s});",
+            "co_await peer.read({.timeout = 2s, .name = text});",
             "auto x = c ? co_await a() : T{};",
             "auto [a, b] = co_await pair();",
             "return Reply{.a = co_await f()};",
@@ -167,6 +169,8 @@ TEST(A, B) {}
             "int x = c ? 1 : 2; for (auto y : z) { g({1, 2}); } co_await a[x](std::string(\"?\"));",
             "while (auto bytes = co_await peer.read()) { if (!co_await w(*bytes)) break; }",
             "if (c) { x = d ? 1 : 2; co_await a(); }",
+            "auto bytes = co_await peer.read({.timeout = 2s});",
+            "auto sent = co_await peer->write(pieces[0], {.timeout = limits.write});",
             "if (a && b) sent = co_await write(std::forward<T&&>(x));",
         ):
             with self.subTest(statement):

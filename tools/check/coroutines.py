@@ -20,6 +20,8 @@ DESIGNATED = re.compile(r"\{\s*\.\s*\w+\s*[={]")
 # A temporary of a named type. The type after `->` is a lambda's return type.
 NAMED_BRACES = re.compile(r"(?<![\w.:])(?<!->)(?<!-> )((?:\w+::)*[A-Za-z_]\w*(?:<[^;{}()]*>)?)"
                           r"\s*\{")
+# An IoOptions has no destructor that could run twice.
+IO_OPTIONS = re.compile(r"(\b(?:read|read_into|write|connect)\([^{}]*)\{\s*\.timeout\s*=[^{},]*\}")
 BARE_BRACES = re.compile(r"[(,]\s*\{\s*[^}\s]")
 SOMETIMES = re.compile(r"(?:&&|\|\|)[\s!(*]*co_await\b")
 CONDITION = re.compile(r"\b(?:if(?:\s+constexpr)?|while|for|switch)\s*$")
@@ -111,6 +113,7 @@ def without_blocks(code, partner, start, end):
 
 
 def faults(expression):
+    expression = IO_OPTIONS.sub(r"\1IoOptions()", expression)
     for match in LAMBDA.finditer(expression):
         captures = [capture.strip() for capture in match.group(1).split(",")]
         if not all(BY_REFERENCE.match(capture) for capture in captures):

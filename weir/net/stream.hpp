@@ -11,6 +11,7 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/operation.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/context.hpp"
@@ -20,11 +21,25 @@ namespace weir {
 class Read;
 class ReadInto;
 class Write;
+template <class Plain>
+class Timed;
+
+/// IoOptions limits one operation: `co_await stream.read({.timeout = 2s})`.
+struct IoOptions {
+  /// Limit for the wait, counted from the await: until the first bytes of a read, or the last of a
+  /// write. Zero or less: the loop asks the kernel once and does not wait. Default: no limit.
+  Duration timeout = Duration::max();
+};
 
 /// A connected, ordered, reliable stream of bytes. Operations return every action of the peer as a
 /// value. The end of the peer's data is Errc::end_of_stream. A reset is ECONNRESET. A write to a
 /// closed peer fails with EPIPE or ECONNRESET. One read and one write may be pending at the same
 /// time, but not two of the same kind (asserted).
+///
+/// A timeout cancels the operation, which then fails with Errc::timed_out. It costs no coroutine
+/// frame and no allocation: the timer lies in the awaiting frame beside the operation, and runs
+/// only while the operation waits. A result beats the timeout, since a loop takes the results of
+/// the kernel before it fires timers. Of a cancellation and a timeout, the first decides the error.
 /// Threads: one loop's, that of the operations on it.
 /// Lifetime: no operation is pending when it is moved or destroyed (asserted). Destroying it closes
 /// it.
@@ -35,31 +50,40 @@ class Stream {
 
   /// Reads at least one byte into a buffer of the core. A waiting read holds no buffer.
   /// Returns: a Result<Buffer> from `co_await stream.read()`.
-  /// Errors: Errc::end_of_stream, ECONNRESET, others of the kernel; Errc::cancelled.
+  /// Errors: Errc::end_of_stream, ECONNRESET, others of the kernel; Errc::timed_out;
+  /// Errc::cancelled.
   /// Cancel: loses no data; the next read returns bytes that arrive later.
   Read read() noexcept;
+  Timed<Read> read(IoOptions options) noexcept;
   /// Reads at least one byte into `target`, which is not empty (asserted).
   /// Returns: the number of bytes as a Result<std::size_t>, from `co_await`.
-  /// Errors: Errc::end_of_stream, ECONNRESET, others of the kernel; Errc::cancelled.
+  /// Errors: Errc::end_of_stream, ECONNRESET, others of the kernel; Errc::timed_out;
+  /// Errc::cancelled.
   /// Cancel: loses no data; the next read returns bytes that arrive later. `target` is free when
   /// the operation returns.
   /// Lifetime: `target` stays valid, and no other code uses it, until the return.
   ReadInto read_into(MutableBytes target) noexcept;
+  Timed<ReadInto> read_into(MutableBytes target, IoOptions options) noexcept;
   /// Writes all bytes, or fails.
   /// Returns: a Result<> from `co_await stream.write(bytes)`.
-  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel; Errc::cancelled.
+  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel; Errc::timed_out;
+  /// Errc::cancelled.
   /// Cancel: returns when nothing uses the bytes any more. A part of them may have been sent, so
   /// the caller can only close the stream.
   /// Lifetime: the bytes stay valid until the return.
   Write write(Bytes bytes) noexcept;
+  Timed<Write> write(Bytes bytes, IoOptions options) noexcept;
   Write write(std::string_view text) noexcept;
+  Timed<Write> write(std::string_view text, IoOptions options) noexcept;
   /// Writes several pieces in order, in as few system calls as possible.
   /// Returns: a Result<> from `co_await stream.write(pieces)`.
-  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel; Errc::cancelled.
+  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel; Errc::timed_out;
+  /// Errc::cancelled.
   /// Cancel: returns when nothing uses the bytes any more. A part of them may have been sent, so
   /// the caller can only close the stream.
   /// Lifetime: the span and the bytes stay valid until the return.
   Write write(std::span<const Bytes> pieces) noexcept;
+  Timed<Write> write(std::span<const Bytes> pieces, IoOptions options) noexcept;
 
   /// Tells the peer that no more data follows (half-close). Reading continues. No write is pending
   /// when it is called.
@@ -136,6 +160,13 @@ class StreamAwaiter : protected Op, CancelNode {
     return finished;
   }
   Stream& stream() noexcept { return stream_; }
+  /// Cancels the operation; see Timed.
+  bool cancel_for_timeout() {
+    const bool waits = this->state() == Operation::State::pending;
+    if (!waits || ContextHolder::of(handle_).cancelled()) return false;
+    stream_.cancel_operation(*this);
+    return true;
+  }
 
  private:
   /// Returns the stream's pointer to the pending operation of this kind.
@@ -167,14 +198,14 @@ class [[nodiscard]] Read {
   explicit Read(Stream& stream) noexcept : stream_(&stream) {}
   class Awaiter : public StreamAwaiter<ReceiveOperation> {
    public:
-    explicit Awaiter(Stream& stream) noexcept : StreamAwaiter(stream) {}
+    explicit Awaiter(const Read& read) noexcept : StreamAwaiter(*read.stream_) {}
     bool await_ready() { return started(stream().start_receive(*this)); }
     Result<Buffer> await_resume() noexcept {
       if (error()) return fail(error());
       return std::move(buffer);
     }
   };
-  Awaiter operator co_await() const noexcept { return Awaiter(*stream_); }
+  Awaiter operator co_await() const noexcept { return Awaiter(*this); }
 
  private:
   Stream* stream_;
@@ -188,14 +219,16 @@ class [[nodiscard]] ReadInto {
   }
   class Awaiter : public StreamAwaiter<ReceiveOperation> {
    public:
-    Awaiter(Stream& stream, MutableBytes into) noexcept : StreamAwaiter(stream) { target = into; }
+    explicit Awaiter(const ReadInto& read) noexcept : StreamAwaiter(*read.stream_) {
+      target = read.target_;
+    }
     bool await_ready() { return started(stream().start_receive(*this)); }
     Result<std::size_t> await_resume() const noexcept {
       if (error()) return fail(error());
       return count;
     }
   };
-  Awaiter operator co_await() const noexcept { return Awaiter(*stream_, target_); }
+  Awaiter operator co_await() const noexcept { return Awaiter(*this); }
 
  private:
   Stream* stream_;
@@ -210,9 +243,9 @@ class [[nodiscard]] Write {
       : stream_(&stream), pieces_(pieces), several_(true) {}
   class Awaiter : public StreamAwaiter<SendOperation> {
    public:
-    Awaiter(Stream& stream, Bytes single, std::span<const Bytes> several, bool is_several) noexcept
-        : StreamAwaiter(stream), single_(single) {
-      pieces = is_several ? several : std::span<const Bytes>(&single_, 1);
+    explicit Awaiter(const Write& write) noexcept
+        : StreamAwaiter(*write.stream_), single_(write.single_) {
+      pieces = write.several_ ? write.pieces_ : std::span<const Bytes>(&single_, 1);
     }
     bool await_ready() { return started(stream().start_send(*this)); }
     Result<> await_resume() const noexcept {
@@ -223,9 +256,7 @@ class [[nodiscard]] Write {
    private:
     Bytes single_;
   };
-  Awaiter operator co_await() const noexcept {
-    return Awaiter(*stream_, single_, pieces_, several_);
-  }
+  Awaiter operator co_await() const noexcept { return Awaiter(*this); }
 
  private:
   Stream* stream_;
@@ -234,20 +265,75 @@ class [[nodiscard]] Write {
   bool several_ = false;
 };
 
+/// The awaitable of an operation with a timeout; see Stream. `Plain` is the awaitable without one.
+/// Its awaiter has a function `bool cancel_for_timeout()`, which cancels the operation. It returns
+/// false and has no effect if the operation has finished or its task is cancelled.
+template <class Plain>
+class [[nodiscard]] Timed {
+ public:
+  Timed(const Plain& plain, IoOptions options) noexcept : plain_(plain), options_(options) {}
+  class Awaiter : public Plain::Awaiter, Timer {
+   public:
+    Awaiter(const Plain& plain, IoOptions options) noexcept
+        : Plain::Awaiter(plain), Timer(&on_timer), options_(options) {}
+    template <HasContext Promise>
+    void await_suspend(std::coroutine_handle<Promise> handle) {
+      Loop& loop = *handle.promise().context().loop;
+      loop.timers().start(*this, after(loop.platform().now(), options_.timeout));
+      Plain::Awaiter::await_suspend(handle);
+    }
+    auto await_resume() noexcept {
+      Timer::cancel();
+      auto result = Plain::Awaiter::await_resume();
+      if (!result && expired_ && result.error() == Errc::cancelled) result = fail(Errc::timed_out);
+      return result;
+    }
+
+   private:
+    static void on_timer(Timer& timer) {
+      auto& self = static_cast<Awaiter&>(timer);
+      self.expired_ = self.cancel_for_timeout();
+    }
+
+    IoOptions options_;
+    bool expired_ = false;
+  };
+  Awaiter operator co_await() const noexcept { return Awaiter(plain_, options_); }
+
+ private:
+  Plain plain_;
+  IoOptions options_;
+};
+
 inline Read Stream::read() noexcept {
   return Read(*this);
+}
+inline Timed<Read> Stream::read(IoOptions options) noexcept {
+  return {read(), options};
 }
 inline ReadInto Stream::read_into(MutableBytes target) noexcept {
   return {*this, target};
 }
+inline Timed<ReadInto> Stream::read_into(MutableBytes target, IoOptions options) noexcept {
+  return {read_into(target), options};
+}
 inline Write Stream::write(Bytes bytes) noexcept {
   return {*this, bytes};
+}
+inline Timed<Write> Stream::write(Bytes bytes, IoOptions options) noexcept {
+  return {write(bytes), options};
 }
 inline Write Stream::write(std::string_view text) noexcept {
   return {*this, to_bytes(text)};
 }
+inline Timed<Write> Stream::write(std::string_view text, IoOptions options) noexcept {
+  return {write(text), options};
+}
 inline Write Stream::write(std::span<const Bytes> pieces) noexcept {
   return {*this, pieces};
+}
+inline Timed<Write> Stream::write(std::span<const Bytes> pieces, IoOptions options) noexcept {
+  return {write(pieces), options};
 }
 
 }  // namespace weir

@@ -67,40 +67,39 @@ void Stream::cancel_operation(Operation& operation) {
 
 namespace {
 
-/// The awaiter of a connection attempt; see connect().
-class ConnectAwaiter : ConnectOperation, CancelNode {
+/// The awaitable of a connection attempt, which counts as a write of the stream.
+class Connect {
  public:
-  ConnectAwaiter(Loop& loop, Socket& socket, const os::Address& to) noexcept
-      : ConnectOperation(&resume), CancelNode(&on_cancel), loop_(loop), socket_(socket) {
-    peer = to;
-  }
-  bool await_ready() { return loop_.backend().connect(socket_, *this); }
-  template <HasContext Promise>
-  void await_suspend(std::coroutine_handle<Promise> handle) {
-    handle_ = handle;
-    if (!join(handle.promise().context().cancel)) loop_.backend().cancel(*this);
-  }
-  std::error_code await_resume() const noexcept { return error(); }
+  Connect(Stream& stream, Socket& socket, const os::Address& peer) noexcept
+      : stream_(&stream), socket_(&socket), peer_(peer) {}
+  class Awaiter : public StreamAwaiter<ConnectOperation> {
+   public:
+    explicit Awaiter(const Connect& connect) noexcept
+        : StreamAwaiter(*connect.stream_),
+          backend_(connect.stream_->loop().backend()),
+          socket_(*connect.socket_) {
+      peer = connect.peer_;
+    }
+    bool await_ready() { return started(backend_.connect(socket_, *this)); }
+    Result<> await_resume() const noexcept {
+      if (error()) return fail(error());
+      return {};
+    }
+
+   private:
+    Backend& backend_;
+    Socket& socket_;
+  };
 
  private:
-  static void resume(Runnable& runnable) {
-    auto& self = static_cast<ConnectAwaiter&>(static_cast<ConnectOperation&>(runnable));
-    self.leave();
-    resume_coroutine(self.handle_);
-  }
-  static void on_cancel(CancelNode& node) {
-    auto& self = static_cast<ConnectAwaiter&>(node);
-    self.loop_.backend().cancel(self);
-  }
-
-  Loop& loop_;
-  Socket& socket_;
-  std::coroutine_handle<> handle_;
+  Stream* stream_;
+  Socket* socket_;
+  os::Address peer_;
 };
 
 }  // namespace
 
-Task<Result<Stream>> connect(Endpoint peer) {
+Task<Result<Stream>> connect(Endpoint peer, IoOptions options) {
   const Context context = co_await this_context();
   if (context.cancelled()) co_return fail(Errc::cancelled);
   Loop& loop = *context.loop;
@@ -112,8 +111,8 @@ Task<Result<Stream>> connect(Endpoint peer) {
   auto socket = loop.backend().adopt(std::move(*descriptor), {.role = SocketRole::stream});
   if (!socket) co_return fail(socket.error());
   Stream stream(loop, **socket);
-  const std::error_code error = co_await ConnectAwaiter(loop, **socket, peer);
-  if (error) co_return fail(error);
+  const auto connected = co_await Timed<Connect>(Connect(stream, **socket, peer), options);
+  if (!connected) co_return fail(connected.error());
   co_return std::move(stream);
 }
 

@@ -47,8 +47,8 @@ class Stream final : public weir::Stream {
 };
 
 /// Connects to `peer`.
-/// Errors: the kernel's (ECONNREFUSED, ETIMEDOUT …), Errc::cancelled.
+/// Errors: the kernel's (ECONNREFUSED, ETIMEDOUT …), Errc::timed_out, Errc::cancelled.
 /// Cancel: aborts the attempt.
-Task<Result<Stream>> connect(Endpoint peer);
+Task<Result<Stream>> connect(Endpoint peer, IoOptions options = {});
 
 }  // namespace weir::tcp

@@ -10,10 +10,10 @@ Task<Result<Listener>> listen(std::string name) {
   co_return co_await tcp::listen(*address);
 }
 
-Task<Result<Stream>> connect(std::string name) {
+Task<Result<Stream>> connect(std::string name, IoOptions options) {
   auto address = os::Address::local(name);
   if (!address) co_return fail(address.error());
-  co_return co_await tcp::connect(*address);
+  co_return co_await tcp::connect(*address, options);
 }
 
 }  // namespace weir::unix_socket

@@ -23,6 +23,6 @@ Task<Result<Listener>> listen(std::string name);
 /// Connects as tcp::connect() does, to a path or to a name in the abstract namespace.
 /// Errors: Errc::bad_input for a name that is empty or too long, otherwise as tcp::connect().
 /// Cancel: aborts the attempt.
-Task<Result<Stream>> connect(std::string name);
+Task<Result<Stream>> connect(std::string name, IoOptions options = {});
 
 }  // namespace weir::unix_socket

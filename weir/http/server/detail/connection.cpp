@@ -121,7 +121,7 @@ class NextRequest : public Connection::ReadAwaiter {
  public:
   explicit NextRequest(Connection& connection) noexcept
       : Connection::ReadAwaiter(connection, Connection::ReadState::request,
-                                connection.request_deadline()) {}
+                                connection.request_deadline(), connection.stream().read()) {}
   [[gnu::noinline]] Action await_resume();
 };
 

@@ -79,12 +79,14 @@ class Connection final : public DrainableConnection, Timer {
   void drain() override;
 
   /// The awaiter of a read with a deadline, which costs no coroutine frame.
-  template <class Base>
-  class DeadlineAwaiter : public Base {
+  template <class Plain>
+  class DeadlineAwaiter : public Plain::Awaiter {
+    using Base = typename Plain::Awaiter;
+
    public:
-    template <class... Args>
-    DeadlineAwaiter(Connection& connection, ReadState what, Instant deadline, Args... args) noexcept
-        : Base(connection.stream_, args...), connection_(connection) {
+    DeadlineAwaiter(Connection& connection, ReadState what, Instant deadline,
+                    const Plain& plain) noexcept
+        : Base(plain), connection_(connection) {
       connection.begin_read(what, deadline);
     }
     auto await_resume() noexcept {
@@ -100,15 +102,17 @@ class Connection final : public DrainableConnection, Timer {
    private:
     Connection& connection_;
   };
-  using ReadAwaiter = DeadlineAwaiter<Read::Awaiter>;
-  using ReadIntoAwaiter = DeadlineAwaiter<ReadInto::Awaiter>;
+  using ReadAwaiter = DeadlineAwaiter<Read>;
+  using ReadIntoAwaiter = DeadlineAwaiter<ReadInto>;
   /// Reads like Stream::read() and Stream::read_into(), until `deadline`. The caller awaits the
   /// result immediately: `co_await connection.read(ReadState::head, deadline)`.
   /// Errors: those of Stream::read(); Errc::timed_out after the deadline.
   /// Cancel: that of Stream::read().
-  ReadAwaiter read(ReadState what, Instant deadline) noexcept { return {*this, what, deadline}; }
+  ReadAwaiter read(ReadState what, Instant deadline) noexcept {
+    return {*this, what, deadline, stream_.read()};
+  }
   ReadIntoAwaiter read_into(MutableBytes target, ReadState what, Instant deadline) noexcept {
-    return {*this, what, deadline, target};
+    return {*this, what, deadline, stream_.read_into(target)};
   }
   ReadState read_state() const noexcept { return read_state_; }
   /// Makes the deadline of the present read earlier; ignores a later `deadline`. Call it only

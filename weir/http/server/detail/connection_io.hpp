@@ -85,7 +85,9 @@ class ConnectionIo {
   class WriteAwaiter : public Write::Awaiter {
    public:
     explicit WriteAwaiter(ConnectionIo& io, std::span<const Bytes> pieces = {}) noexcept
-        : Awaiter(io.stream(), io.output_.bytes(), pieces, !pieces.empty()), io_(io) {}
+        : Awaiter(pieces.empty() ? io.stream().write(io.output_.bytes())
+                                 : io.stream().write(pieces)),
+          io_(io) {}
     bool await_ready();
     bool await_resume() noexcept;
 
