@@ -91,13 +91,14 @@ Task<> Connection::linger(const Limits& limits) {
   // One byte beyond the limit ends the connection. A buffer may hold more than that.
   for (std::uint64_t left = limits.linger_bytes_max;;) {
     const MutableBytes room(scratch);
+    const IoOptions until_deadline{.timeout = deadline - loop().now()};
     std::size_t dropped = 0;
     if (left >= Buffer::default_capacity) {
-      const auto bytes = co_await read(ReadState::lingering, deadline);
+      const auto bytes = co_await stream_.read(until_deadline);
       if (bytes) dropped = bytes->size();
     } else {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left + 1, room.size()));
-      const auto bytes = co_await read_into(room.first(count), ReadState::lingering, deadline);
+      const auto bytes = co_await stream_.read_into(room.first(count), until_deadline);
       dropped = bytes.value_or(0);
     }
     if (dropped == 0 || dropped > left) co_return;
