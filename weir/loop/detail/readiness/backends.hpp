@@ -22,9 +22,10 @@ Result<std::unique_ptr<Backend>> make_poll_backend(Platform& platform, RunQueue&
 class Platform;
 class RunQueue;
 
-/// Returns a backend on epoll(7). It registers each socket once, for all events and for as long as
-/// the socket is open. A connection that takes turns with its peer then costs one recv, one send
-/// and a share of one epoll_pwait2 per turn. An idle connection holds no buffer.
+/// Returns a backend on epoll(7). It registers each socket once, for as long as the socket is open.
+/// A connection that takes turns with its peer then costs one recv, one send and a share of one
+/// epoll_pwait2 per turn. A datagram socket is registered for room only while a send waits. An idle
+/// connection holds no buffer.
 /// Errors: the kernel's error if it opens no epoll instance or no eventfd.
 /// Lifetime: `platform` and `ready` outlive the backend.
 Result<std::unique_ptr<Backend>> make_epoll_backend(Platform& platform, RunQueue& ready);

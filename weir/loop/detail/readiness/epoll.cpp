@@ -21,6 +21,14 @@ namespace {
 constexpr std::uint64_t wake_tag = 0;  // no socket has this tag
 constexpr std::uint32_t everything =
     EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | static_cast<std::uint32_t>(EPOLLET);
+constexpr std::uint32_t input = EPOLLIN | static_cast<std::uint32_t>(EPOLLET);
+
+/// Returns the events that the kernel is to report. A stream reports room only after it had none. A
+/// datagram socket reports it after each datagram that has left, so only a waiting send asks.
+std::uint32_t events_of(const ReadinessSocket& socket) noexcept {
+  if (socket.role != SocketRole::datagrams) return everything;
+  return socket.reports_room ? input | EPOLLOUT : input;
+}
 
 Readiness readiness_of(std::uint32_t events) noexcept {
   // An unconnected stream reports EPOLLHUP too, but its peer has not finished sending.
@@ -48,8 +56,13 @@ class EpollBackend final : public ReadinessBackend {
  private:
   Result<> start_watching(ReadinessSocket& socket) override;
   void stop_watching(ReadinessSocket& socket) override;
-  void on_interest_change(ReadinessSocket&) override {}
+  void on_interest_change(ReadinessSocket& socket) override {
+    const bool asks = socket.role == SocketRole::datagrams && socket.outgoing != nullptr;
+    if (asks != socket.reports_room) ask_for_room(socket, asks);
+  }
 
+  void ask_for_room(ReadinessSocket& socket, bool asks);
+  int control(int operation, const ReadinessSocket& socket);
   int wait_for_events(Instant until);
   int ask_kernel(Duration longest);
 
@@ -60,14 +73,23 @@ class EpollBackend final : public ReadinessBackend {
 };
 
 Result<> EpollBackend::start_watching(ReadinessSocket& socket) {
+  if (control(EPOLL_CTL_ADD, socket) < 0) return fail(system_error(errno));
+  return {};
+}
+
+/// Asks the kernel to report room for a datagram, also room that there is already; or ends that.
+void EpollBackend::ask_for_room(ReadinessSocket& socket, bool asks) {
+  socket.reports_room = asks;
+  [[maybe_unused]] const int changed = control(EPOLL_CTL_MOD, socket);
+  assert(changed == 0 && "the socket is registered, and a change needs no memory");
+}
+
+int EpollBackend::control(int operation, const ReadinessSocket& socket) {
   epoll_event event{};
-  event.events = everything;
+  event.events = events_of(socket);
   event.data.u64 = SocketSlab::tag(socket);
   counters_.system_calls.add();
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.descriptor, &event) < 0) {
-    return fail(system_error(errno));
-  }
-  return {};
+  return ::epoll_ctl(epoll_.get(), operation, socket.descriptor, &event);
 }
 
 // Closing the descriptor removes a stream from the set. If a forked child holds it open for

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "weir/loop/test/readiness_fixture.hpp"
+#include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/test/denied_call.hpp"
 
 namespace weir {
@@ -129,6 +130,31 @@ TEST_F(EpollTest, ReportsOfAClosedSocketDoNotReachItsSuccessor) {
       << "the test needs the report";
   EXPECT_EQ(gone.calls + hangup.calls, 0);
   fixture_.backend().close(*pair.ours);
+}
+
+// A UDP socket reports room whenever a peer has read a datagram.
+TEST_F(EpollTest, SentDatagramsDoNotWakeTheLoop) {
+  auto ours = os::open_datagram_socket({.local = os::Address::loopback(0)});
+  auto theirs = os::open_datagram_socket({.peer = os::local_address(ours->get()).value()});
+  Socket* const socket = fixture_.adopt(std::move(*ours), SocketRole::datagrams);
+  Recorded<ReceiveDatagramsOperation> receive;
+  Datagram arrived;
+  receive.target = {&arrived, 1};
+  ASSERT_FALSE(fixture_.backend().receive_datagrams(*socket, receive));
+  fixture_.turn(Duration(0));
+  const OutgoingDatagram question{to_bytes("?"), os::local_address(theirs->get()).value()};
+  Recorded<SendDatagramsOperation> send;
+  send.datagrams = {&question, 1};
+  ASSERT_TRUE(fixture_.backend().send_datagrams(*socket, send));
+  std::array<char, 8> room{};
+  ASSERT_EQ(::recv(theirs->get(), room.data(), room.size(), 0), 1);
+  const Instant before = fixture_.platform().now();
+  fixture_.turn(std::chrono::milliseconds(5));
+  EXPECT_GE(fixture_.platform().now() - before, std::chrono::milliseconds(5));
+  EXPECT_EQ(receive.runs, 0);
+  ASSERT_EQ(::send(theirs->get(), "!", 1, 0), 1);
+  fixture_.finish(receive);
+  fixture_.backend().close(*socket);
 }
 
 TEST_F(EpollTest, WakeUpsAreNotLostAndNotRepeated) {

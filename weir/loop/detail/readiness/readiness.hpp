@@ -34,6 +34,7 @@ struct alignas(64) ReadinessSocket : Socket, ListNode {
   bool paused : 1 = false;    ///< true if the listener waits for descriptors or memory
   bool reported : 1 = false;  ///< true if the socket is registered for reports of the kernel
   bool stopped : 1 = false;   ///< true if the listener accepts no more
+  bool reports_room : 1 = false;  ///< true if epoll was asked to report room for datagrams
 };
 static_assert(sizeof(ReadinessSocket) == 64);
 
@@ -127,8 +128,7 @@ class ReadinessBackend : public Backend {
   virtual Result<> start_watching(ReadinessSocket& socket) = 0;
   /// Ends the registration, before the descriptor is closed or when a listener stops accepting.
   virtual void stop_watching(ReadinessSocket& socket) = 0;
-  /// Called when a registered socket waits for other events than before, for backends that pass
-  /// the events to the kernel each time.
+  /// Called when a registered socket may wait for other events than before.
   virtual void on_interest_change(ReadinessSocket& socket) = 0;
 
   Platform& platform() noexcept { return platform_; }
