@@ -29,14 +29,16 @@ inline Task<> serve_rounds(Scope& scope, Runtime& runtime, Round round, unsigned
 
 }  // namespace detail
 
-/// The main function of `PROGRAM [ROUNDS [uring|epoll]]`.
+/// The main function of `PROGRAM [ROUNDS [uring|epoll|poll]]`.
 /// Returns: the exit status.
 inline int measure_on_two_cores(int argc, char** argv, Round round) {
   const unsigned long rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1;
   RuntimeOptions options;
   options.cores = 2;
   options.announce = options.handle_signals = false;
-  if (argc > 2 && std::string_view(argv[2]) == "epoll") options.backend = BackendChoice::epoll;
+  const std::string_view backend = argc > 2 ? argv[2] : "uring";
+  if (backend == "epoll") options.backend = BackendChoice::epoll;
+  if (backend == "poll") options.backend = BackendChoice::poll;
   Runtime runtime(options);
   return runtime.run_on_each_core(detail::serve_rounds, std::ref(runtime), round, rounds);
 }
