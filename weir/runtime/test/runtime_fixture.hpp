@@ -117,29 +117,33 @@ class MultiCoreTest : public testing::Test {
   }
 
   /// Runs a new Scenario for each of `targets` tasks and for each point at which that task can be
-  /// cancelled. The tasks name such points; each boundary between two turns of any two loops is
-  /// one more. Both orders of the loops are run. `scenario.outside()` is called at these
-  /// boundaries. It does what threads outside the loops do, and returns true if it did anything.
-  /// Each run must finish, and `scenario.check()` checks the remaining expectations. The last run
-  /// of each target is not disturbed.
-  /// Returns: the number of runs.
+  /// cancelled and which the SweepBudget allows. The tasks name such points; each boundary between
+  /// two turns of any two loops is one more. Both orders of the loops are run. `scenario.outside()`
+  /// is called at these boundaries. It does what threads outside the loops do, and returns true if
+  /// it did anything. Each run must finish, and `scenario.check()` checks the remaining
+  /// expectations. The last run of each target is not disturbed.
+  /// Returns: the number of points of all targets and orders.
   template <class Scenario>
   std::size_t sweep(std::size_t targets) {
-    std::size_t runs = 0;
+    std::size_t points = 0;
+    SweepBudget budget;
     for (const bool backwards : {false, true}) {
       std::vector<Loop*> order(loops().begin(), loops().end());
       if (backwards) std::ranges::reverse(order);
       for (std::size_t target = 0; target < targets; ++target) {
-        for (std::size_t at = 0;; ++at, ++runs) {
+        for (std::size_t at = 0;; at = budget.after(at)) {
           CancelInjector injector(targets, target, at);
           SCOPED_TRACE(testing::Message() << "target " << target << " at point " << at
                                           << (backwards ? ", backwards" : ""));
           run_once<Scenario>(injector, order);
-          if (HasFailure() || !injector.injected()) break;
+          if (HasFailure() || !injector.injected()) {
+            points += injector.points();
+            break;
+          }
         }
       }
     }
-    return runs;
+    return points;
   }
 
   LoopGroup group_;

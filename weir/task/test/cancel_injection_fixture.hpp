@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
+#include <random>
 #include <utility>
 
 #include "weir/testing/test/loop_fixture.hpp"
@@ -46,28 +49,55 @@ class CancelInjector {
   std::size_t points_ = 0;
 };
 
+/// A SweepBudget bounds the time of one sweep. The environment variable WEIR_SWEEP_SECONDS sets it;
+/// without it, a sweep visits every point. After the budget, a sweep visits one of about eight
+/// points, chosen anew in each process. The trace of a failure names the point, and a run without
+/// the variable visits it again.
+class SweepBudget {
+ public:
+  /// Returns: the point to visit after `at`.
+  std::size_t after(std::size_t at) {
+    if (std::chrono::steady_clock::now() < end_) return at + 1;
+    return at + std::uniform_int_distribution<std::size_t>(1, 15)(random_);
+  }
+
+ private:
+  static std::chrono::steady_clock::time_point end_of_budget() {
+    const char* const seconds = std::getenv("WEIR_SWEEP_SECONDS");
+    if (seconds == nullptr) return std::chrono::steady_clock::time_point::max();
+    return std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(seconds));
+  }
+
+  std::chrono::steady_clock::time_point end_ = end_of_budget();
+  std::minstd_rand random_{std::random_device()()};
+};
+
 /// A CancelSweepTest is a LoopTest that runs a scenario with every possible cancellation.
 class CancelSweepTest : public LoopTest {
  protected:
   using LoopTest::LoopTest;
 
-  /// Calls `scenario(injector)`, which returns a Task<>, once for each target and each point. The
-  /// points are those that the tasks mark, and one more between any two turns of the loop. Each
-  /// run must end and leave no frame and no timer; the scenario itself checks everything else.
-  /// The last run of each target has no cancellation.
-  /// Returns: the number of runs.
+  /// Calls `scenario(injector)`, which returns a Task<>, once for each target and each point that
+  /// the SweepBudget allows. The points are those that the tasks mark, and one more between any two
+  /// turns of the loop. Each run must end and leave no frame and no timer; the scenario itself
+  /// checks everything else. The last run of each target has no cancellation.
+  /// Returns: the number of points of all targets.
   template <class Scenario>
   std::size_t sweep(std::size_t targets, Scenario scenario) {
-    std::size_t runs = 0;
+    std::size_t points = 0;
+    SweepBudget budget;
     for (std::size_t target = 0; target < targets; ++target) {
-      for (std::size_t at = 0;; ++at, ++runs) {
+      for (std::size_t at = 0;; at = budget.after(at)) {
         CancelInjector injector(targets, target, at);
         SCOPED_TRACE(testing::Message() << "target " << target << " at point " << at);
         run_once(injector, scenario);
-        if (HasFatalFailure() || HasFailure() || !injector.injected()) break;
+        if (HasFatalFailure() || HasFailure() || !injector.injected()) {
+          points += injector.points();
+          break;
+        }
       }
     }
-    return runs;
+    return points;
   }
 
  private:
