@@ -1,7 +1,6 @@
 # Functions for the root list: floors, their tests, programs, system tests, fuzzers, checks.
-include(GoogleTest)
-
 set(WEIR_TEST_SECONDS_MAX 120)
+set(WEIR_TEST_SKIPPED 77)  # the exit status of a test binary that skipped a case
 set(weir_floors "")
 
 # Splits `root`/**.cpp into <out>_TESTS (names that end in _test.cpp), <out>_FIXTURES (in folders
@@ -87,7 +86,9 @@ function(weir_require_test_main)
     file(CONFIGURE OUTPUT ${main} CONTENT
 "int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  if (RUN_ALL_TESTS() != 0) return 1;
+  const bool some_skipped = testing::UnitTest::GetInstance()->skipped_test_count() > 0;
+  return some_skipped ? ${WEIR_TEST_SKIPPED} : 0;
 }
 ")
   endif()
@@ -97,7 +98,7 @@ function(weir_require_test_main)
   target_precompile_headers(weir_test_main PRIVATE ${weir_test_headers})
 endfunction()
 
-# Makes a gtest binary. Each of its cases is a test of ctest.
+# Makes a gtest binary. Each of its suites is a test of ctest, see cmake/WeirSuites.cmake.
 function(weir_test_binary target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;PRECOMPILE")
   weir_require_test_main()
@@ -112,8 +113,14 @@ function(weir_test_binary target)
     target_precompile_headers(${target} REUSE_FROM weir_test_main)
   endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    TEST_PREFIX "${WEIR_TEST_PREFIX}" PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
+  string(REGEX REPLACE "^weir_|_test$" "" name ${target})
+  set(suites ${PROJECT_BINARY_DIR}/${target}_suites.cmake)
+  file(CONFIGURE OUTPUT ${suites} CONTENT
+"include(\"${PROJECT_SOURCE_DIR}/cmake/WeirSuites.cmake\")
+weir_add_suites(\"${PROJECT_BINARY_DIR}/tests/${target}\" \"${WEIR_TEST_PREFIX}${name}:\"
+  ${WEIR_TEST_SKIPPED})
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()
 
 # weir_floor_tests(NAME DEPENDS also... PRECOMPILE headers...): makes binary weir_NAME_test from
