@@ -31,7 +31,7 @@ void check_promises(const RequestHead& head) {
   std::size_t hosts = 0;
   std::size_t lengths = 0;
   for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const weir::http::Header header = head.header_at(index);
+    const weir::http::HeaderField header = head.header_at(index);
     require(weir::http::is_valid_header(header.name, header.value));
     require(weir::http::trim(header.value) == header.value);
     hosts += weir::http::equals_ignoring_case(header.name, "host");

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/http/message/detail/query.hpp"
+#include "weir/http/message/detail/urlencoded.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/uri.hpp"
 
@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto separate = weir::http::percent_decode(text);
   require(length.has_value() == separate.has_value());
   if (length) require(decoded.substr(0, *length) == *separate);
-  weir::http::Query query(text);
+  weir::http::UrlencodedPairs query(text);
   for (std::size_t pairs = 0;; ++pairs) {
     require(pairs <= size);
     const auto pair = query.next();

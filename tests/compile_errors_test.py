@@ -39,6 +39,7 @@ struct Starts { Task<Result<>> start() { co_return {}; } };
 struct StartsWrongly { Task<> start() { co_return; } };
 struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
 struct Ping { int sequence; };
+struct Nested { Ping ping; };
 struct Throws { Throws() = default; Throws(Throws&&) {} };
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
@@ -88,11 +89,23 @@ CASES = (
      "a handler that takes a Scope& returns a Task",
      'routes.get("/", [](Scope&) -> Task<http::Status> { co_return http::Status::ok; });'),
     ('routes.get("/{a}", [](const std::string&) -> Task<http::Status> { return ok(); });',
-     "a handler that returns a Task takes path parameters by value",
+     "a handler that returns a Task takes path parameters and typed arguments by value",
      'routes.get("/{a}", [](std::string) -> Task<http::Status> { return ok(); });'),
     ('routes.get("/{a}", [] { return http::Status::ok; });',
-     "the_handler_must_take_as_many_parameters_as_the_pattern_has",
+     "PatternHas<1>",
      'routes.get("/{a}", [](int) { return http::Status::ok; });'),
+    ('routes.post("/", [](Ping, http::Form<Ping>) { return http::Status::ok; });',
+     "a handler takes at most one body",
+     'routes.post("/", [](http::Query<Ping>, http::Form<Ping>) { return http::Status::ok; });'),
+    ('routes.get("/", [](http::Query<int>) { return http::Status::ok; });',
+     "http::Query<T> and http::Form<T> take a struct of public fields",
+     'routes.get("/", [](http::Query<Ping>) { return http::Status::ok; });'),
+    ('routes.get("/", [](http::Query<Nested>) { return http::Status::ok; });',
+     "a field of a query or a form is a number, a bool, a std::string",
+     'routes.post("/", [](http::Json<Nested>) { return http::Status::ok; });'),
+    ('routes.get("/", [](http::Header<"X-A", Ping>) { return http::Status::ok; });',
+     "a header or a cookie is read as a number, a bool, a std::string",
+     'routes.get("/", [](http::Header<"X-A", int>) { return http::Status::ok; });'),
     ('routes.use([c = 0](http::Request& r, http::Next n) mutable { ++c; return n(r); });',
      "middleware is a Task<Response>(Request&, Next) with a const operator()",
      'routes.use([](http::Request& r, http::Next n) { return n(r); });'),

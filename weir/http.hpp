@@ -1,6 +1,7 @@
 // Includes everything that an HTTP service needs.
 #pragma once
 
+#include "weir/http/matching/arguments.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/matching/pattern_error.hpp"

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "weir/http/message/detail/query.hpp"
+#include "weir/http/message/detail/urlencoded.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::simulate {
@@ -56,7 +56,7 @@ Response query(http::Request& request) {
   for (const std::string_view name : {"a", "b c"}) {
     values.push_back(request.query(name).value_or("none"));
   }
-  http::Query pairs(request.query_text());
+  http::UrlencodedPairs pairs(request.query_text());
   for (;;) {
     auto pair = pairs.next();
     if (!pair) return http::Status::internal_error;

@@ -29,7 +29,7 @@ bool is_valid_header(std::string_view name, std::string_view value) noexcept {
   return is_token(name) && all_in(value, CharClass::value);
 }
 
-Header Headers::Iterator::operator*() const noexcept {
+HeaderField Headers::Iterator::operator*() const noexcept {
   const std::size_t colon = rest_.find(':');
   const std::size_t start = colon + separator.size();
   const std::size_t stop = first_line_size(rest_) - line_end.size();
@@ -104,7 +104,7 @@ std::size_t Headers::remove(std::string_view name) noexcept {
 }
 
 std::optional<std::string_view> Headers::get(std::string_view name) const noexcept {
-  for (const Header header : *this) {
+  for (const HeaderField header : *this) {
     if (equals_ignoring_case(header.name, name)) return header.value;
   }
   return std::nullopt;

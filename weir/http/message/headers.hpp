@@ -12,7 +12,7 @@
 namespace weir::http {
 
 /// One header. The views point into the object that returned it.
-struct Header {
+struct HeaderField {
   std::string_view name;
   std::string_view value;  ///< the value without white space at its ends
 };
@@ -33,12 +33,12 @@ class Headers {
   /// Iterates over the headers from first to last. Any change to the list invalidates it.
   class Iterator {
    public:
-    using value_type = Header;
+    using value_type = HeaderField;
     using difference_type = std::ptrdiff_t;
 
     Iterator() noexcept = default;
     explicit Iterator(std::string_view lines) noexcept : rest_(lines) {}
-    Header operator*() const noexcept;
+    HeaderField operator*() const noexcept;
     Iterator& operator++() noexcept;
     Iterator operator++(int) noexcept {
       Iterator before = *this;

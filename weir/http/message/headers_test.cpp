@@ -34,7 +34,7 @@ TEST(Headers, IteratesOverHeadersInOrder) {
   ASSERT_TRUE(headers.add("B", ""));
   ASSERT_TRUE(headers.add("C", "x: y"));
   std::string seen;
-  for (const Header header : headers)
+  for (const HeaderField header : headers)
     seen.append(header.name).append("=").append(header.value) += '|';
   EXPECT_EQ(seen, "A=1|B=|C=x: y|");
 }

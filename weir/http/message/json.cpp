@@ -107,17 +107,17 @@ Body JsonBodyWriter::finish() {
   return Body(std::move(earlier_));
 }
 
-bool accepts_json(const Request& request) noexcept {
+bool accepts_type(const Request& request, bool (*is_type)(std::string_view header)) noexcept {
   const RequestHead& head = request.head();
   bool typed = false;
   for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const Header header = head.header_at(index);
+    const HeaderField header = head.header_at(index);
     if (equals_ignoring_case(header.name, "Content-Type")) {
-      if (typed || !is_json_type(header.value)) return false;
+      if (typed || !is_type(header.value)) return false;
       typed = true;
     } else if (equals_ignoring_case(header.name, "Content-Encoding")) {
-      // Encoded content is not JSON text (RFC 9110 §8.4). Some clients name "identity", which
-      // means no encoding.
+      // Encoded content is not of the type itself (RFC 9110 §8.4). Some clients name "identity",
+      // which means no encoding.
       if (!header.value.empty() && !equals_ignoring_case(header.value, "identity")) return false;
     }
   }
@@ -138,6 +138,10 @@ std::string json_pointer(std::string_view path) {
     if (path.starts_with(']')) path.remove_prefix(1);
   }
   return pointer;
+}
+
+bool accepts_json(const Request& request) noexcept {
+  return accepts_type(request, &is_json_type);
 }
 
 Response invalid_json_response(const json::Error& error) {

@@ -27,6 +27,10 @@ class JsonBodyWriter final : public json::Writer {
   Buffer earlier_;
 };
 
+/// Returns true if the body may be of a type that `is_type` accepts. Its Content-Type must be
+/// absent or accepted, and its Content-Encoding empty or "identity".
+bool accepts_type(const Request& request, bool (*is_type)(std::string_view header)) noexcept;
+
 /// Returns true if the body may be read as JSON. Its Content-Type must be JSON or absent. A
 /// charset must be UTF-8 or its subset US-ASCII. A Content-Encoding must be empty or "identity".
 bool accepts_json(const Request& request) noexcept;

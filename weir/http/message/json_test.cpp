@@ -333,12 +333,12 @@ TEST_F(JsonHandlerTest, ShortTextsNeedNoMemoryBlock) {
 // Properties of signatures.
 
 using Full = Signature<Task<Result<Pong>> (*)(Request&, Scope&, int, std::string, const Ping&)>;
-static_assert(Full::takes_body && std::is_same_v<Full::Body, Ping>);
-static_assert(std::is_same_v<Full::PathParamTypes, std::tuple<int, std::string>>);
+static_assert(Full::takes_body && Full::takes_scope && Full::is_valid);
 static_assert(Full::shape.params == 2);
 static_assert(!Signature<Pong (*)(int)>::takes_body && !Signature<Pong (*)(int)>::is_async);
 static_assert(!Signature<Pong (*)(Ping&)>::takes_body);
-static_assert(!Signature<Pong (*)(Ping, int)>::takes_body);
+static_assert(Signature<Pong (*)(Ping, int)>::takes_body, "the order of parameters is free");
+static_assert(!Signature<Pong (*)(Ping, Ping)>::is_valid, "there is one body");
 
 // Tests through a server.
 

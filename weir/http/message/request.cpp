@@ -3,12 +3,12 @@
 
 #include <array>
 
-#include "weir/http/message/detail/query.hpp"
+#include "weir/http/message/detail/urlencoded.hpp"
 
 namespace weir::http {
 
 std::optional<std::string> Request::query(std::string_view name) const {
-  return Query(query_text()).find(name);
+  return UrlencodedPairs(query_text()).find(name);
 }
 
 std::string Request::id() const {

@@ -14,7 +14,7 @@
 namespace weir::http {
 
 /// Decodes every "%HH" of `in` exactly once and writes the result to `out`. `out` has room for
-/// in.size() bytes and may be equal to in.data(). '+' stays '+'; see Query for forms.
+/// in.size() bytes and may be equal to in.data(). '+' stays '+'; see UrlencodedPairs for forms.
 /// Returns: the number of bytes written, or std::nullopt at the first '%' without two hexadecimal
 /// digits.
 std::optional<std::size_t> percent_decode(std::string_view in, char* out) noexcept;

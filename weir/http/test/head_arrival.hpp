@@ -55,7 +55,7 @@ inline std::string describe(const RequestHead& head) {
   text.append(head.query());
   if (!head.authority().empty()) text.append(" @").append(head.authority());
   for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const Header header = head.header_at(index);
+    const HeaderField header = head.header_at(index);
     text.append(" [").append(header.name).append(":").append(header.value).append("]");
   }
   if (head.has_content_length()) text += " length=" + std::to_string(head.content_length());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "weir/json/detail/text_value.hpp"
 #include "weir/json/detail/writer.hpp"
 
 namespace weir::config {
@@ -73,14 +74,6 @@ std::optional<double> read_real(const RawValue& raw) noexcept {
   return value;
 }
 
-std::string expected_signed(std::int64_t least, std::int64_t most) {
-  return "an integer from " + std::to_string(least) + " to " + std::to_string(most);
-}
-
-std::string expected_unsigned(std::uint64_t most) {
-  return "an integer from 0 to " + std::to_string(most);
-}
-
 std::string expected_exact(int bits) {
   return "a number with a decimal point, or an integer that " + std::to_string(bits) +
          " bits hold exactly";
@@ -89,8 +82,7 @@ std::string expected_exact(int bits) {
 std::string expected_names(std::span<const std::string_view> names) {
   std::string text;
   for (std::size_t index = 0; index < names.size(); ++index) {
-    if (index > 0) text += index + 1 == names.size() ? " or " : ", ";
-    text.append("\"").append(names[index]).append("\"");
+    json::detail::append_expected_name(text, names[index], index, names.size());
   }
   return text;
 }

@@ -25,8 +25,6 @@ bool is_integer(const RawValue& raw) noexcept;
 /// for an integer outside of ±2^53, which might not be exact as a double.
 std::optional<double> read_real(const RawValue& raw) noexcept;
 
-std::string expected_signed(std::int64_t least, std::int64_t most);
-std::string expected_unsigned(std::uint64_t most);
 std::string expected_exact(int bits);
 /// Returns `"a", "b" or "c"`.
 std::string expected_names(std::span<const std::string_view> names);

@@ -16,6 +16,7 @@
 #include "weir/config/type/detail/type.hpp"
 #include "weir/config/type/units.hpp"
 #include "weir/json/detail/shape.hpp"
+#include "weir/json/detail/text_value.hpp"
 
 namespace weir::config::detail {
 
@@ -28,9 +29,9 @@ class IntegerType final : public ValueType {
   std::string placeholder() const override { return "INTEGER"; }
   std::string expected() const override {
     if constexpr (std::is_signed_v<T>) {
-      return expected_signed(Limits::min(), Limits::max());
+      return json::detail::expected_signed(Limits::min(), Limits::max());
     } else {
-      return expected_unsigned(Limits::max());
+      return json::detail::expected_unsigned(Limits::max());
     }
   }
 

@@ -7,11 +7,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "weir/base/result.hpp"
+#include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/detail/signature.hpp"
 #include "weir/http/matching/path_params.hpp"
@@ -56,6 +59,13 @@ Response response_of(const Call& call) {
   }
 }
 
+inline Response to_refusal(Response response) {
+  return response;
+}
+inline Response to_refusal(std::error_code error) {
+  return error_response(error);
+}
+
 inline Task<Response> to_response_task(Task<Response> task) {
   return task;
 }
@@ -65,25 +75,165 @@ Task<Response> to_response_task(Task<T> task) {
   co_return to_response(std::move(value));
 }
 
-/// A handler that takes a Scope&, in the form that with_scope() calls.
+/// The arguments of one call of a handler of type F, made step by step before the call.
 template <class F>
-class ScopedHandler {
- public:
-  ScopedHandler(const F& handler, Request& request) noexcept
-      : handler_(&handler), request_(&request) {}
-  template <class... Values>
-  auto operator()(Scope& scope, Values... values) const {
-    if constexpr (Signature<F>::takes_request) {
-      return (*handler_)(*request_, scope, std::move(values)...);
+class CallArguments {
+  using S = Signature<F>;
+  using List = typename S::Arguments;
+  using Types = typename List::Types;
+  using Kind = ArgumentKind;
+
+  template <class P>
+  static consteval auto slot_for() {
+    using T = std::remove_cvref_t<P>;
+    constexpr Kind kind = kind_of_argument<P>();
+    if constexpr (kind == Kind::path || kind == Kind::made) {
+      return std::type_identity<std::optional<T>>();
+    } else if constexpr (kind == Kind::part || kind == Kind::body) {
+      static_assert(std::is_default_constructible_v<T>,
+                    "an argument of a handler must be default-constructible: it is read into");
+      return std::type_identity<T>();
     } else {
-      return (*handler_)(scope, std::move(values)...);
+      return std::type_identity<std::monostate>();
     }
   }
+  template <class... P>
+  static std::tuple<typename decltype(slot_for<P>())::type...> slots_for(std::tuple<P...>*);
+  using Slots = decltype(slots_for(static_cast<Types*>(nullptr)));
+  static constexpr auto indices = std::make_index_sequence<std::tuple_size_v<Types>>();
+
+ public:
+  CallArguments() {}
+
+  /// Returns false if a path parameter does not fit its type.
+  bool read_path([[maybe_unused]] const PathParams& params) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return (true && ... && read_path_param<I>(params));
+    }(indices);
+  }
+
+  /// Makes the values of from_request(), then reads the parts of the head.
+  /// Returns: the answer to a head that does not fit.
+  std::optional<Response> read_head(const Request& request) {
+    std::optional<Response> refused;
+    Violations violations;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const bool made = (true && ... && make_value<I>(request, refused));
+      if (made) (read_part_at<I>(request, violations), ...);
+    }(indices);
+    if (!violations.empty()) [[unlikely]]
+      refused.emplace(std::move(violations).answer(Status::bad_request));
+    return refused;
+  }
+
+  /// Returns true if the media type of the request is that of the body.
+  bool accepts_body(const Request& request) const {
+    using Of = BodyOf<std::remove_cvref_t<decltype(body())>>;
+    if (is_optional_body && !request.head().has_body()) return true;
+    return Of::is_form ? accepts_form(request) : accepts_json(request);
+  }
+  /// Reads the body.
+  /// Returns: the answer to a body that does not fit.
+  std::optional<Response> read_body(std::string_view text) {
+    return detail::read_body(text, body());
+  }
+
+  /// Calls the handler, once.
+  auto call(const F& handler, Request& request, [[maybe_unused]] Scope* scope = nullptr) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return handler(argument<I>(request, scope)...);
+    }(indices);
+  }
+
+ private:
+  template <std::size_t I>
+  using Parameter = std::tuple_element_t<I, Types>;
+  template <std::size_t I>
+  using Value = std::remove_cvref_t<Parameter<I>>;
+  static constexpr std::size_t body_index = List::find(Kind::body);
+
+  auto& body() { return std::get<body_index>(slots_); }
+  const auto& body() const { return std::get<body_index>(slots_); }
+  static constexpr bool is_optional_body = [] {
+    if constexpr (S::takes_body) return json::detail::is_optional<Value<body_index>>;
+    return false;
+  }();
+
+  template <std::size_t I>
+  bool read_path_param([[maybe_unused]] const PathParams& params) {
+    if constexpr (List::kinds[I] == Kind::path) {
+      auto& slot = std::get<I>(slots_);
+      slot = path_param_as<Value<I>>(params[List::path_index(I)]);
+      return slot.has_value();
+    } else {
+      return true;
+    }
+  }
+  template <std::size_t I>
+  bool make_value([[maybe_unused]] const Request& request,
+                  [[maybe_unused]] std::optional<Response>& refused) {
+    if constexpr (List::kinds[I] == Kind::made) {
+      auto made = Value<I>::from_request(request);
+      if constexpr (std::is_same_v<decltype(made), Value<I>>) {
+        std::get<I>(slots_).emplace(std::move(made));
+      } else {
+        if (!made) {
+          refused.emplace(to_refusal(std::move(made.error())));
+          return false;
+        }
+        std::get<I>(slots_).emplace(std::move(*made));
+      }
+    }
+    return true;
+  }
+  template <std::size_t I>
+  void read_part_at([[maybe_unused]] const Request& request,
+                    [[maybe_unused]] Violations& violations) {
+    if constexpr (List::kinds[I] == Kind::part) {
+      PartReader<Value<I>>::read(request, std::get<I>(slots_), violations);
+    }
+  }
+  template <std::size_t I>
+  decltype(auto) argument([[maybe_unused]] Request& request, [[maybe_unused]] Scope* scope) {
+    if constexpr (List::kinds[I] == Kind::request) {
+      return (request);
+    } else if constexpr (List::kinds[I] == Kind::scope) {
+      return (*scope);
+    } else if constexpr (List::kinds[I] == Kind::path || List::kinds[I] == Kind::made) {
+      return std::move(*std::get<I>(slots_));
+    } else {
+      return std::move(std::get<I>(slots_));
+    }
+  }
+
+  Slots slots_;
+};
+
+/// A handler that takes a Scope&, in the form that with_scope() calls. It keeps the arguments until
+/// the task of the handler has ended.
+template <class F>
+class ScopedCall {
+ public:
+  ScopedCall(const F& handler, Request& request, CallArguments<F>&& arguments)
+      : handler_(&handler), request_(&request), arguments_(std::move(arguments)) {}
+  auto operator()(Scope& scope) { return arguments_.call(*handler_, *request_, &scope); }
 
  private:
   const F* handler_;
   Request* request_;
+  CallArguments<F> arguments_;
 };
+
+/// Starts a handler that returns a Task. `arguments` lives until the task ends if the handler takes
+/// a body.
+template <class F>
+Task<Response> start_handler(const F& handler, Request& request, CallArguments<F>& arguments) {
+  if constexpr (Signature<F>::takes_scope) {
+    return to_response_task(with_scope(ScopedCall<F>(handler, request, std::move(arguments))));
+  } else {
+    return to_response_task(arguments.call(handler, request));
+  }
+}
 
 }  // namespace detail
 
@@ -99,7 +249,9 @@ class Handler {
     S::check();
     Target target(new F(std::move(function)),
                   [](const void* object) noexcept { delete static_cast<const F*>(object); });
-    if constexpr (S::takes_body) {
+    if constexpr (!S::is_valid) {
+      return Handler(std::move(target), nullptr, nullptr);
+    } else if constexpr (S::takes_body) {
       Handler handler(std::move(target), nullptr, &start_with_body<F>);
       if constexpr (!S::is_async) handler.call_with_body_ = &call_with_body<F>;
       return handler;
@@ -145,85 +297,68 @@ class Handler {
   static Task<Response> call_later(const Handler& handler, Request& request,
                                    const PathParams& params);
 
-  /// Returns the path parameters in the handler's types, std::nullopt for each that does not fit.
-  template <class Types>
-  static auto values_of(const PathParams& params) {
-    return [&params]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::tuple<std::optional<std::tuple_element_t<I, Types>>...>{
-          path_param_as<std::tuple_element_t<I, Types>>(params[I])...};
-    }(std::make_index_sequence<std::tuple_size_v<Types>>());
-  }
-  template <class... T>
-  static bool all_fit(const std::tuple<std::optional<T>...>& values) {
-    return std::apply([](const auto&... each) { return (true && ... && each.has_value()); },
-                      values);
-  }
-
-  /// Calls the handler with the path parameters, and with the body if it takes one.
-  template <class F, class Values, class... Body>
-  static auto invoke(const F& handler, Request& request, Values& values, Body&... body) {
-    using S = Signature<F>;
-    return std::apply(
-        [&](auto&... each) {
-          if constexpr (S::takes_scope) {
-            return with_scope(detail::ScopedHandler<F>(handler, request), std::move(*each)...,
-                              std::move(body)...);
-          } else if constexpr (S::takes_request) {
-            return handler(request, std::move(*each)..., std::move(body)...);
-          } else {
-            return handler(std::move(*each)..., std::move(body)...);
-          }
-        },
-        values);
-  }
-
   template <class F>
   static Response call_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename Signature<F>::PathParamTypes>(params);
-    if (!all_fit(values)) return Response(Status::not_found);
-    return detail::response_of([&] { return invoke(handler, request, values); });
+    detail::CallArguments<F> arguments;
+    if (!arguments.read_path(params)) return Response(Status::not_found);
+    if constexpr (Signature<F>::takes_head) {
+      if (auto refused = arguments.read_head(request)) return std::move(*refused);
+    }
+    return detail::response_of([&] { return arguments.call(handler, request); });
   }
 
   template <class F>
   static Task<Response> start_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename Signature<F>::PathParamTypes>(params);
-    if (!all_fit(values)) return detail::ready_task(Response(Status::not_found));
-    return detail::to_response_task(invoke(handler, request, values));
+    detail::CallArguments<F> arguments;
+    if (!arguments.read_path(params)) return detail::ready_task(Response(Status::not_found));
+    if constexpr (Signature<F>::takes_head) {
+      if (auto refused = arguments.read_head(request)) {
+        return detail::ready_task(std::move(*refused));
+      }
+    }
+    return detail::start_handler(handler, request, arguments);
+  }
+
+  /// Makes all arguments but the body.
+  /// Returns: the answer to a request whose head does not fit.
+  template <class F>
+  static std::optional<Response> read_before_body(detail::CallArguments<F>& arguments,
+                                                  Request& request, const PathParams& params) {
+    if (!arguments.read_path(params)) return Response(Status::not_found);
+    if constexpr (Signature<F>::takes_head) {
+      if (auto refused = arguments.read_head(request)) return refused;
+    }
+    if (!arguments.accepts_body(request)) return Response(Status::unsupported_media_type);
+    return std::nullopt;
   }
 
   template <class F>
   static Response call_with_body(const void* target, Request& request, const PathParams& params,
                                  std::string_view text) {
-    using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename S::PathParamTypes>(params);
-    if (!all_fit(values)) return Response(Status::not_found);
-    if (!detail::accepts_json(request)) return Response(Status::unsupported_media_type);
-    auto body = json::read<typename S::Body>(text);
-    if (!body) return detail::invalid_json_response(body.error());
-    return detail::response_of([&] { return invoke(handler, request, values, *body); });
+    detail::CallArguments<F> arguments;
+    if (auto refused = read_before_body(arguments, request, params)) return std::move(*refused);
+    if (auto refused = arguments.read_body(text)) return std::move(*refused);
+    return detail::response_of([&] { return arguments.call(handler, request); });
   }
 
   /// Reads the body, then calls the handler.
   template <class F>
   static Task<Response> start_with_body(const void* target, Request& request,
                                         const PathParams& params) {
-    using S = Signature<F>;
     const F& handler = *static_cast<const F*>(target);
-    auto values = values_of<typename S::PathParamTypes>(params);
-    if (!all_fit(values)) co_return Response(Status::not_found);
-    if (!detail::accepts_json(request)) co_return Response(Status::unsupported_media_type);
+    detail::CallArguments<F> arguments;
+    if (auto refused = read_before_body(arguments, request, params)) co_return std::move(*refused);
     const auto text = co_await request.body_view();
     if (!text) co_return error_response(text.error());
-    if constexpr (!S::is_async) {
-      co_return call_with_body<F>(target, request, params, *text);
-    } else {
-      auto body = json::read<typename S::Body>(*text);
-      if (!body) co_return detail::invalid_json_response(body.error());
-      auto answer = detail::to_response_task(invoke(handler, request, values, *body));
+    if (auto refused = arguments.read_body(*text)) co_return std::move(*refused);
+    if constexpr (Signature<F>::is_async) {
+      auto answer = detail::start_handler(handler, request, arguments);
       co_return co_await std::move(answer);
+    } else {
+      co_return detail::response_of([&] { return arguments.call(handler, request); });
     }
   }
 
@@ -240,8 +375,10 @@ class PatternFor {
  public:
   template <std::convertible_to<std::string_view> Text>
   consteval PatternFor(const Text& text) : text_(text) {
-    if (Signature<F>::is_readable)
-      detail::report_pattern_error(check_shapes(shape_of_pattern(text_), Signature<F>::shape));
+    if (!Signature<F>::is_readable) return;
+    const PatternShape pattern = shape_of_pattern(text_);
+    constexpr HandlerShape handler = Signature<F>::shape;
+    detail::report_pattern_error<handler.params>(check_shapes(pattern, handler), pattern.params);
   }
   constexpr std::string_view text() const noexcept { return text_; }
 

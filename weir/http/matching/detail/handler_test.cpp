@@ -190,11 +190,11 @@ TEST_F(HandlerTest, ADroppedStartLeaksNothing) {
 // Properties of signatures.
 
 using Full = Signature<Task<Result<Status>> (*)(const Request&, Scope&, int, const std::string&)>;
-static_assert(Full::takes_request && Full::takes_scope && Full::is_async);
-static_assert(std::is_same_v<Full::PathParamTypes, std::tuple<int, std::string>>);
+static_assert(Full::takes_scope && Full::is_async && !Full::takes_body && !Full::takes_head);
+static_assert(!Full::is_valid, "a task takes its path parameters by value");
 static_assert(Full::shape.params == 2 && Full::shape.last_takes_wildcard);
 using Least = Signature<Response (*)() noexcept>;
-static_assert(!Least::takes_request && !Least::takes_scope && !Least::is_async);
+static_assert(!Least::takes_scope && !Least::is_async && Least::is_valid);
 static_assert(Least::shape.params == 0 && Least::shape.wildcard_index == HandlerShape::no_wildcard);
 static_assert(Signature<Response (*)(int, Wildcard, int)>::shape.wildcard_index == 1);
 

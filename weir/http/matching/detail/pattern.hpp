@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/base/result.hpp"
@@ -85,10 +86,28 @@ void the_pattern_has_an_empty_regular_expression();
 void the_pattern_has_something_behind_its_wildcard();
 void the_pattern_has_too_many_segments();
 void the_pattern_has_too_many_parameters();
+template <class InPattern, class InHandler>
 void the_handler_must_take_as_many_parameters_as_the_pattern_has();
 void the_wildcard_must_be_taken_as_Wildcard_or_string_view_and_nothing_else_as_Wildcard();
 
-consteval void report_pattern_error(PatternError error) {
+/// Names two numbers in the compiler's message.
+template <std::size_t>
+struct PatternHas;
+template <std::size_t>
+struct HandlerTakes;
+
+/// Reports that the pattern has `in_pattern` parameters and the handler takes another number.
+template <std::size_t InHandler, std::size_t... InPattern>
+consteval void report_param_count(std::size_t in_pattern, std::index_sequence<InPattern...>) {
+  ((in_pattern == InPattern
+        ? the_handler_must_take_as_many_parameters_as_the_pattern_has<PatternHas<InPattern>,
+                                                                      HandlerTakes<InHandler>>()
+        : void()),
+   ...);
+}
+
+template <std::size_t InHandler>
+consteval void report_pattern_error(PatternError error, std::size_t in_pattern) {
   switch (error) {
     case PatternError::none:
     case PatternError::bad_regex:  // found later, when the route is added
@@ -117,7 +136,8 @@ consteval void report_pattern_error(PatternError error) {
     case PatternError::too_many_params:
       return the_pattern_has_too_many_parameters();
     case PatternError::wrong_param_count:
-      return the_handler_must_take_as_many_parameters_as_the_pattern_has();
+      return report_param_count<InHandler>(in_pattern,
+                                           std::make_index_sequence<path_params_max + 1>());
     case PatternError::wrong_wildcard_type:
       return the_wildcard_must_be_taken_as_Wildcard_or_string_view_and_nothing_else_as_Wildcard();
   }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -11,6 +13,7 @@
 
 #include "weir/base/detail/function_type.hpp"
 #include "weir/base/result.hpp"
+#include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/message/request.hpp"
@@ -49,89 +52,80 @@ constexpr auto function_of() {
   }
 }
 
-/// Removes the leading Request& and Scope& from a parameter list.
-template <class P>
-struct Split {
-  static constexpr bool request = false;
-  static constexpr bool scope = false;
-  using Remaining = P;
-};
-template <class... P>
-struct Split<Parameters<Scope&, P...>> {
-  static constexpr bool request = false;
-  static constexpr bool scope = true;
-  using Remaining = Parameters<P...>;
-};
-template <class... P>
-struct Split<Parameters<Request&, P...>> : Split<Parameters<P...>> {
-  static constexpr bool request = true;
-};
-template <class... P>
-struct Split<Parameters<const Request&, P...>> : Split<Parameters<P...>> {
-  static constexpr bool request = true;
+/// The kind of a parameter of a handler.
+enum class ArgumentKind : std::uint8_t {
+  none,  ///< nothing that a handler can take
+  request,
+  scope,
+  path,  ///< a path parameter
+  made,  ///< a value that the type's from_request() makes
+  part,  ///< a Query, Header, Cookie or a std::optional of one
+  body,
 };
 
 template <class P>
-inline constexpr bool takes_path_param =
-    PathParamType<std::remove_cvref_t<P>> &&
-    (!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>);
+consteval ArgumentKind kind_of_argument() {
+  using T = std::remove_cvref_t<P>;
+  if constexpr (std::is_same_v<T, Request>) {
+    return std::is_lvalue_reference_v<P> ? ArgumentKind::request : ArgumentKind::none;
+  } else if constexpr (std::is_same_v<P, Scope&>) {
+    return ArgumentKind::scope;
+  } else if constexpr (std::is_lvalue_reference_v<P> &&
+                       !std::is_const_v<std::remove_reference_t<P>>) {
+    return ArgumentKind::none;
+  } else if constexpr (HasFromRequest<T>) {
+    return ArgumentKind::made;
+  } else if constexpr (PathParamType<T>) {
+    return ArgumentKind::path;
+  } else if constexpr (PartReader<T>::is_part) {
+    return ArgumentKind::part;
+  } else {
+    return BodyOf<T>::is_body ? ArgumentKind::body : ArgumentKind::none;
+  }
+}
 
 template <class P>
 inline constexpr bool takes_text = std::is_same_v<std::remove_cvref_t<P>, Wildcard> ||
                                    std::is_same_v<std::remove_cvref_t<P>, std::string_view> ||
                                    std::is_same_v<std::remove_cvref_t<P>, std::string>;
 
-/// A parameter that is read from the body: its type is an array or an object in JSON.
+/// The types of a list of parameters, by their kinds.
 template <class P>
-inline constexpr bool takes_body =
-    json::is_composite<std::remove_cvref_t<P>> && !PathParamType<std::remove_cvref_t<P>> &&
-    (!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>);
-
+struct ArgumentList;
 template <class... P>
-constexpr bool last_takes_body() {
-  if constexpr (sizeof...(P) == 0) {
-    return false;
-  } else {
-    return takes_body<std::tuple_element_t<sizeof...(P) - 1, std::tuple<P...>>>;
+struct ArgumentList<Parameters<P...>> {
+  using Types = std::tuple<P...>;
+  static constexpr std::array<ArgumentKind, sizeof...(P)> kinds{kind_of_argument<P>()...};
+
+  static constexpr std::size_t count(ArgumentKind kind) {
+    return static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), kind));
   }
-}
-
-/// Removes the body from the end of a parameter list.
-template <class P>
-struct SplitBody;
-template <class... P>
-struct SplitBody<Parameters<P...>> {
-  using Body = void;
-  using Remaining = Parameters<P...>;
-};
-template <class... P>
-  requires(last_takes_body<P...>())
-struct SplitBody<Parameters<P...>> {
-  using All = std::tuple<P...>;
-  using Body = std::remove_cvref_t<std::tuple_element_t<sizeof...(P) - 1, All>>;
-  template <std::size_t... I>
-  static Parameters<std::tuple_element_t<I, All>...> left(std::index_sequence<I...>);
-  using Remaining = decltype(left(std::make_index_sequence<sizeof...(P) - 1>()));
-};
-
-template <class P>
-struct PathParamsOf;
-template <class... P>
-struct PathParamsOf<Parameters<P...>> {
-  using Values = std::tuple<std::remove_cvref_t<P>...>;
-  static constexpr bool all_convertible = (true && ... && takes_path_param<P>);
-  static constexpr bool any_reference = (false || ... || std::is_reference_v<P>);
+  /// Returns the index of the first parameter of this kind, or the number of parameters.
+  static constexpr std::size_t find(ArgumentKind kind) {
+    return static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+  }
+  /// Returns the number of path parameters before the parameter at `index`.
+  static constexpr std::size_t path_index(std::size_t index) {
+    const auto end = kinds.begin() + static_cast<std::ptrdiff_t>(index);
+    return static_cast<std::size_t>(std::count(kinds.begin(), end, ArgumentKind::path));
+  }
+  /// True if a parameter other than the request, the scope and the body is a reference.
+  static constexpr bool any_reference =
+      (false || ... ||
+       (std::is_reference_v<P> && kind_of_argument<P>() != ArgumentKind::request &&
+        kind_of_argument<P>() != ArgumentKind::scope &&
+        kind_of_argument<P>() != ArgumentKind::body));
 
   static constexpr HandlerShape shape() {
     HandlerShape shape;
-    shape.params = sizeof...(P);
-    std::size_t index = 0;
-    [[maybe_unused]] const auto look = [&shape, &index](bool rest, bool text) {
-      if (rest) shape.wildcard_index = std::min(shape.wildcard_index, index);
+    [[maybe_unused]] const auto look = [&shape](ArgumentKind kind, bool rest, bool text) {
+      if (kind != ArgumentKind::path) return;
+      if (rest) shape.wildcard_index = std::min(shape.wildcard_index, shape.params);
       shape.last_takes_wildcard = text;
-      ++index;
+      ++shape.params;
     };
-    (look(std::is_same_v<std::remove_cvref_t<P>, Wildcard>, takes_text<P>), ...);
+    (look(kind_of_argument<P>(), std::is_same_v<std::remove_cvref_t<P>, Wildcard>, takes_text<P>),
+     ...);
     return shape;
   }
 };
@@ -158,15 +152,21 @@ struct ReturnType<Task<T>> {
 
 }  // namespace detail
 
-/// The signature of a handler: `(Request&?, Scope&?, path parameters..., body?)`. It returns a
-/// Response, a Status, a value that is written as JSON, a Result of one, or a Task of any of
-/// these.
+/// The signature of a handler. Its parameters are, in any order: the path parameters in the order
+/// of the pattern, the typed arguments of arguments.hpp, values of types with from_request(), the
+/// Request& and a Scope&. At most one of them is the body. It returns a Response, a Status, a value
+/// that is written as JSON, a Result of one, or a Task of any of these.
 ///
-/// The body is a struct, container, tuple or variant, by value or const reference. It is read
-/// from JSON before the handler is called; see weir/json.hpp for the JSON form of each type. A
-/// body whose Content-Type is not JSON is answered with 415 and is not read. Invalid JSON is
-/// answered with 400 and a problem (RFC 9457) that names the position in the body. A body that does
-/// not arrive is answered with the error of Request::body(). A returned value is sent with 200; for
+/// The arguments are made in this order, and the first step that fails is the answer: the path
+/// parameters (404), the values of from_request(), the parts of the head (400), the media type of
+/// the body (415), and the body.
+///
+/// `static ... from_request(const Request&)` returns a T, a Result<T>, or a std::expected<T, E>
+/// whose error is the Response or the Status that answers the request instead.
+///
+/// A parameter that is a struct, container, tuple or variant, by value or const reference, is the
+/// body as Json<T> is; see weir/json.hpp for the JSON form of each type. A body that does not
+/// arrive is answered with the error of Request::body(). A returned value is sent with 200; for
 /// another status return http::json(value, status).
 ///
 /// An error in a Result is answered with its to_status(). An exception is answered with 500 and
@@ -174,22 +174,25 @@ struct ReturnType<Task<T>> {
 template <class F>
 class Signature {
   using Of = decltype(detail::function_of<F>());
-  using Leading = detail::Split<typename Of::ParameterTypes>;
-  using Trailing = detail::SplitBody<typename Leading::Remaining>;
-  using PathParamsOf = detail::PathParamsOf<typename Trailing::Remaining>;
+  using Kind = detail::ArgumentKind;
 
  public:
-  using PathParamTypes = typename PathParamsOf::Values;
-  /// The type of the body; void if the handler takes none.
-  using Body = typename Trailing::Body;
-  static constexpr bool takes_body = !std::is_void_v<Body>;
-  static constexpr bool takes_request = Leading::request;
-  static constexpr bool takes_scope = Leading::scope;
+  using Arguments = detail::ArgumentList<typename Of::ParameterTypes>;
+  static constexpr bool takes_body = Arguments::count(Kind::body) > 0;
+  static constexpr bool takes_scope = Arguments::count(Kind::scope) > 0;
+  /// True if arguments are read from the head, which may not fit.
+  static constexpr bool takes_head = Arguments::count(Kind::made) > 0 ||
+                                     Arguments::count(Kind::part) > 0;
   static constexpr bool is_async = detail::ReturnType<typename Of::ReturnType>::is_async;
-  static constexpr HandlerShape shape = PathParamsOf::shape();
+  static constexpr HandlerShape shape = Arguments::shape();
   /// False if the parameters cannot be determined; check() then reports why.
   static constexpr bool is_readable = !std::is_same_v<Of, detail::NotCallable> &&
-                                      Of::callable_as_const && PathParamsOf::all_convertible;
+                                      Of::callable_as_const && Arguments::count(Kind::none) == 0;
+  /// False if check() reports an error.
+  static constexpr bool is_valid =
+      is_readable && detail::ReturnType<typename Of::ReturnType>::is_valid &&
+      Arguments::count(Kind::body) <= 1 && (!takes_scope || is_async) &&
+      (!is_async || !Arguments::any_reference);
 
   /// Fails to compile if F cannot be a handler.
   static constexpr void check() {
@@ -199,23 +202,21 @@ class Signature {
     static_assert(Of::callable_as_const,
                   "all cores share a handler: its operator() must be const (no mutable lambda)");
     static_assert(
-        PathParamsOf::all_convertible,
-        "a handler takes (Request&?, Scope&?, path parameters..., body?) in this order; path "
-        "parameters are std::string_view, std::string, integers (not bool or char), float, double, "
-        "http::Wildcard or types with from_path_param(); the body, read from JSON, is one struct "
-        "of public fields, container, tuple or variant; all by value or const reference");
+        Arguments::count(Kind::none) == 0,
+        "a handler takes path parameters, http::Query, Header, Cookie, Form, Json, types with "
+        "from_request(), a Request& and a Scope&; path parameters are std::string_view, "
+        "std::string, integers (not bool or char), float, double, http::Wildcard or types with "
+        "from_path_param(); a body, read from JSON, is one struct of public fields, container, "
+        "tuple or variant; all by value or const reference");
+    static_assert(Arguments::count(Kind::body) <= 1, "a handler takes at most one body");
     static_assert(detail::ReturnType<typename Of::ReturnType>::is_valid,
                   "a handler returns a Response, a Status, a value that is written as JSON (a "
                   "struct of public fields, container, tuple or variant), a Result of one, or a "
                   "Task of these");
-    if constexpr (takes_body) {
-      static_assert(std::is_default_constructible_v<Body>,
-                    "the body of a request must be default-constructible: JSON is read into it");
-    }
     static_assert(!takes_scope || is_async, "a handler that takes a Scope& returns a Task");
-    static_assert(
-        !is_async || !PathParamsOf::any_reference,
-        "a handler that returns a Task takes path parameters by value: its task outlives the call");
+    static_assert(!is_async || !Arguments::any_reference,
+                  "a handler that returns a Task takes path parameters and typed arguments by "
+                  "value: its task outlives the call");
   }
 };
 

@@ -53,7 +53,7 @@ class RequestHead {
   /// Returns true if decoding would change the path.
   bool path_has_escapes() const noexcept { return info_.path_has_escapes; }
 
-  /// Returns the raw query without '?'; empty if there is none. See Query.
+  /// Returns the raw query without '?'; empty if there is none. See UrlencodedPairs.
   std::string_view query() const noexcept { return view(info_.query); }
   bool has_query() const noexcept { return info_.has_query; }
 
@@ -64,7 +64,7 @@ class RequestHead {
   std::size_t header_count() const noexcept { return info_.header_count; }
 
   /// Returns the header at `index`, in the order of arrival.
-  Header header_at(std::size_t index) const noexcept {
+  HeaderField header_at(std::size_t index) const noexcept {
     assert(index < info_.header_count);
     return {view(headers_[index].name), view(headers_[index].value)};
   }

@@ -33,7 +33,7 @@ Task<Response> give_back(Request& request) {
   auto body = co_await request.body_view();
   if (!body) co_return Response(to_status(body.error()));
   std::string answer(*body);
-  for (const Header header : request.trailers()) {
+  for (const HeaderField header : request.trailers()) {
     answer.append("|").append(header.name).append("=").append(header.value);
   }
   co_return text(answer);

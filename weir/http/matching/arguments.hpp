@@ -1,0 +1,91 @@
+// Typed arguments of handlers: parts of a request that are read before the handler is called.
+//
+//     http::Response list(http::Query<Page> page, http::Header<"X-Trace"> trace);
+//     Task<http::Response> add(int user, http::Json<Note> note);
+//
+// A part that does not fit never reaches the handler. The client gets a problem that names all such
+// parts. The status is 400 for a query, a header or a cookie, 415 for another media type, and 400
+// or 422 for a body. A std::optional around an argument is empty if the request has no such part; a
+// part that does not fit is still an error.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+/// A ConstantText is made of a literal in the argument list of a template, such as the name of a
+/// header.
+template <std::size_t N>
+struct ConstantText {
+  consteval ConstantText(const char (&literal)[N]) { std::copy_n(literal, N, characters); }
+  constexpr std::string_view view() const noexcept { return {characters, N - 1}; }
+
+  char characters[N] = {};
+};
+
+}  // namespace weir
+
+namespace weir::http {
+
+/// An Argument is a value of type T that a handler takes from a request: `*argument` is the value.
+template <class T>
+class Argument {
+ public:
+  using Value = T;
+
+  Argument() : value_() {}
+  explicit Argument(T value) : value_(std::move(value)) {}
+  T& operator*() noexcept { return value_; }
+  const T& operator*() const noexcept { return value_; }
+  T* operator->() noexcept { return &value_; }
+  const T* operator->() const noexcept { return &value_; }
+
+ private:
+  T value_;
+};
+
+/// The body of the request, in JSON; see weir/json.hpp. A handler takes at most one body.
+template <class T>
+class Json : public Argument<T> {
+ public:
+  using Argument<T>::Argument;
+};
+
+/// The body of the request as an HTML form sends it (application/x-www-form-urlencoded), as the
+/// fields of the struct T; see Query.
+template <class T>
+class Form : public Argument<T> {
+ public:
+  using Argument<T>::Argument;
+};
+
+/// The query of the request, as the fields of the struct T. A field is a number, a bool (`true` or
+/// `false`), a std::string, an enum or a type with from_path_param(). A std::optional of these may
+/// be missing. A std::vector of these takes a name any number of times. Other names in the query
+/// are ignored. json::renames gives fields other names.
+template <class T>
+class Query : public Argument<T> {
+ public:
+  using Argument<T>::Argument;
+};
+
+/// The value of the first header of this name: `http::Header<"X-Count", int>`. A std::string_view
+/// is valid as long as the request.
+template <ConstantText Name, class T = std::string_view>
+class Header : public Argument<T> {
+ public:
+  using Argument<T>::Argument;
+};
+
+/// The value of the first cookie of this name (RFC 6265), as it was sent, without quotes around it.
+/// A std::string_view is valid as long as the request.
+template <ConstantText Name, class T = std::string_view>
+class Cookie : public Argument<T> {
+ public:
+  using Argument<T>::Argument;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,367 @@
+// Tests of typed arguments: queries, forms, headers, cookies, bodies and values of from_request().
+#include "weir/http/matching/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/http/matching/detail/handler.hpp"
+#include "weir/http/test/heap_fixture.hpp"
+#include "weir/http/test/http_request.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/testing/test/loop_fixture.hpp"
+
+namespace weir::http {
+
+enum class Order : std::uint8_t { newest, oldest };
+
+struct Page {
+  std::uint8_t page;
+  std::optional<std::string> search;
+  std::vector<int> tags;
+};
+struct Full {
+  std::string text;
+  double ratio;
+  bool deep;
+  Order order;
+};
+struct Renamed {
+  int class_;
+  int user_name;
+};
+struct Login {
+  std::string name;
+  int pin;
+};
+struct Note {
+  std::string text;
+};
+
+}  // namespace weir::http
+
+template <>
+inline constexpr std::array weir::json::enumerators<weir::http::Order>{
+    weir::json::Named{weir::http::Order::newest, "newest"},
+    weir::json::Named{weir::http::Order::oldest, "oldest"}};
+template <>
+inline constexpr std::array weir::json::renames<weir::http::Renamed>{
+    weir::json::Rename{"user_name", "user-name"}};
+
+namespace weir::http {
+namespace {
+
+class ArgumentsTest : public LoopTest {
+ protected:
+  template <class F>
+  Response answer(F function, std::string_view line = "GET /", std::string_view more = {},
+                  std::string_view body = {}) {
+    request_.emplace(line, body, more);
+    const Handler handler = Handler::of(std::move(function));
+    if (!handler.is_async()) return handler.call(request_->request(), params_);
+    return run(handler.start(request_->request(), params_));
+  }
+  template <class F>
+  std::string text_of(F function, std::string_view line = "GET /", std::string_view more = {},
+                      std::string_view body = {}) {
+    return sent_body(answer(std::move(function), line, more, body));
+  }
+  std::optional<TextRequest> request_;
+  PathParams params_;
+};
+
+std::string show(const Page& page) {
+  std::string shown = std::to_string(page.page) + "," + page.search.value_or("-");
+  for (const int tag : page.tags) shown += "," + std::to_string(tag);
+  return shown;
+}
+Response list(Query<Page> page) {
+  return text(show(*page));
+}
+std::string errors(std::string_view details) {
+  return R"("errors":[)" + std::string(details) + "]}";
+}
+
+TEST_F(ArgumentsTest, QueryFillsTheFieldsOfAStruct) {
+  EXPECT_EQ(text_of(list, "GET /?page=7&search=a+b%26&tags=1&tags=-2"), "7,a b&,1,-2");
+  EXPECT_EQ(text_of(list, "GET /?page=7"), "7,-");
+  EXPECT_EQ(text_of(list, "GET /?&tags=3&&utm_source=x&page=0&search="), "0,,3");
+  EXPECT_EQ(text_of(list, "GET /?p%61ge=%37"), "7,-") << "names and values are decoded";
+  EXPECT_EQ(text_of(list, "GET /?page=7&sea%72ch=a"), "7,a");
+  EXPECT_EQ(text_of(list, "GET /?page=7&" + std::string(70, 'x') + "%41=1"), "7,-");
+}
+
+TEST_F(ArgumentsTest, QueryReadsAllTypes) {
+  const auto show_all = [](const Query<Full>& all) {
+    return text(all->text + "," + std::to_string(all->ratio) + "," + (all->deep ? "deep" : "flat") +
+                "," + (all->order == Order::oldest ? "oldest" : "newest"));
+  };
+  EXPECT_EQ(text_of(show_all, "GET /?text=x&ratio=0.5&deep=true&order=oldest"),
+            "x,0.500000,deep,oldest");
+  EXPECT_EQ(text_of(show_all, "GET /?text=&ratio=-2e3&deep=false&order=newest"),
+            ",-2000.000000,flat,newest");
+  EXPECT_EQ(
+      text_of(show_all, "GET /?text=x&ratio=inf&deep=1&order=new"),
+      R"({"title":"Bad Request","status":400,)"
+      R"("detail":"query ratio: expected a number, found \"inf\"",)" +
+          errors(R"({"in":"query","name":"ratio","detail":"expected a number, found \"inf\""},)"
+                 R"({"in":"query","name":"deep","detail":"expected true or false, found \"1\""},)"
+                 R"({"in":"query","name":"order",)"
+                 R"("detail":"expected \"newest\" or \"oldest\", found \"new\""})"));
+}
+
+TEST_F(ArgumentsTest, QueryUsesTheNamesOfJson) {
+  const auto sum = [](Query<Renamed> names) {
+    return text(std::to_string(names->class_ + names->user_name));
+  };
+  EXPECT_EQ(text_of(sum, "GET /?class=1&user-name=2"), "3");
+}
+
+TEST_F(ArgumentsTest, QueryNamesAllPartsThatDoNotFit) {
+  const std::string body = text_of(list, "GET /?page=256&tags=1&tags=x&search=a&search=b");
+  EXPECT_EQ(body, R"({"title":"Bad Request","status":400,)"
+                  R"("detail":"query page: expected an integer from 0 to 255, found \"256\"",)" +
+                      errors(R"({"in":"query","name":"page",)"
+                             R"("detail":"expected an integer from 0 to 255, found \"256\""},)"
+                             R"({"in":"query","name":"tags",)"
+                             R"("detail":"expected an integer from -2147483648 to 2147483647, )"
+                             R"(found \"x\""},)"
+                             R"({"in":"query","name":"search","detail":"given twice"})"));
+  EXPECT_TRUE(
+      text_of(list).ends_with(errors(R"({"in":"query","name":"page","detail":"missing"})")));
+  EXPECT_EQ(answer(list).status(), Status::bad_request);
+}
+
+TEST_F(ArgumentsTest, LimitsWhatAClientCanMakeItKeep) {
+  std::string many = "GET /?page=1";
+  for (int count = 0; count < 1025; ++count) many += "&tags=1";
+  EXPECT_TRUE(text_of(list, many).contains("more than 1024 values"));
+  EXPECT_EQ(answer(list, many.substr(0, many.size() - 7)).status(), Status::ok);
+  std::string wrong = "GET /?page=1";
+  for (int count = 0; count < 40; ++count) wrong += "&tags=x";
+  EXPECT_EQ(answer(list, wrong).problem().violations.size(), 16U);
+  const std::string long_value = text_of(list, "GET /?page=" + std::string(1000, 'y'));
+  EXPECT_LT(long_value.size(), 500U);
+  EXPECT_TRUE(long_value.contains(R"(yyy\"...)")) << long_value;
+  EXPECT_EQ(answer(list, "GET /?page=%30" + std::string(300, '0')).status(), Status::bad_request);
+}
+
+TEST_F(ArgumentsTest, OptionalQueryIsEmptyWithoutAQuery) {
+  const auto maybe = [](const std::optional<Query<Page>>& page) {
+    return text(page ? show(**page) : "none");
+  };
+  EXPECT_EQ(text_of(maybe), "none");
+  EXPECT_EQ(text_of(maybe, "GET /?page=2"), "2,-");
+  EXPECT_EQ(answer(maybe, "GET /?page=x").status(), Status::bad_request);
+}
+
+TEST_F(ArgumentsTest, HeaderIsFoundInAnyCase) {
+  const auto name = [](Header<"X-Name"> value) { return text(*value); };
+  const auto count = [](Header<"x-count", int> value) { return text(std::to_string(*value)); };
+  EXPECT_EQ(text_of(name, "GET /", "x-name: Ann\r\nX-Name: Bob\r\n"), "Ann");
+  EXPECT_EQ(text_of(count, "GET /", "X-Count: 42\r\n"), "42");
+  EXPECT_TRUE(
+      text_of(name).ends_with(errors(R"({"in":"header","name":"X-Name","detail":"missing"})")));
+  EXPECT_TRUE(text_of(count, "GET /", "X-Count: +4\r\n").contains(R"(found \"+4\")"));
+}
+
+TEST_F(ArgumentsTest, CookieIsOneOfThePairs) {
+  const auto session = [](Cookie<"id"> value) { return text(*value); };
+  EXPECT_EQ(text_of(session, "GET /", "Cookie: a=1; id=x=y; id=z\r\n"), "x=y");
+  EXPECT_EQ(text_of(session, "GET /", "Cookie: id=\"quoted\";b\r\n"), "quoted");
+  EXPECT_EQ(text_of(session, "GET /", "Cookie: id=\r\n"), "");
+  EXPECT_EQ(text_of(session, "GET /", "Cookie: id=\"\r\n"), "\"");
+  EXPECT_EQ(text_of(session, "GET /", "Cookie: x=1\r\ncookie: ;; id=second\r\n"), "second");
+  for (const char* const cookies :
+       {"Cookie: xid=1; ID=2; idx=3; id\r\n", "X-Cookie: id=1\r\n", ""}) {
+    EXPECT_TRUE(text_of(session, "GET /", cookies)
+                    .ends_with(errors(R"({"in":"cookie","name":"id","detail":"missing"})")));
+  }
+  const auto number = [](const std::optional<Cookie<"n", int>>& value) {
+    return text(value ? std::to_string(**value) : "none");
+  };
+  EXPECT_EQ(text_of(number, "GET /", "Cookie: n=7\r\n"), "7");
+  EXPECT_EQ(text_of(number), "none");
+  EXPECT_EQ(answer(number, "GET /", "Cookie: n=x\r\n").status(), Status::bad_request);
+}
+
+TEST_F(ArgumentsTest, AllPartsOfTheHeadAreCheckedTogether) {
+  const auto handler = [](Query<Renamed>, Header<"X-A", int>, Cookie<"c", int>) {
+    return Status::ok;
+  };
+  const Response response = answer(handler, "GET /?class=x&user-name=1", "X-A: y\r\n");
+  ASSERT_EQ(response.problem().violations.size(), 3U);
+  EXPECT_EQ(response.problem().violations[0].in, "query");
+  EXPECT_EQ(response.problem().violations[1].in, "header");
+  EXPECT_EQ(response.problem().violations[2].in, "cookie");
+}
+
+TEST_F(ArgumentsTest, FormFillsTheFieldsOfAStruct) {
+  constexpr std::string_view form = "Content-Type: application/x-www-form-urlencoded\r\n";
+  const auto sync = [](Form<Login> login) {
+    return text(login->name + std::to_string(login->pin));
+  };
+  const auto async = [](Form<Login> login) -> Task<Response> {
+    static_cast<void>(co_await sleep(1s));
+    co_return text(login->name + std::to_string(login->pin));
+  };
+  EXPECT_EQ(text_of(sync, "POST /", form, "name=Ann+B%C3%A9&pin=12&send=ok"), "Ann B\u00e912");
+  EXPECT_EQ(text_of(async, "POST /", form, "pin=1&name="), "1");
+  EXPECT_EQ(text_of(sync, "POST /", "", "name=a&pin=1"), "a1");
+  EXPECT_EQ(
+      text_of(sync, "POST /", "Content-Type: Application/X-WWW-Form-Urlencoded; charset=utf-8\r\n",
+              "name=a&pin=1"),
+      "a1");
+  EXPECT_EQ(answer(sync, "POST /", "Content-Type: text/plain\r\n", "name=a&pin=1").status(),
+            Status::unsupported_media_type);
+  const Response wrong = answer(sync, "POST /", form, "name=%zz&pin=x");
+  EXPECT_EQ(wrong.status(), Status::unprocessable_content);
+  EXPECT_EQ(sent_body(wrong),
+            R"({"title":"Unprocessable Content","status":422,)"
+            R"("detail":"form name: expected a text, found \"%zz\"",)" +
+                errors(R"({"in":"form","name":"name","detail":"expected a text, found \"%zz\""},)"
+                       R"({"in":"form","name":"pin","detail":)"
+                       R"("expected an integer from -2147483648 to 2147483647, found \"x\""})"));
+  EXPECT_EQ(answer(sync, "POST /", form, "").problem().violations.size(), 2U);
+}
+
+TEST_F(ArgumentsTest, JsonStandsAnywhereAmongTheParameters) {
+  params_.add("7");
+  const auto sync = [](const Json<Note>& note, int user, const Request& request) {
+    return text(note->text + std::to_string(user) + std::string(request.path()));
+  };
+  const auto async = [](int user, Json<Note> note, Scope&) -> Task<Response> {
+    static_cast<void>(co_await sleep(1s));
+    co_return text(std::to_string(user) + note->text);
+  };
+  EXPECT_EQ(text_of(sync, "POST /p", "", R"({"text":"a"})"), "a7/p");
+  EXPECT_EQ(text_of(async, "POST /p", "", R"({"text":"a"})"), "7a");
+  EXPECT_EQ(answer(sync, "POST /p", "", "{}").status(), Status::bad_request);
+  EXPECT_EQ(answer(sync, "POST /p", "Content-Type: text/plain\r\n", "{}").status(),
+            Status::unsupported_media_type);
+}
+
+TEST_F(ArgumentsTest, OptionalBodyIsEmptyWithoutABody) {
+  const auto maybe = [](const std::optional<Json<Note>>& note) {
+    return text(note ? (*note)->text : "none");
+  };
+  EXPECT_EQ(text_of(maybe, "POST /", "Content-Type: text/plain\r\n"), "none");
+  EXPECT_EQ(text_of(maybe, "POST /", "Content-Length: 12\r\n", R"({"text":"a"})"), "a");
+  EXPECT_EQ(answer(maybe, "POST /", "Content-Length: 1\r\n", "x").status(), Status::bad_request);
+  EXPECT_EQ(
+      answer(maybe, "POST /", "Content-Type: text/plain\r\nContent-Length: 1\r\n", "x").status(),
+      Status::unsupported_media_type);
+}
+
+TEST_F(ArgumentsTest, BodyByReferenceLivesAsLongAsATaskWithAScope) {
+  const auto handler = [](Scope&, const Json<Note>& note) -> Task<Response> {
+    static_cast<void>(co_await sleep(1s));
+    co_return text(note->text);
+  };
+  const std::string long_text(100, 'x');
+  EXPECT_EQ(text_of(handler, "POST /", "", R"({"text":")" + long_text + R"("})"), long_text);
+}
+
+struct User {
+  std::string name;
+
+  static std::expected<User, Response> from_request(const Request& request) {
+    ++calls;
+    const auto token = request.header("Authorization");
+    if (!token) {
+      Response refused = problem(Status::unauthorized, "log in first");
+      refused.set_header("WWW-Authenticate", "Bearer");
+      return std::unexpected(std::move(refused));
+    }
+    return User{std::string(*token)};
+  }
+  static inline int calls = 0;
+};
+struct Tenant {
+  static Result<Tenant> from_request(const Request& request) {
+    if (!request.header("X-Tenant")) return fail(Errc::not_found);
+    return Tenant();
+  }
+};
+struct Agent {
+  std::string_view text;
+  static Agent from_request(const Request& request) {
+    return {request.header("User-Agent").value_or("unknown")};
+  }
+};
+struct Locked {
+  static std::expected<Locked, Status> from_request(const Request&) {
+    return std::unexpected(Status::locked);
+  }
+};
+
+TEST_F(ArgumentsTest, TypesMakeTheirValuesFromTheRequest) {
+  const auto hello = [](User user, Agent agent) {
+    return text(user.name + std::string(agent.text));
+  };
+  const auto later = [](User user, Json<Note> note) -> Task<Response> {
+    co_return text(user.name + note->text);
+  };
+  EXPECT_EQ(text_of(hello, "GET /", "Authorization: Ann\r\n"), "Annunknown");
+  User::calls = 0;
+  EXPECT_EQ(text_of(later, "POST /", "Authorization: Ann\r\n", R"({"text":"!"})"), "Ann!");
+  EXPECT_EQ(User::calls, 1) << "the user is looked up once";
+  const Response refused = answer(hello);
+  EXPECT_EQ(refused.status(), Status::unauthorized);
+  EXPECT_EQ(refused.headers().get("WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(answer([](Tenant) { return Status::ok; }).cause(), Errc::not_found);
+  EXPECT_EQ(answer([](const Locked&) { return Status::ok; }).status(), Status::locked);
+}
+
+TEST_F(ArgumentsTest, TheUserIsKnownBeforeTheRestIsRead) {
+  const auto sync = [](Query<Login>, const Json<Note>&, User, Locked) { return Status::ok; };
+  EXPECT_EQ(answer(sync, "POST /", "Content-Type: text/plain\r\n", "x").status(),
+            Status::unauthorized);
+  EXPECT_EQ(answer(sync, "POST /", "Authorization: a\r\n", "x").status(), Status::locked);
+  const auto late = [](Query<Login>, Json<Note>, User) -> Task<Status> { co_return Status::ok; };
+  EXPECT_EQ(answer(late, "POST /", "Content-Type: text/plain\r\n", "x").status(),
+            Status::unauthorized);
+  constexpr std::string_view other = "Authorization: a\r\nContent-Type: text/plain\r\n";
+  EXPECT_EQ(answer(late, "POST /", other, "x").status(), Status::bad_request) << "the query";
+  EXPECT_EQ(answer(late, "POST /?name=a&pin=1", other, "x").status(),
+            Status::unsupported_media_type);
+}
+
+TEST_F(ArgumentsTest, ArgumentsNeedNoMemoryButThatOfTheirValues) {
+  struct Numbers {
+    int first;
+    std::optional<double> second;
+    std::string third;
+  };
+  const Handler handler =
+      Handler::of([](int, Query<Numbers> query, Header<"X-A"> header, Cookie<"c", int> cookie,
+                     const Json<Numbers>& json, const std::optional<Header<"X-B">>& none) {
+        return *cookie + query->first + json->first == 6 && *header == "text" && !none
+                   ? Status::ok
+                   : Status::conflict;
+      });
+  const Handler form = Handler::of([](Form<Numbers> numbers) {
+    return numbers->first == 1 && numbers->third == "a b" ? Status::ok : Status::conflict;
+  });
+  TextRequest request("POST /?first=1&second=2.5&third=sh%6Frt", {},
+                      "X-A: text\r\nCookie: a=b; c=3\r\n");
+  params_.add("7");
+  const std::uint64_t before = TestHeap::news;
+  const Response answered = handler.call_with_body(request.request(), params_,
+                                                   R"({"first":2,"second":0.5,"third":"short"})");
+  const Response formed = form.call_with_body(request.request(), params_, "first=1&third=a+b");
+  const std::uint64_t allocations = TestHeap::news - before;
+  EXPECT_EQ(answered.status(), Status::ok);
+  EXPECT_EQ(formed.status(), Status::ok);
+  EXPECT_EQ(allocations, 0U);
+}
+
+}  // namespace
+}  // namespace weir::http

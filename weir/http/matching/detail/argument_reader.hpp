@@ -1,0 +1,327 @@
+// Readers of typed arguments: queries, forms, headers, cookies, and values made from the request.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weir/http/matching/arguments.hpp"
+#include "weir/http/matching/path_params.hpp"
+#include "weir/http/message/detail/urlencoded.hpp"
+#include "weir/http/message/json.hpp"
+#include "weir/http/message/problem.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/json/detail/field_names.hpp"
+#include "weir/json/detail/fields.hpp"
+#include "weir/json/detail/text_value.hpp"
+#include "weir/json/read.hpp"
+
+namespace weir::http::detail {
+
+/// The parts of one request that do not fit the types of its handler's arguments. The object needs
+/// no memory while there are none, and keeps at most `max` of them.
+class Violations {
+ public:
+  static constexpr std::size_t max = 16;
+
+  bool empty() const noexcept { return list_.empty(); }
+  void add(std::string_view in, std::string_view name, std::string detail);
+  /// Adds `expected …, found "…"`.
+  void add_unfit(std::string_view in, std::string_view name, std::string_view expected,
+                 std::string_view found);
+  /// Returns the problem that names all violations.
+  Response answer(Status status) &&;
+
+ private:
+  std::vector<Violation> list_;
+};
+
+// Single values.
+
+/// True if a T is read from one text: a type with from_path_param(), or one that
+/// json::detail::TextValue names.
+template <class T>
+concept TextArgument = CustomPathParam<T> || json::detail::HasTextValue<T>;
+
+template <TextArgument T>
+bool read_text(std::string_view text, T& value) {
+  if constexpr (CustomPathParam<T>) {
+    std::optional<T> made = T::from_path_param(text);
+    if (made) value = std::move(*made);
+    return made.has_value();
+  } else {
+    return json::detail::TextValue<T>::read(text, value);
+  }
+}
+
+template <TextArgument T>
+std::string expected_text() {
+  if constexpr (CustomPathParam<T>) {
+    return "another text";
+  } else {
+    return json::detail::TextValue<T>::expected();
+  }
+}
+
+// Queries and forms.
+
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+
+/// The type of the single values of a field: T of a std::optional<T> and of a std::vector<T>.
+template <class Field>
+struct ValueOfField {
+  using type = Field;
+};
+template <class T>
+struct ValueOfField<std::optional<T>> {
+  using type = T;
+};
+template <class T>
+struct ValueOfField<std::vector<T>> {
+  using type = T;
+};
+
+/// Reads the value of a pair. A value with escapes, if it is no string, has at most 256 bytes.
+template <TextArgument T>
+bool read_value(const RawPair& pair, T& value) {
+  if constexpr (std::same_as<T, std::string>) {
+    return decode_value(pair, value);
+  } else {
+    static_assert(
+        !std::same_as<T, std::string_view>,
+        "weir::http: a field of a query or a form cannot be a std::string_view, since its "
+        "text may have to be decoded: use std::string");
+    if (!pair.value_has_escapes) [[likely]]
+      return read_text(pair.value, value);
+    std::array<char, 256> room;
+    const std::optional<std::string_view> decoded = decode_form(pair.value, room);
+    return decoded && read_text(*decoded, value);
+  }
+}
+
+/// A query or a form that is being read.
+struct PairSource {
+  static constexpr std::size_t values_max = 1024;
+
+  std::string_view in;  ///< "query" or "form"
+  Violations& violations;
+  std::size_t values = 0;  ///< the number of values of all vectors
+};
+
+/// Adds a violation for a pair whose value does not fit.
+void add_unfit(PairSource& source, std::string_view name, std::string expected,
+               const RawPair& pair);
+
+/// Reads the value of a pair into its field. `seen` is true if an earlier pair had the same name.
+template <class Field>
+void read_field(PairSource& source, const RawPair& pair, std::string_view name, bool seen,
+                Field& field) {
+  using Value = typename ValueOfField<Field>::type;
+  static_assert(TextArgument<Value>,
+                "weir::http: a field of a query or a form is a number, a bool, a std::string, an "
+                "enum with json::enumerators, a type with from_path_param(), or a std::optional or "
+                "a std::vector of these");
+  bool fits = false;
+  if constexpr (is_vector<Field>) {
+    if (++source.values > source.values_max) return;
+    fits = read_value(pair, field.emplace_back());
+  } else {
+    if (seen) [[unlikely]]
+      return source.violations.add(source.in, name, "given twice");
+    if constexpr (json::detail::is_optional<Field>) {
+      fits = read_value(pair, field.emplace());
+    } else {
+      fits = read_value(pair, field);
+    }
+  }
+  if (!fits) [[unlikely]]
+    add_unfit(source, name, expected_text<Value>(), pair);
+}
+
+template <class T, std::size_t... I, class... Field>
+void read_fields(PairSource& source, std::string_view text, std::index_sequence<I...>,
+                 Field&... fields) {
+  constexpr auto& names = json::detail::names<T>;
+  std::uint32_t seen = 0;
+  RawPair pair;
+  std::array<char, 64> room;
+  while (take_pair(text, pair)) {
+    if (pair.name_has_escapes) [[unlikely]] {
+      // A longer name, or one with a bad escape, is no name of a field.
+      const std::optional<std::string_view> decoded = decode_form(pair.name, room);
+      if (!decoded) continue;
+      pair.name = *decoded;
+    }
+    const auto read = [&](std::string_view name, std::uint32_t bit, auto& field) {
+      read_field(source, pair, name, (seen & bit) != 0, field);
+      seen |= bit;
+      return true;
+    };
+    static_cast<void>(
+        (false || ... || (pair.name == names[I] && read(names[I], std::uint32_t{1} << I, fields))));
+  }
+  const auto check = [&](std::string_view name, std::uint32_t bit, bool required) {
+    if (required && (seen & bit) == 0) [[unlikely]]
+      source.violations.add(source.in, name, "missing");
+  };
+  (check(names[I], std::uint32_t{1} << I, !json::detail::is_optional<Field> && !is_vector<Field>),
+   ...);
+  if (source.values > source.values_max) [[unlikely]]
+    source.violations.add(source.in, "", "more than 1024 values");
+}
+
+/// Reads the pairs of a query or a form into the fields of a struct.
+template <class T>
+void read_pairs(std::string_view in, std::string_view text, T& value, Violations& violations) {
+  static_assert(std::is_aggregate_v<T>,
+                "weir::http: http::Query<T> and http::Form<T> take a struct of public fields");
+  if constexpr (json::detail::check_struct<T>() && json::detail::check_names<T>()) {
+    PairSource source{in, violations};
+    json::detail::with_fields(value, [&](auto&... fields) {
+      read_fields<T>(source, text, std::make_index_sequence<sizeof...(fields)>(), fields...);
+    });
+  }
+}
+
+// Arguments from the head of a request.
+
+/// Returns the value of the first cookie of this name, without quotes around it.
+std::optional<std::string_view> find_cookie(const RequestHead& head,
+                                            std::string_view name) noexcept;
+
+/// Reads one argument from the head: a Query, a Header, a Cookie or a std::optional of one. is_part
+/// is false for other types. has() returns true if the request has the argument.
+template <class A>
+struct PartReader {
+  static constexpr bool is_part = false;
+};
+
+template <class T>
+struct PartReader<Query<T>> {
+  static constexpr bool is_part = true;
+  static bool has(const Request& request) noexcept { return !request.query_text().empty(); }
+  static void read(const Request& request, Query<T>& query, Violations& violations) {
+    read_pairs("query", request.query_text(), *query, violations);
+  }
+};
+
+/// Reads a text that was found, or adds the violation that it is missing or does not fit.
+template <class T>
+void read_part(std::string_view in, std::string_view name,
+               const std::optional<std::string_view>& text, T& value, Violations& violations) {
+  static_assert(TextArgument<T>,
+                "weir::http: a header or a cookie is read as a number, a bool, a std::string, a "
+                "std::string_view, an enum with json::enumerators or a type with "
+                "from_path_param()");
+  if (!text) [[unlikely]]
+    return violations.add(in, name, "missing");
+  if (!read_text(*text, value)) [[unlikely]]
+    violations.add_unfit(in, name, expected_text<T>(), *text);
+}
+
+template <ConstantText Name, class T>
+struct PartReader<Header<Name, T>> {
+  static constexpr bool is_part = true;
+  static bool has(const Request& request) noexcept {
+    return request.header(Name.view()).has_value();
+  }
+  static void read(const Request& request, Header<Name, T>& header, Violations& violations) {
+    read_part("header", Name.view(), request.header(Name.view()), *header, violations);
+  }
+};
+
+template <ConstantText Name, class T>
+struct PartReader<Cookie<Name, T>> {
+  static constexpr bool is_part = true;
+  static bool has(const Request& request) noexcept {
+    return find_cookie(request.head(), Name.view()).has_value();
+  }
+  static void read(const Request& request, Cookie<Name, T>& cookie, Violations& violations) {
+    read_part("cookie", Name.view(), find_cookie(request.head(), Name.view()), *cookie, violations);
+  }
+};
+
+template <class A>
+  requires(PartReader<A>::is_part)
+struct PartReader<std::optional<A>> {
+  static constexpr bool is_part = true;
+  static void read(const Request& request, std::optional<A>& argument, Violations& violations) {
+    if (PartReader<A>::has(request)) PartReader<A>::read(request, argument.emplace(), violations);
+  }
+};
+
+// Values that a type of the user makes from the request.
+
+template <class T>
+concept HasFromRequest = requires(const Request& request) { T::from_request(request); };
+
+// Bodies.
+
+/// Describes the type of a body parameter. A struct, container, tuple or variant is read from JSON
+/// as Json<T> is.
+template <class B>
+struct BodyOf {
+  static constexpr bool is_body = json::is_composite<B> && !PathParamType<B> && !HasFromRequest<B>;
+  static constexpr bool is_form = false;
+  using Value = B;
+  static B& value(B& body) noexcept { return body; }
+};
+template <class T>
+struct BodyOf<Json<T>> {
+  static constexpr bool is_body = true;
+  static constexpr bool is_form = false;
+  using Value = T;
+  static T& value(Json<T>& body) noexcept { return *body; }
+};
+template <class T>
+struct BodyOf<Form<T>> {
+  static constexpr bool is_body = true;
+  static constexpr bool is_form = true;
+  using Value = T;
+  static T& value(Form<T>& body) noexcept { return *body; }
+};
+template <class B>
+struct BodyOf<std::optional<B>> {
+  static constexpr bool is_body = BodyOf<B>::is_body;
+  static constexpr bool is_form = BodyOf<B>::is_form;
+  using Value = typename BodyOf<B>::Value;
+};
+
+/// Returns true if the body may be read as a form. Its Content-Type must be
+/// application/x-www-form-urlencoded or absent, and it has no Content-Encoding but "identity".
+bool accepts_form(const Request& request) noexcept;
+
+/// Reads a body into `body`.
+/// Returns: the answer to a body that does not fit.
+template <class B>
+std::optional<Response> read_body(std::string_view text, B& body) {
+  using Of = BodyOf<B>;
+  if constexpr (json::detail::is_optional<B>) {
+    if (text.empty()) return std::nullopt;
+    return read_body(text, body.emplace());
+  } else if constexpr (Of::is_form) {
+    Violations violations;
+    read_pairs("form", text, Of::value(body), violations);
+    if (violations.empty()) [[likely]]
+      return std::nullopt;
+    return std::move(violations).answer(Status::unprocessable_content);
+  } else {
+    const json::Read<> read = json::read_into(Of::value(body), text);
+    if (read) [[likely]]
+      return std::nullopt;
+    return invalid_json_response(read.error());
+  }
+}
+
+}  // namespace weir::http::detail

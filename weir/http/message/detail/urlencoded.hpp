@@ -1,0 +1,84 @@
+// Reader of the name=value pairs of a query or a form body; it decodes them one by one.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weir/base/result.hpp"
+
+namespace weir::http {
+
+/// One decoded pair. `a` and `a=` both have an empty value.
+struct UrlencodedPair {
+  std::string name;
+  std::string value;
+};
+
+/// Iterates over the pairs of a raw query (RFC 3986 §3.4) or of an
+/// application/x-www-form-urlencoded body (WHATWG URL §5). Pairs are split on '&', and names from
+/// values on the first '=', before they are decoded. A '+' is a space. Empty pairs ("a&&b") are
+/// left out.
+/// Lifetime: it borrows the text.
+class UrlencodedPairs {
+ public:
+  explicit UrlencodedPairs(std::string_view raw) noexcept : rest_(raw) {}
+
+  /// Returns the next pair, or std::nullopt after the last one.
+  /// Errors: bad_input for a '%' without two hexadecimal digits. That pair is skipped, and the
+  /// next call continues after it. The query of a request has no such error, because the parser
+  /// checked it.
+  Result<std::optional<UrlencodedPair>> next();
+
+  /// Returns the decoded value of the first pair, from the current position, whose decoded name
+  /// is `name`. Pairs with bad escapes are skipped. The position does not change.
+  std::optional<std::string> find(std::string_view name) const;
+
+ private:
+  std::string_view rest_;
+};
+
+/// One pair as it was sent. The escapes are '%' and '+'.
+struct RawPair {
+  std::string_view name = {};
+  std::string_view value = {};
+  bool name_has_escapes = false;
+  bool value_has_escapes = false;
+};
+
+/// Takes the next pair from the front of `rest`, without decoding it. Empty pairs are left out.
+/// Returns: false at the end.
+inline bool take_pair(std::string_view& rest, RawPair& pair) noexcept {
+  const char* at = rest.data();
+  const char* const end = at + rest.size();
+  while (at != end && *at == '&') ++at;
+  if (at == end) return false;
+  const char* start = at;
+  bool escapes = false;
+  for (; at != end && *at != '=' && *at != '&'; ++at) escapes |= *at == '%' || *at == '+';
+  pair.name = {start, static_cast<std::size_t>(at - start)};
+  pair.name_has_escapes = escapes;
+  if (at != end && *at == '=') ++at;
+  start = at;
+  escapes = false;
+  for (; at != end && *at != '&'; ++at) escapes |= *at == '%' || *at == '+';
+  pair.value = {start, static_cast<std::size_t>(at - start)};
+  pair.value_has_escapes = escapes;
+  rest = {at, static_cast<std::size_t>(end - at)};
+  return true;
+}
+
+/// Decodes the value of a pair into `value`, whose memory is reused.
+/// Returns: false for a bad escape.
+bool decode_value(const RawPair& pair, std::string& value);
+/// Decodes `text` into `room`.
+/// Returns: the decoded text; std::nullopt for a bad escape, or if `text` is longer than `room`.
+std::optional<std::string_view> decode_form(std::string_view text, std::span<char> room) noexcept;
+
+/// Returns `text` with '+' replaced by a space and every escape decoded.
+/// Errors: bad_input.
+Result<std::string> decode_form(std::string_view text);
+
+}  // namespace weir::http
