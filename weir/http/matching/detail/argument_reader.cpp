@@ -14,18 +14,18 @@ constexpr std::size_t shown_max = 64;
 
 }  // namespace
 
-void Violations::add(std::string_view in, std::string_view name, std::string detail) {
+void Violations::add(std::string_view in, std::string_view name, std::string_view detail) {
   if (list_.size() == max) return;
-  list_.push_back({in, std::string(name), std::move(detail)});
+  list_.push_back({in, std::string(name), std::string(detail)});
 }
 
-void Violations::add_unfit(std::string_view in, std::string_view name, std::string_view expected,
+void Violations::add_unfit(std::string_view in, std::string_view name, std::string (*expected)(),
                            std::string_view found) {
   std::string detail("expected ");
-  detail.append(expected).append(", found ");
+  detail.append(expected()).append(", found ");
   json::append_printable(detail, found.substr(0, shown_max));
   if (found.size() > shown_max) detail.append("...");
-  add(in, name, std::move(detail));
+  add(in, name, detail);
 }
 
 Response Violations::answer(Status status) && {
@@ -41,29 +41,42 @@ Response Violations::answer(Status status) && {
   return problem(std::move(described));
 }
 
-void add_unfit(PairSource& source, std::string_view name, std::string expected,
-               const RawPair& pair) {
-  source.violations.add_unfit(source.in, name, expected, pair.value);
+bool decode_name(RawPair& pair, std::span<char> room) noexcept {
+  if (!pair.name_has_escapes) return true;
+  const std::optional<std::string_view> decoded = decode_form(pair.name, room);
+  if (decoded) pair.name = *decoded;
+  return decoded.has_value();
 }
+
+namespace {
+
+/// Returns the value of the first pair of this name in the value of a Cookie header.
+std::optional<std::string_view> find_cookie(std::string_view rest, std::string_view name) noexcept {
+  while (!rest.empty()) {
+    if (rest.front() == ' ' || rest.front() == '\t' || rest.front() == ';') {
+      rest.remove_prefix(1);
+      continue;
+    }
+    const std::size_t end = std::min(rest.find(';'), rest.size());
+    if (end > name.size() && rest[name.size()] == '=' && rest.starts_with(name)) {
+      const std::string_view value = trim(rest.substr(name.size() + 1, end - name.size() - 1));
+      const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+      return quoted ? value.substr(1, value.size() - 2) : value;
+    }
+    rest.remove_prefix(end);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<std::string_view> find_cookie(const RequestHead& head,
                                             std::string_view name) noexcept {
   for (std::size_t index = 0; index < head.header_count(); ++index) {
     const HeaderField header = head.header_at(index);
-    if (!equals_ignoring_case(header.name, "Cookie")) continue;
-    for (std::string_view rest = header.value; !rest.empty();) {
-      const std::size_t end = std::min(rest.find(';'), rest.size());
-      const std::string_view pair = trim(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      if (pair.size() <= name.size() || pair[name.size()] != '=' || !pair.starts_with(name)) {
-        continue;
-      }
-      std::string_view value = pair.substr(name.size() + 1);
-      if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
-        value = value.substr(1, value.size() - 2);
-      }
-      return value;
-    }
+    if (header.name.size() != 6 || !equals_ignoring_case(header.name, "Cookie")) continue;
+    const auto value = find_cookie(header.value, name);
+    if (value) return value;
   }
   return std::nullopt;
 }

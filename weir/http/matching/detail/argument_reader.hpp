@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -33,10 +34,10 @@ class Violations {
   static constexpr std::size_t max = 16;
 
   bool empty() const noexcept { return list_.empty(); }
-  void add(std::string_view in, std::string_view name, std::string detail);
-  /// Adds `expected …, found "…"`.
-  void add_unfit(std::string_view in, std::string_view name, std::string_view expected,
-                 std::string_view found);
+  [[gnu::cold]] void add(std::string_view in, std::string_view name, std::string_view detail);
+  /// Adds `expected …, found "…"`. `expected` is a function, so that callers stay small.
+  [[gnu::cold]] void add_unfit(std::string_view in, std::string_view name,
+                               std::string (*expected)(), std::string_view found);
   /// Returns the problem that names all violations.
   Response answer(Status status) &&;
 
@@ -119,10 +120,9 @@ struct PairSource {
   std::size_t values = 0;  ///< the number of values of all vectors
 };
 
-/// Adds a violation for a pair whose value does not fit.
-void add_unfit(PairSource& source, std::string_view name, std::string expected,
-               const RawPair& pair);
-
+/// Decodes the name of a pair into `room`. Returns false if it is longer or malformed, and
+/// therefore not the name of a field.
+bool decode_name(RawPair& pair, std::span<char> room) noexcept;
 /// Reads the value of a pair into its field. `seen` is true if an earlier pair had the same name.
 template <class Field>
 void read_field(PairSource& source, const RawPair& pair, std::string_view name, bool seen,
@@ -146,7 +146,7 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
     }
   }
   if (!fits) [[unlikely]]
-    add_unfit(source, name, expected_text<Value>(), pair);
+    source.violations.add_unfit(source.in, name, &expected_text<Value>, pair.value);
 }
 
 template <class T, std::size_t... I, class... Field>
@@ -155,19 +155,20 @@ void read_fields(PairSource& source, std::string_view text, std::index_sequence<
   constexpr auto& names = json::detail::names<T>;
   std::uint32_t seen = 0;
   RawPair pair;
-  std::array<char, 64> room;
-  while (take_pair(text, pair)) {
-    if (pair.name_has_escapes) [[unlikely]] {
-      // A longer name, or one with a bad escape, is no name of a field.
-      const std::optional<std::string_view> decoded = decode_form(pair.name, room);
-      if (!decoded) continue;
-      pair.name = *decoded;
+  const auto read = [&](std::string_view name, std::uint32_t bit, auto& field) {
+    read_field(source, pair, name, (seen & bit) != 0, field);
+    seen |= bit;
+    return true;
+  };
+  while (take_separators(text)) {
+    // Most names have no escapes and a field: this is one comparison per field.
+    if ((false || ... ||
+         (take_pair_of(names[I], text, pair) && read(names[I], std::uint32_t{1} << I, fields)))) {
+      continue;
     }
-    const auto read = [&](std::string_view name, std::uint32_t bit, auto& field) {
-      read_field(source, pair, name, (seen & bit) != 0, field);
-      seen |= bit;
-      return true;
-    };
+    take_pair(text, pair);
+    std::array<char, 64> room;
+    if (!decode_name(pair, room)) continue;
     static_cast<void>(
         (false || ... || (pair.name == names[I] && read(names[I], std::uint32_t{1} << I, fields))));
   }
@@ -227,7 +228,7 @@ void read_part(std::string_view in, std::string_view name,
   if (!text) [[unlikely]]
     return violations.add(in, name, "missing");
   if (!read_text(*text, value)) [[unlikely]]
-    violations.add_unfit(in, name, expected_text<T>(), *text);
+    violations.add_unfit(in, name, &expected_text<T>, *text);
 }
 
 template <ConstantText Name, class T>

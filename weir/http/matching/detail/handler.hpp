@@ -112,18 +112,18 @@ class CallArguments {
     }(indices);
   }
 
-  /// Makes the values of from_request(), then reads the parts of the head.
-  /// Returns: the answer to a head that does not fit.
-  std::optional<Response> read_head(const Request& request) {
-    std::optional<Response> refused;
-    Violations violations;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      const bool made = (true && ... && make_value<I>(request, refused));
-      if (made) (read_part_at<I>(request, violations), ...);
+  /// Makes the values of from_request().
+  /// Returns: false if one cannot be made; `refused` is then the answer.
+  bool make_values(const Request& request, std::optional<Response>& refused) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return (true && ... && make_value<I>(request, refused));
     }(indices);
-    if (!violations.empty()) [[unlikely]]
-      refused.emplace(std::move(violations).answer(Status::bad_request));
-    return refused;
+  }
+  /// Reads the parts of the head.
+  void read_parts(const Request& request, Violations& violations) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (read_part_at<I>(request, violations), ...);
+    }(indices);
   }
 
   /// Returns true if the media type of the request is that of the body.
@@ -297,13 +297,32 @@ class Handler {
   static Task<Response> call_later(const Handler& handler, Request& request,
                                    const PathParams& params);
 
+  /// Makes the arguments that come from the head.
+  /// Returns: false if one does not fit; `refused` is then the answer.
+  template <class F>
+  static bool read_head(detail::CallArguments<F>& arguments, const Request& request,
+                        std::optional<Response>& refused) {
+    if (!arguments.make_values(request, refused)) return false;
+    if constexpr (Signature<F>::takes_parts) {
+      detail::Violations violations;
+      arguments.read_parts(request, violations);
+      if (!violations.empty()) [[unlikely]] {
+        refused.emplace(std::move(violations).answer(Status::bad_request));
+        return false;
+      }
+    }
+    return true;
+  }
+
   template <class F>
   static Response call_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
     detail::CallArguments<F> arguments;
     if (!arguments.read_path(params)) return Response(Status::not_found);
     if constexpr (Signature<F>::takes_head) {
-      if (auto refused = arguments.read_head(request)) return std::move(*refused);
+      std::optional<Response> refused;
+      if (!read_head(arguments, request, refused)) [[unlikely]]
+        return std::move(*refused);
     }
     return detail::response_of([&] { return arguments.call(handler, request); });
   }
@@ -314,7 +333,8 @@ class Handler {
     detail::CallArguments<F> arguments;
     if (!arguments.read_path(params)) return detail::ready_task(Response(Status::not_found));
     if constexpr (Signature<F>::takes_head) {
-      if (auto refused = arguments.read_head(request)) {
+      std::optional<Response> refused;
+      if (!read_head(arguments, request, refused)) {
         return detail::ready_task(std::move(*refused));
       }
     }
@@ -328,7 +348,8 @@ class Handler {
                                                   Request& request, const PathParams& params) {
     if (!arguments.read_path(params)) return Response(Status::not_found);
     if constexpr (Signature<F>::takes_head) {
-      if (auto refused = arguments.read_head(request)) return refused;
+      std::optional<Response> refused;
+      if (!read_head(arguments, request, refused)) return refused;
     }
     if (!arguments.accepts_body(request)) return Response(Status::unsupported_media_type);
     return std::nullopt;

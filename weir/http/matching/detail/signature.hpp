@@ -180,9 +180,9 @@ class Signature {
   using Arguments = detail::ArgumentList<typename Of::ParameterTypes>;
   static constexpr bool takes_body = Arguments::count(Kind::body) > 0;
   static constexpr bool takes_scope = Arguments::count(Kind::scope) > 0;
-  /// True if arguments are read from the head, which may not fit.
-  static constexpr bool takes_head = Arguments::count(Kind::made) > 0 ||
-                                     Arguments::count(Kind::part) > 0;
+  static constexpr bool takes_parts = Arguments::count(Kind::part) > 0;
+  /// True if arguments are made from the head, which may not fit.
+  static constexpr bool takes_head = takes_parts || Arguments::count(Kind::made) > 0;
   static constexpr bool is_async = detail::ReturnType<typename Of::ReturnType>::is_async;
   static constexpr HandlerShape shape = Arguments::shape();
   /// False if the parameters cannot be determined; check() then reports why.

@@ -48,25 +48,43 @@ struct RawPair {
   bool value_has_escapes = false;
 };
 
+/// Takes the text up to the next '&', or up to a '=' as well, from the front of `rest`.
+template <bool EndsAtEquals>
+std::string_view take_until(std::string_view& rest, bool& has_escapes) noexcept {
+  std::size_t size = 0;
+  bool escapes = false;
+  for (; size < rest.size() && rest[size] != '&' && !(EndsAtEquals && rest[size] == '='); ++size) {
+    escapes |= rest[size] == '%' || rest[size] == '+';
+  }
+  has_escapes = escapes;
+  const std::string_view taken = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return taken;
+}
+
+/// Takes the '&' at the front of `rest`. Returns false at the end.
+inline bool take_separators(std::string_view& rest) noexcept {
+  while (!rest.empty() && rest.front() == '&') rest.remove_prefix(1);
+  return !rest.empty();
+}
+
 /// Takes the next pair from the front of `rest`, without decoding it. Empty pairs are left out.
 /// Returns: false at the end.
 inline bool take_pair(std::string_view& rest, RawPair& pair) noexcept {
-  const char* at = rest.data();
-  const char* const end = at + rest.size();
-  while (at != end && *at == '&') ++at;
-  if (at == end) return false;
-  const char* start = at;
-  bool escapes = false;
-  for (; at != end && *at != '=' && *at != '&'; ++at) escapes |= *at == '%' || *at == '+';
-  pair.name = {start, static_cast<std::size_t>(at - start)};
-  pair.name_has_escapes = escapes;
-  if (at != end && *at == '=') ++at;
-  start = at;
-  escapes = false;
-  for (; at != end && *at != '&'; ++at) escapes |= *at == '%' || *at == '+';
-  pair.value = {start, static_cast<std::size_t>(at - start)};
-  pair.value_has_escapes = escapes;
-  rest = {at, static_cast<std::size_t>(end - at)};
+  if (!take_separators(rest)) return false;
+  pair.name = take_until<true>(rest, pair.name_has_escapes);
+  if (rest.starts_with('=')) rest.remove_prefix(1);
+  pair.value = take_until<false>(rest, pair.value_has_escapes);
+  return true;
+}
+
+/// Takes the next pair if it has this name, without escapes, and a '='. `rest` begins with no '&'.
+inline bool take_pair_of(std::string_view name, std::string_view& rest, RawPair& pair) noexcept {
+  if (rest.size() <= name.size() || rest[name.size()] != '=' || !rest.starts_with(name)) {
+    return false;
+  }
+  rest.remove_prefix(name.size() + 1);
+  pair.value = take_until<false>(rest, pair.value_has_escapes);
   return true;
 }
 
