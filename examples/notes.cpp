@@ -7,7 +7,8 @@
 using namespace weir;
 
 struct Note {
-  std::string text;
+  Checked<std::string, rule::Length<1, 200>> text;  // characters, not bytes
+  Checked<int, rule::Range<1, 5>> stars;
 };
 struct Search {
   std::string word;
@@ -15,7 +16,6 @@ struct Search {
 };
 struct Login {
   std::string name;
-  int pin;
 };
 
 /// The user of a request, or the answer to a request without one.
@@ -31,7 +31,7 @@ struct User {
 
 http::Response add_note(int board, User user, http::Json<Note> note) {
   return http::text(
-      user.name + " wrote on board " + std::to_string(board) + ": " + note->text + "\n",
+      user.name + " wrote on board " + std::to_string(board) + ": " + *note->text + "\n",
       http::Status::created);
 }
 

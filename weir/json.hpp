@@ -24,6 +24,7 @@
 //     std::variant                          the alternative that fits the kind of the value;
 //                                           structs are distinguished by the names of their fields
 //     std::string_view, const char*         written as a string, never read
+//     Checked<T, rule::Range<1, 5>>         a T that satisfies rules: see checked.hpp
 //     other types                           the form that json::Codec of the type defines
 //
 // A struct has at most 32 fields, no base class, no C arrays and no bit-fields. The text must
@@ -32,6 +33,7 @@
 // field `class_` has the name "class".
 #pragma once
 
+#include "weir/json/checked.hpp"
 #include "weir/json/codec.hpp"
 #include "weir/json/error.hpp"
 #include "weir/json/read.hpp"

@@ -27,6 +27,7 @@
 //     ByteSize                          "64KiB", "1.5MiB", 1000
 //     Endpoint                          "127.0.0.1:8080", "[::1]:80", "unix:/run/a.sock"
 //     std::optional                     the type in it; empty if no source gives a value
+//     Checked<T, rule::Range<1, 5>>     a T that satisfies rules: see weir/json/checked.hpp
 //     std::vector                       an array; outside of files `a,b,c`, or TOML: `["a", "b"]`
 //     std::map from std::string         a table with keys of the user's choice
 //

@@ -1,10 +1,19 @@
-// Error texts of codecs: the kinds and names that were expected.
+// Error texts of codecs: the kinds and names that were expected, and the check of a whole text.
 #include "weir/json/codec.hpp"
 
 #include <array>
 #include <bit>
 
-namespace weir::json::detail {
+#include "weir/json/read.hpp"
+
+namespace weir::json {
+
+bool is_well_formed(std::string_view text, const ReadOptions& options) {
+  Reader in(text, options);
+  return in.begin() && in.skip_value() && in.finish();
+}
+
+namespace detail {
 namespace {
 
 /// Returns the text before the name at `index` in `a, b or c`.
@@ -37,4 +46,5 @@ bool fail_expected_names(Reader& in, const std::string_view* names, std::size_t 
   return in.fail_text(what.append(", found a different string"));
 }
 
-}  // namespace weir::json::detail
+}  // namespace detail
+}  // namespace weir::json

@@ -186,6 +186,11 @@ struct CodecOf<T, Shape::pointer> {
   }
 };
 
+/// True if a value of this type contains no other values, in which errors might be kept.
+template <class T>
+inline constexpr bool is_single =
+    shape_of<T>() >= Shape::boolean && shape_of<T>() <= Shape::nothing;
+
 /// True if a field of this type may be left out, because the type has an empty value.
 template <class T>
 inline constexpr bool may_be_absent =

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "weir/json/codec.hpp"
 #include "weir/json/detail/codec_lists.hpp"
@@ -37,6 +38,20 @@ Read<> read_into(T& value, std::string_view text, const ReadOptions& options = {
   if (in.begin() && Codec<T>::read(in, value) && in.finish()) return {};
   return std::unexpected(in.error());
 }
+
+/// Reads like read_into(), but continues after an error in a field or an element as long as the
+/// text is well-formed. Returns: the errors in the order of the text, at most
+/// ReadOptions::errors_max; empty if there are none.
+template <class T>
+std::vector<Error> read_all_errors(T& value, std::string_view text,
+                                   const ReadOptions& options = {}) {
+  Reader in(text, options, options.errors_max);
+  if (in.begin() && Codec<T>::read(in, value)) static_cast<void>(in.finish());
+  return in.errors();
+}
+
+/// Returns true if `text` is a JSON text of RFC 8259, whatever its values are.
+bool is_well_formed(std::string_view text, const ReadOptions& options = {});
 
 /// Reads a T from all of `text`, which is exactly a JSON text of RFC 8259, in UTF-8.
 /// Errors: the first error in the text; see Error.

@@ -82,6 +82,26 @@ TEST(ConfigType, ErrorDescribesTheFoundValue) {
   EXPECT_EQ(error_in_file<Byte>("0") + error_in_file<Byte>("255"), "");
 }
 
+TEST(ConfigType, CheckedValuesSatisfyTheirRules) {
+  using Stars = Checked<int, rule::Range<1, 5>>;
+  using Name = Checked<std::string, rule::Length<1, 3>, rule::Pattern<"[a-z]+">>;
+  EXPECT_EQ(error_in_file<Stars>("1") + error_in_file<Stars>("5"), "");
+  EXPECT_EQ(error_in_file<Stars>("6"), "expected an integer from 1 to 5, found 6");
+  EXPECT_NE(error_in_file<Stars>("'5'"), "");
+  EXPECT_EQ(
+      error_in_file<Name>("'abcd'"),
+      "expected a string of 1 to 3 characters that matches [a-z]+, found the string \"abcd\"");
+  EXPECT_EQ(*settings<One<Stars>>({"value = 4"}).value, 4);
+  EXPECT_EQ(*settings<One<Stars>>({"", {"APP_VALUE=2"}}).value, 2);
+  EXPECT_EQ(errors_of<One<Stars>>({"", {"APP_VALUE=7"}}),
+            "environment APP_VALUE: value: expected an integer from 1 to 5, found \"7\"");
+  EXPECT_EQ((error_in_file<Checked<std::vector<int>, rule::Length<1, 2>>>("[]")),
+            "expected an array of 1 to 2 elements, found an array");
+  EXPECT_EQ(written(Stars(3)), ">3");
+  EXPECT_EQ(type_of<Stars>().expected(), "an integer from 1 to 5");
+  EXPECT_EQ(type_of<Stars>().placeholder(), "INTEGER");
+}
+
 TEST(ConfigType, WrongKindsOfValuesAreErrors) {
   for (const std::string_view text : {"'true'", "'1'", "1", "[true]"}) {
     EXPECT_NE(error_in_file<bool>(text), "") << text;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/json/read.hpp"
 
 namespace weir::http::detail {
 namespace {
@@ -144,11 +145,14 @@ bool accepts_json(const Request& request) noexcept {
   return accepts_type(request, &is_json_type);
 }
 
-Response invalid_json_response(const json::Error& error) {
+Response invalid_json_response(const std::vector<json::Error>& errors, std::string_view text) {
   Problem described;
-  described.status = Status::bad_request;
-  described.detail = error.message();
-  described.violations.push_back({"body", json_pointer(error.path), error.what, error.offset});
+  const bool fits_no_type = errors.back().code != Errc::limit_reached && json::is_well_formed(text);
+  described.status = fits_no_type ? Status::unprocessable_content : Status::bad_request;
+  described.detail = errors.front().message();
+  for (const json::Error& each : errors) {
+    described.violations.push_back({"body", json_pointer(each.path), each.what, each.offset});
+  }
   return problem(std::move(described));
 }
 

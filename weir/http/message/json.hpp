@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/base/buffer.hpp"
 #include "weir/http/message/request.hpp"
@@ -35,8 +36,9 @@ bool accepts_type(const Request& request, bool (*is_type)(std::string_view heade
 /// charset must be UTF-8 or its subset US-ASCII. A Content-Encoding must be empty or "identity".
 bool accepts_json(const Request& request) noexcept;
 
-/// Returns 400 with the position of the error in the body.
-Response invalid_json_response(const json::Error& error);
+/// Returns the answer to the body `text` with these errors: 400 if it is malformed, or 422 if its
+/// values do not fit.
+Response invalid_json_response(const std::vector<json::Error>& errors, std::string_view text);
 
 /// Returns a path of json::Error as a JSON pointer (RFC 6901): `items[0].cents` is
 /// `/items/0/cents`.

@@ -129,19 +129,21 @@ TEST_F(JsonHandlerTest, TakesABodyWithoutReturningJson) {
       Status::created);
 }
 
-TEST_F(JsonHandlerTest, AnswersAnInvalidBodyWith400AndItsPosition) {
+TEST_F(JsonHandlerTest, AnswersAnInvalidBodyWithAllPositions) {
   int calls = 0;
   const auto count = [&calls](const Order&) {
     ++calls;
     return Status::ok;
   };
-  const Response response = answer(count, R"({"customer":"c","pings":[{"sequence":"2"}]})");
-  EXPECT_EQ(response.status(), Status::bad_request);
+  const Response response =
+      answer(count, R"({"customer":"c","pings":[{"sequence":"2"},{"sequence":3},{}]})");
+  EXPECT_EQ(response.status(), Status::unprocessable_content);
   EXPECT_EQ(sent_body(response),
-            R"({"title":"Bad Request","status":400,)"
+            R"({"title":"Unprocessable Content","status":422,)"
             R"-("detail":"pings[0].sequence: expected an integer, found a string (at byte 37)",)-"
             R"-("errors":[{"in":"body","pointer":"/pings/0/sequence",)-"
-            R"("detail":"expected an integer, found a string","offset":37}]})");
+            R"("detail":"expected an integer, found a string","offset":37},)"
+            R"({"in":"body","pointer":"/pings/2/sequence","detail":"missing","offset":58}]})");
   EXPECT_EQ(answer(count, "").status(), Status::bad_request);
   EXPECT_EQ(answer(count, R"({"customer":"c","pings":[]} )" + std::string(1, '\0')).status(),
             Status::bad_request);
@@ -396,7 +398,7 @@ TEST_F(JsonWireTest, ReadsAChunkedBody) {
   serve();
   const std::string head = "POST /ping HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(statuses(head + "5\r\n{\"seq\r\na\r\nuence\": 12\r\n1\r\n}\r\n0\r\n\r\n"), "200");
-  EXPECT_EQ(statuses(head + "2\r\n{}\r\n0\r\n\r\n"), "400");
+  EXPECT_EQ(statuses(head + "2\r\n{}\r\n0\r\n\r\n"), "422");
 }
 
 TEST_F(JsonWireTest, AnswersATooLargeBodyWith413) {

@@ -36,9 +36,11 @@ struct CodecOf<T, Shape::sequence> {
     value.clear();
     if (!in.open_array()) return false;
     for (std::size_t index = 0; in.next_item(index, ']'); ++index) {
-      if (!in.charge(sizeof(Element)) || !read_element(in, value)) {
-        return in.failed_in_element(index);
-      }
+      if (!in.charge(sizeof(Element))) return in.failed_in_element(index);
+      const Reader::Mark mark = in.mark();
+      const bool read = read_element(in, value) && (is_single<Element> || !in.has_kept_since(mark));
+      if (!read && !in.recover_in_element(index, mark)) [[unlikely]]
+        return false;
     }
     return in.ok();
   }

@@ -31,12 +31,22 @@ consteval std::uint32_t required_fields() {
 template <class T>
 inline constexpr FieldTable field_table{names<T>, required_fields<T>()};
 
-/// Reads the value of a field after its key has been read.
+/// Reads the value of a field after its key has been read. Returns false after an error from which
+/// the reader has not recovered.
 template <class T, std::size_t Index, class Field>
 bool read_field(Reader& in, Field& field) {
   static_assert(!std::is_const_v<Field>, "weir::json: a const field cannot be read");
-  if (Codec<Field>::read(in, field)) return true;
-  return in.failed_in_field(names<T>[Index]);
+  if constexpr (is_single<Field>) {
+    const char* const start = in.position();
+    if (Codec<Field>::read(in, field)) [[likely]]
+      return true;
+    return in.recover_in_field(names<T>[Index], in.mark_at(start));
+  } else {
+    const Reader::Mark mark = in.mark();
+    if (Codec<Field>::read(in, field) && !in.has_kept_since(mark)) [[likely]]
+      return true;
+    return in.recover_in_field(names<T>[Index], mark);
+  }
 }
 
 /// Reads the field if its key comes next and has no blanks.

@@ -95,12 +95,13 @@ Kind kind_of(char first) noexcept {
 
 }  // namespace
 
-Reader::Reader(std::string_view text, const ReadOptions& options) noexcept
+Reader::Reader(std::string_view text, const ReadOptions& options, std::size_t errors_max) noexcept
     : start_(text.data()),
       position_(text.data()),
       end_(text.data() + text.size()),
       text_start_(text.data()),
-      options_(options) {
+      options_(options),
+      errors_max_(errors_max) {
   options_.depth_max = std::min(options_.depth_max, depth_limit);
 }
 
@@ -207,29 +208,34 @@ bool Reader::next_field(const FieldTable& table, FieldCursor& cursor) {
     std::string_view key;
     if (!read_key_in_place(decoded, key)) return false;
     const auto found = std::find(table.names.begin(), table.names.end(), key);
-    if (found == table.names.end()) {
-      if (options_.unknown_fields == UnknownFields::refuse) {
-        return fail_unknown(start, key, "unknown field");
-      }
-      if (!skip_value()) return failed_in_key(key);
-      cursor.state = State::separator;
-      continue;
+    const auto index = static_cast<std::uint32_t>(found - table.names.begin());
+    const bool known = found != table.names.end();
+    const std::uint32_t bit = known ? std::uint32_t{1} << index : 0;
+    if (known && (cursor.seen & bit) == 0) {
+      cursor.index = index;
+      cursor.seen |= bit;
+      return true;
     }
-    cursor.index = static_cast<std::uint32_t>(found - table.names.begin());
-    const std::uint32_t bit = std::uint32_t{1} << cursor.index;
-    if ((cursor.seen & bit) != 0) return fail_unknown(start, key, "given twice");
-    cursor.seen |= bit;
-    return true;
+    if (known || options_.unknown_fields == UnknownFields::refuse) {
+      fail_unknown(start, key, known ? "given twice" : "unknown field");
+      if (!keep_error()) return false;
+    }
+    if (!skip_value()) return failed_in_key(key);
+    cursor.state = State::separator;
   }
   return false;
 }
 
 bool Reader::finish_fields(const FieldTable& table, const FieldCursor& cursor) {
   if (cursor.state == FieldCursor::State::failed) return false;
-  const std::uint32_t missing = table.required & ~cursor.seen;
+  std::uint32_t missing = table.required & ~cursor.seen;
   if (missing == 0 || keeps_missing_fields()) return true;
-  const auto index = static_cast<std::size_t>(std::countr_zero(missing));
-  return fail_unknown(position_ - 1, table.names[index], "missing");
+  for (;;) {
+    const auto index = static_cast<std::size_t>(std::countr_zero(missing));
+    fail_unknown(position_ - 1, table.names[index], "missing");
+    missing &= missing - 1;
+    if (missing == 0 || !keep_error()) return false;
+  }
 }
 
 std::size_t Reader::choose(std::span<const FieldTable> tables) {
@@ -352,8 +358,52 @@ bool Reader::fail_expected(std::string_view expected) {
   return fail(what);
 }
 
-bool Reader::failed_in_field(std::string_view name) {
-  return failed_in_key(name);
+bool Reader::fail_rule(const Mark& mark, std::string_view expected) {
+  std::string what("expected ");
+  what.append(expected).append(", found ");
+  const std::string_view found(mark.position, static_cast<std::size_t>(position_ - mark.position));
+  for (const char each : found.substr(0, key_shown_max)) {
+    what += each >= ' ' && each <= '~' ? each : '?';
+  }
+  if (found.size() > key_shown_max) what.append("...");
+  return fail_at(mark.position, what);
+}
+
+/// Keeps the present error if the limit allows it. Returns false if it remains the present error.
+bool Reader::keep_error() {
+  if (errors_.size() + 1 >= errors_max_ || error_.code == Errc::limit_reached) return false;
+  errors_.push_back(std::move(error_));
+  error_ = Error();
+  return true;
+}
+
+bool Reader::recover(std::string_view part, const Mark& mark) {
+  for (std::size_t index = mark.errors; index < errors_.size(); ++index) {
+    prepend(errors_[index].path, std::string(part));
+  }
+  if (ok()) return true;
+  prepend(error_.path, std::string(part));
+  if (!keep_error()) return false;
+  position_ = mark.position;
+  depth_ = mark.depth;
+  if (skip_value()) return true;
+  // The text is malformed. The error in the value remains the last one.
+  error_ = std::move(errors_.back());
+  errors_.pop_back();
+  return false;
+}
+
+bool Reader::recover_in_field(std::string_view name, const Mark& mark) {
+  return recover(path_part(name), mark);
+}
+
+bool Reader::recover_in_element(std::size_t index, const Mark& mark) {
+  return recover("[" + std::to_string(index) + "]", mark);
+}
+
+std::vector<Error> Reader::errors() {
+  if (!ok()) errors_.push_back(std::move(error_));
+  return std::move(errors_);
 }
 
 bool Reader::failed_in_key(std::string_view key) {

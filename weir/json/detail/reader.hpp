@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "weir/json/error.hpp"
 #include "weir/json/read_options.hpp"
@@ -42,12 +43,21 @@ struct FieldCursor {
 };
 
 /// A Reader makes one pass over one text. A function that fails returns false, and error()
-/// returns the error. The caller reads nothing more after an error.
+/// returns the error. The caller reads nothing more after an error, unless the reader has recovered
+/// from it.
 /// Threads: one at a time.
 /// Lifetime: the text outlives the reader, which holds a view.
 class Reader {
  public:
-  Reader(std::string_view text, const ReadOptions& options) noexcept;
+  /// A Mark is a position before a value, to which the reader can return.
+  struct Mark {
+    const char* position;
+    std::size_t depth;
+    std::size_t errors;  ///< number of errors that were kept before
+  };
+
+  /// Keeps at most `errors_max` - 1 errors and continues; fails with the next one.
+  Reader(std::string_view text, const ReadOptions& options, std::size_t errors_max = 1) noexcept;
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -156,10 +166,25 @@ class Reader {
   bool fail_text(std::string_view what) { return fail_at(text_start_, what); }
   /// Reports the error that `expected` was expected and another value found. Returns false.
   bool fail_expected(std::string_view expected);
+  /// Reports that the value at `mark`, which was read, breaks a rule. Returns false.
+  bool fail_rule(const Mark& mark, std::string_view expected);
   /// Add this field, element or key to the front of the error's path. Each returns false.
-  bool failed_in_field(std::string_view name);
   bool failed_in_element(std::size_t index);
   bool failed_in_key(std::string_view key);
+
+  Mark mark() const noexcept { return {position_, depth_, errors_.size()}; }
+  /// Returns a mark for a value that began at `position` and contains no other values.
+  Mark mark_at(const char* position) const noexcept { return {position, depth_, errors_.size()}; }
+  const char* position() const noexcept { return position_; }
+  /// Returns true if an error was kept since `mark`.
+  bool has_kept_since(const Mark& mark) const noexcept { return errors_.size() != mark.errors; }
+  /// Adds this field or element to the front of the paths of all errors since `mark`. Then keeps
+  /// the present error and skips the value at `mark`.
+  /// Returns: false if there is an error that cannot be kept; the caller then fails.
+  bool recover_in_field(std::string_view name, const Mark& mark);
+  bool recover_in_element(std::size_t index, const Mark& mark);
+  /// Returns all errors, in the order of the text. The call moves them out.
+  std::vector<Error> errors();
   Error&& error() noexcept { return static_cast<Error&&>(error_); }
 
  private:
@@ -190,6 +215,8 @@ class Reader {
   bool fail_at(const char* position, std::string_view what, Errc code = Errc::bad_input);
   bool fail_charge();
   bool fail_unknown(const char* position, std::string_view key, std::string_view what);
+  bool recover(std::string_view part, const Mark& mark);
+  bool keep_error();
 
   const char* start_;
   const char* position_;
@@ -198,7 +225,9 @@ class Reader {
   std::size_t depth_ = 0;
   std::size_t element_bytes_ = 0;
   ReadOptions options_;
+  std::size_t errors_max_;
   Error error_;
+  std::vector<Error> errors_;  // those that were kept
 };
 
 }  // namespace weir::json

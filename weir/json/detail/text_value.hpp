@@ -21,6 +21,17 @@ std::string expected_unsigned(std::uint64_t max);
 void append_expected_name(std::string& out, std::string_view name, std::size_t index,
                           std::size_t count);
 
+/// Returns the name of a type for messages: `an integer`, `a string`, `an array`.
+template <class T>
+consteval const char* noun() {
+  constexpr Shape shape = shape_of<T>();
+  if (shape == Shape::integer) return "an integer";
+  if (shape == Shape::real) return "a number";
+  if (shape == Shape::text || shape == Shape::view) return "a string";
+  if (shape >= Shape::sequence && shape <= Shape::tuple) return "an array";
+  return shape == Shape::map || shape == Shape::object ? "an object" : "a value";
+}
+
 /// TextValue<T> reads a T from the whole of a text. read() leaves the value unchanged if the text
 /// does not fit. expected() describes the texts that fit. A type without such a form has no
 /// TextValue.
@@ -78,7 +89,7 @@ struct TextValue<std::string> {
     value.assign(text);
     return true;
   }
-  static std::string expected() { return "a text"; }
+  static std::string expected() { return "a string"; }
 };
 template <>
 struct TextValue<std::string_view> {
@@ -86,7 +97,7 @@ struct TextValue<std::string_view> {
     value = text;
     return true;
   }
-  static std::string expected() { return "a text"; }
+  static std::string expected() { return "a string"; }
 };
 
 template <class T>

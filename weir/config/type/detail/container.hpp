@@ -1,4 +1,4 @@
-// The Types of optionals, vectors and maps.
+// The Types of optionals, vectors, maps and checked values.
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@
 
 #include "weir/config/type/detail/scalar.hpp"
 #include "weir/config/type/detail/type.hpp"
+#include "weir/json/checked.hpp"
 
 namespace weir::config::detail {
 
@@ -35,6 +36,30 @@ class OptionalOf final : public OptionalType {
     auto& optional = *static_cast<std::optional<T>*>(value);
     return optional ? std::addressof(*optional) : std::addressof(optional.emplace());
   }
+};
+
+/// A Checked is filled as its T, if the value satisfies the rules.
+template <class T, class... Rules>
+class CheckedOf final : public Type {
+  using Value = Checked<T, Rules...>;
+
+ public:
+  void fill(const RawValue& raw, void* value, FillContext& context) const override {
+    const std::size_t errors = context.error_count();
+    T inside = **static_cast<const Value*>(value);
+    type_of<T>().fill(raw, std::addressof(inside), context);
+    if (context.error_count() != errors) return;
+    const Value checked(std::move(inside));
+    if (!checked.holds()) return context.fail_expected(expected(), raw);
+    *static_cast<Value*>(value) = checked;
+  }
+  void write(std::string& out, const void* value) const override {
+    type_of<T>().write(out, std::addressof(**static_cast<const Value*>(value)));
+  }
+  std::string placeholder() const override { return type_of<T>().placeholder(); }
+  std::string expected() const override { return Value::expected(); }
+  bool is_flag() const noexcept override { return type_of<T>().is_flag(); }
+  bool is_list() const noexcept override { return type_of<T>().is_list(); }
 };
 
 template <class T>

@@ -20,6 +20,10 @@ FillContext::KeyScope::KeyScope(FillContext& context, std::size_t index)
   context.key_.append("[").append(std::to_string(index)).append("]");
 }
 
+std::size_t FillContext::error_count() const noexcept {
+  return errors_.all.size() + errors_.omitted;
+}
+
 void FillContext::fail(Position position, std::string what) {
   errors_.add({format_location(source_, position), key_, std::move(what)});
 }

@@ -36,6 +36,8 @@ class FillContext {
     std::size_t outer_size_;
   };
 
+  /// Returns the number of errors that were added so far.
+  std::size_t error_count() const noexcept;
   void fail(Position position, std::string what);
   /// Adds the error `expected …, found …`.
   void fail_expected(std::string_view expected, const RawValue& raw);

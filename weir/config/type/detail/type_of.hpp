@@ -78,6 +78,10 @@ template <>
 struct TypeOf<Endpoint> {
   using type = EndpointType;
 };
+template <class T, class... Rules>
+struct TypeOf<Checked<T, Rules...>> {
+  using type = CheckedOf<T, Rules...>;
+};
 template <class T>
 struct TypeOf<std::optional<T>> {
   using type = OptionalOf<T>;

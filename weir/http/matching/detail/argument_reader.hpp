@@ -20,6 +20,7 @@
 #include "weir/http/message/problem.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
+#include "weir/json/checked.hpp"
 #include "weir/json/detail/field_names.hpp"
 #include "weir/json/detail/fields.hpp"
 #include "weir/json/detail/text_value.hpp"
@@ -93,11 +94,21 @@ struct ValueOfField<std::vector<T>> {
   using type = T;
 };
 
+template <class T>
+inline constexpr bool is_checked_string = false;
+template <class... Rules>
+inline constexpr bool is_checked_string<Checked<std::string, Rules...>> = true;
+
 /// Reads the value of a pair. A value with escapes, if it is no string, has at most 256 bytes.
 template <TextArgument T>
 bool read_value(const RawPair& pair, T& value) {
   if constexpr (std::same_as<T, std::string>) {
     return decode_value(pair, value);
+  } else if constexpr (is_checked_string<T>) {
+    std::string text;
+    if (!decode_value(pair, text)) return false;
+    value = std::move(text);
+    return value.holds();
   } else {
     static_assert(
         !std::same_as<T, std::string_view>,
@@ -318,10 +329,10 @@ std::optional<Response> read_body(std::string_view text, B& body) {
       return std::nullopt;
     return std::move(violations).answer(Status::unprocessable_content);
   } else {
-    const json::Read<> read = json::read_into(Of::value(body), text);
-    if (read) [[likely]]
+    const std::vector<json::Error> errors = json::read_all_errors(Of::value(body), text);
+    if (errors.empty()) [[likely]]
       return std::nullopt;
-    return invalid_json_response(read.error());
+    return invalid_json_response(errors, text);
   }
 }
 
