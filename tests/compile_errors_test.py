@@ -23,6 +23,7 @@ HEAD = """
 #include <weir/runtime.hpp>
 #include <weir/task.hpp>
 #include <string>
+#include <vector>
 using namespace weir;
 struct Store {
   std::string& name() { return text; }
@@ -40,6 +41,9 @@ struct StartsWrongly { Task<> start() { co_return; } };
 struct TwoWays { explicit TwoWays(Store&) {} TwoWays(Store&, Reads&) {} };
 struct Ping { int sequence; };
 struct Nested { Ping ping; };
+class Secret { int value = 0; public: int get() const { return value; } };
+struct Holder { int number; std::vector<Secret> secrets; };
+struct Outer { Ping ping; Holder holder; };
 struct Throws { Throws() = default; Throws(Throws&&) {} };
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
@@ -97,6 +101,9 @@ CASES = (
     ('routes.post("/", [](Ping, http::Form<Ping>) { return http::Status::ok; });',
      "a handler takes at most one body",
      'routes.post("/", [](http::Query<Ping>, http::Form<Ping>) { return http::Status::ok; });'),
+    ('routes.post("/", [](http::Json<Outer>) { return http::Status::ok; });',
+     "weir::json: a field of a struct has no form in JSON",
+     'routes.post("/", [](http::Json<Nested>) { return http::Status::ok; });'),
     ('routes.get("/", [](http::Query<int>) { return http::Status::ok; });',
      "http::Query<T> and http::Form<T> take a struct of public fields",
      'routes.get("/", [](http::Query<Ping>) { return http::Status::ok; });'),
@@ -189,6 +196,18 @@ class RefusedTest(unittest.TestCase):
                 with self.subTest(code):
                     self.assertRegex(text, rf"\bcases:{line}:", "no error at this line")
                     self.assertIn(words, text)
+
+
+    def test_a_field_without_a_form_is_named_first_and_alone(self):
+        code = ("void add(http::Router& routes) {\n"
+                '  routes.post("/", [](http::Json<Outer> outer) { return outer->holder; });\n}\n')
+        for compiler in self.each_compiler():
+            status, text = compiled(compiler, code)
+            self.assertNotEqual(status, 0)
+            errors = [line for line in text.splitlines() if " error: " in line]
+            self.assertEqual(len(errors), 1, text)
+            self.assertIn("a field of a struct has no form in JSON", errors[0])
+            self.assertRegex(text, r"Holder.*Secret.*secrets")
 
 
 if __name__ == "__main__":

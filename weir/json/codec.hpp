@@ -54,10 +54,39 @@ bool fail_expected_kinds(Reader& in, Kinds kinds);
 
 template <class T>
 struct CodecOf<T, Shape::none> {
-  static_assert(sizeof(T) == 0,
-                "weir::json: this type cannot be converted to JSON: it is neither a struct whose "
-                "fields are all public nor a type that json.hpp lists (specialise json::Codec)");
+  static bool read(Reader&, T&) {
+    fail<T>();
+    return false;
+  }
+  static void write(Writer&, const T&) { fail<T>(); }
+
+ private:
+  // The functions fail, and not the class, so that has_form() can look at the class.
+  template <class U>
+  static consteval void fail() {
+    static_assert(sizeof(U) == 0,
+                  "weir::json: this type cannot be converted to JSON: it is neither a struct whose "
+                  "fields are all public nor a type that json.hpp lists (specialise json::Codec)");
+  }
 };
+
+/// Returns true if a T has a form in JSON. Fields of structs are not examined.
+template <class T>
+consteval bool has_form() {
+  constexpr Shape shape = shape_of<T>();
+  if constexpr (shape == Shape::none) {
+    return !std::is_base_of_v<CodecOf<T, Shape::none>, Codec<T>>;
+  } else if constexpr (shape == Shape::pointer) {
+    return has_form<std::remove_const_t<typename T::element_type>>();
+  } else if constexpr (shape == Shape::map) {
+    return has_form<typename T::mapped_type>();
+  } else if constexpr (shape == Shape::optional || shape == Shape::sequence ||
+                       shape == Shape::set || shape == Shape::array) {
+    return has_form<typename T::value_type>();
+  } else {
+    return true;
+  }
+}
 
 template <class T>
 struct CodecOf<T, Shape::boolean> {

@@ -81,6 +81,30 @@ void read_others(Reader& in, FieldCursor& cursor, std::index_sequence<I...>, Fie
   }
 }
 
+/// True if the type of a field has a form in JSON. The compiler names all three in its message.
+template <class Struct, class Type, auto Field>
+inline constexpr bool field_has_form = has_form<Type>();
+
+template <class Struct, class Type, auto Field>
+consteval bool check_form() {
+  static_assert(
+      field_has_form<Struct, Type, Field>,
+      "weir::json: a field of a struct has no form in JSON: its type is neither a struct "
+      "whose fields are all public nor a type that json.hpp lists (specialise json::Codec)");
+  return field_has_form<Struct, Type, Field>;
+}
+
+/// Checks that all fields of a struct have forms in JSON.
+template <class T>
+consteval bool check_forms() {
+  return with_fields(field_probe<T>.value, []<class... Field>(Field&...) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (true && ... &&
+              check_form<T, std::remove_const_t<Field>, pointer_at<I>(field_pointers<T>())>());
+    }(std::make_index_sequence<sizeof...(Field)>());
+  });
+}
+
 template <class T>
 struct CodecOf<T, Shape::object> {
   static constexpr Kinds kinds = kinds_of(Kind::object);
@@ -124,7 +148,7 @@ struct CodecOf<T, Shape::object> {
   template <class U>
   static consteval bool check() {
     if constexpr (check_struct<U>()) {
-      return check_names<U>();
+      return check_names<U>() && check_forms<U>();
     } else {
       return false;
     }
