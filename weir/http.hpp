@@ -13,6 +13,7 @@
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/router/live_routes.hpp"
+#include "weir/http/router/route_methods.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/router/service_routes.hpp"
 #include "weir/http/server/limits.hpp"

@@ -12,6 +12,7 @@
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/middleware.hpp"
 
 namespace weir::http {
 
@@ -20,9 +21,9 @@ class OwnerInFlightPerCore;
 
 /// The limits that a route may set; the server's limits apply to the rest.
 struct RouteOptions {
-  std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
   /// Time limit of a handler that waits. The server then cancels the handler and answers 503.
   std::optional<Duration> timeout = std::nullopt;
+  std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
 };
 
 /// Identifies a route of one router. An id is never used again, even after its route is removed.
@@ -54,6 +55,8 @@ struct Route {
   /// The handler of each core, if each core answers this route with a handler of its own; else
   /// nullptr. `handler` then answers on a core that has none.
   std::shared_ptr<CoreHandlers> core_handlers = nullptr;
+  /// The middleware of the groups of the route, outermost first. The router's own comes before it.
+  std::vector<std::shared_ptr<const Middleware>> middleware = {};
   /// The in-flight requests of the route's owner, if the route is installed as a core's handler;
   /// else nullptr. The owner owns this object.
   OwnerInFlightPerCore* owner_in_flight = nullptr;

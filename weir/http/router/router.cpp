@@ -10,10 +10,12 @@ Router::Router() : updater_(std::make_unique<RouteUpdater>(store_)) {}
 Router::~Router() = default;
 
 Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handler handler,
-                                const RouteOptions& options, std::string* why) {
+                                const RouteOptions& options, std::string* why,
+                                const GroupMiddleware& middleware) {
   assert(!updater_->in_use() && "the routes of a served router are changed through LiveRoutes");
   auto route = std::make_unique<Route>(
       Route{std::string(method), std::move(pattern), std::move(handler), options});
+  route->middleware = middleware;
   const auto added = store_.add(route);
   if (!added) {
     if (why != nullptr && added.error() == Errc::bad_input) {
@@ -33,11 +35,11 @@ void Router::add_middleware(Middleware middleware) {
 }
 
 RouteId Router::register_route(std::string_view method, std::string_view text, Handler handler,
-                               const RouteOptions& options) {
+                               const RouteOptions& options, const GroupMiddleware& middleware) {
   std::string why;
   Result<RouteId> added = RouteId();
   if (auto pattern = Pattern::parse(text)) {
-    added = try_add(method, std::move(*pattern), std::move(handler), options, &why);
+    added = try_add(method, std::move(*pattern), std::move(handler), options, &why, middleware);
   } else {
     added = fail(pattern.error());
   }
@@ -45,6 +47,21 @@ RouteId Router::register_route(std::string_view method, std::string_view text, H
   if (why.empty()) why = added.error().message();
   errors_.append(method).append(" ").append(text).append(": ").append(why).append("\n");
   return RouteId{RouteId::none};
+}
+
+void Router::check_prefix(std::string_view prefix) {
+  std::string why;
+  const auto pattern = Pattern::parse(prefix);
+  if (!pattern) {
+    why = pattern.error().message();
+  } else if (pattern->shape().params > 0) {
+    why = "the prefix of a group has no path parameters";
+  } else if (prefix.ends_with('/')) {
+    why = "the prefix of a group does not end with '/'";
+  }
+  if (!why.empty()) {
+    errors_.append("group ").append(prefix).append(": ").append(why).append("\n");
+  }
 }
 
 Result<> Router::check() const {

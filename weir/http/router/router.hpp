@@ -20,9 +20,11 @@
 #include "weir/http/message/problem.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/router/detail/route_store.hpp"
+#include "weir/http/router/route_methods.hpp"
 
 namespace weir::http {
 
+class RouteGroup;
 class RouteUpdater;
 
 /// A Router holds routes and the middleware around them.
@@ -43,42 +45,13 @@ class RouteUpdater;
 /// Threads: one thread adds routes and middleware before the router is served (asserted); const
 /// members on any thread.
 /// Lifetime: outlives the servers that use it.
-class Router {
+class Router : public RouteMethods<Router> {
  public:
   Router();
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  template <class F>
-  RouteId get(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
-    return add("GET", pattern, std::move(handler), options);
-  }
-  template <class F>
-  RouteId head(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
-    return add("HEAD", pattern, std::move(handler), options);
-  }
-  template <class F>
-  RouteId post(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
-    return add("POST", pattern, std::move(handler), options);
-  }
-  template <class F>
-  RouteId put(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
-    return add("PUT", pattern, std::move(handler), options);
-  }
-  template <class F>
-  RouteId patch(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
-    return add("PATCH", pattern, std::move(handler), options);
-  }
-  template <class F>
-  RouteId del(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions options = {}) {
-    return add("DELETE", pattern, std::move(handler), options);
-  }
-  template <class F>
-  RouteId options(std::type_identity_t<PatternFor<F>> pattern, F handler,
-                  RouteOptions options = {}) {
-    return add("OPTIONS", pattern, std::move(handler), options);
-  }
   /// Adds a route for the method with this name on the wire.
   /// Returns: the id of the route; RouteId{RouteId::none} if it could not be added.
   /// Errors: collected for check(). A second route for the same requests, a regex that RE2 rejects,
@@ -93,40 +66,19 @@ class Router {
   /// Errors: a PatternError, Errc::conflict for a second route for the same requests,
   /// Errc::bad_input, Errc::limit_reached.
   template <class F>
-  Result<RouteId> get(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("GET", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
-  Result<RouteId> head(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("HEAD", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
-  Result<RouteId> post(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("POST", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
-  Result<RouteId> put(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("PUT", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
-  Result<RouteId> patch(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("PATCH", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
-  Result<RouteId> del(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("DELETE", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
-  Result<RouteId> options(Pattern pattern, F handler, RouteOptions options = {}) {
-    return add("OPTIONS", std::move(pattern), std::move(handler), options);
-  }
-  template <class F>
   Result<RouteId> add(std::string_view method, Pattern pattern, F handler,
                       RouteOptions options = {}) {
     const PatternError error = check_shapes(pattern.shape(), Signature<F>::shape);
     if (error != PatternError::none) return fail(error);
     return try_add(method, std::move(pattern), Handler::of(std::move(handler)), options);
   }
+
+  /// Returns a group of routes whose paths begin with `prefix`, such as "/api", with middleware of
+  /// its own around them. The first middleware is the outermost one, inside of the router's.
+  /// Errors: collected for check(): a prefix that has path parameters or ends with '/'.
+  /// Lifetime: the router outlives the group. The routes stay when the group is destroyed.
+  template <class... M>
+  RouteGroup group(std::string_view prefix, M... middleware);
 
   /// Puts `Task<Response> middleware(Request&, Next)` around all responses of this router,
   /// including its own such as 404. The first middleware added is the outermost.
@@ -179,10 +131,15 @@ class Router {
   RouteUpdater& updater() const noexcept { return *updater_; }
 
  private:
+  friend class RouteGroup;
+  using GroupMiddleware = std::vector<std::shared_ptr<const Middleware>>;
+
   RouteId register_route(std::string_view method, std::string_view pattern, Handler handler,
-                         const RouteOptions& options);
+                         const RouteOptions& options, const GroupMiddleware& middleware = {});
   Result<RouteId> try_add(std::string_view method, Pattern pattern, Handler handler,
-                          const RouteOptions& options, std::string* why = nullptr);
+                          const RouteOptions& options, std::string* why = nullptr,
+                          const GroupMiddleware& middleware = {});
+  void check_prefix(std::string_view prefix);
   void add_middleware(Middleware middleware);
 
   RouteStore store_;
@@ -192,5 +149,51 @@ class Router {
   std::string errors_;
   std::unique_ptr<RouteUpdater> updater_;
 };
+
+/// A RouteGroup adds routes whose paths begin with its prefix, with its middleware around them. A
+/// guard of a group covers all its routes, however a client writes their paths. The route "/" of a
+/// group is the prefix itself.
+/// Threads: that of the router.
+/// Lifetime: the router outlives the group.
+class RouteGroup : public RouteMethods<RouteGroup> {
+ public:
+  /// Adds a route; see Router::add().
+  template <class F>
+  RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
+              RouteOptions options = {}) {
+    const std::string_view text = pattern.text() == "/" ? std::string_view() : pattern.text();
+    return router_.register_route(method, prefix_ + std::string(text),
+                                  Handler::of(std::move(handler)), options, middleware_);
+  }
+  /// Puts middleware around the routes that are added to this group from now on, inside of the
+  /// middleware that it has.
+  template <class F>
+  void use(F middleware) {
+    middleware_.push_back(
+        std::make_shared<const Middleware>(Middleware::of(std::move(middleware))));
+  }
+  /// Returns a group inside of this one; its middleware is inside of this group's.
+  template <class... M>
+  RouteGroup group(std::string_view prefix, M... middleware) {
+    router_.check_prefix(prefix);
+    RouteGroup inner(router_, prefix_ + std::string(prefix), middleware_);
+    (inner.use(std::move(middleware)), ...);
+    return inner;
+  }
+
+ private:
+  friend class Router;
+  RouteGroup(Router& router, std::string prefix, Router::GroupMiddleware middleware)
+      : router_(router), prefix_(std::move(prefix)), middleware_(std::move(middleware)) {}
+
+  Router& router_;
+  std::string prefix_;
+  Router::GroupMiddleware middleware_;
+};
+
+template <class... M>
+RouteGroup Router::group(std::string_view prefix, M... middleware) {
+  return RouteGroup(*this, {}, {}).group(prefix, std::move(middleware)...);
+}
 
 }  // namespace weir::http

@@ -59,8 +59,13 @@ Task<Response> RouteMatch::start(Request& request) const {
 }
 
 Task<Response> Next::operator()(Request& request) const {
-  if (index_ == match_->middleware_.size()) return match_->finish(request);
-  return match_->middleware_[index_](request, Next(*match_, index_ + 1));
+  const std::size_t outer = match_->middleware_.size();
+  const Next next(*match_, index_ + 1);
+  if (index_ < outer) return match_->middleware_[index_](request, next);
+  const Route* const route = match_->route_;
+  if (route == nullptr || index_ - outer == route->middleware.size())
+    return match_->finish(request);
+  return (*route->middleware[index_ - outer])(request, next);
 }
 
 }  // namespace weir::http

@@ -34,12 +34,12 @@ class RouteMatch {
   bool found() const noexcept { return route_ != nullptr; }
   /// Returns true if the handler or middleware may wait. The caller then uses start().
   bool is_async() const noexcept {
-    return !middleware_.empty() || (route_ != nullptr && route_->handler.is_async());
+    return has_middleware() || (route_ != nullptr && route_->handler.is_async());
   }
   /// Returns true if the handler may wait only for the body. If the body has arrived, the caller
   /// may use respond_with_body().
   bool needs_only_body() const noexcept {
-    return middleware_.empty() && route_ != nullptr && route_->handler.needs_only_body();
+    return !has_middleware() && route_ != nullptr && route_->handler.needs_only_body();
   }
   /// Returns the options of the route, or the defaults if no route matched.
   const RouteOptions& options() const noexcept;
@@ -83,6 +83,9 @@ class RouteMatch {
     allowed_ = 0;
     status_ = Status::not_found;
     params_.clear();
+  }
+  bool has_middleware() const noexcept {
+    return !middleware_.empty() || (route_ != nullptr && !route_->middleware.empty());
   }
   char* scratch(std::size_t bytes);
   Response default_response() const;

@@ -95,6 +95,7 @@ std::unique_ptr<Route> RouteStore::replace(RouteId id, Handler handler,
   auto next = std::make_unique<Route>(Route{old.method, old.pattern, std::move(handler),
                                             options.value_or(old.options), old.params, old.id,
                                             slots_.acquire()});
+  next->middleware = old.middleware;
   return std::exchange(place, std::move(next));
 }
 

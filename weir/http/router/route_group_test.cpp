@@ -1,0 +1,134 @@
+// Tests of groups of routes and their middleware.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "weir/http/router/detail/route_store.hpp"
+#include "weir/http/router/router.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/http_request.hpp"
+
+namespace weir::http {
+namespace {
+
+struct Note {
+  std::string text;
+};
+
+/// Middleware that answers 401 to a request without the header.
+Task<Response> require_login(Request& request, Next next) {
+  if (!request.header("Authorization")) co_return problem(Status::unauthorized);
+  co_return co_await next(request);
+}
+
+/// Middleware that adds its name in front of the text of the response.
+class Mark {
+ public:
+  explicit Mark(std::string name) : name_(std::move(name)) {}
+  Task<Response> operator()(Request& request, Next next) const {
+    auto response = co_await next(request);
+    response.set_content(text(name_ + sent_body(response)));
+    co_return response;
+  }
+
+ private:
+  std::string name_;
+};
+
+class RouteGroupTest : public HttpTest {
+ protected:
+  std::string body(std::string_view request, std::string_view more = {}) {
+    const auto answers = sim::parse_http_responses(
+        talk(connect(), std::string(request) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more)));
+    EXPECT_EQ(answers.size(), 1U) << request;
+    if (answers.empty()) return {};
+    return answers[0].status == 200 ? answers[0].body : std::to_string(answers[0].status);
+  }
+  std::string get(std::string_view path, std::string_view headers = {}) {
+    return body("GET " + std::string(path), std::string(headers) + "\r\n");
+  }
+};
+
+TEST_F(RouteGroupTest, GuardCoversAllRoutesHoweverTheirPathsAreWritten) {
+  RouteGroup api = routes_.group("/api", require_login);
+  api.get("/notes", [] { return text("notes"); });
+  api.get("/{name}/later", [](std::string name) -> Task<Response> { co_return text(name); });
+  api.post("/notes", [](const Note& note) { return text(note.text); });
+  routes_.get("/notes", [] { return text("public"); });
+  serve();
+  for (const char* const path : {"/api/notes", "/api/%6eotes", "/%61pi/notes", "/api/a/later"}) {
+    EXPECT_EQ(get(path), "401") << path;
+    EXPECT_NE(get(path, "Authorization: x\r\n"), "401") << path;
+  }
+  EXPECT_EQ(get("/api/%6eotes", "Authorization: x\r\n"), "notes");
+  EXPECT_EQ(body("POST /api/notes", "Content-Length: 1\r\n\r\nx"), "401");
+  EXPECT_EQ(
+      body("POST /api/notes", "Authorization: x\r\nContent-Length: 12\r\n\r\n{\"text\":\"a\"}"),
+      "a");
+  EXPECT_EQ(get("/notes"), "public");
+  EXPECT_EQ(get("/api/none"), "404");
+  EXPECT_EQ(body("DELETE /api/notes", "\r\n"), "405");
+}
+
+TEST_F(RouteGroupTest, MiddlewareOfInnerGroupsIsInside) {
+  routes_.use(Mark("router "));
+  RouteGroup outer = routes_.group("/a", Mark("a1 "), Mark("a2 "));
+  RouteGroup inner = outer.group("/b/c", Mark("b "));
+  outer.get("/x", [] { return text("x"); });
+  inner.get("/x", [] { return text("x"); });
+  inner.use(Mark("late "));
+  inner.get("/y", [] { return text("y"); });
+  outer.get("/y", [] { return text("y"); });
+  routes_.get("/x", [] { return text("x"); });
+  serve();
+  EXPECT_EQ(get("/a/x"), "router a1 a2 x");
+  EXPECT_EQ(get("/a/b/c/x"), "router a1 a2 b x");
+  EXPECT_EQ(get("/a/b/c/y"), "router a1 a2 b late y");
+  EXPECT_EQ(get("/a/y"), "router a1 a2 y");
+  EXPECT_EQ(get("/x"), "router x");
+}
+
+TEST_F(RouteGroupTest, RootOfAGroupIsItsPrefix) {
+  RouteGroup group = routes_.group("/group");
+  group.get("/", [] { return text("root"); });
+  group.get("/{rest...}", [](Wildcard rest) { return text(rest.raw()); });
+  serve();
+  EXPECT_EQ(get("/group"), "root");
+  EXPECT_EQ(get("/group/a/b"), "a/b");
+  EXPECT_EQ(get("/groupx"), "404");
+}
+
+TEST_F(RouteGroupTest, OptionsOfARouteApply) {
+  RouteGroup group = routes_.group("/g", Mark("g "));
+  group.post("/small", [](const Note& note) { return text(note.text); }, {.body_max = 12});
+  serve();
+  EXPECT_EQ(body("POST /g/small", "Content-Length: 12\r\n\r\n{\"text\":\"a\"}"), "g a");
+  EXPECT_EQ(body("POST /g/small", "Content-Length: 13\r\n\r\n{\"text\":\"ab\"}"), "413");
+}
+
+TEST(RouteGroup, RejectsAPrefixThatCannotBeOne) {
+  Router routes;
+  routes.group("/a/{b}");
+  routes.group("/a/");
+  routes.group("a");
+  EXPECT_FALSE(routes.check());
+  EXPECT_EQ(routes.error_text(),
+            "group /a/{b}: the prefix of a group has no path parameters\n"
+            "group /a/: the prefix of a group does not end with '/'\n"
+            "group a: " +
+                make_error_code(PatternError::no_slash).message() + "\n");
+}
+
+TEST(RouteGroup, ReplacedRouteKeepsItsGuard) {
+  RouteStore store;
+  auto route = std::make_unique<Route>(
+      Route{"GET", Pattern::parse("/a").value(), Handler::of([] { return Status::ok; }), {}});
+  route->middleware.push_back(std::make_shared<const Middleware>(Middleware::of(require_login)));
+  const RouteId id = store.add(route).value().id;
+  static_cast<void>(store.replace(id, Handler::of([] { return Status::accepted; }), std::nullopt));
+  EXPECT_EQ(store.find(id)->middleware.size(), 1U);
+}
+
+}  // namespace
+}  // namespace weir::http
