@@ -31,19 +31,19 @@ inline unsigned byte_sum(std::string_view bytes) {
 }
 
 inline http::Response plain(http::Request& request) {
-  return http::text(plain_line(request.path()));
+  return http::text(plain_line(request.path_text()));
 }
 
 /// Waits for at most 100 seconds: a run expects that all handlers end within its drain_time.
 inline Task<http::Response> slow(http::Request& request, unsigned milliseconds) {
   const auto slept = co_await sleep(std::chrono::milliseconds(milliseconds % 100'000));
   if (!slept) co_return http::Response(http::Status::service_unavailable);
-  co_return http::text(plain_line(request.path()));
+  co_return http::text(plain_line(request.path_text()));
 }
 
 inline Task<http::Response> in_pool(http::Request& request) {
   Loop& loop = *(co_await this_context()).loop;
-  auto text = co_await shared_pool(loop).pool().run(plain_line, std::string(request.path()));
+  auto text = co_await shared_pool(loop).pool().run(plain_line, std::string(request.path_text()));
   if (!text) co_return http::Response(http::to_status(text.error()));
   co_return http::text(std::move(*text));
 }
@@ -56,7 +56,7 @@ inline Task<Result<>> write_lines(http::BodySink& body, std::string line, unsign
 }
 
 inline http::Response lines(http::Request& request, unsigned count) {
-  return http::stream("text/plain", write_lines, plain_line(request.path()), count);
+  return http::stream("text/plain", write_lines, plain_line(request.path_text()), count);
 }
 
 inline Task<http::Response> echo(http::Request& request) {
@@ -67,13 +67,13 @@ inline Task<http::Response> echo(http::Request& request) {
     if (piece->empty()) break;
     body.append(reinterpret_cast<const char*>(piece->data()), piece->size());
   }
-  co_return http::text(echo_line(request.path(), body.size(), byte_sum(body)));
+  co_return http::text(echo_line(request.path_text(), body.size(), byte_sum(body)));
 }
 
 inline Task<http::Response> echo_whole(http::Request& request) {
   const auto body = co_await request.body_view();
   if (!body) co_return http::Response(http::to_status(body.error()));
-  co_return http::text(echo_line(request.path(), body->size(), byte_sum(*body)));
+  co_return http::text(echo_line(request.path_text(), body->size(), byte_sum(*body)));
 }
 
 inline http::Response throwing(http::Request&) {

@@ -1,11 +1,17 @@
-// The members of Request that need the body source, the query or the trace.
+// The members of Request that decode texts, or need the body source or the trace.
 #include "weir/http/message/request.hpp"
 
 #include <array>
 
 #include "weir/http/message/detail/urlencoded.hpp"
+#include "weir/http/syntax/uri.hpp"
 
 namespace weir::http {
+
+std::string Request::path() const {
+  if (!head_.path_has_escapes()) return std::string(path_text());
+  return percent_decode(path_text()).value_or(std::string());  // the parser has checked the escapes
+}
 
 std::optional<std::string> Request::query(std::string_view name) const {
   return UrlencodedPairs(query_text()).find(name);

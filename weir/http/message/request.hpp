@@ -49,8 +49,11 @@ class Request {
 
   Method method() const noexcept { return head_.method(); }
   std::string_view method_text() const noexcept { return head_.method_text(); }
+  /// Returns the decoded path; "*" for OPTIONS *. A '/' in it may be one that was sent as %2F. A
+  /// guard belongs to a group of routes (Router::group()) and compares no paths.
+  std::string path() const;
   /// Returns the path as it was sent, undecoded; "*" for OPTIONS *.
-  std::string_view path() const noexcept { return head_.path(); }
+  std::string_view path_text() const noexcept { return head_.path(); }
   /// Returns the text after the '?', undecoded; empty if there is none.
   std::string_view query_text() const noexcept { return head_.query(); }
   /// Returns the decoded value of the first query parameter called `name`, if there is one.

@@ -41,7 +41,8 @@ TEST_F(RequestTest, GivesThePartsOfItsHead) {
   const Request& request = text.request();
   EXPECT_EQ(request.method(), Method::other);
   EXPECT_EQ(request.method_text(), "BREW");
-  EXPECT_EQ(request.path(), "/a%20b");
+  EXPECT_EQ(request.path(), "/a b");
+  EXPECT_EQ(request.path_text(), "/a%20b");
   EXPECT_EQ(request.query_text(), "x=1&y=%41+b&x=2&z");
   EXPECT_EQ(request.query("x"), "1");
   EXPECT_EQ(request.query("y"), "A b");

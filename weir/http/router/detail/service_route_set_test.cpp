@@ -622,7 +622,7 @@ TEST_F(ServiceRouteSetTest, WaitForAReplacementKeepsTheHeadAndHoldsNoBuffer) {
   start_all();
   const auto greet = [](std::string what) {
     return [what](Request& request, std::string_view name) {
-      return text(what + " " + std::string(name) + " " + std::string(request.path()));
+      return text(what + " " + std::string(name) + " " + std::string(request.path_text()));
     };
   };
   ServiceRouteSet& old = owner(1);

@@ -160,7 +160,7 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/sum", [](const Pair& pair) { return text(std::to_string(sum(pair)) + "\n"); });
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.post("/echoes-path/{rest...}",
-                 [](Request& request, std::string_view) { return text(request.path()); });
+                 [](Request& request, std::string_view) { return text(request.path_text()); });
   }
 
   /// Sends the request as a whole, byte by byte, and cut in two at every point; the answer is

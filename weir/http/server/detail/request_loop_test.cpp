@@ -58,7 +58,7 @@ class RequestLoopTest : public HttpTest {
    public:
     PathAtEnd(const Request& request, std::vector<std::string>& noted)
         : request_(request), noted_(noted) {}
-    ~PathAtEnd() { noted_.emplace_back(request_.path()); }
+    ~PathAtEnd() { noted_.emplace_back(request_.path_text()); }
     PathAtEnd(const PathAtEnd&) = delete;
     PathAtEnd& operator=(const PathAtEnd&) = delete;
 
@@ -141,7 +141,7 @@ class RequestLoopTest : public HttpTest {
   }
   static Task<Result<>> late_path(BodySink& sink, Request* request) {
     if (auto slept = co_await sleep(1s); !slept) co_return slept;
-    static_cast<void>(co_await sink.write(request->path()));
+    static_cast<void>(co_await sink.write(request->path_text()));
     co_return fail(Errc::not_found);
   }
   static Task<Result<>> early_error(BodySink&, RequestLoopTest*) {
@@ -260,7 +260,7 @@ TEST_F(RequestLoopTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
   routes_.get("/of/{name}/{rest...}",
               [](Request& request, std::string_view name, Wildcard rest) -> Task<Response> {
                 static_cast<void>(co_await sleep(1s));
-                co_return text(std::string(request.path()) + " " + std::string(name) + " " +
+                co_return text(std::string(request.path_text()) + " " + std::string(name) + " " +
                                std::string(rest.raw()));
               });
   serve();
