@@ -26,7 +26,7 @@ Result<> Stream::finish_writing() {
 void Stream::close() {
   Socket* const socket = std::exchange(socket_, nullptr);
   if (socket == nullptr) return;
-  ConnectionCounters::of(*loop_).open.subtract();
+  ConnectionCounters::made(*loop_).open.subtract();
   loop_->backend().close(*socket);
 }
 
@@ -103,6 +103,7 @@ Task<Result<Stream>> connect(Endpoint peer, IoOptions options) {
   const Context context = co_await this_context();
   if (context.cancelled()) co_return fail(Errc::cancelled);
   Loop& loop = *context.loop;
+  ConnectionCounters::of(loop);
   auto descriptor = loop.platform().open_stream(peer);
   if (!descriptor) co_return fail(descriptor.error());
   if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {

@@ -15,9 +15,10 @@ namespace weir::tcp {
 /// A connection that belongs to one loop; see weir::Stream. Move-only.
 class Stream final : public weir::Stream {
  public:
-  /// Takes ownership of `socket` of the loop's backend. Listeners and connect() use it.
+  /// Takes ownership of `socket` of the loop's backend. Listeners and connect() use it, and make
+  /// the ConnectionCounters of the loop before.
   Stream(Loop& loop, Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
-    ConnectionCounters::of(loop).open.add();
+    ConnectionCounters::made(loop).open.add();
   }
   Stream(Stream&& other) noexcept
       : weir::Stream(other), loop_(other.loop_), socket_(std::exchange(other.socket_, nullptr)) {}

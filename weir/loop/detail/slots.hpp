@@ -16,7 +16,8 @@ namespace weir {
 /// The loop and its group store the objects without knowing their types.
 ///
 /// The first small objects, such as counters, are stored in the Slots itself and need no other
-/// memory.
+/// memory. Which ones these are depends on the program, so code that must not throw does not make
+/// an object: it keeps a reference, or calls find().
 /// Threads: any.
 /// Lifetime: the objects live as long as the Slots. The object whose first get() began last is
 /// destroyed first, so a constructor must not keep a reference to the object of another slot.
@@ -37,6 +38,7 @@ class Slots {
 
   /// Returns the object of type T. The first call makes it from `arguments`. If its constructor
   /// throws, the next call makes it.
+  /// Errors: throws std::bad_alloc, and what the constructor throws.
   template <class T, class... Arguments>
   T& get(Arguments&&... arguments) {
     if (T* const known = find<T>()) return *known;

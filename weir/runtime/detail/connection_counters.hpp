@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 
 #include "weir/base/detail/counter.hpp"
@@ -13,9 +14,17 @@ namespace weir {
 /// Counts of the connections of one core. The thread of its loop writes them. All counts except
 /// `open` only grow.
 struct ConnectionCounters {
-  /// Returns the counters of the core of `loop`.
+  /// Returns the counters of the core of `loop`. The first call makes them.
+  /// Errors: throws std::bad_alloc.
   /// Threads: any.
   static ConnectionCounters& of(Loop& loop) { return loop.slots().get<ConnectionCounters>(); }
+  /// Returns the counters that a call of of() has made.
+  /// Threads: any.
+  static ConnectionCounters& made(Loop& loop) noexcept {
+    ConnectionCounters* const counters = loop.slots().find<ConnectionCounters>();
+    assert(counters != nullptr);
+    return *counters;
+  }
 
   Counter open;  ///< open streams: accepted here, handed over to this core, or connected by it
   /// Accepted connections that were closed because memory ran out.
@@ -27,7 +36,8 @@ struct ConnectionCounters {
 /// The number of connections that the servers on all loops of a group have open. A limit for the
 /// whole process therefore holds even if connections are spread unevenly over cores.
 struct ServerConnections {
-  /// Returns the number for the group of `loop`.
+  /// Returns the number for the group of `loop`. The first call makes it.
+  /// Errors: throws std::bad_alloc.
   /// Threads: any.
   static ServerConnections& of(Loop& loop) { return loop.group().slots().get<ServerConnections>(); }
 

@@ -26,7 +26,7 @@ void start_connection(Scope& connections, ServerState& server, tcp::Stream strea
       connections.spawn(reject_connection(server, std::move(stream)));
     }
   } catch (const std::bad_alloc&) {
-    ConnectionCounters::of(connections.loop()).dropped.add();
+    ConnectionCounters::made(connections.loop()).dropped.add();
   }
 }
 

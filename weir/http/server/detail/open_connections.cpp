@@ -21,13 +21,13 @@ std::size_t default_connections_max(Loop& loop) {
 
 ConnectionPermit::~ConnectionPermit() {
   if (server_ == nullptr) return;
-  server_->connections().permits_in_use().fetch_sub(1, std::memory_order_relaxed);
+  server_->connections().permits_in_use_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t most)
     : DrainObserver([](DrainObserver& self) { static_cast<OpenConnections&>(self).drain(); }),
       server_(server),
-      loop_(loop),
+      permits_in_use_(ServerConnections::of(loop).open),
       connections_max_(most != 0 ? most : default_connections_max(loop)),
       draining_(loop.draining()) {
   if (!draining_) loop.observe_drain(*this);
@@ -35,11 +35,10 @@ OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t mo
 
 /// Uses relaxed order, because only the number itself passes between cores.
 std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
-  std::atomic<std::size_t>& permits = permits_in_use();
-  std::size_t in_use = permits.load(std::memory_order_relaxed);
+  std::size_t in_use = permits_in_use_.load(std::memory_order_relaxed);
   do {
     if (in_use >= connections_max_) return std::nullopt;
-  } while (!permits.compare_exchange_weak(in_use, in_use + 1, std::memory_order_relaxed));
+  } while (!permits_in_use_.compare_exchange_weak(in_use, in_use + 1, std::memory_order_relaxed));
   return ConnectionPermit(server_);
 }
 
@@ -65,10 +64,6 @@ Rejection::~Rejection() {
 
 bool Rejection::too_many() const noexcept {
   return connections_.rejections_ > OpenConnections::rejections_max;
-}
-
-std::atomic<std::size_t>& OpenConnections::permits_in_use() const noexcept {
-  return ServerConnections::of(loop_).open;
 }
 
 void OpenConnections::drain() {

@@ -81,10 +81,8 @@ class OpenConnections : DrainObserver {
  private:
   friend ConnectionPermit;
   friend Rejection;
-  std::atomic<std::size_t>& permits_in_use() const noexcept;
-
   ServerState& server_;
-  Loop& loop_;
+  std::atomic<std::size_t>& permits_in_use_;  // by all cores of the runtime
   std::size_t connections_max_;
   std::size_t rejections_ = 0;
   bool draining_;
