@@ -191,6 +191,13 @@ Task<> all_of_them(CancelInjector& injector, SweepEnvironment&) {
   static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(both))));
 }
 
+Task<> all_outcomes(CancelInjector& injector, SweepEnvironment&) {
+  auto both = settled(number_later(1, short_delay), number_later(2, 2 * short_delay));
+  const auto outcomes = co_await injector.run_with_cancel(std::move(both));
+  static_cast<void>(succeeded(std::get<0>(outcomes)));
+  static_cast<void>(succeeded(std::get<1>(outcomes)));
+}
+
 Task<> a_race(CancelInjector& injector, SweepEnvironment&) {
   auto first = race(number_later(1, 10s), number_later(2, short_delay));
   static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(first))));
@@ -230,6 +237,7 @@ constexpr std::array on_one_core = {
     SweepCase{"Generator::next", a_generator},
     SweepCase{"timeout", a_time_out},
     SweepCase{"all", all_of_them},
+    SweepCase{"settled", all_outcomes},
     SweepCase{"race", a_race},
     SweepCase{"first_ok", the_first_that_succeeds},
     SweepCase{"with_scope", a_scope},

@@ -74,4 +74,18 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
+namespace detail {
+
+/// The type that reports both a T and an error: Result<T>, also for a T that is a Result<T>.
+template <class T>
+struct AsResult {
+  using type = Result<T>;
+};
+template <class T>
+struct AsResult<Result<T>> {
+  using type = Result<T>;
+};
+
+}  // namespace detail
+
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Combinators of tasks that run concurrently: all(), race() and first_ok().
+// Combinators of tasks that run concurrently: all(), settled(), race() and first_ok().
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct DroppedExceptions {
   Counter count;
 };
 
-// Gather is the common part of all(), race() and first_ok().
+// Gather is the common part of all combinators.
 
 /// A Gather runs tasks concurrently under their own cancellation source. It resumes the awaiting
 /// coroutine when all started tasks have finished. At the end of each task, the rule says
@@ -135,7 +135,67 @@ std::error_code take_error(const typename Task<T>::Handle& handle) {
   }
 }
 
+/// Moves the outcome out of a finished task, or throws its exception.
+template <class T>
+typename AsResult<T>::type take_outcome(const typename Task<T>::Handle& handle) {
+  if constexpr (std::is_void_v<T>) {
+    handle.promise().take();
+    return {};
+  } else {
+    return handle.promise().take();
+  }
+}
+
 constexpr std::size_t no_index = static_cast<std::size_t>(-1);
+
+/// A TaskTuple refers to tasks of several types: those of all() and settled().
+template <class... T>
+struct TaskTuple {
+  explicit TaskTuple(Task<T>&... each) noexcept : tasks(each...) {}
+
+  std::tuple<Task<T>&...> tasks;
+  std::size_t chosen = no_index;  // the task whose failure or exception is the outcome
+
+  /// Calls `function.operator()<T>(task)` for the task at `index`.
+  template <class Function>
+  void at(std::size_t index, Function function) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((I == index ? function.template operator()<T>(std::get<I>(tasks)) : void()), ...);
+    }(std::index_sequence_for<T...>());
+  }
+
+  static void start_one(void* opaque, std::size_t index, const Context& context,
+                        Continuation& continuation) {
+    static_cast<TaskTuple*>(opaque)->at(
+        index, [&]<class Each>(Task<Each>& task) { task.start(context, continuation); });
+  }
+  static bool stop_at_failure(void* opaque, std::size_t index) {
+    auto& self = *static_cast<TaskTuple*>(opaque);
+    self.at(index, [&]<class Each>(Task<Each>& task) {
+      if (has_failed<Each>(task.handle())) self.chosen = index;
+    });
+    return self.chosen != no_index;
+  }
+  /// Stores the first task that throws. No outcome stops the others.
+  static bool never_stop(void* opaque, std::size_t index) {
+    auto& self = *static_cast<TaskTuple*>(opaque);
+    if (self.chosen == no_index && self.has_thrown(index)) self.chosen = index;
+    return false;
+  }
+
+  bool has_thrown(std::size_t index) {
+    bool thrown = false;
+    at(index, [&]<class Each>(Task<Each>& task) {
+      thrown = task.handle().promise().exception() != nullptr;
+    });
+    return thrown;
+  }
+  void count_dropped(Loop& loop) {
+    for (std::size_t index = 0; index < sizeof...(T); ++index) {
+      if (index != chosen && has_thrown(index)) DroppedExceptions::of(loop).count.add();
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -148,50 +208,42 @@ constexpr std::size_t no_index = static_cast<std::size_t>(-1);
 /// Cancel: passed to each task.
 template <class... T>
 Task<Result<std::tuple<typename detail::Unwrapped<T>::type...>>> all(Task<T>... tasks) {
-  struct State {
-    explicit State(Task<T>&... each) noexcept : tasks(each...) {}
-    std::tuple<Task<T>&...> tasks;
-    std::size_t failed = detail::no_index;
-  } state(tasks...);
-  const auto rule = [](void* opaque, std::size_t index) {
-    auto& self = *static_cast<State*>(opaque);
-    const bool failed = [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return ((I == index && detail::has_failed<T>(std::get<I>(self.tasks).handle())) || ...);
-    }(std::index_sequence_for<T...>());
-    if (failed) self.failed = index;
-    return failed;
-  };
-  const auto count_dropped = [&state](Loop& loop) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I != state.failed && std::get<I>(state.tasks).handle().promise().exception() != nullptr
-            ? detail::DroppedExceptions::of(loop).count.add()
-            : void()),
-       ...);
-    }(std::index_sequence_for<T...>());
-  };
-  const auto start_one = [](void* opaque, std::size_t index, const Context& context,
-                            Continuation& continuation) {
-    auto& self = *static_cast<State*>(opaque);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I == index ? std::get<I>(self.tasks).start(context, continuation) : void()), ...);
-    }(std::index_sequence_for<T...>());
-  };
+  detail::TaskTuple<T...> group(tasks...);
   std::array<detail::Gather::Member, sizeof...(T)> members;
-  detail::Gather gather(rule, &state);
-  co_await detail::Gather::Run(gather, members, start_one);
+  detail::Gather gather(&detail::TaskTuple<T...>::stop_at_failure, &group);
+  co_await detail::Gather::Run(gather, members, &detail::TaskTuple<T...>::start_one);
   const Context context = co_await this_context();
-  count_dropped(*context.loop);
-  std::error_code error;
-  if (state.failed != detail::no_index) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I == state.failed ? void(error = detail::take_error<T>(std::get<I>(state.tasks).handle()))
-                          : void()),
-       ...);
-    }(std::index_sequence_for<T...>());
+  group.count_dropped(*context.loop);
+  if (group.chosen != detail::no_index) {
+    std::error_code error;
+    group.at(group.chosen, [&]<class Each>(Task<Each>& task) {
+      error = detail::take_error<Each>(task.handle());
+    });
     co_return fail(error);
   }
   co_return std::tuple<typename detail::Unwrapped<T>::type...>(
       detail::take_value<T>(tasks.handle())...);
+}
+
+/// Runs all tasks concurrently, each in the order given until it first waits, and returns when all
+/// have finished. A failure cancels no other task.
+/// Returns: a tuple of the outcomes: a Result<T> for a Task<T> and for a Task<Result<T>>.
+/// Errors: none of its own. If tasks throw, the first exception is thrown again when all tasks have
+/// finished; the others are counted and dropped.
+/// Cancel: passed to each task. A task that succeeds nevertheless keeps its value.
+template <class... T>
+Task<std::tuple<typename detail::AsResult<T>::type...>> settled(Task<T>... tasks) {
+  detail::TaskTuple<T...> group(tasks...);
+  std::array<detail::Gather::Member, sizeof...(T)> members;
+  detail::Gather gather(&detail::TaskTuple<T...>::never_stop, &group);
+  co_await detail::Gather::Run(gather, members, &detail::TaskTuple<T...>::start_one);
+  const Context context = co_await this_context();
+  group.count_dropped(*context.loop);
+  group.at(group.chosen, []<class Each>(Task<Each>& task) {
+    static_cast<void>(detail::take_outcome<Each>(task.handle()));  // throws
+  });
+  co_return std::tuple<typename detail::AsResult<T>::type...>(
+      detail::take_outcome<T>(tasks.handle())...);
 }
 
 namespace detail {
@@ -221,6 +273,14 @@ struct Group {
     auto& self = *static_cast<Group*>(opaque);
     self.chosen = index;
     return !has_failed<T>(self.tasks[index].handle());
+  }
+
+  /// Stores the first task that throws. No outcome stops the others.
+  static bool never_stop(void* opaque, std::size_t index) {
+    auto& self = *static_cast<Group*>(opaque);
+    const bool thrown = self.tasks[index].handle().promise().exception() != nullptr;
+    if (thrown && self.chosen == no_index) self.chosen = index;
+    return false;
   }
 
   void count_dropped(Loop& loop) const {
@@ -278,6 +338,26 @@ Task<Result<std::vector<typename detail::Unwrapped<T>::type>>> all(std::vector<T
   values.reserve(group.tasks.size());
   for (Task<T>& task : group.tasks) values.push_back(detail::take_value<T>(task.handle()));
   co_return values;
+}
+
+/// Runs any number of tasks of one type, as settled() does for a list of tasks.
+/// Returns: the outcomes in the order of the tasks.
+/// Errors: none of its own. The first exception of a task is thrown again.
+/// Cancel: passed to each task. A task that succeeds nevertheless keeps its value.
+template <class T>
+Task<std::vector<typename detail::AsResult<T>::type>> settled(std::vector<Task<T>> tasks) {
+  detail::Group<T> group;
+  group.tasks = std::move(tasks);
+  std::vector<detail::Gather::Member> members(group.tasks.size());
+  detail::Gather gather(&detail::Group<T>::never_stop, &group);
+  co_await detail::Gather::Run(gather, members, &detail::Group<T>::start_one);
+  const Context context = co_await this_context();
+  group.count_dropped(*context.loop);
+  if (group.chosen != detail::no_index) static_cast<void>(group.take_chosen());  // throws
+  std::vector<typename detail::AsResult<T>::type> outcomes;
+  outcomes.reserve(group.tasks.size());
+  for (Task<T>& task : group.tasks) outcomes.push_back(detail::take_outcome<T>(task.handle()));
+  co_return outcomes;
 }
 
 /// Runs all tasks concurrently until the first one finishes, and cancels the others. It then

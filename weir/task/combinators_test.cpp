@@ -1,4 +1,4 @@
-// Tests of all(), race() and first_ok().
+// Tests of all(), settled(), race() and first_ok().
 #include "weir/task/combinators.hpp"
 
 #include <gtest/gtest.h>
@@ -182,6 +182,68 @@ TEST_F(CombinatorsTest, CancellationFromOutsideReachesEach) {
   EXPECT_EQ(run(all(ends_slowly(1s, one), ends_slowly(2s, two)), &cancel).error(), Errc::cancelled);
   EXPECT_TRUE(one && two);
   EXPECT_EQ(elapsed(), 3s);
+}
+
+// --- settled ------------------------------------------------------------------------------------
+
+TEST_F(CombinatorsTest, SettledGivesEveryOutcomeInOrder) {
+  const auto text = []() -> Task<std::string> { co_return "text"; };
+  const auto nothing = []() -> Task<> { co_return; };
+  const auto empty = []() -> Task<Result<>> { co_return fail(Errc::closed); };
+  const auto pointer = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(3); };
+  const auto outcomes =
+      run(settled(slow(3s, 1), fails(1s, Errc::bad_input), text(), nothing(), empty(), pointer()));
+  EXPECT_EQ(std::get<0>(outcomes).value(), 1) << "the failure of another has not cancelled it";
+  EXPECT_EQ(std::get<1>(outcomes).error(), Errc::bad_input);
+  EXPECT_EQ(std::get<2>(outcomes).value(), "text");
+  EXPECT_TRUE(std::get<3>(outcomes));
+  EXPECT_EQ(std::get<4>(outcomes).error(), Errc::closed);
+  EXPECT_EQ(**std::get<5>(outcomes), 3);
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_EQ(run(settled()), std::tuple<>());
+}
+
+TEST_F(CombinatorsTest, SettledOfAVectorGivesOutcomesInItsOrder) {
+  const auto outcomes = run(settled(several(slow(2s, 1), fails(1s, Errc::bad_input), slow(3s, 3))));
+  ASSERT_EQ(outcomes.size(), 3U);
+  EXPECT_EQ(outcomes[0].value(), 1);
+  EXPECT_EQ(outcomes[1].error(), Errc::bad_input);
+  EXPECT_EQ(outcomes[2].value(), 3);
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_TRUE(run(settled(std::vector<Task<int>>())).empty());
+}
+
+TEST_F(CombinatorsTest, SettledThrowsTheFirstExceptionAfterAllHaveFinished) {
+  const auto tuple = [&] { run(settled(throws(2s, "second"), throws(1s, "first"), slow(3s, 1))); };
+  EXPECT_EQ(thrown_by(tuple), "first");
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_EQ(dropped(), 1U);
+  const auto vector = [&] {
+    run(settled(several(throws(2s, "second"), throws(1s, "first"), slow(3s, 1))));
+  };
+  EXPECT_EQ(thrown_by(vector), "first");
+  EXPECT_EQ(elapsed(), 6s);
+  EXPECT_EQ(dropped(), 2U);
+}
+
+TEST_F(CombinatorsTest, SettledKeepsTheValuesFromBeforeACancellation) {
+  CancelSource cancel;
+  platform_.at(platform_.now() + 2s, [&] { cancel.cancel(); });
+  bool ended = false;
+  const auto outcomes = run(settled(slow(1s, 1), slow(3s, 2), ends_slowly(4s, ended)), &cancel);
+  EXPECT_EQ(std::get<0>(outcomes).value(), 1);
+  EXPECT_EQ(std::get<1>(outcomes).error(), Errc::cancelled);
+  EXPECT_EQ(std::get<2>(outcomes).error(), Errc::cancelled);
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(elapsed(), 6s);
+}
+
+TEST_F(CombinatorsTest, SettledStartsEachTaskUnderACancelledParent) {
+  CancelSource cancel;
+  cancel.cancel();
+  const auto outcomes = run(settled(immediate(1), slow(1s, 2)), &cancel);
+  EXPECT_EQ(std::get<0>(outcomes).value(), 1);
+  EXPECT_EQ(std::get<1>(outcomes).error(), Errc::cancelled);
 }
 
 // --- race ---------------------------------------------------------------------------------------

@@ -35,15 +35,6 @@ class TimedCancelSource : Timer {
   bool expired_ = false;
 };
 
-template <class T>
-struct AsResult {
-  using type = Result<T>;
-};
-template <class T>
-struct AsResult<Result<T>> {
-  using type = Result<T>;
-};
-
 }  // namespace detail
 
 /// Runs `task` and cancels it after `length`. It returns when the task has finished. A task that
