@@ -88,6 +88,7 @@ bool Loop::has_work() const noexcept {
 void Loop::wait(Instant until) {
   if (!ready_.empty() || stopping()) until = Instant::min();
   until = std::min(until, timers_.next());
+  if (blocks_.surplus_bytes() > 0) until = std::min(until, trim_at_);
   if (until <= now_) {
     backend_->wait(Instant::min());
   } else if (inbox_.prepare_to_sleep()) {
@@ -135,8 +136,21 @@ void Loop::report_slow_turn(Duration took) {
   }
 }
 
+/// Frees the free blocks that no turn of an interval has needed.
 void Loop::run() {
-  while (!stopping()) turn();
+  constexpr Duration interval = std::chrono::milliseconds(250);
+  trim_at_ = after(platform_.now(), interval);
+  std::size_t unneeded = 0;
+  while (!stopping()) {
+    // The pool has the fewest free blocks between turns: operations that have finished hold them.
+    unneeded = std::min(unneeded, blocks_.surplus_bytes());
+    turn();
+    if (now_ < trim_at_) continue;
+    blocks_.trim(unneeded);
+    trim_at_ = after(now_, interval);
+    unneeded = blocks_.surplus_bytes();
+  }
+  trim_at_ = never;
 }
 
 void Loop::stop() noexcept {

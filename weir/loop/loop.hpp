@@ -130,7 +130,8 @@ class Loop {
   /// Runs one turn, which waits until `until` at the latest.
   /// Returns: true if a runnable ran, a timer fired, or a runnable is ready now.
   bool turn(Instant until = never);
-  /// Runs turns until stop().
+  /// Runs turns until stop(). Frees the free blocks of blocks() that no turn of a quarter of a
+  /// second has needed; see BlockPool::idle_bytes.
   void run();
   /// Ends run() after the present turn.
   /// Threads: any.
@@ -190,6 +191,7 @@ class Loop {
   RunQueue ready_;
   Inbox inbox_;
   Instant now_;
+  Instant trim_at_ = never;  // when run() looks for free blocks that turns do not need
   TimerWheel timers_;
   std::unique_ptr<LoopGroup> own_group_;
   LoopGroup* group_;

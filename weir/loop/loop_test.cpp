@@ -547,6 +547,41 @@ TEST(LoopOfThreads, MayEndWhileAForeignThreadStillPosts) {
   }
 }
 
+/// Uses 4 MiB of blocks from the wait of a turn to its work, `uses` times, 10 ms apart. Returns the
+/// bytes of free blocks after 800 ms.
+std::size_t cached_after(int uses) {
+  OsPlatform platform;
+  const auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
+  loop->blocks().set_cache_limit(BlockPool::cached_bytes_max);
+  std::vector<void*> held;
+  CallProbe release([&] {
+    for (void* block : held) BlockPool::release(block);
+    held.clear();
+  });
+  TimerProbe use;
+  use.then = [&] {
+    for (int i = 0; i < 256; ++i) held.push_back(BlockPool::allocate(16 * 1024));
+    loop->ready(release);
+    if (use.fired < uses) loop->timers().start(use, after(platform.now(), 10ms));
+  };
+  TimerProbe end;
+  end.then = [&] { loop->stop(); };
+  loop->timers().start(use, platform.now());
+  loop->timers().start(end, after(platform.now(), 800ms));
+  loop->run();
+  use.cancel();
+  while (!held.empty()) loop->turn(platform.now());
+  return loop->blocks().cached_bytes();
+}
+
+TEST(LoopOfThreads, FreesTheBlocksThatNoTurnNeedsAnyMore) {
+  EXPECT_LT(cached_after(3), BlockPool::idle_bytes + BlockPool::block_max);
+}
+
+TEST(LoopOfThreads, KeepsTheBlocksThatItsTurnsNeed) {
+  EXPECT_GE(cached_after(1000), std::size_t{4} << 20);
+}
+
 TEST(LoopOfThreads, StopsFromAnotherThreadWhileItSleeps) {
   OsPlatform platform;
   for (int i = 0; i < 50; ++i) {

@@ -1,5 +1,7 @@
 #include "weir/base/detail/block_pool.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -111,6 +113,24 @@ void BlockPool::release_foreign(void* block) noexcept {
   if (owner->blocks_outstanding.fetch_sub(1, std::memory_order_acq_rel) == 1) delete owner;
 }
 
+void BlockPool::trim(std::size_t bytes) noexcept {
+  const std::size_t before = cached_bytes();
+  std::size_t blocks_left = trimmed_blocks_max;
+  for (std::size_t bucket = bucket_count; bucket-- > 0;) {
+    const std::size_t size = bucket_bytes(bucket);
+    while (free_[bucket] != nullptr && size <= bytes && blocks_left > 0) {
+      FreeBlock* const block = free_[bucket];
+      free_[bucket] = block->next;
+      std::free(header_of(block));
+      cached_bytes_.subtract(size);
+      bytes -= size;
+      --blocks_left;
+    }
+  }
+  // free() gives the system only memory at the end of its heap, where a small block may remain.
+  if (before - cached_bytes() >= idle_bytes) ::malloc_trim(0);
+}
+
 void BlockPool::prefault(std::size_t bytes) noexcept {
   if (cache_limit_ == 0) return;
   for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
@@ -132,6 +152,7 @@ void BlockPool::prefault(std::size_t bytes) noexcept {
       taken = next;
     }
   }
+  kept_bytes_ = std::max(kept_bytes_, cached_bytes());
 }
 
 void BlockPool::collect() noexcept {

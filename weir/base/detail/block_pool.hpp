@@ -100,6 +100,19 @@ class BlockPool {
   /// system call and no page fault. Does nothing if free blocks are not cached.
   void prefault(std::size_t bytes) noexcept;
 
+  /// The bytes of free blocks that an idle core keeps, unless prefault() has allocated more.
+  static constexpr std::size_t idle_bytes = 64 * 1024;
+  /// Returns the bytes of free blocks beyond those that an idle core keeps; 0 for less than a block
+  /// of any size.
+  std::size_t surplus_bytes() const noexcept {
+    return cached_bytes() >= kept_bytes_ + block_max ? cached_bytes() - kept_bytes_ : 0;
+  }
+  /// Frees free blocks, the largest ones first: at most `bytes` bytes and `trimmed_blocks_max`
+  /// blocks. Returns their memory to the system if it is more than a little.
+  /// Threads: the owner's.
+  void trim(std::size_t bytes) noexcept;
+  static constexpr std::size_t trimmed_blocks_max = 4096;
+
   /// Sets the most bytes of free blocks that the pool keeps from now on, for tests. The usual value
   /// is `cached_bytes_max`, or 0 if `caches_free_blocks` is false.
   /// Threads: the owner's.
@@ -178,6 +191,7 @@ class BlockPool {
   static constexpr std::size_t use_count = 3;
   std::array<Counter, use_count> in_use_;
   Counter cached_bytes_;
+  std::size_t kept_bytes_ = idle_bytes;
   std::size_t cache_limit_set_ = caches_free_blocks ? cached_bytes_max : 0;
   std::size_t cache_limit_ = cache_limit_set_;  // 0 until the failure that fail_after() set
   std::size_t allocations_until_failure_ = 0;   // counts the failing allocation too; 0: none fails

@@ -26,6 +26,51 @@ class BlockPoolCache : public testing::Test {
   const ScopedBlockPool use_;
 };
 
+TEST_F(BlockPoolCache, TrimFreesTheLargestBlocksFirst) {
+  constexpr std::size_t large = 16'384;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(BlockPool::allocate(large));
+  for (int i = 0; i < 10; ++i) blocks.push_back(BlockPool::allocate(1024));
+  EXPECT_EQ(pool_.surplus_bytes(), 0U);
+  for (void* block : blocks) BlockPool::release(block);
+  EXPECT_EQ(pool_.surplus_bytes(), 40 * large + 10 * 1024 - BlockPool::idle_bytes);
+  pool_.trim(3 * large - 1);
+  EXPECT_EQ(pool_.cached_bytes(), 38 * large + 10 * 1024 - 10 * 1024) << "then smaller ones";
+  pool_.trim(large);
+  EXPECT_EQ(pool_.cached_bytes(), 37 * large);
+  pool_.trim(pool_.surplus_bytes());
+  EXPECT_EQ(pool_.cached_bytes(), BlockPool::idle_bytes);
+  EXPECT_EQ(pool_.surplus_bytes(), 0U);
+}
+
+TEST_F(BlockPoolCache, SurplusIsAtLeastABlockOfAnySize) {
+  std::vector<void*> blocks;
+  for (std::size_t bytes = 0; bytes < BlockPool::idle_bytes + BlockPool::block_max; bytes += 1024) {
+    blocks.push_back(BlockPool::allocate(1024));
+  }
+  BlockPool::release(blocks.back());
+  for (std::size_t i = 0; i + 2 < blocks.size(); ++i) BlockPool::release(blocks[i]);
+  EXPECT_EQ(pool_.surplus_bytes(), 0U) << "trim() might free nothing";
+  BlockPool::release(blocks[blocks.size() - 2]);
+  EXPECT_EQ(pool_.surplus_bytes(), BlockPool::block_max);
+}
+
+TEST_F(BlockPoolCache, TrimFreesALimitedNumberOfBlocks) {
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < BlockPool::trimmed_blocks_max + 7; ++i) {
+    blocks.push_back(BlockPool::allocate(16));
+  }
+  for (void* block : blocks) BlockPool::release(block);
+  pool_.trim(pool_.cached_bytes());
+  EXPECT_EQ(pool_.cached_bytes(), 7U * 16);
+}
+
+TEST_F(BlockPoolCache, PrefaultedBlocksAreNoSurplus) {
+  pool_.prefault(4 << 20);
+  EXPECT_GT(pool_.cached_bytes(), BlockPool::idle_bytes);
+  EXPECT_EQ(pool_.surplus_bytes(), 0U);
+}
+
 TEST_F(BlockPoolCache, BlocksHaveTheSmallestSizeThatFits) {
   struct {
     std::size_t requested;
