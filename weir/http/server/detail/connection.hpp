@@ -46,7 +46,7 @@ Task<> reject_connection(ServerState& server, tcp::Stream stream);
 /// that the frame holds the stream only once.
 /// Threads: its loop's.
 /// Lifetime: its server outlives it.
-class Connection final : public DrainableConnection, Timer {
+class Connection final : public ConnectionNode, Timer {
  public:
   /// The present read: the bytes that the peer is expected to send, or the end of the read.
   enum class ReadState : std::uint8_t {
@@ -62,7 +62,7 @@ class Connection final : public DrainableConnection, Timer {
   Connection(ConnectionPermit permit, tcp::Stream stream) noexcept
       : Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
   Connection(Connection&& other) noexcept
-      : DrainableConnection(),
+      : ConnectionNode(),
         Timer(&on_timer),
         permit_(std::move(other.permit_)),
         stream_(std::move(other.stream_)) {
@@ -80,7 +80,7 @@ class Connection final : public DrainableConnection, Timer {
   Loop& loop() const noexcept { return stream_.loop(); }
 
   /// Shortens the wait for a request or for its head.
-  void drain() override;
+  void drain();
 
   /// The awaiter of a read with a deadline, which costs no coroutine frame.
   template <class Plain>
@@ -163,7 +163,7 @@ class Connection final : public DrainableConnection, Timer {
   friend ConnectionIo;
   static constexpr std::uint8_t turn_budget = 16;
 
-  bool is_open() const noexcept { return DrainableConnection::linked(); }
+  bool is_open() const noexcept { return ConnectionNode::linked(); }
   static void on_timer(Timer& timer);
   void begin_read(ReadState what, Instant deadline) noexcept {
     read_state_ = what;

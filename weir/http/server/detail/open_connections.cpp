@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/server_counters.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
@@ -42,13 +43,13 @@ std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
   return ConnectionPermit(server_);
 }
 
-void OpenConnections::add(DrainableConnection& connection) noexcept {
+void OpenConnections::add(ConnectionNode& connection) noexcept {
   open_.push_back(connection);
   server_.counters().connections_accepted.add();
   server_.counters().connections_open.add();
 }
 
-void OpenConnections::remove(DrainableConnection& connection) noexcept {
+void OpenConnections::remove(ConnectionNode& connection) noexcept {
   connection.unlink();
   server_.counters().connections_open.subtract();
 }
@@ -68,8 +69,8 @@ bool Rejection::too_many() const noexcept {
 
 void OpenConnections::drain() {
   if (std::exchange(draining_, true)) return;
-  for (DrainableConnection* each = open_.front(); each != nullptr; each = open_.next(*each)) {
-    each->drain();
+  for (ConnectionNode* each = open_.front(); each != nullptr; each = open_.next(*each)) {
+    static_cast<Connection&>(*each).drain();
   }
 }
 

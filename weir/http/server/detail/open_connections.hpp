@@ -15,13 +15,11 @@ namespace weir::http {
 class OpenConnections;
 class ServerState;
 
-/// A DrainableConnection is an open connection that its server can drain.
-class DrainableConnection : public ListNode {
- public:
-  virtual void drain() = 0;
-
+/// The place of a Connection in the list of its server's open connections. It has no virtual
+/// function, because an idle connection has no byte to spare.
+class ConnectionNode : public ListNode {
  protected:
-  ~DrainableConnection() = default;
+  ~ConnectionNode() = default;
 };
 
 /// The right to one open connection. One limit of permits holds for all cores of the runtime
@@ -71,8 +69,8 @@ class OpenConnections : DrainObserver {
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
 
   /// Adds or removes a connection that has a permit.
-  void add(DrainableConnection& connection) noexcept;
-  void remove(DrainableConnection& connection) noexcept;
+  void add(ConnectionNode& connection) noexcept;
+  void remove(ConnectionNode& connection) noexcept;
 
   bool draining() const noexcept { return draining_; }
   /// Drains the open connections, and every later one.
@@ -86,7 +84,7 @@ class OpenConnections : DrainObserver {
   std::size_t connections_max_;
   std::size_t rejections_ = 0;
   bool draining_;
-  List<DrainableConnection> open_;
+  List<ConnectionNode> open_;
 };
 
 }  // namespace weir::http
