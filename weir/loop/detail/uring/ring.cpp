@@ -20,6 +20,7 @@ constexpr unsigned submission_entries = 1024;
 constexpr unsigned completion_entries = 8192;
 constexpr std::size_t block_bytes = 64 * 1024;
 constexpr std::size_t blocks_max = 256;
+constexpr std::size_t blocks_kept = 1;  // when their memory is no longer in use
 
 // All of these are older than deferred task work (6.1), but checking costs nothing.
 constexpr unsigned needed_features = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP |
@@ -123,7 +124,10 @@ void Ring::close_descriptor(int descriptor) {
 
 void Ring::submitted(int result) noexcept {
   system_calls_.add();
-  if (io_uring_sq_ready(&ring_) == 0) blocks_full_ = block_used_ = 0;
+  if (io_uring_sq_ready(&ring_) == 0) {
+    blocks_full_ = block_used_ = 0;
+    if (blocks_.size() > blocks_kept) blocks_.resize(blocks_kept);
+  }
   if (result >= 0 || result == -ETIME || result == -EINTR) return;
   // The kernel is short of memory: wait a moment before the next attempt.
   assert(result == -EAGAIN || result == -EBUSY || result == -ENOMEM);

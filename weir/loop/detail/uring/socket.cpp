@@ -23,6 +23,7 @@ Result<> Buffers::open(io_uring& ring) {
   if (registered < 0) return fail(system_error(-registered));
   io_uring_buf_ring_init(ring_);
   missing_.resize(count);
+  taken_.reserve(count);
   for (unsigned id = 0; id < count; ++id) missing_[id] = static_cast<std::uint16_t>(id);
   return {};
 }
@@ -39,8 +40,15 @@ bool Buffers::fill() noexcept {
 Buffer Buffers::take(std::uint16_t id, std::size_t size) noexcept {
   Buffer taken = std::move(buffers_[id]);
   taken.commit(size);
-  if (!replace(id)) missing_.push_back(id);  // never allocates: the capacity is for all buffers
+  taken_.push_back(id);  // never allocates: the capacity is for all buffers
   return taken;
+}
+
+void Buffers::replace_taken() noexcept {
+  for (const std::uint16_t id : taken_) {
+    if (!replace(id)) missing_.push_back(id);  // never allocates either
+  }
+  taken_.clear();
 }
 
 Bytes Buffers::peek(std::uint16_t id, std::size_t size) noexcept {

@@ -20,8 +20,9 @@ namespace weir::uring {
 // Read buffers that a core lends to the kernel, which picks one for each arrival.
 
 /// A ring of empty buffers that all streams of a loop share, so that an idle stream holds none.
-/// The ring replaces a buffer immediately when it leaves with data. A handler that keeps its
-/// buffer for long therefore takes nothing from other streams.
+/// A buffer that leaves with data is replaced before the kernel is entered again. A handler that
+/// keeps its buffer for long therefore takes nothing from other streams. A handler that has
+/// finished with it by then has returned the memory that replaces it, so a burst takes no more.
 /// Threads: the loop's.
 /// Lifetime: outlives the kernel's use of the buffers, so the ring's owner is destroyed or closed
 /// first.
@@ -42,10 +43,12 @@ class Buffers {
   /// replaced when memory was short. Returns true if the kernel has any buffer.
   bool fill() noexcept;
 
-  /// Takes buffer `id`, into which the kernel has put `size` bytes. Replaces it if there is
-  /// memory.
+  /// Takes buffer `id`, into which the kernel has put `size` bytes.
   Buffer take(std::uint16_t id, std::size_t size) noexcept;
-  /// Returns the number of buffers that the kernel has at most until completions are reaped again.
+  /// Replaces the buffers that were taken, as far as there is memory. The backend calls it before
+  /// it enters the kernel.
+  void replace_taken() noexcept;
+  /// Returns the number of buffers that the kernel has at most when it is entered again.
   std::size_t available() const noexcept { return count - missing_.size(); }
   /// Returns the bytes in buffer `id` without taking it. The caller calls give_back() afterwards.
   Bytes peek(std::uint16_t id, std::size_t size) noexcept;
@@ -62,7 +65,8 @@ class Buffers {
 
   io_uring_buf_ring* ring_ = nullptr;
   std::array<Buffer, count> buffers_;
-  std::vector<std::uint16_t> missing_;
+  std::vector<std::uint16_t> missing_;  // neither in the ring nor taken: memory was short
+  std::vector<std::uint16_t> taken_;    // to be replaced
 };
 
 /// The newer abilities of the kernel that are in use; none with UringOptions::linux_6_1.

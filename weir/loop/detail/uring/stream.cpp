@@ -296,50 +296,47 @@ void append(Buffer& buffer, Bytes bytes) noexcept {
 
 }  // namespace
 
-struct ReceiveQueue::Chunk {
-  explicit Chunk(Buffer bytes) noexcept : buffer(std::move(bytes)) {}
-  Buffer buffer;
-  Chunk* next = nullptr;
-};
-
 ReceiveQueue::~ReceiveQueue() {
   while (!empty()) pop();
 }
 
 void ReceiveQueue::push(Buffer buffer) {
-  const std::size_t capacity = buffer.capacity();
+  const std::size_t memory = memory_used() + buffer.capacity();
   Chunk* chunk = make_block<Chunk>(std::move(buffer)).release();
-  (last_ == nullptr ? first_ : last_->next) = chunk;
+  chunk->next = empty() ? chunk : std::exchange(last_->next, chunk);
+  chunk->memory_used = memory;
   last_ = chunk;
-  memory_used_ += capacity;
 }
 
 void ReceiveQueue::push_copy(Bytes bytes) {
   assert(bytes.size() <= small_max);
-  if (last_ != nullptr && last_->buffer.room().size() >= bytes.size()) {
+  if (!empty() && last_->buffer.room().size() >= bytes.size()) {
     append(last_->buffer, bytes);
     return;
   }
   // Buffers grow with the waiting data, so that many small arrivals need few buffers.
   const std::size_t capacity =
-      std::max(bytes.size(), std::min(std::max(memory_used_, small_capacity), small_max));
+      std::max(bytes.size(), std::min(std::max(memory_used(), small_capacity), small_max));
   Buffer copy = Buffer::with_capacity(static_cast<std::uint32_t>(capacity));
   append(copy, bytes);
   push(std::move(copy));
 }
 
 Buffer ReceiveQueue::pop() noexcept {
-  const BlockPtr<Chunk> chunk(first_);
-  first_ = chunk->next;
-  if (first_ == nullptr) last_ = nullptr;
-  memory_used_ -= chunk->buffer.capacity();
-  return std::move(chunk->buffer);
+  const BlockPtr<Chunk> first(last_->next);
+  if (first.get() == last_) {
+    last_ = nullptr;
+  } else {
+    last_->next = first->next;
+    last_->memory_used -= first->buffer.capacity();
+  }
+  return std::move(first->buffer);
 }
 
 std::size_t ReceiveQueue::read(MutableBytes target) noexcept {
   std::size_t count = 0;
   while (!empty() && count < target.size()) {
-    Buffer& buffer = first_->buffer;
+    Buffer& buffer = last_->next->buffer;
     const std::size_t some = std::min(buffer.size(), target.size() - count);
     std::memcpy(target.data() + count, buffer.data(), some);
     buffer.consume(some);
@@ -347,6 +344,31 @@ std::size_t ReceiveQueue::read(MutableBytes target) noexcept {
     if (buffer.empty()) pop();
   }
   return count;
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+StreamMemory::~StreamMemory() {
+  for (void* chunk : chunks_) BlockPool::release(chunk);
+}
+
+Stream& StreamMemory::create(int value, std::size_t unread_max) {
+  if constexpr (chunk_streams == 1) return *make_block<Stream>(value, unread_max).release();
+  if (free_ == nullptr) {
+    chunks_.reserve(chunks_.size() + 1);
+    chunks_.push_back(BlockPool::allocate(chunk_streams * sizeof(Stream)));
+    auto* const chunk = static_cast<std::byte*>(chunks_.back());
+    for (std::size_t index = chunk_streams; index-- > 0;) {
+      free_ = ::new (chunk + index * sizeof(Stream)) Free{free_};
+    }
+  }
+  return *::new (std::exchange(free_, free_->next)) Stream(value, unread_max);
+}
+
+void StreamMemory::destroy(Stream& stream) noexcept {
+  if constexpr (chunk_streams == 1) return BlockDeleter<Stream>()(&stream);
+  stream.~Stream();
+  free_ = ::new (static_cast<void*>(&stream)) Free{free_};
 }
 
 }  // namespace weir::uring

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/detail/uring/socket.hpp"
@@ -17,7 +19,7 @@ namespace weir::uring {
 /// A first-in first-out queue of buffers. It counts the memory that it holds, not only the bytes
 /// that wait. A peer that sends byte by byte must not pin a whole read buffer with each byte.
 /// Small arrivals are therefore copied together, into buffers that grow with the amount of waiting
-/// data. The empty queue takes two pointers and a count.
+/// data. The empty queue takes one pointer, since each idle stream has one.
 /// Threads: the loop's.
 class ReceiveQueue {
  public:
@@ -29,9 +31,9 @@ class ReceiveQueue {
   ReceiveQueue(const ReceiveQueue&) = delete;
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
 
-  bool empty() const noexcept { return first_ == nullptr; }
+  bool empty() const noexcept { return last_ == nullptr; }
   /// Returns the bytes of memory in the queued buffers.
-  std::size_t memory_used() const noexcept { return memory_used_; }
+  std::size_t memory_used() const noexcept { return empty() ? 0 : last_->memory_used; }
 
   /// Appends a buffer.
   /// Errors: throws std::bad_alloc, and has queued nothing then.
@@ -46,11 +48,14 @@ class ReceiveQueue {
   std::size_t read(MutableBytes target) noexcept;
 
  private:
-  struct Chunk;
+  struct Chunk {
+    explicit Chunk(Buffer bytes) noexcept : buffer(std::move(bytes)) {}
+    Buffer buffer;
+    Chunk* next = nullptr;        // the first chunk, if this is the last one
+    std::size_t memory_used = 0;  // of the whole queue, if this is the last chunk
+  };
 
-  Chunk* first_ = nullptr;
   Chunk* last_ = nullptr;
-  std::size_t memory_used_ = 0;
 };
 
 /// A stream. The kernel receives on its own from the first receive() or observe_hangup() on. Bytes
@@ -123,6 +128,32 @@ class Stream : public SocketState {
   HangupObserver* observer_ = nullptr;
 };
 
-static_assert(sizeof(Stream) <= 80, "there is one for each idle connection");
+static_assert(sizeof(Stream) <= 64, "there is one for each idle connection");
+
+/// The memory of one backend's streams. It saves the header that a block of BlockPool has. It
+/// keeps the memory of closed streams for later ones.
+/// Threads: the backend's.
+/// Lifetime: outlives its streams.
+class StreamMemory {
+ public:
+  StreamMemory() noexcept = default;
+  ~StreamMemory();
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
+
+  /// Errors: throws std::bad_alloc.
+  Stream& create(int value, std::size_t unread_max);
+  void destroy(Stream& stream) noexcept;
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  // With a sanitizer, each stream has a block of its own, so that a use after its end is found.
+  static constexpr std::size_t chunk_streams = BlockPool::caches_free_blocks ? 256 : 1;
+
+  std::vector<void*> chunks_;
+  Free* free_ = nullptr;
+};
 
 }  // namespace weir::uring

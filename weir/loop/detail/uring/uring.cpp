@@ -98,6 +98,7 @@ class UringBackend final : public Backend {
   void close_in_order();
   void close_from_other_thread();
 
+  StreamMemory streams_;  // declared before the context, whose lists are destroyed first
   BackendContext context_;
   std::string_view name_;
   os::Fd wake_event_;
@@ -120,7 +121,7 @@ Result<Socket*> UringBackend::adopt(Descriptor descriptor, SocketOptions options
   try {
     switch (options.role) {
       case SocketRole::stream:
-        socket = make_block<Stream>(descriptor.value(), options.unread_max).release();
+        socket = &streams_.create(descriptor.value(), options.unread_max);
         break;
       case SocketRole::listener:
         socket = make_block<Listener>(descriptor.value(), options.shared).release();
@@ -173,7 +174,7 @@ void UringBackend::forget(SocketState& socket) noexcept {
   socket.unlink();
   switch (socket.role) {
     case SocketRole::stream:
-      return BlockDeleter<Stream>()(&stream_of(socket));
+      return streams_.destroy(stream_of(socket));
     case SocketRole::listener:
       return BlockDeleter<Listener>()(&listener_of(socket));
     case SocketRole::datagrams:
@@ -236,6 +237,7 @@ void UringBackend::wait(Instant until) {
 }
 
 void UringBackend::enter(Instant until) {
+  context_.buffers.replace_taken();
   if (until == never) return context_.ring.wait(std::nullopt);
   if (until == Instant::min()) return context_.ring.poll();
   const Instant now = context_.platform.now();
