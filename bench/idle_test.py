@@ -14,11 +14,17 @@ class IdleTest(unittest.TestCase):
         def verdict(*values):
             return idle.IdleMemory.row(programs.weir("epoll"), list(values), None)["verdict"]
 
-        self.assertTrue(verdict(400.0, 410.0, 512.0).startswith("met"))
-        self.assertTrue(verdict(400.0, 410.0, 513.0).startswith("MISSED"))
+        self.assertTrue(verdict((400.0, 450.0), (410.0, 460.0), (500.0, 500.0)).startswith("met"))
+        self.assertTrue(verdict((400.0, 450.0), (501.0, 460.0)).startswith("MISSED"))
+        self.assertTrue(verdict((400.0, 450.0), (410.0, 501.0)).startswith("MISSED"))
+
+    def test_the_table_has_the_bytes_before_and_after_a_burst(self):
+        row = idle.IdleMemory.row(programs.weir("epoll"), [(400.0, 470.0), (410.0, 460.0)], None)
+        self.assertIn("| weir-epoll | 405 | 400..410 | 465 | 460..470 | met",
+                      idle.table([row]))
 
     def test_a_failure_is_no_figure(self):
-        row = idle.IdleMemory.row(programs.weir("epoll"), [400.0], "closed")
+        row = idle.IdleMemory.row(programs.weir("epoll"), [(400.0, 400.0)], "closed")
         self.assertEqual(row["reason"], "closed")
         self.assertNotIn("verdict", row)
 
