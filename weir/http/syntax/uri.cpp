@@ -135,6 +135,23 @@ std::optional<std::string> percent_decode(std::string_view in) {
   return decoded;
 }
 
+std::string encode_segment(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char each : text) {
+    const bool letter = to_lower(each) >= 'a' && to_lower(each) <= 'z';
+    if (letter || is_in(each, CharClass::digit) || each == '-' || each == '.' || each == '_' ||
+        each == '~') {
+      encoded += each;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(each);
+    encoded += {'%', digits[byte >> 4U], digits[byte & 15U]};
+  }
+  return encoded;
+}
+
 ParseError check_escapes(std::string_view text) noexcept {
   for (std::size_t index = text.find('%'); index != std::string_view::npos;
        index = text.find('%', index + 3)) {

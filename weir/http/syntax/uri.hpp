@@ -23,6 +23,11 @@ std::optional<std::size_t> percent_decode(std::string_view in, char* out) noexce
 /// Returns: std::nullopt if a '%' is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decode(std::string_view in);
 
+/// Encodes `text` so that it is one segment of a path, or one name or value of a query: every byte
+/// except letters, digits, '-', '.', '_' and '~' becomes "%HH". The texts "." and ".." stay dot
+/// segments and NUL becomes "%00", because no encoding hides them; Url::parse() rejects them.
+std::string encode_segment(std::string_view text);
+
 /// Checks the escapes in `text`.
 /// Returns: ParseError::none, bad_escape or nul_escape.
 ParseError check_escapes(std::string_view text) noexcept;

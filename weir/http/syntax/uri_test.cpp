@@ -32,6 +32,22 @@ TEST(Uri, PercentDecodingWorksInPlace) {
   EXPECT_EQ(text.substr(0, 3), "AbC");
 }
 
+TEST(Uri, EncodesEveryByteExceptUnreservedOnes) {
+  EXPECT_EQ(encode_segment("AZaz09-._~"), "AZaz09-._~");
+  EXPECT_EQ(encode_segment("a/b?c#d%20 e+f&g=h;i:j@k"),
+            "a%2Fb%3Fc%23d%2520%20e%2Bf%26g%3Dh%3Bi%3Aj%40k");
+  EXPECT_EQ(encode_segment("@[`{/:"), "%40%5B%60%7B%2F%3A");
+  EXPECT_EQ(encode_segment("\xc3\xa4\xff"), "%C3%A4%FF");
+  EXPECT_EQ(encode_segment(""), "");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  const std::string encoded = encode_segment(all);
+  EXPECT_EQ(encoded.size(), 66u + 3 * (256 - 66));
+  EXPECT_EQ(percent_decode(encoded), all);
+  EXPECT_EQ(check_path("/" + encode_segment("a/../b")), ParseError::none);
+  EXPECT_EQ(check_path("/" + encode_segment("..")), ParseError::dot_segment);
+}
+
 TEST(Uri, SplitsSegmentsBeforeDecoding) {
   const auto split = [](std::string_view path) {
     std::vector<std::string> all;
