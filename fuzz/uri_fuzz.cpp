@@ -1,4 +1,5 @@
-// Parses any bytes as a target, an authority, a query and a form, and checks accepted results.
+// Parses any bytes as a target, an authority, a URL, a reference, a query and a form, and checks
+// accepted results.
 #include <arpa/inet.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "weir/http/message/detail/urlencoded.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/uri.hpp"
+#include "weir/http/syntax/url.hpp"
 
 namespace {
 
@@ -56,6 +58,37 @@ void check_addresses(const std::string& text) {
   require(!version.empty() && version.find_first_not_of("0123456789abcdefABCDEF") == version.npos);
 }
 
+/// Checks that a URL consists of its parts and that parsing it again changes nothing.
+void check_parts(const weir::http::Url& url) {
+  const auto again = weir::http::Url::parse(url.text());
+  require(again.has_value() && *again == url && again->port() == url.port());
+  std::string text(url.scheme());
+  text.append("://").append(url.authority());
+  require(text == url.origin());
+  text.append(url.path());
+  if (url.has_query()) text.append("?").append(url.query());
+  require(text == url.text() && text == std::string(url.origin()).append(url.target()));
+  require(url.port() != 0 && !url.host().empty() && url.path().starts_with('/'));
+  for (char each : text) require(each > ' ' && each < '\x7f' && each != '#');
+}
+
+/// Checks URLs and references. A reference that is a URL resolves to that URL.
+void check_url(std::string_view text) {
+  static const weir::http::Url base = *weir::http::Url::parse("http://a.test:81/b/c?d");
+  const auto url = weir::http::Url::parse(text);
+  const auto resolved = base.resolve(text);
+  if (url) check_parts(*url);
+  if (resolved) check_parts(*resolved);
+  if (url) require(resolved.has_value() && *resolved == *url);
+  const std::string segment = weir::http::encode_segment(text);
+  require(weir::http::percent_decode(segment) == text);
+  const bool rejected = segment == "." || segment == ".." || text.find('\0') != text.npos;
+  if (segment.size() > 4096 || rejected) return;
+  const auto below = base.resolve("./" + segment);
+  require(below.has_value() && below->origin() == base.origin());
+  require(below->path() == "/b/" + segment && !below->has_query());
+}
+
 /// Returns the method that the first byte chooses, so that the fuzzer reaches every form.
 Method method_of_byte(std::uint8_t byte) {
   constexpr std::array methods{Method::get, Method::options, Method::connect, Method::other};
@@ -74,6 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(text.find_first_of("/?#@ ,") == std::string::npos);
   }
   check_addresses(text);
+  check_url(text);
   std::string decoded(text);
   const auto length = weir::http::percent_decode(decoded, decoded.data());
   const auto separate = weir::http::percent_decode(text);

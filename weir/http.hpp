@@ -22,6 +22,7 @@
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/status.hpp"
 #include "weir/http/syntax/uri.hpp"
+#include "weir/http/syntax/url.hpp"
 #include "weir/json.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
