@@ -125,16 +125,16 @@ ReceiveMany Socket::receive(std::span<Datagram> slots) noexcept {
   return {*state_, slots};
 }
 Send Socket::send(Bytes bytes, const Endpoint& peer) noexcept {
-  return {*state_, Outgoing{bytes, peer}};
+  return {*state_, bytes, peer};
 }
 Send Socket::send(std::string_view text, const Endpoint& peer) noexcept {
-  return {*state_, Outgoing{to_bytes(text), peer}};
+  return {*state_, to_bytes(text), peer};
 }
 Send Socket::send(Bytes bytes) noexcept {
-  return {*state_, Outgoing{bytes, {}}};
+  return {*state_, bytes, Endpoint()};
 }
 Send Socket::send(std::string_view text) noexcept {
-  return {*state_, Outgoing{to_bytes(text), {}}};
+  return {*state_, to_bytes(text), Endpoint()};
 }
 Send Socket::send(std::span<const Outgoing> datagrams) noexcept {
   return {*state_, datagrams};

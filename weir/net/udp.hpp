@@ -210,31 +210,22 @@ class [[nodiscard]] ReceiveMany {
 /// The awaitable of Socket::send().
 class [[nodiscard]] Send {
  public:
-  Send(Socket::State& state, const Outgoing& single) noexcept : state_(&state), single_(single) {}
+  Send(Socket::State& state, Bytes bytes, const Endpoint& peer) noexcept
+      : state_(&state), single_{bytes, peer} {}
   Send(Socket::State& state, std::span<const Outgoing> several) noexcept
       : state_(&state), several_(several), is_several_(true) {}
   class Awaiter : public DatagramAwaiter<SendDatagramsOperation> {
    public:
-    Awaiter(Socket::State& state, const Outgoing& single) noexcept
-        : DatagramAwaiter(state), single_(single) {
-      datagrams = {&single_, 1};
-    }
-    Awaiter(Socket::State& state, std::span<const Outgoing> several) noexcept
-        : DatagramAwaiter(state) {
-      datagrams = several;
+    /// Lifetime: `send` outlives the awaiter, because both live until the end of the await.
+    explicit Awaiter(const Send& send) noexcept : DatagramAwaiter(*send.state_) {
+      datagrams = send.is_several_ ? send.several_ : std::span<const Outgoing>(&send.single_, 1);
     }
     Result<> await_resume() const noexcept {
       if (outcome()) return fail(outcome());
       return {};
     }
-
-   private:
-    Outgoing single_;
   };
-  Awaiter operator co_await() const noexcept {
-    if (is_several_) return Awaiter(*state_, several_);
-    return Awaiter(*state_, single_);
-  }
+  Awaiter operator co_await() const noexcept { return Awaiter(*this); }
 
  private:
   Socket::State* state_;

@@ -122,7 +122,7 @@ class Messages {
     const OutgoingDatagram& first = run.front();
     msghdr& header = messages_[count_].msg_hdr;
     header = {};
-    if (first.peer.family() != os::AddressFamily::none) {
+    if (first.peer.size() != 0) {
       header.msg_name = const_cast<void*>(first.peer.data());
       header.msg_namelen = first.peer.size();
     }
@@ -193,7 +193,7 @@ DatagramTryResult receive_one(int descriptor, Datagram& slot, ReceiveDatagramsOp
 DatagramTryResult send_one(int descriptor, SendDatagramsOperation& operation,
                            BackendCounters& counters) noexcept {
   const OutgoingDatagram& datagram = operation.datagrams.front();
-  const bool to_peer = datagram.peer.family() != os::AddressFamily::none;
+  const bool to_peer = datagram.peer.size() != 0;
   const void* const peer = to_peer ? datagram.peer.data() : nullptr;
   ssize_t sent = 0;
   do {
@@ -210,20 +210,12 @@ DatagramTryResult send_one(int descriptor, SendDatagramsOperation& operation,
   return finish(operation);
 }
 
-}  // namespace
+// The arrays of the next two functions are kilobytes. They are not inlined, so that a single
+// datagram does not pay for such a frame.
 
-DatagramTryResult try_receive(int descriptor, ReceiveDatagramsOperation& operation,
-                              BackendCounters& counters) {
-  assert(!operation.target.empty() && operation.bytes_max != 0);
-  operation.count = 0;
-  std::span<Datagram> slots =
-      operation.target.first(std::min(operation.target.size(), messages_max));
-  slots = slots.first(lend_buffers(slots, operation.bytes_max));
-  if (slots.empty()) return finish(operation, system_error(ENOMEM));
-  if (slots.size() == 1 && !operation.gro) {
-    return receive_one(descriptor, slots.front(), operation, counters);
-  }
-
+[[gnu::noinline]] DatagramTryResult receive_several(int descriptor, std::span<Datagram> slots,
+                                                    ReceiveDatagramsOperation& operation,
+                                                    BackendCounters& counters) {
   std::array<mmsghdr, messages_max> messages;
   std::array<iovec, messages_max> rooms;
   std::array<JoinedControl, messages_max> controls;
@@ -259,11 +251,8 @@ DatagramTryResult try_receive(int descriptor, ReceiveDatagramsOperation& operati
   return {.finished = true, .may_continue = operation.count == slots.size()};
 }
 
-DatagramTryResult try_send(int descriptor, SendDatagramsOperation& operation,
-                           BackendCounters& counters) {
-  if (operation.datagrams.size() == 1 && operation.sent == 0) {
-    return send_one(descriptor, operation, counters);
-  }
+[[gnu::noinline]] DatagramTryResult send_several(int descriptor, SendDatagramsOperation& operation,
+                                                 BackendCounters& counters) {
   bool segmenting = true;
   while (operation.sent < operation.datagrams.size()) {
     const auto left = operation.datagrams.subspan(operation.sent);
@@ -285,6 +274,30 @@ DatagramTryResult try_send(int descriptor, SendDatagramsOperation& operation,
     }
   }
   return finish(operation);
+}
+
+}  // namespace
+
+DatagramTryResult try_receive(int descriptor, ReceiveDatagramsOperation& operation,
+                              BackendCounters& counters) {
+  assert(!operation.target.empty() && operation.bytes_max != 0);
+  operation.count = 0;
+  std::span<Datagram> slots =
+      operation.target.first(std::min(operation.target.size(), messages_max));
+  slots = slots.first(lend_buffers(slots, operation.bytes_max));
+  if (slots.empty()) return finish(operation, system_error(ENOMEM));
+  if (slots.size() == 1 && !operation.gro) {
+    return receive_one(descriptor, slots.front(), operation, counters);
+  }
+  return receive_several(descriptor, slots, operation, counters);
+}
+
+DatagramTryResult try_send(int descriptor, SendDatagramsOperation& operation,
+                           BackendCounters& counters) {
+  if (operation.datagrams.size() == 1 && operation.sent == 0) {
+    return send_one(descriptor, operation, counters);
+  }
+  return send_several(descriptor, operation, counters);
 }
 
 }  // namespace weir
