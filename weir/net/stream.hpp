@@ -295,8 +295,8 @@ class [[nodiscard]] Timed {
       self.expired_ = self.cancel_for_timeout();
     }
 
+    bool expired_ = false;  // lies in the padding of Timer's last word
     IoOptions options_;
-    bool expired_ = false;
   };
   Awaiter operator co_await() const noexcept { return Awaiter(plain_, options_); }
 
