@@ -234,7 +234,7 @@ TEST_F(AppRoutes, AServerMayStartWhileItsLoopDrainsASocketOfAnotherProcess) {
   auto socket =
       std::make_shared<SharedListener>(platform_, platform_.listen(address, {}).value(), address);
   socket->set_externally_owned();
-  loop_->group().inherit({socket});
+  loop_->group().listener_registry().inherit({socket});
   ASSERT_TRUE(start());
   EXPECT_EQ(ask("/page"), "200 a");
   restart_server_in_drain();

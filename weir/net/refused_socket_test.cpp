@@ -114,7 +114,7 @@ TEST_F(RefusedSocketTest, ListenFailsIfOneOfSeveralSocketsIsRefusedOrCannotBeCon
       address = platform_.local_address(socket.value()).value();
       sockets.push_back(std::make_shared<SharedListener>(platform_, std::move(socket), address));
     }
-    loop_->group().inherit(std::move(sockets));
+    loop_->group().listener_registry().inherit(std::move(sockets));
     platform_.shared = platform_.configured = 0;
     platform_.right_ones = right_ones;
     platform_.wrong = cause == Cause::refusal;

@@ -235,24 +235,25 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
                             .multicast_interface = options.multicast_interface,
                             .gro = options.gro};
   BindRetry retry(endpoint.family());
-  auto socket = loop.group().open_datagrams(loop.platform(), how);
+  ListenerRegistry& registry = loop.group().listener_registry();
+  auto socket = registry.open_datagrams(loop.platform(), how);
   std::optional<Endpoint> holder;
   while (!socket) {
     const auto pause = retry.next_pause(socket.error());
     if (!pause || loop.draining()) break;
-    holder = loop.group().held_by_datagrams().find_conflict(endpoint);
+    holder = registry.held_by_datagrams().find_conflict(endpoint);
     if (holder) break;
     const auto slept = co_await sleep(*pause);
     if (!slept) co_return fail(slept.error());
-    socket = loop.group().open_datagrams(loop.platform(), how);
+    socket = registry.open_datagrams(loop.platform(), how);
   }
   if (!socket && options.reuse_port) {
-    loop.group().record_failure("bind to", endpoint, socket.error(), holder);
+    registry.record_failure("bind to", endpoint, socket.error(), holder);
   }
   HeldAddresses::Hold hold;
   if (socket) {
     const auto bound = loop.platform().local_address(socket->value());
-    hold = loop.group().held_by_datagrams().hold(bound.value_or(endpoint));
+    hold = registry.held_by_datagrams().hold(bound.value_or(endpoint));
   }
   co_return adopt(loop, std::move(socket), options, std::move(hold));
 }

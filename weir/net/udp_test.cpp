@@ -433,12 +433,12 @@ TEST_P(SimulatedUdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
     const Instant begun = platform_->now();
     EXPECT_EQ((co_await udp::bind(address)).error(), std::errc::address_in_use);
     EXPECT_EQ(platform_->now() - begun, 1013ms) << "the pauses of a listener";
-    EXPECT_EQ(loop_->group().failure(), "");
+    EXPECT_EQ(loop_->group().listener_registry().failure(), "");
     const udp::Options shared{.reuse_port = true};
     EXPECT_TRUE(co_await udp::bind(Endpoint::loopback(0), shared));
-    EXPECT_EQ(loop_->group().failure(), "");
+    EXPECT_EQ(loop_->group().listener_registry().failure(), "");
     EXPECT_EQ((co_await udp::bind(address, shared)).error(), std::errc::address_in_use);
-    EXPECT_EQ(loop_->group().failure(),
+    EXPECT_EQ(loop_->group().listener_registry().failure(),
               "cannot bind to " + address.to_string() + ": " + system_error(EADDRINUSE).message());
   };
   run(talk());
@@ -454,7 +454,7 @@ TEST_P(UdpTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
       const Endpoint asked = Endpoint::loopback(held.local_address().port());
       const Instant begun = platform_->now();
       EXPECT_EQ((co_await udp::bind(asked)).error(), std::errc::address_in_use);
-      EXPECT_EQ(loop_->group().failure(), "");
+      EXPECT_EQ(loop_->group().listener_registry().failure(), "");
       if (simulated()) {  // other programs may delay a real test
         EXPECT_EQ(platform_->now(), begun);
       }
@@ -462,7 +462,7 @@ TEST_P(UdpTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
     udp::Socket held = co_await bind_locally();
     const Endpoint address = held.local_address();
     EXPECT_EQ((co_await udp::bind(address, shared)).error(), std::errc::address_in_use);
-    EXPECT_EQ(loop_->group().failure(),
+    EXPECT_EQ(loop_->group().listener_registry().failure(),
               "cannot bind to " + address.to_string() + ": " + system_error(EADDRINUSE).message() +
                   ": this process has a socket at " + address.to_string());
   };

@@ -87,7 +87,7 @@ Result<> Runtime::make_cores(const Body& body) {
   }
   group_ = std::make_unique<LoopGroup>();
   log_listeners();
-  if (hot_restart_ != nullptr) hot_restart_->prepare(*group_);
+  if (hot_restart_ != nullptr) hot_restart_->prepare(group_->listener_registry());
   std::vector<std::unique_ptr<CoreRunner>> cores;
   for (std::size_t index = 0; index < count; ++index) {
     auto loop = Loop::make(
@@ -110,7 +110,7 @@ Result<> Runtime::make_cores(const Body& body) {
 
 void Runtime::log_listeners() {
   if (!options_.announce) return;
-  group_->on_listening = [this](const os::Address& bound) {
+  group_->listener_registry().on_listening = [this](const os::Address& bound) {
     platform_.log("weir: listening on " + bound.to_string());
   };
 }
@@ -251,7 +251,7 @@ void Runtime::on_signal(Signal signal) {
 }
 
 void Runtime::core_failed(std::string failure) {
-  const std::string listening = group_->failure();
+  const std::string listening = group_->listener_registry().failure();
   {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = listening.empty() ? std::move(failure) : listening;

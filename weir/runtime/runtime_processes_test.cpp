@@ -89,10 +89,10 @@ class RuntimeProcesses : public testing::Test {
     return run([this](Scope& scope) { return serve_until_drained(scope); });
   }
   Task<Result<>> serve_until_drained(Scope& scope) {
-    LoopGroup::Listener listener;
+    ListenerRegistry::Listener listener;
     if (scope.loop().core() == 0) {
-      group_ = &scope.loop().group();
-      auto opened = group_->listen(platform_, Endpoint::loopback(80), {});
+      registry_ = &scope.loop().group().listener_registry();
+      auto opened = registry_->listen(platform_, Endpoint::loopback(80), {});
       if (!opened) co_return fail(opened.error());
       listener = std::move(*opened);
     }
@@ -110,12 +110,12 @@ class RuntimeProcesses : public testing::Test {
     platform_.supervision.command = command;
     platform_.raise(Signal::terminate);
   }
-  bool stays_open_elsewhere() const { return group_->listeners().at(0)->stays_open_elsewhere(); }
+  bool stays_open_elsewhere() const { return registry_->listeners().at(0)->stays_open_elsewhere(); }
 
   WorkersPlatform platform_;
   RuntimeOptions options_;
   std::unique_ptr<Runtime> runtime_;
-  LoopGroup* group_ = nullptr;
+  ListenerRegistry* registry_ = nullptr;
   int runs_ = 0;
   Duration served_{};
 };
@@ -243,7 +243,7 @@ TEST_F(RuntimeProcesses, OnlyTheFirstRunOfTheFirstWorkerLogsItsConfiguration) {
 TEST_F(RuntimeProcesses, AWorkerListensOnTheSocketsOfItsSupervisor) {
   platform_.supervision.endpoints = {Endpoint::loopback(80)};
   at(1500ms, [&] {
-    const auto sockets = group_->listeners();
+    const auto sockets = registry_->listeners();
     ASSERT_EQ(sockets.size(), 1U);
     EXPECT_EQ(sockets[0]->bound(), Endpoint::loopback(80));
     EXPECT_TRUE(sockets[0]->externally_owned());
@@ -267,8 +267,8 @@ TEST_F(RuntimeProcesses, AFailedWorkerLeavesItsConnectionsToItsNextRun) {
   at(4500ms, [&] { EXPECT_FALSE(stays_open_elsewhere()) << "there is no next run"; });
   const auto fails = [this](Scope& scope) -> Task<Result<>> {
     if (scope.loop().core() == 0) {
-      group_ = &scope.loop().group();
-      const auto opened = group_->listen(platform_, Endpoint::loopback(80), {});
+      registry_ = &scope.loop().group().listener_registry();
+      const auto opened = registry_->listen(platform_, Endpoint::loopback(80), {});
       EXPECT_TRUE(opened);
       const auto slept = co_await sleep(8s);
       co_return slept;
@@ -323,7 +323,7 @@ TEST_F(RuntimeProcesses, WorkersShareNamedDatagramPorts) {
   Result<> opened;
   const auto body = [&](Scope& scope) -> Task<Result<>> {
     if (scope.loop().core() != 0) co_return {};
-    const auto socket = scope.loop().group().open_datagrams(platform_, shared);
+    const auto socket = scope.loop().group().listener_registry().open_datagrams(platform_, shared);
     opened = socket ? Result<>() : fail(socket.error());
     co_return {};
   };

@@ -294,7 +294,8 @@ TEST_F(RuntimeRun, AFailedListenerNamesItsAddress) {
   const auto body = [](Scope& scope) -> Task<Result<>> {
     if (scope.loop().core() == 0) co_return {};
     const std::error_code error = system_error(EACCES);
-    scope.loop().group().record_failure("listen on", Endpoint::loopback(80), error);
+    scope.loop().group().listener_registry().record_failure("listen on", Endpoint::loopback(80),
+                                                            error);
     co_return fail(error);
   };
   EXPECT_EQ(run(body), 1);
@@ -378,7 +379,8 @@ TEST_F(RuntimeRun, LogsAtLeastOneConnection) {
 
 TEST_F(RuntimeRun, LogsEachAddressThatItListensOn) {
   const auto listens = [this](Scope& scope) -> Task<Result<>> {
-    const auto opened = scope.loop().group().listen(platform_, Endpoint::loopback(80), {});
+    const auto opened =
+        scope.loop().group().listener_registry().listen(platform_, Endpoint::loopback(80), {});
     co_return opened ? Result<>() : fail(opened.error());
   };
   EXPECT_EQ(run(listens), 0);

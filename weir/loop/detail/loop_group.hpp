@@ -1,97 +1,33 @@
-// State that the loops of one runtime share: their listeners, and pointers to each other.
+// State that the loops of one runtime share.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "weir/base/result.hpp"
-#include "weir/loop/contract/detail/network.hpp"
-#include "weir/loop/detail/listen/held_addresses.hpp"
-#include "weir/loop/detail/listen/shared_listener.hpp"
+#include "weir/loop/detail/listen/listener_registry.hpp"
 #include "weir/loop/detail/slots.hpp"
 #include "weir/loop/detail/stall_detector.hpp"
 
 namespace weir {
 
-/// A LoopGroup lets the loops of one runtime find each other and listen on one address. The
-/// platform may choose the port: the first loop that listens on port 0 gets a free port, and the
-/// others get the same one. Each loop has a listener of its own for a TCP port; the loops share a
-/// Unix socket.
+class Loop;
+
+/// A LoopGroup lets the loops of one runtime find each other and the objects that they share. A
+/// loop without a runtime is alone in its group.
 /// Threads: any, except where a function documents other threads.
 class LoopGroup {
  public:
-  /// Called once for each requested address, with the bound address. Datagram sockets call it only
-  /// for a shared port. It is called on the thread of the first loop that listens or receives
-  /// there. Set it before the loops run.
-  std::function<void(const os::Address& bound)> on_listening;
+  /// Returns all loops, by core.
+  std::span<Loop* const> loops() const noexcept { return loops_; }
+  /// Call it before the loops run.
+  void set_loops(std::vector<Loop*> loops) {
+    loops_ = std::move(loops);
+    listener_registry_.set_loop_count(loops_.size());
+  }
 
-  /// The listener of one loop.
-  struct Listener {
-    Descriptor descriptor;
-    /// The socket, if other loops or processes have it too. The owner keeps it until `descriptor`
-    /// is closed.
-    std::shared_ptr<SharedListener> shared = {};
-    /// More sockets of the address that this loop must accept from, if more were inherited than
-    /// there are loops.
-    std::vector<std::shared_ptr<SharedListener>> additional = {};
-    os::Address bound = {};  ///< the address of the socket
-  };
-
-  /// Does what PlatformNetwork::listen() does, for one loop of the group.
-  Result<Listener> listen(PlatformNetwork& network, const os::Address& address,
-                          const ListenOptions& options);
-
-  /// Adds sockets that were opened before this runtime, for their addresses. A loop that listens
-  /// there, or on port 0 of the same address, gets its even share of them and opens none. Call it
-  /// before the loops run.
-  void inherit(std::vector<std::shared_ptr<SharedListener>> sockets);
-  /// Makes every new listener a SharedListener, so that listeners() returns all. Call it before
-  /// the loops run.
-  void track_listeners() noexcept { tracks_listeners_ = true; }
-  /// Returns the shared listeners that are open now.
-  std::vector<std::shared_ptr<SharedListener>> listeners() const;
-  /// Called when no loop accepts from a socket any more, on the thread of the last loop. Set it
-  /// before the loops run.
-  std::function<void()> on_stopped;
-  /// Called at the first accept of each listener, if no older process waits for an inherited
-  /// socket any more. It is called on the thread of that loop. Set it before the loops run.
-  std::function<void()> on_accepting;
-  /// Reports the first accept on a listener. An older process waits for `awaited` of its sockets.
-  void on_accept_requested(std::size_t awaited);
-  /// Returns the addresses of awaited sockets that no loop listens on yet, as text: "[::]:80,
-  /// [::]:443".
-  std::string unaccepted_addresses() const;
-
-  /// Does what PlatformNetwork::open_datagrams() does, for one loop of the group. If `reuse_port`
-  /// is set, the loops of this group share the port of one address, and no other socket may have
-  /// it. A process that took sockets over also shares the port with the older process. Every
-  /// process of this user that shares the port may have it after share_ports().
-  Result<Descriptor> open_datagrams(PlatformNetwork& network, const DatagramOptions& options);
-  /// Lets this process share named datagram ports with the other processes of its service. Call it
-  /// before the loops run.
-  void share_ports() noexcept { shares_ports_ = true; }
-
-  /// Returns the addresses of the listeners of this group that are open.
-  HeldAddresses& held_by_listeners() noexcept { return held_by_listeners_; }
-  /// Returns the addresses of the datagram sockets of this group that are open.
-  HeldAddresses& held_by_datagrams() noexcept { return held_by_datagrams_; }
-
-  /// Records that `what` ("listen on", "bind to") has failed for `address`. A caller that does not
-  /// retry calls it. `holder` is the address of a socket of this group that is the reason.
-  void record_failure(std::string_view what, const os::Address& address, std::error_code error,
-                      const std::optional<os::Address>& holder = {});
-  /// Returns the last recorded failure as text ("cannot listen on [::]:80: Permission denied");
-  /// empty if there was none.
-  std::string failure() const;
+  /// Returns the sockets that these loops listen on.
+  ListenerRegistry& listener_registry() noexcept { return listener_registry_; }
 
   /// Returns the log of slow turns of these loops.
   StallLog& stall_log() noexcept { return stall_log_; }
@@ -99,55 +35,9 @@ class LoopGroup {
   /// Returns the objects that higher floors share between these loops.
   Slots& slots() noexcept { return slots_; }
 
-  /// Returns all loops, by core. They are set before the loops run. A loop without a runtime is
-  /// alone in its group.
-  std::span<Loop* const> loops() const noexcept { return loops_; }
-  void set_loops(std::vector<Loop*> loops) { loops_ = std::move(loops); }
-
  private:
-  Result<Listener> open(PlatformNetwork& network, const os::Address& address,
-                        const ListenOptions& options);
-
-  struct ListenEntry {
-    os::Address asked;
-    os::Address bound;
-    std::weak_ptr<SharedListener> shared = {};  // a socket that loops can share
-    // Inherited sockets that no loop has yet.
-    std::vector<std::shared_ptr<SharedListener>> inherited = {};
-    std::size_t loops = 0;  // number of loops that got inherited sockets
-    std::vector<std::weak_ptr<SharedListener>> assigned = {};  // inherited sockets that loops have
-  };
-  ListenEntry* find(const os::Address& asked);
-  ListenEntry* find_inherited(const os::Address& asked);
-  Result<Listener> open_first(PlatformNetwork& network, const os::Address& asked,
-                              const ListenOptions& options);
-  Result<Listener> open_another(PlatformNetwork& network, ListenEntry& first,
-                                const ListenOptions& options);
-  Result<Listener> assign_inherited(ListenEntry& entry);
-  static std::shared_ptr<SharedListener> next_to_share(ListenEntry& entry);
-  Result<std::shared_ptr<SharedListener>> track(PlatformNetwork& network,
-                                                const Descriptor& listener,
-                                                const os::Address& bound);
-
-  struct DatagramBinding {
-    os::Address asked;
-    os::Address bound;
-  };
-
   std::vector<Loop*> loops_;
-  mutable std::mutex mutex_;
-  std::vector<ListenEntry> listen_entries_;
-  // inherited sockets of addresses that no loop has requested
-  std::vector<std::shared_ptr<SharedListener>> inherited_;
-  mutable std::vector<std::weak_ptr<SharedListener>> tracked_;
-  bool tracks_listeners_ = false;
-  std::size_t sockets_not_accepting_ = 0;  // inherited sockets that an older process waits for
-  bool hot_restarting_ = false;            // true if sockets came from an older process
-  bool shares_ports_ = false;
-  std::vector<DatagramBinding> datagrams_;
-  HeldAddresses held_by_listeners_;
-  HeldAddresses held_by_datagrams_;
-  std::string failure_;
+  ListenerRegistry listener_registry_;
   StallLog stall_log_;
   Slots slots_;
 };

@@ -142,7 +142,7 @@ TEST(FailedAccept, OfAnExtraSocketEndsOnlyThatSocket) {
     address = platform.local_address(socket.value()).value();
     sockets.push_back(std::make_shared<SharedListener>(platform, std::move(socket), address));
   }
-  loop->group().inherit(sockets);
+  loop->group().listener_registry().inherit(sockets);
   platform.failures.accept_error = system_error(EBADF);
   platform.failures.accepts_that_fail = 2;
   const auto talk = [&]() -> Task<> {

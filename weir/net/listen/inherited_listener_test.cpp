@@ -104,7 +104,7 @@ Task<> connect_then_drain(Endpoint server, int count) {
 }
 
 TEST_P(InheritedListenerTest, OneLoopServesAllInheritedSockets) {
-  loop_->group().inherit(open(4));
+  loop_->group().listener_registry().inherit(open(4));
   const auto talk = [](Endpoint address) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
     EXPECT_EQ(listener.local_address(), address);
@@ -115,7 +115,7 @@ TEST_P(InheritedListenerTest, OneLoopServesAllInheritedSockets) {
 }
 
 TEST_P(InheritedListenerTest, DrainServesClientsWaitingInAnySocket) {
-  loop_->group().inherit(open(3));
+  loop_->group().listener_registry().inherit(open(3));
   const auto talk = [](Endpoint address) -> Task<> {
     const Context own = co_await this_context();
     tcp::Listener listener = co_await listen_locally({}, address);
@@ -129,7 +129,7 @@ TEST_P(InheritedListenerTest, DrainServesClientsWaitingInAnySocket) {
 }
 
 TEST_P(InheritedListenerTest, PausedLoopAcceptsOnlyAfterItResumes) {
-  loop_->group().inherit(open(2));
+  loop_->group().listener_registry().inherit(open(2));
   loop_->pause_accepting();
   bool admitted = false;
   const auto talk = [&](Endpoint address) -> Task<> {
@@ -162,7 +162,7 @@ TEST_P(InheritedListenerTest, DrainLeavesSocketsOfOtherProcessesOpen) {
     each->set_stays_open_elsewhere(true);
     others.push_back(another(*each));
   }
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   const auto talk = [](Endpoint address) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
     auto both = co_await all(accept_all(listener), connect_then_drain(address, 10));
@@ -186,7 +186,7 @@ TEST_P(InheritedListenerTest, DrainLeavesSocketsOfOtherProcessesOpen) {
 TEST_P(InheritedListenerTest, DrainClosesAPausedListener) {
   Sockets sockets = open(2);
   for (const auto& each : sockets) each->set_peer_waits_for_accept();
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   loop_->pause_accepting();
   const auto talk = [](Endpoint address) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
@@ -203,7 +203,7 @@ TEST_P(InheritedListenerTest, DrainOfAPausedLoopServesClientsOfItsOwnSockets) {
     each->set_peer_waits_for_accept();
     each->set_stays_open_elsewhere(false);
   }
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   loop_->pause_accepting();
   const auto talk = [](Endpoint address) -> Task<> {
     const Context own = co_await this_context();
@@ -221,10 +221,10 @@ TEST_P(InheritedListenerTest, GroupIsNotifiedWhenAllSocketsAreAboutToAccept) {
   Sockets sockets = open(3);
   for (const auto& each : sockets) each->set_peer_waits_for_accept();
   int notified_count = 0;
-  loop_->group().on_accepting = [&] { ++notified_count; };
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().on_accepting = [&] { ++notified_count; };
+  loop_->group().listener_registry().inherit(std::move(sockets));
   loop_->pause_accepting();
-  EXPECT_EQ(loop_->group().unaccepted_addresses(), address_.to_string());
+  EXPECT_EQ(loop_->group().listener_registry().unaccepted_addresses(), address_.to_string());
   const auto talk = [](Endpoint address, int& count) -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
     EXPECT_EQ(count, 0) << "no accept has been requested yet";
@@ -233,11 +233,11 @@ TEST_P(InheritedListenerTest, GroupIsNotifiedWhenAllSocketsAreAboutToAccept) {
     EXPECT_EQ(count, 1);
   };
   run(talk(address_, notified_count));
-  EXPECT_EQ(loop_->group().unaccepted_addresses(), "");
+  EXPECT_EQ(loop_->group().listener_registry().unaccepted_addresses(), "");
 }
 
 TEST_P(InheritedListenerTest, DestroyedListenerReleasesItsExtraListeners) {
-  loop_->group().inherit(open(3));
+  loop_->group().listener_registry().inherit(open(3));
   const auto talk = [](Endpoint address) -> Task<> {
     CancelSource cancel;
     const Context own = co_await this_context();

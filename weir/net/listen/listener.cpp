@@ -84,19 +84,20 @@ Result<Stream> Accept::Awaiter::await_resume() {
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   Loop& loop = *(co_await this_context()).loop;
   BindRetry retry(endpoint.family());
-  auto listener = loop.group().listen(loop.platform(), endpoint, options);
+  ListenerRegistry& registry = loop.group().listener_registry();
+  auto listener = registry.listen(loop.platform(), endpoint, options);
   std::optional<Endpoint> holder;
   while (!listener) {
     const auto pause = retry.next_pause(listener.error());
     if (!pause || loop.draining()) break;
-    holder = loop.group().held_by_listeners().find_conflict(endpoint);
+    holder = registry.held_by_listeners().find_conflict(endpoint);
     if (holder) break;
     const auto slept = co_await sleep(*pause);
     if (!slept) co_return fail(slept.error());
-    listener = loop.group().listen(loop.platform(), endpoint, options);
+    listener = registry.listen(loop.platform(), endpoint, options);
   }
   if (!listener) {
-    loop.group().record_failure("listen on", endpoint, listener.error(), holder);
+    registry.record_failure("listen on", endpoint, listener.error(), holder);
     co_return fail(listener.error());
   }
   const int descriptor = listener->descriptor.value();

@@ -239,7 +239,7 @@ Task<std::string> accept_numbers(tcp::Listener& listener, int count) {
 TEST_F(ListenerDrain, ExtraListenersTakeTurns) {
   Sockets sockets = open(3);
   const Endpoint address = sockets[0]->bound();
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   const auto talk = [&]() -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
     co_await connect_each(address, 0s, 9);
@@ -255,7 +255,7 @@ TEST_F(ListenerDrain, ExtraListenersTakeTurns) {
 TEST_F(ListenerDrain, ListenerOpenedDuringADrainServesClientsOfAllItsSockets) {
   Sockets sockets = open(3);
   const Endpoint address = sockets[0]->bound();
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   const auto talk = [&]() -> Task<> {
     co_await connect_each(address, 0s, 9);
     co_await drain_after(0s);
@@ -269,7 +269,7 @@ TEST_F(ListenerDrain, ListenerOpenedDuringADrainLeavesSocketsOfOtherProcesses) {
   Sockets sockets = open(3);
   for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
   const Endpoint address = sockets[0]->bound();
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   const auto talk = [&]() -> Task<> {
     co_await drain_after(0s);
     tcp::Listener listener = co_await listen_locally({}, address);
@@ -288,7 +288,7 @@ TEST_F(ListenerDrain, DrainServesOnlyTheSocketsOfThisProcess) {
       Sockets sockets = open(3);
       sockets[elsewhere]->set_stays_open_elsewhere(true);
       const Endpoint address = sockets[0]->bound();
-      loop_->group().inherit(sockets);
+      loop_->group().listener_registry().inherit(sockets);
       const auto talk = [&]() -> Task<> {
         co_await connect_each(address, 0s, 6);
         if (drains_first) co_await drain_after(0s);
@@ -306,7 +306,7 @@ TEST_F(ListenerDrain, DrainServesOnlyTheSocketsOfThisProcess) {
 TEST_F(ListenerDrain, PausedListenerWithClientsInAllItsSocketsServesThem) {
   Sockets sockets = open(3);
   const Endpoint address = sockets[0]->bound();
-  loop_->group().inherit(std::move(sockets));
+  loop_->group().listener_registry().inherit(std::move(sockets));
   const auto talk = [&]() -> Task<> {
     loop_->pause_accepting();
     tcp::Listener listener = co_await listen_locally({}, address);
@@ -329,8 +329,8 @@ TEST_F(ListenerDrain, AcceptFromSocketsOfOtherProcessesEndsImmediately) {
     for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
     const Endpoint address = sockets[0]->bound();
     int stopped = 0;
-    loop_->group().on_stopped = [&] { ++stopped; };
-    loop_->group().inherit(sockets);
+    loop_->group().listener_registry().on_stopped = [&] { ++stopped; };
+    loop_->group().listener_registry().inherit(sockets);
     EXPECT_EQ(count_accepting(sockets), 0);
     const auto talk = [&]() -> Task<> {
       tcp::Listener listener = co_await listen_locally({}, address);
@@ -356,7 +356,7 @@ TEST_F(ListenerDrain, ConnectionsThatWereAcceptedAheadAreServedAfterTheirSockets
   Sockets sockets = open(3);
   for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
   const Endpoint address = sockets[0]->bound();
-  loop_->group().inherit(sockets);
+  loop_->group().listener_registry().inherit(sockets);
   const auto talk = [&]() -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
     EXPECT_EQ((co_await timeout(1s, listener.accept())).error(), Errc::timed_out);
@@ -371,7 +371,7 @@ TEST_F(ListenerDrain, ConnectionsThatWereAcceptedAheadAreServedAfterTheirSockets
 TEST_F(ListenerDrain, DestroyedListenerStopsAcceptingFromEachSocket) {
   Sockets sockets = open(3);
   const Endpoint address = sockets[0]->bound();
-  loop_->group().inherit(sockets);
+  loop_->group().listener_registry().inherit(sockets);
   const auto talk = [&]() -> Task<> {
     {
       tcp::Listener listener = co_await listen_locally({}, address);
@@ -390,8 +390,10 @@ TEST_F(ListenerDrain, DestroyedListenerClosesEachSocketBeforeItReportsThat) {
   Sockets sockets = open(3);
   const Endpoint address = sockets[0]->bound();
   std::vector<std::size_t> open_then;
-  loop_->group().on_stopped = [&] { open_then.push_back(platform_.open_descriptors()); };
-  loop_->group().inherit(sockets);
+  loop_->group().listener_registry().on_stopped = [&] {
+    open_then.push_back(platform_.open_descriptors());
+  };
+  loop_->group().listener_registry().inherit(sockets);
   const std::size_t before = platform_.open_descriptors();
   const auto talk = [&]() -> Task<> {
     tcp::Listener listener = co_await listen_locally({}, address);
@@ -407,7 +409,7 @@ TEST_F(ListenerDrain, FailedExtraListenerIsAnErrorAndLeavesNoDescriptorOpen) {
     loop_ = Loop::make(platform_, {}).value();
     Sockets sockets = open(3);
     const Endpoint address = sockets[0]->bound();
-    loop_->group().inherit(std::move(sockets));
+    loop_->group().listener_registry().inherit(std::move(sockets));
     platform_.set_descriptors_max(platform_.open_descriptors() + more);
     const auto talk = [&]() -> Task<> {
       const auto listener = co_await tcp::listen(address);
@@ -433,8 +435,8 @@ TEST_F(ListenerDrain, OlderProcessIsToldWhenTheLastOfItsSocketsIsUsed) {
     alone[0]->set_peer_waits_for_accept();
     sockets.push_back(std::move(alone[0]));
     int notified = 0;
-    loop_->group().on_accepting = [&] { ++notified; };
-    loop_->group().inherit(std::move(sockets));
+    loop_->group().listener_registry().on_accepting = [&] { ++notified; };
+    loop_->group().listener_registry().inherit(std::move(sockets));
     const auto talk = [&]() -> Task<> {
       tcp::Listener one = co_await listen_locally({}, first);
       tcp::Listener other = co_await listen_locally({}, second);
@@ -480,8 +482,9 @@ TEST(ListenerOfAFullPlatform, ListenIsRetriedAndRecordsItsFailure) {
     EXPECT_EQ(failed.error(), std::errc::address_in_use);
     EXPECT_EQ(platform.listens, each.attempts);
     EXPECT_EQ(platform.now() - begun, each.time);
-    EXPECT_EQ(loop->group().failure(), "cannot listen on " + each.address.to_string() + ": " +
-                                           system_error(EADDRINUSE).message());
+    EXPECT_EQ(
+        loop->group().listener_registry().failure(),
+        "cannot listen on " + each.address.to_string() + ": " + system_error(EADDRINUSE).message());
   }
 }
 

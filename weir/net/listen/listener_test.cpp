@@ -244,7 +244,7 @@ TEST_P(ListenerTest, WaitsForAnAddressThatIsReleasedSoon) {
     EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
   };
   run(talk());
-  EXPECT_EQ(loop_->group().failure(), "");
+  EXPECT_EQ(loop_->group().listener_registry().failure(), "");
 }
 
 // Waiting is useless, because only this runtime itself can release the address.
@@ -259,10 +259,10 @@ TEST_P(ListenerTest, AnAddressOfItsOwnRuntimeFailsImmediately) {
          {std::pair(Endpoint::loopback(everywhere.port()), everywhere), std::pair(there, there)}) {
       const Instant begun = platform_->now();
       EXPECT_EQ((co_await tcp::listen(asked, not_shared)).error(), std::errc::address_in_use);
-      EXPECT_EQ(loop_->group().failure(), "cannot listen on " + asked.to_string() + ": " +
-                                              system_error(EADDRINUSE).message() +
-                                              ": this process has a socket at " +
-                                              holder.to_string());
+      EXPECT_EQ(loop_->group().listener_registry().failure(),
+                "cannot listen on " + asked.to_string() + ": " +
+                    system_error(EADDRINUSE).message() + ": this process has a socket at " +
+                    holder.to_string());
       if (simulated()) {  // other programs may delay a real test
         EXPECT_EQ(platform_->now(), begun);
       }

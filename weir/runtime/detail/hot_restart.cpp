@@ -35,7 +35,8 @@ void Runtime::HotRestart::take_worker_sockets(WorkerHandle& worker) {
 }
 
 void Runtime::HotRestart::take_sole_ownership() {
-  for (const auto& each : runtime_.group_->listeners()) each->set_stays_open_elsewhere(false);
+  for (const auto& each : runtime_.group_->listener_registry().listeners())
+    each->set_stays_open_elsewhere(false);
 }
 
 /// Adopts inherited sockets, except for those that an older process has handed over already.
@@ -63,14 +64,14 @@ std::string Runtime::HotRestart::inherit() {
   return {};
 }
 
-void Runtime::HotRestart::prepare(LoopGroup& group) {
+void Runtime::HotRestart::prepare(ListenerRegistry& registry) {
   if (handover_ != nullptr) {
-    group.track_listeners();
-    group.on_accepting = [this] { handover_->on_accepting(); };
-    group.on_stopped = [this] { handover_->on_socket_stopped(); };
+    registry.track_listeners();
+    registry.on_accepting = [this] { handover_->on_accepting(); };
+    registry.on_stopped = [this] { handover_->on_socket_stopped(); };
   }
-  group.inherit(std::exchange(sockets_, {}));
-  if (runtime_.worker_ != nullptr) group.share_ports();
+  registry.inherit(std::exchange(sockets_, {}));
+  if (runtime_.worker_ != nullptr) registry.share_ports();
 }
 
 Result<> Runtime::HotRestart::start() {
@@ -92,7 +93,7 @@ HandoverDelegate::Sockets Runtime::HotRestart::sockets_to_offer() {
     const std::lock_guard lock(mutex_);
     newer_connected_ = true;
   }
-  return runtime_.group_->listeners();
+  return runtime_.group_->listener_registry().listeners();
 }
 
 /// Holds the runtime's mutex: a drain that has begun rejects a newer process, a later drain does
@@ -122,7 +123,7 @@ void Runtime::HotRestart::on_handed_over() {
 }
 
 std::string Runtime::HotRestart::unaccepted_addresses() {
-  return runtime_.group_->unaccepted_addresses();
+  return runtime_.group_->listener_registry().unaccepted_addresses();
 }
 
 bool Runtime::HotRestart::prepare_ownership() {
@@ -136,7 +137,7 @@ void Runtime::HotRestart::on_owned() {
   bool drain = false;
   {
     const std::lock_guard lock(runtime_.mutex_);
-    for (const auto& each : runtime_.group_->listeners()) {
+    for (const auto& each : runtime_.group_->listener_registry().listeners()) {
       if (each->peer_waits_for_accept()) each->set_stays_open_elsewhere(each->externally_owned());
     }
     decision_pending_ = false;

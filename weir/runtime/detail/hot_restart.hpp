@@ -24,8 +24,8 @@ class Runtime::HotRestart final : HandoverDelegate {
   std::string begin();
   /// Marks the sockets as open in this process alone.
   void take_sole_ownership();
-  /// Must be called before the loops of `group` are created.
-  void prepare(LoopGroup& group);
+  /// Must be called before the loops that use `registry` are created.
+  void prepare(ListenerRegistry& registry);
   /// Returns true if the loops start with accepting paused because an older process still
   /// accepts.
   bool taking_over() const noexcept { return taking_over_; }

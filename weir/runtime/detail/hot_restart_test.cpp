@@ -116,9 +116,9 @@ class HotRestartTest : public testing::Test {
     loops_.assign(2, nullptr);
     const auto body = [this](Scope& scope) -> Task<Result<>> {
       loops_[scope.loop().core()] = &scope.loop();
-      std::vector<LoopGroup::Listener> listeners;
+      std::vector<ListenerRegistry::Listener> listeners;
       for (const std::uint16_t port : scope.loop().core() == 0 ? ports_ : Ports()) {
-        auto opened = scope.loop().group().listen(platform_, address(port), {});
+        auto opened = scope.loop().group().listener_registry().listen(platform_, address(port), {});
         if (!opened) co_return fail(opened.error());
         listeners.push_back(std::move(*opened));
       }
@@ -173,9 +173,9 @@ TEST_F(HotRestartTest, ReportsAcceptingAndStoppedSockets) {
   ports_ = {80};
   at(1500ms, [&] {
     EXPECT_EQ(platform_.record.calls, Calls());
-    loop(0).group().on_accept_requested(0);
+    loop(0).group().listener_registry().on_accept_requested(0);
     EXPECT_EQ(platform_.record.calls, Calls({"accepting"}));
-    const auto listener = loop(0).group().listeners().at(0);
+    const auto listener = loop(0).group().listener_registry().listeners().at(0);
     listener->begin_accepting();
     listener->end_accepting();
     EXPECT_EQ(platform_.record.calls, Calls({"accepting", "socket stopped"}));
@@ -301,7 +301,7 @@ TEST_F(HotRestartTest, AcceptsWhenTheOlderProcessHasStopped) {
     for (const std::size_t core : {0U, 1U}) EXPECT_TRUE(loop(core).accepting_paused());
     EXPECT_EQ(delegate().unaccepted_addresses(), "127.0.0.1:443");
     EXPECT_TRUE(delegate().prepare_ownership());
-    const auto sockets = loop(0).group().listeners();
+    const auto sockets = loop(0).group().listener_registry().listeners();
     ASSERT_EQ(sockets.size(), 2U);
     for (const auto& each : sockets) EXPECT_TRUE(each->stays_open_elsewhere());
     delegate().on_owned();
@@ -369,7 +369,7 @@ TEST_F(HotRestartTest, ASocketOfAProcessManagerStaysOpenThereAfterATakeover) {
   at(1500ms, [&] {
     EXPECT_TRUE(delegate().prepare_ownership());
     delegate().on_owned();
-    const auto sockets = loop(0).group().listeners();
+    const auto sockets = loop(0).group().listener_registry().listeners();
     ASSERT_EQ(sockets.size(), 2U);
     for (const auto& each : sockets) {
       EXPECT_EQ(each->stays_open_elsewhere(), each->bound() == address(80));
@@ -430,7 +430,7 @@ class InheritedSocketTest : public HotRestartTest {
 
 TEST_F(InheritedSocketTest, IsUsedForItsAddressAndStaysOpen) {
   at(1500ms, [&] {
-    const auto sockets = loop(0).group().listeners();
+    const auto sockets = loop(0).group().listener_registry().listeners();
     ASSERT_EQ(sockets.size(), 1U);
     EXPECT_EQ(sockets[0]->bound(), address(80));
     EXPECT_TRUE(sockets[0]->externally_owned());
@@ -450,7 +450,7 @@ TEST_F(InheritedSocketTest, GivesWayToASocketOfTheOlderProcess) {
     options_.hot_restart = HandoverOptions{.path = "meet"};
     platform_.record.sockets = {taken(same_port ? 80 : 443)};
     at(1500ms, [&] {
-      EXPECT_EQ(loop(0).group().listeners().size(), same_port ? 1U : 2U);
+      EXPECT_EQ(loop(0).group().listener_registry().listeners().size(), same_port ? 1U : 2U);
       runtime_->stop();
     });
     EXPECT_EQ(serve(), 0);
@@ -462,7 +462,7 @@ TEST_F(InheritedSocketTest, IsUsedIfItSharesItsAddressWithAnother) {
   options_.inherited.push_back(
       {.descriptor = second.value(), .name = "web", .endpoint = address(80)});
   at(1500ms, [&] {
-    const auto sockets = loop(0).group().listeners();
+    const auto sockets = loop(0).group().listener_registry().listeners();
     EXPECT_EQ(sockets.size(), 2U);
     for (const auto& each : sockets) EXPECT_EQ(each->bound(), address(80));
     runtime_->stop();

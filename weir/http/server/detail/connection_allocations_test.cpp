@@ -151,7 +151,9 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
     routes_.post("/json/long", [](const Ping& ping) {
       return Pong{ping, "a text that makes the answer longer than what a Body holds in itself"};
     });
-    loop_->group().on_listening = [this](const os::Address& bound) { bound_ = bound; };
+    loop_->group().listener_registry().on_listening = [this](const os::Address& bound) {
+      bound_ = bound;
+    };
     server_.emplace(*loop_, routes_, Limits());
     loop_->ready(*this);
     while (!bound_) loop_->turn(soon());

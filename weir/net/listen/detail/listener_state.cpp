@@ -10,7 +10,7 @@
 
 namespace weir::tcp {
 
-Listener::State::State(Loop& loop, Socket& socket, const LoopGroup::Listener& listener)
+Listener::State::State(Loop& loop, Socket& socket, const ListenerRegistry::Listener& listener)
     : Timer(&on_quiet_timer),
       DrainObserver(&on_drain),
       AcceptObserver(&on_resume_accepting),
@@ -18,7 +18,7 @@ Listener::State::State(Loop& loop, Socket& socket, const LoopGroup::Listener& li
       counters_(ConnectionCounters::of(loop)),
       socket_(socket),
       shared_(listener.shared),
-      hold_(loop.group().held_by_listeners().hold(listener.bound)),
+      hold_(loop.group().listener_registry().held_by_listeners().hold(listener.bound)),
       balancer_(ConnectionBalancer::of(loop, listener.bound)) {
   if (shared_ != nullptr) shared_->begin_accepting();
   if (balancer_ != nullptr && balancer_->handoff_queue(loop.core()).open(*this)) {
@@ -61,7 +61,7 @@ void Listener::State::on_first_accept() {
   std::size_t awaited = shared_ != nullptr && shared_->peer_waits_for_accept() ? 1 : 0;
   for (const ExtraListener* const each : extra_listeners_)
     awaited += each->peer_waits_for_accept() ? 1 : 0;
-  loop_.group().on_accept_requested(awaited);
+  loop_.group().listener_registry().on_accept_requested(awaited);
   if (loop_.accepting_paused() && !draining_) return;
   for (ExtraListener* const each : extra_listeners_) each->begin();
 }

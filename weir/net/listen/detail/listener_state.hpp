@@ -65,9 +65,8 @@ class ExtraListener : AcceptOperation {
   bool ended_ = false;
 };
 
-/// Returns an extra listener on `shared`, an element of LoopGroup::Listener::additional. The owner
-/// ends it with ExtraListener::close().
-/// Errors: the kernel's.
+/// Returns an extra listener on `shared`, an element of ListenerRegistry::Listener::additional. The
+/// owner ends it with ExtraListener::close(). Errors: the kernel's.
 Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedListener> shared,
                                            ExtraListener::Observer& observer);
 
@@ -88,7 +87,7 @@ class Listener::State final : Timer,
                               HandoffQueue::Receiver,
                               ExtraListener::Observer {
  public:
-  State(Loop& loop, Socket& socket, const LoopGroup::Listener& listener);
+  State(Loop& loop, Socket& socket, const ListenerRegistry::Listener& listener);
   /// Closes each socket before it reports that this loop no longer accepts from the socket.
   ~State();
 

@@ -1,4 +1,4 @@
-// Tests of a LoopGroup that loops of several threads use at the same time.
+// Tests of a ListenerRegistry that loops of several threads use at the same time.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/loop/detail/loop_group.hpp"
+#include "weir/loop/detail/listen/listener_registry.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
@@ -33,18 +33,20 @@ void on_two_threads(const std::function<void(std::size_t)>& each) {
   other.join();
 }
 
-TEST(LoopGroupOfThreads, LoopsThatListenAtTheSameTimeGetOnePort) {
+TEST(ListenerRegistryOfThreads, LoopsThatListenAtTheSameTimeGetOnePort) {
   OsPlatform platform;
   const os::Address any_port = os::Address::loopback(0);
   for (int round = 0; round < 100; ++round) {
-    LoopGroup group;
+    ListenerRegistry registry;
     std::atomic<int> reported{0};
-    group.on_listening = [&](const os::Address&) { ++reported; };
-    std::array<Result<LoopGroup::Listener>, 2> listeners{fail(Errc::closed), fail(Errc::closed)};
+    registry.on_listening = [&](const os::Address&) { ++reported; };
+    std::array<Result<ListenerRegistry::Listener>, 2> listeners{fail(Errc::closed),
+                                                                fail(Errc::closed)};
     std::array<Result<Descriptor>, 2> datagrams{fail(Errc::closed), fail(Errc::closed)};
     on_two_threads([&](std::size_t thread) {
-      listeners[thread] = group.listen(platform, any_port, {});
-      datagrams[thread] = group.open_datagrams(platform, {.local = any_port, .reuse_port = true});
+      listeners[thread] = registry.listen(platform, any_port, {});
+      datagrams[thread] =
+          registry.open_datagrams(platform, {.local = any_port, .reuse_port = true});
     });
     ASSERT_TRUE(listeners[0] && listeners[1] && datagrams[0] && datagrams[1]);
     EXPECT_EQ(platform.local_address(listeners[0]->descriptor.value()).value(),
@@ -55,25 +57,25 @@ TEST(LoopGroupOfThreads, LoopsThatListenAtTheSameTimeGetOnePort) {
   }
 }
 
-TEST(LoopGroupOfThreads, ListsListenersWhileTheyComeAndGo) {
+TEST(ListenerRegistryOfThreads, ListsListenersWhileTheyComeAndGo) {
   OsPlatform platform;
-  LoopGroup group;
-  group.track_listeners();
-  const auto first = group.listen(platform, os::Address::loopback(0), {});
+  ListenerRegistry registry;
+  registry.track_listeners();
+  const auto first = registry.listen(platform, os::Address::loopback(0), {});
   ASSERT_TRUE(first);
   on_two_threads([&](std::size_t) {
     for (int i = 0; i < 500; ++i) {
-      const auto own = group.listen(platform, os::Address::loopback(0), {});
+      const auto own = registry.listen(platform, os::Address::loopback(0), {});
       ASSERT_TRUE(own);
-      const auto open = group.listeners();
+      const auto open = registry.listeners();
       EXPECT_GE(open.size(), 2U);
     }
   });
-  EXPECT_EQ(group.listeners(), std::vector{first->shared});
+  EXPECT_EQ(registry.listeners(), std::vector{first->shared});
 }
 
-TEST(LoopGroupOfThreads, ReadsAFailureWhileAnotherIsRecorded) {
-  LoopGroup group;
+TEST(ListenerRegistryOfThreads, ReadsAFailureWhileAnotherIsRecorded) {
+  ListenerRegistry registry;
   const std::error_code error = make_error_code(Errc::unsupported);
   const auto text = [&](std::uint16_t port) {
     return "cannot listen on 127.0.0.1:" + std::to_string(port) + ": " + error.message();
@@ -81,29 +83,29 @@ TEST(LoopGroupOfThreads, ReadsAFailureWhileAnotherIsRecorded) {
   on_two_threads([&](std::size_t thread) {
     for (int i = 0; i < 5000; ++i) {
       const auto port = static_cast<std::uint16_t>(thread == 0 ? 1 : 10'000);
-      group.record_failure("listen on", os::Address::loopback(port), error);
-      const std::string failure = group.failure();
+      registry.record_failure("listen on", os::Address::loopback(port), error);
+      const std::string failure = registry.failure();
       EXPECT_TRUE(failure == text(1) || failure == text(10'000)) << failure;
     }
   });
 }
 
-TEST(LoopGroupOfThreads, CountsEachAcceptedSocketOnce) {
+TEST(ListenerRegistryOfThreads, CountsEachAcceptedSocketOnce) {
   MemoryPlatform platform;
   constexpr std::size_t count = 200;
   for (int round = 0; round < 30; ++round) {
-    LoopGroup group;
+    ListenerRegistry registry;
     std::atomic<int> accepting{0};
-    group.on_accepting = [&] { ++accepting; };
+    registry.on_accepting = [&] { ++accepting; };
     std::vector<std::shared_ptr<SharedListener>> sockets;
     while (sockets.size() < count) {
       sockets.push_back(
           std::make_shared<SharedListener>(platform, Descriptor(), os::Address::loopback(80)));
       sockets.back()->set_peer_waits_for_accept();
     }
-    group.inherit(sockets);
+    registry.inherit(sockets);
     on_two_threads([&](std::size_t) {
-      for (std::size_t i = 0; i < count / 2; ++i) group.on_accept_requested(1);
+      for (std::size_t i = 0; i < count / 2; ++i) registry.on_accept_requested(1);
     });
     EXPECT_EQ(accepting.load(), 1) << "the last of them";
   }
@@ -127,30 +129,30 @@ TEST(SharedListenerOfThreads, TheLastLoopToStopSeesWhatTheOtherHasDone) {
   }
 }
 
-TEST(LoopGroupOfThreads, NamesAddressesWhileLoopsTakeTheirSockets) {
+TEST(ListenerRegistryOfThreads, NamesAddressesWhileLoopsTakeTheirSockets) {
   OsPlatform platform;
   const auto listener = platform.listen(os::Address::loopback(0), {}).value();
   constexpr std::uint16_t count = 40;
   for (int round = 0; round < 10; ++round) {
-    LoopGroup group;
+    ListenerRegistry registry;
     std::vector<std::shared_ptr<SharedListener>> sockets;
     for (std::uint16_t port = 1; port <= count; ++port) {
       sockets.push_back(std::make_shared<SharedListener>(
           platform, platform.share(listener.value()).value(), os::Address::loopback(port)));
       sockets.back()->set_peer_waits_for_accept();
     }
-    group.inherit(std::move(sockets));
+    registry.inherit(std::move(sockets));
     on_two_threads([&](std::size_t thread) {
       for (std::uint16_t port = 1; port <= count; ++port) {
         if (thread == 0) {
-          EXPECT_TRUE(group.listen(platform, os::Address::loopback(port), {}));
+          EXPECT_TRUE(registry.listen(platform, os::Address::loopback(port), {}));
         } else {
-          const std::string addresses = group.unaccepted_addresses();
+          const std::string addresses = registry.unaccepted_addresses();
           EXPECT_TRUE(addresses.empty() || addresses.starts_with("127.0.0.1:")) << addresses;
         }
       }
     });
-    EXPECT_EQ(group.unaccepted_addresses(), "");
+    EXPECT_EQ(registry.unaccepted_addresses(), "");
   }
 }
 

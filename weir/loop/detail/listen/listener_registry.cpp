@@ -1,4 +1,4 @@
-#include "weir/loop/detail/loop_group.hpp"
+#include "weir/loop/detail/listen/listener_registry.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,14 +21,16 @@ bool matches_address(const os::Address& asked, const os::Address& bound) {
 
 }  // namespace
 
-Result<LoopGroup::Listener> LoopGroup::listen(PlatformNetwork& network, const os::Address& address,
-                                              const ListenOptions& options) {
+Result<ListenerRegistry::Listener> ListenerRegistry::listen(PlatformNetwork& network,
+                                                            const os::Address& address,
+                                                            const ListenOptions& options) {
   const std::lock_guard lock(mutex_);
   return open(network, address, options);
 }
 
-void LoopGroup::record_failure(std::string_view what, const os::Address& address,
-                               std::error_code error, const std::optional<os::Address>& holder) {
+void ListenerRegistry::record_failure(std::string_view what, const os::Address& address,
+                                      std::error_code error,
+                                      const std::optional<os::Address>& holder) {
   // A drain closes the sockets that this process was given. An error outside a drain needs an
   // explanation.
   std::string why =
@@ -40,12 +42,12 @@ void LoopGroup::record_failure(std::string_view what, const os::Address& address
   failure_ = "cannot " + std::string(what) + " " + address.to_string() + ": " + why;
 }
 
-std::string LoopGroup::failure() const {
+std::string ListenerRegistry::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
 
-LoopGroup::ListenEntry* LoopGroup::find(const os::Address& asked) {
+ListenerRegistry::ListenEntry* ListenerRegistry::find(const os::Address& asked) {
   std::erase_if(listen_entries_, [](const ListenEntry& each) {
     return each.bound.family() == os::AddressFamily::local && each.shared.expired() &&
            each.inherited.empty();
@@ -57,7 +59,7 @@ LoopGroup::ListenEntry* LoopGroup::find(const os::Address& asked) {
 }
 
 /// Adds an entry with the sockets that were inherited for the address, if there are any.
-LoopGroup::ListenEntry* LoopGroup::find_inherited(const os::Address& asked) {
+ListenerRegistry::ListenEntry* ListenerRegistry::find_inherited(const os::Address& asked) {
   const auto first = std::ranges::find_if(
       inherited_, [&](const auto& each) { return matches_address(asked, each->bound()); });
   if (first == inherited_.end()) return nullptr;
@@ -71,18 +73,19 @@ LoopGroup::ListenEntry* LoopGroup::find_inherited(const os::Address& asked) {
   return &listen_entries_.emplace_back(std::move(entry));
 }
 
-Result<LoopGroup::Listener> LoopGroup::open(PlatformNetwork& network, const os::Address& address,
-                                            const ListenOptions& options) {
+Result<ListenerRegistry::Listener> ListenerRegistry::open(PlatformNetwork& network,
+                                                          const os::Address& address,
+                                                          const ListenOptions& options) {
   ListenEntry* const known = find(address);
   if (known == nullptr) return open_first(network, address, options);
   return known->inherited.empty() ? open_another(network, *known, options)
                                   : assign_inherited(*known);
 }
 
-Result<LoopGroup::Listener> LoopGroup::open_first(PlatformNetwork& network,
-                                                  const os::Address& asked,
-                                                  const ListenOptions& options) {
-  // The loops of this group share the port with each other and with no other socket.
+Result<ListenerRegistry::Listener> ListenerRegistry::open_first(PlatformNetwork& network,
+                                                                const os::Address& asked,
+                                                                const ListenOptions& options) {
+  // The loops of this registry share the port with each other and with no other socket.
   ListenOptions alone = options;
   alone.require_unused = true;
   auto listener = network.listen(asked, alone);
@@ -97,9 +100,9 @@ Result<LoopGroup::Listener> LoopGroup::open_first(PlatformNetwork& network,
 }
 
 /// Returns nullptr for a socket that only this loop uses.
-Result<std::shared_ptr<SharedListener>> LoopGroup::track(PlatformNetwork& network,
-                                                         const Descriptor& listener,
-                                                         const os::Address& bound) {
+Result<std::shared_ptr<SharedListener>> ListenerRegistry::track(PlatformNetwork& network,
+                                                                const Descriptor& listener,
+                                                                const os::Address& bound) {
   std::shared_ptr<SharedListener> kept;
   if (!tracks_listeners_ && bound.family() != os::AddressFamily::local) return kept;
   auto own = network.share(listener.value());
@@ -111,8 +114,8 @@ Result<std::shared_ptr<SharedListener>> LoopGroup::track(PlatformNetwork& networ
   return kept;
 }
 
-Result<Descriptor> LoopGroup::open_datagrams(PlatformNetwork& network,
-                                             const DatagramOptions& options) {
+Result<Descriptor> ListenerRegistry::open_datagrams(PlatformNetwork& network,
+                                                    const DatagramOptions& options) {
   if (!options.reuse_port) return network.open_datagrams(options);
   const std::lock_guard lock(mutex_);
   const auto known =
@@ -127,7 +130,7 @@ Result<Descriptor> LoopGroup::open_datagrams(PlatformNetwork& network,
   auto socket = network.open_datagrams(own);
   if (!socket && own.require_unused && hot_restarting_ &&
       socket.error() == system_error(EADDRINUSE)) {
-    // The older process has the port and shares it like a loop of this group.
+    // The older process has the port and shares it like a loop of this registry.
     own.require_unused = false;
     socket = network.open_datagrams(own);
   }
@@ -140,15 +143,16 @@ Result<Descriptor> LoopGroup::open_datagrams(PlatformNetwork& network,
 }
 
 /// Returns the socket for one more loop to share; inherited sockets take turns.
-std::shared_ptr<SharedListener> LoopGroup::next_to_share(ListenEntry& entry) {
+std::shared_ptr<SharedListener> ListenerRegistry::next_to_share(ListenEntry& entry) {
   std::erase_if(entry.assigned, [](const auto& each) { return each.expired(); });
   if (entry.assigned.empty()) return entry.shared.lock();
   std::ranges::rotate(entry.assigned, entry.assigned.begin() + 1);
   return entry.assigned.back().lock();
 }
 
-Result<LoopGroup::Listener> LoopGroup::open_another(PlatformNetwork& network, ListenEntry& first,
-                                                    const ListenOptions& options) {
+Result<ListenerRegistry::Listener> ListenerRegistry::open_another(PlatformNetwork& network,
+                                                                  ListenEntry& first,
+                                                                  const ListenOptions& options) {
   std::shared_ptr<SharedListener> shared = next_to_share(first);
   const bool local = first.bound.family() == os::AddressFamily::local;
   // Another socket of a port gets its share of new connections from its first moment on. No
@@ -179,8 +183,8 @@ Result<LoopGroup::Listener> LoopGroup::open_another(PlatformNetwork& network, Li
 }
 
 /// Returns an even share of the inherited sockets for one more loop.
-Result<LoopGroup::Listener> LoopGroup::assign_inherited(ListenEntry& entry) {
-  const std::size_t loops = std::max(loops_.size(), entry.loops + 1) - entry.loops;
+Result<ListenerRegistry::Listener> ListenerRegistry::assign_inherited(ListenEntry& entry) {
+  const std::size_t loops = std::max(loop_count_, entry.loops + 1) - entry.loops;
   const std::size_t count = (entry.inherited.size() + loops - 1) / loops;
   ++entry.loops;
   Listener given;
@@ -198,7 +202,7 @@ Result<LoopGroup::Listener> LoopGroup::assign_inherited(ListenEntry& entry) {
   return given;
 }
 
-void LoopGroup::inherit(std::vector<std::shared_ptr<SharedListener>> sockets) {
+void ListenerRegistry::inherit(std::vector<std::shared_ptr<SharedListener>> sockets) {
   const std::lock_guard lock(mutex_);
   for (std::shared_ptr<SharedListener>& each : sockets) {
     each->on_stopped = on_stopped;
@@ -211,7 +215,7 @@ void LoopGroup::inherit(std::vector<std::shared_ptr<SharedListener>> sockets) {
   }
 }
 
-std::vector<std::shared_ptr<SharedListener>> LoopGroup::listeners() const {
+std::vector<std::shared_ptr<SharedListener>> ListenerRegistry::listeners() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<SharedListener>> open;
   for (const auto& each : tracked_) {
@@ -220,7 +224,7 @@ std::vector<std::shared_ptr<SharedListener>> LoopGroup::listeners() const {
   return open;
 }
 
-void LoopGroup::on_accept_requested(std::size_t awaited) {
+void ListenerRegistry::on_accept_requested(std::size_t awaited) {
   {
     const std::lock_guard lock(mutex_);
     sockets_not_accepting_ -= std::min(awaited, sockets_not_accepting_);
@@ -229,7 +233,7 @@ void LoopGroup::on_accept_requested(std::size_t awaited) {
   if (on_accepting) on_accepting();
 }
 
-std::string LoopGroup::unaccepted_addresses() const {
+std::string ListenerRegistry::unaccepted_addresses() const {
   const std::lock_guard lock(mutex_);
   std::set<std::string> addresses;
   const auto note = [&](const std::vector<std::shared_ptr<SharedListener>>& sockets) {
