@@ -23,8 +23,8 @@ namespace {
 
 constexpr int changes = 20;
 
-Task<Result<>> pause(Platform& host, unsigned milliseconds_max) {
-  co_return co_await sleep(std::chrono::milliseconds(host.random() % milliseconds_max));
+Task<Result<>> pause(PlatformClock& clock, unsigned milliseconds_max) {
+  co_return co_await sleep(std::chrono::milliseconds(clock.random() % milliseconds_max));
 }
 
 /// The state of a handler, which its copies share.
@@ -39,9 +39,9 @@ class Page {
   Page& operator=(const Page&) = delete;
 
   /// Waits, and uses the page after the wait.
-  Task<http::Response> show(Platform& host) {
+  Task<http::Response> show(PlatformClock& clock) {
     ++asked_;
-    const auto slept = co_await pause(host, 40);
+    const auto slept = co_await pause(clock, 40);
     --asked_;
     if (!slept) co_return http::Response(http::Status::service_unavailable);
     co_return http::text(text_);
@@ -56,16 +56,16 @@ class Page {
 /// Adds, replaces and removes the routes of the pages.
 class Routes {
  public:
-  Routes(Platform& host, http::Router& router, ServedPages& served)
-      : host_(host), routes_(router), served_(served), violation_(served.violation) {
+  Routes(PlatformClock& clock, http::Router& router, ServedPages& served)
+      : clock_(clock), routes_(router), served_(served), violation_(served.violation) {
     for (ServedPages::State& each : served_.states) ++each.changes;  // no page exists
   }
 
   Task<> change_all() {
     for (int change = 0; change < changes; ++change) {
-      if (auto slept = co_await pause(host_, 200); !slept) co_return;
-      const auto page = static_cast<unsigned>(host_.random() % page_count);
-      if (host_.random() % 4 == 0) {
+      if (auto slept = co_await pause(clock_, 200); !slept) co_return;
+      const auto page = static_cast<unsigned>(clock_.random() % page_count);
+      if (clock_.random() % 4 == 0) {
         co_await change_hastily(page);
       } else {
         co_await change_one(page);
@@ -81,7 +81,7 @@ class Routes {
   };
 
   auto handler(std::shared_ptr<Page> page) {
-    return [&host = host_, page = std::move(page)](http::Request&) { return page->show(host); };
+    return [&clock = clock_, page = std::move(page)](http::Request&) { return page->show(clock); };
   }
 
   Task<> change_hastily(unsigned page) {
@@ -94,7 +94,7 @@ class Routes {
     ++state.changes;
     if (!up) {
       co_await add(page);
-    } else if (host_.random() % 2 == 0) {
+    } else if (clock_.random() % 2 == 0) {
       co_await replace(page);
     } else {
       const Up old = *up;
@@ -135,7 +135,7 @@ class Routes {
       violation_ = "a handler was " + std::string(what) + " but still exists";
   }
 
-  Platform& host_;
+  PlatformClock& clock_;
   http::LiveRoutes routes_;
   ServedPages& served_;
   std::string& violation_;
@@ -151,8 +151,9 @@ struct Version {
 /// The pages of one core.
 class Pages {
  public:
-  Pages(const Version& version, http::ServiceRoutes& routes, Platform& host, std::string& violation)
-      : version_(version), host_(host), violation_(violation) {
+  Pages(const Version& version, http::ServiceRoutes& routes, PlatformClock& clock,
+        std::string& violation)
+      : version_(version), clock_(clock), violation_(violation) {
     for (unsigned page = 0; page < page_count; ++page) {
       routes.get(http::Pattern::parse(page_path(page)).value(),
                  [this, page](http::Request&) { return show(page); });
@@ -167,14 +168,14 @@ class Pages {
  private:
   Task<http::Response> show(unsigned page) {
     ++asked_;
-    const auto slept = co_await pause(host_, 40);
+    const auto slept = co_await pause(clock_, 40);
     --asked_;
     if (!slept) co_return http::Response(http::Status::service_unavailable);
     co_return http::text(page_text(page, version_.number));
   }
 
   const Version& version_;
-  Platform& host_;
+  PlatformClock& clock_;
   std::string& violation_;
   int asked_ = 0;
 };
@@ -188,9 +189,9 @@ class Editor {
   }
 
  private:
-  Task<> edit(Platform& host) {
+  Task<> edit(PlatformClock& clock) {
     for (unsigned number = 2; number < 2 + changes; ++number) {
-      if (auto slept = co_await pause(host, 200); !slept) co_return;
+      if (auto slept = co_await pause(clock, 200); !slept) co_return;
       const ServiceId fresh = app_.shared([number] { return Version{number}; });
       begin_change(number > 2);
       const auto replaced = co_await app_.replace(version_, fresh);

@@ -51,14 +51,14 @@ config::Sources ConfigReader::sources_of(const ConfigInput& input) {
   return sources;
 }
 
-Task<> ConfigReader::load_some(Platform& host) {
+Task<> ConfigReader::load_some(FileSystem& files) {
   for (std::size_t left = loads; left > 0 && violation_.empty(); --left) {
     ConfigInput input = ConfigInput::draw(random_, {});
     const ConfigInput right = input;
     if (change_) change_(input);
     const auto written = co_await files::write_file(ConfigInput::path, input.file);
     if (!written) fail_with("not written: " + written.error().message());
-    const auto loaded = config::load<ServiceConfig>(host.files(), sources_of(input));
+    const auto loaded = config::load<ServiceConfig>(files, sources_of(input));
     const std::string difference = find_difference(loaded, right);
     if (!difference.empty()) fail_with(difference + "\n" + input.file);
     ++done_;
@@ -77,11 +77,11 @@ Task<> ConfigReader::write_file(std::string text) {
 }
 
 /// Loads a file, and changes it again and again while a task follows it.
-Task<> ConfigReader::follow_file(Platform& host) {
+Task<> ConfigReader::follow_file(FileSystem& files) {
   ConfigInput now = ConfigInput::draw(random_, {.wrong = 0});
   co_await write_file(now.file);
   const config::Sources sources = sources_of(now);
-  auto first = config::load<ServiceConfig>(host.files(), sources);
+  auto first = config::load<ServiceConfig>(files, sources);
   if (!first) {
     fail_with(first.error().message());
     co_return;
@@ -145,8 +145,8 @@ Task<> ConfigReader::change(Reports& reports, ConfigInput& now) {
 Task<> ConfigReader::run(Scope& scope) {
   Platform& host = scope.loop().platform();
   random_ = sim::Random(host.random());
-  co_await load_some(host);
-  co_await follow_file(host);
+  co_await load_some(host.files());
+  co_await follow_file(host.files());
   ended_ = true;
 }
 

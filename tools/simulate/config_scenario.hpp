@@ -7,6 +7,7 @@
 
 #include "tools/simulate/config_input.hpp"
 #include "tools/simulate/scenarios.hpp"
+#include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::simulate {
@@ -41,8 +42,8 @@ class ConfigReader {
     std::int8_t offset = 0;  // as the subscriber knows it
   };
 
-  Task<> load_some(Platform& host);
-  Task<> follow_file(Platform& host);
+  Task<> load_some(FileSystem& files);
+  Task<> follow_file(FileSystem& files);
   Task<> change(Reports& reports, ConfigInput& now);
   Task<> write_file(std::string text);
   config::Sources sources_of(const ConfigInput& input);

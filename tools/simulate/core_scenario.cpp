@@ -17,14 +17,14 @@ constexpr unsigned messages = 40;
 constexpr unsigned newest = 30;
 constexpr unsigned calls = 20;
 
-bool now_and_then(Platform& host) {
-  return host.random() % 3 == 0;
+bool now_and_then(PlatformClock& clock) {
+  return clock.random() % 3 == 0;
 }
-Duration moment(Platform& host) {
-  return std::chrono::microseconds(host.random() % 3000);
+Duration moment(PlatformClock& clock) {
+  return std::chrono::microseconds(clock.random() % 3000);
 }
-Task<> pause(Platform& host) {
-  if (now_and_then(host)) static_cast<void>(co_await sleep(moment(host)));
+Task<> pause(PlatformClock& clock) {
+  if (now_and_then(clock)) static_cast<void>(co_await sleep(moment(clock)));
 }
 
 unsigned twice(unsigned number) {
@@ -40,8 +40,8 @@ Task<Result<unsigned>> twice_in_pool(Loop& loop, unsigned number) {
 
 /// Awaits `task`, sometimes with a short timeout. A task without a timeout must not time out.
 template <class T>
-Task<Result<T>> patiently_or_not(Platform& host, Task<Result<T>> task) {
-  if (now_and_then(host)) co_return co_await timeout(moment(host), std::move(task));
+Task<Result<T>> patiently_or_not(PlatformClock& clock, Task<Result<T>> task) {
+  if (now_and_then(clock)) co_return co_await timeout(moment(clock), std::move(task));
   auto result = co_await std::move(task);
   if (!result && result.error() == Errc::timed_out) co_return fail(Errc::conflict);
   co_return result;
@@ -51,27 +51,27 @@ Task<Result<T>> patiently_or_not(Platform& host, Task<Result<T>> task) {
 
 Task<> CoreScenario::run(Scope& scope) {
   Loop& loop = scope.loop();
-  Platform& host = loop.platform();
-  scope.spawn(receive_news(host, news_.subscribe()));
-  scope.spawn(send_messages(host, loop.core()));
-  scope.spawn(call_others(host));
+  PlatformClock& clock = loop.platform();
+  scope.spawn(receive_news(clock, news_.subscribe()));
+  scope.spawn(send_messages(clock, loop.core()));
+  scope.spawn(call_others(clock));
   scope.spawn(call_pool(loop));
-  if (loop.core() == 0) scope.spawn(receive_messages(host));
-  if (loop.core() + 1 == sent_.size()) scope.spawn(publish(host));
+  if (loop.core() == 0) scope.spawn(receive_messages(clock));
+  if (loop.core() + 1 == sent_.size()) scope.spawn(publish(clock));
   co_return;
 }
 
-Task<> CoreScenario::send_messages(Platform& host, unsigned core) {
+Task<> CoreScenario::send_messages(PlatformClock& clock, unsigned core) {
   for (unsigned number = 0; number < messages; ++number) {
     auto sending = as_task(mailbox_.send(Message{core, number}));
-    const auto sent = co_await patiently_or_not(host, std::move(sending));
+    const auto sent = co_await patiently_or_not(clock, std::move(sending));
     if (sent) {
       sent_[core].push_back(number);
       check_capacity();
     } else if (sent.error() != Errc::timed_out) {
       violation_ = "a message was not sent: " + sent.error().message();
     }
-    co_await pause(host);
+    co_await pause(clock);
   }
   co_await on_core(0, sender_ends, this);
 }
@@ -89,10 +89,10 @@ void CoreScenario::check_capacity() {
   if (held > mailbox_capacity + 1) violation_ = "the mailbox holds more than its capacity";
 }
 
-Task<> CoreScenario::receive_messages(Platform& host) {
+Task<> CoreScenario::receive_messages(PlatformClock& clock) {
   for (;;) {
     auto receiving = as_task(mailbox_.receive());
-    const auto message = co_await patiently_or_not(host, std::move(receiving));
+    const auto message = co_await patiently_or_not(clock, std::move(receiving));
     if (message) {
       received_[message->sender].push_back(message->number);
       ++done_;
@@ -101,26 +101,26 @@ Task<> CoreScenario::receive_messages(Platform& host) {
     } else if (message.error() != Errc::timed_out) {
       violation_ = "a message was not received: " + message.error().message();
     }
-    co_await pause(host);
+    co_await pause(clock);
   }
 }
 
-Task<> CoreScenario::publish(Platform& host) {
+Task<> CoreScenario::publish(PlatformClock& clock) {
   static_cast<void>(co_await sleep(std::chrono::seconds(1)));  // all cores have subscribed
   for (unsigned number = 1; number <= newest; ++number) {
     static_cast<void>(news_.publish(number));
-    co_await pause(host);
+    co_await pause(clock);
   }
   news_.close();
 }
 
-Task<> CoreScenario::receive_news(Platform& host, Broadcast<unsigned>::Subscription news) {
+Task<> CoreScenario::receive_news(PlatformClock& clock, Broadcast<unsigned>::Subscription news) {
   unsigned last = 0;
   unsigned count = 0;
   bool lagged = false;  // true if a loss was reported and no value has arrived since
   for (;;) {
     auto receiving = as_task(news.receive());
-    const auto received_news = co_await patiently_or_not(host, std::move(receiving));
+    const auto received_news = co_await patiently_or_not(clock, std::move(receiving));
     if (received_news) {
       const unsigned number = **received_news;
       if (number <= last) violation_ = "broadcast values arrived out of order";
@@ -136,7 +136,7 @@ Task<> CoreScenario::receive_news(Platform& host, Broadcast<unsigned>::Subscript
     } else if (received_news.error() != Errc::timed_out) {
       violation_ = "a broadcast value was not received: " + received_news.error().message();
     }
-    co_await pause(host);
+    co_await pause(clock);
   }
   if (last != newest) violation_ = "the last broadcast value did not arrive";
   if (count + news.missed() != newest) violation_ = "wrong number of lost broadcast values";
@@ -150,11 +150,11 @@ void CoreScenario::check_result(const Result<unsigned>& result, unsigned argumen
                (result ? std::to_string(*result) : result.error().message());
 }
 
-Task<> CoreScenario::call_others(Platform& host) {
+Task<> CoreScenario::call_others(PlatformClock& clock) {
   for (unsigned number = 0; number < calls; ++number) {
-    const auto core = static_cast<unsigned>(host.random() % sent_.size());
-    auto calling = on_core(core, twice_later, number, moment(host));
-    const auto result = co_await patiently_or_not(host, std::move(calling));
+    const auto core = static_cast<unsigned>(clock.random() % sent_.size());
+    auto calling = on_core(core, twice_later, number, moment(clock));
+    const auto result = co_await patiently_or_not(clock, std::move(calling));
     check_result(result, number, "a call to another core");
   }
 }

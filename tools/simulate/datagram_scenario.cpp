@@ -16,10 +16,10 @@ constexpr std::size_t questions = 20;
 constexpr std::size_t tries_max = 1000;
 constexpr std::size_t bytes_max = 1000;
 
-std::string draw_question(Platform& host, std::size_t number) {
+std::string draw_question(PlatformClock& clock, std::size_t number) {
   std::string question = std::to_string(number) + " ";
-  const std::size_t size = host.random() % (bytes_max + bytes_max / 4);
-  while (question.size() < size) question += static_cast<char>('a' + host.random() % 26);
+  const std::size_t size = clock.random() % (bytes_max + bytes_max / 4);
+  while (question.size() < size) question += static_cast<char>('a' + clock.random() % 26);
   return question;
 }
 
@@ -69,18 +69,18 @@ std::string answer_to_datagram(std::string_view question) {
 }
 
 Task<> DatagramScenario::run(Scope& scope, Endpoint server) {
-  Platform& host = scope.loop().platform();
+  PlatformClock& clock = scope.loop().platform();
   auto slept = co_await sleep(std::chrono::milliseconds(500));
   auto socket = co_await udp::connect(server);
   if (!slept || !socket) co_return;
   std::string question;
   for (std::size_t tries = 0; answered_ < questions && tries < tries_max; ++tries) {
     if (right_.size() == answered_) {
-      question = draw_question(host, answered_);
+      question = draw_question(clock, answered_);
       right_.push_back(answer_to_datagram(question));
     }
     static_cast<void>(co_await socket->send(std::string_view(question)));
-    const Duration wait_timeout = std::chrono::milliseconds(1 + host.random() % 200);
+    const Duration wait_timeout = std::chrono::milliseconds(1 + clock.random() % 200);
     const auto answer_number =
         co_await timeout(wait_timeout, receive_answer(*socket, right_, violation_));
     if (answer_number) ++answered_;

@@ -13,37 +13,37 @@ namespace {
 
 constexpr unsigned events_each = 60;
 
-Duration moment(Platform& host) {
-  return std::chrono::microseconds(host.random() % 3000);
+Duration moment(PlatformClock& clock) {
+  return std::chrono::microseconds(clock.random() % 3000);
 }
 
 }  // namespace
 
 Task<> EventScenario::run(Scope& scope) {
   CoreEvents& events = bus_.local(scope.loop());
-  Platform& host = scope.loop().platform();
+  PlatformClock& clock = scope.loop().platform();
   const auto small = events.on([&](const SmallEvent& event) {
     ++small_[events.core()];
-    on_event(events, host, event);
+    on_event(events, clock, event);
   });
-  const auto large = events.on([&](const LargeEvent& event) { on_event(events, host, event); });
-  const auto waiting = events.on(scope, [&](SmallEvent) { return take_event(host); });
-  scope.spawn(publish_some(events, host));
-  scope.spawn(subscribe_briefly(events, host));
-  if (events.core() == 0) scope.spawn(stop(host));
+  const auto large = events.on([&](const LargeEvent& event) { on_event(events, clock, event); });
+  const auto waiting = events.on(scope, [&](SmallEvent) { return take_event(clock); });
+  scope.spawn(publish_some(events, clock));
+  scope.spawn(subscribe_briefly(events, clock));
+  if (events.core() == 0) scope.spawn(stop(clock));
   while (!stopped_) static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
 }
 
 /// Publishes to one core, which may be this one, or to all cores.
 template <class T>
-Result<> EventScenario::publish(CoreEvents& events, Platform& host) {
+Result<> EventScenario::publish(CoreEvents& events, PlatformClock& clock) {
   T event;
   event.publisher = events.core();
   event.number = ++last_;
-  event.priority = static_cast<EventPriority>(host.random() % event_priority_count);
+  event.priority = static_cast<EventPriority>(clock.random() % event_priority_count);
   const auto cores = static_cast<unsigned>(bus_.core_count());
-  const bool to_all = host.random() % 4 == 0;
-  const auto core = static_cast<unsigned>(host.random() % cores);
+  const bool to_all = clock.random() % 4 == 0;
+  const auto core = static_cast<unsigned>(clock.random() % cores);
   const EventOptions options{.priority = event.priority};
   const Result<> published =
       to_all ? events.publish_to_all(event, options) : events.publish_on(core, event, options);
@@ -73,35 +73,35 @@ std::size_t EventScenario::waiting_on(unsigned to, bool own) const {
 }
 
 /// Publishes events, with so few pauses on some cores that their queues become full.
-Task<> EventScenario::publish_some(CoreEvents& events, Platform& host) {
-  const unsigned pause_one_in = host.random() % 2 == 0 ? 3 : 30;
+Task<> EventScenario::publish_some(CoreEvents& events, PlatformClock& clock) {
+  const unsigned pause_one_in = clock.random() % 2 == 0 ? 3 : 30;
   for (unsigned count = 0; count < events_each; ++count) {
-    const bool large = host.random() % 3 == 0;
+    const bool large = clock.random() % 3 == 0;
     const auto published =
-        large ? publish<LargeEvent>(events, host) : publish<SmallEvent>(events, host);
+        large ? publish<LargeEvent>(events, clock) : publish<SmallEvent>(events, clock);
     if (!published && published.error() == Errc::closed) co_return;
     if (!published && published.error() != Errc::limit_reached) {
       violation_ = "an event was rejected: " + published.error().message();
     }
-    if (host.random() % pause_one_in == 0) static_cast<void>(co_await sleep(moment(host)));
+    if (clock.random() % pause_one_in == 0) static_cast<void>(co_await sleep(moment(clock)));
   }
 }
 
-void EventScenario::on_event(CoreEvents& events, Platform& host, const SmallEvent& event) {
+void EventScenario::on_event(CoreEvents& events, PlatformClock& clock, const SmallEvent& event) {
   ++handled_count_;
   handled_[{event.publisher, events.core(), event.priority}].push_back(event.number);
   if (stopped_) violation_ = "an event was handled after the bus has stopped";
   // Publishes rarely enough that the scenario ends.
-  if (host.random() % 8 == 0) static_cast<void>(publish<LargeEvent>(events, host));
+  if (clock.random() % 8 == 0) static_cast<void>(publish<LargeEvent>(events, clock));
 }
 
-Task<> EventScenario::take_event(Platform& host) {
+Task<> EventScenario::take_event(PlatformClock& clock) {
   ++started_;
-  static_cast<void>(co_await sleep(moment(host)));
+  static_cast<void>(co_await sleep(moment(clock)));
 }
 
 /// Subscribes for a short time, again and again.
-Task<> EventScenario::subscribe_briefly(CoreEvents& events, Platform& host) {
+Task<> EventScenario::subscribe_briefly(CoreEvents& events, PlatformClock& clock) {
   const std::size_t& small = small_[events.core()];
   while (!stopped_) {
     bool listens = true;
@@ -111,17 +111,17 @@ Task<> EventScenario::subscribe_briefly(CoreEvents& events, Platform& host) {
       ++calls;
       if (!listens) violation_ = "a handler was called after its registration has ended";
     });
-    static_cast<void>(co_await sleep(moment(host)));
+    static_cast<void>(co_await sleep(moment(clock)));
     if (calls != small - before) violation_ = "a handler did not get each event";
     registration.end();
     listens = false;
-    static_cast<void>(co_await sleep(moment(host)));
+    static_cast<void>(co_await sleep(moment(clock)));
   }
 }
 
 /// Stops the bus, either while cores still publish or after all of them are done.
-Task<> EventScenario::stop(Platform& host) {
-  static_cast<void>(co_await sleep((1 + host.random() % 60) * moment(host)));
+Task<> EventScenario::stop(PlatformClock& clock) {
+  static_cast<void>(co_await sleep((1 + clock.random() % 60) * moment(clock)));
   co_await bus_.stop();
   compare("when the bus stopped");
   stopped_ = true;

@@ -47,12 +47,12 @@ class EventScenario {
   static constexpr std::size_t queue_capacity = 16;
 
   template <class T>
-  Result<> publish(CoreEvents& events, Platform& host);
-  Task<> publish_some(CoreEvents& events, Platform& host);
-  Task<> subscribe_briefly(CoreEvents& events, Platform& host);
-  Task<> stop(Platform& host);
-  Task<> take_event(Platform& host);
-  void on_event(CoreEvents& events, Platform& host, const SmallEvent& event);
+  Result<> publish(CoreEvents& events, PlatformClock& clock);
+  Task<> publish_some(CoreEvents& events, PlatformClock& clock);
+  Task<> subscribe_briefly(CoreEvents& events, PlatformClock& clock);
+  Task<> stop(PlatformClock& clock);
+  Task<> take_event(PlatformClock& clock);
+  void on_event(CoreEvents& events, PlatformClock& clock, const SmallEvent& event);
   void compare(std::string_view when);
   /// Returns the number of events that wait on core `to`: its own, or those of all other cores.
   std::size_t waiting_on(unsigned to, bool own) const;

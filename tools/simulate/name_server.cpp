@@ -286,9 +286,9 @@ Task<> NameServer::send(std::vector<std::byte> message, Endpoint peer) {
   if (alone) static_cast<void>(co_await socket_->send(Bytes(message), peer));
 }
 
-Task<> NameServer::answer_datagram(Platform& host, Query query, Endpoint peer) {
+Task<> NameServer::answer_datagram(PlatformClock& clock, Query query, Endpoint peer) {
   record(query, "");
-  sim::Random random(host.random());
+  sim::Random random(clock.random());
   const AnswerMode mode = mode_of(query);
   if (mode == AnswerMode::strays || random.bernoulli(0.2)) {
     for (std::size_t left = 1 + random.below(4); left > 0; --left) {
@@ -306,7 +306,7 @@ Task<> NameServer::answer_datagram(Platform& host, Query query, Endpoint peer) {
   co_await send(answer(query, over_udp, random), peer);
 }
 
-Task<> NameServer::answer_connection(Platform& host, tcp::Stream stream) {
+Task<> NameServer::answer_connection(PlatformClock& clock, tcp::Stream stream) {
   std::string received;
   const auto byte = [&](std::size_t at) {
     return std::size_t{static_cast<unsigned char>(received[at])};
@@ -318,7 +318,7 @@ Task<> NameServer::answer_connection(Platform& host, tcp::Stream stream) {
   }
   const Query query = parse(to_bytes(received).subspan(2));
   record(query, " TCP");
-  sim::Random random(host.random());
+  sim::Random random(clock.random());
   const AnswerMode mode = mode_of(query);
   if (mode == AnswerMode::tcp_closed) co_return;
   const bool again = mode == AnswerMode::tcp_truncated;

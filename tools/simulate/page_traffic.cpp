@@ -47,14 +47,14 @@ Task<> PageTraffic::run(Scope& scope) {
 }
 
 Task<> PageTraffic::run_connection(Scope& scope) {
-  Platform& host = scope.loop().platform();
-  auto slept = co_await sleep(std::chrono::milliseconds(500 + host.random() % 500));
+  PlatformClock& clock = scope.loop().platform();
+  auto slept = co_await sleep(std::chrono::milliseconds(500 + clock.random() % 500));
   std::size_t left = options_.requests;
   while (slept && left > 0) {
     auto stream = co_await tcp::connect(options_.server);
     if (!stream && stream.error() == Errc::cancelled) co_return;
     if (stream) {
-      auto asked = co_await timeout(wait_timeout, send_requests(*stream, host, left));
+      auto asked = co_await timeout(wait_timeout, send_requests(*stream, clock, left));
       if (!asked && asked.error() == Errc::timed_out) {
         violation_ = "neither answered nor closed";
       } else if (!asked && asked.error() != Errc::cancelled && !options_.may_fail) {
@@ -64,22 +64,22 @@ Task<> PageTraffic::run_connection(Scope& scope) {
       if (!options_.may_fail) violation_ = "not connected: " + stream.error().message();
       --left;
     }
-    slept = co_await sleep(std::chrono::milliseconds(host.random() % 100));
+    slept = co_await sleep(std::chrono::milliseconds(clock.random() % 100));
   }
 }
 
-Task<Result<>> PageTraffic::send_requests(Stream& stream, Platform& host, std::size_t& left) {
+Task<Result<>> PageTraffic::send_requests(Stream& stream, PlatformClock& clock, std::size_t& left) {
   Versions newest{};
   while (left > 0) {
     --left;
-    const auto page = static_cast<unsigned>(host.random() % page_count);
+    const auto page = static_cast<unsigned>(clock.random() % page_count);
     const ServedPages::State before = state_of(page);
     const auto answer = co_await ask(stream, page);
     if (!answer) co_return fail(answer.error());
     check_answer(page, *answer, newest);
     check_state(page, before, *answer);
     if (answer->header("Connection") == "close") co_return {};
-    if (auto slept = co_await sleep(std::chrono::milliseconds(host.random() % 100)); !slept) {
+    if (auto slept = co_await sleep(std::chrono::milliseconds(clock.random() % 100)); !slept) {
       co_return slept;
     }
   }

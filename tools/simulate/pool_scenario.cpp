@@ -99,12 +99,12 @@ int PoolScenario::run(Platform& host) {
 }
 
 Task<> PoolScenario::run_core(Scope& scope) {
-  Platform& host = scope.loop().platform();
+  PlatformClock& clock = scope.loop().platform();
   for (std::size_t task = 0; task < tasks_per_core; ++task) {
     ++tasks_;
-    scope.spawn(submit_jobs(host));
+    scope.spawn(submit_jobs(clock));
   }
-  if (scope.loop().core() == 0) scope.spawn(rest(host));
+  if (scope.loop().core() == 0) scope.spawn(rest());
   co_return;
 }
 
@@ -160,8 +160,8 @@ Task<> PoolScenario::submit(sim::Random& random, std::size_t lane) {
   }
 }
 
-Task<> PoolScenario::submit_jobs(Platform& host) {
-  sim::Random random(host.random());
+Task<> PoolScenario::submit_jobs(PlatformClock& clock) {
+  sim::Random random(clock.random());
   for (std::size_t left = options_.jobs; left > 0; --left) {
     co_await submit(random, random.below(lanes_.size()));
     if (random.bernoulli(0.3)) {
@@ -181,7 +181,7 @@ Task<> PoolScenario::submit_jobs(Platform& host) {
 }
 
 /// Waits until all tasks have ended, and then for the end of idle threads.
-Task<> PoolScenario::rest(Platform&) {
+Task<> PoolScenario::rest() {
   auto slept = co_await sleep(std::chrono::seconds(1));
   while (slept && tasks_ > 0) slept = co_await sleep(std::chrono::seconds(1));
   slept = co_await sleep(10 * idle_timeout);

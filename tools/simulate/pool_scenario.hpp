@@ -66,9 +66,9 @@ class PoolScenario {
   };
 
   Task<> run_core(Scope& scope);
-  Task<> submit_jobs(Platform& host);
+  Task<> submit_jobs(PlatformClock& clock);
   Task<> submit(sim::Random& random, std::size_t lane);
-  Task<> rest(Platform& host);
+  Task<> rest();
   std::uint64_t call(std::size_t lane, std::uint64_t id);
   const PoolLaneOptions& options_of(std::size_t lane) const;
   std::string find_wrong_lane(const PoolLaneReport& report, std::size_t lane) const;

@@ -103,8 +103,8 @@ Task<> RegularClients::run(Scope& scope) {
 }
 
 Task<> RegularClients::run_client(Scope& scope) {
-  Platform& host = scope.loop().platform();
-  sim::Random random(host.random());
+  PlatformClock& clock = scope.loop().platform();
+  sim::Random random(clock.random());
   if (auto slept = co_await sleep(random.between(begin_min, begin_max)); !slept) co_return;
   std::size_t id = 0;
   while (!is_done(id)) {
@@ -113,18 +113,18 @@ Task<> RegularClients::run_client(Scope& scope) {
       violation_ = "not connected: " + stream.error().message();
       co_return;
     }
-    const auto sent = co_await send_requests(*stream, host, random, id);
+    const auto sent = co_await send_requests(*stream, clock, random, id);
     if (!sent) co_return;
   }
 }
 
 /// Sends requests until the server announces a close, or until all are done. Fails if the client
 /// has found a violation, or is cancelled.
-Task<Result<>> RegularClients::send_requests(Stream& stream, Platform& host, sim::Random& random,
-                                             std::size_t& id) {
+Task<Result<>> RegularClients::send_requests(Stream& stream, PlatformClock& clock,
+                                             sim::Random& random, std::size_t& id) {
   while (!is_done(id)) {
     const CheckedRequest request = options_.draw(random, id++);
-    const WallTime begun = host.wall_time();
+    const WallTime begun = clock.wall_time();
     const auto answer = co_await timeout(wait_timeout, send_request(stream, request));
     const std::string line = request.text.substr(0, request.text.find('\r'));
     if (!answer) {
@@ -134,7 +134,7 @@ Task<Result<>> RegularClients::send_requests(Stream& stream, Platform& host, sim
     ++answered_;
     std::string wrong = request.check(*answer);
     const std::string date = answer->header("Date");
-    if (options_.checks_date && !is_date_between(date, begun, host.wall_time())) {
+    if (options_.checks_date && !is_date_between(date, begun, clock.wall_time())) {
       wrong += (wrong.empty() ? "wrong date " : ", wrong date ") + date;
     }
     if (!wrong.empty()) {

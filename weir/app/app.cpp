@@ -67,7 +67,7 @@ std::vector<std::string> App::Impl::validation_errors(inject::Missing missing) c
 }
 
 Result<> App::Impl::reject(const std::vector<std::string>& found) const {
-  for (const std::string& each : found) platform->log("weir: " + each);
+  for (const std::string& each : found) platform_log->log("weir: " + each);
   return fail(Errc::bad_configuration);
 }
 
@@ -103,7 +103,7 @@ Task<Result<>> App::Impl::start(App& app) {
   if (lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
   auto change_lock = co_await change_mutex.lock();
   if (!change_lock) co_return fail(change_lock.error());
-  platform = &context.loop->platform();
+  platform_log = &context.loop->platform();
   const auto loops = context.loop->group().loops();
   graph.build(loops.size(), context.loop->core());
   errors = validation_errors(inject::Missing::none);
@@ -166,7 +166,7 @@ Task<> App::Impl::close() {
 void App::Impl::report_failures(std::size_t failures_before) {
   for (std::size_t i = failures_before; i < lifecycle.failures().size(); ++i) {
     change_errors.push_back(inject::failure_text(graph, lifecycle.failures()[i]));
-    platform->log("weir: " + change_errors.back());
+    platform_log->log("weir: " + change_errors.back());
   }
 }
 

@@ -24,12 +24,12 @@ class Clock {
 /// The platform's clock: `app.per_core<SystemClock, Clock>();`.
 class SystemClock final : public Clock {
  public:
-  explicit SystemClock(Loop& loop) noexcept : platform_(loop.platform()) {}
-  Instant now() const noexcept override { return platform_.now(); }
-  WallTime wall_time() const noexcept override { return platform_.wall_time(); }
+  explicit SystemClock(Loop& loop) noexcept : clock_(loop.platform()) {}
+  Instant now() const noexcept override { return clock_.now(); }
+  WallTime wall_time() const noexcept override { return clock_.wall_time(); }
 
  private:
-  Platform& platform_;
+  PlatformClock& clock_;
 };
 
 /// A clock for tests, which advances only by advance(). Copies share their time: one copy can be

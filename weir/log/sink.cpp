@@ -18,7 +18,7 @@ namespace {
 
 class PlatformLogSink final : public LogSink {
  public:
-  PlatformLogSink(Platform& platform, LogFormat format) noexcept
+  PlatformLogSink(PlatformLog& platform, LogFormat format) noexcept
       : platform_(platform), format_(format) {}
 
   void write(const LogRecord& record) override {
@@ -28,14 +28,14 @@ class PlatformLogSink final : public LogSink {
   }
 
  private:
-  Platform& platform_;
+  PlatformLog& platform_;
   LogFormat format_;
   std::string line_;
 };
 
 }  // namespace
 
-std::unique_ptr<LogSink> platform_log_sink(Platform& platform, LogFormat format) {
+std::unique_ptr<LogSink> platform_log_sink(PlatformLog& platform, LogFormat format) {
   return std::make_unique<PlatformLogSink>(platform, format);
 }
 

@@ -221,10 +221,10 @@ Task<Result<>> make_directory(std::string path, unsigned permissions) {
 namespace detail {
 
 Task<Result<>> PendingFile::open() {
-  Platform& platform = (co_await this_context()).loop->platform();
+  PlatformClock& clock = (co_await this_context()).loop->platform();
   constexpr int tries_max = 8;
   for (int tries = 1;; ++tries) {
-    std::string temporary = temporary_path_for(path_, platform.random());
+    std::string temporary = temporary_path_for(path_, clock.random());
     auto file = co_await files::open(temporary, Mode::create_new);
     if (file) {
       file_ = std::move(*file);

@@ -9,7 +9,7 @@ namespace {
 
 /// Logs a failure. The line gives no reason if there is no memory for it, which may be the
 /// failure.
-void log_failure(Platform& platform, std::error_code error,
+void log_failure(PlatformLog& platform, std::error_code error,
                  const std::exception_ptr& exception) noexcept {
   try {
     platform.log("weir: a task failed: " + describe(error, exception));

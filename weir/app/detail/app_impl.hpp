@@ -63,7 +63,7 @@ struct App::Impl {
   Mutex close_mutex;
   std::vector<std::string> errors;         // of the last start or change that has returned
   std::vector<std::string> change_errors;  // of the start or change that runs
-  Platform* platform = nullptr;            // platform of the last start()
+  PlatformLog* platform_log = nullptr;     // platform of the last start()
   std::atomic<Loop*> app_loop{nullptr};    // set while the app is open
 
   bool running() const noexcept { return lifecycle.running(); }

@@ -133,6 +133,17 @@ class PlatformProcesses {
   ~PlatformProcesses() = default;
 };
 
+/// The log of a Platform, which the operator of the program reads.
+/// Threads: all functions from any thread.
+class PlatformLog {
+ public:
+  /// Writes one line to the log and adds a newline.
+  virtual void log(std::string_view line) noexcept = 0;
+
+ protected:
+  ~PlatformLog() = default;
+};
+
 /// Everything that a program needs from its environment. OsPlatform uses the operating system;
 /// simulated platforms are in weir/testing. Higher floors use no other way to the environment.
 /// Code that needs one part of a platform takes that part, such as a PlatformNetwork&.
@@ -142,7 +153,8 @@ class Platform : public PlatformClock,
                  public PlatformNetwork,
                  public PlatformMachine,
                  public PlatformThreads,
-                 public PlatformProcesses {
+                 public PlatformProcesses,
+                 public PlatformLog {
  public:
   virtual ~Platform() = default;
 
@@ -159,9 +171,6 @@ class Platform : public PlatformClock,
   /// `control` in the meantime and do not end the process, unless `control` is nullptr.
   /// Errors: a thread could not be started or scheduled as required; no loop has run then.
   virtual Result<> run(std::span<const LoopPlacement> placements, RunControl* control) = 0;
-
-  /// Writes one line to the log of the operator and adds a newline.
-  virtual void log(std::string_view line) noexcept = 0;
 };
 
 }  // namespace weir
