@@ -223,6 +223,7 @@ class Older {
     offer.sockets.push_back({HandoverMessage::Use::rendezvous, false, "there"});
     descriptors.push_back(rendezvous_.get());
     EXPECT_TRUE(connection_->send(offer, descriptors));
+    EXPECT_TRUE(connection_->is_message(connection_->receive(end()), Kind::received));
     EXPECT_TRUE(connection_->is_message(connection_->receive(end()), Kind::ready));
   }
   /// Confirms the transfer and closes all sockets, so that only the newer process has them.

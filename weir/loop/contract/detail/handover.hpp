@@ -68,7 +68,8 @@ class HandoverDelegate {
 /// A hot restart has these steps (HandoverMessage):
 /// 1. The newer process sends a request.
 /// 2. The older one offers all its listening sockets and the socket on which the processes meet.
-/// 3. The newer one listens on the sockets without accepting, and sends that it is ready.
+/// 3. The newer one confirms the offer immediately. It listens on the sockets without accepting,
+///    and sends that it is ready.
 /// 4. The older one sends that the sockets are transferred. It stops accepting, and reports that.
 /// 5. The newer one accepts.
 ///

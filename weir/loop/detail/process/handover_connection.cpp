@@ -161,7 +161,7 @@ Result<HandoverMessage> decode_handover(Bytes packet) {
   if (version != HandoverMessage::version) return fail(Errc::unsupported);
   const std::uint8_t kind = reader.byte();
   bool known = kind >= static_cast<std::uint8_t>(Kind::request) &&
-               kind <= static_cast<std::uint8_t>(Kind::stopped);
+               kind <= static_cast<std::uint8_t>(Kind::received);
   if (!known) return fail(Errc::bad_input);
   HandoverMessage message;
   message.kind = static_cast<Kind>(kind);

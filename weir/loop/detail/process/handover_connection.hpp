@@ -23,7 +23,7 @@ namespace weir {
 /// and the fields of that kind. Numbers are little-endian. Texts are printable ASCII after a
 /// length of 16 bits.
 struct HandoverMessage {
-  static constexpr std::uint8_t version = 1;
+  static constexpr std::uint8_t version = 2;
   static constexpr std::size_t bytes_max = 64 * 1024;
   static constexpr std::size_t text_bytes_max = 255;
 
@@ -34,6 +34,7 @@ struct HandoverMessage {
     ready,        ///< newer: it listens on every socket and waits for `transferred`
     transferred,  ///< older: the sockets are the newer one's; it stops accepting in any case
     stopped,      ///< older: it has stopped accepting
+    received,     ///< newer: it has all offered sockets and gets ready
   };
 
   enum class Use : std::uint8_t {

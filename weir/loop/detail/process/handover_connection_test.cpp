@@ -25,7 +25,7 @@ std::vector<HandoverMessage> every_message() {
                              {Use::rendezvous, false, ""}}});
   all.push_back({.kind = Kind::offer, .sockets = {}, .last = false});
   all.push_back({.kind = Kind::reject, .text = std::string(255, '~')});
-  for (const Kind kind : {Kind::ready, Kind::transferred, Kind::stopped})
+  for (const Kind kind : {Kind::ready, Kind::transferred, Kind::stopped, Kind::received})
     all.push_back({.kind = kind});
   return all;
 }
@@ -58,7 +58,7 @@ TEST(HandoverMessage, DistinguishesAnotherVersionFromInvalidBytes) {
 
 TEST(HandoverMessage, RejectsUnknownValuesAndUnprintableTexts) {
   std::vector<std::byte> kind = encode({.kind = Kind::ready});
-  for (const int wrong : {0, 7, 255}) {
+  for (const int wrong : {0, 8, 255}) {
     kind[5] = static_cast<std::byte>(wrong);
     EXPECT_EQ(decode_handover(kind).error(), Errc::bad_input) << wrong;
   }
@@ -84,16 +84,16 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 // Processes of different builds exchange these bytes.
 TEST(HandoverMessage, HasADocumentedEncoding) {
   using namespace std::string_view_literals;
-  EXPECT_EQ(encode({.kind = Kind::request, .text = "shop"}), bytes_of("WEIR\1\1\4\0shop"sv));
+  EXPECT_EQ(encode({.kind = Kind::request, .text = "shop"}), bytes_of("WEIR\2\1\4\0shop"sv));
   EXPECT_EQ(encode({.kind = Kind::offer,
                     .sockets = {{Use::listening, true, "ab"}, {Use::rendezvous, false, ""}},
                     .last = false}),
-            bytes_of("WEIR\1\2\0\2\0\1\1\2\0ab\2\0\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::offer}), bytes_of("WEIR\1\2\1\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::reject, .text = ""}), bytes_of("WEIR\1\3\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::ready}), bytes_of("WEIR\1\4"sv));
-  EXPECT_EQ(encode({.kind = Kind::transferred}), bytes_of("WEIR\1\5"sv));
-  EXPECT_EQ(encode({.kind = Kind::stopped}), bytes_of("WEIR\1\6"sv));
+            bytes_of("WEIR\2\2\0\2\0\1\1\2\0ab\2\0\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::offer}), bytes_of("WEIR\2\2\1\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::reject, .text = ""}), bytes_of("WEIR\2\3\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::ready}), bytes_of("WEIR\2\4"sv));
+  EXPECT_EQ(encode({.kind = Kind::transferred}), bytes_of("WEIR\2\5"sv));
+  EXPECT_EQ(encode({.kind = Kind::stopped}), bytes_of("WEIR\2\6"sv));
   EXPECT_EQ(HandoverMessage::bytes_max, 65'536U);
   HandoverMessage many{.kind = Kind::offer};
   many.sockets.resize(258);
@@ -104,7 +104,7 @@ TEST(HandoverMessage, HasADocumentedEncoding) {
 }
 
 TEST(HandoverMessage, RejectsTextsThatAreTooLong) {
-  std::vector<std::byte> bytes = bytes_of("WEIR\1\3");
+  std::vector<std::byte> bytes = bytes_of("WEIR\2\3");
   bytes.push_back(std::byte{0});
   bytes.push_back(std::byte{1});
   bytes.insert(bytes.end(), 256, std::byte{'x'});

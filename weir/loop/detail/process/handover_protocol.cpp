@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 
 // Time for an answer that needs only the other process' thread.
 constexpr Duration answer_timeout = 5s;
+// Time for the receipt of an offer, which a newer process sends immediately. A process that does
+// not send it keeps other newer processes waiting for no longer.
+constexpr Duration receipt_timeout = 2s;
 // Time that an older process waits until its own cores release its sockets. A core that is busy
 // for longer may still accept, in parallel with the newer process.
 constexpr Duration stop_timeout = 1s;
@@ -65,6 +68,8 @@ std::string HandoverProtocol::request_sockets(bool& gone) {
     if (std::string failure = receive_sockets(); !failure.empty()) return failure;
   } while (!older_->message().last);
   if (!endpoint_.socket()) return "the older process did not send its rendezvous socket";
+  // If the older process has just gone, the next wait for it reports that.
+  static_cast<void>(older_->send({.kind = Kind::received}));
   return {};
 }
 
@@ -252,8 +257,11 @@ bool HandoverProtocol::offer(HandoverConnection& newer, const HandoverDelegate::
     return false;
   }
   if (!send_sockets(newer, sockets)) return false;
-  const ReceiveResult received =
-      receive_unless_stopping(newer, deadline_after(options_.ready_timeout + answer_timeout));
+  ReceiveResult received = receive_unless_stopping(newer, deadline_after(receipt_timeout));
+  if (newer.is_message(received, Kind::received)) {
+    received =
+        receive_unless_stopping(newer, deadline_after(options_.ready_timeout + answer_timeout));
+  }
   if (!stopping() && !newer.is_message(received, Kind::ready)) {
     log("a newer process did not take over (" + describe(received, newer.message()) +
         "): this process continues");

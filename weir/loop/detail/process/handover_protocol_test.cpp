@@ -56,8 +56,8 @@ struct Peer {
   }
   /// Returns the kinds of the messages that it got; a rejection as its text.
   Texts got() const {
-    static const Texts names = {"",      "request",     "offer",  "reject",
-                                "ready", "transferred", "stopped"};
+    static const Texts names = {"",      "request",     "offer",   "reject",
+                                "ready", "transferred", "stopped", "received"};
     Texts kinds;
     for (const HandoverMessage& each : sent) {
       kinds.push_back(each.kind == Kind::reject ? each.text
@@ -292,7 +292,7 @@ TEST_F(HandoverProtocolTest, TakesTheSocketsOfAllOffers) {
     EXPECT_EQ(sockets[i]->bound(), platform_.local_address(sockets[i]->descriptor()).value());
   }
   EXPECT_TRUE(endpoint_.socket()) << "the rendezvous";
-  EXPECT_EQ(peer.sent, std::vector<HandoverMessage>{request()});
+  EXPECT_EQ(peer.sent, (std::vector<HandoverMessage>{request(), {.kind = Kind::received}}));
   EXPECT_EQ(peer.timeouts, (std::vector<Duration>{8s, 8s, 8s}));
   EXPECT_TRUE(protocol_.take_sockets().empty()) << "they are taken once";
 }
@@ -399,7 +399,7 @@ TEST_F(HandoverProtocolTest, ANewerProcessThatIsNotReadyInTimeFails) {
     const std::string why = "not ready in time: this process does not accept on " +
                             std::string(known ? "[::]:80" : "every core") +
                             ", where the older process listens";
-    EXPECT_EQ(older.got(), (Texts{"request", why}));
+    EXPECT_EQ(older.got(), (Texts{"request", "received", why}));
     EXPECT_EQ(delegate.calls, Texts{"hot restart failed: " + why});
     EXPECT_EQ(endpoint.calls, Texts{"close"}) << "the older process still owns the name";
   }
@@ -525,6 +525,7 @@ TEST_F(HandoverProtocolTest, ANewerProcessThatDoesNotTakeOverServesNoOtherProces
 TEST_F(HandoverProtocolTest, AnOlderProcessHandsOver) {
   begin_first(2);
   Peer& newer = requesting_peer();
+  newer.says({.kind = Kind::received});
   newer.says({.kind = Kind::ready});
   const auto sockets = delegate_.sockets;
   sockets[1]->set_externally_owned();
@@ -538,7 +539,7 @@ TEST_F(HandoverProtocolTest, AnOlderProcessHandsOver) {
                                        {Use::rendezvous, false, "unix:/meet"}}));
   EXPECT_TRUE(newer.sent[0].last);
   EXPECT_EQ(newer.descriptors[0], descriptors);
-  EXPECT_EQ(newer.timeouts, (std::vector<Duration>{5s, 13s}));
+  EXPECT_EQ(newer.timeouts, (std::vector<Duration>{5s, 2s, 13s}));
   EXPECT_EQ(delegate_.calls, (Texts{"offer", "confirm", "handed over"}));
   EXPECT_EQ(endpoint_.calls, (Texts{"drop", "close"}));
 }
@@ -634,7 +635,7 @@ TEST_F(HandoverProtocolTest, RejectsInvalidRequestsAndKeepsServing) {
   const std::vector<Case> cases = {
       {{ReceiveResult::timed_out}, "not a request", "rejected at unix:/meet: no answer in time"},
       {{ReceiveResult::version_mismatch},
-       "this process uses protocol version 1",
+       "this process uses protocol version 2",
        "rejected at unix:/meet: other protocol version"},
       {{ReceiveResult::message, {.kind = Kind::ready}},
        "not a request",
@@ -700,6 +701,19 @@ TEST_F(HandoverProtocolTest, AFailedOfferChangesNothing) {
   EXPECT_EQ(delegate_.calls, (Texts{"offer", "failed", "offer", "failed", "offer", "failed",
                                     "offer", "confirm", "failed"}));
   EXPECT_EQ(endpoint_.calls, Texts{"close"}) << "this process still owns the name";
+}
+
+TEST_F(HandoverProtocolTest, AProcessThatSendsOnlyItsRequestHoldsUpTheNextOneForTwoSeconds) {
+  begin_first();
+  Peer& silent = requesting_peer();
+  silent.causes(ReceiveResult::timed_out);
+  Peer& next = requesting_peer();
+  next.says({.kind = Kind::received});
+  next.says({.kind = Kind::ready});
+  run();
+  EXPECT_EQ(silent.timeouts, (std::vector<Duration>{5s, 2s}));
+  EXPECT_EQ(silent.got(), (Texts{"offer", "the newer process was not ready in time"}));
+  EXPECT_EQ(next.got(), (Texts{"offer", "transferred", "stopped"}));
 }
 
 TEST_F(HandoverProtocolTest, ADrainingOlderProcessHandsNothingOver) {

@@ -167,6 +167,7 @@ class OsHandoverTest : public testing::Test {
       offer.sockets = {{HandoverMessage::Use::listening, false, "here"},
                        {HandoverMessage::Use::rendezvous, false, "there"}};
       EXPECT_TRUE(connection_->send(offer, std::array{socket_.value(), listener_.get()}));
+      EXPECT_TRUE(connection_->is_message(receive(), Kind::received));
     }
     ReceiveResult receive() { return connection_->receive(os_now() + test_timeout); }
     OsHandoverConnection& connection() { return *connection_; }
@@ -276,7 +277,7 @@ TEST_F(OsHandoverTest, RejectsInvalidRequests) {
   auto older = begin_first();
   std::vector<std::byte> version = encode({.kind = Kind::request, .text = "tests"});
   version[4] = std::byte{99};
-  EXPECT_TRUE(answer_to(version).contains("version 1"));
+  EXPECT_TRUE(answer_to(version).contains("version 2"));
   EXPECT_EQ(answer_to(to_bytes("GET / HTTP/1.1\r\n\r\n")), "not a request");
   EXPECT_EQ(answer_to(encode({.kind = Kind::ready})), "not a request");
   EXPECT_EQ(answer_to(encode({.kind = Kind::request, .text = "other"})),
@@ -618,7 +619,7 @@ TEST_F(OsHandoverConnectionTest, DistinguishesInvalidBytesFromAnotherVersion) {
   EXPECT_TRUE(os::send_message(theirs_->connection(), to_bytes("nonsense")));
   EXPECT_EQ(receive(), ReceiveResult::invalid);
   auto bytes = encode({.kind = Kind::ready});
-  bytes[4] = std::byte{2};
+  bytes[4] = std::byte{HandoverMessage::version + 1};
   EXPECT_TRUE(os::send_message(theirs_->connection(), bytes));
   EXPECT_EQ(receive(), ReceiveResult::version_mismatch);
   const std::vector<std::byte> huge(HandoverMessage::bytes_max + 1);
