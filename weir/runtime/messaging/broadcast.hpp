@@ -53,7 +53,10 @@ class Broadcast {
   explicit Broadcast(const BroadcastOptions& options = {})
       : ring_(std::make_unique<detail::BroadcastRing>(options)) {}
 
-  class Receive;
+  class ReceiveAwaiter;
+  class ReceiveWait;
+  /// A Receive is the awaitable of Subscription::receive().
+  using Receive = detail::Selectable<detail::BroadcastReader, ReceiveAwaiter, ReceiveWait>;
   class Subscription;
 
   /// Publishes a value to all present subscribers; does nothing if there are none. It never
@@ -122,39 +125,28 @@ class Broadcast<T>::Subscription {
   detail::BroadcastReader reader_;
 };
 
-/// A Receive is the awaitable of Broadcast::Subscription::receive().
 template <class T>
-class [[nodiscard]] Broadcast<T>::Receive {
+class Broadcast<T>::ReceiveAwaiter final : public detail::BroadcastAwaiter {
  public:
-  explicit Receive(detail::BroadcastReader& reader) noexcept : reader_(&reader) {}
+  explicit ReceiveAwaiter(detail::BroadcastReader& reader) noexcept
+      : BroadcastAwaiter(reader, detail::BroadcastReader::Mode::take) {}
+  Result<std::shared_ptr<const T>> await_resume() noexcept {
+    auto taken = take();
+    if (!taken) return fail(taken.error());
+    return std::static_pointer_cast<const T>(std::move(*taken));
+  }
+};
 
-  class Awaiter : public detail::BroadcastAwaiter {
-   public:
-    explicit Awaiter(detail::BroadcastReader& reader) noexcept
-        : BroadcastAwaiter(reader, detail::BroadcastReader::Mode::take) {}
-    Result<std::shared_ptr<const T>> await_resume() noexcept {
-      auto taken = take();
-      if (!taken) return fail(taken.error());
-      return std::static_pointer_cast<const T>(std::move(*taken));
-    }
-  };
-  Awaiter operator co_await() && noexcept { return Awaiter(*reader_); }
-
-  class SelectWait final : public detail::BroadcastWait {
-   public:
-    using Value = Result<std::shared_ptr<const T>>;
-    explicit SelectWait(detail::BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
-    Value value() {
-      auto taken = take(detail::BroadcastReader::Mode::take);
-      if (!taken) return fail(taken.error());
-      return std::static_pointer_cast<const T>(std::move(*taken));
-    }
-  };
-  /// Returns this receive() as a case of a select().
-  SelectWait as_wait() const noexcept { return SelectWait(*reader_); }
-
- private:
-  detail::BroadcastReader* reader_;
+template <class T>
+class Broadcast<T>::ReceiveWait final : public detail::BroadcastWait {
+ public:
+  using Value = Result<std::shared_ptr<const T>>;
+  explicit ReceiveWait(detail::BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
+  Value value() {
+    auto taken = take(detail::BroadcastReader::Mode::take);
+    if (!taken) return fail(taken.error());
+    return std::static_pointer_cast<const T>(std::move(*taken));
+  }
 };
 
 }  // namespace weir

@@ -54,7 +54,10 @@ class Mailbox {
     std::allocator<T>().deallocate(slots_, queue_->mask() + 1);
   }
 
-  class Receive;
+  class ReceiveAwaiter;
+  class ReceiveWait;
+  /// A Receive is the awaitable of receive().
+  using Receive = detail::Selectable<Mailbox, ReceiveAwaiter, ReceiveWait>;
   class SendFrom;
   class Send;
 
@@ -124,8 +127,6 @@ class Mailbox {
   std::size_t capacity() const noexcept { return queue_->capacity(); }
 
  private:
-  class ReceiveAwaiter;
-  class ReceiveWait;
   class SendAwaiter;
 
   T* slot(std::uint64_t position) const noexcept { return slots_ + (position & queue_->mask()); }
@@ -173,19 +174,6 @@ class Mailbox<T>::ReceiveWait final : public detail::MailboxWait {
 
  private:
   Mailbox& mailbox_;
-};
-
-/// A Receive is the awaitable of Mailbox::receive().
-template <class T>
-class [[nodiscard]] Mailbox<T>::Receive {
- public:
-  explicit Receive(Mailbox& mailbox) noexcept : mailbox_(&mailbox) {}
-  ReceiveAwaiter operator co_await() && noexcept { return ReceiveAwaiter(*mailbox_); }
-  /// Returns this receive() as a case of a select().
-  ReceiveWait as_wait() const noexcept { return ReceiveWait(*mailbox_); }
-
- private:
-  Mailbox* mailbox_;
 };
 
 template <class T>

@@ -14,6 +14,7 @@
 
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
+#include "weir/runtime/messaging/detail/selectable.hpp"
 #include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/detail/wait.hpp"
@@ -221,6 +222,17 @@ class BroadcastWait : public Wait, BroadcastWaiter {
   bool withdrawn_ = false;  // true if it has lost but still has to run
 };
 
+/// A BroadcastReadableAwaiter waits as a reader but takes nothing.
+class BroadcastReadableAwaiter final : public BroadcastAwaiter {
+ public:
+  explicit BroadcastReadableAwaiter(BroadcastReader& reader) noexcept
+      : BroadcastAwaiter(reader, BroadcastReader::Mode::peek) {}
+  Result<> await_resume() noexcept {
+    if (const auto seen = take(); !seen) return fail(seen.error());
+    return {};
+  }
+};
+
 /// A BroadcastReadableWait is readable() as a case of a select().
 class BroadcastReadableWait final : public BroadcastWait {
  public:
@@ -233,24 +245,7 @@ class BroadcastReadableWait final : public BroadcastWait {
 };
 
 /// A BroadcastReadable is the awaitable of Broadcast::Subscription::readable().
-class [[nodiscard]] BroadcastReadable {
- public:
-  explicit BroadcastReadable(BroadcastReader& reader) noexcept : reader_(&reader) {}
-
-  class Awaiter final : public BroadcastAwaiter {
-   public:
-    explicit Awaiter(BroadcastReader& reader) noexcept
-        : BroadcastAwaiter(reader, BroadcastReader::Mode::peek) {}
-    Result<> await_resume() noexcept {
-      if (const auto seen = take(); !seen) return fail(seen.error());
-      return {};
-    }
-  };
-  Awaiter operator co_await() && noexcept { return Awaiter(*reader_); }
-  BroadcastReadableWait as_wait() const noexcept { return BroadcastReadableWait(*reader_); }
-
- private:
-  BroadcastReader* reader_;
-};
+using BroadcastReadable =
+    Selectable<BroadcastReader, BroadcastReadableAwaiter, BroadcastReadableWait>;
 
 }  // namespace weir::detail

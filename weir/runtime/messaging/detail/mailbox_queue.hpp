@@ -12,6 +12,7 @@
 
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
+#include "weir/runtime/messaging/detail/selectable.hpp"
 #include "weir/runtime/messaging/overflow_policy.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/detail/wait.hpp"
@@ -116,15 +117,7 @@ class MailboxReadableWait final : public MailboxWait {
 };
 
 /// A MailboxReadable is the awaitable of Mailbox::readable().
-class [[nodiscard]] MailboxReadable {
- public:
-  explicit MailboxReadable(MailboxQueue& queue) noexcept : queue_(&queue) {}
-  MailboxReadableAwaiter operator co_await() && noexcept { return MailboxReadableAwaiter(*queue_); }
-  MailboxReadableWait as_wait() const noexcept { return MailboxReadableWait(*queue_); }
-
- private:
-  MailboxQueue* queue_;
-};
+using MailboxReadable = Selectable<MailboxQueue, MailboxReadableAwaiter, MailboxReadableWait>;
 
 /// A MailboxSender waits for room, in the frame of its coroutine. The task that admits it,
 /// usually the receiver, moves its value, takes it off the list and posts it to its owner loop.
