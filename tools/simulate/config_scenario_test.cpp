@@ -23,6 +23,15 @@ TEST(ConfigScenarioTest, HoldsIfTheSourcesAreAsExpected) {
   EXPECT_EQ(violations_in_five({}), 0);
 }
 
+TEST(ConfigScenarioTest, FailsFilesInSomeRunsOnly) {
+  int failing = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    failing += run_config({.seed = seed}, {}).injected_faults != 0 ? 1 : 0;
+  }
+  EXPECT_GT(failing, 0);
+  EXPECT_LT(failing, 10);
+}
+
 TEST(ConfigScenarioTest, FindsAnotherValue) {
   EXPECT_EQ(violations_in_five([](ConfigInput& input) {
               input.environment.emplace_back("APP_LIMITS_PATIENCE=3ms");
