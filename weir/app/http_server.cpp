@@ -22,7 +22,7 @@ class HttpServer {
 
   Task<Result<>> start() {
     if (auto checked = router_.check(); !checked) {
-      scope_.loop().platform().log("weir: " + std::string(router_.error_text()));
+      router_.log_errors(scope_.loop().platform());
       co_return checked;
     }
     auto listener = co_await tcp::listen(options_.endpoint);

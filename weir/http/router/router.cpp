@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "weir/http/router/detail/route_updater.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 
 namespace weir::http {
 
@@ -67,6 +68,17 @@ void Router::check_prefix(std::string_view prefix) {
 Result<> Router::check() const {
   if (errors_.empty()) return {};
   return fail(Errc::conflict);
+}
+
+void Router::log_errors(PlatformLog& log) const {
+  // relaxed: no other data depends on it.
+  if (errors_logged_.exchange(true, std::memory_order_relaxed)) return;
+  std::string_view left = errors_;
+  while (!left.empty()) {
+    const std::size_t end = left.find('\n');
+    log.log("weir: " + std::string(left.substr(0, end)));
+    left.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace weir::http

@@ -1,6 +1,7 @@
 // The router: which handler answers which method and path.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -21,6 +22,10 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/router/detail/route_store.hpp"
 #include "weir/http/router/route_methods.hpp"
+
+namespace weir {
+class PlatformLog;
+}
 
 namespace weir::http {
 
@@ -118,6 +123,10 @@ class Router : public RouteMethods<Router> {
   Result<> check() const;
   /// Returns the errors of the routes, one line each; empty if there are none.
   const std::string& error_text() const noexcept { return errors_; }
+  /// Writes the errors to the log, one line each. Only the first call does that, because each core
+  /// that serves the routes calls this.
+  /// Threads: any.
+  void log_errors(PlatformLog& log) const;
 
   /// Finds the route, or the router's own response, for the request with this head. The caller
   /// reuses `match` for many requests, without allocation.
@@ -147,6 +156,7 @@ class Router : public RouteMethods<Router> {
   std::function<Response(const Problem&)> error_renderer_;
   std::string id_header_;
   std::string errors_;
+  mutable std::atomic<bool> errors_logged_{false};
   std::unique_ptr<RouteUpdater> updater_;
 };
 

@@ -447,8 +447,23 @@ TEST_F(ServeTaskTest, ReturnsConflictForARouterWithConflicts) {
   ASSERT_TRUE(finished());
   EXPECT_EQ(error(), Errc::conflict);
   ASSERT_EQ(platform_.logged().size(), 2U);
-  EXPECT_EQ(platform_.logged()[0], "weir: GET /: conflicts with /\n");
+  EXPECT_EQ(platform_.logged()[0], "weir: GET /: conflicts with /");
   EXPECT_EQ(platform_.logged()[1], "weir: core 0: 0 connections, 0 requests");
+}
+
+TEST_F(ServeTaskTest, LogsEachConflictOnceForAllCores) {
+  routes_.get("/", [] { return text("one"); });
+  routes_.get("/", [] { return text("two"); });
+  routes_.get("/slow", [] { return text("three"); });
+  routes_.get("/slow", [] { return text("four"); });
+  const auto body = [this](Scope& scope) { return serve(scope, routes_, {}); };
+  EXPECT_NE(Runtime(platform_, {.cores = 3, .announce = false}).run_on_each_core(body), 0);
+  for (const std::string_view path : {"/", "/slow"}) {
+    const std::string line =
+        "weir: GET " + std::string(path) + ": conflicts with " + std::string(path);
+    EXPECT_EQ(std::ranges::count(platform_.logged(), line), 1) << path;
+  }
+  EXPECT_EQ(std::ranges::count(platform_.logged(), "weir: "), 0);
 }
 
 TEST_F(ServeTaskTest, LogsThatItStopsAlsoWithoutMemory) {

@@ -50,7 +50,7 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
 
 Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endpoint) {
   if (auto checked = server.router().check(); !checked) {
-    scope.loop().platform().log("weir: " + std::string(server.router().error_text()));
+    server.router().log_errors(scope.loop().platform());
     co_return fail(checked.error());
   }
   auto listener = co_await tcp::listen(endpoint);
