@@ -79,7 +79,7 @@ def summary(rounds, servers, work):
 
 
 def verdict(work, row, rows, rounds):
-    """Returns whether a row of Weir reaches the work's target, or why there is no verdict."""
+    """Returns whether a row of Weir reaches the workload's target, or why there is no verdict."""
     if row["errors"]:
         return "missed: errors"
     if "figure" not in row:

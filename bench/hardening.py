@@ -145,7 +145,7 @@ def total_of(profile):
 
 
 def row_of(work, name, counts):
-    """Returns the row of one server at one work. `counts` has the counts of both variants."""
+    """Returns the row of one server at one workload. `counts` has the counts of both variants."""
     medians = {variant: statistics.median(found) for variant, found in counts.items()}
     return {"work": work, "name": name, **medians, "cost": medians["hardened"] / medians["plain"],
             "counts": counts,
@@ -154,7 +154,7 @@ def row_of(work, name, counts):
 
 
 def instructions_markdown(rows):
-    lines = ["| work | server | hardened | plain | hardened / plain | counts differ by |",
+    lines = ["| workload | server | hardened | plain | hardened / plain | counts differ by |",
              "|---|---|---|---|---|---|"]
     for row in rows:
         lines.append(f"| {row['work']} | {row['name']} | {row['hardened']:,.1f} | "
@@ -171,7 +171,7 @@ def instructions_markdown(rows):
 
 
 class PairedRuns(measure.ServedWork):
-    """A work on both variants of each server, compared in each round."""
+    """A workload on both variants of each server, compared in each round."""
 
     def run(self, say):
         outcome = super().run(say)

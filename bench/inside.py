@@ -1,5 +1,5 @@
-"""Works inside one process: the radix tree, JSON, coroutines, synchronisation, timers, hops to a
-pool, hops and messages between loops, datagrams. Each program runs its rounds alone, measures all
+"""Workloads inside one process: the radix tree, JSON, coroutines, synchronisation, timers, hops to
+a pool, hops and messages between loops, datagrams. Each program runs its rounds alone, measures all
 candidates in each round, and prints one line of JSON per round."""
 
 import json

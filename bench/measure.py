@@ -1,4 +1,4 @@
-"""Measures the works of servers, each server in turn in every round (A B C A B C ...)."""
+"""Measures the workloads of servers, each server in turn in every round (A B C A B C ...)."""
 
 import cpu_share
 import figures
@@ -17,7 +17,7 @@ SEARCH_SECONDS = 0.0006
 
 
 class ServedWork:
-    """A work of works.py, on all servers that support it."""
+    """A workload of works.py, on all servers that support it."""
 
     def __init__(self, work, servers, options):
         self.id = work.id
@@ -27,7 +27,7 @@ class ServedWork:
         self.left_out = {server.name: reason for server in servers
                          if (reason := server.refusal(work))}
         self.servers = [server for server in servers if server.name not in self.left_out]
-        self.broken = {}  # our servers that fail the work: {name: reason}
+        self.broken = {}  # our servers that fail the workload: {name: reason}
         self.response_bytes = 0
         self.lengths = {}  # {server: bytes of its response}
         self.share = 1
@@ -106,7 +106,7 @@ class ServedWork:
         return number * wanted % self.options.runs < wanted
 
     def prepare(self, say):
-        """Leaves out the peers that fail the work, and marks our servers that fail it as broken.
+        """Leaves out peers that fail the workload, and marks our servers that fail it as broken.
         Finds the share of a processor at which the rest are saturated."""
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, [self.options.server_cpu]) as server:

@@ -1,4 +1,4 @@
-"""Draws the results as SVG: a panel of bars for each work, readable on light and dark pages."""
+"""Draws the results as SVG: a panel of bars for each workload, readable on light and dark pages."""
 
 from xml.sax.saxutils import escape
 
@@ -45,7 +45,7 @@ def bar(row, x, y):
 
 
 def panel(identity, outcome, rows, x, y):
-    """Draws one work: its servers, the best first."""
+    """Draws one workload: its servers, the best first."""
     key = outcome.get("share_of", "figure")
     to_limits = outcome.get("share_to") == "limit"
     best = max((row[key] for row in rows if row["kind"] == "limit" or not to_limits), default=0)
@@ -92,7 +92,7 @@ def legend(report, width):
 
 
 def shares(report):
-    """Returns an SVG of all works of servers."""
+    """Returns an SVG of all workloads of servers."""
     panels = []
     for identity, outcome in report["works"].items():
         rows = [row for row in outcome["summary"] if "share" in row]

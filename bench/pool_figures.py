@@ -77,7 +77,7 @@ def targets_of(kind):
 
 
 def judged(kind, case, rounds):
-    """Returns a line of the table of targets for each target of one work."""
+    """Returns a line of the table of targets for each target of one workload."""
     lines = []
     for key, most, more in targets_of(kind):
         best, ratios = against_best(rounds, key, more)
@@ -114,7 +114,7 @@ def number(value, digits=0):
 
 
 def table(rows):
-    """Returns the table of one work. `rows` is {(program, size): row}."""
+    """Returns the table of one workload. `rows` is {(program, size): row}."""
     lines = ["| program | size | makespan ms | min..max | since the start, on average "
              "| operation: min | average | max | per second | cheap p99 us | idle |",
              "|" + "---|" * 11]
@@ -131,7 +131,7 @@ def table(rows):
 
 
 def target_table(lines, cheap):
-    text = ["| work | automatic / best fixed size | 95 % | best | target |",
+    text = ["| workload | automatic / best fixed size | 95 % | best | target |",
             "|---|---|---|---|---|"]
     for line in lines:
         less = f", less {line['more_ms']} ms" if line["more_ms"] else ""

@@ -14,9 +14,9 @@ class Server:
     preload: str = ""  # a library for LD_PRELOAD
     canned: bool = False  # True if it needs the lengths of requests and responses
     source: str = ""  # a peer's folder in peers/
-    refuses: tuple = ()  # (family of works, reason why the server skips it)
+    refuses: tuple = ()  # (family of workloads, reason why the server skips it)
     warm_up: float = 0  # seconds of a whole processor until the JIT is warm
-    only: tuple = ()  # the works to measure; (): all
+    only: tuple = ()  # the workloads to measure; (): all
 
     @property
     def kind(self):
@@ -36,11 +36,11 @@ class Server:
         return command
 
     def joins(self, identity):
-        """Returns true if the server is measured at this work."""
+        """Returns true if the server is measured at this workload."""
         return not self.only or identity in self.only
 
     def refusal(self, work):
-        """Returns why the server skips a work; empty if it does not."""
+        """Returns why the server skips a workload; empty if it does not."""
         return dict(self.refuses).get(work.id.partition("-")[0], "")
 
 
@@ -65,7 +65,7 @@ def weir(backend):
 
 
 def weir_awake(backend):
-    """Returns weir(backend) with busy waiting, for works about latency."""
+    """Returns weir(backend) with busy waiting, for workloads about latency."""
     same = weir(backend)
     return dataclasses.replace(same, name=f"{same.name}-awake", only=("B13-2",),
                                options=(*same.options, "--busy-wait", "100"))

@@ -29,7 +29,7 @@ WORKS = ("B1", "B2", "B3", "B13", "B13-2", "B13-19000", "B15")
 
 
 def cell(identity, row):
-    """Returns the cell of one server at one work."""
+    """Returns the cell of one server at one workload."""
     if row is None or "share" not in row:
         return "–"
     if identity == "B13-2":
@@ -44,7 +44,7 @@ def cell(identity, row):
 
 
 def table(report):
-    """Returns a table with a row for each server and a column for each work."""
+    """Returns a table with a row for each server and a column for each workload."""
     ids = [identity for identity in WORKS if identity in report["works"]]
     rows = {identity: {row["name"]: row for row in report["works"][identity]["summary"]}
             for identity in ids}
@@ -86,7 +86,7 @@ def short_table(report):
 
 
 def verdicts(report):
-    """Returns a table with a line for each target of a server in a work."""
+    """Returns a table with a line for each target of a server in a workload."""
     lines = ["| workload | server or operation | reached | target |", "|---|---|---|---|"]
     for identity, outcome in report["works"].items():
         for row in outcome["summary"]:

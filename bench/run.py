@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks: `./dev bench`.
 
-Measures each work on each server in turn, round by round (A B C A B C ...). The server has one
+Measures each workload on each server in turn, round by round (A B C A B C ...). The server has one
 processor, and the load generator has another. The main figure is requests per second of the
 server's processor time, with the server's utilisation. Ratios compare neighbours in time.
 """

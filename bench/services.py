@@ -1,5 +1,5 @@
-"""Works of services and events: B9, B11, B12, the growth of an app with its number of services, and
-the time to compile a typical file with twenty services."""
+"""Workloads of services and events: B9, B11, B12, the growth of an app with its number of services,
+and the time to compile a typical file with twenty services."""
 
 import math
 import pathlib

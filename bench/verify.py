@@ -1,4 +1,4 @@
-"""Verifies once, before the measurement, that a server does a work.
+"""Verifies once, before the measurement, that a server does a workload.
 
 The generator compares every response with the first response; this module verifies the first. It
 also verifies that the server answers pipelined requests in order, and that it closes a connection
@@ -76,7 +76,7 @@ def response_to(port, request):
 
 
 def verify(server, work, port, response_bytes):
-    """Returns the length of the response. Raises VerificationError if the server fails the work."""
+    """Returns the length of the response. Raises VerificationError if the workload fails."""
     try:
         with Client(port) as client:
             first = verify_one(client, server, work, response_bytes)

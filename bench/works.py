@@ -1,4 +1,4 @@
-"""The works of servers: one repeated request each, and the target for Weir."""
+"""The workloads of servers: one repeated request each, and the target for Weir."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """One work: a request and the options of `weir bench` for it."""
+    """One workload: a request and the options of `weir bench` for it."""
 
     id: str
     title: str
@@ -39,7 +39,7 @@ class Workload:
     closing: bool = False
     # Shares of a processor, tried in order until the generator saturates the limit servers.
     shares: tuple = (0.9, 0.75, 0.6, 0.45, 0.3)
-    # False for works about latency: no server is saturated, and ratios use requests per second.
+    # False for workloads about latency: no server is saturated, and ratios use requests per second.
     saturates: bool = True
     # The generator never sleeps, so that no server spends time on waking it: slower servers would
     # spend more. False if the generator and the servers share a processor.
