@@ -10,6 +10,15 @@
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 
 namespace weir {
+namespace {
+
+bool was_used(const PoolReport& pool) {
+  return std::ranges::any_of(pool.lanes, [](const PoolLaneReport& lane) {
+    return lane.queued + lane.running + lane.finished + lane.rejected + lane.cancelled != 0;
+  });
+}
+
+}  // namespace
 
 Runtime::Runtime(const RuntimeOptions& options)
     : own_platform_(std::make_unique<OsPlatform>()), platform_(*own_platform_), options_(options) {}
@@ -102,6 +111,8 @@ Result<> Runtime::make_cores(const Body& body) {
   std::vector<Loop*> loops;
   for (const auto& core : cores) loops.push_back(&core->loop());
   group_->set_loops(std::move(loops));
+  // Make it here, because making it starts a thread, which would delay a loop.
+  static_cast<void>(shared_pool(cores.front()->loop()));
   const std::lock_guard lock(mutex_);
   cores_ = std::move(cores);
   created_at_ = platform_.now();
@@ -157,7 +168,7 @@ RuntimeReport Runtime::report_now() const {
   // relaxed: see ServerConnections.
   report.connections = ServerConnections::of(first).open.load(std::memory_order_relaxed);
   report.stalls = first.group().stall_log().summaries();
-  if (const SharedPool* const pool = find_shared_pool(first)) report.pool = pool->report();
+  if (PoolReport pool = shared_pool(first).report(); was_used(pool)) report.pool = std::move(pool);
   return report;
 }
 

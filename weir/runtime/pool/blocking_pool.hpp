@@ -35,8 +35,9 @@ class PoolLane {
 };
 
 /// A BlockingPool runs on its threads what a loop must not run: blocking calls and long
-/// computations. Any number of cores share one pool. Threads start when first needed. The pool
-/// chooses their number automatically unless PoolSizeOptions::fixed is set.
+/// computations. Any number of cores share one pool. One thread starts with the pool and controls
+/// it: it starts the others when they are needed. The pool chooses their number automatically
+/// unless PoolSizeOptions::fixed is set.
 ///
 /// A simulated platform calls a function between two turns. The call takes no virtual time; in a
 /// sim::World it takes a random time of at most sim::JitterOptions::step_max.

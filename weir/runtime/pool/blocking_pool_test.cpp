@@ -206,7 +206,7 @@ TEST_F(BlockingPoolTest, WorksWithFewerThreadsThanItsSize) {
   BlockingPoolOptions options;
   options.size.fixed = 10;
   BlockingPool pool(platform_, options);
-  platform_.set_threads_max(2);
+  platform_.set_threads_max(4);  // with the controllers of two pools
   const auto body = [](BlockingPool& few) -> Task<> {
     const auto number = [](int value) { return value; };
     std::vector<Task<Result<int>>> calls;
@@ -222,7 +222,7 @@ TEST_F(BlockingPoolTest, ARestrictedFixedSizeIsRestoredLater) {
   BlockingPoolOptions options;
   options.size.fixed = 10;
   BlockingPool pool(platform_, options);
-  platform_.set_threads_max(1);
+  platform_.set_threads_max(3);  // with the controllers of two pools
   const auto body = [](BlockingPool& cut, MemoryPlatform& platform) -> Task<> {
     const auto number = [](int value) { return value; };
     for (const std::size_t expected : {1U, 10U}) {

@@ -17,6 +17,7 @@
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/process/thread_probe.hpp"
 #include "weir/runtime/pool/blocking_pool.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/runtime/test/records_its_end.hpp"
 #include "weir/task/combinators.hpp"
@@ -252,6 +253,58 @@ TEST_F(BlockingPoolThreads, TheDestructorClosesThePoolBeforeItWaitsForAStartingT
     platform.begun.acquire();  // the controller starts a thread for the queued call
   };
   static_cast<void>(run(with_scope(body)));
+}
+
+/// A platform that counts the threads that are made or started by a thread that runs a loop.
+class StartCountingPlatform final : public OsPlatform {
+ public:
+  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
+                                              ThreadWork& work) override {
+    count();
+    return std::make_unique<CountedThread>(OsPlatform::make_thread(options, work), *this);
+  }
+  std::atomic<int> on_loops = 0;
+  std::atomic<int> elsewhere = 0;
+
+ private:
+  class CountedThread final : public PlatformThread {
+   public:
+    CountedThread(std::unique_ptr<PlatformThread> thread, StartCountingPlatform& platform) noexcept
+        : thread_(std::move(thread)), platform_(platform) {}
+    Result<> start() override {
+      platform_.count();
+      return thread_->start();
+    }
+    void wake() noexcept override { thread_->wake(); }
+    Duration cpu_time() noexcept override { return thread_->cpu_time(); }
+    os::ThreadState state() noexcept override { return thread_->state(); }
+
+   private:
+    std::unique_ptr<PlatformThread> thread_;
+    StartCountingPlatform& platform_;
+  };
+  void count() { ++(Loop::current() != nullptr ? on_loops : elsewhere); }
+};
+
+TEST_F(BlockingPoolThreads, ASubmissionStartsNoThreadOnItsLoop) {
+  StartCountingPlatform platform;
+  const auto nothing = [] {};
+  BlockingPool pool(platform, fixed(8));
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    std::vector<Task<Result<>>> calls;
+    for (int i = 0; i < 50; ++i) calls.push_back(pool.run(nothing));
+    auto done = co_await all(std::move(calls));
+    if (!done) co_return fail(done.error());
+    // Files use the shared pool of the runtime.
+    co_return co_await shared_pool(scope.loop()).pool().run(nothing);
+  };
+  RuntimeOptions options;
+  options.announce = false;
+  options.cores = 2;
+  options.pin = false;
+  EXPECT_EQ(Runtime(platform, options).run_on_each_core(body), 0);
+  EXPECT_EQ(platform.on_loops, 0);
+  EXPECT_GT(platform.elsewhere, 0);
 }
 
 TEST_F(BlockingPoolThreads, SlowWorkLeavesThreadsToOtherWork) {

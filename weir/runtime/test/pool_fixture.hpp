@@ -92,11 +92,14 @@ class ManualPlatform final : public MemoryPlatform {
   std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions&,
                                               ThreadWork& work) override {
     if (failures > 0 && failures-- == 1) throw std::bad_alloc();
-    return std::make_unique<ManualThread>(threads, work);
+    auto made = std::make_unique<ManualThread>(threads, work);
+    made->refuses = refuses;
+    return made;
   }
 
   std::vector<ManualThread*> threads;  ///< existing threads in the order of creation
   int failures = 0;                    ///< counts down; make_thread() throws at 1
+  bool refuses = false;                ///< true: the threads that it makes cannot be started
   Duration clock_read_time{};
   std::function<void()> on_now;  ///< called in now()
 
@@ -113,6 +116,11 @@ class ManualPoolTest : public testing::Test {
     BlockingPoolOptions options;
     options.size = size;
     pool_ = std::make_unique<BlockingPool>(platform_, options);
+    start_threads();
+  }
+  /// Lets the controller start the threads that are needed.
+  void start_threads() {
+    if (controller().due(platform_.now())) controller().step();
   }
   /// Returns the controller, which is the first thread.
   ManualThread& controller() { return *platform_.threads.at(0); }
@@ -127,6 +135,7 @@ class ManualPoolTest : public testing::Test {
       const std::function<void()>& queued = [] {}) {
     const auto body = [&](Scope& scope) -> Task<> {
       for (std::size_t i = 0; i < count; ++i) scope.spawn(lane.run(function));
+      start_threads();
       queued();
       co_await finish(scope);
     };

@@ -32,8 +32,10 @@ std::optional<Instant> PoolController::step() noexcept {
 
 Instant PoolController::run_step() {
   const bool left = free_ended_threads();
-  threads_.start_needed_threads();
-  const Instant next = take_sample();
+  const bool samples = threads_.sampling_requested();
+  threads_.start_requested_threads();
+  if (samples) threads_.start_needed_threads();
+  const Instant next = samples ? take_sample() : never;
   return left ? std::min(next, after(threads_.platform_.now(), free_retry)) : next;
 }
 

@@ -55,8 +55,8 @@ class PoolSampler {
 
 class PoolThreads;
 
-/// A PoolController keeps a pool at its size. It sleeps unless an automatic size keeps work
-/// waiting, a thread has ended, or the size has been set.
+/// A PoolController keeps a pool at its size. It sleeps unless work needs a new thread, an
+/// automatic size keeps work waiting, a thread has ended, or the size has been set.
 /// Threads: step(): its own thread.
 class PoolController final : public ThreadWork {
  public:

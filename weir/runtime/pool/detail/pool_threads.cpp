@@ -44,6 +44,7 @@ PoolThreads::PoolThreads(Platform& platform, const BlockingPoolOptions& options)
             platform.now()) {
   controller_.thread = controller_thread_.get();
   add_lane(options.lane);
+  start_controller();
 }
 
 PoolThreads::~PoolThreads() {
@@ -82,7 +83,7 @@ Result<> PoolThreads::submit(BlockingJob& job) {
     // relaxed, here and for every phase except `finished`: all readers that act on it hold the
     // mutex.
     job.phase_.store(BlockingJob::Phase::queued, std::memory_order_relaxed);
-    action = next_action(now);
+    action = next_action(now, Starter::controller);
   }
   perform(action);
   return {};
@@ -171,12 +172,34 @@ void PoolThreads::resize(const PoolSizeOptions& options) {
   perform(action);
 }
 
+bool PoolThreads::sampling_requested() const {
+  const std::lock_guard lock(mutex_);
+  return sampling_requested_;
+}
+
+/// Starts the threads that submissions have requested, if their work still needs them.
+void PoolThreads::start_requested_threads() {
+  std::size_t left = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    left = std::exchange(starts_requested_, 0);
+  }
+  for (; left > 0; --left) {
+    Action action;
+    {
+      const std::lock_guard lock(mutex_);
+      action = next_action(platform_.now(), Starter::caller);
+    }
+    perform(action);
+  }
+}
+
 void PoolThreads::start_needed_threads() {
   for (;;) {
     Action action;
     {
       const std::lock_guard lock(mutex_);
-      action = next_action(platform_.now());
+      action = next_action(platform_.now(), Starter::caller);
     }
     if (!action.needed && !action.controller) return;
     perform(action);
@@ -186,10 +209,13 @@ void PoolThreads::start_needed_threads() {
 /// Decides to wake or start one more thread if the size allows it and the thread would find work.
 /// Otherwise decides to wake the controller, if only the size keeps work waiting and the
 /// controller is not sampling.
-PoolThreads::Action PoolThreads::next_action(Instant now) {
+PoolThreads::Action PoolThreads::next_action(Instant now, Starter starter) {
   size_.retry(now);
   const std::size_t size = size_.now();
   if (active_ < active_max() && queue_.has_runnable(size)) {
+    if (starter == Starter::controller && idle_.empty() && has_controller(now)) {
+      return starts_requested_++ == 0 ? wake_controller() : Action();
+    }
     ++active_;
     calls_.begin();
     return {.needed = true, .idle_worker = idle_.pop_front()};
@@ -200,6 +226,11 @@ PoolThreads::Action PoolThreads::next_action(Instant now) {
   }
   sampling_requested_ = true;
   return wake_controller();
+}
+
+/// Returns false if the controller could not be started and must not be started again yet.
+bool PoolThreads::has_controller(Instant now) const noexcept {
+  return controller_started_ || now >= controller_retry_at_;
 }
 
 /// Returns the number of threads that may be active. After the size fell, the excess threads with
@@ -233,12 +264,16 @@ void PoolThreads::start_controller() {
     if (std::exchange(controller_started_, true)) return;
   }
   if (controller_thread_->start()) return;
+  bool sampling = false;
   {
     const std::lock_guard lock(mutex_);
-    controller_started_ = sampling_requested_ = false;
+    controller_started_ = false;
+    sampling = std::exchange(sampling_requested_, false);
     controller_retry_at_ = after(platform_.now(), controller_retry);
   }
-  start_needed_threads();  // as far as possible without the controller
+  // As far as possible without the controller.
+  start_requested_threads();
+  if (sampling) start_needed_threads();
 }
 
 /// Starts a worker. It fails with the kernel's error if the pool has no thread at all. ENOMEM
@@ -289,7 +324,7 @@ std::optional<Instant> PoolThreads::step(PoolWorker& worker) {
     worker.consecutive = done != nullptr;
     worker.taken_at = now;
     if (worker.job != nullptr) {
-      action = next_action(now);
+      action = next_action(now, Starter::caller);
       next = Instant::min();
     } else {
       next = make_idle(worker, now);

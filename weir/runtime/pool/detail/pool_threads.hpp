@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -85,7 +86,8 @@ class InFlightCalls {
 /// PoolThreads owns the threads of a pool. A thread is active if it has work or looks for work;
 /// otherwise it is idle. Each runnable job is matched by a thread that is about to look for work,
 /// while fewer threads are active than the size allows. The controller samples an automatic size
-/// while it keeps work waiting (`sampling_requested_`).
+/// while it keeps work waiting (`sampling_requested_`). A submission starts no thread, because that
+/// would delay its loop: the controller starts the threads (`starts_requested_`).
 /// Threads: any, except for the destructor.
 /// Lifetime: outlives every job.
 class PoolThreads {
@@ -121,8 +123,12 @@ class PoolThreads {
     PoolWorker* idle_worker = nullptr;
     bool controller = false;
   };
+  /// The thread that starts a worker. A loop leaves it to the controller.
+  enum class Starter : std::uint8_t { caller, controller };
+
   // The caller holds the mutex.
-  Action next_action(Instant now);
+  Action next_action(Instant now, Starter starter);
+  bool has_controller(Instant now) const noexcept;
   Action wake_controller();
   std::size_t active_max() const noexcept;
   BlockingJob* take(PoolWorker& worker, Instant now);
@@ -136,6 +142,8 @@ class PoolThreads {
   void start_controller();
   std::optional<Instant> step(PoolWorker& worker);
   void start_needed_threads();
+  void start_requested_threads();
+  bool sampling_requested() const;
   void reject_queued(std::error_code rejection);
   std::stop_source next_stop_source() const;
 
@@ -153,7 +161,8 @@ class PoolThreads {
   List<PoolWorker> idle_;  // most recently idle first
   bool closed_ = false;
   bool controller_started_ = false;
-  bool sampling_requested_ = false;  // the controller samples or was woken to sample
+  std::size_t starts_requested_ = 0;  // threads that the controller was woken to start
+  bool sampling_requested_ = false;   // the controller samples or was woken to sample
   Instant controller_retry_at_ = Instant::min();
   SizeEvidence evidence_ = SizeEvidence::none;
   std::optional<double> blocked_now_;

@@ -168,8 +168,9 @@ TEST_F(ManualPoolTest, AnAutomaticSizeSetLaterGrowsWithoutMoreWork) {
 }
 
 TEST_F(ManualPoolTest, StartingTheControllerIsRetried) {
+  platform_.refuses = true;
   make({});
-  controller().refuses = true;
+  platform_.refuses = false;
   const auto queued = [&] {
     EXPECT_FALSE(controller().started);
     controller().refuses = false;
@@ -183,8 +184,9 @@ TEST_F(ManualPoolTest, StartingTheControllerIsRetried) {
 }
 
 TEST_F(ManualPoolTest, WithoutAControllerResizeStartsTheThreads) {
+  platform_.refuses = true;
   make({.fixed = 1});
-  controller().refuses = true;
+  platform_.refuses = false;
   const auto queued = [&] {
     EXPECT_EQ(pool_->report().threads, 1U);
     pool_->resize({.fixed = 5});
@@ -264,10 +266,14 @@ TEST_F(ManualPoolTest, AMeasurementCoversOneJobOnly) {
 TEST_F(ManualPoolTest, AFailedFirstThreadRejectsTheWork) {
   make({});
   platform_.failures = 1;
-  const auto body = [](BlockingPool& pool) -> Task<> {
+  const auto ask = [](BlockingPool& pool) -> Task<> {
     EXPECT_EQ((co_await pool.run(nothing)).error(), system_error(ENOMEM));
   };
-  run(*loop_, body(*pool_));
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(ask(*pool_));
+    co_await finish(scope);
+  };
+  EXPECT_TRUE(run(*loop_, with_scope(body)));
   EXPECT_EQ(pool_->report().threads + pool_->report().queued, 0U);
   run_jobs(*pool_, 3, nothing);
   EXPECT_EQ(pool_->report().lanes.at(0).finished, 3U);
@@ -300,6 +306,7 @@ TEST_F(ManualPoolTest, ExcessThreadsEndAfterTheirPresentWork) {
   make({.fixed = 4});
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 12; ++i) scope.spawn(pool_->run(nothing));
+    start_threads();
     for (std::size_t index = 0; index < 4; ++index) worker(index).step();
     EXPECT_EQ(pool_->report().running, 4U);
     pool_->resize({.fixed = 1});
@@ -375,6 +382,7 @@ TEST_F(ManualPoolTest, NoThreadStartsForWorkThatItsLaneHoldsBack) {
   const PoolLane one = pool_->add_lane({.name = "one", .concurrency_max = 1});
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(one.run(nothing));
+    start_threads();
     worker(0).step();
     for (int i = 0; i < 4; ++i) scope.spawn(one.run(nothing));
     co_await finish(scope);
@@ -424,8 +432,10 @@ TEST_F(ManualPoolTest, ReservedThreadsAreStartedAndKeptBeyondAFixedSize) {
   const PoolLane files = pool_->add_lane({.name = "files", .reserved_threads = 1});
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 3; ++i) scope.spawn(pool_->run(nothing));
+    start_threads();
     EXPECT_EQ(pool_->report().threads, 1U);
     for (int i = 0; i < 3; ++i) scope.spawn(files.run(nothing));
+    start_threads();
     EXPECT_EQ(pool_->report().threads, 2U);
     EXPECT_EQ(pool_->report().size, 1U) << "they are not included";
     worker(0).step();
@@ -445,9 +455,11 @@ TEST_F(ManualPoolTest, AReservedThreadIsAvailableWhileExcessThreadsWork) {
   const PoolLane files = pool_->add_lane({.name = "files", .reserved_threads = 1});
   const auto body = [&](Scope& scope) -> Task<> {
     for (int i = 0; i < 4; ++i) scope.spawn(pool_->run(nothing));
+    start_threads();
     for (std::size_t index = 0; index < 4; ++index) worker(index).step();
     pool_->resize({.fixed = 1});
     scope.spawn(files.run(nothing));
+    start_threads();
     EXPECT_EQ(pool_->report().threads, 5U);
     platform_.threads.back()->step();
     EXPECT_EQ(pool_->report().running, 5U);
@@ -475,7 +487,7 @@ TEST_F(ManualPoolTest, ResizeWithoutWorkStartsNoThread) {
   make({});
   pool_->resize({.fixed = 5});
   pool_->resize({});
-  EXPECT_FALSE(controller().started);
+  EXPECT_FALSE(controller().called);
   EXPECT_EQ(pool_->report().threads, 0U);
 }
 
@@ -487,6 +499,7 @@ TEST_F(ManualPoolTest, TakenWorkIsCancelledWithItsPool) {
   const auto ask = [&]() -> Task<> { outcome = co_await pool_->run(work); };
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(ask());
+    start_threads();
     worker(0).step();
     EXPECT_EQ(pool_->report().running, 1U);
     pool_.reset();
@@ -505,6 +518,7 @@ TEST_F(ManualPoolTest, TheDestructorAwaitsACallThatHasBegun) {
   const auto ask = [&]() -> Task<> { outcome = co_await pool_->run(work); };
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(ask());
+    start_threads();
     ManualThread& thread = worker(0);
     thread.step();
     thread.before_end = [&thread] { thread.step(); };
@@ -527,6 +541,7 @@ class ManualPoolStopTest : public ManualPoolTest {
     make({.fixed = calls});
     const auto body = [&](Scope& scope) -> Task<> {
       for (std::size_t i = 0; i < calls; ++i) scope.spawn(ask(i));
+      start_threads();
       for (std::size_t i = 0; i < calls; ++i) worker(i).step();
       EXPECT_EQ(pool_->report().running, calls);
       meanwhile(scope);
@@ -605,6 +620,7 @@ TEST_F(ManualPoolLockTest, StepsOfThreadsAreAtomic) {
   make({.fixed = 1});
   const auto body = [&](Scope& scope) -> Task<> {
     expect_no_report_during([&] { scope.spawn(pool_->run(nothing)); });
+    start_threads();
     scope.spawn(pool_->run(nothing));
     expect_no_report_during([&] { worker(0).step(); });
     pool_->resize({.fixed = 2});
@@ -619,7 +635,9 @@ TEST_F(ManualPoolLockTest, StepsOfThreadsAreAtomic) {
 TEST_F(ManualPoolTest, TheControllerSamplesOnlyWhileWorkWaits) {
   make({});
   for (int round = 0; round < 3; ++round) {
-    run_jobs(*pool_, 10, nothing, [&] { EXPECT_TRUE(controller().due(platform_.now())); });
+    run_jobs(*pool_, 10, nothing, [&] {
+      EXPECT_TRUE(controller().due(platform_.now()) || controller().until != never);
+    });
     pass(1s);
     while (take_steps()) {
     }
@@ -750,48 +768,6 @@ TEST_F(ManualPoolTest, AThreadBetweenTwoCallsIsNotBlocked) {
     EXPECT_DOUBLE_EQ(pool_->report().blocked_now.value_or(-1), 0.0);
   };
   run_jobs(*pool_, 10, work);
-}
-
-}  // namespace
-
-namespace {
-
-TEST(InFlightCalls, AreCountedUntilTheyEnd) {
-  std::mutex mutex;
-  InFlightCalls calls(mutex);
-  EXPECT_TRUE(calls.none());
-  calls.begin();
-  calls.begin();
-  calls.end();
-  EXPECT_FALSE(calls.none());
-  calls.end();
-  EXPECT_TRUE(calls.none());
-  calls.wait_until_none();
-}
-
-// For the sanitizers: a call's objects exist until it has ended, and end() does not touch a
-// destroyed object.
-TEST(InFlightCalls, NothingIsFreedBeforeTheLastCallHasEnded) {
-  constexpr int callers = 3;
-  for (int round = 0; round < 200; ++round) {
-    std::mutex mutex;
-    auto calls = std::make_optional<InFlightCalls>(mutex);
-    auto used = std::make_unique<std::atomic<int>>(0);
-    for (int i = 0; i < callers; ++i) calls->begin();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < callers; ++i) {
-      threads.emplace_back([&calls, counter = used.get(), pause = round % 3] {
-        for (int turn = 0; turn < pause; ++turn) std::this_thread::yield();
-        ++*counter;
-        calls->end();
-      });
-    }
-    calls->wait_until_none();
-    EXPECT_EQ(*used, callers);
-    used.reset();
-    calls.reset();
-    for (std::thread& thread : threads) thread.join();
-  }
 }
 
 }  // namespace

@@ -21,8 +21,4 @@ SharedPool& shared_pool(Loop& loop) {
   return loop.group().slots().get<SharedPool>(loop.platform());
 }
 
-const SharedPool* find_shared_pool(Loop& loop) noexcept {
-  return loop.group().slots().find<SharedPool>();
-}
-
 }  // namespace weir

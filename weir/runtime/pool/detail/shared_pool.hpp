@@ -2,9 +2,10 @@
 //
 // Opening a file needs a thread. A pool as a parameter of each such call would carry no useful
 // information, and even a short program would have to create one. The loops of a runtime
-// therefore share one pool, as they share their listeners. The first call of shared_pool()
-// creates it, and it costs nothing before. It sizes itself (see BlockingPool) and is destroyed
-// with the runtime. A program uses a BlockingPool of its own for work that must be kept apart.
+// therefore share one pool, as they share their listeners. The runtime creates it with its loops.
+// Before there is work, it costs one sleeping thread. It sizes itself (see BlockingPool) and is
+// destroyed with the runtime. A program uses a BlockingPool of its own for work that must be kept
+// apart.
 #pragma once
 
 #include "weir/loop/loop.hpp"
@@ -37,11 +38,9 @@ class SharedPool {
   PoolLane files_;
 };
 
-/// Returns the pool of the loops that run together with `loop`, and creates it if needed:
+/// Returns the pool of the loops that run together with `loop`. The first call for loops without a
+/// runtime creates it:
 /// `shared_pool(*context.loop).pool().run(fn, args...)`.
 SharedPool& shared_pool(Loop& loop);
-/// Returns the pool of the group of `loop`, or nullptr if no call has created it yet.
-/// Threads: any.
-const SharedPool* find_shared_pool(Loop& loop) noexcept;
 
 }  // namespace weir

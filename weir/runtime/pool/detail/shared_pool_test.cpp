@@ -93,6 +93,8 @@ class SharedPoolSteps : public testing::Test {
     };
     EXPECT_TRUE(run(*loop_, with_scope(OnFailure::isolate, whole)));
   }
+  /// Lets the controller, which is the first thread, start the others.
+  void start_threads() { platform_.threads.at(0)->step(); }
   /// Lets each thread that is due take one step.
   bool take_steps() {
     bool some = false;
@@ -115,6 +117,7 @@ TEST_F(SharedPoolSteps, FilesGoFirst) {
   run_calls([&](Scope& scope) {
     scope.spawn(shared_.pool().run(nothing));
     scope.spawn(shared_.file_lane().run(nothing));
+    start_threads();
     platform_.threads.at(1)->step();
     EXPECT_EQ(files().running, 1U);
     EXPECT_EQ(own().running, 0U);
@@ -125,6 +128,7 @@ TEST_F(SharedPoolSteps, FilesHaveOneReservedThreadAndLeaveOneToOtherWork) {
   run_calls([&](Scope& scope) {
     for (int i = 0; i < 20; ++i) scope.spawn(shared_.file_lane().run(nothing));
     for (int i = 0; i < 20; ++i) scope.spawn(shared_.pool().run(nothing));
+    start_threads();
     for (std::size_t i = 1; i < platform_.threads.size(); ++i) platform_.threads[i]->step();
     EXPECT_EQ(shared_.report().size, 10U);
     EXPECT_EQ(shared_.report().threads, 11U);
