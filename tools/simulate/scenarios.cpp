@@ -123,7 +123,7 @@ constexpr std::array all_scenarios = {
              with_targets},
     Scenario{"documents", "JSON bodies that are read and written again, or that are broken",
              with_documents},
-    Scenario{"config", "configurations from files, variables and arguments, and files that change",
+    Scenario{"config", "configurations from files, variables and arguments; files change and fail",
              with_config},
     Scenario{"pools", "one to five cores that share a pool with lanes and a size that changes",
              with_pools},
