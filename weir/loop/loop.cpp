@@ -146,7 +146,8 @@ void Loop::run() {
     unneeded = std::min(unneeded, blocks_.surplus_bytes());
     turn();
     if (now_ < trim_at_) continue;
-    blocks_.trim(unneeded);
+    unneeded = blocks_.trim(unneeded);
+    if (unneeded > 0) continue;  // the next turn goes on
     trim_at_ = after(now_, interval);
     unneeded = blocks_.surplus_bytes();
   }

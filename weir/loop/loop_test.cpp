@@ -547,9 +547,9 @@ TEST(LoopOfThreads, MayEndWhileAForeignThreadStillPosts) {
   }
 }
 
-/// Uses 4 MiB of blocks from the wait of a turn to its work, `uses` times, 10 ms apart. Returns the
-/// bytes of free blocks after 800 ms.
-std::size_t cached_after(int uses) {
+/// Uses `blocks` blocks of this size from the wait of a turn to its work, `uses` times, 10 ms
+/// apart. Returns the bytes of free blocks after 800 ms.
+std::size_t cached_after(int uses, std::size_t blocks = 256, std::size_t bytes = 16 * 1024) {
   OsPlatform platform;
   const auto loop = Loop::make(platform, {.backend = BackendChoice::epoll}).value();
   loop->blocks().set_cache_limit(BlockPool::cached_bytes_max);
@@ -560,7 +560,7 @@ std::size_t cached_after(int uses) {
   });
   TimerProbe use;
   use.then = [&] {
-    for (int i = 0; i < 256; ++i) held.push_back(BlockPool::allocate(16 * 1024));
+    for (std::size_t i = 0; i < blocks; ++i) held.push_back(BlockPool::allocate(bytes));
     loop->ready(release);
     if (use.fired < uses) loop->timers().start(use, after(platform.now(), 10ms));
   };
@@ -576,6 +576,11 @@ std::size_t cached_after(int uses) {
 
 TEST(LoopOfThreads, FreesTheBlocksThatNoTurnNeedsAnyMore) {
   EXPECT_LT(cached_after(3), BlockPool::idle_bytes + BlockPool::block_max);
+}
+
+TEST(LoopOfThreads, FreesManyBlocksInTurnsThatFollow) {
+  EXPECT_LT(cached_after(3, 3 * BlockPool::trimmed_blocks_max, 1024),
+            BlockPool::idle_bytes + BlockPool::block_max);
 }
 
 TEST(LoopOfThreads, KeepsTheBlocksThatItsTurnsNeed) {

@@ -113,22 +113,27 @@ void BlockPool::release_foreign(void* block) noexcept {
   if (owner->blocks_outstanding.fetch_sub(1, std::memory_order_acq_rel) == 1) delete owner;
 }
 
-void BlockPool::trim(std::size_t bytes) noexcept {
-  const std::size_t before = cached_bytes();
+std::size_t BlockPool::trim(std::size_t bytes) noexcept {
   std::size_t blocks_left = trimmed_blocks_max;
   for (std::size_t bucket = bucket_count; bucket-- > 0;) {
     const std::size_t size = bucket_bytes(bucket);
-    while (free_[bucket] != nullptr && size <= bytes && blocks_left > 0) {
+    while (free_[bucket] != nullptr && size <= bytes) {
+      if (blocks_left-- == 0) return bytes;
       FreeBlock* const block = free_[bucket];
       free_[bucket] = block->next;
       std::free(header_of(block));
       cached_bytes_.subtract(size);
+      trimmed_bytes_ += size;
       bytes -= size;
-      --blocks_left;
     }
   }
   // free() gives the system only memory at the end of its heap, where a small block may remain.
-  if (before - cached_bytes() >= idle_bytes) ::malloc_trim(0);
+  // malloc_trim() delays the allocations of all threads, so it waits for many bytes.
+  if (trimmed_bytes_ >= system_bytes_min) {
+    trimmed_bytes_ = 0;
+    ::malloc_trim(0);
+  }
+  return 0;
 }
 
 void BlockPool::prefault(std::size_t bytes) noexcept {

@@ -108,9 +108,10 @@ class BlockPool {
     return cached_bytes() >= kept_bytes_ + block_max ? cached_bytes() - kept_bytes_ : 0;
   }
   /// Frees free blocks, the largest ones first: at most `bytes` bytes and `trimmed_blocks_max`
-  /// blocks. Returns their memory to the system if it is more than a little.
+  /// blocks. Returns the memory of the last call for some bytes to the system, if it is much.
+  /// Returns: the bytes that are left for another call, because of the limit of blocks.
   /// Threads: the owner's.
-  void trim(std::size_t bytes) noexcept;
+  std::size_t trim(std::size_t bytes) noexcept;
   static constexpr std::size_t trimmed_blocks_max = 4096;
 
   /// Sets the most bytes of free blocks that the pool keeps from now on, for tests. The usual value
@@ -192,6 +193,8 @@ class BlockPool {
   std::array<Counter, use_count> in_use_;
   Counter cached_bytes_;
   std::size_t kept_bytes_ = idle_bytes;
+  static constexpr std::size_t system_bytes_min = 512 * 1024;
+  std::size_t trimmed_bytes_ = 0;  // not yet returned to the system
   std::size_t cache_limit_set_ = caches_free_blocks ? cached_bytes_max : 0;
   std::size_t cache_limit_ = cache_limit_set_;  // 0 until the failure that fail_after() set
   std::size_t allocations_until_failure_ = 0;   // counts the failing allocation too; 0: none fails

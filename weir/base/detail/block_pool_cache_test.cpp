@@ -61,8 +61,10 @@ TEST_F(BlockPoolCache, TrimFreesALimitedNumberOfBlocks) {
     blocks.push_back(BlockPool::allocate(16));
   }
   for (void* block : blocks) BlockPool::release(block);
-  pool_.trim(pool_.cached_bytes());
+  EXPECT_EQ(pool_.trim(pool_.cached_bytes()), 7U * 16);
   EXPECT_EQ(pool_.cached_bytes(), 7U * 16);
+  EXPECT_EQ(pool_.trim(7U * 16), 0U);
+  EXPECT_EQ(pool_.cached_bytes(), 0U);
 }
 
 TEST_F(BlockPoolCache, PrefaultedBlocksAreNoSurplus) {
