@@ -13,6 +13,7 @@
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/route.hpp"
+#include "weir/http/router/route_methods.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/task/task.hpp"
 
@@ -65,54 +66,15 @@ class LivePattern {
 ///
 /// Threads: any loop's; a task may be made on any thread.
 /// Lifetime: a handle that may be copied; the router outlives the tasks.
-class LiveRoutes {
+class LiveRoutes : public RouteMethods<LiveRoutes, LivePattern> {
  public:
   explicit LiveRoutes(Router& router) noexcept : updater_(&router.updater()) {}
 
-  /// Adds a route, as Router::get() does: `auto id = co_await routes.get(pattern, handler);`. The
-  /// task completes when every core serves the route.
-  /// Returns: the id of the route.
+  /// Adds a route for the method with this name on the wire. get(), post() and the other functions
+  /// of RouteMethods do so for the usual methods: `auto id = co_await routes.get(pattern,
+  /// handler);`. The task completes when every core serves the route. Returns: the id of the route.
   /// Errors: a PatternError, Errc::conflict for a second route for the same requests,
   /// Errc::bad_input or Errc::limit_reached, as Router reports them; Errc::cancelled.
-  /// Cancel: adds nothing if the task was cancelled before it began. A later cancellation has no
-  /// effect.
-  template <class F>
-  Task<Result<RouteId>> get(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                            RouteOptions options = {}) {
-    return add("GET", pattern, std::move(handler), options);
-  }
-  template <class F>
-  Task<Result<RouteId>> head(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                             RouteOptions options = {}) {
-    return add("HEAD", pattern, std::move(handler), options);
-  }
-  template <class F>
-  Task<Result<RouteId>> post(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                             RouteOptions options = {}) {
-    return add("POST", pattern, std::move(handler), options);
-  }
-  template <class F>
-  Task<Result<RouteId>> put(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                            RouteOptions options = {}) {
-    return add("PUT", pattern, std::move(handler), options);
-  }
-  template <class F>
-  Task<Result<RouteId>> patch(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                              RouteOptions options = {}) {
-    return add("PATCH", pattern, std::move(handler), options);
-  }
-  template <class F>
-  Task<Result<RouteId>> del(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                            RouteOptions options = {}) {
-    return add("DELETE", pattern, std::move(handler), options);
-  }
-  template <class F>
-  Task<Result<RouteId>> options(std::type_identity_t<LivePattern<F>> pattern, F handler,
-                                RouteOptions options = {}) {
-    return add("OPTIONS", pattern, std::move(handler), options);
-  }
-  /// Adds a route for the method with this name on the wire.
-  /// Errors: those of get().
   /// Cancel: adds nothing if the task was cancelled before it began. A later cancellation has no
   /// effect.
   template <class F>

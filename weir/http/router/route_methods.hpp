@@ -12,12 +12,13 @@
 namespace weir::http {
 
 /// The base of a class that adds routes: each function calls add() of Derived with the name of its
-/// method. A pattern is a literal, or a Pattern that was made at run time if Derived takes one.
-template <class Derived>
+/// method, and returns what add() returns. A pattern is a literal, or a Pattern that was made at
+/// run time if Derived takes one.
+template <class Derived, template <class F> class PatternOf = PatternFor>
 class RouteMethods {
  public:
   template <class F>
-  auto get(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto get(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("GET", pattern, std::move(handler), limits);
   }
   template <class F>
@@ -25,7 +26,7 @@ class RouteMethods {
     return derived().add("GET", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
-  auto head(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto head(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("HEAD", pattern, std::move(handler), limits);
   }
   template <class F>
@@ -33,7 +34,7 @@ class RouteMethods {
     return derived().add("HEAD", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
-  auto post(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto post(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("POST", pattern, std::move(handler), limits);
   }
   template <class F>
@@ -41,7 +42,7 @@ class RouteMethods {
     return derived().add("POST", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
-  auto put(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto put(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("PUT", pattern, std::move(handler), limits);
   }
   template <class F>
@@ -49,7 +50,7 @@ class RouteMethods {
     return derived().add("PUT", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
-  auto patch(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto patch(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("PATCH", pattern, std::move(handler), limits);
   }
   template <class F>
@@ -57,7 +58,7 @@ class RouteMethods {
     return derived().add("PATCH", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
-  auto del(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto del(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("DELETE", pattern, std::move(handler), limits);
   }
   template <class F>
@@ -65,7 +66,7 @@ class RouteMethods {
     return derived().add("DELETE", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
-  auto options(std::type_identity_t<PatternFor<F>> pattern, F handler, RouteOptions limits = {}) {
+  auto options(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("OPTIONS", pattern, std::move(handler), limits);
   }
   template <class F>

@@ -13,6 +13,7 @@
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/route.hpp"
 #include "weir/http/router/live_routes.hpp"
+#include "weir/http/router/route_methods.hpp"
 
 namespace weir::http {
 
@@ -38,43 +39,15 @@ namespace weir::http {
 ///
 /// Threads: the service's core.
 /// Lifetime: that of the service.
-class ServiceRoutes {
+class ServiceRoutes : public RouteMethods<ServiceRoutes, LivePattern> {
  public:
   ServiceRoutes(const ServiceRoutes&) = delete;
   ServiceRoutes& operator=(const ServiceRoutes&) = delete;
 
-  /// Registers a route, as Router::get() does.
+  /// Registers a route for the method with this name on the wire. get(), post() and the other
+  /// functions of RouteMethods do so for the usual methods.
   /// Errors: collected; the service cannot start then. They are a PatternError, a second route of
   /// the service for the same requests, and a route that the router or another owner already has.
-  template <class F>
-  void get(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("GET", pattern, std::move(handler), options);
-  }
-  template <class F>
-  void head(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("HEAD", pattern, std::move(handler), options);
-  }
-  template <class F>
-  void post(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("POST", pattern, std::move(handler), options);
-  }
-  template <class F>
-  void put(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("PUT", pattern, std::move(handler), options);
-  }
-  template <class F>
-  void patch(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("PATCH", pattern, std::move(handler), options);
-  }
-  template <class F>
-  void del(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("DELETE", pattern, std::move(handler), options);
-  }
-  template <class F>
-  void options(std::type_identity_t<LivePattern<F>> pattern, F handler, RouteOptions options = {}) {
-    add("OPTIONS", pattern, std::move(handler), options);
-  }
-  /// Registers a route for the method with this name on the wire.
   template <class F>
   void add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern, F handler,
            RouteOptions options = {}) {
