@@ -82,8 +82,22 @@ void check_writing(const T& value, const ReadOptions& options) {
   require(weir::json::write(*again) == text);
 }
 
+/// Checks that read_all_errors() accepts what read() accepts, and finds its error first.
+void check_all_errors(std::string_view text, const ReadOptions& options,
+                      const weir::json::Read<Tree>& tree) {
+  Tree again;
+  const auto errors = weir::json::read_all_errors(again, text, options);
+  require(errors.empty() == tree.has_value() && errors.size() <= options.errors_max);
+  for (const weir::json::Error& each : errors) check_error(each, text.size());
+  if (tree) return;
+  const weir::json::Error& first = errors.front();
+  require(first.path == tree.error().path && first.what == tree.error().what &&
+          first.offset == tree.error().offset && first.code == tree.error().code);
+}
+
 void check_struct(std::string_view text, const ReadOptions& options) {
   const auto tree = weir::json::read<Tree>(text, options);
+  check_all_errors(text, options, tree);
   if (!tree) return check_error(tree.error(), text.size());
   check_writing(*tree, options);
 }
@@ -100,6 +114,7 @@ void check_any(std::string_view text) {
     require(value.has_value() == nlohmann::json::accept(text));
   }
   if (!value) return;
+  require(weir::json::is_well_formed(text, deep));
   check_writing(*value, deep);
   require(nlohmann::json::parse(weir::json::write(*value)) == nlohmann::json::parse(text));
   const std::string member = "{\"x\":" + std::string(text) + "}";

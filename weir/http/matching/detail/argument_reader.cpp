@@ -15,8 +15,9 @@ constexpr std::size_t shown_max = 64;
 }  // namespace
 
 void Violations::add(std::string_view in, std::string_view name, std::string_view detail) {
-  if (list_.size() == max) return;
-  list_.push_back({in, std::string(name), std::string(detail)});
+  if (list_ == nullptr) list_ = std::make_unique<std::vector<Violation>>();
+  if (list_->size() == max) return;
+  list_->push_back({in, std::string(name), std::string(detail)});
 }
 
 void Violations::add_unfit(std::string_view in, std::string_view name, std::string (*expected)(),
@@ -31,13 +32,13 @@ void Violations::add_unfit(std::string_view in, std::string_view name, std::stri
 Response Violations::answer(Status status) && {
   Problem described;
   described.status = status;
-  const Violation& first = list_.front();
+  const Violation& first = list_->front();
   described.detail.append(first.in)
       .append(" ")
       .append(first.name)
       .append(": ")
       .append(first.detail);
-  described.violations = std::move(list_);
+  described.violations = std::move(*list_);
   return problem(std::move(described));
 }
 
@@ -72,13 +73,15 @@ std::optional<std::string_view> find_cookie(std::string_view rest, std::string_v
 
 std::optional<std::string_view> find_cookie(const RequestHead& head,
                                             std::string_view name) noexcept {
-  for (std::size_t index = 0; index < head.header_count(); ++index) {
+  // Nearly all requests have one such header (RFC 6265 §5.4).
+  const auto first = head.header("Cookie");
+  if (!first) return std::nullopt;
+  auto value = find_cookie(*first, name);
+  for (std::size_t index = 0; !value && index < head.header_count(); ++index) {
     const HeaderField header = head.header_at(index);
-    if (header.name.size() != 6 || !equals_ignoring_case(header.name, "Cookie")) continue;
-    const auto value = find_cookie(header.value, name);
-    if (value) return value;
+    if (equals_ignoring_case(header.name, "Cookie")) value = find_cookie(header.value, name);
   }
-  return std::nullopt;
+  return value;
 }
 
 bool accepts_form(const Request& request) noexcept {

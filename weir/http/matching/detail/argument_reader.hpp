@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,17 +35,23 @@ class Violations {
  public:
   static constexpr std::size_t max = 16;
 
-  bool empty() const noexcept { return list_.empty(); }
+  bool empty() const noexcept { return list_ == nullptr; }
   [[gnu::cold]] void add(std::string_view in, std::string_view name, std::string_view detail);
   /// Adds `expected …, found "…"`. `expected` is a function, so that callers stay small.
   [[gnu::cold]] void add_unfit(std::string_view in, std::string_view name,
                                std::string (*expected)(), std::string_view found);
   /// Returns the problem that names all violations.
-  Response answer(Status status) &&;
+  [[gnu::cold]] Response answer(Status status) &&;
 
  private:
-  std::vector<Violation> list_;
+  std::unique_ptr<std::vector<Violation>> list_;  // one word for callers that have none
 };
+
+/// The answer to a request that does not fit, made on the heap because it is rare; else nullptr.
+using Rejection = std::unique_ptr<Response>;
+inline Rejection reject(Response response) {
+  return std::make_unique<Response>(std::move(response));
+}
 
 // Single values.
 
@@ -54,7 +61,7 @@ template <class T>
 concept TextArgument = CustomPathParam<T> || json::detail::HasTextValue<T>;
 
 template <TextArgument T>
-bool read_text(std::string_view text, T& value) {
+[[gnu::always_inline]] inline bool read_text(std::string_view text, T& value) {
   if constexpr (CustomPathParam<T>) {
     std::optional<T> made = T::from_path_param(text);
     if (made) value = std::move(*made);
@@ -134,6 +141,7 @@ struct PairSource {
 /// Decodes the name of a pair into `room`. Returns false if it is longer or malformed, and
 /// therefore not the name of a field.
 bool decode_name(RawPair& pair, std::span<char> room) noexcept;
+
 /// Reads the value of a pair into its field. `seen` is true if an earlier pair had the same name.
 template <class Field>
 void read_field(PairSource& source, const RawPair& pair, std::string_view name, bool seen,
@@ -230,8 +238,9 @@ struct PartReader<Query<T>> {
 
 /// Reads a text that was found, or adds the violation that it is missing or does not fit.
 template <class T>
-void read_part(std::string_view in, std::string_view name,
-               const std::optional<std::string_view>& text, T& value, Violations& violations) {
+[[gnu::always_inline]] inline void read_part(std::string_view in, std::string_view name,
+                                             std::optional<std::string_view> text, T& value,
+                                             Violations& violations) {
   static_assert(TextArgument<T>,
                 "weir::http: a header or a cookie is read as a number, a bool, a std::string, a "
                 "std::string_view, an enum with json::enumerators or a type with "
@@ -317,22 +326,22 @@ bool accepts_form(const Request& request) noexcept;
 /// Reads a body into `body`.
 /// Returns: the answer to a body that does not fit.
 template <class B>
-std::optional<Response> read_body(std::string_view text, B& body) {
+Rejection read_body(std::string_view text, B& body) {
   using Of = BodyOf<B>;
   if constexpr (json::detail::is_optional<B>) {
-    if (text.empty()) return std::nullopt;
+    if (text.empty()) return nullptr;
     return read_body(text, body.emplace());
   } else if constexpr (Of::is_form) {
     Violations violations;
     read_pairs("form", text, Of::value(body), violations);
     if (violations.empty()) [[likely]]
-      return std::nullopt;
-    return std::move(violations).answer(Status::unprocessable_content);
+      return nullptr;
+    return reject(std::move(violations).answer(Status::unprocessable_content));
   } else {
     const std::vector<json::Error> errors = json::read_all_errors(Of::value(body), text);
     if (errors.empty()) [[likely]]
-      return std::nullopt;
-    return invalid_json_response(errors, text);
+      return nullptr;
+    return reject(invalid_json_response(errors, text));
   }
 }
 

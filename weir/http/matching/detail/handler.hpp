@@ -59,10 +59,10 @@ Response response_of(const Call& call) {
   }
 }
 
-inline Response to_refusal(Response response) {
+inline Response to_rejection(Response response) {
   return response;
 }
-inline Response to_refusal(std::error_code error) {
+inline Response to_rejection(std::error_code error) {
   return error_response(error);
 }
 
@@ -112,18 +112,23 @@ class CallArguments {
     }(indices);
   }
 
-  /// Makes the values of from_request().
-  /// Returns: false if one cannot be made; `refused` is then the answer.
-  bool make_values(const Request& request, std::optional<Response>& refused) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return (true && ... && make_value<I>(request, refused));
-    }(indices);
-  }
-  /// Reads the parts of the head.
-  void read_parts(const Request& request, Violations& violations) {
+  /// Makes the values of from_request(), then reads the parts of the head.
+  /// Returns: the answer to a head that does not fit.
+  Rejection read_head([[maybe_unused]] const Request& request) {
+    Rejection rejected;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (read_part_at<I>(request, violations), ...);
+      static_cast<void>((true && ... && make_value<I>(request, rejected)));
     }(indices);
+    if constexpr (S::takes_parts) {
+      if (rejected != nullptr) return rejected;
+      Violations violations;
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (read_part_at<I>(request, violations), ...);
+      }(indices);
+      if (!violations.empty()) [[unlikely]]
+        rejected = reject(std::move(violations).answer(Status::bad_request));
+    }
+    return rejected;
   }
 
   /// Returns true if the media type of the request is that of the body.
@@ -134,9 +139,7 @@ class CallArguments {
   }
   /// Reads the body.
   /// Returns: the answer to a body that does not fit.
-  std::optional<Response> read_body(std::string_view text) {
-    return detail::read_body(text, body());
-  }
+  Rejection read_body(std::string_view text) { return detail::read_body(text, body()); }
 
   /// Calls the handler, once.
   auto call(const F& handler, Request& request, [[maybe_unused]] Scope* scope = nullptr) {
@@ -170,15 +173,14 @@ class CallArguments {
     }
   }
   template <std::size_t I>
-  bool make_value([[maybe_unused]] const Request& request,
-                  [[maybe_unused]] std::optional<Response>& refused) {
+  bool make_value([[maybe_unused]] const Request& request, [[maybe_unused]] Rejection& rejected) {
     if constexpr (List::kinds[I] == Kind::made) {
       auto made = Value<I>::from_request(request);
       if constexpr (std::is_same_v<decltype(made), Value<I>>) {
         std::get<I>(slots_).emplace(std::move(made));
       } else {
         if (!made) {
-          refused.emplace(to_refusal(std::move(made.error())));
+          rejected = reject(to_rejection(std::move(made.error())));
           return false;
         }
         std::get<I>(slots_).emplace(std::move(*made));
@@ -297,32 +299,14 @@ class Handler {
   static Task<Response> call_later(const Handler& handler, Request& request,
                                    const PathParams& params);
 
-  /// Makes the arguments that come from the head.
-  /// Returns: false if one does not fit; `refused` is then the answer.
-  template <class F>
-  static bool read_head(detail::CallArguments<F>& arguments, const Request& request,
-                        std::optional<Response>& refused) {
-    if (!arguments.make_values(request, refused)) return false;
-    if constexpr (Signature<F>::takes_parts) {
-      detail::Violations violations;
-      arguments.read_parts(request, violations);
-      if (!violations.empty()) [[unlikely]] {
-        refused.emplace(std::move(violations).answer(Status::bad_request));
-        return false;
-      }
-    }
-    return true;
-  }
-
   template <class F>
   static Response call_as(const void* target, Request& request, const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
     detail::CallArguments<F> arguments;
     if (!arguments.read_path(params)) return Response(Status::not_found);
     if constexpr (Signature<F>::takes_head) {
-      std::optional<Response> refused;
-      if (!read_head(arguments, request, refused)) [[unlikely]]
-        return std::move(*refused);
+      if (auto rejected = arguments.read_head(request)) [[unlikely]]
+        return std::move(*rejected);
     }
     return detail::response_of([&] { return arguments.call(handler, request); });
   }
@@ -333,9 +317,8 @@ class Handler {
     detail::CallArguments<F> arguments;
     if (!arguments.read_path(params)) return detail::ready_task(Response(Status::not_found));
     if constexpr (Signature<F>::takes_head) {
-      std::optional<Response> refused;
-      if (!read_head(arguments, request, refused)) {
-        return detail::ready_task(std::move(*refused));
+      if (auto rejected = arguments.read_head(request)) {
+        return detail::ready_task(std::move(*rejected));
       }
     }
     return detail::start_handler(handler, request, arguments);
@@ -344,15 +327,14 @@ class Handler {
   /// Makes all arguments but the body.
   /// Returns: the answer to a request whose head does not fit.
   template <class F>
-  static std::optional<Response> read_before_body(detail::CallArguments<F>& arguments,
-                                                  Request& request, const PathParams& params) {
-    if (!arguments.read_path(params)) return Response(Status::not_found);
+  static detail::Rejection read_before_body(detail::CallArguments<F>& arguments, Request& request,
+                                            const PathParams& params) {
+    if (!arguments.read_path(params)) return detail::reject(Status::not_found);
     if constexpr (Signature<F>::takes_head) {
-      std::optional<Response> refused;
-      if (!read_head(arguments, request, refused)) return refused;
+      if (auto rejected = arguments.read_head(request)) return rejected;
     }
-    if (!arguments.accepts_body(request)) return Response(Status::unsupported_media_type);
-    return std::nullopt;
+    if (!arguments.accepts_body(request)) return detail::reject(Status::unsupported_media_type);
+    return nullptr;
   }
 
   template <class F>
@@ -360,8 +342,8 @@ class Handler {
                                  std::string_view text) {
     const F& handler = *static_cast<const F*>(target);
     detail::CallArguments<F> arguments;
-    if (auto refused = read_before_body(arguments, request, params)) return std::move(*refused);
-    if (auto refused = arguments.read_body(text)) return std::move(*refused);
+    if (auto rejected = read_before_body(arguments, request, params)) return std::move(*rejected);
+    if (auto rejected = arguments.read_body(text)) return std::move(*rejected);
     return detail::response_of([&] { return arguments.call(handler, request); });
   }
 
@@ -371,10 +353,11 @@ class Handler {
                                         const PathParams& params) {
     const F& handler = *static_cast<const F*>(target);
     detail::CallArguments<F> arguments;
-    if (auto refused = read_before_body(arguments, request, params)) co_return std::move(*refused);
+    if (auto rejected = read_before_body(arguments, request, params))
+      co_return std::move(*rejected);
     const auto text = co_await request.body_view();
     if (!text) co_return error_response(text.error());
-    if (auto refused = arguments.read_body(*text)) co_return std::move(*refused);
+    if (auto rejected = arguments.read_body(*text)) co_return std::move(*rejected);
     if constexpr (Signature<F>::is_async) {
       auto answer = detail::start_handler(handler, request, arguments);
       co_return co_await std::move(answer);
