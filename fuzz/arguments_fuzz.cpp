@@ -69,7 +69,7 @@ void check_pairs(std::string_view text) {
   } else {
     const auto response = std::move(violations).answer(http::Status::bad_request);
     const http::Problem problem = response.problem();
-    require(problem.violations.size() <= http::detail::Violations::max);
+    require(problem.violations.size() <= http::Problem::violations_max);
     for (const http::Violation& each : problem.violations) require(each.detail.size() < 600);
   }
 }

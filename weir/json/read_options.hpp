@@ -28,7 +28,7 @@ struct ReadOptions {
   UnknownFields unknown_fields = UnknownFields::refuse;
   MissingFields missing_fields = MissingFields::refuse;
   /// The maximum number of errors that read_all_errors() finds.
-  std::size_t errors_max = 16;
+  std::size_t errors_max = 8;
   /// The maximum nesting depth of objects and arrays; a value above 1000 means 1000.
   std::size_t depth_max = 64;
   /// The maximum length of the text.

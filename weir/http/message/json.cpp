@@ -151,7 +151,7 @@ Response invalid_json_response(const std::vector<json::Error>& errors, std::stri
   described.status = fits_no_type ? Status::unprocessable_content : Status::bad_request;
   described.detail = errors.front().message();
   for (const json::Error& each : errors) {
-    described.violations.push_back({"body", json_pointer(each.path), each.what, each.offset});
+    described.add_violation({"body", json_pointer(each.path), each.what, each.offset});
   }
   return problem(std::move(described));
 }

@@ -38,6 +38,15 @@ std::optional<std::string_view> unless_empty(std::string_view text) {
 
 }  // namespace
 
+void Problem::add_violation(Violation violation) {
+  if (violations.size() == violations_max) return;
+  std::size_t bytes = violation.name.size() + violation.detail.size();
+  for (const Violation& each : violations) bytes += each.name.size() + each.detail.size();
+  if (violations.empty() || bytes <= violation_bytes_max) {
+    violations.push_back(std::move(violation));
+  }
+}
+
 Response problem_document(const Problem& problem) {
   ProblemDocument document;
   document.type = unless_empty(problem.type);

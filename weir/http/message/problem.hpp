@@ -29,6 +29,14 @@ struct Problem {
   std::string detail = {};                 ///< what happened, for a reader
   std::vector<Violation> violations = {};  ///< all parts of the request that do not fit
   std::string type = {};                   ///< URI of the kind of the problem; empty for none
+
+  static constexpr std::size_t violations_max = 16;
+  static constexpr std::size_t violation_bytes_max = 1024;
+
+  /// Adds a violation. It leaves out all that exceed `violations_max`, or `violation_bytes_max`
+  /// bytes of names and details together, which bounds the memory that a client can make a server
+  /// hold.
+  void add_violation(Violation violation);
 };
 
 /// Returns an error that the server describes to the client as a problem document (RFC 9457), or in

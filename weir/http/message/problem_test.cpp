@@ -46,6 +46,22 @@ TEST(ProblemDocument, HasAllMembersOfTheProblem) {
             R"({"in":"body","pointer":"","detail":"expected an object","offset":0}]})");
 }
 
+TEST(Problem, KeepsALimitedNumberAndSizeOfViolations) {
+  Problem many;
+  for (int count = 0; count < 20; ++count) many.add_violation({"query", "a", "missing"});
+  EXPECT_EQ(many.violations.size(), 16U);
+  Problem large;
+  large.add_violation({"body", std::string(2000, 'x'), "the first is always kept"});
+  large.add_violation({"body", "/a", "missing"});
+  EXPECT_EQ(large.violations.size(), 1U);
+  Problem full;
+  full.add_violation({"body", std::string(1000, 'x'), std::string(20, 'y')});
+  full.add_violation({"body", "/ab", "c"});
+  EXPECT_EQ(full.violations.size(), 2U) << "exactly the limit";
+  full.add_violation({"body", "", "z"});
+  EXPECT_EQ(full.violations.size(), 2U);
+}
+
 TEST(Problem, IsAResponseThatTheServerDescribes) {
   Response response = problem(Status::conflict, "the name is taken");
   EXPECT_EQ(response.status(), Status::conflict);
@@ -66,6 +82,9 @@ TEST(Problem, IsNeededOnlyByErrorsWithoutContent) {
   filled.set_content(problem_document({.status = Status::gone}));
   EXPECT_FALSE(filled.needs_error_page());
   EXPECT_EQ(filled.status(), Status::not_found) << "only the content was replaced";
+  Response described = problem(Status::conflict, "the name is taken");
+  described.set_content(text("page"));
+  EXPECT_EQ(described.problem().detail, "") << "the memory of the problem is released";
 }
 
 }  // namespace

@@ -53,10 +53,12 @@ class Response {
     return status_ >= Status::bad_request && content_type_.empty() && !body_.is_stream() &&
            body_.text().empty();
   }
-  /// Replaces the body and the media type by those of `page`.
+  /// Replaces the body and the media type by those of `page`. The response then has no problem to
+  /// describe.
   void set_content(Response page) noexcept {
     content_type_ = page.content_type_;
     body_ = std::move(page.body_);
+    if (extras_ != nullptr) extras_->problem.reset();
   }
 
   /// Returns the name of the first header that was rejected; empty if the response is valid.

@@ -60,7 +60,7 @@ struct MemoryBoundOptions {
   /// Largest body_max of any route, if it is larger than Limits::body_max.
   std::uint64_t body_max = 0;
   /// Largest number of bytes that each call of a handler holds in addition to the request: its
-  /// frames, its allocations and its response. Weir cannot measure this value.
+  /// frames, its arguments, its allocations and its response. Weir cannot measure this value.
   std::size_t handler_bytes = 4 * 1024;
 };
 

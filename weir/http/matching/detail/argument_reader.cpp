@@ -15,9 +15,11 @@ constexpr std::size_t shown_max = 64;
 }  // namespace
 
 void Violations::add(std::string_view in, std::string_view name, std::string_view detail) {
-  if (list_ == nullptr) list_ = std::make_unique<std::vector<Violation>>();
-  if (list_->size() == max) return;
-  list_->push_back({in, std::string(name), std::string(detail)});
+  if (problem_ == nullptr) {
+    problem_ = std::make_unique<Problem>();
+    problem_->detail.append(in).append(" ").append(name).append(": ").append(detail);
+  }
+  problem_->add_violation({in, std::string(name), std::string(detail)});
 }
 
 void Violations::add_unfit(std::string_view in, std::string_view name, std::string (*expected)(),
@@ -30,16 +32,8 @@ void Violations::add_unfit(std::string_view in, std::string_view name, std::stri
 }
 
 Response Violations::answer(Status status) && {
-  Problem described;
-  described.status = status;
-  const Violation& first = list_->front();
-  described.detail.append(first.in)
-      .append(" ")
-      .append(first.name)
-      .append(": ")
-      .append(first.detail);
-  described.violations = std::move(*list_);
-  return problem(std::move(described));
+  problem_->status = status;
+  return problem(std::move(*problem_));
 }
 
 bool decode_name(RawPair& pair, std::span<char> room) noexcept {

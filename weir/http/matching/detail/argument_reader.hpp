@@ -30,12 +30,10 @@
 namespace weir::http::detail {
 
 /// The parts of one request that do not fit the types of its handler's arguments. The object needs
-/// no memory while there are none, and keeps at most `max` of them.
+/// no memory while there are none; see Problem::add_violation() for its limits.
 class Violations {
  public:
-  static constexpr std::size_t max = 16;
-
-  bool empty() const noexcept { return list_ == nullptr; }
+  bool empty() const noexcept { return problem_ == nullptr; }
   [[gnu::cold]] void add(std::string_view in, std::string_view name, std::string_view detail);
   /// Adds `expected …, found "…"`. `expected` is a function, so that callers stay small.
   [[gnu::cold]] void add_unfit(std::string_view in, std::string_view name,
@@ -44,7 +42,7 @@ class Violations {
   [[gnu::cold]] Response answer(Status status) &&;
 
  private:
-  std::unique_ptr<std::vector<Violation>> list_;  // one word for callers that have none
+  std::unique_ptr<Problem> problem_;  // one word for callers that have none
 };
 
 /// The answer to a request that does not fit, made on the heap because it is rare; else nullptr.
