@@ -1,6 +1,5 @@
 #include "weir/http/matching/detail/argument_reader.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "weir/http/message/json.hpp"
@@ -41,41 +40,6 @@ bool decode_name(RawPair& pair, std::span<char> room) noexcept {
   const std::optional<std::string_view> decoded = decode_form(pair.name, room);
   if (decoded) pair.name = *decoded;
   return decoded.has_value();
-}
-
-namespace {
-
-/// Returns the value of the first pair of this name in the value of a Cookie header.
-std::optional<std::string_view> find_cookie(std::string_view rest, std::string_view name) noexcept {
-  while (!rest.empty()) {
-    if (rest.front() == ' ' || rest.front() == '\t' || rest.front() == ';') {
-      rest.remove_prefix(1);
-      continue;
-    }
-    const std::size_t end = std::min(rest.find(';'), rest.size());
-    if (end > name.size() && rest[name.size()] == '=' && rest.starts_with(name)) {
-      const std::string_view value = trim(rest.substr(name.size() + 1, end - name.size() - 1));
-      const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
-      return quoted ? value.substr(1, value.size() - 2) : value;
-    }
-    rest.remove_prefix(end);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<std::string_view> find_cookie(const RequestHead& head,
-                                            std::string_view name) noexcept {
-  // Nearly all requests have one such header (RFC 6265 §5.4).
-  const auto first = head.header("Cookie");
-  if (!first) return std::nullopt;
-  auto value = find_cookie(*first, name);
-  for (std::size_t index = 0; !value && index < head.header_count(); ++index) {
-    const HeaderField header = head.header_at(index);
-    if (equals_ignoring_case(header.name, "Cookie")) value = find_cookie(header.value, name);
-  }
-  return value;
 }
 
 bool accepts_form(const Request& request) noexcept {

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "weir/http/message/problem.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/json/checked.hpp"
 #include "weir/json/detail/field_names.hpp"
 #include "weir/json/detail/fields.hpp"
@@ -214,9 +216,41 @@ void read_pairs(std::string_view in, std::string_view text, T& value, Violations
 
 // Arguments from the head of a request.
 
-/// Returns the value of the first cookie of this name, without quotes around it.
-std::optional<std::string_view> find_cookie(const RequestHead& head,
-                                            std::string_view name) noexcept;
+/// Returns the value of the first pair of this name in the value of a Cookie header; a view of
+/// nullptr if there is none.
+[[gnu::always_inline]] inline std::string_view find_in_cookies(std::string_view cookies,
+                                                               std::string_view name) noexcept {
+  const char* at = cookies.data();
+  const char* const end = at + cookies.size();
+  for (;;) {
+    while (at != end && (*at == ';' || is_space(*at))) ++at;
+    if (at == end) return {};
+    const auto left = static_cast<std::size_t>(end - at);
+    const auto* stop = static_cast<const char*>(std::memchr(at, ';', left));
+    if (stop == nullptr) stop = end;
+    const auto size = static_cast<std::size_t>(stop - at);
+    if (size > name.size() && at[name.size()] == '=' &&
+        std::memcmp(at, name.data(), name.size()) == 0) {
+      const std::string_view value = trim({at + name.size() + 1, size - name.size() - 1});
+      const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+      return quoted ? value.substr(1, value.size() - 2) : value;
+    }
+    at = stop;
+  }
+}
+
+/// Returns the value of the first cookie of this name, without quotes around it. The name is a
+/// constant in the callers, which therefore compare it inline.
+[[gnu::always_inline]] inline std::optional<std::string_view> find_cookie(
+    const RequestHead& head, std::string_view name) noexcept {
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField header = head.header_at(index);
+    if (header.name.size() != 6 || !equals_ignoring_case(header.name, "Cookie")) continue;
+    const std::string_view value = find_in_cookies(header.value, name);
+    if (value.data() != nullptr) return value;
+  }
+  return std::nullopt;
+}
 
 /// Reads one argument from the head: a Query, a Header, a Cookie or a std::optional of one. is_part
 /// is false for other types. has() returns true if the request has the argument.
@@ -255,7 +289,8 @@ struct PartReader<Header<Name, T>> {
   static bool has(const Request& request) noexcept {
     return request.header(Name.view()).has_value();
   }
-  static void read(const Request& request, Header<Name, T>& header, Violations& violations) {
+  [[gnu::always_inline]] static void read(const Request& request, Header<Name, T>& header,
+                                          Violations& violations) {
     read_part("header", Name.view(), request.header(Name.view()), *header, violations);
   }
 };
@@ -266,7 +301,8 @@ struct PartReader<Cookie<Name, T>> {
   static bool has(const Request& request) noexcept {
     return find_cookie(request.head(), Name.view()).has_value();
   }
-  static void read(const Request& request, Cookie<Name, T>& cookie, Violations& violations) {
+  [[gnu::always_inline]] static void read(const Request& request, Cookie<Name, T>& cookie,
+                                          Violations& violations) {
     read_part("cookie", Name.view(), find_cookie(request.head(), Name.view()), *cookie, violations);
   }
 };
