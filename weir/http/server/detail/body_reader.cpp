@@ -13,27 +13,24 @@ namespace weir::http {
 void BodyReader::reset() noexcept {
   if (std::exchange(chunked_, false)) decoder_.reset();
   left_ = 0;
-  ended_ = true;
+  state_ = State::none;
   was_read_ = false;
   taken_ = 0;
   borrowed_ = 0;
   error_.clear();
   whole_.reset();
   collected_.clear();
-  continue_due_ = false;
-  used_ = false;
 }
 
 void BodyReader::begin(const RequestHead& head, std::uint64_t max) {
   assert(head.has_body());
-  if (used_) reset();
-  used_ = true;
+  if (used()) reset();
   max_ = max;
   chunked_ = head.chunked();
   left_ = head.content_length();
-  ended_ = false;
   rate_tracker_ = RateTracker(limits_.body_rate);
-  continue_due_ = head.expects_continue() && head.version_minor() > 0;
+  const bool waits_for_100 = head.expects_continue() && head.version_minor() > 0;
+  state_ = waits_for_100 ? State::awaits_continue : State::arriving;
   if (left_ > max_) error_ = ParseError::body_too_large;
 }
 
@@ -45,11 +42,11 @@ BodyReader::TakeResult BodyReader::fail_take(std::error_code error) noexcept {
 /// Returns the next piece that has arrived. It stays at the input's front until the next call.
 BodyReader::TakeResult BodyReader::take(std::string_view& data) {
   // Keep the last piece until release(): read_all() may have returned it as the whole body.
-  if (ended_ && !error_) return TakeResult::end;
+  if (ended() && !error_) return TakeResult::end;
   io_.input().consume(std::exchange(borrowed_, 0));
   if (error_) return TakeResult::error;
   const TakeResult found = chunked_ ? take_chunked(data) : take_sized(data);
-  if (found == TakeResult::data) continue_due_ = false;  // the client did not wait for the 100
+  if (found == TakeResult::data && awaits_continue()) state_ = State::arriving;  // without the 100
   return found;
 }
 
@@ -60,17 +57,16 @@ BodyReader::TakeResult BodyReader::take_sized(std::string_view& data) {
   borrowed_ = data.size();
   left_ -= data.size();
   taken_ += data.size();
-  ended_ = left_ == 0;
+  if (left_ == 0) state_ = State::ended;
   return TakeResult::data;
 }
 
 std::optional<std::string_view> BodyReader::complete_body() noexcept {
-  if (ended_) return std::string_view();
+  if (ended()) return std::string_view();
   if (chunked_ || error_ || taken_ != 0 || left_ > io_.input().size()) return std::nullopt;
   std::string_view data;
   take_sized(data);
   was_read_ = true;
-  continue_due_ = false;
   whole_ = data;
   return data;
 }
@@ -86,7 +82,7 @@ BodyReader::TakeResult BodyReader::take_chunked(std::string_view& data) {
         continue;
       case ChunkedDecoder::Step::Kind::end:
         io_.input().consume(step.consumed);
-        ended_ = true;
+        state_ = State::ended;
         return TakeResult::end;
       case ChunkedDecoder::Step::Kind::error:
         return fail_take(step.error);
@@ -104,7 +100,8 @@ BodyReader::TakeResult BodyReader::take_chunked(std::string_view& data) {
 
 /// Waits for more bytes of the body. Sends 100 (Continue) first if the client waits for it.
 Task<Result<>> BodyReader::fetch() {
-  if (std::exchange(continue_due_, false)) {
+  if (awaits_continue()) {
+    state_ = State::arriving;
     // Send it outside the handler's cancellation: half a head would spoil the response behind it.
     auto inviting = in_context(context_, io_.send(to_bytes(continue_head)));
     if (auto invited = co_await std::move(inviting); !invited) {
@@ -129,7 +126,7 @@ std::error_code BodyReader::record_error(std::error_code error) noexcept {
 }
 
 Task<Result<Bytes>> BodyReader::read() {
-  used_ = was_read_ = true;
+  was_read_ = true;
   for (;;) {
     std::string_view data;
     switch (take(data)) {
@@ -147,12 +144,12 @@ Task<Result<Bytes>> BodyReader::read() {
 }
 
 Task<Result<std::string_view>> BodyReader::read_all() {
-  used_ = was_read_ = true;
+  was_read_ = true;
   while (!whole_) {
     std::string_view data;
     switch (take(data)) {
       case TakeResult::data:
-        if (!chunked_ && ended_ && collected_.empty()) {
+        if (!chunked_ && ended() && collected_.empty()) {
           // Use it in place: it stays at the input's front, which moves only after the response.
           whole_ = data;
         } else {
@@ -178,7 +175,7 @@ bool BodyReader::discard_received() {
   std::string_view data;
   while (take(data) == TakeResult::data) {
   }
-  if (!ended_ || error_) return false;
+  if (!ended() || error_) return false;
   error_ = Errc::closed;
   return true;
 }

@@ -35,7 +35,7 @@ class BodyReader final : public BodySource {
   void begin(const RequestHead& head, std::uint64_t max);
   /// Prepares for a request without a body.
   void begin_empty() noexcept {
-    if (used_) reset();
+    if (used()) reset();
   }
 
   Task<Result<Bytes>> read() override;
@@ -59,12 +59,12 @@ class BodyReader final : public BodySource {
   }
 
   /// Returns true if the whole body was read, or there is none.
-  bool ended() const noexcept { return ended_; }
+  bool ended() const noexcept { return state_ == State::none || state_ == State::ended; }
   /// Returns true if the handler has requested the body.
   bool was_read() const noexcept { return was_read_; }
   /// Returns true if the client still waits for 100 (Continue), so that it may never send the
   /// body.
-  bool awaits_continue() const noexcept { return continue_due_; }
+  bool awaits_continue() const noexcept { return state_ == State::awaits_continue; }
   std::error_code error() const noexcept { return error_; }
   /// Returns the known number of bytes left: the rest of Content-Length, or 0 for chunks.
   std::uint64_t bytes_left() const noexcept { return left_; }
@@ -78,7 +78,16 @@ class BodyReader final : public BodySource {
   Task<Result<>> discard(std::uint64_t max);
 
  private:
+  /// The progress of the body. An error may stop it in each state; see error_.
+  enum class State : std::uint8_t {
+    none,             ///< the request has no body
+    awaits_continue,  ///< no data has arrived; the client may wait for 100 (Continue)
+    arriving,         ///< a part may be missing
+    ended,            ///< the last byte was taken from the input
+  };
   enum class TakeResult : std::uint8_t { data, end, nothing, error };
+  /// Returns true if some state differs from that after reset().
+  bool used() const noexcept { return state_ != State::none || was_read_; }
   void reset() noexcept;
   TakeResult take(std::string_view& data);
   TakeResult take_sized(std::string_view& data);
@@ -98,11 +107,9 @@ class BodyReader final : public BodySource {
   std::uint64_t left_ = 0;    // bytes left of a body with a length
   std::uint64_t taken_ = 0;   // decoded bytes of the body so far
   std::size_t borrowed_ = 0;  // bytes of the last piece, at the input's front
-  bool used_ = false;         // true if some state differs from that after reset()
-  bool chunked_ = false;
-  bool ended_ = true;
-  bool was_read_ = false;
-  bool continue_due_ = false;
+  State state_ = State::none;
+  bool chunked_ = false;   // the framing of the body
+  bool was_read_ = false;  // true if the handler has requested the body
   std::error_code error_;
 };
 
