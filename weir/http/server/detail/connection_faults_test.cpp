@@ -2,12 +2,18 @@
 // or the operator leaves anything behind, or makes a cut response look whole.
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "weir/http/router/detail/core_handlers.hpp"
+#include "weir/http/router/detail/route_update.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -16,6 +22,7 @@ namespace {
 /// The steps of a client. The server runs until it is idle after each step.
 using Script = std::vector<std::string_view>;
 constexpr std::string_view a_second = "(a second passes)";
+constexpr std::string_view a_replacement = "(the replacement of a service begins to answer)";
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -54,6 +61,20 @@ const std::vector<Kind>& kinds() {
        {"DELETE /slow HTTP/1.1\r\nHost: a\r\n\r\n", a_second, a_second, get},
        "405 200"},
       {"closing", {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "more"}, "200"},
+      {"replaced",
+       {"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /replaced HTTP/1.1\r\nHost: a\r\n\r\nGET / HTT",
+        a_replacement, "P/1.1\r\nHost: a\r\n\r\n"},
+       "200 200 200"},
+      {"replaced by a slow handler",
+       {"GET /replaced/slow HTTP/1.1\r\nHost: a\r\n\r\n", a_replacement, a_second, get},
+       "200 200"},
+      {"upload to a replaced service",
+       {"POST /replaced HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nab", a_replacement, "cd",
+        "ef", get},
+       "200 200"},
+      {"not replaced in time",
+       {"GET /replaced HTTP/1.1\r\nHost: a\r\n\r\n", a_second, a_second, a_second, a_second, get},
+       "503 200"},
   };
   return all;
 }
@@ -87,6 +108,47 @@ Task<Response> waits_first(Request& request, Next next) {
   co_return co_await next(request);
 }
 
+/// Routes of a service that has left. Their requests wait for its replacement, at most four
+/// seconds.
+class ReplacedRoutes {
+ public:
+  template <class F>
+  void add(Router& router, Loop& loop, std::string_view method, std::string_view text, F handler) {
+    const Pattern pattern = Pattern::parse(text).value();
+    Loop* const only = &loop;
+    auto core_handlers = std::make_shared<CoreHandlers>(std::span(&only, 1), 4s);
+    core_handlers->on(loop)->remove(/*replacement_expected=*/true);
+    auto published = std::make_unique<Route>(
+        Route{std::string(method), pattern,
+              Handler::of([] { return Response(Status::service_unavailable); }), RouteOptions()});
+    published->core_handlers = core_handlers;
+    EXPECT_TRUE(run(loop, publish(router.updater(), std::move(published))));
+    Replacement& replacement = replacements_.emplace_back(Replacement{
+        std::move(core_handlers),
+        Route{std::string(method), pattern, Handler::of(std::move(handler)), RouteOptions()}});
+    replacement.route.owner_in_flight = &in_flight_;
+  }
+  /// Makes the replacement answer. It allocates nothing.
+  void replace(Loop& loop) {
+    for (Replacement& each : replacements_) each.core_handlers->on(loop)->install(each.route);
+  }
+  /// Returns true if no request of the replacement is in flight.
+  bool idle(Loop& loop) { return in_flight_.on(loop).requests.empty(); }
+
+ private:
+  struct Replacement {
+    std::shared_ptr<CoreHandlers> core_handlers;
+    Route route;
+  };
+  static Task<Result<RouteId>> publish(RouteUpdater& updater, std::unique_ptr<Route> route) {
+    RouteUpdate update(updater, std::move(route));
+    co_return co_await update;
+  }
+
+  OwnerInFlightPerCore in_flight_{"Replacement", 1};
+  std::deque<Replacement> replacements_;
+};
+
 /// `no_memory` fails one allocation; `out_of_memory` fails all later ones too, until the
 /// connection is gone.
 enum class Fault { none, reset, half_close, close, drain, stop, no_memory, out_of_memory };
@@ -109,6 +171,9 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.get("/stream", [] { return stream(text_type, two_pieces); });
     routes_.get("/large", [] { return text(std::string(200'000, 'x')); });
+    replaced_.add(routes_, *loop_, "GET", "/replaced", [] { return text("replaced\n"); });
+    replaced_.add(routes_, *loop_, "GET", "/replaced/slow", slow);
+    replaced_.add(routes_, *loop_, "POST", "/replaced", size_of_body);
   }
 
   void play() {
@@ -120,6 +185,8 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
       if (injected_ && fault_ != Fault::drain) break;
       if (step == a_second) {
         pass(1s);
+      } else if (step == a_replacement) {
+        replaced_.replace(*loop_);
       } else {
         peer_->send(step);
       }
@@ -199,12 +266,16 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
     check_memory_fault();
     EXPECT_FALSE(orderly && peer_->was_reset()) << "an orderly peer sees no reset";
     EXPECT_TRUE(stopped() || !injected_ || fault_ != Fault::stop);
+    replaced_.replace(*loop_);  // a request may wait for it although its client has gone
+    pass(1s);
+    received_ += peer_->take();
     peer_->close();
     settle();
     // The listener has ended if memory was missing for a new connection.
     const bool goes_on = fault_ != Fault::drain && fault_ != Fault::stop && !stopped();
     if (goes_on) expect_at_rest();
     shut_down();
+    EXPECT_TRUE(replaced_.idle(*loop_)) << "a request of a route with core handlers is left";
   }
 
   const Kind& kind_;
@@ -214,6 +285,7 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
   std::string received_;
   std::size_t turn_ = 0;
   bool injected_ = false;
+  ReplacedRoutes replaced_;
 };
 
 /// Expects that all answers but the last are whole, without bytes between them.
