@@ -60,15 +60,33 @@ TEST_F(ConnectionTest, KeepsAlive) {
   expect_at_rest();
 }
 
-TEST_F(ConnectionTest, AnIdleConnectionHoldsNoBuffer) {
+// A server keeps very many idle connections. The frame of serve_opened() has 352 bytes with clang
+// and 736 with GCC 12. The bounds leave no room for a timer of each read (56 bytes), or for a
+// second awaiter or a temporary that a change of serve_opened() puts into the frame. A sanitizer
+// makes the frame a little larger.
+TEST_F(ConnectionTest, AnIdleConnectionIsOneSmallFrame) {
+#ifdef __clang__
+  constexpr std::size_t bytes_max = BlockPool::caches_free_blocks ? 384 : 432;
+#else
+  constexpr std::size_t bytes_max = 768;
+#endif
+  loop_->blocks().set_cache_limit(BlockPool::cached_bytes_max);  // cached_bytes() shows their sizes
   serve();
-  const std::size_t before = blocks();
+  MemoryPeer& first = connect();  // leaves all blocks that the next one needs in the cache
+  talk(first, get);
+  first.close();
+  settle();
+  const std::size_t blocks_before = blocks();
+  const std::size_t cached_before = loop_->blocks().cached_bytes();
   MemoryPeer& peer = connect();
   settle();
-  const std::size_t fresh = blocks() - before;
-  EXPECT_LE(fresh, 2u);  // its frame, and the one that its listener's scope keeps
+  EXPECT_EQ(blocks() - blocks_before, 1u);
   talk(peer, get);
-  EXPECT_EQ(blocks() - before, fresh);
+  EXPECT_EQ(blocks() - blocks_before, 1u) << "it is idle again, and holds no buffer";
+  const std::size_t bytes = cached_before - loop_->blocks().cached_bytes();
+  // The thread sanitizer's frames also hold what other builds optimise away.
+  EXPECT_TRUE(bytes <= bytes_max || !TestHeap::replaced) << bytes;
+  RecordProperty("bytes", std::to_string(bytes));
 }
 
 TEST_F(ConnectionTest, AnswersInOrderForAllKindsOfHandlers) {
