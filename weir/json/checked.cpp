@@ -2,8 +2,9 @@
 
 #include <re2/re2.h>
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "weir/json/detail/utf8.hpp"
 
 namespace weir::detail {
 namespace {
@@ -16,11 +17,15 @@ RE2::Options quiet() {
 
 }  // namespace
 
-std::size_t count_characters(std::string_view text) noexcept {
-  // Each character has one byte that is no continuation byte, 10xxxxxx (RFC 3629 §3).
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char each) {
-    return (static_cast<unsigned char>(each) & 0xC0U) != 0x80U;
-  }));
+std::optional<std::size_t> count_characters(std::string_view text) noexcept {
+  std::size_t count = 0;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end; ++count) {
+    const std::size_t bytes = json::detail::utf8_length(at, end);
+    if (bytes == 0) return std::nullopt;
+    at += bytes;
+  }
+  return count;
 }
 
 struct CompiledPattern::Compiled {

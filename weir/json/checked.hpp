@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -69,8 +70,8 @@ class Checked {
 
 namespace detail {
 
-/// Returns the number of characters of a text in UTF-8.
-std::size_t count_characters(std::string_view text) noexcept;
+/// Returns the number of characters of a text; nullopt if it is not valid UTF-8.
+std::optional<std::size_t> count_characters(std::string_view text) noexcept;
 /// A regular expression of RE2, compiled.
 class CompiledPattern {
  public:
@@ -108,6 +109,14 @@ struct Range {
   static_assert(Min <= Max);
   template <class T>
   static constexpr bool holds(const T& value) noexcept {
+    if constexpr (std::integral<T> && std::integral<decltype(Min)> &&
+                  std::integral<decltype(Max)>) {
+      constexpr bool type_has_both = static_cast<decltype(Min)>(static_cast<T>(Min)) == Min &&
+                                     static_cast<decltype(Max)>(static_cast<T>(Max)) == Max &&
+                                     (static_cast<T>(Min) < T{}) == (Min < decltype(Min){}) &&
+                                     (static_cast<T>(Max) < T{}) == (Max < decltype(Max){});
+      static_assert(type_has_both, "weir::rule::Range: the type does not have these values");
+    }
     return !(value < static_cast<T>(Min)) && !(static_cast<T>(Max) < value);
   }
   template <class T>
@@ -117,14 +126,15 @@ struct Range {
 };
 
 /// A text of Min to Max characters (code points, not bytes), or a container of that many elements.
+/// A text that is not valid UTF-8 does not fit.
 template <std::size_t Min, std::size_t Max>
 struct Length {
   static_assert(Min <= Max);
   template <class T>
   static constexpr bool holds(const T& value) noexcept {
     if constexpr (std::convertible_to<const T&, std::string_view>) {
-      const std::size_t count = weir::detail::count_characters(value);
-      return count >= Min && count <= Max;
+      const std::optional<std::size_t> count = weir::detail::count_characters(value);
+      return count && *count >= Min && *count <= Max;
     } else {
       return value.size() >= Min && value.size() <= Max;
     }
