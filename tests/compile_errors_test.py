@@ -45,6 +45,9 @@ class Secret { int value = 0; public: int get() const { return value; } };
 struct Holder { int number; std::vector<Secret> secrets; };
 struct Outer { Ping ping; Holder holder; };
 struct Throws { Throws() = default; Throws(Throws&&) {} };
+struct TakesMore { static TakesMore from_request(http::Request&) { return {}; } };
+struct NotStatic { int n; NotStatic from_request(const http::Request&) const { return {1}; } };
+struct Made { int n; static Made from_request(const http::Request&) { return {1}; } };
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
 """
@@ -101,6 +104,15 @@ CASES = (
     ('routes.post("/", [](Ping, http::Form<Ping>) { return http::Status::ok; });',
      "a handler takes at most one body",
      'routes.post("/", [](http::Query<Ping>, http::Form<Ping>) { return http::Status::ok; });'),
+    ('routes.post("/", [](TakesMore) { return http::Status::ok; });',
+     "from_request() must be static, public",
+     'routes.post("/", [](Made) { return http::Status::ok; });'),
+    ('routes.post("/", [](const NotStatic&) { return http::Status::ok; });',
+     "from_request() must be static, public",
+     'routes.post("/", [](const Made&) { return http::Status::ok; });'),
+    ('routes.post("/", [](std::optional<TakesMore>) { return http::Status::ok; });',
+     "from_request() must be static, public",
+     'routes.post("/", [](std::optional<Ping>) { return http::Status::ok; });'),
     ('routes.post("/", [](http::Json<Outer>) { return http::Status::ok; });',
      "weir::json: a field of a struct has no form in JSON",
      'routes.post("/", [](http::Json<Nested>) { return http::Status::ok; });'),

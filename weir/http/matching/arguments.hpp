@@ -50,8 +50,9 @@ class Form : public Argument<T> {
 
 /// The query of the request, as the fields of the struct T. A field is a number, a bool (`true` or
 /// `false`), a std::string, an enum or a type with from_path_param(). A std::optional of these may
-/// be missing. A std::vector of these takes a name any number of times. Other names in the query
-/// are ignored. json::renames gives fields other names.
+/// be missing; other fields may not, not even those with a default value. A std::vector of these,
+/// except of bool, takes a name any number of times. Other names in the query are ignored.
+/// json::renames gives fields other names.
 template <class T>
 class Query : public Argument<T> {
  public:

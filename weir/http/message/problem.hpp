@@ -18,7 +18,9 @@ struct Violation {
   std::string_view in;  ///< "body", "query", "form", "header" or "cookie"; a constant
   /// The name of the parameter, or the path in the body as a JSON pointer (RFC 6901).
   std::string name;
-  std::string detail;                                ///< such as "expected an integer from 1 to 5"
+  /// Text such as "expected an integer from 1 to 5, found nine". It can hold bytes of the client:
+  /// escape it in HTML.
+  std::string detail;
   std::optional<std::size_t> offset = std::nullopt;  ///< the position in a body, in bytes
 };
 
@@ -26,7 +28,7 @@ struct Violation {
 /// unless Router::render_errors() sets another form.
 struct Problem {
   Status status = Status::internal_error;
-  std::string detail = {};                 ///< what happened, for a reader
+  std::string detail = {};                 ///< what happened, for a reader; escape it in HTML
   std::vector<Violation> violations = {};  ///< all parts of the request that do not fit
   std::string type = {};                   ///< URI of the kind of the problem; empty for none
 

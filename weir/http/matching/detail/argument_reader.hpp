@@ -279,8 +279,9 @@ template <class T>
                 "from_path_param()");
   if (!text) [[unlikely]]
     return violations.add(in, name, "missing");
+  // The answer does not show the text: headers and cookies often hold secrets.
   if (!read_text(*text, value)) [[unlikely]]
-    violations.add_unfit(in, name, &expected_text<T>, *text);
+    violations.add(in, name, "expected " + expected_text<T>());
 }
 
 template <ConstantText Name, class T>
@@ -321,12 +322,26 @@ struct PartReader<std::optional<A>> {
 template <class T>
 concept HasFromRequest = requires(const Request& request) { T::from_request(request); };
 
+/// True if a class has any member with the name from_request, which need not be usable. The name
+/// is then ambiguous in a class that inherits another one.
+struct OtherFromRequest {
+  int from_request;
+};
+template <class T>
+struct WithOtherFromRequest : T, OtherFromRequest {};
+template <class T>
+concept NamesFromRequest = std::is_class_v<T> && !std::is_final_v<T> &&
+                           !requires { &WithOtherFromRequest<T>::from_request; };
+
 // Bodies.
 
 /// Describes the type of a body parameter. A struct, container, tuple or variant is read from JSON
 /// as Json<T> is.
 template <class B>
 struct BodyOf {
+  static_assert(HasFromRequest<B> || !NamesFromRequest<B>,
+                "weir::http: from_request() must be static, public and take a const Request&; "
+                "otherwise, the client could send the value as the body");
   static constexpr bool is_body = json::is_composite<B> && !PathParamType<B> && !HasFromRequest<B>;
   static constexpr bool is_form = false;
   using Value = B;
