@@ -271,7 +271,7 @@ void PoolThreads::start_controller() {
     sampling = std::exchange(sampling_requested_, false);
     controller_retry_at_ = after(platform_.now(), controller_retry);
   }
-  // As far as possible without the controller.
+  // The controller could not be started, so this thread starts the workers.
   start_requested_threads();
   if (sampling) start_needed_threads();
 }
