@@ -39,7 +39,7 @@ Task<> reject_connection(ServerState& server, tcp::Stream stream);
 /// One timer serves all deadlines of requests, and stays armed between reads. The timer is lazy: a
 /// deadline costs a few stores and is compared with the clock only when the timer fires. A timeout
 /// of the Stream would start and cancel a timer for each request, about 140 instructions and a
-/// reading of the clock. It would also make an idle connection 56 bytes larger, and a drain could
+/// reading of the clock. It would also make an idle connection 48 bytes larger, and a drain could
 /// not shorten it.
 ///
 /// A Connection is a parameter of the coroutine that serves it, and can be moved until open(), so

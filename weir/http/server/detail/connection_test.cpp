@@ -61,7 +61,7 @@ TEST_F(ConnectionTest, KeepsAlive) {
 }
 
 // A server keeps very many idle connections. The frame of serve_opened() has 352 bytes with clang
-// and 736 with GCC 12. The bounds leave no room for a timer of each read (56 bytes), or for a
+// and 736 with GCC 12. The bounds leave no room for a timer of each read (48 bytes), or for a
 // second awaiter or a temporary that a change of serve_opened() puts into the frame. A sanitizer
 // makes the frame a little larger.
 TEST_F(ConnectionTest, AnIdleConnectionIsOneSmallFrame) {
