@@ -16,7 +16,7 @@ Task<http::Response> take(Instant& leased_until) {
   co_return http::text("yours\n");
 }
 
-int serve(Platform& platform) {
+int serve(loop::Platform& platform) {
   Instant leased_until{};
   http::Router routes;
   routes.get("/lease", [&leased_until] { return take(leased_until); });
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   std::string heard;
   sim::Host& server = world.host("server");
   server.start_service(serve);
-  world.host("client").start([&](Platform& platform) {
+  world.host("client").start([&](loop::Platform& platform) {
     return Runtime(platform, one).run_on_each_core(test, server.address(80), std::ref(heard));
   });
   const sim::WorldReport report = world.run_until_done(2h);  // also checks that nothing is left

@@ -85,7 +85,7 @@ class Run {
   }
 
   void run() {
-    server_.start([this](Platform& platform) { return serve(platform); });
+    server_.start([this](loop::Platform& platform) { return serve(platform); });
     world_.always("limits", [this] { return broken_limit(); });
     // A core creates its listener in its first turns.
     world_.schedule(std::chrono::milliseconds(200), [this] {
@@ -106,7 +106,7 @@ class Run {
     bool fault_free = true;
   };
 
-  int serve(Platform& platform) {
+  int serve(loop::Platform& platform) {
     http::Router routes;
     fuzz::add_routes(routes);
     return Runtime(platform, {.cores = choices_.cores(), .announce = false})
@@ -204,7 +204,7 @@ class Run {
         return server_.set_descriptors_max(server_.open_descriptors() + detail % 4);
       case Command::terminate:
         terminated_ = true;
-        return server_.raise(Signal::terminate);
+        return server_.raise(loop::Signal::terminate);
       default:
         return;
     }
@@ -235,7 +235,7 @@ class Run {
     }
     world_.schedule(std::chrono::seconds(40), [this] {
       require(!must_serve() || clients_.back().peer.received().starts_with("HTTP/1.1 200 "));
-      server_.raise(Signal::terminate);
+      server_.raise(loop::Signal::terminate);
     });
   }
 

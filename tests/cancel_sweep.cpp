@@ -144,7 +144,7 @@ Task<> CancelInjector::end() {
   for (std::size_t rounds = 0; pending_; ++rounds) co_await back_off(rounds);
 }
 
-void CancelInjector::run(Runnable& self) {
+void CancelInjector::run(loop::Runnable& self) {
   auto& injector = static_cast<CancelInjector&>(self);
   injector.pending_ = false;
   if (injector.task_done_) return;
@@ -213,7 +213,7 @@ void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
 void sweep_all_in_world(std::span<const SweepCase> cases) {
   const sim::WorldOptions options = fresh_world_options();
   sim::World world(options);
-  world.host("host", {.cores = 2}).start([cases, seed = options.seed](Platform& platform) {
+  world.host("host", {.cores = 2}).start([cases, seed = options.seed](loop::Platform& platform) {
     Runtime runtime(platform, {.cores = 2, .announce = false});
     return runtime.run_on_each_core(sweep_on_first, &runtime, cases, seed);
   });

@@ -78,13 +78,13 @@ enum class CancelOrigin : std::uint8_t {
 /// step. The ready queue may contain a completed operation at that moment.
 /// Threads: the thread of its loop.
 /// Lifetime: shorter than the lifetime of its environment.
-class CancelInjector : Runnable {
+class CancelInjector : loop::Runnable {
  public:
   static constexpr std::size_t never_fires = static_cast<std::size_t>(-1);
   static constexpr std::size_t timed_steps = 10;  ///< number of steps that cancel after a delay
 
   CancelInjector(SweepEnvironment& env, CancelOrigin origin, std::size_t step)
-      : Runnable(&run), env_(env), loop_(env.loop()), origin_(origin), step_(step) {}
+      : loop::Runnable(&run), env_(env), loop_(env.loop()), origin_(origin), step_(step) {}
 
   /// Runs `task` until it ends. The task must end soon after the injector has fired.
   template <class T>
@@ -108,7 +108,7 @@ class CancelInjector : Runnable {
   void begin();
   Task<> end();
   Task<> fire_after_delay();
-  static void run(Runnable& self);
+  static void run(loop::Runnable& self);
 
   SweepEnvironment& env_;
   Loop& loop_;
@@ -133,7 +133,7 @@ class TempDirectory {
   void write(std::string_view name, std::string_view text) const;
 
  private:
-  FileSystem& files_;
+  loop::FileSystem& files_;
   std::string root_;
 };
 

@@ -93,7 +93,7 @@ Task<> listening(CancelInjector& injector, SweepEnvironment&) {
 /// An address that another socket holds and releases some loop turns later.
 class TakenAddress {
  public:
-  TakenAddress(SweepEnvironment& env, Result<Descriptor> held)
+  TakenAddress(SweepEnvironment& env, Result<loop::Descriptor> held)
       : held_(std::move(held).value()),
         address_(env.loop().platform().local_address(held_.value()).value()) {
     env.run_later([this] { held_.reset(); });
@@ -101,7 +101,7 @@ class TakenAddress {
   const Endpoint& address() const noexcept { return address_; }
 
  private:
-  Descriptor held_;
+  loop::Descriptor held_;
   Endpoint address_;
 };
 
@@ -164,7 +164,7 @@ Task<> binding_for_datagrams(CancelInjector& injector, SweepEnvironment&) {
 }
 
 Task<> binding_to_a_taken_address(CancelInjector& injector, SweepEnvironment& env) {
-  const DatagramOptions alone{.local = Endpoint::loopback(0)};
+  const loop::DatagramOptions alone{.local = Endpoint::loopback(0)};
   const TakenAddress taken(env, env.loop().platform().open_datagrams(alone));
   static_cast<void>(succeeded(co_await injector.run_with_cancel(udp::bind(taken.address()))));
   co_await env.wait_until_idle();

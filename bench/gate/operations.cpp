@@ -378,27 +378,27 @@ Task<> spawn_tasks(Scope& scope, unsigned times) {
 
 [[gnu::noinline]] void start_and_cancel_timer(unsigned times) {
   constexpr Instant epoch{std::chrono::hours(1)};
-  static TimerWheel wheel(epoch);
-  Timer timer([](Timer&) {});
+  static loop::TimerWheel wheel(epoch);
+  loop::Timer timer([](loop::Timer&) {});
   for (unsigned step = 1; step <= times; ++step) {
     wheel.start(timer, epoch + std::chrono::microseconds(step * 7919));
     timer.cancel();
   }
 }
 
-struct Message : Runnable {
-  Message() : Runnable([](Runnable& self) { ++static_cast<Message&>(self).runs; }) {}
+struct Message : loop::Runnable {
+  Message() : loop::Runnable([](loop::Runnable& self) { ++static_cast<Message&>(self).runs; }) {}
   unsigned runs = 0;
 };
 
 /// Measures the way from the producer's push to the consumer's call, in batches of eight.
 [[gnu::noinline]] void hop_through_inbox(unsigned times) {
-  static Inbox inbox;
+  static loop::Inbox inbox;
   static std::array<Message, 8> messages;
   for (; times >= messages.size(); times -= static_cast<unsigned>(messages.size())) {
     for (Message& message : messages) expect(!inbox.push(message), "an inbox that is awake");
-    RunQueue arrived = inbox.take();
-    while (Runnable* const message = arrived.pop()) message->run();
+    loop::RunQueue arrived = inbox.take();
+    while (loop::Runnable* const message = arrived.pop()) message->run();
   }
 }
 

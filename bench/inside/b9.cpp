@@ -36,7 +36,7 @@ double peak_bytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-std::unique_ptr<Loop> make_loop(Platform& platform) {
+std::unique_ptr<Loop> make_loop(loop::Platform& platform) {
   static_cast<void>(os::pin_current_thread(os::allowed_cpus().front()));
   return Loop::make(platform, {.backend = BackendChoice::epoll}).value();
 }

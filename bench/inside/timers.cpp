@@ -39,13 +39,13 @@ void require_half(std::size_t fired) {
   if (fired != count / 2) std::abort();
 }
 
-struct CountingTimer : Timer {
-  CountingTimer() : Timer([](Timer&) { ++fired; }) {}
+struct CountingTimer : loop::Timer {
+  CountingTimer() : loop::Timer([](loop::Timer&) { ++fired; }) {}
   static inline std::size_t fired = 0;
 };
 
 Results by_wheel(const std::vector<Duration>& lengths) {
-  TimerWheel wheel(epoch);
+  loop::TimerWheel wheel(epoch);
   std::vector<CountingTimer> timers(count);
   CountingTimer::fired = 0;
   Results results;

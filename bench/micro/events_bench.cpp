@@ -22,7 +22,7 @@ struct OtherSample {
   std::uint64_t value;
 };
 
-std::unique_ptr<Loop> make_loop(Platform& platform) {
+std::unique_ptr<Loop> make_loop(loop::Platform& platform) {
   return Loop::make(platform, {.backend = BackendChoice::epoll}).value();
 }
 

@@ -13,8 +13,8 @@ namespace {
 constexpr Instant epoch{std::chrono::hours(1)};
 constexpr std::uint64_t spread_ns = 60'000'000'000;  // deadlines within a minute
 
-struct CountingTimer : Timer {
-  CountingTimer() : Timer([](Timer&) { ++fired; }) {}
+struct CountingTimer : loop::Timer {
+  CountingTimer() : loop::Timer([](loop::Timer&) { ++fired; }) {}
   static inline std::uint64_t fired = 0;
 };
 
@@ -31,7 +31,7 @@ struct Wheel {
   }
   Duration length() noexcept { return lengths[next++ % lengths.size()]; }
 
-  TimerWheel wheel{epoch};
+  loop::TimerWheel wheel{epoch};
   std::vector<CountingTimer> background;
   std::vector<Duration> lengths = std::vector<Duration>(4096);
   std::size_t next = 0;

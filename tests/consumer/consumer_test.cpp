@@ -46,7 +46,7 @@ class Greeter {
   std::string greeting_;
 };
 
-int serve(Platform& platform) {
+int serve(loop::Platform& platform) {
   App app;
   app.shared([] { return Config{}; });
   app.per_core<Greeter>();
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   server.start_service(serve);
   const Endpoint address = server.address(port);
   std::string heard;
-  world.host("client").start([&](Platform& platform) {
+  world.host("client").start([&](loop::Platform& platform) {
     Runtime runtime(platform, {.cores = 1, .announce = false});
     return runtime.run_on_each_core(visit, std::string("10.0.0.1"), address, std::ref(heard));
   });

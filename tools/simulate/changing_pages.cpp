@@ -23,7 +23,7 @@ namespace {
 
 constexpr int changes = 20;
 
-Task<Result<>> pause(PlatformClock& clock, unsigned milliseconds_max) {
+Task<Result<>> pause(loop::PlatformClock& clock, unsigned milliseconds_max) {
   co_return co_await sleep(std::chrono::milliseconds(clock.random() % milliseconds_max));
 }
 
@@ -39,7 +39,7 @@ class Page {
   Page& operator=(const Page&) = delete;
 
   /// Waits, and uses the page after the wait.
-  Task<http::Response> show(PlatformClock& clock) {
+  Task<http::Response> show(loop::PlatformClock& clock) {
     ++asked_;
     const auto slept = co_await pause(clock, 40);
     --asked_;
@@ -56,7 +56,7 @@ class Page {
 /// Adds, replaces and removes the routes of the pages.
 class Routes {
  public:
-  Routes(PlatformClock& clock, http::Router& router, ServedPages& served)
+  Routes(loop::PlatformClock& clock, http::Router& router, ServedPages& served)
       : clock_(clock), routes_(router), served_(served), violation_(served.violation) {
     for (ServedPages::State& each : served_.states) ++each.changes;  // no page exists
   }
@@ -135,7 +135,7 @@ class Routes {
       violation_ = "a handler was " + std::string(what) + " but still exists";
   }
 
-  PlatformClock& clock_;
+  loop::PlatformClock& clock_;
   http::LiveRoutes routes_;
   ServedPages& served_;
   std::string& violation_;
@@ -151,7 +151,7 @@ struct Version {
 /// The pages of one core.
 class Pages {
  public:
-  Pages(const Version& version, http::ServiceRoutes& routes, PlatformClock& clock,
+  Pages(const Version& version, http::ServiceRoutes& routes, loop::PlatformClock& clock,
         std::string& violation)
       : version_(version), clock_(clock), violation_(violation) {
     for (unsigned page = 0; page < page_count; ++page) {
@@ -175,7 +175,7 @@ class Pages {
   }
 
   const Version& version_;
-  PlatformClock& clock_;
+  loop::PlatformClock& clock_;
   std::string& violation_;
   int asked_ = 0;
 };
@@ -189,7 +189,7 @@ class Editor {
   }
 
  private:
-  Task<> edit(PlatformClock& clock) {
+  Task<> edit(loop::PlatformClock& clock) {
     for (unsigned number = 2; number < 2 + changes; ++number) {
       if (auto slept = co_await pause(clock, 200); !slept) co_return;
       const ServiceId fresh = app_.shared([number] { return Version{number}; });
@@ -238,13 +238,15 @@ Task<Result<>> serve_and_change(Scope& scope, http::Router& router, ServedPages&
 
 }  // namespace
 
-int serve_changing_routes(Platform& host, const RuntimeOptions& options, ServedPages& served) {
+int serve_changing_routes(loop::Platform& host, const RuntimeOptions& options,
+                          ServedPages& served) {
   http::Router router;
   return Runtime(host, options)
       .run_on_each_core(serve_and_change, std::ref(router), std::ref(served));
 }
 
-int serve_changing_services(Platform& host, const RuntimeOptions& options, ServedPages& served) {
+int serve_changing_services(loop::Platform& host, const RuntimeOptions& options,
+                            ServedPages& served) {
   http::Router router;
   App app;
   const ServiceId version = app.shared([] { return Version{1}; });

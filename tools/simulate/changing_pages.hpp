@@ -13,10 +13,11 @@ namespace weir::simulate {
 
 /// Adds, replaces and removes routes, and cancels some of these changes half way. A handler is
 /// destroyed after its last request, before remove() or replace() returns.
-int serve_changing_routes(Platform& host, const RuntimeOptions& options, ServedPages& served);
+int serve_changing_routes(loop::Platform& host, const RuntimeOptions& options, ServedPages& served);
 
 /// Runs an app whose pages, one instance per core, depend on a version that is replaced. No
 /// request gets 404 after the start, and no instance is destroyed before its last request.
-int serve_changing_services(Platform& host, const RuntimeOptions& options, ServedPages& served);
+int serve_changing_services(loop::Platform& host, const RuntimeOptions& options,
+                            ServedPages& served);
 
 }  // namespace weir::simulate

@@ -67,12 +67,12 @@ void run_clients(Clients& clients, Options& options, sim::World& world, const Re
   sim::Host& server = world.host("server");
   options.server = server.address(80);
   if (react) {
-    server.start_service([&react](Platform& host) {
+    server.start_service([&react](loop::Platform& host) {
       return Runtime(host, {.announce = false}).run_on_each_core(serve_all, std::cref(react));
     });
   }
   clients.emplace(options);
-  world.host("clients").start([&clients](Platform& host) {
+  world.host("clients").start([&clients](loop::Platform& host) {
     return Runtime(host, {.announce = false}).run_on_each_core([&clients](Scope& scope) {
       return clients->run(scope);
     });
@@ -352,7 +352,7 @@ Task<Result<>> treat_all(Scope& scope, Treat treat, const std::string& response)
 Attacked attack(Treat treat, const std::string& response, int status) {
   sim::World world({.seed = 1});
   sim::Host& server = world.host("server");
-  server.start([&](Platform& host) {
+  server.start([&](loop::Platform& host) {
     return Runtime(host, {.announce = false})
         .run_on_each_core(treat_all, treat, std::cref(response));
   });
@@ -361,8 +361,8 @@ Attacked attack(Treat treat, const std::string& response, int status) {
   world.schedule(30s, [&] {
     attackers.end();
     EXPECT_EQ(attackers.in_flight_bytes(), 0U) << "no attacker is left";
-    server.raise(Signal::terminate);
-    server.raise(Signal::terminate);
+    server.raise(loop::Signal::terminate);
+    server.raise(loop::Signal::terminate);
   });
   static_cast<void>(world.run_until_done(3h));
   return {attackers.violation(), attackers.ended(), attackers.answers(status)};

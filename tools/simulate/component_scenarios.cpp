@@ -29,20 +29,22 @@ unsigned some_cores(sim::World& world) {
   return 1 + static_cast<unsigned>(world.random().below(5));
 }
 
-using PageService = int (*)(Platform& host, const RuntimeOptions& options, ServedPages& served);
+using PageService = int (*)(loop::Platform& host, const RuntimeOptions& options,
+                            ServedPages& served);
 
 Outcome run_pages(const sim::WorldOptions& options, PageService serve, PageTrafficOptions asks) {
   sim::World world(options);
   const unsigned cores = some_cores(world);
   sim::Host& server = world.host("server", {.cores = cores});
   ServedPages served;
-  server.start_service([&, cores](Platform& host) { return serve(host, quiet(cores), served); });
+  server.start_service(
+      [&, cores](loop::Platform& host) { return serve(host, quiet(cores), served); });
   const bool faults = world.random().bernoulli(0.5);
   asks.server = server.address(80);
   asks.may_fail = faults;
   asks.served = &served;
   PageTraffic traffic(asks);
-  world.host("clients").start([&traffic](Platform& host) {
+  world.host("clients").start([&traffic](loop::Platform& host) {
     return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });
@@ -79,7 +81,7 @@ Outcome run_component(const sim::WorldOptions& options, const std::string& name)
   sim::World world(options);
   const unsigned cores = some_cores(world);
   Play scenario(cores);
-  world.host(name, {.cores = cores}).start([&scenario, cores](Platform& host) {
+  world.host(name, {.cores = cores}).start([&scenario, cores](loop::Platform& host) {
     return Runtime(host, quiet(cores)).run_on_each_core([&scenario](Scope& scope) {
       return scenario.run(scope);
     });
@@ -102,7 +104,7 @@ Outcome with_pools(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);
   PoolScenario scenario(PoolScenarioOptions::draw(world.random()), cores);
-  world.host("pool", {.cores = cores}).start([&scenario](Platform& host) {
+  world.host("pool", {.cores = cores}).start([&scenario](loop::Platform& host) {
     return scenario.run(host);
   });
   world.always("report", [&scenario] { return scenario.find_wrong_report(); });
@@ -116,14 +118,14 @@ Outcome with_datagrams(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);
   sim::Host& server = world.host("server", {.cores = cores});
-  server.start_service([cores](Platform& host) {
+  server.start_service([cores](loop::Platform& host) {
     return Runtime(host, quiet(cores)).run_on_each_core(echo_datagrams, Endpoint::any(7));
   });
   std::array<DatagramScenario, 2> plays;
   for (std::size_t number = 0; number < plays.size(); ++number) {
     DatagramScenario& scenario = plays[number];
     sim::Host& client = world.host("client " + std::to_string(number));
-    client.start([&scenario, to = server.address(7)](Platform& host) {
+    client.start([&scenario, to = server.address(7)](loop::Platform& host) {
       return Runtime(host, quiet(1)).run_on_each_core([&scenario, to](Scope& scope) {
         return scenario.run(scope, to);
       });

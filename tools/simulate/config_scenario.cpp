@@ -58,7 +58,7 @@ config::Sources ConfigReader::sources_of(const ConfigInput& input) {
   return sources;
 }
 
-Task<> ConfigReader::load_some(FileSystem& files) {
+Task<> ConfigReader::load_some(loop::FileSystem& files) {
   for (std::size_t left = loads; left > 0 && violation_.empty(); --left) {
     ConfigInput input = ConfigInput::draw(random_, {});
     const ConfigInput right = input;
@@ -74,7 +74,7 @@ Task<> ConfigReader::load_some(FileSystem& files) {
 }
 
 /// Loads, and tries again while a read fails. A read that fails must be an error.
-config::LoadResult<ServiceConfig> ConfigReader::load(FileSystem& files,
+config::LoadResult<ServiceConfig> ConfigReader::load(loop::FileSystem& files,
                                                      const config::Sources& sources) {
   for (;;) {
     const std::uint64_t before = failures();
@@ -120,7 +120,7 @@ Task<> ConfigReader::write_file(std::string text) {
 }
 
 /// Loads a file, and changes it again and again while a task follows it.
-Task<> ConfigReader::follow_file(FileSystem& files) {
+Task<> ConfigReader::follow_file(loop::FileSystem& files) {
   ConfigInput now = ConfigInput::draw(random_, {.wrong = 0});
   co_await write_file(now.file);
   const config::Sources sources = sources_of(now);
@@ -202,7 +202,7 @@ bool ConfigReader::is_rejection_count_right(const Reports& reports, bool is_wron
 }
 
 Task<> ConfigReader::run(Scope& scope) {
-  Platform& host = scope.loop().platform();
+  loop::Platform& host = scope.loop().platform();
   random_ = sim::Random(host.random());
   files_fail_ = random_.bernoulli(0.5);
   co_await load_some(host.files());
@@ -217,7 +217,7 @@ std::string ConfigReader::find_violation() const {
 Outcome run_config(const sim::WorldOptions& options, const ConfigReader::ChangeInput& change) {
   sim::World world(options);
   ConfigReader reader(world.faults(), change);
-  world.host("reader").start([&reader](Platform& host) {
+  world.host("reader").start([&reader](loop::Platform& host) {
     return Runtime(host, {.cores = 1, .announce = false}).run_on_each_core([&reader](Scope& scope) {
       return reader.run(scope);
     });

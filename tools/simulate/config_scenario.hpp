@@ -48,13 +48,13 @@ class ConfigReader {
     std::int8_t offset = 0;  // as the subscriber knows it
   };
 
-  Task<> load_some(FileSystem& files);
-  Task<> follow_file(FileSystem& files);
+  Task<> load_some(loop::FileSystem& files);
+  Task<> follow_file(loop::FileSystem& files);
   Task<> change(Reports& reports, ConfigInput& now);
   Task<> write_file(std::string text);
   Task<> write_whole_file(std::string text);
   Task<> check_file_after_failure(std::string_view text);
-  config::LoadResult<ServiceConfig> load(FileSystem& files, const config::Sources& sources);
+  config::LoadResult<ServiceConfig> load(loop::FileSystem& files, const config::Sources& sources);
   void let_files_fail(bool fail) { faults_.rates.file_failure = fail && files_fail_ ? 0.1 : 0; }
   std::uint64_t failures() const { return faults_.injected(sim::Fault::file_failure); }
   config::Sources sources_of(const ConfigInput& input);

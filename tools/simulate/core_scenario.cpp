@@ -17,13 +17,13 @@ constexpr unsigned messages = 40;
 constexpr unsigned newest = 30;
 constexpr unsigned calls = 20;
 
-bool now_and_then(PlatformClock& clock) {
+bool now_and_then(loop::PlatformClock& clock) {
   return clock.random() % 3 == 0;
 }
-Duration moment(PlatformClock& clock) {
+Duration moment(loop::PlatformClock& clock) {
   return std::chrono::microseconds(clock.random() % 3000);
 }
-Task<> pause(PlatformClock& clock) {
+Task<> pause(loop::PlatformClock& clock) {
   if (now_and_then(clock)) static_cast<void>(co_await sleep(moment(clock)));
 }
 
@@ -40,7 +40,7 @@ Task<Result<unsigned>> twice_in_pool(Loop& loop, unsigned number) {
 
 /// Awaits `task`, sometimes with a short timeout. A task without a timeout must not time out.
 template <class T>
-Task<Result<T>> patiently_or_not(PlatformClock& clock, Task<Result<T>> task) {
+Task<Result<T>> patiently_or_not(loop::PlatformClock& clock, Task<Result<T>> task) {
   if (now_and_then(clock)) co_return co_await timeout(moment(clock), std::move(task));
   auto result = co_await std::move(task);
   if (!result && result.error() == Errc::timed_out) co_return fail(Errc::conflict);
@@ -51,7 +51,7 @@ Task<Result<T>> patiently_or_not(PlatformClock& clock, Task<Result<T>> task) {
 
 Task<> CoreScenario::run(Scope& scope) {
   Loop& loop = scope.loop();
-  PlatformClock& clock = loop.platform();
+  loop::PlatformClock& clock = loop.platform();
   scope.spawn(receive_news(clock, news_.subscribe()));
   scope.spawn(send_messages(clock, loop.core()));
   scope.spawn(call_others(clock));
@@ -61,7 +61,7 @@ Task<> CoreScenario::run(Scope& scope) {
   co_return;
 }
 
-Task<> CoreScenario::send_messages(PlatformClock& clock, unsigned core) {
+Task<> CoreScenario::send_messages(loop::PlatformClock& clock, unsigned core) {
   for (unsigned number = 0; number < messages; ++number) {
     auto sending = as_task(mailbox_.send(Message{core, number}));
     const auto sent = co_await patiently_or_not(clock, std::move(sending));
@@ -89,7 +89,7 @@ void CoreScenario::check_capacity() {
   if (held > mailbox_capacity + 1) violation_ = "the mailbox holds more than its capacity";
 }
 
-Task<> CoreScenario::receive_messages(PlatformClock& clock) {
+Task<> CoreScenario::receive_messages(loop::PlatformClock& clock) {
   for (;;) {
     auto receiving = as_task(mailbox_.receive());
     const auto message = co_await patiently_or_not(clock, std::move(receiving));
@@ -105,7 +105,7 @@ Task<> CoreScenario::receive_messages(PlatformClock& clock) {
   }
 }
 
-Task<> CoreScenario::publish(PlatformClock& clock) {
+Task<> CoreScenario::publish(loop::PlatformClock& clock) {
   static_cast<void>(co_await sleep(std::chrono::seconds(1)));  // all cores have subscribed
   for (unsigned number = 1; number <= newest; ++number) {
     static_cast<void>(news_.publish(number));
@@ -114,7 +114,8 @@ Task<> CoreScenario::publish(PlatformClock& clock) {
   news_.close();
 }
 
-Task<> CoreScenario::receive_news(PlatformClock& clock, Broadcast<unsigned>::Subscription news) {
+Task<> CoreScenario::receive_news(loop::PlatformClock& clock,
+                                  Broadcast<unsigned>::Subscription news) {
   unsigned last = 0;
   unsigned count = 0;
   bool lagged = false;  // true if a loss was reported and no value has arrived since
@@ -150,7 +151,7 @@ void CoreScenario::check_result(const Result<unsigned>& result, unsigned argumen
                (result ? std::to_string(*result) : result.error().message());
 }
 
-Task<> CoreScenario::call_others(PlatformClock& clock) {
+Task<> CoreScenario::call_others(loop::PlatformClock& clock) {
   for (unsigned number = 0; number < calls; ++number) {
     const auto core = static_cast<unsigned>(clock.random() % sent_.size());
     auto calling = on_core(core, twice_later, number, moment(clock));

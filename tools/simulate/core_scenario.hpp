@@ -37,11 +37,11 @@ class CoreScenario {
     unsigned number;
   };
 
-  Task<> send_messages(PlatformClock& clock, unsigned core);
-  Task<> receive_messages(PlatformClock& clock);
-  Task<> publish(PlatformClock& clock);
-  Task<> receive_news(PlatformClock& clock, Broadcast<unsigned>::Subscription news);
-  Task<> call_others(PlatformClock& clock);
+  Task<> send_messages(loop::PlatformClock& clock, unsigned core);
+  Task<> receive_messages(loop::PlatformClock& clock);
+  Task<> publish(loop::PlatformClock& clock);
+  Task<> receive_news(loop::PlatformClock& clock, Broadcast<unsigned>::Subscription news);
+  Task<> call_others(loop::PlatformClock& clock);
   Task<> call_pool(Loop& loop);
   static void sender_ends(CoreScenario* scenario);
   void check_result(const Result<unsigned>& result, unsigned argument, std::string_view whose);

@@ -16,7 +16,7 @@ constexpr std::size_t questions = 20;
 constexpr std::size_t tries_max = 1000;
 constexpr std::size_t bytes_max = 1000;
 
-std::string draw_question(PlatformClock& clock, std::size_t number) {
+std::string draw_question(loop::PlatformClock& clock, std::size_t number) {
   std::string question = std::to_string(number) + " ";
   const std::size_t size = clock.random() % (bytes_max + bytes_max / 4);
   while (question.size() < size) question += static_cast<char>('a' + clock.random() % 26);
@@ -69,7 +69,7 @@ std::string answer_to_datagram(std::string_view question) {
 }
 
 Task<> DatagramScenario::run(Scope& scope, Endpoint server) {
-  PlatformClock& clock = scope.loop().platform();
+  loop::PlatformClock& clock = scope.loop().platform();
   auto slept = co_await sleep(std::chrono::milliseconds(500));
   auto socket = co_await udp::connect(server);
   if (!slept || !socket) co_return;

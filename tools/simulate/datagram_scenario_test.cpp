@@ -37,12 +37,12 @@ bool has_number(const std::string& question, const std::string& number) {
 std::string violation_of(const Answer& answer) {
   sim::World world({.seed = 1});
   sim::Host& server = world.host("server");
-  server.start_service([&](Platform& host) {
+  server.start_service([&](loop::Platform& host) {
     return Runtime(host, {.announce = false})
         .run_on_each_core(serve_answers, Endpoint::any(53), std::cref(answer));
   });
   DatagramScenario scenario;
-  world.host("client").start([&](Platform& host) {
+  world.host("client").start([&](loop::Platform& host) {
     return Runtime(host, {.announce = false}).run_on_each_core([&](Scope& scope) {
       return scenario.run(scope, server.address(53));
     });

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned events_each = 60;
 
-Duration moment(PlatformClock& clock) {
+Duration moment(loop::PlatformClock& clock) {
   return std::chrono::microseconds(clock.random() % 3000);
 }
 
@@ -21,7 +21,7 @@ Duration moment(PlatformClock& clock) {
 
 Task<> EventScenario::run(Scope& scope) {
   CoreEvents& events = bus_.local(scope.loop());
-  PlatformClock& clock = scope.loop().platform();
+  loop::PlatformClock& clock = scope.loop().platform();
   const auto small = events.on([&](const SmallEvent& event) {
     ++small_[events.core()];
     on_event(events, clock, event);
@@ -36,7 +36,7 @@ Task<> EventScenario::run(Scope& scope) {
 
 /// Publishes to one core, which may be this one, or to all cores.
 template <class T>
-Result<> EventScenario::publish(CoreEvents& events, PlatformClock& clock) {
+Result<> EventScenario::publish(CoreEvents& events, loop::PlatformClock& clock) {
   T event;
   event.publisher = events.core();
   event.number = ++last_;
@@ -73,7 +73,7 @@ std::size_t EventScenario::waiting_on(unsigned to, bool own) const {
 }
 
 /// Publishes events, with so few pauses on some cores that their queues become full.
-Task<> EventScenario::publish_some(CoreEvents& events, PlatformClock& clock) {
+Task<> EventScenario::publish_some(CoreEvents& events, loop::PlatformClock& clock) {
   const unsigned pause_one_in = clock.random() % 2 == 0 ? 3 : 30;
   for (unsigned count = 0; count < events_each; ++count) {
     const bool large = clock.random() % 3 == 0;
@@ -87,7 +87,8 @@ Task<> EventScenario::publish_some(CoreEvents& events, PlatformClock& clock) {
   }
 }
 
-void EventScenario::on_event(CoreEvents& events, PlatformClock& clock, const SmallEvent& event) {
+void EventScenario::on_event(CoreEvents& events, loop::PlatformClock& clock,
+                             const SmallEvent& event) {
   ++handled_count_;
   handled_[{event.publisher, events.core(), event.priority}].push_back(event.number);
   if (stopped_) violation_ = "an event was handled after the bus has stopped";
@@ -95,13 +96,13 @@ void EventScenario::on_event(CoreEvents& events, PlatformClock& clock, const Sma
   if (clock.random() % 8 == 0) static_cast<void>(publish<LargeEvent>(events, clock));
 }
 
-Task<> EventScenario::take_event(PlatformClock& clock) {
+Task<> EventScenario::take_event(loop::PlatformClock& clock) {
   ++started_;
   static_cast<void>(co_await sleep(moment(clock)));
 }
 
 /// Subscribes for a short time, again and again.
-Task<> EventScenario::subscribe_briefly(CoreEvents& events, PlatformClock& clock) {
+Task<> EventScenario::subscribe_briefly(CoreEvents& events, loop::PlatformClock& clock) {
   const std::size_t& small = small_[events.core()];
   while (!stopped_) {
     bool listens = true;
@@ -120,7 +121,7 @@ Task<> EventScenario::subscribe_briefly(CoreEvents& events, PlatformClock& clock
 }
 
 /// Stops the bus, either while cores still publish or after all of them are done.
-Task<> EventScenario::stop(PlatformClock& clock) {
+Task<> EventScenario::stop(loop::PlatformClock& clock) {
   static_cast<void>(co_await sleep((1 + clock.random() % 60) * moment(clock)));
   co_await bus_.stop();
   compare("when the bus stopped");

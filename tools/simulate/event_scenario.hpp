@@ -47,12 +47,12 @@ class EventScenario {
   static constexpr std::size_t queue_capacity = 16;
 
   template <class T>
-  Result<> publish(CoreEvents& events, PlatformClock& clock);
-  Task<> publish_some(CoreEvents& events, PlatformClock& clock);
-  Task<> subscribe_briefly(CoreEvents& events, PlatformClock& clock);
-  Task<> stop(PlatformClock& clock);
-  Task<> take_event(PlatformClock& clock);
-  void on_event(CoreEvents& events, PlatformClock& clock, const SmallEvent& event);
+  Result<> publish(CoreEvents& events, loop::PlatformClock& clock);
+  Task<> publish_some(CoreEvents& events, loop::PlatformClock& clock);
+  Task<> subscribe_briefly(CoreEvents& events, loop::PlatformClock& clock);
+  Task<> stop(loop::PlatformClock& clock);
+  Task<> take_event(loop::PlatformClock& clock);
+  void on_event(CoreEvents& events, loop::PlatformClock& clock, const SmallEvent& event);
   void compare(std::string_view when);
   /// Returns the number of events that wait on core `to`: its own, or those of all other cores.
   std::size_t waiting_on(unsigned to, bool own) const;

@@ -37,7 +37,7 @@ struct SignalTimes {
 void send_terminate(sim::World& world, SignalTimes& times) {
   Instant& time = times.drain == never ? times.drain : times.stop;
   time = std::min(time, world.now());
-  world.host("server").raise(Signal::terminate);
+  world.host("server").raise(loop::Signal::terminate);
 }
 
 bool has_failed_to_allocate(const sim::Host& host) {

@@ -90,7 +90,7 @@ TEST_F(FaultScheduleTest, APartitionExcusesTheFirstClientsOnly) {
   EXPECT_EQ(function(clients_, HttpConnection()), HttpTolerance::early_close);
   EXPECT_EQ(function(others_, HttpConnection()), HttpTolerance::none);
   world_.jump(1h);
-  const Descriptor listener = server_.listen(Endpoint::any(80), {}).value();
+  const loop::Descriptor listener = server_.listen(Endpoint::any(80), {}).value();
   const auto stream = clients_.network().open_stream();
   EXPECT_EQ(clients_.network().connect(*stream, server_.address(80)),
             MemoryNetwork::ConnectResult::established)
@@ -120,7 +120,7 @@ TEST_F(FaultScheduleTest, OnlyASecondSignalExcusesAnIncompleteResponse) {
     HttpConnection connection = connection_of(clients_.address(1));
     connection.ended_at = after(world.now(), 1s);
     world.jump(1s);
-    server.start([](Platform& host) {
+    server.start([](loop::Platform& host) {
       return Runtime(host, {.announce = false}).run_on_each_core([](Scope&) -> Task<> {
         co_return;
       });

@@ -70,7 +70,7 @@ void add_routes(http::Router& routes) {
   routes.post("/echo/{id}", echo);
 }
 
-int serve_http(Platform& host, const HttpServiceOptions& options) {
+int serve_http(loop::Platform& host, const HttpServiceOptions& options) {
   http::Router routes;
   add_routes(routes);
   if (options.requests != nullptr) options.requests->see(routes);

@@ -22,6 +22,6 @@ struct HttpServiceOptions {
 };
 
 /// Serves these resources until the process is told to end. It is a main function.
-int serve_http(Platform& host, const HttpServiceOptions& options);
+int serve_http(loop::Platform& host, const HttpServiceOptions& options);
 
 }  // namespace weir::simulate

@@ -111,7 +111,7 @@ class NameClient {
   NameModel model_;
   QueryLog& log_;
   NameClientOptions options_;
-  Platform* host_ = nullptr;
+  loop::Platform* host_ = nullptr;
   sim::Random random_{0};
   dns::Resolver* resolver_ = nullptr;
   std::optional<AskedName> last_;  // last name of step()

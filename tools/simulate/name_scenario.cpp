@@ -54,7 +54,7 @@ Outcome run_names(const sim::WorldOptions& options, const NameRun& run) {
     const std::string name = "service " + std::to_string(number);
     sim::Host& service = world.host(name);
     client_options.targets.push_back({service.address(0), name});
-    service.start_service([name](Platform& host) {
+    service.start_service([name](loop::Platform& host) {
       return Runtime(host, quiet(1)).run_on_each_core([&name](Scope& scope) -> Task<> {
         scope.spawn(serve_label(scope, service_port, name));
         scope.spawn(serve_label(scope, remote_service_port, name));
@@ -63,7 +63,7 @@ Outcome run_names(const sim::WorldOptions& options, const NameRun& run) {
     });
   }
   client_options.own_label = "own service";
-  world.process(client, "own service").start_service([](Platform& host) {
+  world.process(client, "own service").start_service([](loop::Platform& host) {
     return Runtime(host, quiet(1))
         .run_on_each_core(serve_label, service_port, std::string("own service"));
   });
@@ -79,14 +79,14 @@ Outcome run_names(const sim::WorldOptions& options, const NameRun& run) {
   for (std::size_t number = 0; number < servers.size(); ++number) {
     NameServer& server =
         *name_servers.emplace_back(std::make_unique<NameServer>(served, number, log));
-    servers[number]->start_service([&server](Platform& host) {
+    servers[number]->start_service([&server](loop::Platform& host) {
       return Runtime(host, quiet(1)).run_on_each_core([&server](Scope& scope) {
         return server.run(scope);
       });
     });
   }
   NameClient names(zone, settings, log, client_options);
-  client.start([&names](Platform& host) {
+  client.start([&names](loop::Platform& host) {
     return Runtime(host, quiet(1)).run_on_each_core([&names](Scope& scope) {
       return names.run(scope);
     });

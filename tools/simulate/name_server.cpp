@@ -286,7 +286,7 @@ Task<> NameServer::send(std::vector<std::byte> message, Endpoint peer) {
   if (alone) static_cast<void>(co_await socket_->send(Bytes(message), peer));
 }
 
-Task<> NameServer::answer_datagram(PlatformClock& clock, Query query, Endpoint peer) {
+Task<> NameServer::answer_datagram(loop::PlatformClock& clock, Query query, Endpoint peer) {
   record(query, "");
   sim::Random random(clock.random());
   const AnswerMode mode = mode_of(query);
@@ -306,7 +306,7 @@ Task<> NameServer::answer_datagram(PlatformClock& clock, Query query, Endpoint p
   co_await send(answer(query, over_udp, random), peer);
 }
 
-Task<> NameServer::answer_connection(PlatformClock& clock, tcp::Stream stream) {
+Task<> NameServer::answer_connection(loop::PlatformClock& clock, tcp::Stream stream) {
   std::string received;
   const auto byte = [&](std::size_t at) {
     return std::size_t{static_cast<unsigned char>(received[at])};

@@ -45,10 +45,10 @@ class NameServer {
   AnswerMode mode_of(const Query& query) const;
   void record(const Query& query, std::string_view transport);
   std::vector<std::byte> answer(const Query& query, AnswerMode mode, sim::Random& random) const;
-  Task<> answer_datagram(PlatformClock& clock, Query query, Endpoint peer);
+  Task<> answer_datagram(loop::PlatformClock& clock, Query query, Endpoint peer);
   Task<> send(std::vector<std::byte> message, Endpoint peer);
   Task<Result<>> serve_connections(Scope& scope);
-  Task<> answer_connection(PlatformClock& clock, tcp::Stream stream);
+  Task<> answer_connection(loop::PlatformClock& clock, tcp::Stream stream);
 
   const Zone& zone_;
   std::size_t number_;

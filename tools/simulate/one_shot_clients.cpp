@@ -56,7 +56,7 @@ Task<> OneShotClients::run(Scope& scope) {
 }
 
 Task<> OneShotClients::run_client(Scope& scope) {
-  Platform& host = scope.loop().platform();
+  loop::Platform& host = scope.loop().platform();
   sim::Random random(host.random());
   auto slept = co_await sleep(begin + random.between({}, pause_max));
   while (slept && !stopping_) {

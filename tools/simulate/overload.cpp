@@ -87,7 +87,7 @@ class MemoryMonitor {
   bool recovers_ = false;
 };
 
-int serve(Platform& host, unsigned cores, const OverloadRun& run, RuntimeMonitor& watch) {
+int serve(loop::Platform& host, unsigned cores, const OverloadRun& run, RuntimeMonitor& watch) {
   http::Router routes;
   add_routes(routes);
   routes.get("/", [] { return http::text("Hello, World!\n"); });
@@ -102,7 +102,7 @@ int serve(Platform& host, unsigned cores, const OverloadRun& run, RuntimeMonitor
 
 template <class Clients>
 void start(sim::Host& host, Clients& clients) {
-  host.start([&clients](Platform& of) {
+  host.start([&clients](loop::Platform& of) {
     return Runtime(of, quiet(1)).run_on_each_core([&clients](Scope& scope) {
       return clients.run(scope);
     });
@@ -139,7 +139,7 @@ OverloadOutcome run_overload(const sim::WorldOptions& options, const OverloadRun
   RegularClients regular({.server = server.address(80), .connections = regular_count});
   sim::HttpTraffic late({.server = server.address(80)});
   sim::HttpTraffic later({.server = server.address(80), .connections = newcomers});
-  server.start_service([&](Platform& host) { return serve(host, cores, run, watch); });
+  server.start_service([&](loop::Platform& host) { return serve(host, cores, run, watch); });
   start(world.host("regular"), regular);
   start(world.host("late"), late);
   world.always("server", [&watch] { return watch.find_violation(); });

@@ -47,7 +47,7 @@ Task<> PageTraffic::run(Scope& scope) {
 }
 
 Task<> PageTraffic::run_connection(Scope& scope) {
-  PlatformClock& clock = scope.loop().platform();
+  loop::PlatformClock& clock = scope.loop().platform();
   auto slept = co_await sleep(std::chrono::milliseconds(500 + clock.random() % 500));
   std::size_t left = options_.requests;
   while (slept && left > 0) {
@@ -68,7 +68,8 @@ Task<> PageTraffic::run_connection(Scope& scope) {
   }
 }
 
-Task<Result<>> PageTraffic::send_requests(Stream& stream, PlatformClock& clock, std::size_t& left) {
+Task<Result<>> PageTraffic::send_requests(Stream& stream, loop::PlatformClock& clock,
+                                          std::size_t& left) {
   Versions newest{};
   while (left > 0) {
     --left;

@@ -62,7 +62,7 @@ class PageTraffic {
  private:
   using Versions = std::array<unsigned, page_count>;
   Task<> run_connection(Scope& scope);
-  Task<Result<>> send_requests(Stream& stream, PlatformClock& clock, std::size_t& left);
+  Task<Result<>> send_requests(Stream& stream, loop::PlatformClock& clock, std::size_t& left);
   void check_answer(unsigned page, const sim::HttpResponse& answer, Versions& newest);
   ServedPages::State state_of(unsigned page) const;
   void check_state(unsigned page, const ServedPages::State& before,

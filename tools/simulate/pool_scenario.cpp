@@ -85,7 +85,7 @@ std::size_t PoolScenario::reserved_threads() const {
   return all;
 }
 
-int PoolScenario::run(Platform& host) {
+int PoolScenario::run(loop::Platform& host) {
   BlockingPool pool(host, options_.pool);
   pool_ = &pool;
   lanes_ = {pool.default_lane()};
@@ -99,7 +99,7 @@ int PoolScenario::run(Platform& host) {
 }
 
 Task<> PoolScenario::run_core(Scope& scope) {
-  PlatformClock& clock = scope.loop().platform();
+  loop::PlatformClock& clock = scope.loop().platform();
   for (std::size_t task = 0; task < tasks_per_core; ++task) {
     ++tasks_;
     scope.spawn(submit_jobs(clock));
@@ -160,7 +160,7 @@ Task<> PoolScenario::submit(sim::Random& random, std::size_t lane) {
   }
 }
 
-Task<> PoolScenario::submit_jobs(PlatformClock& clock) {
+Task<> PoolScenario::submit_jobs(loop::PlatformClock& clock) {
   sim::Random random(clock.random());
   for (std::size_t left = options_.jobs; left > 0; --left) {
     co_await submit(random, random.below(lanes_.size()));

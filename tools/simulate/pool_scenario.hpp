@@ -45,7 +45,7 @@ class PoolScenario {
   PoolScenario(PoolScenarioOptions options, unsigned cores);
 
   /// The main function: creates the pool, and runs the tasks on all cores.
-  int run(Platform& host);
+  int run(loop::Platform& host);
   /// Checks the report; for sim::World::always().
   std::string find_wrong_report();
   std::string find_violation() const;
@@ -66,7 +66,7 @@ class PoolScenario {
   };
 
   Task<> run_core(Scope& scope);
-  Task<> submit_jobs(PlatformClock& clock);
+  Task<> submit_jobs(loop::PlatformClock& clock);
   Task<> submit(sim::Random& random, std::size_t lane);
   Task<> rest();
   std::uint64_t call(std::size_t lane, std::uint64_t id);

@@ -20,7 +20,7 @@ int violations_in_ten(void (*change)(PoolReport&)) {
     PoolScenarioOptions options = PoolScenarioOptions::draw(world.random());
     options.change = change;
     PoolScenario scenario(options, 2);
-    world.host("pool", {.cores = 2}).start([&scenario](Platform& host) {
+    world.host("pool", {.cores = 2}).start([&scenario](loop::Platform& host) {
       return scenario.run(host);
     });
     world.always("report", [&scenario] { return scenario.find_wrong_report(); });

@@ -103,7 +103,7 @@ Task<> RegularClients::run(Scope& scope) {
 }
 
 Task<> RegularClients::run_client(Scope& scope) {
-  PlatformClock& clock = scope.loop().platform();
+  loop::PlatformClock& clock = scope.loop().platform();
   sim::Random random(clock.random());
   if (auto slept = co_await sleep(random.between(begin_min, begin_max)); !slept) co_return;
   std::size_t id = 0;
@@ -120,7 +120,7 @@ Task<> RegularClients::run_client(Scope& scope) {
 
 /// Sends requests until the server announces a close, or until all are done. Fails if the client
 /// has found a violation, or is cancelled.
-Task<Result<>> RegularClients::send_requests(Stream& stream, PlatformClock& clock,
+Task<Result<>> RegularClients::send_requests(Stream& stream, loop::PlatformClock& clock,
                                              sim::Random& random, std::size_t& id) {
   while (!is_done(id)) {
     const CheckedRequest request = options_.draw(random, id++);

@@ -60,7 +60,7 @@ class RegularClients {
 
  private:
   Task<> run_client(Scope& scope);
-  Task<Result<>> send_requests(Stream& stream, PlatformClock& clock, sim::Random& random,
+  Task<Result<>> send_requests(Stream& stream, loop::PlatformClock& clock, sim::Random& random,
                                std::size_t& id);
   bool is_done(std::size_t id) const noexcept {
     return stopping_ || !violation_.empty() || (options_.requests && id >= *options_.requests);

@@ -67,7 +67,7 @@ std::string violation_of(const Taking& taking) {
   RequestMonitor watch(read_ahead_max(small_limits()),
                        [](const Endpoint&, std::size_t begun) { return begun * request_bytes; });
   sim::Host& server = world.host("server", {.cores = 2});
-  server.start([&](Platform& host) {
+  server.start([&](loop::Platform& host) {
     return Runtime(host, {.cores = 2, .announce = false})
         .run_on_each_core(serve_all, std::ref(watch), taking);
   });
@@ -79,7 +79,7 @@ std::string violation_of(const Taking& taking) {
     peer.emplace(clients, server.address(80));
     peer->send(std::string(request_bytes * requests, 'r'));
   });
-  world.schedule(std::chrono::seconds(60), [&] { server.raise(Signal::terminate); });
+  world.schedule(std::chrono::seconds(60), [&] { server.raise(loop::Signal::terminate); });
   const sim::WorldReport report = world.run_until_done(std::chrono::hours(1));
   EXPECT_EQ(report.ok(), violation.empty()) << report.text();
   return violation;

@@ -16,7 +16,7 @@ Outcome run_requests(const sim::WorldOptions& options, const DecodingRun& run,
   sim::World world(options);
   const auto cores = 1 + static_cast<unsigned>(world.random().below(2));
   sim::Host& server = world.host("server", {.cores = cores});
-  server.start_service([&run, cores](Platform& host) {
+  server.start_service([&run, cores](loop::Platform& host) {
     http::Router routes;
     (run.add_routes != nullptr ? run.add_routes : add_decoding_routes)(routes);
     return Runtime(host, quiet(cores))
@@ -27,7 +27,7 @@ Outcome run_requests(const sim::WorldOptions& options, const DecodingRun& run,
   asks.connections = run.connections;
   asks.requests = run.requests;
   RegularClients clients(asks);
-  world.host("clients").start([&clients](Platform& host) {
+  world.host("clients").start([&clients](loop::Platform& host) {
     return Runtime(host, quiet(1)).run_on_each_core([&clients](Scope& scope) {
       return clients.run(scope);
     });

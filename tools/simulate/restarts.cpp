@@ -21,7 +21,7 @@ constexpr Duration careless_pause = std::chrono::seconds(1);
 // Longer than a handover takes in a World, which chooses the delays of its threads.
 constexpr Duration afterwards = std::chrono::seconds(8);
 
-int serve(Platform& host, std::size_t process, unsigned cores, bool takes_over) {
+int serve(loop::Platform& host, std::size_t process, unsigned cores, bool takes_over) {
   http::Router routes;
   add_process_id_route(routes, process);
   RuntimeOptions options{.cores = cores, .announce = false};
@@ -55,7 +55,7 @@ class Processes {
       if (run_.without_handover) moment += careless_pause;  // the predecessor has begun
       world_.schedule(moment, [this, number] {
         if (!run_.without_handover) return start(number);
-        processes_[number - 1]->raise(Signal::terminate);
+        processes_[number - 1]->raise(loop::Signal::terminate);
         world_.schedule(careless_pause, [this, number] { start(number); });
       });
     }
@@ -104,7 +104,7 @@ class Processes {
 
  private:
   void start(std::size_t number) {
-    processes_[number]->start_service([this, number](Platform& host) {
+    processes_[number]->start_service([this, number](loop::Platform& host) {
       return serve(host, number, cores_[number], !run_.without_handover);
     });
     const bool dies = run_.kill && run_.kill->process == number && !run_.kill->moment;
@@ -161,7 +161,7 @@ RestartOutcome run_restarts(const sim::WorldOptions& given, const RestartRun& ru
   sim::World world(options);
   Processes processes(world, run);
   OneShotClients clients({.server = processes.address()});
-  world.host("clients").start([&clients](Platform& host) {
+  world.host("clients").start([&clients](loop::Platform& host) {
     return Runtime(host, {.cores = 1, .announce = false}).run_on_each_core([&](Scope& scope) {
       return clients.run(scope);
     });

@@ -21,7 +21,7 @@ Task<> sleep_often(Scope&) {
 /// Runs a World whose runtime is watched, and returns its report.
 sim::WorldReport run_watched(RuntimeMonitor& monitor, std::size_t& turns) {
   sim::World world({.seed = 1, .jitter = sim::no_jitter});
-  world.host("host", {.cores = 2}).start([&monitor](Platform& host) {
+  world.host("host", {.cores = 2}).start([&monitor](loop::Platform& host) {
     Runtime runtime(host, {.cores = 2, .announce = false});
     const RuntimeMonitor::Attachment unwatched(nullptr, runtime);
     const RuntimeMonitor::Attachment watched(&monitor, runtime);
@@ -63,7 +63,7 @@ TEST(RuntimeMonitorTest, CountersMustNotDecrease) {
   RuntimeMonitor monitor({.turns = 1});
   sim::Host& host = world.host("host");
   std::string violation;
-  host.start([&](Platform& its) {
+  host.start([&](loop::Platform& its) {
     {
       Runtime busy(its, {.announce = false});
       const RuntimeMonitor::Attachment watched(&monitor, busy);

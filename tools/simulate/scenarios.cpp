@@ -25,7 +25,7 @@ namespace {
 constexpr Duration limit = std::chrono::hours(1);
 
 /// The main function of a client.
-int ask(Platform& host, sim::HttpTraffic& traffic) {
+int ask(loop::Platform& host, sim::HttpTraffic& traffic) {
   return Runtime(host, quiet(1)).run_on_each_core([&traffic](Scope& scope) {
     return traffic.run(scope);
   });
@@ -173,7 +173,7 @@ Outcome run_http(const sim::WorldOptions& options, const HttpRun& run) {
                           });
   const bool drawn = world.random().bernoulli(0.5);
   RequestMonitor* const seeing = run.watched.value_or(drawn) ? &requests : nullptr;
-  server.start_service([&](Platform& host) {
+  server.start_service([&](loop::Platform& host) {
     if (run.serve) return run.serve(host);
     return serve_http(
         host, {.runtime = quiet(2), .limits = run.limits, .watch = &watch, .requests = seeing});
@@ -189,7 +189,7 @@ Outcome run_http(const sim::WorldOptions& options, const HttpRun& run) {
                                 .requests_max = run.requests_max});
     sim::HttpTraffic& traffic = *traffics[number];
     sim::Host& clients = world.host("clients " + std::to_string(number));
-    clients.start([&traffic](Platform& host) { return ask(host, traffic); });
+    clients.start([&traffic](loop::Platform& host) { return ask(host, traffic); });
     world.check(clients.name(), [&traffic, &clients, &tolerance_of] {
       return traffic.find_violation(
           [&](const sim::HttpConnection& connection) { return tolerance_of(clients, connection); });

@@ -146,7 +146,7 @@ TEST(Simulate, DrainsOrStopsAtAnyTurn) {
 }
 
 /// A server that closes every connection immediately.
-int serve_no_client(Platform& host) {
+int serve_no_client(loop::Platform& host) {
   constexpr auto serve = [](Scope&) -> Task<Result<>> {
     auto listener = co_await tcp::listen(Endpoint::any(80));
     if (!listener) co_return fail(listener.error());

@@ -68,10 +68,10 @@ class LoadWorker : DrainObserver {
   ResponseReference& reference() noexcept { return reference_; }
 
  private:
-  struct CallbackTimer : Timer {
+  struct CallbackTimer : loop::Timer {
     CallbackTimer(LoadWorker& worker, void (LoadWorker::*action)()) noexcept
-        : Timer(&fired), worker(worker), action(action) {}
-    static void fired(Timer& self) {
+        : loop::Timer(&fired), worker(worker), action(action) {}
+    static void fired(loop::Timer& self) {
       auto& timer = static_cast<CallbackTimer&>(self);
       (timer.worker.*timer.action)();
     }

@@ -359,7 +359,7 @@ TEST(AppRun, RunsUntilTheTerminateSignal) {
       up = app.running() && std::ranges::all_of(app.explain().services, [](const auto& each) {
              return each.state == ServiceState::running;
            });
-      platform.raise(Signal::terminate);
+      platform.raise(loop::Signal::terminate);
     });
     EXPECT_EQ(app.run(runtime), 0);
     EXPECT_EQ(up, !starting);

@@ -231,8 +231,8 @@ TEST_F(AppRoutes, AServerMayStartAgainWhileItsLoopDrains) {
 TEST_F(AppRoutes, AServerMayStartWhileItsLoopDrainsASocketOfAnotherProcess) {
   text("a");
   const os::Address address = os::Address::loopback(80);
-  auto socket =
-      std::make_shared<SharedListener>(platform_, platform_.listen(address, {}).value(), address);
+  auto socket = std::make_shared<loop::SharedListener>(
+      platform_, platform_.listen(address, {}).value(), address);
   socket->set_externally_owned();
   loop_->group().listener_registry().inherit({socket});
   ASSERT_TRUE(start());

@@ -29,7 +29,7 @@ class SystemClock final : public Clock {
   WallTime wall_time() const noexcept override { return clock_.wall_time(); }
 
  private:
-  PlatformClock& clock_;
+  loop::PlatformClock& clock_;
 };
 
 /// A clock for tests, which advances only by advance(). Copies share their time: one copy can be

@@ -99,7 +99,7 @@ LoadResult<T> load(const FileText& file, const Sources& sources) {
 /// is_help_requested().
 /// Errors: all errors that were found, including a file that cannot be read.
 template <class T>
-LoadResult<T> load(FileSystem& files, const Sources& sources) {
+LoadResult<T> load(loop::FileSystem& files, const Sources& sources) {
   return load<T>(read_file(files, sources), sources);
 }
 
@@ -113,7 +113,7 @@ std::string help(const Sources& sources) {
 /// Loads a T in main(). Prints the help and exits with 0 if `--help` is given. Prints all errors
 /// and exits with 2 if there are any.
 template <class T>
-T load_or_exit(FileSystem& files, const Sources& sources) {
+T load_or_exit(loop::FileSystem& files, const Sources& sources) {
   if (is_help_requested(sources)) detail::exit_with_help(help<T>(sources));
   auto loaded = load<T>(files, sources);
   if (!loaded) detail::exit_with_errors(loaded.error(), sources);

@@ -84,7 +84,7 @@ std::string ReloadableBase::field_name_of(const Subscriber& subscriber) const {
 }
 
 void ReloadableBase::log(const Subscriber& subscriber, std::string_view what,
-                         PlatformLog& platform) const {
+                         loop::PlatformLog& platform) const {
   const std::string field = field_name_of(subscriber);
   platform.log("weir: configuration: subscriber to " + (field.empty() ? "all fields" : field) +
                std::string(what));
@@ -125,7 +125,7 @@ Task<Result<FileText>> ReloadableBase::read_until_stable() {
 
 Task<ReloadResult> ReloadableBase::reload() {
   if (file_choice_.path.empty()) co_return ReloadResult::unchanged;
-  PlatformLog& platform = (co_await this_context()).loop->platform();
+  loop::PlatformLog& platform = (co_await this_context()).loop->platform();
   const auto lock = co_await reload_mutex_.lock();
   if (!lock) co_return ReloadResult::unchanged;
   const auto file = co_await read_until_stable();
@@ -140,7 +140,7 @@ Task<ReloadResult> ReloadableBase::reload() {
   co_return *result;
 }
 
-ReloadResult ReloadableBase::reject(const Errors& errors, PlatformLog& platform) const {
+ReloadResult ReloadableBase::reject(const Errors& errors, loop::PlatformLog& platform) const {
   if (options_.on_rejected) {
     options_.on_rejected(errors);
   } else {
@@ -167,7 +167,7 @@ std::vector<std::shared_ptr<Subscriber>> ReloadableBase::affected_subscribers(co
 }
 
 Task<std::optional<ReloadResult>> ReloadableBase::apply_file(const FileText& file,
-                                                             PlatformLog& platform) {
+                                                             loop::PlatformLog& platform) {
   const auto before = current();
   const std::shared_ptr<void> next = make_();
   Errors errors = fill(type_, next.get(), file, sources_);
@@ -211,7 +211,7 @@ void ReloadableBase::set_current(std::shared_ptr<const void> value) {
 /// Gives a subscriber its part of `whole`.
 /// Returns: the reason why the subscriber rejects the part, or nullopt.
 Task<Rejection> ReloadableBase::notify(Subscriber& subscriber, const void* whole,
-                                       PlatformLog& platform) {
+                                       loop::PlatformLog& platform) {
   if (!*subscriber.active) {
     subscriber.state_unknown = false;
     co_return std::nullopt;
@@ -231,7 +231,7 @@ Task<Rejection> ReloadableBase::notify(Subscriber& subscriber, const void* whole
 }
 
 /// Gives the current value again to subscribers that were cancelled, after a file was rejected.
-Task<> ReloadableBase::reapply_to_unknown(const void* whole, PlatformLog& platform) {
+Task<> ReloadableBase::reapply_to_unknown(const void* whole, loop::PlatformLog& platform) {
   const auto subscribers = subscribers_;
   for (const auto& subscriber : subscribers) {
     if (subscriber->state_unknown) static_cast<void>(co_await notify(*subscriber, whole, platform));
@@ -240,7 +240,7 @@ Task<> ReloadableBase::reapply_to_unknown(const void* whole, PlatformLog& platfo
 
 /// Gives the old value again to subscribers that have taken a value which a later one rejected.
 Task<> ReloadableBase::roll_back(std::span<const std::shared_ptr<Subscriber>> subscribers,
-                                 const void* before, PlatformLog& platform) {
+                                 const void* before, loop::PlatformLog& platform) {
   for (std::size_t left = subscribers.size(); left-- > 0;) {
     const auto rejection = co_await notify(*subscribers[left], before, platform);
     if (!rejection) continue;

@@ -109,17 +109,17 @@ class ReloadableBase {
   Task<Result<FileText>> read_until_stable();
   bool is_already_applied(const FileText& file) const noexcept;
   /// Returns nullopt if a subscriber was cancelled while it took its part.
-  Task<std::optional<ReloadResult>> apply_file(const FileText& file, PlatformLog& platform);
+  Task<std::optional<ReloadResult>> apply_file(const FileText& file, loop::PlatformLog& platform);
   std::vector<std::shared_ptr<Subscriber>> affected_subscribers(const void* before,
                                                                 const void* next);
-  Task<Rejection> notify(Subscriber& subscriber, const void* whole, PlatformLog& platform);
-  Task<> reapply_to_unknown(const void* whole, PlatformLog& platform);
+  Task<Rejection> notify(Subscriber& subscriber, const void* whole, loop::PlatformLog& platform);
+  Task<> reapply_to_unknown(const void* whole, loop::PlatformLog& platform);
   Task<> roll_back(std::span<const std::shared_ptr<Subscriber>> subscribers, const void* before,
-                   PlatformLog& platform);
+                   loop::PlatformLog& platform);
   void set_current(std::shared_ptr<const void> value);
-  ReloadResult reject(const Errors& errors, PlatformLog& platform) const;
+  ReloadResult reject(const Errors& errors, loop::PlatformLog& platform) const;
   std::string field_name_of(const Subscriber& subscriber) const;
-  void log(const Subscriber& subscriber, std::string_view what, PlatformLog& platform) const;
+  void log(const Subscriber& subscriber, std::string_view what, loop::PlatformLog& platform) const;
 
   const SectionType& type_;
   Make make_;

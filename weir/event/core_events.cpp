@@ -26,8 +26,8 @@ SharedEvent& shared_event_of(std::byte* record) noexcept {
 }  // namespace
 
 CoreEvents::CoreEvents(EventBus& bus, unsigned core, std::size_t capacity)
-    : Runnable([](Runnable& self) { static_cast<CoreEvents&>(self).drain(); }),
-      Timer([](Timer& self) {
+    : loop::Runnable([](loop::Runnable& self) { static_cast<CoreEvents&>(self).drain(); }),
+      loop::Timer([](loop::Timer& self) {
         auto& events = static_cast<CoreEvents&>(self);
         events.loop_->ready(events);
       }),

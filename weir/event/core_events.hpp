@@ -37,7 +37,7 @@ class EventBus;
 ///
 /// Threads: its core's (asserted for publishing), except for counters(), which any thread may call.
 /// Lifetime: that of its EventBus.
-class CoreEvents : Runnable, Timer {
+class CoreEvents : loop::Runnable, loop::Timer {
  public:
   /// Used by EventBus.
   CoreEvents(EventBus& bus, unsigned core, std::size_t capacity);
@@ -223,7 +223,8 @@ class CoreEvents : Runnable, Timer {
   EventCounters& counters_;
 
   // Members that other cores use.
-  alignas(64) CrossCoreQueue<detail::SharedEvent::Link, &detail::SharedEvent::Link::next> inbound_;
+  alignas(64)
+      loop::CrossCoreQueue<detail::SharedEvent::Link, &detail::SharedEvent::Link::next> inbound_;
   std::atomic<std::size_t> inbound_count_{0};  // unhandled events from other cores
   const std::size_t inbound_count_max_;
 };

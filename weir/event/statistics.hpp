@@ -92,7 +92,7 @@ class EventStatistics {
   EventSummary of(const detail::EventType& type) const noexcept;
   void add(const AnyEvent& event, Duration length);
 
-  PlatformClock& clock_;
+  loop::PlatformClock& clock_;
   Instant started_at_{};
   std::vector<std::unique_ptr<Entry>> entries_;  // by type_index(); nullptr if none has occurred
   EventRegistration before_;

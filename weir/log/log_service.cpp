@@ -35,7 +35,7 @@ std::size_t slot_index_for(const Loop& loop, std::size_t slots) noexcept {
 /// bound or given field of that name takes precedence.
 void add_trace(LogRecordWriter& record, std::string_view bound_fields,
                std::span<const LogField> fields) {
-  const TraceContext* const trace = CurrentActivity::trace();
+  const TraceContext* const trace = loop::CurrentActivity::trace();
   if (trace == nullptr || has_log_field(bound_fields, trace->kind())) return;
   const auto is_trace_field = [&](const LogField& each) { return each.key == trace->kind(); };
   if (std::ranges::any_of(fields, is_trace_field)) return;
@@ -68,10 +68,10 @@ Logger Logger::with_id(std::string_view key) const {
 
 // --- names and levels ----------------------------------------------------------------------------
 
-LogService::LogService(Platform& platform, const LogOptions& options)
+LogService::LogService(loop::Platform& platform, const LogOptions& options)
     : LogService(platform, options, to_vector(platform_log_sink(platform, options.format))) {}
 
-LogService::LogService(Platform& platform, const LogOptions& options,
+LogService::LogService(loop::Platform& platform, const LogOptions& options,
                        std::vector<std::unique_ptr<LogSink>> sinks)
     : platform_(platform),
       ring_bytes_(static_cast<std::size_t>(options.core_buffer.bytes())),

@@ -121,14 +121,14 @@ struct LogReport {
 /// Threads: any; flush() may not be called on a thread that runs a loop.
 /// Lifetime: the platform outlives the LogService, which outlives its loggers and the loops that
 /// log.
-class LogService final : ThreadWork {
+class LogService final : loop::ThreadWork {
  public:
   /// The maximum number of logger names; all further loggers share the name "(others)".
   static constexpr std::size_t names_max = std::size_t{1} << 20;
 
   /// Makes a LogService that writes to the platform's log.
-  explicit LogService(Platform& platform, const LogOptions& options = {});
-  LogService(Platform& platform, const LogOptions& options,
+  explicit LogService(loop::Platform& platform, const LogOptions& options = {});
+  LogService(loop::Platform& platform, const LogOptions& options,
              std::vector<std::unique_ptr<LogSink>> sinks);
   ~LogService();
   LogService(const LogService&) = delete;
@@ -181,7 +181,7 @@ class LogService final : ThreadWork {
   LogLevel level_of(std::string_view name) const;
   void update_levels() noexcept;
 
-  Platform& platform_;
+  loop::Platform& platform_;
   const std::size_t ring_bytes_;
 
   mutable std::mutex names_mutex_;  // guards the next three
@@ -203,7 +203,7 @@ class LogService final : ThreadWork {
   Counter written_;
   Counter failed_;
   std::atomic<bool> idle_{false};  // the thread sleeps, or is about to
-  std::unique_ptr<PlatformThread> thread_;
+  std::unique_ptr<loop::PlatformThread> thread_;
 };
 
 }  // namespace weir

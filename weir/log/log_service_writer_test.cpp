@@ -22,9 +22,9 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// A thread that counts the calls of wake().
-class CountedThread final : public PlatformThread {
+class CountedThread final : public loop::PlatformThread {
  public:
-  CountedThread(std::unique_ptr<PlatformThread> thread, std::size_t& wake_ups) noexcept
+  CountedThread(std::unique_ptr<loop::PlatformThread> thread, std::size_t& wake_ups) noexcept
       : thread_(std::move(thread)), wake_ups_(wake_ups) {}
   Result<> start() override { return thread_->start(); }
   void wake() noexcept override {
@@ -35,14 +35,14 @@ class CountedThread final : public PlatformThread {
   os::ThreadState state() noexcept override { return thread_->state(); }
 
  private:
-  std::unique_ptr<PlatformThread> thread_;
+  std::unique_ptr<loop::PlatformThread> thread_;
   std::size_t& wake_ups_;
 };
 
 class CountingPlatform final : public MemoryPlatform {
  public:
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                              ThreadWork& work) override {
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
+                                                    loop::ThreadWork& work) override {
     return std::make_unique<CountedThread>(MemoryPlatform::make_thread(options, work), wake_ups);
   }
   std::size_t wake_ups = 0;

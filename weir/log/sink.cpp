@@ -18,7 +18,7 @@ namespace {
 
 class PlatformLogSink final : public LogSink {
  public:
-  PlatformLogSink(PlatformLog& platform, LogFormat format) noexcept
+  PlatformLogSink(loop::PlatformLog& platform, LogFormat format) noexcept
       : platform_(platform), format_(format) {}
 
   void write(const LogRecord& record) override {
@@ -28,14 +28,14 @@ class PlatformLogSink final : public LogSink {
   }
 
  private:
-  PlatformLog& platform_;
+  loop::PlatformLog& platform_;
   LogFormat format_;
   std::string line_;
 };
 
 }  // namespace
 
-std::unique_ptr<LogSink> platform_log_sink(PlatformLog& platform, LogFormat format) {
+std::unique_ptr<LogSink> platform_log_sink(loop::PlatformLog& platform, LogFormat format) {
   return std::make_unique<PlatformLogSink>(platform, format);
 }
 

@@ -54,7 +54,7 @@ class LogSink {
 /// Returns a sink that writes one line per record to the platform's log, which usually is standard
 /// error.
 /// Lifetime: the platform outlives the sink.
-std::unique_ptr<LogSink> platform_log_sink(PlatformLog& platform,
+std::unique_ptr<LogSink> platform_log_sink(loop::PlatformLog& platform,
                                            LogFormat format = LogFormat::text);
 
 }  // namespace weir

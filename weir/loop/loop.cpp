@@ -22,19 +22,19 @@ constexpr unsigned runs_per_inbox_check = 16;
 
 constinit thread_local Loop* Loop::current_ = nullptr;
 
-Loop::Loop(Platform& platform, const Options& options)
+Loop::Loop(loop::Platform& platform, const Options& options)
     : platform_(platform),
-      destroy_queue_(DestroyQueue::make(*this)),
+      destroy_queue_(loop::DestroyQueue::make(*this)),
       now_(platform.now()),
       timers_(now_),
-      own_group_(options.group == nullptr ? std::make_unique<LoopGroup>() : nullptr),
+      own_group_(options.group == nullptr ? std::make_unique<loop::LoopGroup>() : nullptr),
       group_(options.group == nullptr ? own_group_.get() : options.group),
       core_(options.core),
       stall_detector_(platform) {
   if (own_group_ != nullptr) own_group_->set_loops({this});
 }
 
-Result<std::unique_ptr<Loop>> Loop::make(Platform& platform, const Options& options) {
+Result<std::unique_ptr<Loop>> Loop::make(loop::Platform& platform, const Options& options) {
   std::unique_ptr<Loop> loop(new Loop(platform, options));
   auto chosen = platform.make_backend(options.backend, loop->ready_);
   if (!chosen) return fail(chosen.error());
@@ -54,9 +54,9 @@ Loop::~Loop() {
 }
 
 void Loop::take_inbox() noexcept {
-  RunQueue arrived = inbox_.take();
+  loop::RunQueue arrived = inbox_.take();
   std::uint64_t count = 0;
-  while (Runnable* runnable = arrived.pop()) {
+  while (loop::Runnable* runnable = arrived.pop()) {
     ++count;
     ready_.push(*runnable);
   }
@@ -68,15 +68,15 @@ bool Loop::run_ready() {
   unsigned ran = 0;
   while (ran < runs_per_turn) {
     if (ran % runs_per_inbox_check == 0 && !inbox_.empty()) take_inbox();
-    Runnable* runnable = ready_.pop();
+    loop::Runnable* runnable = ready_.pop();
     if (runnable == nullptr) break;
-    CurrentActivity::begin(*runnable);
+    loop::CurrentActivity::begin(*runnable);
     runnable->run();
     if (stall_detector_.ticked()) [[unlikely]]
       stall_detector_.check_runnable();
     ++ran;
   }
-  CurrentActivity::end();
+  loop::CurrentActivity::end();
   if (ran != 0) counters_.ran.add(ran);
   return ran != 0;
 }
@@ -104,7 +104,7 @@ bool Loop::turn(Instant until) {
   const ScopedBlockPool blocks(blocks_);
   stall_detector_.wake_watchdog();
   const Instant started = now_ = platform_.now();
-  const StallDetector::Turn watched(stall_detector_, started);
+  const loop::StallDetector::Turn watched(stall_detector_, started);
   bool did = run_ready();
   const Instant ran = platform_.now();
   if (ran - started > slow_turn) report_slow_turn(ran - started);

@@ -70,12 +70,13 @@ class Loop {
 
   struct Options {
     BackendChoice backend = BackendChoice::automatic;
-    unsigned core = 0;           ///< index among the loops of a runtime
-    LoopGroup* group = nullptr;  ///< state shared with the other loops; nullptr: a group of its own
+    unsigned core = 0;  ///< index among the loops of a runtime
+    loop::LoopGroup* group =
+        nullptr;  ///< state shared with the other loops; nullptr: a group of its own
   };
   /// Creates a loop and its backend.
   /// Errors: those of Platform::make_backend().
-  static Result<std::unique_ptr<Loop>> make(Platform& platform, const Options& options);
+  static Result<std::unique_ptr<Loop>> make(loop::Platform& platform, const Options& options);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -87,29 +88,29 @@ class Loop {
 
   /// Returns the time that the loop read last: at the start of this turn or later in it.
   Instant now() const noexcept { return now_; }
-  Platform& platform() noexcept { return platform_; }
-  Backend& backend() noexcept { return *backend_; }
+  loop::Platform& platform() noexcept { return platform_; }
+  loop::Backend& backend() noexcept { return *backend_; }
   const std::string& backend_reason() const noexcept { return backend_reason_; }
-  TimerWheel& timers() noexcept { return timers_; }
+  loop::TimerWheel& timers() noexcept { return timers_; }
   BlockPool& blocks() noexcept { return blocks_; }
-  LoopGroup& group() noexcept { return *group_; }
+  loop::LoopGroup& group() noexcept { return *group_; }
   /// Returns the queue through which other threads return objects of this loop for destruction.
   /// Threads: any.
-  DestroyQueue& destroy_queue() const noexcept { return destroy_queue_; }
+  loop::DestroyQueue& destroy_queue() const noexcept { return destroy_queue_; }
   unsigned core() const noexcept { return core_; }
 
   /// Appends `runnable` to the ready queue.
   /// Threads: the loop's.
-  void ready(Runnable& runnable) noexcept { ready_.push(runnable); }
+  void ready(loop::Runnable& runnable) noexcept { ready_.push(runnable); }
   /// Queues `runnable` and wakes the loop if it sleeps.
   /// Threads: any.
-  void post(Runnable& runnable) noexcept {
+  void post(loop::Runnable& runnable) noexcept {
     if (inbox_.push(runnable)) backend_->wake();
   }
   /// Does what post() does, for a thread that is not a loop of this runtime. That thread may still
   /// be in this function when the runnable has run and the loop is destroyed. The destructor of
   /// the loop waits for it.
-  void post_from_foreign_thread(Runnable& runnable) noexcept {
+  void post_from_foreign_thread(loop::Runnable& runnable) noexcept {
     // relaxed: the push publishes it before any thread can destroy the loop.
     producers_in_flight_.fetch_add(1, std::memory_order_relaxed);
     post(runnable);
@@ -170,32 +171,32 @@ class Loop {
   Metrics& metrics() noexcept { return metrics_; }
   /// Returns the objects that higher floors keep on this core, such as their counters.
   /// Threads: any.
-  Slots& slots() noexcept { return slots_; }
+  loop::Slots& slots() noexcept { return slots_; }
   /// Returns the detector that finds the cause of a slow turn.
-  StallDetector& stall_detector() noexcept { return stall_detector_; }
+  loop::StallDetector& stall_detector() noexcept { return stall_detector_; }
   /// Returns true if the loop waits for an event. The answer may be outdated immediately.
   /// Threads: any.
   bool is_sleeping() const noexcept { return inbox_.sleeping(); }
 
  private:
-  Loop(Platform& platform, const Options& options);
+  Loop(loop::Platform& platform, const Options& options);
   bool run_ready();
   void take_inbox() noexcept;
   void report_slow_turn(Duration took);
   void wait(Instant until);
 
   static constinit thread_local Loop* current_;
-  Platform& platform_;
+  loop::Platform& platform_;
   BlockPool blocks_;
-  DestroyQueue& destroy_queue_;  // valid until ~Loop() closes it
-  RunQueue ready_;
-  Inbox inbox_;
+  loop::DestroyQueue& destroy_queue_;  // valid until ~Loop() closes it
+  loop::RunQueue ready_;
+  loop::Inbox inbox_;
   Instant now_;
   Instant trim_at_ = never;  // when run() looks for free blocks that turns do not need
-  TimerWheel timers_;
-  std::unique_ptr<LoopGroup> own_group_;
-  LoopGroup* group_;
-  std::unique_ptr<Backend> backend_;
+  loop::TimerWheel timers_;
+  std::unique_ptr<loop::LoopGroup> own_group_;
+  loop::LoopGroup* group_;
+  std::unique_ptr<loop::Backend> backend_;
   std::string backend_reason_;
   List<DrainObserver> drain_observers_;
   List<AcceptObserver> accept_observers_;
@@ -204,10 +205,10 @@ class Loop {
   unsigned core_;
   std::atomic<bool> stopping_{false};
   std::atomic<unsigned> producers_in_flight_{0};  // threads in post_from_foreign_thread()
-  StallDetector stall_detector_;
+  loop::StallDetector stall_detector_;
   LoopCounters counters_;
   Metrics metrics_;
-  Slots slots_;
+  loop::Slots slots_;
 };
 
 }  // namespace weir

@@ -176,7 +176,7 @@ TEST_F(LoopOfMemory, TimersAreNeitherRunTimeNorWaitTime) {
 }
 
 TEST_F(LoopOfMemory, ASlowTurnIsLoggedWithItsCore) {
-  LoopGroup group;
+  loop::LoopGroup group;
   const auto third = Loop::make(platform_, {.core = 2, .group = &group}).value();
   CallProbe slow([&] { platform_.clock().move_to(platform_.now() + 60ms); });
   third->ready(slow);
@@ -446,26 +446,26 @@ TEST_F(LoopOfMemory, TraceContextsEndWithTheirRunnable) {
   } trace;
   EXPECT_EQ(trace.origin(), nullptr);
   const TraceContext* in_next = &trace;
-  CallProbe traced([&] { CurrentActivity::set_trace(&trace); });
+  CallProbe traced([&] { loop::CurrentActivity::set_trace(&trace); });
   CallProbe next([&] {
-    in_next = CurrentActivity::trace();
-    CurrentActivity::set_trace(&trace);
+    in_next = loop::CurrentActivity::trace();
+    loop::CurrentActivity::set_trace(&trace);
   });
   loop_->ready(traced);
   loop_->ready(next);
   loop_->turn(platform_.now());
   EXPECT_EQ(in_next, nullptr);
-  EXPECT_EQ(CurrentActivity::trace(), nullptr) << "nothing runs any more";
+  EXPECT_EQ(loop::CurrentActivity::trace(), nullptr) << "nothing runs any more";
 }
 
 TEST_F(LoopOfMemory, KnowsItsCoreAndTheReasonOfItsBackend) {
-  LoopGroup group;
+  loop::LoopGroup group;
   const auto third = Loop::make(platform_, {.core = 2, .group = &group}).value();
   EXPECT_EQ(loop_->core(), 0U);
   EXPECT_EQ(third->core(), 2U);
   EXPECT_EQ(&third->group(), &group);
   EXPECT_TRUE(group.loops().empty()) << "the owner of the group sets them";
-  RunQueue ready;
+  loop::RunQueue ready;
   EXPECT_EQ(loop_->backend_reason(),
             platform_.make_backend(BackendChoice::automatic, ready)->reason);
   EXPECT_EQ(&loop_->platform(), &platform_);
@@ -491,8 +491,9 @@ TEST(LoopOfThreads, TakesPostsFromManyThreads) {
     constexpr int each = 5'000;
     std::vector<int> seen(threads, 0);
     int received = 0;
-    struct Message : Runnable {
-      Message() : Runnable([](Runnable& self) { static_cast<Message&>(self).arrived(); }) {}
+    struct Message : loop::Runnable {
+      Message()
+          : loop::Runnable([](loop::Runnable& self) { static_cast<Message&>(self).arrived(); }) {}
       void arrived() {
         EXPECT_EQ(number, *last);
         ++*last;

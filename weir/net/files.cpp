@@ -23,7 +23,7 @@ struct FileThreads {
     return lane.run(call, borrow(host_files), std::move(args)...);
   }
 
-  FileSystem& host_files;
+  loop::FileSystem& host_files;
   const PoolLane& lane;
 };
 
@@ -40,7 +40,7 @@ std::string temporary_path_for(const std::string& path, std::uint64_t number) {
 }
 
 /// Renames `temporary` so that the new name survives a loss of power. Runs on a pool thread.
-Result<> rename_durably(FileSystem& host_files, const std::string& temporary,
+Result<> rename_durably(loop::FileSystem& host_files, const std::string& temporary,
                         const std::string& path) {
   if (auto renamed = host_files.rename(temporary, path); !renamed) return renamed;
   return host_files.sync_directory(directory_of(path));
@@ -48,7 +48,7 @@ Result<> rename_durably(FileSystem& host_files, const std::string& temporary,
 
 /// Removes a file on a pool thread. Sets `ran`, so that the caller knows that a thread was
 /// available.
-Result<> remove_on_thread(FileSystem& host_files, const std::string& path, bool& ran) {
+Result<> remove_on_thread(loop::FileSystem& host_files, const std::string& path, bool& ran) {
   ran = true;
   return host_files.remove(path);
 }
@@ -85,7 +85,7 @@ File::File(File&& other) noexcept
 
 File& File::operator=(File&& other) noexcept {
   assert(in_use_ == 0 && other.in_use_ == 0);
-  Descriptor taken(std::move(other.descriptor_));
+  loop::Descriptor taken(std::move(other.descriptor_));
   std::swap(descriptor_, taken);
   position_ = std::exchange(other.position_, 0);
   return *this;
@@ -134,19 +134,19 @@ Task<Result<>> File::sync() {
 Task<Result<>> File::resize(std::uint64_t size) {
   const OperationGuard use(*this, OperationGuard::Position::kept);
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::resize, descriptor_.value(), size);
+  co_return co_await threads.run(&loop::FileSystem::resize, descriptor_.value(), size);
 }
 
 Task<Result<Status>> File::status() {
   const OperationGuard use(*this, OperationGuard::Position::kept);
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::file_status, descriptor_.value());
+  co_return co_await threads.run(&loop::FileSystem::file_status, descriptor_.value());
 }
 
 Task<> File::close() {
   assert(in_use_ == 0);
   Loop& loop = *(co_await this_context()).loop;
-  const auto drop = [](Descriptor file) { file.reset(); };
+  const auto drop = [](loop::Descriptor file) { file.reset(); };
   // If the pool refuses the call, destroying the task closes the file here.
   static_cast<void>(co_await in_context(
       Context{&loop, nullptr}, shared_pool(loop).file_lane().run(drop, std::move(descriptor_))));
@@ -155,7 +155,7 @@ Task<> File::close() {
 Task<Result<File>> open(std::string path, OpenOptions how) {
   const FileThreads threads(co_await this_context());
   const os::FileOpenOptions opening = how;
-  auto descriptor = co_await threads.run(&FileSystem::open, std::move(path), opening);
+  auto descriptor = co_await threads.run(&loop::FileSystem::open, std::move(path), opening);
   if (!descriptor) co_return fail(descriptor.error());
   co_return File(std::move(*descriptor));
 }
@@ -195,33 +195,33 @@ Task<Result<>> write_file(std::string path, std::string contents) {
 
 Task<Result<Status>> status(std::string path) {
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::path_status, std::move(path));
+  co_return co_await threads.run(&loop::FileSystem::path_status, std::move(path));
 }
 
 Task<Result<std::vector<Entry>>> list(std::string path, std::size_t entries_max) {
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::list, std::move(path), entries_max);
+  co_return co_await threads.run(&loop::FileSystem::list, std::move(path), entries_max);
 }
 
 Task<Result<>> rename(std::string from, std::string to) {
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::rename, std::move(from), std::move(to));
+  co_return co_await threads.run(&loop::FileSystem::rename, std::move(from), std::move(to));
 }
 
 Task<Result<>> remove(std::string path) {
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::remove, std::move(path));
+  co_return co_await threads.run(&loop::FileSystem::remove, std::move(path));
 }
 
 Task<Result<>> make_directory(std::string path, unsigned permissions) {
   const FileThreads threads(co_await this_context());
-  co_return co_await threads.run(&FileSystem::make_directory, std::move(path), permissions);
+  co_return co_await threads.run(&loop::FileSystem::make_directory, std::move(path), permissions);
 }
 
 namespace detail {
 
 Task<Result<>> PendingFile::open() {
-  PlatformClock& clock = (co_await this_context()).loop->platform();
+  loop::PlatformClock& clock = (co_await this_context()).loop->platform();
   constexpr int tries_max = 8;
   for (int tries = 1;; ++tries) {
     std::string temporary = temporary_path_for(path_, clock.random());
@@ -267,10 +267,10 @@ namespace {
 /// Awaits an operation of the backend. The caller fills in its members before.
 /// Returns: the number of bytes.
 /// Cancel: passed on; returns when the backend does not use the memory any more.
-class TransferAwaiter : public FileOperation, CancelNode {
+class TransferAwaiter : public loop::FileOperation, CancelNode {
  public:
   TransferAwaiter(Action what, int descriptor) noexcept
-      : FileOperation(&resume), CancelNode(&on_cancel) {
+      : loop::FileOperation(&resume), CancelNode(&on_cancel) {
     action = what;
     file = descriptor;
   }
@@ -294,8 +294,8 @@ class TransferAwaiter : public FileOperation, CancelNode {
   }
 
  private:
-  static void resume(Runnable& runnable) {
-    auto& self = static_cast<TransferAwaiter&>(static_cast<FileOperation&>(runnable));
+  static void resume(loop::Runnable& runnable) {
+    auto& self = static_cast<TransferAwaiter&>(static_cast<loop::FileOperation&>(runnable));
     self.leave();
     resume_coroutine(self.handle_);
   }
@@ -305,18 +305,18 @@ class TransferAwaiter : public FileOperation, CancelNode {
   }
 
   std::coroutine_handle<> handle_;
-  Backend* backend_ = nullptr;
+  loop::Backend* backend_ = nullptr;
 };
 
 Task<Result<std::size_t>> write_some(Loop& loop, int file, Bytes source, std::uint64_t offset) {
   if (loop.backend().does_files()) {
-    TransferAwaiter transfer(FileOperation::Action::write, file);
+    TransferAwaiter transfer(loop::FileOperation::Action::write, file);
     transfer.source = source;
     transfer.offset = offset;
     co_return co_await transfer;
   }
   co_return co_await shared_pool(loop).file_lane().run(
-      &FileSystem::write_at, borrow(loop.platform().files()), file, borrow(source), offset);
+      &loop::FileSystem::write_at, borrow(loop.platform().files()), file, borrow(source), offset);
 }
 
 }  // namespace
@@ -326,13 +326,13 @@ Task<Result<std::size_t>> read_some(int file, MutableBytes target, std::uint64_t
   target = target.first(std::min(target.size(), transfer_max));
   Loop& loop = *(co_await this_context()).loop;
   if (loop.backend().does_files()) {
-    TransferAwaiter transfer(FileOperation::Action::read, file);
+    TransferAwaiter transfer(loop::FileOperation::Action::read, file);
     transfer.target = target;
     transfer.offset = offset;
     co_return co_await transfer;
   }
   co_return co_await shared_pool(loop).file_lane().run(
-      &FileSystem::read_at, borrow(loop.platform().files()), file, borrow(target), offset);
+      &loop::FileSystem::read_at, borrow(loop.platform().files()), file, borrow(target), offset);
 }
 
 Task<Result<>> write_all(int file, Bytes source, std::uint64_t offset, std::uint64_t& written) {
@@ -353,10 +353,10 @@ Task<Result<>> write_all(int file, Bytes source, std::uint64_t offset, std::uint
 Task<Result<>> sync(int file) {
   Loop& loop = *(co_await this_context()).loop;
   if (!loop.backend().does_files()) {
-    co_return co_await shared_pool(loop).file_lane().run(&FileSystem::sync,
+    co_return co_await shared_pool(loop).file_lane().run(&loop::FileSystem::sync,
                                                          borrow(loop.platform().files()), file);
   }
-  TransferAwaiter transfer(FileOperation::Action::sync, file);
+  TransferAwaiter transfer(loop::FileOperation::Action::sync, file);
   const auto synced = co_await transfer;
   if (!synced) co_return fail(synced.error());
   co_return {};

@@ -73,7 +73,7 @@ struct OpenOptions : os::FileOpenOptions {
 class File {
  public:
   /// Takes ownership of `descriptor`. open() uses it.
-  explicit File(Descriptor descriptor) noexcept : descriptor_(std::move(descriptor)) {}
+  explicit File(loop::Descriptor descriptor) noexcept : descriptor_(std::move(descriptor)) {}
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -122,7 +122,7 @@ class File {
  private:
   class OperationGuard;
 
-  Descriptor descriptor_;
+  loop::Descriptor descriptor_;
   std::uint64_t position_ = 0;
   unsigned in_use_ = 0;           // number of pending operations
   bool position_in_use_ = false;  // true while a read() or write() is pending
@@ -180,7 +180,7 @@ class PendingFile {
  private:
   std::string path_;
   std::string temporary_;  // path of the temporary file; empty: none
-  File file_{Descriptor()};
+  File file_{loop::Descriptor()};
 };
 
 }  // namespace detail

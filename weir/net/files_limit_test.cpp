@@ -30,11 +30,11 @@ Task<Result<>> write_too_much(std::string path, std::uint64_t& position) {
 
 /// Writes past the page cache, if the file system supports that. The kernel may make such writes
 /// during the submission, even if it hands other writes to its own threads.
-Task<Result<>> write_directly(Platform& platform, std::string path, std::uint64_t& position) {
+Task<Result<>> write_directly(loop::Platform& platform, std::string path, std::uint64_t& position) {
   constexpr int how = O_WRONLY | O_CREAT | O_CLOEXEC;
   int descriptor = ::open(path.c_str(), how | O_DIRECT, 0600);
   if (descriptor < 0) descriptor = ::open(path.c_str(), how, 0600);
-  files::File file(Descriptor(platform, descriptor));
+  files::File file(loop::Descriptor(platform, descriptor));
   auto written = co_await file.write(too_much);
   position = file.position();
   co_await file.close();

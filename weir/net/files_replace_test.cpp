@@ -158,13 +158,13 @@ TEST(FilesReplaceNames, TriesAtMostEightNames) {
   const std::string used = "/tmp/.weir-0000000000000001";
   ASSERT_TRUE(weir::run(*loop, files::write_file("/tmp/old", "other")));
   ASSERT_TRUE(platform.files().rename("/tmp/old", used));
-  const auto list_names = [](File& file, Platform* of, std::string* last) -> Task<Result<>> {
+  const auto list_names = [](File& file, loop::Platform* of, std::string* last) -> Task<Result<>> {
     const auto entries = of->files().list("/tmp", 10);
     *last = entries.value().back().name;
     co_return co_await file.write("text");
   };
   std::string last;
-  Platform* const base = &platform;
+  loop::Platform* const base = &platform;
   platform.ones = 7;
   EXPECT_TRUE(weir::run(*loop, files::replace("/tmp/f", list_names, base, &last)));
   EXPECT_EQ(last, ".weir-fedcba9876543210");

@@ -17,7 +17,7 @@ namespace {
 /// A platform that records the options of its sockets.
 class RecordingPlatform final : public MemoryPlatform {
  public:
-  Result<Descriptor> open_datagrams(const DatagramOptions& options) override {
+  Result<loop::Descriptor> open_datagrams(const loop::DatagramOptions& options) override {
     opened.push_back(options);
     return MemoryPlatform::open_datagrams({.local = options.local, .peer = options.peer});
   }
@@ -29,12 +29,12 @@ class RecordingPlatform final : public MemoryPlatform {
     left.push_back(group);
     return {};
   }
-  Result<> configure(int descriptor, const StreamOptions& options) override {
+  Result<> configure(int descriptor, const loop::StreamOptions& options) override {
     no_delay.push_back(options.no_delay);
     return MemoryPlatform::configure(descriptor, options);
   }
 
-  std::vector<DatagramOptions> opened;
+  std::vector<loop::DatagramOptions> opened;
   std::vector<os::MulticastGroup> joined;
   std::vector<os::MulticastGroup> left;
   std::vector<bool> no_delay;  ///< value of each call of configure()
@@ -61,7 +61,7 @@ TEST_F(PlatformOptions, BoundSocketPassesItsOptionsOn) {
     const Endpoint local = Endpoint::loopback(4000);
     for (const udp::Options& options : options_with_one_change()) {
       EXPECT_TRUE(co_await udp::bind(local, options));
-      const DatagramOptions how = platform_.opened.back();
+      const loop::DatagramOptions how = platform_.opened.back();
       EXPECT_EQ(how.local, local);
       EXPECT_EQ(how.peer, os::Address());
       EXPECT_EQ(how.reuse_port, options.reuse_port);
@@ -77,7 +77,7 @@ TEST_F(PlatformOptions, ConnectedSocketSharesNoPortAndPassesTheOtherOptionsOn) {
     const Endpoint peer = Endpoint::loopback(4000);
     for (const udp::Options& options : options_with_one_change()) {
       EXPECT_TRUE(co_await udp::connect(peer, options));
-      const DatagramOptions how = platform_.opened.back();
+      const loop::DatagramOptions how = platform_.opened.back();
       EXPECT_EQ(how.local, os::Address());
       EXPECT_EQ(how.peer, peer);
       EXPECT_FALSE(how.reuse_port);

@@ -21,20 +21,21 @@ namespace {
 /// with EBADF.
 class WrongSocketPlatform final : public MemoryPlatform {
  public:
-  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override {
+  Result<loop::Descriptor> listen(const os::Address& address,
+                                  const ListenOptions& options) override {
     return wrong ? any_datagrams() : MemoryPlatform::listen(address, options);
   }
-  Result<Descriptor> open_stream(const os::Address& peer) override {
+  Result<loop::Descriptor> open_stream(const os::Address& peer) override {
     return wrong ? any_datagrams() : MemoryPlatform::open_stream(peer);
   }
-  Result<Descriptor> open_datagrams(const DatagramOptions& options) override {
+  Result<loop::Descriptor> open_datagrams(const loop::DatagramOptions& options) override {
     if (wrong) return MemoryPlatform::open_stream(os::Address::loopback(1));
     return MemoryPlatform::open_datagrams(options);
   }
-  Result<Descriptor> share(int listener) override {
+  Result<loop::Descriptor> share(int listener) override {
     return wrong && ++shared > right_ones ? any_datagrams() : MemoryPlatform::share(listener);
   }
-  Result<> configure(int descriptor, const StreamOptions& options) override {
+  Result<> configure(int descriptor, const loop::StreamOptions& options) override {
     if (++configured > configured_max) return fail(system_error(ENOBUFS));
     return MemoryPlatform::configure(descriptor, options);
   }
@@ -45,7 +46,7 @@ class WrongSocketPlatform final : public MemoryPlatform {
   int right_ones = 0;  ///< number of calls of share() that succeed
 
  private:
-  Result<Descriptor> any_datagrams() {
+  Result<loop::Descriptor> any_datagrams() {
     return MemoryPlatform::open_datagrams({.local = os::Address::loopback(0)});
   }
 };
@@ -73,7 +74,7 @@ TEST_F(RefusedSocketTest, ConnectFails) {
 }
 
 TEST_F(RefusedSocketTest, StreamThatCannotBeConfiguredIsNotConnected) {
-  const Descriptor listener = platform_.listen(Endpoint::loopback(80), {}).value();
+  const loop::Descriptor listener = platform_.listen(Endpoint::loopback(80), {}).value();
   platform_.configured_max = 0;
   const auto connected = run(tcp::connect(Endpoint::loopback(80)));
   ASSERT_FALSE(connected);
@@ -107,12 +108,13 @@ TEST_F(RefusedSocketTest, ListenFailsIfOneOfSeveralSocketsIsRefusedOrCannotBeCon
     const int right_ones = run_number / 2;
     const Cause cause = run_number % 2 == 0 ? Cause::refusal : Cause::configuration;
     loop_ = Loop::make(platform_, {}).value();
-    std::vector<std::shared_ptr<SharedListener>> sockets;
+    std::vector<std::shared_ptr<loop::SharedListener>> sockets;
     Endpoint address = Endpoint::loopback(0);
     while (sockets.size() < 3) {
-      Descriptor socket = platform_.listen(address, {}).value();
+      loop::Descriptor socket = platform_.listen(address, {}).value();
       address = platform_.local_address(socket.value()).value();
-      sockets.push_back(std::make_shared<SharedListener>(platform_, std::move(socket), address));
+      sockets.push_back(
+          std::make_shared<loop::SharedListener>(platform_, std::move(socket), address));
     }
     loop_->group().listener_registry().inherit(std::move(sockets));
     platform_.shared = platform_.configured = 0;

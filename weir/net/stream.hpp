@@ -101,7 +101,7 @@ class Stream {
   /// Returns the number of bytes of the pending write that the kernel has taken; 0 if no write is
   /// pending.
   std::size_t pending_write_sent() const noexcept {
-    return writing_ == nullptr ? 0 : static_cast<const SendOperation*>(writing_)->sent;
+    return writing_ == nullptr ? 0 : static_cast<const loop::SendOperation*>(writing_)->sent;
   }
   /// Returns the number of sent bytes that the peer's host has not acknowledged yet.
   virtual std::size_t unacked_bytes() const = 0;
@@ -111,7 +111,7 @@ class Stream {
   /// already.
   /// Lifetime: the observer stays valid until it was called, was replaced by another or by nullptr,
   /// or the stream was closed.
-  virtual void observe_hangup(HangupObserver* observer) = 0;
+  virtual void observe_hangup(loop::HangupObserver* observer) = 0;
 
  protected:
   Stream() noexcept = default;
@@ -120,9 +120,9 @@ class Stream {
   }
 
   // Hooks of a concrete stream, with the contracts of Backend's receive(), send() and cancel().
-  virtual bool start_receive(ReceiveOperation& operation) = 0;
-  virtual bool start_send(SendOperation& operation) = 0;
-  virtual void cancel_operation(Operation& operation) = 0;
+  virtual bool start_receive(loop::ReceiveOperation& operation) = 0;
+  virtual bool start_send(loop::SendOperation& operation) = 0;
+  virtual void cancel_operation(loop::Operation& operation) = 0;
 
  private:
   friend class Read;
@@ -130,12 +130,12 @@ class Stream {
   friend class Write;
   template <class Op>
   friend class StreamAwaiter;
-  void cancel(Operation* operation) {
+  void cancel(loop::Operation* operation) {
     if (operation != nullptr) cancel_operation(*operation);
   }
 
-  Operation* reading_ = nullptr;
-  Operation* writing_ = nullptr;
+  loop::Operation* reading_ = nullptr;
+  loop::Operation* writing_ = nullptr;
 };
 
 /// Base of the awaiters of a stream. The operation lives in the frame of the awaiting coroutine.
@@ -146,7 +146,7 @@ class StreamAwaiter : protected Op, CancelNode {
       : Op(&resume), CancelNode(&on_cancel), stream_(stream) {
     assert(pending() == nullptr);
   }
-  ~StreamAwaiter() { assert(pending() != static_cast<Operation*>(this)); }
+  ~StreamAwaiter() { assert(pending() != static_cast<loop::Operation*>(this)); }
 
   template <HasContext Promise>
   void await_suspend(std::coroutine_handle<Promise> handle) {
@@ -162,7 +162,7 @@ class StreamAwaiter : protected Op, CancelNode {
   Stream& stream() noexcept { return stream_; }
   /// Cancels the operation; see Timed.
   bool cancel_for_timeout() {
-    const bool waits = this->state() == Operation::State::pending;
+    const bool waits = this->state() == loop::Operation::State::pending;
     if (!waits || ContextHolder::of(handle_).cancelled()) return false;
     stream_.cancel_operation(*this);
     return true;
@@ -170,14 +170,14 @@ class StreamAwaiter : protected Op, CancelNode {
 
  private:
   /// Returns the stream's pointer to the pending operation of this kind.
-  Operation*& pending() const noexcept {
-    if constexpr (std::same_as<Op, ReceiveOperation>) {
+  loop::Operation*& pending() const noexcept {
+    if constexpr (std::same_as<Op, loop::ReceiveOperation>) {
       return stream_.reading_;
     } else {
       return stream_.writing_;
     }
   }
-  static void resume(Runnable& runnable) {
+  static void resume(loop::Runnable& runnable) {
     auto& self = static_cast<StreamAwaiter&>(static_cast<Op&>(runnable));
     self.pending() = nullptr;
     self.leave();
@@ -196,7 +196,7 @@ class StreamAwaiter : protected Op, CancelNode {
 class [[nodiscard]] Read {
  public:
   explicit Read(Stream& stream) noexcept : stream_(&stream) {}
-  class Awaiter : public StreamAwaiter<ReceiveOperation> {
+  class Awaiter : public StreamAwaiter<loop::ReceiveOperation> {
    public:
     explicit Awaiter(const Read& read) noexcept : StreamAwaiter(*read.stream_) {}
     bool await_ready() { return started(stream().start_receive(*this)); }
@@ -217,7 +217,7 @@ class [[nodiscard]] ReadInto {
   ReadInto(Stream& stream, MutableBytes target) noexcept : stream_(&stream), target_(target) {
     assert(!target.empty());
   }
-  class Awaiter : public StreamAwaiter<ReceiveOperation> {
+  class Awaiter : public StreamAwaiter<loop::ReceiveOperation> {
    public:
     explicit Awaiter(const ReadInto& read) noexcept : StreamAwaiter(*read.stream_) {
       target = read.target_;
@@ -241,7 +241,7 @@ class [[nodiscard]] Write {
   Write(Stream& stream, Bytes bytes) noexcept : stream_(&stream), single_(bytes) {}
   Write(Stream& stream, std::span<const Bytes> pieces) noexcept
       : stream_(&stream), pieces_(pieces), several_(true) {}
-  class Awaiter : public StreamAwaiter<SendOperation> {
+  class Awaiter : public StreamAwaiter<loop::SendOperation> {
    public:
     explicit Awaiter(const Write& write) noexcept
         : StreamAwaiter(*write.stream_), single_(write.single_) {
@@ -272,10 +272,10 @@ template <class Plain>
 class [[nodiscard]] Timed {
  public:
   Timed(const Plain& plain, IoOptions options) noexcept : plain_(plain), options_(options) {}
-  class Awaiter : public Plain::Awaiter, Timer {
+  class Awaiter : public Plain::Awaiter, loop::Timer {
    public:
     Awaiter(const Plain& plain, IoOptions options) noexcept
-        : Plain::Awaiter(plain), Timer(&on_timer), options_(options) {}
+        : Plain::Awaiter(plain), loop::Timer(&on_timer), options_(options) {}
     template <HasContext Promise>
     void await_suspend(std::coroutine_handle<Promise> handle) {
       Loop& loop = *handle.promise().context().loop;
@@ -283,14 +283,14 @@ class [[nodiscard]] Timed {
       Plain::Awaiter::await_suspend(handle);
     }
     auto await_resume() noexcept {
-      Timer::cancel();
+      loop::Timer::cancel();
       auto result = Plain::Awaiter::await_resume();
       if (!result && expired_ && result.error() == Errc::cancelled) result = fail(Errc::timed_out);
       return result;
     }
 
    private:
-    static void on_timer(Timer& timer) {
+    static void on_timer(loop::Timer& timer) {
       auto& self = static_cast<Awaiter&>(timer);
       self.expired_ = self.cancel_for_timeout();
     }

@@ -15,7 +15,7 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 
 Result<> Stream::set_no_delay(bool on) {
   if (socket_ == nullptr) return fail(Errc::closed);
-  return loop_->platform().configure(socket_->descriptor, StreamOptions{.no_delay = on});
+  return loop_->platform().configure(socket_->descriptor, loop::StreamOptions{.no_delay = on});
 }
 
 Result<> Stream::finish_writing() {
@@ -24,7 +24,7 @@ Result<> Stream::finish_writing() {
 }
 
 void Stream::close() {
-  Socket* const socket = std::exchange(socket_, nullptr);
+  loop::Socket* const socket = std::exchange(socket_, nullptr);
   if (socket == nullptr) return;
   ConnectionCounters::made(*loop_).open.subtract();
   loop_->backend().close(*socket);
@@ -45,23 +45,23 @@ std::size_t Stream::unacked_bytes() const {
   return loop_->platform().unacked_bytes(socket_->descriptor).value_or(0);
 }
 
-void Stream::observe_hangup(HangupObserver* observer) {
+void Stream::observe_hangup(loop::HangupObserver* observer) {
   if (socket_ != nullptr) loop_->backend().observe_hangup(*socket_, observer);
 }
 
-bool Stream::start_receive(ReceiveOperation& operation) {
+bool Stream::start_receive(loop::ReceiveOperation& operation) {
   if (socket_ != nullptr) return loop_->backend().receive(*socket_, operation);
   operation.finish(Errc::closed);
   return true;
 }
 
-bool Stream::start_send(SendOperation& operation) {
+bool Stream::start_send(loop::SendOperation& operation) {
   if (socket_ != nullptr) return loop_->backend().send(*socket_, operation);
   operation.finish(Errc::closed);
   return true;
 }
 
-void Stream::cancel_operation(Operation& operation) {
+void Stream::cancel_operation(loop::Operation& operation) {
   loop_->backend().cancel(operation);
 }
 
@@ -70,9 +70,9 @@ namespace {
 /// The awaitable of a connection attempt, which counts as a write of the stream.
 class Connect {
  public:
-  Connect(Stream& stream, Socket& socket, const os::Address& peer) noexcept
+  Connect(Stream& stream, loop::Socket& socket, const os::Address& peer) noexcept
       : stream_(&stream), socket_(&socket), peer_(peer) {}
-  class Awaiter : public StreamAwaiter<ConnectOperation> {
+  class Awaiter : public StreamAwaiter<loop::ConnectOperation> {
    public:
     explicit Awaiter(const Connect& connect) noexcept
         : StreamAwaiter(*connect.stream_),
@@ -87,13 +87,13 @@ class Connect {
     }
 
    private:
-    Backend& backend_;
-    Socket& socket_;
+    loop::Backend& backend_;
+    loop::Socket& socket_;
   };
 
  private:
   Stream* stream_;
-  Socket* socket_;
+  loop::Socket* socket_;
   os::Address peer_;
 };
 
@@ -109,7 +109,7 @@ Task<Result<Stream>> connect(Endpoint peer, IoOptions options) {
   if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {
     co_return fail(configured.error());
   }
-  auto socket = loop.backend().adopt(std::move(*descriptor), {.role = SocketRole::stream});
+  auto socket = loop.backend().adopt(std::move(*descriptor), {.role = loop::SocketRole::stream});
   if (!socket) co_return fail(socket.error());
   Stream stream(loop, **socket);
   const auto connected = co_await Timed<Connect>(Connect(stream, **socket, peer), options);

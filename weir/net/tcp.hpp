@@ -17,7 +17,7 @@ class Stream final : public weir::Stream {
  public:
   /// Takes ownership of `socket` of the loop's backend. Listeners and connect() use it, and make
   /// the ConnectionCounters of the loop before.
-  Stream(Loop& loop, Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
+  Stream(Loop& loop, loop::Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
     ConnectionCounters::made(loop).open.add();
   }
   Stream(Stream&& other) noexcept
@@ -36,15 +36,15 @@ class Stream final : public weir::Stream {
   os::Address peer_address() const override;
   os::Address local_address() const override;
   std::size_t unacked_bytes() const override;
-  void observe_hangup(HangupObserver* observer) override;
+  void observe_hangup(loop::HangupObserver* observer) override;
 
  private:
-  bool start_receive(ReceiveOperation& operation) override;
-  bool start_send(SendOperation& operation) override;
-  void cancel_operation(Operation& operation) override;
+  bool start_receive(loop::ReceiveOperation& operation) override;
+  bool start_send(loop::SendOperation& operation) override;
+  void cancel_operation(loop::Operation& operation) override;
 
   Loop* loop_;
-  Socket* socket_;
+  loop::Socket* socket_;
 };
 
 /// Connects to `peer`.

@@ -15,7 +15,8 @@ namespace weir::udp {
 /// moves.
 class Socket::State : DrainObserver {
  public:
-  State(Loop& loop, weir::Socket& socket, const Options& options, HeldAddresses::Hold hold) noexcept
+  State(Loop& loop, weir::loop::Socket& socket, const Options& options,
+        loop::HeldAddresses::Hold hold) noexcept
       : DrainObserver(&on_drain),
         loop_(loop),
         socket_(socket),
@@ -39,7 +40,7 @@ class Socket::State : DrainObserver {
   std::size_t sent() const noexcept { return sent_; }
 
   /// Starts an operation. Returns true if it finished immediately.
-  bool start(ReceiveDatagramsOperation& operation) {
+  bool start(loop::ReceiveDatagramsOperation& operation) {
     assert(receiving_ == nullptr);
     operation.bytes_max = bytes_max_;
     operation.gro = gro_;
@@ -47,39 +48,41 @@ class Socket::State : DrainObserver {
     if (draining_) loop_.backend().cancel(operation);
     return false;
   }
-  bool start(SendDatagramsOperation& operation) {
+  bool start(loop::SendDatagramsOperation& operation) {
     assert(sending_ == nullptr);
     return loop_.backend().send_datagrams(socket_, operation);
   }
 
   /// Returns true if other tasks run before the task of an operation that finished immediately.
-  bool should_yield(const ReceiveDatagramsOperation& operation) noexcept {
+  bool should_yield(const loop::ReceiveDatagramsOperation& operation) noexcept {
     return should_yield(operation.count);
   }
-  bool should_yield(const SendDatagramsOperation& operation) noexcept {
+  bool should_yield(const loop::SendDatagramsOperation& operation) noexcept {
     return should_yield(operation.sent);
   }
 
-  void suspended(ReceiveDatagramsOperation& operation) noexcept { receiving_ = &operation; }
-  void suspended(SendDatagramsOperation& operation) noexcept { sending_ = &operation; }
-  void resumed(const ReceiveDatagramsOperation&) noexcept { receiving_ = nullptr; }
-  void resumed(const SendDatagramsOperation&) noexcept { sending_ = nullptr; }
-  bool is_pending(const ReceiveDatagramsOperation& operation) const noexcept {
+  void suspended(loop::ReceiveDatagramsOperation& operation) noexcept { receiving_ = &operation; }
+  void suspended(loop::SendDatagramsOperation& operation) noexcept { sending_ = &operation; }
+  void resumed(const loop::ReceiveDatagramsOperation&) noexcept { receiving_ = nullptr; }
+  void resumed(const loop::SendDatagramsOperation&) noexcept { sending_ = nullptr; }
+  bool is_pending(const loop::ReceiveDatagramsOperation& operation) const noexcept {
     return receiving_ == &operation;
   }
-  bool is_pending(const SendDatagramsOperation& operation) const noexcept {
+  bool is_pending(const loop::SendDatagramsOperation& operation) const noexcept {
     return sending_ == &operation;
   }
 
-  void on_completed(const ReceiveDatagramsOperation&) noexcept {}
-  void on_completed(const SendDatagramsOperation& operation) noexcept { sent_ = operation.sent; }
+  void on_completed(const loop::ReceiveDatagramsOperation&) noexcept {}
+  void on_completed(const loop::SendDatagramsOperation& operation) noexcept {
+    sent_ = operation.sent;
+  }
 
   /// Maps the error of a failed operation to the error for the caller.
-  std::error_code to_caller_error(const ReceiveDatagramsOperation& operation) const noexcept {
+  std::error_code to_caller_error(const loop::ReceiveDatagramsOperation& operation) const noexcept {
     const bool drained = draining_ && operation.error() == Errc::cancelled;
     return drained ? make_error_code(Errc::closed) : operation.error();
   }
-  std::error_code to_caller_error(const SendDatagramsOperation& operation) const noexcept {
+  std::error_code to_caller_error(const loop::SendDatagramsOperation& operation) const noexcept {
     return operation.error();
   }
 
@@ -100,10 +103,10 @@ class Socket::State : DrainObserver {
   }
 
   Loop& loop_;
-  weir::Socket& socket_;
-  HeldAddresses::Hold hold_;
-  ReceiveDatagramsOperation* receiving_ = nullptr;
-  SendDatagramsOperation* sending_ = nullptr;
+  weir::loop::Socket& socket_;
+  loop::HeldAddresses::Hold hold_;
+  loop::ReceiveDatagramsOperation* receiving_ = nullptr;
+  loop::SendDatagramsOperation* sending_ = nullptr;
   std::size_t sent_ = 0;
   static constexpr std::uint32_t gro_bytes_max = 65'535;
   std::uint32_t bytes_max_;
@@ -159,7 +162,7 @@ os::Address Socket::peer_address() const {
 
 template <class Op>
 DatagramAwaiter<Op>::DatagramAwaiter(Socket::State& state) noexcept
-    : Op(&resume), CancelNode(&on_cancel), Timer(&on_next_turn), state_(state) {}
+    : Op(&resume), CancelNode(&on_cancel), loop::Timer(&on_next_turn), state_(state) {}
 
 template <class Op>
 DatagramAwaiter<Op>::~DatagramAwaiter() {
@@ -187,13 +190,13 @@ void DatagramAwaiter<Op>::suspend(std::coroutine_handle<> handle, CancelSource* 
 }
 
 template <class Op>
-void DatagramAwaiter<Op>::on_next_turn(Timer& timer) {
+void DatagramAwaiter<Op>::on_next_turn(loop::Timer& timer) {
   auto& self = static_cast<DatagramAwaiter&>(timer);
   self.state_.loop().ready(self);
 }
 
 template <class Op>
-void DatagramAwaiter<Op>::resume(Runnable& runnable) {
+void DatagramAwaiter<Op>::resume(loop::Runnable& runnable) {
   auto& self = static_cast<DatagramAwaiter&>(static_cast<Op&>(runnable));
   self.state_.resumed(self);
   self.state_.on_completed(self);
@@ -212,16 +215,16 @@ std::error_code DatagramAwaiter<Op>::outcome() const noexcept {
   return state_.to_caller_error(*this);
 }
 
-template class DatagramAwaiter<ReceiveDatagramsOperation>;
-template class DatagramAwaiter<SendDatagramsOperation>;
+template class DatagramAwaiter<loop::ReceiveDatagramsOperation>;
+template class DatagramAwaiter<loop::SendDatagramsOperation>;
 
 namespace {
 
 /// Returns a socket of the loop that owns the descriptor opened by the platform.
-Result<Socket> adopt(Loop& loop, Result<Descriptor> opened, const Options& options,
-                     HeldAddresses::Hold hold) {
+Result<Socket> adopt(Loop& loop, Result<loop::Descriptor> opened, const Options& options,
+                     loop::HeldAddresses::Hold hold) {
   if (!opened) return fail(opened.error());
-  auto socket = loop.backend().adopt(std::move(*opened), {.role = SocketRole::datagrams});
+  auto socket = loop.backend().adopt(std::move(*opened), {.role = loop::SocketRole::datagrams});
   if (!socket) return fail(socket.error());
   return Socket(make_socket_block<Socket::State>(loop, **socket, options, std::move(hold)));
 }
@@ -230,12 +233,12 @@ Result<Socket> adopt(Loop& loop, Result<Descriptor> opened, const Options& optio
 
 Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
   Loop& loop = *(co_await this_context()).loop;
-  const DatagramOptions how{.local = endpoint,
-                            .reuse_port = options.reuse_port,
-                            .multicast_interface = options.multicast_interface,
-                            .gro = options.gro};
-  BindRetry retry(endpoint.family());
-  ListenerRegistry& registry = loop.group().listener_registry();
+  const loop::DatagramOptions how{.local = endpoint,
+                                  .reuse_port = options.reuse_port,
+                                  .multicast_interface = options.multicast_interface,
+                                  .gro = options.gro};
+  loop::BindRetry retry(endpoint.family());
+  loop::ListenerRegistry& registry = loop.group().listener_registry();
   auto socket = registry.open_datagrams(loop.platform(), how);
   std::optional<Endpoint> holder;
   while (!socket) {
@@ -250,7 +253,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
   if (!socket && options.reuse_port) {
     registry.record_failure("bind to", endpoint, socket.error(), holder);
   }
-  HeldAddresses::Hold hold;
+  loop::HeldAddresses::Hold hold;
   if (socket) {
     const auto bound = loop.platform().local_address(socket->value());
     hold = registry.held_by_datagrams().hold(bound.value_or(endpoint));
@@ -260,7 +263,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
 
 Task<Result<Socket>> connect(Endpoint peer, Options options) {
   Loop& loop = *(co_await this_context()).loop;
-  const DatagramOptions how{
+  const loop::DatagramOptions how{
       .peer = peer, .multicast_interface = options.multicast_interface, .gro = options.gro};
   co_return adopt(loop, loop.platform().open_datagrams(how), options, {});
 }

@@ -20,8 +20,8 @@
 
 namespace weir::udp {
 
-using Datagram = weir::Datagram;
-using Outgoing = weir::OutgoingDatagram;
+using Datagram = weir::loop::Datagram;
+using Outgoing = weir::loop::OutgoingDatagram;
 
 class Receive;
 class ReceiveMany;
@@ -135,7 +135,7 @@ class Socket {
 
 /// Base of the awaiters of a socket. The operation lives in the frame of the awaiting coroutine.
 template <class Op>
-class DatagramAwaiter : protected Op, CancelNode, Timer {
+class DatagramAwaiter : protected Op, CancelNode, loop::Timer {
  public:
   explicit DatagramAwaiter(Socket::State& state) noexcept;
   ~DatagramAwaiter();
@@ -151,22 +151,22 @@ class DatagramAwaiter : protected Op, CancelNode, Timer {
 
  private:
   void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
-  static void resume(Runnable& runnable);
+  static void resume(loop::Runnable& runnable);
   static void on_cancel(CancelNode& node);
-  static void on_next_turn(Timer& timer);
+  static void on_next_turn(loop::Timer& timer);
 
   Socket::State& state_;
   std::coroutine_handle<> handle_;
   bool yielding_ = false;  // the operation has finished; other tasks run before the resumption
 };
-extern template class DatagramAwaiter<ReceiveDatagramsOperation>;
-extern template class DatagramAwaiter<SendDatagramsOperation>;
+extern template class DatagramAwaiter<loop::ReceiveDatagramsOperation>;
+extern template class DatagramAwaiter<loop::SendDatagramsOperation>;
 
 /// The awaitable of Socket::receive().
 class [[nodiscard]] Receive {
  public:
   explicit Receive(Socket::State& state) noexcept : state_(&state) {}
-  class Awaiter : public DatagramAwaiter<ReceiveDatagramsOperation> {
+  class Awaiter : public DatagramAwaiter<loop::ReceiveDatagramsOperation> {
    public:
     explicit Awaiter(Socket::State& state) noexcept : DatagramAwaiter(state) {
       target = {&datagram_, 1};
@@ -190,7 +190,7 @@ class [[nodiscard]] ReceiveMany {
  public:
   ReceiveMany(Socket::State& state, std::span<Datagram> slots) noexcept
       : state_(&state), slots_(slots) {}
-  class Awaiter : public DatagramAwaiter<ReceiveDatagramsOperation> {
+  class Awaiter : public DatagramAwaiter<loop::ReceiveDatagramsOperation> {
    public:
     Awaiter(Socket::State& state, std::span<Datagram> slots) noexcept : DatagramAwaiter(state) {
       target = slots;
@@ -214,7 +214,7 @@ class [[nodiscard]] Send {
       : state_(&state), single_{bytes, peer} {}
   Send(Socket::State& state, std::span<const Outgoing> several) noexcept
       : state_(&state), several_(several), is_several_(true) {}
-  class Awaiter : public DatagramAwaiter<SendDatagramsOperation> {
+  class Awaiter : public DatagramAwaiter<loop::SendDatagramsOperation> {
    public:
     /// Lifetime: `send` outlives the awaiter, because both live until the end of the await.
     explicit Awaiter(const Send& send) noexcept : DatagramAwaiter(*send.state_) {

@@ -155,8 +155,8 @@ TEST_P(UdpTest, BothSidesReportTooLongDatagrams) {
 TEST_P(UdpTest, MissingPeerIsAnError) {
   const auto talk = []() -> Task<> {
     // The holder has the port but receives only from its own peer.
-    const DatagramOptions elsewhere{.local = Endpoint::loopback(0),
-                                    .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
+    const loop::DatagramOptions elsewhere{.local = Endpoint::loopback(0),
+                                          .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
     const Context own = co_await this_context();
     const auto holder = own.loop->platform().open_datagrams(elsewhere);
     EXPECT_TRUE(holder);
@@ -199,9 +199,9 @@ TEST_P(UdpTest, ReceiveOfSeveralReturnsTheErrorsOfAReceive) {
     EXPECT_TRUE(co_await client.send("late", server.local_address()));
     EXPECT_EQ((co_await receive_several(server)).value(), 1U);
     // A holder has the port but receives only from its own peer.
-    const DatagramOptions elsewhere{.local = Endpoint::loopback(0),
-                                    .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
-    const Descriptor holder = platform_->open_datagrams(elsewhere).value();
+    const loop::DatagramOptions elsewhere{.local = Endpoint::loopback(0),
+                                          .peer = Endpoint::ipv4({127, 0, 0, 2}, 9)};
+    const loop::Descriptor holder = platform_->open_datagrams(elsewhere).value();
     const Endpoint nobody = platform_->local_address(holder.value()).value();
     auto connected = co_await udp::connect(nobody);
     EXPECT_TRUE(connected);
@@ -428,7 +428,8 @@ TEST_P(UdpTest, HasTheDocumentedDefaults) {
 
 TEST_P(SimulatedUdpTest, OnlyAFailedSharedPortIsAFailureOfTheGroup) {
   const auto talk = [this]() -> Task<> {
-    const Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const loop::Descriptor held =
+        platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
     const Instant begun = platform_->now();
     EXPECT_EQ((co_await udp::bind(address)).error(), std::errc::address_in_use);
@@ -476,7 +477,7 @@ TEST_P(SimulatedUdpTest, WaitsForAnAddressAfterItsOwnSocketHasClosed) {
       const udp::Socket closed = co_await bind_locally();
       address = closed.local_address();
     }
-    const Descriptor held = platform_->open_datagrams({.local = address}).value();
+    const loop::Descriptor held = platform_->open_datagrams({.local = address}).value();
     const Instant begun = platform_->now();
     EXPECT_EQ((co_await udp::bind(address)).error(), std::errc::address_in_use);
     EXPECT_EQ(platform_->now() - begun, 1013ms);
@@ -530,7 +531,7 @@ TEST_P(UdpTest, JoinsAndLeavesAMulticastGroup) {
   run(talk());
 }
 
-Task<> release_later(Descriptor& held) {
+Task<> release_later(loop::Descriptor& held) {
   static_cast<void>(co_await sleep(20ms));
   held.reset();
 }
@@ -538,7 +539,7 @@ Task<> release_later(Descriptor& held) {
 // A killed process keeps its ports for a moment after its end.
 TEST_P(UdpTest, WaitsForAnAddressThatIsReleasedSoon) {
   const auto talk = [this]() -> Task<> {
-    Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    loop::Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
     auto both = co_await all(udp::bind(address), release_later(held));
     EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
@@ -553,7 +554,8 @@ Task<> drain_later(Loop& loop) {
 
 TEST_P(UdpTest, WaitForAnAddressEndsWithACancelOrADrain) {
   const auto talk = [this]() -> Task<> {
-    const Descriptor held = platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
+    const loop::Descriptor held =
+        platform_->open_datagrams({.local = Endpoint::loopback(0)}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
     const Instant begin = loop_->now();
     EXPECT_EQ((co_await timeout(5ms, udp::bind(address))).error(), Errc::timed_out);

@@ -52,9 +52,9 @@ class [[nodiscard]] ForeignPtr {
   template <class U, class... Args>
   friend ForeignPtr<U> make_foreign(Loop& owner, Args&&... args);
 
-  struct Node : DestroyQueue::Destroyable {
+  struct Node : loop::DestroyQueue::Destroyable {
     template <class... Args>
-    explicit Node(DestroyQueue& owner, Args&&... args)
+    explicit Node(loop::DestroyQueue& owner, Args&&... args)
         : Destroyable(owner, &destroy), value(std::forward<Args>(args)...) {}
     static void destroy(Destroyable& self) noexcept {
       Node* const node = static_cast<Node*>(&self);

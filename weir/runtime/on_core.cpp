@@ -20,7 +20,7 @@ void RemoteCall::on_cancel(CancelNode& node) {
 }
 
 void RemoteCall::start_remote() {
-  CurrentActivity::set_trace(remote_cancel_.trace());
+  loop::CurrentActivity::set_trace(remote_cancel_.trace());
   start(Context{&remote_, &remote_cancel_});
 }
 

@@ -38,13 +38,13 @@ class RemoteCall : CancellableWaiter {
 
  private:
   /// A Step is posted from one loop to the other, once.
-  class Step : public Runnable {
+  class Step : public loop::Runnable {
    public:
     Step(RemoteCall& call, void (RemoteCall::*action)()) noexcept
-        : Runnable(&run), call_(call), action_(action) {}
+        : loop::Runnable(&run), call_(call), action_(action) {}
 
    private:
-    static void run(Runnable& self) {
+    static void run(loop::Runnable& self) {
       auto& step = static_cast<Step&>(self);
       (step.call_.*step.action_)();
     }

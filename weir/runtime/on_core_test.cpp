@@ -80,23 +80,23 @@ TEST_F(OnCore, KeepsTheTraceContextOnTheOtherCore) {
     const Job job;
     CancelSource source(scope.context().cancel);
     source.set_trace(&job);
-    const auto trace = [] { return CurrentActivity::trace(); };
+    const auto trace = [] { return loop::CurrentActivity::trace(); };
     const auto task = []() -> Task<const TraceContext*> {
-      const TraceContext* const before = CurrentActivity::trace();
+      const TraceContext* const before = loop::CurrentActivity::trace();
       static_cast<void>(co_await sleep(1s));
-      EXPECT_EQ(CurrentActivity::trace(), before);
+      EXPECT_EQ(loop::CurrentActivity::trace(), before);
       co_return before;
     };
     const auto job_of = [&](Task<const TraceContext*> working) -> Task<> {
       EXPECT_EQ(co_await std::move(working), &job);
-      EXPECT_EQ(CurrentActivity::trace(), &job);
+      EXPECT_EQ(loop::CurrentActivity::trace(), &job);
     };
     for (unsigned core = 0; core < 3; ++core) {
       auto called = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, trace))));
       co_await std::move(called);
       auto awaited = in_context({&scope.loop(), &source}, job_of(as_task(on_core(core, task))));
       co_await std::move(awaited);
-      EXPECT_EQ(CurrentActivity::trace(), nullptr) << "outside the call there is no trace";
+      EXPECT_EQ(loop::CurrentActivity::trace(), nullptr) << "outside the call there is no trace";
       EXPECT_EQ(co_await on_core(core, trace), nullptr);
     }
   });

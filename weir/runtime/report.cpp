@@ -168,9 +168,9 @@ class CoreTable {
   Table table_;
 };
 
-std::string stalls_text(const std::vector<StallSummary>& places) {
+std::string stalls_text(const std::vector<loop::StallSummary>& places) {
   std::string text;
-  for (const StallSummary& place : places) {
+  for (const loop::StallSummary& place : places) {
     const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(place.longest);
     text += "slow turns: " + grouped(place.turns) + ", longest " +
             grouped(static_cast<std::uint64_t>(longest.count())) + " ms: " + place.name + "\n";
@@ -224,7 +224,7 @@ std::ostream& operator<<(std::ostream& out, const RuntimeReport& report) {
 
 CoreReport report_on(Loop& loop) {
   const LoopCounters& counters = loop.counters();
-  const BackendCounters& backend = loop.backend().counters();
+  const loop::BackendCounters& backend = loop.backend().counters();
   const auto length = [](const Counter& nanoseconds) {
     return Duration(static_cast<std::int64_t>(nanoseconds.value()));
   };

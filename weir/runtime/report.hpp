@@ -66,8 +66,8 @@ struct RuntimeReport {
   Duration up{};                ///< time since the loops were created, until the end
   std::size_t connections = 0;  ///< open connections of servers on these cores
   std::vector<CoreReport> cores;
-  std::vector<StallSummary> stalls;  ///< most turns first
-  std::optional<PoolReport> pool;    ///< report of the SharedPool, if it was used
+  std::vector<loop::StallSummary> stalls;  ///< most turns first
+  std::optional<PoolReport> pool;          ///< report of the SharedPool, if it was used
 
   CoreReport total() const;
   /// Returns the report as a text table for people. Each line ends with a newline.

@@ -354,7 +354,7 @@ TEST(Report, TheTotalAddsUpTimes) {
 }
 
 /// A backend with a different number in each counter. Each wait takes 3 ms.
-class CountedBackend final : public Backend {
+class CountedBackend final : public loop::Backend {
  public:
   explicit CountedBackend(MemoryPlatform& platform) : platform_(platform) {
     counters_.system_calls.add(21);
@@ -364,21 +364,29 @@ class CountedBackend final : public Backend {
     counters_.accept_pauses.add(25);
   }
   std::string_view name() const noexcept override { return "counted"; }
-  Result<Socket*> adopt(Descriptor, SocketOptions) override { return fail(Errc::unsupported); }
-  void close(Socket&) override {}
-  bool receive(Socket&, ReceiveOperation& operation) override { return refuse(operation); }
-  bool send(Socket&, SendOperation& operation) override { return refuse(operation); }
-  bool accept(Socket&, AcceptOperation& operation) override { return refuse(operation); }
-  bool connect(Socket&, ConnectOperation& operation) override { return refuse(operation); }
-  void stop_accepting(Socket&) override {}
-  void cancel(Operation&) override {}
-  Result<> shut_down_sending(Socket&) override { return fail(Errc::unsupported); }
-  void observe_hangup(Socket&, HangupObserver*) override {}
+  Result<loop::Socket*> adopt(loop::Descriptor, loop::SocketOptions) override {
+    return fail(Errc::unsupported);
+  }
+  void close(loop::Socket&) override {}
+  bool receive(loop::Socket&, loop::ReceiveOperation& operation) override {
+    return refuse(operation);
+  }
+  bool send(loop::Socket&, loop::SendOperation& operation) override { return refuse(operation); }
+  bool accept(loop::Socket&, loop::AcceptOperation& operation) override {
+    return refuse(operation);
+  }
+  bool connect(loop::Socket&, loop::ConnectOperation& operation) override {
+    return refuse(operation);
+  }
+  void stop_accepting(loop::Socket&) override {}
+  void cancel(loop::Operation&) override {}
+  Result<> shut_down_sending(loop::Socket&) override { return fail(Errc::unsupported); }
+  void observe_hangup(loop::Socket&, loop::HangupObserver*) override {}
   void wait(Instant) override { platform_.clock().move_to(platform_.now() + 3ms); }
   void wake() noexcept override {}
 
  private:
-  static bool refuse(Operation& operation) {
+  static bool refuse(loop::Operation& operation) {
     operation.finish(Errc::unsupported);
     return true;
   }
@@ -387,8 +395,8 @@ class CountedBackend final : public Backend {
 
 class CountedPlatform final : public MemoryPlatform {
  public:
-  Result<ChosenBackend> make_backend(BackendChoice, RunQueue&) override {
-    return ChosenBackend{std::make_unique<CountedBackend>(*this), "for a test"};
+  Result<loop::ChosenBackend> make_backend(BackendChoice, loop::RunQueue&) override {
+    return loop::ChosenBackend{std::make_unique<CountedBackend>(*this), "for a test"};
   }
 };
 

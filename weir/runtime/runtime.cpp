@@ -23,7 +23,7 @@ bool was_used(const PoolReport& pool) {
 Runtime::Runtime(const RuntimeOptions& options)
     : own_platform_(std::make_unique<OsPlatform>()), platform_(*own_platform_), options_(options) {}
 
-Runtime::Runtime(Platform& platform, const RuntimeOptions& options)
+Runtime::Runtime(loop::Platform& platform, const RuntimeOptions& options)
     : platform_(platform), options_(options) {}
 
 Runtime::~Runtime() = default;
@@ -37,12 +37,12 @@ int Runtime::run(const Body& body) {
     return 1;
   }
   if (options_.announce) announce();
-  LoopSchedule schedule{.busy_poll = options_.busy_poll, .busy_wait = options_.busy_wait};
+  loop::LoopSchedule schedule{.busy_poll = options_.busy_poll, .busy_wait = options_.busy_wait};
   if (options_.real_time) {
     schedule.fifo_priority = options_.real_time->priority;
     schedule.fifo_required = options_.real_time->required;
   }
-  std::vector<LoopPlacement> placements;
+  std::vector<loop::LoopPlacement> placements;
   for (const auto& core : cores_) placements.push_back({&core->loop(), core->cpu(), schedule});
   // relaxed: no core counts before its loop runs, and starting its thread orders that.
   running_.store(cores_.size(), std::memory_order_relaxed);
@@ -94,7 +94,7 @@ Result<> Runtime::make_cores(const Body& body) {
           "AllowedCPUs= in systemd, docker run --cpuset-cpus");
     }
   }
-  group_ = std::make_unique<LoopGroup>();
+  group_ = std::make_unique<loop::LoopGroup>();
   log_listeners();
   if (hot_restart_ != nullptr) hot_restart_->prepare(group_->listener_registry());
   std::vector<std::unique_ptr<CoreRunner>> cores;
@@ -242,9 +242,9 @@ void Runtime::abandon_after(Duration length) {
   if (abandon_changed_) abandon_changed_();
 }
 
-void Runtime::on_signal(Signal signal) {
+void Runtime::on_signal(loop::Signal signal) {
   if (worker_ != nullptr) return apply_worker_command();
-  const std::string name = signal == Signal::interrupt ? "SIGINT" : "SIGTERM";
+  const std::string name = signal == loop::Signal::interrupt ? "SIGINT" : "SIGTERM";
   // acquire: the same as in run(). A concurrent drain() of another thread may be missed. This
   // drain is then the second one, which changes nothing.
   if (!drain_requested_.load(std::memory_order_acquire)) {

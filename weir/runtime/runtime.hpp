@@ -25,13 +25,13 @@ namespace weir {
 /// Threads: run_on_each_core() blocks its caller. Any thread and any loop may call drain(),
 /// stop() and report().
 /// Lifetime: outlives everything that runs on it.
-class Runtime : RunControl {
+class Runtime : loop::RunControl {
  public:
   /// Creates a runtime on the operating system.
   explicit Runtime(const RuntimeOptions& options = {});
   /// Creates a runtime on another platform, such as a simulated one; `platform` outlives the
   /// runtime.
-  Runtime(Platform& platform, const RuntimeOptions& options);
+  Runtime(loop::Platform& platform, const RuntimeOptions& options);
   ~Runtime() override;
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -93,17 +93,17 @@ class Runtime : RunControl {
   RuntimeReport report_now() const;
   /// Each core calls this when it has ended.
   void core_finished();
-  void on_signal(Signal signal) override;
+  void on_signal(loop::Signal signal) override;
   /// relaxed: see abandon_after().
   Instant abandon_at() noexcept override { return abandon_at_.load(std::memory_order_relaxed); }
   void on_abandon_change(std::function<void()> changed) override;
   void abandon_after(Duration length);
 
-  std::unique_ptr<Platform> own_platform_;
-  Platform& platform_;
+  std::unique_ptr<loop::Platform> own_platform_;
+  loop::Platform& platform_;
   RuntimeOptions options_;
-  std::unique_ptr<WorkerHandle> worker_;  // set in a worker process
-  std::unique_ptr<LoopGroup> group_;
+  std::unique_ptr<loop::WorkerHandle> worker_;  // set in a worker process
+  std::unique_ptr<loop::LoopGroup> group_;
   std::string topology_explanation_;  // also says if the loops are pinned
   std::atomic<std::size_t> running_{0};
   std::atomic<bool> drain_requested_{false};

@@ -30,7 +30,7 @@ std::optional<int> Runtime::supervise() {
   }
   std::string failure = processes_error();
   if (failure.empty()) {
-    SupervisionOptions options;
+    loop::SupervisionOptions options;
     options.loops.assign(options_.processes->count, core_count());
     options.endpoints = options_.processes->endpoints;
     options.drain_timeout = options_.drain_timeout;
@@ -39,7 +39,7 @@ std::optional<int> Runtime::supervise() {
     if (options_.announce) {
       platform_.log("weir: " + std::to_string(options.loops.size()) + " processes");
     }
-    Supervised supervised = platform_.supervise(options);
+    loop::Supervised supervised = platform_.supervise(options);
     worker_ = std::move(supervised.worker);
     if (worker_ != nullptr) {
       // The supervisor has logged the listeners, and one worker logs for all.
@@ -58,21 +58,21 @@ std::optional<int> Runtime::supervise() {
 bool Runtime::is_draining() const noexcept {
   // acquire pairs with the release in drain(): a core is told to drain after the flag was set.
   if (drain_requested_.load(std::memory_order_acquire)) return true;
-  return worker_ != nullptr && worker_->command() != WorkerCommand::serve;
+  return worker_ != nullptr && worker_->command() != loop::WorkerCommand::serve;
 }
 
 /// Obeys the supervisor, which has sent a signal; a signal from another process has no effect.
 void Runtime::apply_worker_command() {
   switch (worker_->command()) {
-    case WorkerCommand::serve:
+    case loop::WorkerCommand::serve:
       return;
-    case WorkerCommand::drain:
+    case loop::WorkerCommand::drain:
       // The process may already drain because of a failure.
       if (hot_restart_ != nullptr) hot_restart_->take_sole_ownership();
       // acquire: as in on_signal().
       if (drain_requested_.load(std::memory_order_acquire)) return;
       return drain();
-    case WorkerCommand::stop:
+    case loop::WorkerCommand::stop:
       return stop();
   }
 }

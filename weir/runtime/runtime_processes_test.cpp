@@ -26,18 +26,18 @@ struct Supervision {
   std::string failure = {};
   std::size_t index = 1;
   bool first_run = true;
-  WorkerCommand command = WorkerCommand::serve;
+  loop::WorkerCommand command = loop::WorkerCommand::serve;
   std::vector<Endpoint> endpoints = {};  // one socket each
-  std::vector<SupervisionOptions> asked = {};
+  std::vector<loop::SupervisionOptions> asked = {};
 };
 
-class FakeWorker final : public WorkerHandle {
+class FakeWorker final : public loop::WorkerHandle {
  public:
-  FakeWorker(Platform& platform, const Supervision& supervision) noexcept
+  FakeWorker(loop::Platform& platform, const Supervision& supervision) noexcept
       : platform_(platform), supervision_(supervision) {}
   std::size_t index() const noexcept override { return supervision_.index; }
   bool is_first_run() const noexcept override { return supervision_.first_run; }
-  WorkerCommand command() const noexcept override { return supervision_.command; }
+  loop::WorkerCommand command() const noexcept override { return supervision_.command; }
   std::vector<Socket> take_sockets() override {
     std::vector<Socket> sockets;
     for (const Endpoint& each : supervision_.endpoints) {
@@ -47,7 +47,7 @@ class FakeWorker final : public WorkerHandle {
   }
 
  private:
-  Platform& platform_;
+  loop::Platform& platform_;
   const Supervision& supervision_;
 };
 
@@ -55,7 +55,7 @@ class FakeWorker final : public WorkerHandle {
 class WorkersPlatform final : public MemoryPlatform {
  public:
   WorkersPlatform() : MemoryPlatform({.cores = 4}) {}
-  Supervised supervise(const SupervisionOptions& options) override {
+  loop::Supervised supervise(const loop::SupervisionOptions& options) override {
     supervision.asked.push_back(options);
     if (supervision.in_worker) return {.worker = std::make_unique<FakeWorker>(*this, supervision)};
     return {.status = supervision.status, .failure = supervision.failure};
@@ -89,7 +89,7 @@ class RuntimeProcesses : public testing::Test {
     return run([this](Scope& scope) { return serve_until_drained(scope); });
   }
   Task<Result<>> serve_until_drained(Scope& scope) {
-    ListenerRegistry::Listener listener;
+    loop::ListenerRegistry::Listener listener;
     if (scope.loop().core() == 0) {
       registry_ = &scope.loop().group().listener_registry();
       auto opened = registry_->listen(platform_, Endpoint::loopback(80), {});
@@ -106,16 +106,16 @@ class RuntimeProcesses : public testing::Test {
     platform_.at(platform_.now() + moment, std::move(event));
   }
   /// Gives the command and its signal.
-  void command(WorkerCommand command) {
+  void command(loop::WorkerCommand command) {
     platform_.supervision.command = command;
-    platform_.raise(Signal::terminate);
+    platform_.raise(loop::Signal::terminate);
   }
   bool stays_open_elsewhere() const { return registry_->listeners().at(0)->stays_open_elsewhere(); }
 
   WorkersPlatform platform_;
   RuntimeOptions options_;
   std::unique_ptr<Runtime> runtime_;
-  ListenerRegistry* registry_ = nullptr;
+  loop::ListenerRegistry* registry_ = nullptr;
   int runs_ = 0;
   Duration served_{};
 };
@@ -136,7 +136,7 @@ TEST_F(RuntimeProcesses, TheSupervisorGetsTheOptionsAndItsStatusIsReturned) {
   }
   EXPECT_EQ(runs_, 0);
   ASSERT_EQ(platform_.supervision.asked.size(), 3U);
-  const SupervisionOptions& asked = platform_.supervision.asked[0];
+  const loop::SupervisionOptions& asked = platform_.supervision.asked[0];
   EXPECT_EQ(asked.loops, (std::vector<std::size_t>{2, 2, 2})) << "the seventh core is not used";
   EXPECT_EQ(asked.endpoints, options_.processes->endpoints);
   EXPECT_EQ(asked.drain_timeout, 3s);
@@ -262,7 +262,7 @@ TEST_F(RuntimeProcesses, AFailedWorkerLeavesItsConnectionsToItsNextRun) {
   at(1500ms, [&] { EXPECT_TRUE(stays_open_elsewhere()); });
   at(3500ms, [&] {
     EXPECT_TRUE(stays_open_elsewhere()) << "it drains because of a failure";
-    command(WorkerCommand::drain);
+    command(loop::WorkerCommand::drain);
   });
   at(4500ms, [&] { EXPECT_FALSE(stays_open_elsewhere()) << "there is no next run"; });
   const auto fails = [this](Scope& scope) -> Task<Result<>> {
@@ -282,20 +282,20 @@ TEST_F(RuntimeProcesses, AFailedWorkerLeavesItsConnectionsToItsNextRun) {
 }
 
 TEST_F(RuntimeProcesses, ASignalOfAnotherProcessHasNoEffect) {
-  at(1500ms, [&] { command(WorkerCommand::serve); });
+  at(1500ms, [&] { command(loop::WorkerCommand::serve); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 100s);
   EXPECT_TRUE(platform_.logged().empty());
 }
 
 TEST_F(RuntimeProcesses, AWorkerObeysTheCommandToDrain) {
-  at(1500ms, [&] { command(WorkerCommand::drain); });
+  at(1500ms, [&] { command(loop::WorkerCommand::drain); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 2s);
 }
 
 TEST_F(RuntimeProcesses, AWorkerObeysTheCommandToStop) {
-  at(1500ms, [&] { command(WorkerCommand::stop); });
+  at(1500ms, [&] { command(loop::WorkerCommand::stop); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 1500ms) << "its work is cancelled";
 }
@@ -307,7 +307,7 @@ TEST_F(RuntimeProcesses, AClosedObjectIsNoFailureIfTheWorkersDrain) {
   };
   EXPECT_EQ(run(closed), 1);
   EXPECT_EQ(platform_.logged().size(), 1U);
-  for (const WorkerCommand told : {WorkerCommand::drain, WorkerCommand::stop}) {
+  for (const loop::WorkerCommand told : {loop::WorkerCommand::drain, loop::WorkerCommand::stop}) {
     platform_.supervision.command = told;
     EXPECT_EQ(run(closed), 0) << "another worker may have closed it";
   }
@@ -315,7 +315,7 @@ TEST_F(RuntimeProcesses, AClosedObjectIsNoFailureIfTheWorkersDrain) {
 }
 
 TEST_F(RuntimeProcesses, WorkersShareNamedDatagramPorts) {
-  DatagramOptions shared;
+  loop::DatagramOptions shared;
   shared.local = Endpoint::loopback(53);
   shared.reuse_port = true;
   const auto other = platform_.open_datagrams(shared);

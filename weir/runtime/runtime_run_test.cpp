@@ -26,7 +26,7 @@ using Lines = std::vector<std::string>;
 class RecordingPlatform final : public MemoryPlatform {
  public:
   using MemoryPlatform::MemoryPlatform;
-  Result<> run(std::span<const LoopPlacement> loops, RunControl* of) override {
+  Result<> run(std::span<const loop::LoopPlacement> loops, loop::RunControl* of) override {
     placements.assign(loops.begin(), loops.end());
     ++runs;
     control = of;
@@ -46,8 +46,8 @@ class RecordingPlatform final : public MemoryPlatform {
     MemoryPlatform::log(line);
   }
 
-  std::vector<LoopPlacement> placements;
-  RunControl* control = nullptr;  // during a run
+  std::vector<loop::LoopPlacement> placements;
+  loop::RunControl* control = nullptr;  // during a run
   bool controlled = false;
   int runs = 0;
   std::function<void()> before;
@@ -88,7 +88,7 @@ class RuntimeRun : public testing::Test {
   }
   std::vector<int> cpus() const {
     std::vector<int> all;
-    for (const LoopPlacement& each : platform_.placements) all.push_back(each.cpu);
+    for (const loop::LoopPlacement& each : platform_.placements) all.push_back(each.cpu);
     return all;
   }
 
@@ -124,7 +124,7 @@ TEST(RuntimeRunUnderAQuota, PinsNothing) {
 TEST_F(RuntimeRun, SchedulesTheLoopsAsOrdered) {
   EXPECT_EQ(run(nothing), 0);
   ASSERT_EQ(platform_.placements.size(), 2U);
-  const LoopSchedule usual = platform_.placements[1].schedule;
+  const loop::LoopSchedule usual = platform_.placements[1].schedule;
   EXPECT_EQ(usual.fifo_priority, 0);
   EXPECT_FALSE(usual.fifo_required);
   EXPECT_FALSE(usual.busy_poll);
@@ -136,7 +136,7 @@ TEST_F(RuntimeRun, SchedulesTheLoopsAsOrdered) {
   options_.real_time = RealTime{.priority = 7, .required = true};
   options_.handle_signals = false;
   EXPECT_EQ(run(nothing), 0);
-  for (const LoopPlacement& each : platform_.placements) {
+  for (const loop::LoopPlacement& each : platform_.placements) {
     EXPECT_EQ(each.schedule.fifo_priority, 7);
     EXPECT_TRUE(each.schedule.fifo_required);
     EXPECT_TRUE(each.schedule.busy_poll);
@@ -173,8 +173,8 @@ TEST_F(RuntimeRun, LoopsAreAbandonedAfterTheDrainTimeout) {
 }
 
 TEST_F(RuntimeRun, ASignalIsObeyedBeforeItIsLogged) {
-  at(1s, [&] { platform_.raise(Signal::interrupt); });
-  at(2s, [&] { platform_.raise(Signal::terminate); });
+  at(1s, [&] { platform_.raise(loop::Signal::interrupt); });
+  at(2s, [&] { platform_.raise(loop::Signal::terminate); });
   EXPECT_EQ(run(sleeps), 0);
   EXPECT_EQ(took_, 2s);
   EXPECT_EQ(platform_.logged(),

@@ -154,7 +154,7 @@ TEST_F(RuntimeInMemory, ChildrenOfAFailedBodyAreDrainedToo) {
 }
 
 TEST_F(RuntimeInMemory, TheFirstSignalDrains) {
-  platform_.at(platform_.now() + 3s, [&] { platform_.raise(Signal::interrupt); });
+  platform_.at(platform_.now() + 3s, [&] { platform_.raise(loop::Signal::interrupt); });
   const Instant began = platform_.now();
   Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(until_drained), 0);
@@ -163,8 +163,8 @@ TEST_F(RuntimeInMemory, TheFirstSignalDrains) {
 }
 
 TEST_F(RuntimeInMemory, TheSecondSignalStops) {
-  platform_.at(platform_.now() + 3s, [&] { platform_.raise(Signal::terminate); });
-  platform_.at(platform_.now() + 4s, [&] { platform_.raise(Signal::terminate); });
+  platform_.at(platform_.now() + 3s, [&] { platform_.raise(loop::Signal::terminate); });
+  platform_.at(platform_.now() + 4s, [&] { platform_.raise(loop::Signal::terminate); });
   const Instant began = platform_.now();
   Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(for_ever), 0) << "a requested end is no failure";
@@ -172,7 +172,7 @@ TEST_F(RuntimeInMemory, TheSecondSignalStops) {
 }
 
 TEST_F(RuntimeInMemory, TheDrainTimeoutCancelsRemainingWork) {
-  platform_.at(platform_.now() + 3s, [&] { platform_.raise(Signal::interrupt); });
+  platform_.at(platform_.now() + 3s, [&] { platform_.raise(loop::Signal::interrupt); });
   const Instant began = platform_.now();
   RuntimeOptions options = quiet();
   options.drain_timeout = 7s;
@@ -306,7 +306,7 @@ RuntimeOptions on_threads(BackendChoice backend, unsigned cores = 3) {
 
 bool can_have(BackendChoice backend) {
   OsPlatform platform;
-  RunQueue ready;
+  loop::RunQueue ready;
   return platform.make_backend(backend, ready).has_value();
 }
 

@@ -26,19 +26,19 @@ namespace weir::sim {
 namespace {
 
 /// A World with a task that is cancelled at one turn, and an echo service.
-class CancellingWorld : Runnable {
+class CancellingWorld : loop::Runnable {
  public:
   using Victim = Task<> (*)(CancellingWorld&);
 
   CancellingWorld(Victim victim, std::size_t at, const WorldOptions& options, MemoryFiles files)
-      : Runnable(&cancel_victim),
+      : loop::Runnable(&cancel_victim),
         world(options),
         host(world.host("host", {.cores = 2, .files = files})),
         victim_(victim),
         at_(at) {
     server.start_service(
-        [](Platform& its) { return Runtime(its, quiet()).run_on_each_core(serve_echo); });
-    host.start([this](Platform& its) {
+        [](loop::Platform& its) { return Runtime(its, quiet()).run_on_each_core(serve_echo); });
+    host.start([this](loop::Platform& its) {
       return Runtime(its, quiet(2)).run_on_each_core(run_core, std::ref(*this));
     });
     world.always("cancel", [this] {
@@ -84,7 +84,7 @@ class CancellingWorld : Runnable {
     ended_ = true;
     cancelling_.set();
   }
-  static void cancel_victim(Runnable& self) {
+  static void cancel_victim(loop::Runnable& self) {
     static_cast<CancellingWorld&>(self).cancelling_.set();
   }
 

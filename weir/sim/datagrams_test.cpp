@@ -59,11 +59,11 @@ class WorldDatagrams : public testing::Test {
   }
   void run() {
     if (receiver_runs_) {
-      receiver_.start([this](Platform& host) {
+      receiver_.start([this](loop::Platform& host) {
         return Runtime(host, quiet()).run_on_each_core(listen, std::ref(*this));
       });
     }
-    sender_.start([this](Platform& host) {
+    sender_.start([this](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send, std::ref(*this));
     });
     const WorldReport report = world_.run_until_done(1h);
@@ -147,8 +147,9 @@ TEST(WorldDatagramDelay, IsThatOfTheSlowLink) {
       if (!slept || !socket) co_return;
       static_cast<void>(co_await socket->send("x", to));
     };
-    receiver.start([&](Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
-    sender.start([&](Platform& host) {
+    receiver.start(
+        [&](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
+    sender.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send, receiver.address(port));
     });
     const WorldReport report = world.run_until_done(1h);
@@ -171,7 +172,7 @@ TEST(WorldDatagramRates, LoseAndDoubleSome) {
     world.faults().rates.loss = 0.1;
     world.faults().rates.doubling = 0.1;
     Host& other = world.host("other");
-    world.host("sender").start([&](Platform& host) {
+    world.host("sender").start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(burst, other.address(port));
     });
     const WorldReport report = world.run_until_done(1h);
@@ -207,8 +208,9 @@ TEST(WorldDatagramOrder, IsNotKept) {
         static_cast<void>(co_await socket->send(each, to));
       }
     };
-    receiver.start([&](Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
-    world.host("sender").start([&](Platform& host) {
+    receiver.start(
+        [&](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
+    world.host("sender").start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send, receiver.address(port));
     });
     const WorldReport report = world.run_until_done(1h);

@@ -269,10 +269,10 @@ TEST(FaultInjector, WritesToAClosedPeerFail) {
     Host& server = world.host("server", {.buffer_bytes = 16 * 1024});
     Host& client = world.host("client");
     Flood flood;
-    server.start([&](Platform& host) {
+    server.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(flood_one, std::ref(flood));
     });
-    client.start([&](Platform& host) {
+    client.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(connect_and_leave, server.address(7));
     });
     if (cut_off) world.schedule(1500ms, [&] { world.partition(server, client); });
@@ -315,10 +315,10 @@ TEST(FaultInjector, SlowWritesToAClosedPeerFail) {
   Host& server = world.host("server");
   Host& client = world.host("client");
   Flood flood;
-  server.start([&](Platform& host) {
+  server.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(write_slowly, std::ref(flood));
   });
-  client.start([&](Platform& host) {
+  client.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(connect_and_leave, server.address(7));
   });
   world.schedule(1500ms, [&] { world.partition(server, client); });
@@ -348,7 +348,7 @@ Task<> wait_a_minute(Scope& scope, Duration& took) {
 TEST(FaultInjector, ATimerIsLateAfterAJumpOfTheClock) {
   World world({.seed = 1});
   Duration took{};
-  world.host("host").start([&](Platform& host) {
+  world.host("host").start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(wait_a_minute, std::ref(took));
   });
   world.schedule(10s, [&] { world.jump(1h); });
@@ -399,8 +399,8 @@ TEST(FaultInjector, ACompletionRacesWithItsCancellation) {
     World world({.seed = seed, .jitter = jitter});
     Host& server = world.host("server");
     server.start_service(
-        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-    world.host("client").start([&](Platform& host) {
+        [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+    world.host("client").start([&](loop::Platform& host) {
       return Runtime(host, quiet())
           .run_on_each_core(race_reads, server.address(7), std::ref(raced));
     });
@@ -441,7 +441,7 @@ TEST(FaultInjector, AFileFailureIsInjectedAtEachFileOperationInTurn) {
       World world({.seed = 3, .jitter = no_jitter, .trace = true});
       Host& host = world.host("host", {.files = kind});
       FileSteps steps;
-      host.start([&](Platform& platform) {
+      host.start([&](loop::Platform& platform) {
         return Runtime(platform, quiet()).run_on_each_core([&](Scope&) { return steps.run(); });
       });
       world.faults().inject("host", at, Fault::file_failure);
@@ -505,7 +505,7 @@ TEST(Pause, StopsOneHostAndNoOther) {
   EchoWorld echo({.seed = 6, .jitter = no_jitter, .trace = true});
   Instant resumed{};
   Instant ticked{};
-  echo.world.host("other").start([&](Platform& platform) {
+  echo.world.host("other").start([&](loop::Platform& platform) {
     return Runtime(platform, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
       static_cast<void>(co_await sleep(2s));
       ticked = scope.loop().platform().now();
@@ -527,7 +527,7 @@ TEST(Pause, MakesTimersAndThreadsLate) {
   Host& host = world.host("host", {.files = MemoryFiles::by_threads});
   std::vector<Duration> times;
   const Instant begun = world.now();
-  host.start([&](Platform& platform) {
+  host.start([&](loop::Platform& platform) {
     return Runtime(platform, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
       const auto note = [&] { times.push_back(scope.loop().platform().now() - begun); };
       static_cast<void>(co_await sleep(1s));
@@ -550,7 +550,7 @@ TEST(Pause, MakesTimersAndThreadsLate) {
 TEST(Pause, EndsWithAKill) {
   World world({.seed = 8, .jitter = no_jitter});
   Host& host = world.host("host");
-  const auto wait = [](Platform& platform) {
+  const auto wait = [](loop::Platform& platform) {
     return Runtime(platform, quiet()).run_on_each_core([](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(1s));
     });

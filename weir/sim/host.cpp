@@ -109,12 +109,12 @@ bool Host::listens() const {
   return descriptors().listens();
 }
 
-HandoverStart Host::begin_handover(const HandoverOptions& options) {
+loop::HandoverStart Host::begin_handover(const HandoverOptions& options) {
   return SimHandover::meet(*this, state_, *rendezvous_, options);
 }
 
-Result<Descriptor> Host::inherit_listener(int descriptor) {
-  Descriptor inherited(*this, descriptor);
+Result<loop::Descriptor> Host::inherit_listener(int descriptor) {
+  loop::Descriptor inherited(*this, descriptor);
   if (descriptors().listener(descriptor) == nullptr) return fail(system_error(EINVAL));
   return inherited;
 }
@@ -133,12 +133,12 @@ Result<> Host::refuse_new_connections(int listener) {
   return killed_ ? Result<>() : MemoryPlatform::refuse_new_connections(listener);
 }
 
-Result<> Host::run(std::span<const LoopPlacement> placements, RunControl* control) {
+Result<> Host::run(std::span<const loop::LoopPlacement> placements, loop::RunControl* control) {
   if (take_kill()) return fail(system_error(EINTR));
   assert(run_ == nullptr && "one runtime at a time");
   run_ = std::make_unique<Run>();
   Run& run = *run_;
-  for (const LoopPlacement& placement : placements) {
+  for (const loop::LoopPlacement& placement : placements) {
     Host::Core& core = run.cores.emplace_back(Host::Core{placement.loop});
     const auto number = state_.faults.failing_allocation(name_, placement.loop->core());
     if (!number) continue;

@@ -35,7 +35,7 @@ struct HostCore {
 /// The state of one call of Platform::run().
 struct HostRun {
   std::vector<HostCore> cores;
-  RunControl* control = nullptr;
+  loop::RunControl* control = nullptr;
   Result<> outcome;
 };
 
@@ -55,7 +55,7 @@ struct ConnectionInfo {
 
 /// The main function of a program. It creates a Runtime on the platform that it is given and
 /// returns the result of the Runtime.
-using MainFunction = std::function<int(Platform&)>;
+using MainFunction = std::function<int(loop::Platform&)>;
 
 /// A Host is one simulated machine, or one more process of a simulated machine. World::host() and
 /// World::process() create it. Its main runs unchanged programs; the World turns the loops of
@@ -112,7 +112,7 @@ class Host final : public MemoryPlatform {
   /// Delivers `signal` to its program. The World raises no further SIGTERM in a service after
   /// this call. A signal for a killed process is lost. If start() was called after kill(), the
   /// signal is one for the new main.
-  void raise(Signal signal) {
+  void raise(loop::Signal signal) {
     terminate_sent = true;
     if (!killed_ || next_ != nullptr) MemoryPlatform::raise(signal);
   }
@@ -122,10 +122,10 @@ class Host final : public MemoryPlatform {
   bool listens() const;
 
   /// Begins a handover between processes of this machine. A handover does not survive kill().
-  HandoverStart begin_handover(const HandoverOptions& options) override;
-  Result<Descriptor> inherit_listener(int descriptor) override;
+  loop::HandoverStart begin_handover(const HandoverOptions& options) override;
+  Result<loop::Descriptor> inherit_listener(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
-  Result<> run(std::span<const LoopPlacement> placements, RunControl* control) override;
+  Result<> run(std::span<const loop::LoopPlacement> placements, loop::RunControl* control) override;
   bool pass_time(Instant until) override;
   void log(std::string_view line) noexcept override;
 
@@ -143,7 +143,7 @@ class Host final : public MemoryPlatform {
   void start_next() { launch(std::exchange(next_, nullptr), next_is_service_); }
   /// Resumes main until it waits or returns.
   void resume() { main_->resume(); }
-  std::optional<Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
+  std::optional<loop::Signal> next_signal() { return killed_ ? std::nullopt : take_signal(); }
   /// Returns true once after kill(): the run has not been ended for it yet.
   bool take_kill() noexcept { return killed_ && !std::exchange(kill_seen_, true); }
   /// Returns the end of the last pause; kill() ends a pause.

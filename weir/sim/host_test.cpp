@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-int serve_for_ever(Platform& host) {
+int serve_for_ever(loop::Platform& host) {
   return Runtime(host, quiet()).run_on_each_core(serve_echo);
 }
 Task<> sleep_for(Scope&, Duration time) {
@@ -28,8 +28,9 @@ Task<> sleep_for(Scope&, Duration time) {
 }
 /// Returns a main that ends after `time`.
 MainFunction main_for(Duration time) {
-  return
-      [time](Platform& host) { return Runtime(host, quiet()).run_on_each_core(sleep_for, time); };
+  return [time](loop::Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(sleep_for, time);
+  };
 }
 
 TEST(Host, HasAnAddressForItsNumber) {
@@ -74,19 +75,19 @@ TEST(Host, HasDocumentedDefaults) {
 TEST(Host, KnowsTheStatusOfItsLastMain) {
   World world({.seed = 1});
   Host& host = world.host("host");
-  host.start([](Platform&) { return 3; });
+  host.start([](loop::Platform&) { return 3; });
   EXPECT_FALSE(host.done());
   EXPECT_EQ(host.status(), std::nullopt);
   EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main returned 3"));
   EXPECT_TRUE(host.done());
   EXPECT_EQ(host.status(), 3);
   EXPECT_TRUE(world.run_until_done(1h).ok()) << "the failure is reported once";
-  host.start([](Platform&) -> int { throw 1; });
+  host.start([](loop::Platform&) -> int { throw 1; });
   EXPECT_EQ(host.status(), std::nullopt);
   EXPECT_THAT(world.run_until_done(1h).failures,
               ElementsAre("host: main threw an exception of an unknown type"));
   EXPECT_EQ(host.status(), std::nullopt);
-  host.start([](Platform&) { return 0; });
+  host.start([](loop::Platform&) { return 0; });
   EXPECT_TRUE(world.run_until_done(1h).ok());
   EXPECT_EQ(host.status(), 0);
 }
@@ -105,7 +106,7 @@ TEST(Host, RunsOneMainAtATime) {
 
 void turn_by_hand() {
   World world({.seed = 1});
-  world.host("host").start([](Platform& host) {
+  world.host("host").start([](loop::Platform& host) {
     const auto loop = Loop::make(host, {}).value();
     loop->turn(after(host.now(), 1s));
     return 0;
@@ -120,7 +121,7 @@ TEST(Host, DoesNotTurnALoopByHand) {
 
 TEST(Host, ATurnThatDoesNotWaitIsAllowed) {
   World world({.seed = 1});
-  world.host("host").start([](Platform& host) {
+  world.host("host").start([](loop::Platform& host) {
     const auto loop = Loop::make(host, {}).value();
     loop->turn(host.now());
     return 0;
@@ -169,7 +170,7 @@ TEST(Host, AKillRemembersTheConnectionsAndHasNoFurtherEffect) {
   Host& server = world.host("server");
   Host& clients = world.host("clients");
   int after_kill = 0;
-  server.start_service([&](Platform& host) {
+  server.start_service([&](loop::Platform& host) {
     const int status = serve_for_ever(host);
     host.log("never logged");
     ++after_kill;
@@ -221,7 +222,7 @@ TEST(Host, AKillWithoutAMainDoesNothing) {
   Host& host = world.host("host");
   host.kill();
   EXPECT_FALSE(host.killed());
-  host.start([](Platform&) { return 3; });
+  host.start([](loop::Platform&) { return 3; });
   world.host("other").start(main_for(2s));
   world.schedule(1s, [&] {
     EXPECT_EQ(host.status(), 3);
@@ -239,13 +240,13 @@ TEST(Host, ASignalForADeadProcessIsLost) {
   host.start(main_for(1h));
   world.host("other").start(main_for(5s));
   world.schedule(1s, [&] {
-    host.raise(Signal::terminate);
+    host.raise(loop::Signal::terminate);
     host.kill();
-    host.raise(Signal::interrupt);
+    host.raise(loop::Signal::interrupt);
   });
   world.schedule(2s, [&] {
     EXPECT_TRUE(host.done());
-    host.raise(Signal::terminate);
+    host.raise(loop::Signal::terminate);
     host.start(main_for(10s));
   });
   const Instant start = world.now();
@@ -262,7 +263,7 @@ TEST(Host, ASignalAfterAStartReachesTheNewMain) {
   world.schedule(1s, [&] {
     host.kill();
     host.start_service(serve_for_ever);
-    host.raise(Signal::interrupt);
+    host.raise(loop::Signal::interrupt);
     EXPECT_TRUE(host.terminate_sent);
   });
   const Instant start = world.now();
@@ -277,11 +278,11 @@ TEST(Host, AConnectionThatWaitsIsNotInItsList) {
   World world({.seed = 1, .jitter = no_jitter});
   Host& server = world.host("server");
   Host& clients = world.host("clients");
-  const Descriptor listener = server.listen(Endpoint::any(7), {}).value();
+  const loop::Descriptor listener = server.listen(Endpoint::any(7), {}).value();
   const Peer waiting(clients, server.address(7));
   EXPECT_TRUE(waiting.connected());
   EXPECT_THAT(server.connections(), ElementsAre());
-  const Descriptor stream = server.open_stream(clients.address(7)).value();
+  const loop::Descriptor stream = server.open_stream(clients.address(7)).value();
   EXPECT_THAT(server.connections(), ElementsAre()) << "a stream without a connection";
 }
 
@@ -293,7 +294,7 @@ TEST(Host, ASignalReachesItsProgramAndIsTheOnlyOne) {
   Instant ended = never;
   world.schedule(2s, [&] {
     EXPECT_FALSE(server.terminate_sent);
-    server.raise(Signal::interrupt);
+    server.raise(loop::Signal::interrupt);
     EXPECT_TRUE(server.terminate_sent);
   });
   world.schedule(5s, [&] {
@@ -327,7 +328,7 @@ TEST(Host, AKilledProcessDoesNotRefuseForOthers) {
   World world({.seed = 1});
   Host& host = world.host("host");
   EXPECT_EQ(host.refuse_new_connections(77).error(), system_error(EBADF));
-  host.start([&](Platform& its) {
+  host.start([&](loop::Platform& its) {
     host.kill();
     EXPECT_TRUE(its.refuse_new_connections(77)) << "nothing is done";
     return 0;
@@ -348,11 +349,11 @@ TEST(HostLeaks, ABlockedPoolThreadAndAnOpenLoopAreReported) {
   World world({.seed = 1});
   Host& host = world.host("host");
   std::unique_ptr<Loop> loop;
-  struct Work final : ThreadWork {
+  struct Work final : loop::ThreadWork {
     std::optional<Instant> step() noexcept override { return never; }
   } work;
-  std::unique_ptr<PlatformThread> thread;
-  host.start([&](Platform& its) {
+  std::unique_ptr<loop::PlatformThread> thread;
+  host.start([&](loop::Platform& its) {
     loop = Loop::make(its, {}).value();
     thread = its.make_thread({.name = "thread"}, work);
     EXPECT_TRUE(thread->start());

@@ -27,11 +27,11 @@ class NamedWorld {
   explicit NamedWorld(const WorldOptions& options, MemoryFiles files = MemoryFiles::by_backend)
       : world(options), client(world.host("client", {.files = files})) {
     server.start_service(
-        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
-    names.start([this](Platform& host) {
+        [](loop::Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    names.start([this](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(know_names, std::ref(*this));
     });
-    client.start([this](Platform& host) {
+    client.start([this](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(ask, std::ref(*this));
     });
   }
@@ -107,12 +107,13 @@ TEST(WorldNames, OfHostsAreInTheHostsFileOfEveryHost) {
     EchoRequest asked;
     World world;
     Host& client = world.host("client");
-    client.start([&](Platform& host) {
+    client.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(ask_by_name, name, std::ref(asked));
     });
     for (const char* const each : {"server", "later.example", "no host's name"}) {
-      world.host(each).start_service(
-          [](Platform& host) { return Runtime(host, quiet(1)).run_on_each_core(serve_echo); });
+      world.host(each).start_service([](loop::Platform& host) {
+        return Runtime(host, quiet(1)).run_on_each_core(serve_echo);
+      });
     }
     client.files().lose_power();  // the hosts file must survive the loss of power
     const WorldReport report = world.run_until_done(2h);

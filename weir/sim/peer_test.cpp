@@ -19,9 +19,9 @@ class WorldPeerTest : public testing::Test {
  protected:
   WorldPeerTest() {
     server_.start(
-        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+        [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
     at(1s, [this] { peer_ = std::make_unique<Peer>(clients_, server_.address(7)); });
-    at(1h, [this] { server_.raise(Signal::terminate); });
+    at(1h, [this] { server_.raise(loop::Signal::terminate); });
   }
 
   void at(Duration moment, std::function<void()> event) {
@@ -109,7 +109,7 @@ class PeerOfAListener : public testing::Test {
   World world_{{.seed = 1, .jitter = no_jitter}};
   Host& server_ = world_.host("server", {.buffer_bytes = 100});
   Host& clients_ = world_.host("clients", {.buffer_bytes = 100});
-  Descriptor listener_ = server_.listen(Endpoint::any(7), {}).value();
+  loop::Descriptor listener_ = server_.listen(Endpoint::any(7), {}).value();
   Peer peer_{clients_, server_.address(7)};
   std::unique_ptr<MemoryStream> accepted_ =
       server_.descriptors().listener(listener_.value())->take();

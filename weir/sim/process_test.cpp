@@ -30,7 +30,7 @@ RuntimeOptions taking_over(std::string service = "echo") {
   return options;
 }
 
-int serve_taking_over(Platform& host) {
+int serve_taking_over(loop::Platform& host) {
   return Runtime(host, taking_over()).run_on_each_core(serve_echo);
 }
 
@@ -49,12 +49,13 @@ class WorldProcesses : public testing::Test {
 };
 
 TEST_F(WorldProcesses, ShareTheAddressAndItsPorts) {
-  first_.start([](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  first_.start(
+      [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   world_.schedule(1s, [&] {
     second_.start(
-        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+        [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   });
-  world_.schedule(5s, [&] { first_.raise(Signal::terminate); });
+  world_.schedule(5s, [&] { first_.raise(loop::Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_EQ(second_.address(7), first_.address(7));
   ASSERT_EQ(report.failures.size(), 1U) << report.text();
@@ -74,7 +75,7 @@ TEST_F(WorldProcesses, ANewerOneTakesOverFromAnOlderOne) {
   world_.schedule(30s, [&] {
     EXPECT_EQ(peer->received(), "hello");
     peer.reset();
-    second_.raise(Signal::terminate);
+    second_.raise(loop::Signal::terminate);
   });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
@@ -85,11 +86,11 @@ TEST_F(WorldProcesses, ANewerOneTakesOverFromAnOlderOne) {
 TEST_F(WorldProcesses, AnotherServiceDoesNotTakeOver) {
   first_.start(serve_taking_over);
   world_.schedule(1s, [&] {
-    second_.start([](Platform& host) {
+    second_.start([](loop::Platform& host) {
       return Runtime(host, taking_over("another")).run_on_each_core(serve_echo);
     });
   });
-  world_.schedule(30s, [&] { first_.raise(Signal::terminate); });
+  world_.schedule(30s, [&] { first_.raise(loop::Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   ASSERT_EQ(report.failures.size(), 1U) << report.text();
   EXPECT_EQ(report.failures[0], "second: main returned 1");
@@ -97,7 +98,8 @@ TEST_F(WorldProcesses, AnotherServiceDoesNotTakeOver) {
 }
 
 TEST_F(WorldProcesses, AKilledProcessLosesItsConnectionsAndItsPort) {
-  first_.start([](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  first_.start(
+      [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   std::optional<Peer> peer;
   std::optional<Peer> late;
   world_.schedule(1s, [&] {
@@ -112,7 +114,7 @@ TEST_F(WorldProcesses, AKilledProcessLosesItsConnectionsAndItsPort) {
     EXPECT_FALSE(late->connected());
     // Another process may use the port immediately.
     second_.start(
-        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+        [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   });
   world_.schedule(5s, [&] {
     EXPECT_EQ(peer->state(), Errc::end_of_stream);
@@ -122,7 +124,7 @@ TEST_F(WorldProcesses, AKilledProcessLosesItsConnectionsAndItsPort) {
   world_.schedule(7s, [&] {
     EXPECT_EQ(late->received(), "late");
     late.reset();
-    second_.raise(Signal::terminate);
+    second_.raise(loop::Signal::terminate);
   });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
@@ -153,23 +155,23 @@ TEST_F(WorldProcesses, AProcessCanUseThePortsOfAKilledOne) {
   std::string received_here;
   std::string received_there;
   const Endpoint port = Endpoint::any(53);
-  first_.start([&](Platform& host) {
+  first_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(receive_one, std::ref(never_received), port);
   });
   Host& third = world_.process(first_, "third");
   Host& peer = world_.process(peers_, "peer");
   world_.schedule(1s, [&] {
     first_.kill();
-    second_.start([&](Platform& host) {
+    second_.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(receive_one, std::ref(received_here), port);
     });
-    peers_.start([&](Platform& host) {
+    peers_.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(receive_one, std::ref(received_there), port);
     });
-    third.start([&](Platform& host) {
+    third.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send_one, peers_.address(53));
     });
-    peer.start([&](Platform& host) {
+    peer.start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(send_one, first_.address(53));
     });
   });
@@ -189,7 +191,7 @@ TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgain) {
   first_.start(serve_taking_over);
   world_.schedule(1s, [&] {
     EXPECT_TRUE(first_.listens());
-    first_.raise(Signal::terminate);
+    first_.raise(loop::Signal::terminate);
   });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
@@ -202,8 +204,8 @@ TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgain) {
 TEST_F(WorldProcesses, AKilledProcessDoesNotChangeItsFiles) {
   std::error_code made;
   std::error_code written;
-  first_.start([&](Platform& host) -> int {
-    FileSystem& files = host.files();
+  first_.start([&](loop::Platform& host) -> int {
+    loop::FileSystem& files = host.files();
     const auto file = files.open("/tmp/state", {.mode = os::FileMode::create_new});
     EXPECT_TRUE(file);
     EXPECT_EQ(files.write_at(file->value(), to_bytes("begun"), 0).value_or(0), 5U);
@@ -227,8 +229,8 @@ TEST_F(WorldProcesses, AKilledProcessDoesNotChangeItsFiles) {
   EXPECT_EQ(made, system_error(EINTR));
   EXPECT_EQ(written, system_error(EINTR));
   std::string found;
-  first_.start([&found](Platform& host) {
-    FileSystem& files = host.files();
+  first_.start([&found](loop::Platform& host) {
+    loop::FileSystem& files = host.files();
     const auto entries =
         files.list("/tmp", 10);  // GCC 12 does not extend the lifetime of a temporary in the loop
     for (const os::DirectoryEntry& each : entries.value()) found += each.name + " ";
@@ -257,7 +259,7 @@ TEST_F(WorldProcesses, ANewerProcessThatDiesEarlyHasNoEffect) {
     world.schedule(30s, [&] {
       EXPECT_TRUE(newer.killed());
       EXPECT_TRUE(older.listens());
-      older.raise(Signal::terminate);
+      older.raise(loop::Signal::terminate);
     });
     const WorldReport report = world.run_until_done(1h);
     EXPECT_TRUE(report.ok()) << report.text();
@@ -267,7 +269,7 @@ TEST_F(WorldProcesses, ANewerProcessThatDiesEarlyHasNoEffect) {
 
 TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgainImmediately) {
   int served = 0;
-  const auto serve = [&served](Platform& host) {
+  const auto serve = [&served](loop::Platform& host) {
     const int status = Runtime(host, quiet()).run_on_each_core(serve_echo);
     ++served;
     return status;
@@ -279,7 +281,7 @@ TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgainImmediately) {
     EXPECT_FALSE(first_.done());
   });
   EchoRequest request;
-  peers_.start([&](Platform& host) {
+  peers_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
       static_cast<void>(co_await sleep(5s));
       co_await send_echo_request(scope, first_.address(7), request);
@@ -292,14 +294,14 @@ TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgainImmediately) {
 }
 
 TEST_F(WorldProcesses, AMainThatReplacesAKilledServiceIsAwaited) {
-  const auto serve = [](Platform& host) {
+  const auto serve = [](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(serve_echo);
   };
   first_.start_service(serve);
   peers_.start_service(serve);
   world_.schedule(1s, [&] {
     first_.kill();
-    first_.start([](Platform& host) {
+    first_.start([](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
         static_cast<void>(co_await sleep(10s));
       });
@@ -317,14 +319,14 @@ TEST_F(WorldProcesses, AMainThatReplacesAKilledServiceIsAwaited) {
 }
 
 TEST_F(WorldProcesses, AFailureBeforeARestartIsReported) {
-  first_.start([](Platform&) { return 3; });
-  second_.start([](Platform&) -> int { throw std::runtime_error("no idea"); });
-  const auto well = [](Platform&) { return 0; };
+  first_.start([](loop::Platform&) { return 3; });
+  second_.start([](loop::Platform&) -> int { throw std::runtime_error("no idea"); });
+  const auto well = [](loop::Platform&) { return 0; };
   world_.schedule(1s, [&] {
     first_.start(well);
     second_.start(well);
   });
-  peers_.start([](Platform& host) {
+  peers_.start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(2s));
     });
@@ -338,8 +340,8 @@ TEST_F(WorldProcesses, AFailureBeforeARestartIsReported) {
 
 TEST_F(WorldProcesses, ADrainingServiceGetsNoSecondSignal) {
   first_.start_service(
-      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-  peers_.start([&](Platform& host) {
+      [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  peers_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(1s));
       auto stream = co_await tcp::connect(first_.address(7));
@@ -347,7 +349,7 @@ TEST_F(WorldProcesses, ADrainingServiceGetsNoSecondSignal) {
       static_cast<void>(co_await sleep(5s));
     });
   });
-  world_.schedule(3s, [&] { first_.raise(Signal::terminate); });
+  world_.schedule(3s, [&] { first_.raise(loop::Signal::terminate); });
   const WorldReport report = world_.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
   EXPECT_TRUE(has_logged(first_, "SIGTERM: draining"));
@@ -357,8 +359,8 @@ TEST_F(WorldProcesses, ADrainingServiceGetsNoSecondSignal) {
 TEST_F(WorldProcesses, AConnectionThatIsNotClosedIsReported) {
   alignas(tcp::Stream) std::array<std::byte, sizeof(tcp::Stream)> forgotten{};
   first_.start_service(
-      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
-  peers_.start([&](Platform& host) {
+      [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
+  peers_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(1s));
       auto stream = co_await tcp::connect(first_.address(7));

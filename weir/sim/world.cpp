@@ -253,7 +253,7 @@ void World::stop_services() {
   if (!is_awaited) return;
   for (const auto& host : hosts_) {
     if (!host->service() || host->done() || std::exchange(host->terminate_sent, true)) continue;
-    host->raise(Signal::terminate);
+    host->raise(loop::Signal::terminate);
   }
 }
 

@@ -32,10 +32,11 @@ Task<> sleep_for(Scope&, Duration time) {
 }
 /// Returns a main that ends after `time`.
 MainFunction main_for(Duration time) {
-  return
-      [time](Platform& host) { return Runtime(host, quiet()).run_on_each_core(sleep_for, time); };
+  return [time](loop::Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(sleep_for, time);
+  };
 }
-int serve_for_ever(Platform& host) {
+int serve_for_ever(loop::Platform& host) {
   return Runtime(host, quiet()).run_on_each_core(serve_echo);
 }
 std::string content_of(Host& host, const std::string& path) {
@@ -112,7 +113,7 @@ TEST(WorldNetwork, APartitionCutsBothDirections) {
   Host& one = world.host("one");
   Host& two = world.host("two");
   Host& three = world.host("three");
-  std::vector<Descriptor> listeners;
+  std::vector<loop::Descriptor> listeners;
   for (Host* const each : {&one, &two, &three}) {
     listeners.push_back(each->listen(Endpoint::any(80), {}).value());
   }
@@ -132,7 +133,7 @@ TEST(WorldNetwork, DataOfACutDirectionWaits) {
     World world(without_jitter());
     Host& one = world.host("one");
     Host& two = world.host("two");
-    const Descriptor listener = two.listen(Endpoint::any(80), {}).value();
+    const loop::Descriptor listener = two.listen(Endpoint::any(80), {}).value();
     Peer client(one, two.address(80));
     auto server = two.descriptors().listener(listener.value())->take();
     world.partition(one, two);
@@ -236,7 +237,7 @@ TEST(WorldClock, TimeWithoutWorkPassesFromTimerToTimer) {
   std::vector<Duration> ends;
   for (const char* const name : {"one", "two", "three"}) {
     const Duration time = std::string_view(name).size() * 1s;
-    world.host(name).start([&ends, &world, start = world.now(), time](Platform& host) {
+    world.host(name).start([&ends, &world, start = world.now(), time](loop::Platform& host) {
       const int status = Runtime(host, quiet()).run_on_each_core(sleep_for, time);
       ends.push_back(world.now() - start);
       return status;
@@ -252,7 +253,7 @@ TEST(WorldTurns, HaveARandomOrder) {
     World world(without_jitter(seed));
     std::string order;
     for (const char name : {'a', 'b', 'c'}) {
-      world.host(std::string(1, name)).start([&order, name](Platform& host) {
+      world.host(std::string(1, name)).start([&order, name](loop::Platform& host) {
         return Runtime(host, quiet()).run_on_each_core([&order, name](Scope&) -> Task<> {
           static_cast<void>(co_await sleep(1s));
           order += name;
@@ -280,7 +281,7 @@ TEST(WorldTurns, SomeAreLate) {
     options.jitter.late_turn_max = 20ms;
     World world(options);
     std::vector<Duration> late;
-    world.host("host").start([&](Platform& host) {
+    world.host("host").start([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(sleep_often, std::ref(late));
     });
     EXPECT_TRUE(world.run_until_done(1h).ok());
@@ -316,7 +317,7 @@ TEST(WorldTurns, TheRestOfAKilledProcessIsNotPaused) {
 /// Returns the last line of the trace of two hosts whose tasks only sleep, for `time` in all.
 std::string trace_of_turns(std::uint64_t seed, const std::string& name, Duration time) {
   World world({.seed = seed, .jitter = no_jitter, .trace = true});
-  const auto sleep_often = [time](Platform& host) {
+  const auto sleep_often = [time](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([time](Scope&) -> Task<> {
       for (int sleeps = 0; sleeps < 20; ++sleeps) static_cast<void>(co_await sleep(time / 20));
     });
@@ -412,7 +413,7 @@ TEST(WorldChecks, RunAfterEachTurnOfEachCore) {
   World world({.seed = 1, .jitter = no_jitter, .trace = true});
   Host& killed = world.host("killed");
   killed.start(main_for(1h));
-  world.host("two cores", {.cores = 2}).start([](Platform& host) {
+  world.host("two cores", {.cores = 2}).start([](loop::Platform& host) {
     return Runtime(host, quiet(2)).run_on_each_core(sleep_for, Duration(10s));
   });
   std::size_t calls = 0;
@@ -469,7 +470,7 @@ TEST(WorldServices, RunOnWithoutAnyOtherMain) {
   bool runs_on = false;
   world.schedule(10s, [&] {
     runs_on = !service.done() && !service.terminate_sent;
-    service.raise(Signal::terminate);
+    service.raise(loop::Signal::terminate);
   });
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
@@ -496,7 +497,7 @@ TEST(WorldServices, AServiceThatHasEndedGetsNoSignal) {
   EXPECT_TRUE(world.run_until_done(1h).ok());
   service.start_service(serve_for_ever);
   EchoRequest request;
-  client.start([&](Platform& host) {
+  client.start([&](loop::Platform& host) {
     return Runtime(host, quiet())
         .run_on_each_core(send_echo_request, service.address(7), std::ref(request));
   });
@@ -524,7 +525,7 @@ TEST(WorldServices, AServiceThatReplacesAKilledOneGetsOneSignal) {
   World world(without_jitter());
   Host& service = world.host("service");
   service.start_service(serve_for_ever);
-  world.host("main").start([&service](Platform& host) {
+  world.host("main").start([&service](loop::Platform& host) {
     const int status = Runtime(host, quiet()).run_on_each_core(sleep_for, Duration(1s));
     service.kill();
     service.start_service(serve_for_ever);
@@ -539,7 +540,7 @@ TEST(WorldServices, AServiceThatReplacesAKilledOneGetsOneSignal) {
 TEST(WorldServices, AMainWithoutARuntimeEndsThemToo) {
   World world(without_jitter());
   world.host("service").start_service(serve_for_ever);
-  world.host("main").start([](Platform&) { return 0; });
+  world.host("main").start([](loop::Platform&) { return 0; });
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
 }
@@ -547,7 +548,7 @@ TEST(WorldServices, AMainWithoutARuntimeEndsThemToo) {
 TEST(WorldAborts, AReportNamesWhatEachCoreDoes) {
   World world({.seed = 7, .jitter = no_jitter, .replay = "again "});
   world.host("sleeper").start(main_for(1h));
-  world.host("server", {.cores = 2}).start([](Platform& host) {
+  world.host("server", {.cores = 2}).start([](loop::Platform& host) {
     return Runtime(host, quiet(2)).run_on_each_core(serve_echo);
   });
   const Instant start = world.now();
@@ -582,7 +583,7 @@ Task<> yield_for_ever(Scope&) {
 void run_without_end() {
   World world({.seed = 7, .jitter = no_jitter, .replay = "again ", .steps_per_instant_max = 5000});
   world.host("host").start(
-      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(yield_for_ever); });
+      [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(yield_for_ever); });
   static_cast<void>(world.run_until_done(1h));
 }
 
@@ -608,7 +609,7 @@ TEST(WorldAborts, StepsAreCountedForEachMoment) {
     WorldOptions options = without_jitter();
     options.steps_per_instant_max = 2000;
     World world(options);
-    world.host("host").start([yields](Platform& host) {
+    world.host("host").start([yields](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(yield_at_each_moment, yields);
     });
     const WorldReport report = world.run_until_done(1h);
@@ -625,7 +626,7 @@ TEST(WorldAborts, ACancelledServiceGetsNoSignal) {
   World world(without_jitter());
   Host& service = world.host("service");
   service.start_service(
-      [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(end_slowly); });
+      [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(end_slowly); });
   world.host("main").start(main_for(1h));
   const WorldReport report = world.run_until_done(1min);
   ASSERT_FALSE(report.ok());
@@ -637,7 +638,7 @@ TEST(WorldAborts, ACancelledServiceGetsNoSignal) {
 TEST(WorldAborts, TheLimitOfStepsIsExact) {
   for (const std::uint64_t steps_max : {0U, 1U}) {
     World world({.seed = 1, .jitter = no_jitter, .steps_per_instant_max = steps_max});
-    world.host("host").start([](Platform&) { return 0; });  // one step
+    world.host("host").start([](loop::Platform&) { return 0; });  // one step
     EXPECT_EQ(world.run_until_done(1h).ok(), steps_max == 1);
   }
 }
@@ -649,7 +650,7 @@ TEST(WorldAborts, ACancelledRunHasAnHourToEnd) {
       while (!scope.cancelled()) co_await yield();
     };
     Host& host = world.host("host");
-    host.start([&](Platform& its) {
+    host.start([&](loop::Platform& its) {
       const int status = livelock ? Runtime(its, quiet()).run_on_each_core(yield_until_cancelled)
                                   : Runtime(its, quiet()).run_on_each_core(sleep_for, Duration(1h));
       EXPECT_NE(status, 0);
@@ -674,7 +675,7 @@ Task<> allocate_here_release_there(Scope& scope, void*& block) {
 TEST(WorldLeaks, ABlockThatAnotherCoreHasReleasedIsNoLeak) {
   World world(without_jitter());
   void* block = nullptr;
-  world.host("host", {.cores = 2}).start([&](Platform& host) {
+  world.host("host", {.cores = 2}).start([&](loop::Platform& host) {
     return Runtime(host, quiet(2)).run_on_each_core(allocate_here_release_there, std::ref(block));
   });
   const WorldReport report = world.run_until_done(1h);
@@ -682,15 +683,16 @@ TEST(WorldLeaks, ABlockThatAnotherCoreHasReleasedIsNoLeak) {
 }
 
 /// Leaves an accept pending when its loops have stopped, and ends it afterwards.
-int stop_while_accepting(Platform& host) {
+int stop_while_accepting(loop::Platform& host) {
   const auto loop = Loop::make(host, {}).value();
-  Backend& backend = loop->backend();
-  Descriptor descriptor = host.listen(Endpoint::any(80), {}).value();
-  Socket& listener = *backend.adopt(std::move(descriptor), {.role = SocketRole::listener}).value();
+  loop::Backend& backend = loop->backend();
+  loop::Descriptor descriptor = host.listen(Endpoint::any(80), {}).value();
+  loop::Socket& listener =
+      *backend.adopt(std::move(descriptor), {.role = loop::SocketRole::listener}).value();
   AcceptProbe accept;
   start(backend, listener, accept);
   loop->stop();
-  const LoopPlacement placement{loop.get(), -1};
+  const loop::LoopPlacement placement{loop.get(), -1};
   const auto ran = host.run({&placement, 1}, nullptr);
   backend.cancel(accept);
   loop->turn(host.now());

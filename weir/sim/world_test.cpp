@@ -79,7 +79,7 @@ Task<Result<>> sleep_an_hour(Scope&) {
   co_return co_await sleep(1h);
 }
 
-int sleep_on(Platform& host) {
+int sleep_on(loop::Platform& host) {
   return Runtime(host, quiet()).run_on_each_core(sleep_an_hour);
 }
 
@@ -128,7 +128,7 @@ Task<Result<>> accept_without_client(Scope&) {
 
 TEST(World, ADeadlockIsReported) {
   World world(fresh_world_options());
-  world.host("server").start([](Platform& host) {
+  world.host("server").start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(accept_without_client);
   });
   const WorldReport report = world.run_until_done(1h);
@@ -141,7 +141,7 @@ TEST(World, ADeadlockIsReported) {
 TEST(World, ADeadlockIsReportedWithoutALimitOfTime) {
   World world({.seed = 1});
   const Instant start = world.now();
-  world.host("server").start([](Platform& host) {
+  world.host("server").start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(accept_without_client);
   });
   const WorldReport report = world.run_until_done(Duration::max());
@@ -153,7 +153,7 @@ TEST(World, ADeadlockIsReportedWithoutALimitOfTime) {
 TEST(World, ALeakOnAHostIsReported) {
   World world({.seed = 3});
   Host& host = world.host("host");
-  host.start([](Platform& its) {
+  host.start([](loop::Platform& its) {
     static_cast<void>(its.listen(Endpoint::any(7), {}).value().release());
     return 5;
   });
@@ -162,11 +162,11 @@ TEST(World, ALeakOnAHostIsReported) {
   host.close(3);
 }
 
-struct ForgottenTimer : Timer {
-  ForgottenTimer() : Timer([](Timer&) {}) {}
+struct ForgottenTimer : loop::Timer {
+  ForgottenTimer() : loop::Timer([](loop::Timer&) {}) {}
 };
 
-Task<> leave_timer(Scope& scope, Timer& timer) {
+Task<> leave_timer(Scope& scope, loop::Timer& timer) {
   scope.loop().timers().start(timer, after(scope.loop().now(), 1h));
   co_return;
 }
@@ -180,10 +180,10 @@ TEST(World, ALeakOnALoopIsReported) {
   World world({.seed = 3});
   ForgottenTimer timer;
   void* block = nullptr;
-  world.host("one").start([&](Platform& host) {
-    return Runtime(host, quiet()).run_on_each_core(leave_timer, std::ref<Timer>(timer));
+  world.host("one").start([&](loop::Platform& host) {
+    return Runtime(host, quiet()).run_on_each_core(leave_timer, std::ref<loop::Timer>(timer));
   });
-  world.host("two").start([&](Platform& host) {
+  world.host("two").start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(leave_block, std::ref(block));
   });
   EXPECT_THAT(
@@ -192,7 +192,7 @@ TEST(World, ALeakOnALoopIsReported) {
   BlockPool::release(block);
 }
 
-Task<> leave_timer_on(Scope& scope, unsigned core, Timer& timer) {
+Task<> leave_timer_on(Scope& scope, unsigned core, loop::Timer& timer) {
   const bool is_here = scope.loop().core() == core;
   if (is_here) scope.loop().timers().start(timer, after(scope.loop().now(), 1h));
   co_return;
@@ -202,8 +202,9 @@ TEST(World, ALeakOnAnyCoreIsReported) {
   for (const unsigned core : {0U, 1U, 2U}) {
     World world({.seed = 3});
     ForgottenTimer timer;
-    world.host("host", {.cores = 3}).start([&](Platform& host) {
-      return Runtime(host, quiet(3)).run_on_each_core(leave_timer_on, core, std::ref<Timer>(timer));
+    world.host("host", {.cores = 3}).start([&](loop::Platform& host) {
+      return Runtime(host, quiet(3))
+          .run_on_each_core(leave_timer_on, core, std::ref<loop::Timer>(timer));
     });
     EXPECT_THAT(world.run_until_done(1h).failures,
                 ElementsAre("host/" + std::to_string(core) + ": 1 timers are armed"));
@@ -221,7 +222,7 @@ TEST(World, CustomChecksAreRun) {
 
 TEST(World, ChecksAndEventsThatThrowAreFailures) {
   World world({.seed = 1});
-  world.host("sleeper").start([](Platform& host) {
+  world.host("sleeper").start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
       static_cast<void>(co_await sleep(2s));
     });
@@ -243,7 +244,7 @@ Task<> yield_until(Scope& scope, Duration time) {
 TEST(World, ALivelockIsReported) {
   World world(
       {.seed = 7, .jitter = no_jitter, .replay = "again ", .steps_per_instant_max = 100'000});
-  world.host("busy").start([](Platform& host) {
+  world.host("busy").start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(yield_until, Duration(1s));
   });
   const WorldReport report = world.run_until_done(1h);
@@ -255,16 +256,16 @@ TEST(World, ALivelockIsReported) {
 
 TEST(World, AMainThatThrowsIsReported) {
   World world({.seed = 1});
-  world.host("host").start([](Platform&) -> int { throw std::runtime_error("no luck"); });
+  world.host("host").start([](loop::Platform&) -> int { throw std::runtime_error("no luck"); });
   EXPECT_THAT(world.run_until_done(1h).failures, ElementsAre("host: main threw no luck"));
 }
 
 TEST(World, AnExceptionOfAnEarlierMainIsNotReportedAgain) {
   World world({.seed = 1});
   Host& host = world.host("host");
-  host.start([](Platform&) -> int { throw std::runtime_error("once"); });
+  host.start([](loop::Platform&) -> int { throw std::runtime_error("once"); });
   EXPECT_FALSE(world.run_until_done(1h).ok());
-  host.start([](Platform&) { return 0; });
+  host.start([](loop::Platform&) { return 0; });
   const WorldReport report = world.run_until_done(1h);
   EXPECT_TRUE(report.ok()) << report.text();
 }
@@ -287,8 +288,8 @@ TEST(World, AHostCanBeStartedAgain) {
   for (; runs < 3; ++runs) {
     echo.request = {};
     echo.server.start_service(
-        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
-    echo.client.start([&](Platform& host) {
+        [](loop::Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    echo.client.start([&](loop::Platform& host) {
       return Runtime(host, quiet())
           .run_on_each_core(send_echo_request, echo.server.address(7), std::ref(echo.request));
     });
@@ -314,7 +315,7 @@ Task<> call_pool(Scope& scope, std::vector<Duration>& took) {
 TEST(World, FunctionsInAPoolTakeARandomTime) {
   World world({.seed = 1});
   std::vector<Duration> took;
-  world.host("host").start([&](Platform& host) {
+  world.host("host").start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(call_pool, std::ref(took));
   });
   const WorldReport report = world.run_until_done(1h);
@@ -345,13 +346,13 @@ std::string trace_with_faults(std::uint64_t seed) {
                                .accept_failure = 0.2,
                                .loss = 0.1,
                                .doubling = 0.1};
-  echo.world.host("other", {.cores = 2}).start([&echo](Platform& host) {
+  echo.world.host("other", {.cores = 2}).start([&echo](loop::Platform& host) {
     return Runtime(host, quiet(2)).run_on_each_core(use_everything, echo.server.address(9));
   });
   echo.world.schedule(1010ms, [&echo] {
     echo.server.kill();
     echo.server.start_service(
-        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+        [](loop::Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
   });
   const WorldReport report = echo.run();
   EXPECT_TRUE(report.ok()) << report.text();
@@ -386,7 +387,7 @@ void run_waiting() {
   std::thread world_thread([] {
     World world({.seed = 12, .blocked_max = 200ms});
     world.host("host").start(
-        [](Platform& host) { return Runtime(host, quiet()).run_on_each_core(call_waiting); });
+        [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(call_waiting); });
     static_cast<void>(world.run_until_done(1h));
   });
   world_thread.join();
@@ -402,7 +403,7 @@ TEST(World, AFunctionInAPoolThatWaitsForAnotherIsReported) {
 TEST(World, AConnectToAnUnknownAddressTimesOut) {
   World world(fresh_world_options());
   EchoRequest request;
-  world.host("client").start([&](Platform& host) {
+  world.host("client").start([&](loop::Platform& host) {
     return Runtime(host, quiet())
         .run_on_each_core(send_echo_request, Endpoint::ipv4({10, 0, 0, 99}, 7), std::ref(request));
   });

@@ -26,7 +26,7 @@ std::coroutine_handle<> Gather::completed(Continuation& self, std::coroutine_han
     gather.source_->cancel();
   }
   if (--gather.running_ != 0) return std::noop_coroutine();
-  return CurrentActivity::transfer_to(gather.waiting_);
+  return loop::CurrentActivity::transfer_to(gather.waiting_);
 }
 
 }  // namespace weir::detail

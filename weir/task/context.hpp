@@ -50,16 +50,17 @@ concept HasContext =
 /// Resumes a suspended coroutine inside the running runnable, and sets the current trace to the
 /// trace of the coroutine.
 inline void resume_coroutine(std::coroutine_handle<> coroutine) {
-  CurrentActivity::set_trace(ContextHolder::of(coroutine).trace());
-  CurrentActivity::resume(coroutine);
+  loop::CurrentActivity::set_trace(ContextHolder::of(coroutine).trace());
+  loop::CurrentActivity::resume(coroutine);
 }
 
 /// A Waiter is a base of awaiters. It resumes the suspended coroutine from the ready queue of its
 /// loop.
-class Waiter : public Runnable {
+class Waiter : public loop::Runnable {
  public:
   Waiter() noexcept
-      : Runnable([](Runnable& self) { resume_coroutine(static_cast<Waiter&>(self).handle_); }) {}
+      : loop::Runnable(
+            [](loop::Runnable& self) { resume_coroutine(static_cast<Waiter&>(self).handle_); }) {}
 
  protected:
   ~Waiter() = default;

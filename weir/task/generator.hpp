@@ -134,7 +134,7 @@ class [[nodiscard]] Generator {
       auto& next = static_cast<Next&>(self);
       next.generator_.running_ = false;
       if (!transfers_are_tail_calls && next.starting_) return std::noop_coroutine();
-      return CurrentActivity::transfer_to(next.parent_);
+      return loop::CurrentActivity::transfer_to(next.parent_);
     }
 
     Generator& generator_;

@@ -59,7 +59,7 @@ void Interval::Next::withdraw() noexcept {
   interval_.waited_on_ = false;
 }
 
-void Interval::Next::fire(Timer& timer) {
+void Interval::Next::fire(loop::Timer& timer) {
   auto& self = static_cast<Next&>(timer);
   self.interval_.waited_on_ = false;
   self.tick_ = self.interval_.take(self.loop_->now());

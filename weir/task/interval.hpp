@@ -47,12 +47,12 @@ class Interval {
   /// Drops the grid; the next next() begins a new one. No task waits for a tick (asserted).
   void restart() noexcept;
 
-  class [[nodiscard]] Next : public Wait, Timer {
+  class [[nodiscard]] Next : public Wait, loop::Timer {
    public:
     using Value = Result<Tick>;
-    explicit Next(Interval& interval) noexcept : Timer(&fire), interval_(interval) {}
+    explicit Next(Interval& interval) noexcept : loop::Timer(&fire), interval_(interval) {}
     Next(Next&& other) noexcept
-        : Wait(std::move(other)), Timer(&fire), interval_(other.interval_) {}
+        : Wait(std::move(other)), loop::Timer(&fire), interval_(other.interval_) {}
 
     bool ready() const noexcept { return false; }
     bool due(Loop& loop) noexcept;
@@ -62,7 +62,7 @@ class Interval {
     WaitAwaiter<Next> operator co_await() && noexcept { return WaitAwaiter<Next>(*this); }
 
    private:
-    static void fire(Timer& timer);
+    static void fire(loop::Timer& timer);
     Interval& interval_;
     Loop* loop_ = nullptr;
     Tick tick_;

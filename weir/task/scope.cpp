@@ -9,7 +9,7 @@ namespace {
 
 /// Logs a failure. The line gives no reason if there is no memory for it, which may be the
 /// failure.
-void log_failure(PlatformLog& platform, std::error_code error,
+void log_failure(loop::PlatformLog& platform, std::error_code error,
                  const std::exception_ptr& exception) noexcept {
   try {
     platform.log("weir: a task failed: " + describe(error, exception));
@@ -61,15 +61,15 @@ std::coroutine_handle<> Scope::child_finished() noexcept {
   --running_;
   if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
   // The waiting coroutine may have another trace than the scope.
-  CurrentActivity::set_trace(ContextHolder::of(waiting_).trace());
-  return CurrentActivity::transfer_to(std::exchange(waiting_, nullptr));
+  loop::CurrentActivity::set_trace(ContextHolder::of(waiting_).trace());
+  return loop::CurrentActivity::transfer_to(std::exchange(waiting_, nullptr));
 }
 
 void Scope::spawn(Task<> child) {
   ++running_;
   auto handle = child.release();
   handle.promise().begin(context_, void_children_);
-  const CurrentActivity::TraceGuard trace_guard(cancel_.trace());
+  const loop::CurrentActivity::TraceGuard trace_guard(cancel_.trace());
   handle.resume();
 }
 
@@ -77,7 +77,7 @@ void Scope::spawn(Task<Result<>> child) {
   ++running_;
   auto handle = child.release();
   handle.promise().begin(context_, result_children_);
-  const CurrentActivity::TraceGuard trace_guard(cancel_.trace());
+  const loop::CurrentActivity::TraceGuard trace_guard(cancel_.trace());
   handle.resume();
 }
 

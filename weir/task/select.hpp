@@ -16,14 +16,17 @@ namespace weir {
 namespace detail {
 
 /// A SleepWait is a sleep() or sleep_until() as a case of a select().
-class SleepWait : public Wait, Timer {
+class SleepWait : public Wait, loop::Timer {
  public:
   using Value = Result<>;
-  explicit SleepWait(const Sleep& sleep) noexcept : Timer(&fire), length_(sleep.length()) {}
+  explicit SleepWait(const Sleep& sleep) noexcept : loop::Timer(&fire), length_(sleep.length()) {}
   explicit SleepWait(const SleepUntil& sleep) noexcept
-      : Timer(&fire), deadline_(sleep.deadline()) {}
+      : loop::Timer(&fire), deadline_(sleep.deadline()) {}
   SleepWait(SleepWait&& other) noexcept
-      : Wait(std::move(other)), Timer(&fire), length_(other.length_), deadline_(other.deadline_) {}
+      : Wait(std::move(other)),
+        loop::Timer(&fire),
+        length_(other.length_),
+        deadline_(other.deadline_) {}
 
   bool ready() const noexcept { return false; }
   bool due(const Loop& loop) const noexcept { return !length_ && deadline_ <= loop.now(); }
@@ -32,7 +35,7 @@ class SleepWait : public Wait, Timer {
   Value value() const noexcept { return {}; }
 
  private:
-  static void fire(Timer& timer) { static_cast<SleepWait&>(timer).grant(); }
+  static void fire(loop::Timer& timer) { static_cast<SleepWait&>(timer).grant(); }
 
   std::optional<Duration> length_;
   Instant deadline_{};

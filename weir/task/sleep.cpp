@@ -10,11 +10,11 @@ bool SleepAwaiter::begin() noexcept {
   }
   Loop& loop = *context().loop;
   const Instant deadline = relative_ ? after(loop.platform().now(), length_) : Instant(length_);
-  loop.timers().start(static_cast<Timer&>(*this), deadline);
+  loop.timers().start(static_cast<loop::Timer&>(*this), deadline);
   return true;
 }
 
-void SleepAwaiter::fire(Timer& timer) {
+void SleepAwaiter::fire(loop::Timer& timer) {
   static_cast<SleepAwaiter&>(timer).resume_later();
 }
 

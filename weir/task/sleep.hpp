@@ -8,12 +8,12 @@
 namespace weir {
 
 /// SleepAwaiter is the awaiter of sleep() and sleep_until().
-class SleepAwaiter : CancellableWaiter, Timer {
+class SleepAwaiter : CancellableWaiter, loop::Timer {
  public:
   explicit SleepAwaiter(Duration length) noexcept
-      : CancellableWaiter(&on_cancel), Timer(&fire), relative_(true), length_(length) {}
+      : CancellableWaiter(&on_cancel), loop::Timer(&fire), relative_(true), length_(length) {}
   explicit SleepAwaiter(Instant deadline) noexcept
-      : CancellableWaiter(&on_cancel), Timer(&fire), length_(deadline.time_since_epoch()) {}
+      : CancellableWaiter(&on_cancel), loop::Timer(&fire), length_(deadline.time_since_epoch()) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -28,7 +28,7 @@ class SleepAwaiter : CancellableWaiter, Timer {
 
  private:
   bool begin() noexcept;
-  static void fire(Timer& timer);
+  static void fire(loop::Timer& timer);
   static void on_cancel(CancelNode& node);
 
   bool cancelled_ = false;

@@ -80,7 +80,7 @@ class [[nodiscard]] Task {
     static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<>) {
       auto& awaiter = static_cast<Awaiter&>(self);
       if (!transfers_are_tail_calls && awaiter.starting_) return std::noop_coroutine();
-      return CurrentActivity::transfer_to(awaiter.parent_);
+      return loop::CurrentActivity::transfer_to(awaiter.parent_);
     }
     std::coroutine_handle<> parent() const noexcept { return parent_; }
 
@@ -98,9 +98,9 @@ class [[nodiscard]] Task {
   /// Starts the task outside a coroutine. It calls `continuation` at the end of the task,
   /// possibly during this call. Only code that runs tasks uses it.
   void start(const Context& context, Continuation& continuation) {
-    const CurrentActivity::TraceGuard trace_guard(context.trace());
+    const loop::CurrentActivity::TraceGuard trace_guard(context.trace());
     handle_.promise().begin(context, continuation);
-    CurrentActivity::resume(handle_);
+    loop::CurrentActivity::resume(handle_);
   }
   /// Gives up the frame, which the caller destroys from now on. Only code that runs tasks uses
   /// it.
@@ -135,14 +135,15 @@ class in_context {
         : Base(task, &completed_elsewhere), context_(context) {}
     template <HasContext P>
     auto await_suspend(std::coroutine_handle<P> parent) {
-      CurrentActivity::set_trace(context_.trace());
+      loop::CurrentActivity::set_trace(context_.trace());
       return Base::begin(parent, context_);
     }
 
    private:
     static std::coroutine_handle<> completed_elsewhere(Continuation& self,
                                                        std::coroutine_handle<> finished) {
-      CurrentActivity::set_trace(ContextHolder::of(static_cast<Awaiter&>(self).parent()).trace());
+      loop::CurrentActivity::set_trace(
+          ContextHolder::of(static_cast<Awaiter&>(self).parent()).trace());
       return Base::completed(self, finished);
     }
     const Context& context_;  // member of the in_context, which outlives its task

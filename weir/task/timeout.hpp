@@ -11,10 +11,10 @@ namespace weir {
 namespace detail {
 
 /// A TimedCancelSource is a cancellation source that a timer cancels after `length`.
-class TimedCancelSource : Timer {
+class TimedCancelSource : loop::Timer {
  public:
   TimedCancelSource(const Context& outer, Duration length) noexcept
-      : Timer(&expire), outer_(outer), cancel_(outer.cancel) {
+      : loop::Timer(&expire), outer_(outer), cancel_(outer.cancel) {
     outer.loop->timers().start(*this, after(outer.loop->platform().now(), length));
   }
   Context context() noexcept { return {outer_.loop, &cancel_}; }
@@ -23,7 +23,7 @@ class TimedCancelSource : Timer {
   bool expired() const noexcept { return expired_; }
 
  private:
-  static void expire(Timer& timer) {
+  static void expire(loop::Timer& timer) {
     auto& self = static_cast<TimedCancelSource&>(timer);
     if (self.cancel_.cancelled()) return;
     self.expired_ = true;

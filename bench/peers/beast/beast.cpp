@@ -28,7 +28,7 @@ using boost::system::error_code;
 // Includes the executor's type, as the documentation advises, to avoid indirect calls.
 using Executor = asio::io_context::executor_type;
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
-using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
+using loop::Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 using Allocator = std::pmr::polymorphic_allocator<char>;
@@ -62,7 +62,7 @@ std::string_view date() {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(Socket socket) : socket_(std::move(socket)) {
+  explicit Connection(loop::Socket socket) : socket_(std::move(socket)) {
     error_code ignored;
     socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   }
@@ -96,7 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wrote() {
     if (response_->keep_alive()) return read();
     error_code ignored;
-    socket_.shutdown(Socket::shutdown_send, ignored);
+    socket_.shutdown(loop::Socket::shutdown_send, ignored);
   }
 
   void route(const Request& request) {
@@ -128,7 +128,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     fill(json_type, json::serialize(json::value_from(*message, &resource)));
   }
 
-  Socket socket_;
+  loop::Socket socket_;
   boost::beast::flat_buffer buffer_{16 * 1024};
   std::array<std::byte, 4096> storage_;
   std::pmr::monotonic_buffer_resource memory_{storage_.data(), storage_.size()};
@@ -157,7 +157,7 @@ class Server {
 
  private:
   void accept() {
-    acceptor_.async_accept([this](error_code error, Socket socket) {
+    acceptor_.async_accept([this](error_code error, loop::Socket socket) {
       if (!error) std::make_shared<Connection>(std::move(socket))->read();
       accept();
     });

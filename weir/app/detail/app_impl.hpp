@@ -61,10 +61,10 @@ struct App::Impl {
   std::optional<inject::ChangeTasks> changes;  // set while the app is open
   Mutex change_mutex;  // serializes changes of the graph, which take several steps
   Mutex close_mutex;
-  std::vector<std::string> errors;         // of the last start or change that has returned
-  std::vector<std::string> change_errors;  // of the start or change that runs
-  PlatformLog* platform_log = nullptr;     // platform of the last start()
-  std::atomic<Loop*> app_loop{nullptr};    // set while the app is open
+  std::vector<std::string> errors;            // of the last start or change that has returned
+  std::vector<std::string> change_errors;     // of the start or change that runs
+  loop::PlatformLog* platform_log = nullptr;  // platform of the last start()
+  std::atomic<Loop*> app_loop{nullptr};       // set while the app is open
 
   bool running() const noexcept { return lifecycle.running(); }
 

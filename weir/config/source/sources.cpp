@@ -18,7 +18,8 @@ std::vector<std::string> to_strings(char* const* null_terminated) {
   return all;
 }
 
-Result<std::string> read_all(FileSystem& files, const std::string& path, std::size_t bytes_max) {
+Result<std::string> read_all(loop::FileSystem& files, const std::string& path,
+                             std::size_t bytes_max) {
   const auto file = files.open(path, {});
   if (!file) return fail(file.error());
   std::string text;
@@ -71,7 +72,7 @@ FileChoice choose_file(const Sources& sources) {
   return {sources.file, false};
 }
 
-FileText read_file(FileSystem& files, const Sources& sources) {
+FileText read_file(loop::FileSystem& files, const Sources& sources) {
   FileChoice choice = choose_file(sources);
   FileText file;
   if (choice.path.empty() && !choice.required) return file;

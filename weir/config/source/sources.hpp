@@ -50,7 +50,7 @@ struct FileText {
 };
 
 /// Reads the file that choose_file() selects. The call blocks.
-FileText read_file(FileSystem& files, const Sources& sources);
+FileText read_file(loop::FileSystem& files, const Sources& sources);
 
 /// Returns the error of a file that could not be read; nullopt if there is none.
 std::optional<Error> error_of(const FileText& file);

@@ -70,7 +70,7 @@ Result<> Router::check() const {
   return fail(Errc::conflict);
 }
 
-void Router::log_errors(PlatformLog& log) const {
+void Router::log_errors(loop::PlatformLog& log) const {
   // relaxed: no other data depends on it.
   if (errors_logged_.exchange(true, std::memory_order_relaxed)) return;
   std::string_view left = errors_;

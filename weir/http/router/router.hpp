@@ -23,9 +23,11 @@
 #include "weir/http/router/detail/route_store.hpp"
 #include "weir/http/router/route_methods.hpp"
 
-namespace weir {
+namespace weir::loop {
 class PlatformLog;
-}
+}  // namespace weir::loop
+
+namespace weir {}
 
 namespace weir::http {
 
@@ -126,7 +128,7 @@ class Router : public RouteMethods<Router> {
   /// Writes the errors to the log, one line each. Only the first call does that, because each core
   /// that serves the routes calls this.
   /// Threads: any.
-  void log_errors(PlatformLog& log) const;
+  void log_errors(loop::PlatformLog& log) const;
 
   /// Finds the route, or the router's own response, for the request with this head. The caller
   /// reuses `match` for many requests, without allocation.

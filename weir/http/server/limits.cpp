@@ -81,7 +81,7 @@ std::uint64_t trailers_bytes(const ChunkLimits& limits) noexcept {
 std::uint64_t unread_bytes() noexcept {
   constexpr std::uint64_t unused = 4;
   constexpr std::uint64_t more = 2;  // the buffer that reached the limit, and the list's nodes
-  return unused * SocketOptions().unread_max + more * buffer(0);
+  return unused * loop::SocketOptions().unread_max + more * buffer(0);
 }
 
 std::string in_words(std::uint64_t bytes) {

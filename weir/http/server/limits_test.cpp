@@ -226,7 +226,7 @@ TEST(MemoryBoundParts, AddUpForTheSmallestRequest) {
   const std::uint64_t request_loop = block_header + std::bit_ceil(sizeof(RequestLoop));
   const std::uint64_t input = 2 * smallest_buffer;  // while it doubles
   const std::uint64_t head_copy = block_header + 2;
-  const std::uint64_t unread = 4 * SocketOptions().unread_max + 2 * smallest_buffer;
+  const std::uint64_t unread = 4 * loop::SocketOptions().unread_max + 2 * smallest_buffer;
   const std::uint64_t output = smallest_buffer;
   EXPECT_EQ(bound.connection,
             idle_part + frames_part + request_loop + input + head_copy + unread + output);

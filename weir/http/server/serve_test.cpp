@@ -298,7 +298,7 @@ TEST_F(ServeOnCoresTest, EveryCoreServesAndDrains) {
       peers.back()->send(i % 2 == 0 ? get : get_slow);
     }
   });
-  at(2s, [&] { platform_.raise(Signal::terminate); });
+  at(2s, [&] { platform_.raise(loop::Signal::terminate); });
   EXPECT_EQ(run(), 0);
   for (const auto& peer : peers) {
     EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer->received())), "200");
@@ -315,8 +315,8 @@ TEST_F(ServeOnCoresTest, DrainTimeoutAndSecondSignalCancelRunningRequests) {
       peer = std::make_unique<MemoryPeer>(platform_, os::Address::loopback(80));
       peer->send(get_slow);
     });
-    at(2s, [&] { platform_.raise(Signal::interrupt); });
-    if (second_signal) at(2500ms, [&] { platform_.raise(Signal::interrupt); });
+    at(2s, [&] { platform_.raise(loop::Signal::interrupt); });
+    if (second_signal) at(2500ms, [&] { platform_.raise(loop::Signal::interrupt); });
     const Instant begun = platform_.now();
     EXPECT_EQ(run(1s), 0);
     EXPECT_EQ(platform_.now() - begun, second_signal ? 2500ms : 3s);
@@ -333,7 +333,7 @@ TEST_F(ServeOnCoresTest, EachCoreLogsItsCounters) {
       peers.back()->send(get);
     }
   });
-  at(2s, [&] { platform_.raise(Signal::terminate); });
+  at(2s, [&] { platform_.raise(loop::Signal::terminate); });
   EXPECT_EQ(run(), 0);
   std::vector<std::string> lines;
   for (const std::string& each : platform_.logged()) {
@@ -347,9 +347,12 @@ TEST_F(ServeOnCoresTest, EachCoreLogsItsCounters) {
 }
 
 /// Runs serve() as a task on one loop.
-class ServeTaskTest : public testing::Test, TestHeap::AllocationFailure, Continuation, Runnable {
+class ServeTaskTest : public testing::Test,
+                      TestHeap::AllocationFailure,
+                      Continuation,
+                      loop::Runnable {
  protected:
-  ServeTaskTest() : Continuation(&ended), Runnable(&begin) {}
+  ServeTaskTest() : Continuation(&ended), loop::Runnable(&begin) {}
   void TearDown() override {
     cancel_.cancel();
     settle();
@@ -357,7 +360,7 @@ class ServeTaskTest : public testing::Test, TestHeap::AllocationFailure, Continu
 
   void start(ServeOptions options) {
     task_.emplace(with_scope(OnFailure::isolate, &serve, std::cref(routes_), std::move(options)));
-    loop_->ready(static_cast<Runnable&>(*this));
+    loop_->ready(static_cast<loop::Runnable&>(*this));
     settle();
   }
   void settle() { platform_.run_until_idle(*loop_); }
@@ -387,7 +390,7 @@ class ServeTaskTest : public testing::Test, TestHeap::AllocationFailure, Continu
 
  private:
   bool now() noexcept override { return true; }
-  static void begin(Runnable& self) {
+  static void begin(loop::Runnable& self) {
     auto& test = static_cast<ServeTaskTest&>(self);
     test.task_->start(Context{test.loop_.get(), &test.cancel_}, test);
   }

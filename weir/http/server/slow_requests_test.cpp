@@ -17,7 +17,7 @@ class SlowRequests : public HttpTest {
   /// Advances the virtual clock, as a computation of this length would.
   void compute(Duration length) { platform_.clock().move_to(platform_.now() + length); }
   /// Returns the stalls after these requests on one connection.
-  std::vector<StallSummary> stalls_of(std::string_view requests) {
+  std::vector<loop::StallSummary> stalls_of(std::string_view requests) {
     talk(connect(), requests);
     pass(1s);
     return loop_->group().stall_log().summaries();

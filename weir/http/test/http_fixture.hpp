@@ -24,10 +24,10 @@ namespace weir {
 
 /// A server in virtual time with raw clients. shut_down() drains the server and then expects that
 /// no block of memory, timer or descriptor is left.
-class HttpFixture : Continuation, Runnable {
+class HttpFixture : Continuation, loop::Runnable {
  public:
   explicit HttpFixture(const MemoryPlatformOptions& options = {})
-      : Continuation(&ended), Runnable(&begin), platform_(options) {}
+      : Continuation(&ended), loop::Runnable(&begin), platform_(options) {}
   ~HttpFixture() { shut_down(); }
 
   /// Serves routes_ on loopback, port 80.
@@ -116,7 +116,7 @@ class HttpFixture : Continuation, Runnable {
   std::optional<http::ServerState> server_;
 
  private:
-  static void begin(Runnable& self) {
+  static void begin(loop::Runnable& self) {
     auto& fixture = static_cast<HttpFixture&>(self);
     fixture.root_.emplace(with_scope(OnFailure::isolate, &http::listen_and_serve,
                                      std::ref(*fixture.server_), fixture.address_));

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace weir {
+namespace weir::loop {
 
 /// Objects in the order of their arrival, linked by their `next` member.
 template <class T>
@@ -94,4 +94,4 @@ class ArrivalList {
   std::atomic<T*> head_{nullptr};
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -2,7 +2,7 @@
 
 #include "weir/loop/loop.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 void CrossCoreReceiver::post(Loop& to) noexcept {
   to_ = &to;
@@ -20,4 +20,4 @@ void CrossCoreReceiver::Again::on_turn_end(Timer& self) {
   again.loop->ready(again);
 }
 
-}  // namespace weir
+}  // namespace weir::loop

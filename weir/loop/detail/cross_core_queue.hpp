@@ -8,8 +8,10 @@
 #include "weir/loop/detail/timers.hpp"
 
 namespace weir {
-
 class Loop;
+}  // namespace weir
+
+namespace weir::loop {
 
 /// The part of a CrossCoreQueue that does not depend on its type: how the loop calls
 /// receive().
@@ -132,4 +134,4 @@ class CrossCoreQueue : public CrossCoreReceiver {
   bool posted_at_close_ = false;  // true if the Runnable was in the inbox at close(), and still is
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -5,7 +5,7 @@
 
 #include "weir/loop/loop.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 void DestroyQueue::add_reference() noexcept {
   // relaxed: the caller holds a reference already.
@@ -56,4 +56,4 @@ void DestroyQueue::close() noexcept {
   remove_reference();
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -8,8 +8,10 @@
 #include "weir/loop/detail/cross_core_queue.hpp"
 
 namespace weir {
-
 class Loop;
+}  // namespace weir
+
+namespace weir::loop {
 
 /// A DestroyQueue takes objects of a loop that were released on other threads. Each object keeps
 /// the queue alive and may outlive the loop. An object that outlives its loop is destroyed on the
@@ -75,4 +77,4 @@ class DestroyQueue {
   unsigned budget_ = 0;              // objects left to destroy in that turn
 };
 
-}  // namespace weir
+}  // namespace weir::loop

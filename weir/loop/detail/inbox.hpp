@@ -7,7 +7,7 @@
 #include "weir/loop/contract/detail/runnable.hpp"
 #include "weir/loop/detail/arrival_list.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// The runnables that other threads have queued on a loop, and the flag that the loop sleeps.
 /// Threads: push(), pushed(), empty() and sleeping() on any; the other functions on the thread of
@@ -64,4 +64,4 @@ class Inbox {
   alignas(64) std::atomic<bool> sleeping_{false};
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -10,8 +10,10 @@
 #include "weir/loop/detail/stall_detector.hpp"
 
 namespace weir {
-
 class Loop;
+}  // namespace weir
+
+namespace weir::loop {
 
 /// A LoopGroup lets the loops of one runtime find each other and the objects that they share. A
 /// loop without a runtime is alone in its group.
@@ -42,4 +44,4 @@ class LoopGroup {
   Slots slots_;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace weir {
+namespace weir::loop {
 
 /// Slots holds at most one object of each type. The floor that uses an object declares its type.
 /// The loop and its group store the objects without knowing their types.
@@ -121,4 +121,4 @@ class Slots {
   alignas(std::max_align_t) std::array<std::byte, 384> room_;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

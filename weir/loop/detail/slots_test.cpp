@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 struct Number {
@@ -144,4 +144,4 @@ TEST(SlotsOfThreads, MakeAnObjectOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -7,7 +7,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/os/detail/process/symbol.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 std::coroutine_handle<> CurrentActivity::check_and_transfer_to(
     std::coroutine_handle<> coroutine) noexcept {
@@ -151,4 +151,4 @@ void Watchdog::wake() {
   schedule_next();
 }
 
-}  // namespace weir
+}  // namespace weir::loop

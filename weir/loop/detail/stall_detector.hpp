@@ -18,8 +18,10 @@
 #include "weir/os/detail/io/fd.hpp"
 
 namespace weir {
-
 class TraceContext;
+}  // namespace weir
+
+namespace weir::loop {
 
 /// CurrentActivity names what the loop of this thread runs at the moment. That is the function
 /// that the loop has called, or the coroutine that this function has resumed. Each change costs
@@ -282,4 +284,4 @@ class Watchdog {
   unsigned idle_checks_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -25,7 +25,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 /// A platform with a costly clock, which a detector does not read after each function.
@@ -360,7 +360,7 @@ TEST(StallLog, ASiteIsLoggedOnceAndAlwaysCounted) {
 TEST(StallLog, NamesFunctions) {
   StallLog slow;
   const auto* const function = reinterpret_cast<const void*>(&one_function);
-  EXPECT_EQ(slow.add({function}, 80ms), "weir::(anonymous namespace)::one_function");
+  EXPECT_EQ(slow.add({function}, 80ms), "weir::loop::(anonymous namespace)::one_function");
   EXPECT_EQ(slow.add({function}, 80ms), "") << "logged already";
   EXPECT_EQ(slow.add({}, 80ms), "no single slow function");
   EXPECT_EQ(slow.summaries().size(), 2U);
@@ -605,4 +605,4 @@ TEST(WatchdogOfThreads, NamesTheFunctionThatBlocksALoop) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <vector>
 
-namespace weir {
+namespace weir::loop {
 
 TimerWheel::TimerWheel(Instant now) : origin_(now) {
   constexpr std::size_t usual = 64;
@@ -145,4 +145,4 @@ void TimerWheel::advance(Instant now) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -10,7 +10,7 @@
 #include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // A set of small numbers that finds its smallest one in constant time.
 
@@ -141,4 +141,4 @@ inline void Timer::cancel() noexcept {
   if (wheel_ != nullptr) wheel_->remove(*this);
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -11,7 +11,7 @@
 
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 constexpr Instant start{std::chrono::hours(5)};
@@ -472,4 +472,4 @@ TEST(HierarchicalBitset, BehavesLikeAnOrderedSet) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -43,19 +43,20 @@ std::string explain(std::string_view backend, std::error_code error) {
   return text;
 }
 
-Result<ChosenBackend> choose(Result<std::unique_ptr<Backend>> made, std::string reason) {
+Result<loop::ChosenBackend> choose(Result<std::unique_ptr<loop::Backend>> made,
+                                   std::string reason) {
   if (!made) return fail(made.error());
-  return ChosenBackend{std::move(*made), std::move(reason)};
+  return loop::ChosenBackend{std::move(*made), std::move(reason)};
 }
 
-Result<ChosenBackend> choose_best(Platform& platform, RunQueue& ready) {
-  auto uring = make_uring_backend(platform, ready, UringOptions{});
+Result<loop::ChosenBackend> choose_best(loop::Platform& platform, loop::RunQueue& ready) {
+  auto uring = loop::make_uring_backend(platform, ready, loop::UringOptions{});
   if (uring) return choose(std::move(uring), "io_uring is available");
   std::string reasons = explain("io_uring", uring.error());
-  auto epoll = make_epoll_backend(platform, ready);
+  auto epoll = loop::make_epoll_backend(platform, ready);
   if (epoll) return choose(std::move(epoll), std::move(reasons));
   reasons += "; " + explain("epoll", epoll.error());
-  return choose(make_poll_backend(platform, ready), std::move(reasons));
+  return choose(loop::make_poll_backend(platform, ready), std::move(reasons));
 }
 
 }  // namespace
@@ -76,13 +77,14 @@ std::uint64_t OsPlatform::random() {
   return os::random_bits();
 }
 
-Result<Descriptor> OsPlatform::listen(const os::Address& address, const ListenOptions& options) {
+Result<loop::Descriptor> OsPlatform::listen(const os::Address& address,
+                                            const ListenOptions& options) {
   auto listener = os::open_listener(address, {.backlog = options.backlog,
                                               .reuse_port = options.reuse_port,
                                               .require_unused = options.require_unused});
   if (!listener) return fail(listener.error());
   remember_local_path(address);
-  return Descriptor(*this, listener->release());
+  return loop::Descriptor(*this, listener->release());
 }
 
 void OsPlatform::remember_local_path(const os::Address& address) {
@@ -93,13 +95,13 @@ void OsPlatform::remember_local_path(const os::Address& address) {
   local_paths_.push_back({address, *file});
 }
 
-Result<Descriptor> OsPlatform::open_stream(const os::Address& peer) {
+Result<loop::Descriptor> OsPlatform::open_stream(const os::Address& peer) {
   auto stream = os::open_stream(peer.family());
   if (!stream) return fail(stream.error());
-  return Descriptor(*this, stream->release());
+  return loop::Descriptor(*this, stream->release());
 }
 
-Result<Descriptor> OsPlatform::open_datagrams(const DatagramOptions& options) {
+Result<loop::Descriptor> OsPlatform::open_datagrams(const loop::DatagramOptions& options) {
   auto socket = os::open_datagram_socket({.local = options.local,
                                           .peer = options.peer,
                                           .reuse_port = options.reuse_port,
@@ -107,7 +109,7 @@ Result<Descriptor> OsPlatform::open_datagrams(const DatagramOptions& options) {
                                           .multicast_interface = options.multicast_interface,
                                           .gro = options.gro});
   if (!socket) return fail(socket.error());
-  return Descriptor(*this, socket->release());
+  return loop::Descriptor(*this, socket->release());
 }
 
 Result<> OsPlatform::join_group(int datagrams, const os::MulticastGroup& group) {
@@ -118,7 +120,7 @@ Result<> OsPlatform::leave_group(int datagrams, const os::MulticastGroup& group)
   return os::leave_group(datagrams, group);
 }
 
-Result<> OsPlatform::configure(int descriptor, const StreamOptions& options) {
+Result<> OsPlatform::configure(int descriptor, const loop::StreamOptions& options) {
   if (refusing_new_connections_.load(std::memory_order_relaxed)) {
     if (auto welcomed = os::clear_inherited_refusal(descriptor); !welcomed) return welcomed;
   }
@@ -144,14 +146,14 @@ Result<> OsPlatform::refuse_new_connections(int listener) {
   return os::refuse_new_handshakes(listener);
 }
 
-Result<Descriptor> OsPlatform::share(int listener) {
+Result<loop::Descriptor> OsPlatform::share(int listener) {
   auto duplicate = os::duplicate(listener);
   if (!duplicate) return fail(duplicate.error());
-  return Descriptor(*this, duplicate->release());
+  return loop::Descriptor(*this, duplicate->release());
 }
 
-Result<Descriptor> OsPlatform::inherit_listener(int descriptor) {
-  Descriptor inherited(*this, descriptor);
+Result<loop::Descriptor> OsPlatform::inherit_listener(int descriptor) {
+  loop::Descriptor inherited(*this, descriptor);
   if (auto listens = os::check_listening(descriptor); !listens) return fail(listens.error());
   if (auto done = os::set_nonblocking(descriptor); !done) return fail(done.error());
   if (auto done = os::set_on_exec(descriptor, os::OnExec::close); !done) return fail(done.error());
@@ -161,12 +163,12 @@ Result<Descriptor> OsPlatform::inherit_listener(int descriptor) {
   return inherited;
 }
 
-HandoverStart OsPlatform::begin_handover(const HandoverOptions& options) {
-  return OsHandover::meet(*this, options);
+loop::HandoverStart OsPlatform::begin_handover(const HandoverOptions& options) {
+  return loop::OsHandover::meet(*this, options);
 }
 
-Supervised OsPlatform::supervise(const SupervisionOptions& options) {
-  return OsSupervisor::run(*this, options);
+loop::Supervised OsPlatform::supervise(const loop::SupervisionOptions& options) {
+  return loop::OsSupervisor::run(*this, options);
 }
 
 void OsPlatform::remove_local_path(const os::Address& bound) noexcept {
@@ -192,17 +194,17 @@ std::size_t OsPlatform::threads_max() {
   // relaxed: the flag guards no memory.
   const bool locked = memory_locked_.load(std::memory_order_relaxed);
   const std::uint64_t stack_bytes =
-      locked ? PlatformThreadOptions::stack_bytes_usual : os::thread_stack_resident_bytes;
+      locked ? loop::PlatformThreadOptions::stack_bytes_usual : os::thread_stack_resident_bytes;
   return static_cast<std::size_t>(
       std::min(os::read_thread_limit({}, stack_bytes).threads_max, enough));
 }
 
-std::unique_ptr<PlatformThread> OsPlatform::make_thread(const PlatformThreadOptions& options,
-                                                        ThreadWork& work) {
-  return std::make_unique<OsThread>(options, work, cpus_, spin_permit_);
+std::unique_ptr<loop::PlatformThread> OsPlatform::make_thread(
+    const loop::PlatformThreadOptions& options, loop::ThreadWork& work) {
+  return std::make_unique<loop::OsThread>(options, work, cpus_, spin_permit_);
 }
 
-Platform::DescriptorLimit OsPlatform::descriptor_limit() {
+loop::Platform::DescriptorLimit OsPlatform::descriptor_limit() {
   std::call_once(limit_raised_, [this] {
     os::Limit raised = os::raise_descriptor_limit();
     limit_ = {static_cast<std::size_t>(raised.now), std::move(raised.explanation)};
@@ -210,7 +212,7 @@ Platform::DescriptorLimit OsPlatform::descriptor_limit() {
   return limit_;
 }
 
-Platform::LockedMemory OsPlatform::lock_memory() {
+loop::Platform::LockedMemory OsPlatform::lock_memory() {
   const auto locked = os::lock_memory();
   if (locked) {
     memory_locked_.store(true, std::memory_order_relaxed);
@@ -219,24 +221,26 @@ Platform::LockedMemory OsPlatform::lock_memory() {
   return {false, os::explain_lock_error(locked.error())};
 }
 
-Result<ChosenBackend> OsPlatform::make_backend(BackendChoice choice, RunQueue& ready) {
+Result<loop::ChosenBackend> OsPlatform::make_backend(BackendChoice choice, loop::RunQueue& ready) {
   const char* const reason = "set by the program";
   switch (choice) {
     case BackendChoice::automatic:
       return choose_best(*this, ready);
     case BackendChoice::uring:
-      return choose(make_uring_backend(*this, ready, UringOptions{}), reason);
+      return choose(loop::make_uring_backend(*this, ready, loop::UringOptions{}), reason);
     case BackendChoice::uring_6_1:
-      return choose(make_uring_backend(*this, ready, UringOptions{.linux_6_1 = true}), reason);
+      return choose(loop::make_uring_backend(*this, ready, loop::UringOptions{.linux_6_1 = true}),
+                    reason);
     case BackendChoice::epoll:
-      return choose(make_epoll_backend(*this, ready), reason);
+      return choose(loop::make_epoll_backend(*this, ready), reason);
     case BackendChoice::poll:
-      return choose(make_poll_backend(*this, ready), reason);
+      return choose(loop::make_poll_backend(*this, ready), reason);
   }
   return fail(Errc::unsupported);
 }
 
-Result<> OsPlatform::run(std::span<const LoopPlacement> placements, RunControl* control) {
+Result<> OsPlatform::run(std::span<const loop::LoopPlacement> placements,
+                         loop::RunControl* control) {
   return run_on_threads(*this, placements, control);
 }
 

@@ -17,14 +17,14 @@ namespace weir {
 /// The files of the operating system. Passes each call on to weir/os/detail/io/file.hpp.
 /// Threads: any.
 /// Lifetime: `platform` outlives it.
-class OsFileSystem : public FileSystem {
+class OsFileSystem : public loop::FileSystem {
  public:
-  explicit OsFileSystem(PlatformNetwork& network) noexcept : network_(network) {}
+  explicit OsFileSystem(loop::PlatformNetwork& network) noexcept : network_(network) {}
 
-  Result<Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override {
+  Result<loop::Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override {
     auto file = os::open_file(path, how);
     if (!file) return fail(file.error());
-    return Descriptor(network_, file->release());
+    return loop::Descriptor(network_, file->release());
   }
   Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) override {
     return os::read_at(file, target, offset);
@@ -53,7 +53,7 @@ class OsFileSystem : public FileSystem {
   Result<> sync_directory(const std::string& path) override { return os::sync_directory(path); }
 
  private:
-  PlatformNetwork& network_;
+  loop::PlatformNetwork& network_;
 };
 
 /// The platform that programs run on. It has almost no state: several may exist in one process.
@@ -68,7 +68,7 @@ class OsFileSystem : public FileSystem {
 /// existed before and does not block these signals still ends the process when it receives one.
 /// The caller therefore calls run() on the main thread, or blocks the signals there first. If
 /// there are several runs at the same time, one of them gets each signal.
-class OsPlatform : public Platform {
+class OsPlatform : public loop::Platform {
  public:
   /// Opens those of standard input, output and error that are closed; see
   /// os::open_standard_descriptors().
@@ -78,38 +78,39 @@ class OsPlatform : public Platform {
   WallTime wall_time() noexcept override;
   std::uint64_t random() override;
 
-  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
-  Result<Descriptor> open_stream(const os::Address& peer) override;
-  Result<Descriptor> open_datagrams(const DatagramOptions& options) override;
+  Result<loop::Descriptor> listen(const os::Address& address,
+                                  const ListenOptions& options) override;
+  Result<loop::Descriptor> open_stream(const os::Address& peer) override;
+  Result<loop::Descriptor> open_datagrams(const loop::DatagramOptions& options) override;
   Result<> join_group(int datagrams, const os::MulticastGroup& group) override;
   Result<> leave_group(int datagrams, const os::MulticastGroup& group) override;
   /// Ignores TCP options on a Unix socket.
-  Result<> configure(int descriptor, const StreamOptions& options) override;
+  Result<> configure(int descriptor, const loop::StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
   Result<std::size_t> unacked_bytes(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
-  Result<Descriptor> share(int listener) override;
-  Result<Descriptor> inherit_listener(int descriptor) override;
-  HandoverStart begin_handover(const HandoverOptions& options) override;
-  Supervised supervise(const SupervisionOptions& options) override;
+  Result<loop::Descriptor> share(int listener) override;
+  Result<loop::Descriptor> inherit_listener(int descriptor) override;
+  loop::HandoverStart begin_handover(const HandoverOptions& options) override;
+  loop::Supervised supervise(const loop::SupervisionOptions& options) override;
   void remove_local_path(const os::Address& bound) noexcept override;
   void close(int descriptor) noexcept override;
-  FileSystem& files() noexcept override { return files_; }
+  loop::FileSystem& files() noexcept override { return files_; }
 
   /// Returns the topology as the thread that made this platform sees it. That thread is not pinned
   /// to one core.
   os::Topology topology() override;
   DescriptorLimit descriptor_limit() override;
   LockedMemory lock_memory() override;
-  Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
-  Result<> run(std::span<const LoopPlacement> placements, RunControl* control) override;
+  Result<loop::ChosenBackend> make_backend(BackendChoice choice, loop::RunQueue& ready) override;
+  Result<> run(std::span<const loop::LoopPlacement> placements, loop::RunControl* control) override;
   /// Returns 1024, or the limit of os::read_thread_limit() if that is lower. Locked memory lowers
   /// the limit, because whole stacks are then resident.
   std::size_t threads_max() override;
   /// Makes a thread that may run on every CPU that the thread that made this platform could use.
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                              ThreadWork& work) override;
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
+                                                    loop::ThreadWork& work) override;
   /// Writes a line to standard error. If that is a full pipe, the line waits for room: at most 100
   /// ms on a loop's thread, else at most 2 s. The line is lost then, and a later line reports the
   /// loss when there is room again.
@@ -120,7 +121,7 @@ class OsPlatform : public Platform {
 
   OsFileSystem files_{*this};
   const std::vector<int> cpus_ = os::allowed_cpus();
-  SpinPermit spin_permit_{cpus_.size()};
+  loop::SpinPermit spin_permit_{cpus_.size()};
   // True after refuse_new_connections(): accepted connections inherit the refusal; see configure().
   std::atomic<bool> refusing_new_connections_ = false;
   std::atomic<bool> memory_locked_ = false;

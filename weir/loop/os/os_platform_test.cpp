@@ -90,19 +90,20 @@ bool blocks(int signal) {
 }
 
 /// Runs a function once on a loop.
-struct Call : Runnable {
+struct Call : loop::Runnable {
   explicit Call(std::function<void()> what)
-      : Runnable([](Runnable& self) { static_cast<Call&>(self).call(); }), call(std::move(what)) {}
+      : loop::Runnable([](loop::Runnable& self) { static_cast<Call&>(self).call(); }),
+        call(std::move(what)) {}
   std::function<void()> call;
 };
 
-struct Control : RunControl {
-  explicit Control(std::function<void(Signal)> what) : handler(std::move(what)) {}
-  void on_signal(Signal signal) override { handler(signal); }
-  std::function<void(Signal)> handler;
+struct Control : loop::RunControl {
+  explicit Control(std::function<void(loop::Signal)> what) : handler(std::move(what)) {}
+  void on_signal(loop::Signal signal) override { handler(signal); }
+  std::function<void(loop::Signal)> handler;
 };
 
-std::vector<std::unique_ptr<Loop>> make_loops(Platform& platform, unsigned count) {
+std::vector<std::unique_ptr<Loop>> make_loops(loop::Platform& platform, unsigned count) {
   std::vector<std::unique_ptr<Loop>> loops;
   for (unsigned core = 0; core < count; ++core) {
     auto loop = Loop::make(platform, {.backend = BackendChoice::epoll, .core = core});
@@ -112,8 +113,8 @@ std::vector<std::unique_ptr<Loop>> make_loops(Platform& platform, unsigned count
   return loops;
 }
 
-std::vector<LoopPlacement> placements_of(const std::vector<std::unique_ptr<Loop>>& loops) {
-  std::vector<LoopPlacement> placements;
+std::vector<loop::LoopPlacement> placements_of(const std::vector<std::unique_ptr<Loop>>& loops) {
+  std::vector<loop::LoopPlacement> placements;
   for (const auto& loop : loops) placements.push_back({loop.get(), -1});
   return placements;
 }
@@ -205,7 +206,7 @@ TEST(OsPlatformTest, TheDescriptorLimitIsRaisedOnceAndExplained) {
 
 TEST(OsPlatformTest, MakesTheRequestedOrTheBestBackendWithAReason) {
   OsPlatform platform;
-  RunQueue ready;
+  loop::RunQueue ready;
   const auto epoll = platform.make_backend(BackendChoice::epoll, ready);
   ASSERT_TRUE(epoll.has_value());
   EXPECT_EQ(epoll->backend->name(), "epoll");
@@ -225,7 +226,7 @@ TEST(OsPlatformTest, MakesTheRequestedOrTheBestBackendWithAReason) {
 TEST(OsPlatformTest, MakesBothKindsOfUringBackendWhereTheKernelOffersIt) {
   if (const auto reason = os::io_uring_refusal(); !reason.empty()) GTEST_SKIP() << reason;
   OsPlatform platform;
-  RunQueue ready;
+  loop::RunQueue ready;
   EXPECT_TRUE(platform.make_backend(BackendChoice::uring, ready));
   EXPECT_TRUE(platform.make_backend(BackendChoice::uring_6_1, ready));
 }
@@ -341,7 +342,7 @@ TEST(OsPlatformTest, PinsThreadsAndRunsThemUnpinnedIfRefused) {
     loops[core]->post(*calls.back());
   }
   const int no_such_cpu = 1 << 19;
-  const std::array<LoopPlacement, 2> placements{
+  const std::array<loop::LoopPlacement, 2> placements{
       {{loops[0].get(), allowed.back()}, {loops[1].get(), no_such_cpu}}};
   ASSERT_TRUE(platform.run(placements, nullptr).has_value());
   EXPECT_EQ(seen[0], std::vector<int>{allowed.back()});
@@ -363,19 +364,19 @@ TEST(OsPlatformTest, SignalsGoToTheControlAndTheMaskIsRestored) {
       }));
       loops[core]->post(*calls.back());
     }
-    std::vector<Signal> signals;
+    std::vector<loop::Signal> signals;
     const auto caller = std::this_thread::get_id();
-    Control control([&](Signal signal) {
+    Control control([&](loop::Signal signal) {
       EXPECT_EQ(std::this_thread::get_id(), caller);
       signals.push_back(signal);
-      if (signal == Signal::interrupt) {
+      if (signal == loop::Signal::interrupt) {
         ::kill(::getpid(), SIGTERM);
       } else {
         for (auto& loop : loops) loop->stop();
       }
     });
     ASSERT_TRUE(platform.run(placements_of(loops), &control).has_value());
-    EXPECT_EQ(signals, (std::vector{Signal::interrupt, Signal::terminate}));
+    EXPECT_EQ(signals, (std::vector{loop::Signal::interrupt, loop::Signal::terminate}));
     EXPECT_FALSE(blocks(SIGINT));
     EXPECT_FALSE(blocks(SIGTERM));
     EXPECT_FALSE(blocks(SIGPIPE));
@@ -453,7 +454,7 @@ TEST(OsPlatformTest, RunsNoLoopIfAThreadCannotStart) {
   OsPlatform platform;
   const std::size_t threads_before = threads_at_rest();
   auto loops = make_loops(platform, 3);
-  Control control([](Signal) {});
+  Control control([](loop::Signal) {});
   Result<> ran;
   {
     const StackShortage shortage;
@@ -470,7 +471,7 @@ TEST(OsPlatformTest, RunsNoLoopWithoutDescriptorsForItsEvents) {
   OsPlatform platform;
   auto loops = make_loops(platform, 1);
   loops[0]->stop();
-  Control control([](Signal) {});
+  Control control([](loop::Signal) {});
   const std::size_t before = descriptors();
   // run() opens two events, and with a control also a descriptor for signals and one more event.
   for (const std::size_t room : {0U, 1U, 2U, 3U}) {
@@ -531,7 +532,7 @@ TEST(OsPlatformTest, ConnectionsAcceptedInADrainReceiveAfterConfigure) {
 
 TEST(OsPlatformTest, AHandoverNeedsAPath) {
   OsPlatform platform;
-  const HandoverStart begun = platform.begin_handover({.path = ""});
+  const loop::HandoverStart begun = platform.begin_handover({.path = ""});
   EXPECT_EQ(begun.handover, nullptr);
   EXPECT_EQ(begun.failure, "cannot take sockets over at '': the path must have 1 to 107 bytes");
 }
@@ -596,7 +597,7 @@ TEST(OsPlatformTest, RemovesThePathsOfItsOwnSocketsOnly) {
 TEST(OsPlatformTest, ReachesTheFilesOfTheSystem) {
   const os::TemporaryTree tree;
   OsPlatform platform;
-  FileSystem& files = platform.files();
+  loop::FileSystem& files = platform.files();
   EXPECT_EQ(files.open(tree.path("absent"), {}).error(), system_error(ENOENT));
   ASSERT_TRUE(files.make_directory(tree.path("folder"), 0700));
   const std::string from = tree.path("folder/from");
@@ -604,7 +605,7 @@ TEST(OsPlatformTest, ReachesTheFilesOfTheSystem) {
   tree.write("folder/from", "");
   {
     const int written = ::open(from.c_str(), O_RDWR | O_CLOEXEC);
-    const Descriptor file(platform, written);
+    const loop::Descriptor file(platform, written);
     EXPECT_EQ(files.write_at(file.value(), to_bytes("hello"), 2).value(), 5U);
     std::array<std::byte, 8> room{};
     EXPECT_EQ(files.read_at(file.value(), room, 3).value(), 4U);
@@ -650,7 +651,7 @@ TEST(OsPlatformTest, ThreadsOfAPoolAreLimited) {
 
 TEST(OsPlatformTest, NamesTheReasonOfARequestedBackend) {
   OsPlatform platform;
-  RunQueue ready;
+  loop::RunQueue ready;
   for (const BackendChoice choice : {BackendChoice::epoll, BackendChoice::poll}) {
     EXPECT_EQ(platform.make_backend(choice, ready)->reason, "set by the program");
   }
@@ -681,7 +682,7 @@ TEST(OsPlatformTest, FallsBackToTheNextBestBackendAndSaysWhy) {
       "Operation not permitted (a container's seccomp profile, or kernel.io_uring_disabled?)";
   std::thread([&] {
     OsPlatform platform;
-    RunQueue ready;
+    loop::RunQueue ready;
     ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_io_uring_setup}));
     const auto second = platform.make_backend(BackendChoice::automatic, ready);
     ASSERT_TRUE(second);
@@ -701,7 +702,7 @@ TEST(OsPlatformTest, FallsBackToTheNextBestBackendAndSaysWhy) {
 TEST(OsPlatformTest, NamesTheLimitOfLockedMemoryIfARingFindsNoMemory) {
   std::thread([] {
     OsPlatform platform;
-    RunQueue ready;
+    loop::RunQueue ready;
     ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_io_uring_setup}, ENOMEM));
     const auto made = platform.make_backend(BackendChoice::automatic, ready);
     ASSERT_TRUE(made);
@@ -712,7 +713,7 @@ TEST(OsPlatformTest, NamesTheLimitOfLockedMemoryIfARingFindsNoMemory) {
 
 TEST(OsPlatformTest, ABackendNeedsDescriptors) {
   OsPlatform platform;
-  RunQueue ready;
+  loop::RunQueue ready;
   const std::size_t before = descriptors();
   for (const BackendChoice choice : {BackendChoice::epoll, BackendChoice::poll}) {
     for (const int room : {0, 1}) {

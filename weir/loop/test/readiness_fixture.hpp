@@ -16,7 +16,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// An operation that counts its runs.
 template <class Op>
@@ -90,4 +90,4 @@ class ReadinessFixture {
   std::unique_ptr<Backend> backend_;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -6,7 +6,7 @@
 #include "weir/base/time.hpp"
 #include "weir/loop/os/os_platform.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// A platform with the descriptors of the system, whose time is set by the test.
 class StoppedClockPlatform final : public OsPlatform {
@@ -15,4 +15,4 @@ class StoppedClockPlatform final : public OsPlatform {
   Instant moment{std::chrono::hours(1)};
 };
 
-}  // namespace weir
+}  // namespace weir::loop

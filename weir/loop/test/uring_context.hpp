@@ -12,7 +12,7 @@
 #include "weir/loop/test/readiness_fixture.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 /// A platform that records the descriptors that it closes.
 class ClosingPlatform final : public MemoryPlatform {
@@ -64,4 +64,4 @@ class UringContextTest : public testing::Test {
   unsigned seen_ = 0;
 };
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

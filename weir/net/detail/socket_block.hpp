@@ -12,7 +12,7 @@ namespace weir {
 /// socket. If the construction throws, mostly std::bad_alloc, this function closes the socket and
 /// rethrows.
 template <class T, class... Args>
-BlockPtr<T> make_socket_block(Loop& loop, Socket& socket, Args&&... args) {
+BlockPtr<T> make_socket_block(Loop& loop, loop::Socket& socket, Args&&... args) {
   try {
     return make_block<T>(loop, socket, std::forward<Args>(args)...);
   } catch (...) {

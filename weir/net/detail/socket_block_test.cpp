@@ -13,21 +13,22 @@ namespace {
 
 /// An owner of a socket, whose constructor throws if it is told so.
 struct SocketOwner {
-  SocketOwner(Loop& its_loop, Socket& its_socket, bool throws)
+  SocketOwner(Loop& its_loop, loop::Socket& its_socket, bool throws)
       : loop(its_loop), socket(its_socket) {
     if (throws) throw std::runtime_error("no memory");
   }
   ~SocketOwner() { loop.backend().close(socket); }
   Loop& loop;
-  Socket& socket;
+  loop::Socket& socket;
 };
 
 class SocketBlockTest : public testing::Test {
  protected:
-  Socket& open() {
+  loop::Socket& open() {
     auto descriptor = platform_.open_datagrams({.local = Endpoint::loopback(0)});
     auto& backend = loop_->backend();
-    return *backend.adopt(std::move(descriptor.value()), {.role = SocketRole::datagrams}).value();
+    return *backend.adopt(std::move(descriptor.value()), {.role = loop::SocketRole::datagrams})
+                .value();
   }
 
   MemoryPlatform platform_;
@@ -44,7 +45,7 @@ TEST_F(SocketBlockTest, OwnerClosesTheSocket) {
 }
 
 TEST_F(SocketBlockTest, FailedConstructionClosesTheSocketAndThrows) {
-  Socket& socket = open();
+  loop::Socket& socket = open();
   EXPECT_EQ(platform_.open_descriptors(), 1U);
   EXPECT_THROW(static_cast<void>(make_socket_block<SocketOwner>(*loop_, socket, true)),
                std::runtime_error);

@@ -305,7 +305,7 @@ TEST_F(ResolverLimits, ResolverOfTheCoreDoesNotDisturbThePoolOfFiles) {
 
 TEST(CoreResolver, DiffersForEachCoreOfAGroup) {
   MemoryPlatform platform;
-  LoopGroup group;
+  loop::LoopGroup group;
   const auto first = Loop::make(platform, {.group = &group}).value();
   const auto second = Loop::make(platform, {.core = 1, .group = &group}).value();
   group.set_loops({first.get(), second.get()});

@@ -30,7 +30,7 @@ Endpoint address_of(std::uint8_t number) {
   return Endpoint::ipv4({127, 0, 1, number}, 0);
 }
 
-DnsRule random_rule(Platform& host, std::uint8_t number) {
+DnsRule random_rule(loop::Platform& host, std::uint8_t number) {
   constexpr std::array behaviors{
       Behavior::correct,      Behavior::correct,       Behavior::truncated,        Behavior::never,
       Behavior::with_garbage, Behavior::with_wrong_id, Behavior::cut_by_connection};
@@ -46,7 +46,7 @@ DnsRule random_rule(Platform& host, std::uint8_t number) {
 
 /// Resolves six random names with random timeouts.
 Task<> ask_some(Scope& scope, Resolver& resolver, FakeDnsServer& server, Tally& tally) {
-  Platform& host = scope.loop().platform();
+  loop::Platform& host = scope.loop().platform();
   for (int times = 0; times < 6; ++times) {
     const auto number = static_cast<std::uint8_t>(host.random() % names_count);
     const std::string name = name_of(number);
@@ -77,7 +77,7 @@ Task<> ask_some(Scope& scope, Resolver& resolver, FakeDnsServer& server, Tally& 
 }
 
 Task<> ask_and_answer(Scope& scope, Tally& tally) {
-  Platform& host = scope.loop().platform();
+  loop::Platform& host = scope.loop().platform();
   FakeDnsServer server;
   for (std::uint8_t number = 0; number < names_count; ++number) {
     server.rules[name_of(number)] = random_rule(host, number);
@@ -100,7 +100,7 @@ Task<> ask_and_answer(Scope& scope, Tally& tally) {
 }
 
 sim::WorldReport run_world(sim::World& world, Tally& tally) {
-  world.host("alone").start([&](Platform& host) {
+  world.host("alone").start([&](loop::Platform& host) {
     return Runtime(host, sim::quiet()).run_on_each_core(ask_and_answer, std::ref(tally));
   });
   return world.run_until_done(1h);

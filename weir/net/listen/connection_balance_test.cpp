@@ -483,7 +483,7 @@ class TwoListeningLoops : public testing::Test {
 
   const Endpoint address_ = Endpoint::loopback(80);
   MemoryPlatform platform_;
-  LoopGroup group_;
+  loop::LoopGroup group_;
   std::array<std::unique_ptr<Loop>, 2> loops_ = {
       Loop::make(platform_, {.core = 0, .group = &group_}).value(),
       Loop::make(platform_, {.core = 1, .group = &group_}).value()};
@@ -521,7 +521,7 @@ TEST_F(TwoListeningLoops, DrainingLoopGetsNoConnectionOfTheOther) {
 
 TEST(ListenersOfOneLoop, OnlyTheFirstGetsConnectionsOfOtherCores) {
   MemoryPlatform platform;
-  LoopGroup group;
+  loop::LoopGroup group;
   const auto loop = Loop::make(platform, {.core = 0, .group = &group}).value();
   const auto other = Loop::make(platform, {.core = 1, .group = &group}).value();
   group.set_loops({loop.get(), other.get()});

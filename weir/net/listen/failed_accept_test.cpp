@@ -26,28 +26,28 @@ struct Failures {
 };
 
 /// A backend that fails as requested. Another backend does everything else.
-class FailingBackend final : public Backend {
+class FailingBackend final : public loop::Backend {
  public:
-  FailingBackend(std::unique_ptr<Backend> other, Failures& failures) noexcept
+  FailingBackend(std::unique_ptr<loop::Backend> other, Failures& failures) noexcept
       : other_(std::move(other)), failures_(failures) {}
 
   std::string_view name() const noexcept override { return other_->name(); }
-  Result<Socket*> adopt(Descriptor descriptor, SocketOptions options) override {
-    const bool counts = options.role == SocketRole::stream;
+  Result<loop::Socket*> adopt(loop::Descriptor descriptor, loop::SocketOptions options) override {
+    const bool counts = options.role == loop::SocketRole::stream;
     if (!counts || ++streams_ != failures_.adopt_fails) {
       return other_->adopt(std::move(descriptor), options);
     }
     if (failures_.on_adopt_failure) failures_.on_adopt_failure();
     return fail(system_error(ENOMEM));
   }
-  void close(Socket& socket) override { other_->close(socket); }
-  bool receive(Socket& socket, ReceiveOperation& operation) override {
+  void close(loop::Socket& socket) override { other_->close(socket); }
+  bool receive(loop::Socket& socket, loop::ReceiveOperation& operation) override {
     return other_->receive(socket, operation);
   }
-  bool send(Socket& socket, SendOperation& operation) override {
+  bool send(loop::Socket& socket, loop::SendOperation& operation) override {
     return other_->send(socket, operation);
   }
-  bool accept(Socket& socket, AcceptOperation& operation) override {
+  bool accept(loop::Socket& socket, loop::AcceptOperation& operation) override {
     const bool fails = failures_.accept_error && failures_.accepts_that_fail > 0;
     if (!fails) return other_->accept(socket, operation);
     --failures_.accepts_that_fail;
@@ -55,27 +55,29 @@ class FailingBackend final : public Backend {
     operation.finish(failures_.accept_error);
     return true;
   }
-  bool connect(Socket& socket, ConnectOperation& operation) override {
+  bool connect(loop::Socket& socket, loop::ConnectOperation& operation) override {
     return other_->connect(socket, operation);
   }
-  void stop_accepting(Socket& socket) override { other_->stop_accepting(socket); }
-  void cancel(Operation& operation) override { other_->cancel(operation); }
-  Result<> shut_down_sending(Socket& socket) override { return other_->shut_down_sending(socket); }
-  void observe_hangup(Socket& socket, HangupObserver* observer) override {
+  void stop_accepting(loop::Socket& socket) override { other_->stop_accepting(socket); }
+  void cancel(loop::Operation& operation) override { other_->cancel(operation); }
+  Result<> shut_down_sending(loop::Socket& socket) override {
+    return other_->shut_down_sending(socket);
+  }
+  void observe_hangup(loop::Socket& socket, loop::HangupObserver* observer) override {
     other_->observe_hangup(socket, observer);
   }
   void wait(Instant until) override { other_->wait(until); }
   void wake() noexcept override { other_->wake(); }
 
  private:
-  std::unique_ptr<Backend> other_;
+  std::unique_ptr<loop::Backend> other_;
   Failures& failures_;
   int streams_ = 0;
 };
 
 class FailingAcceptPlatform final : public MemoryPlatform {
  public:
-  Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override {
+  Result<loop::ChosenBackend> make_backend(BackendChoice choice, loop::RunQueue& ready) override {
     auto made = MemoryPlatform::make_backend(choice, ready);
     if (made) {
       made->backend = std::make_unique<FailingBackend>(std::move(made->backend), failures);
@@ -136,11 +138,11 @@ TEST(FailedAccept, OfAnExtraSocketEndsOnlyThatSocket) {
   FailingAcceptPlatform platform;
   const auto loop = Loop::make(platform, {}).value();
   Endpoint address = Endpoint::loopback(0);
-  std::vector<std::shared_ptr<SharedListener>> sockets;
+  std::vector<std::shared_ptr<loop::SharedListener>> sockets;
   while (sockets.size() < 3) {
-    Descriptor socket = platform.listen(address, {}).value();
+    loop::Descriptor socket = platform.listen(address, {}).value();
     address = platform.local_address(socket.value()).value();
-    sockets.push_back(std::make_shared<SharedListener>(platform, std::move(socket), address));
+    sockets.push_back(std::make_shared<loop::SharedListener>(platform, std::move(socket), address));
   }
   loop->group().listener_registry().inherit(sockets);
   platform.failures.accept_error = system_error(EBADF);

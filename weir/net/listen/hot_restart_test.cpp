@@ -32,7 +32,7 @@
 namespace weir {
 namespace {
 
-using Kind = HandoverMessage::Kind;
+using Kind = loop::HandoverMessage::Kind;
 
 constexpr std::chrono::seconds wait_max{30};
 
@@ -211,16 +211,16 @@ class Older {
   Endpoint address() { return platform_.local_address(listening_.front().value()).value(); }
 
   void offer() {
-    EXPECT_EQ(wait_readable(rendezvous_.get(), event_.get(), end()), Woken::readable);
+    EXPECT_EQ(loop::wait_readable(rendezvous_.get(), event_.get(), end()), loop::Woken::readable);
     connection_.emplace(platform_, os::accept_one(rendezvous_.get()).value(), event_.get());
     EXPECT_TRUE(connection_->is_message(connection_->receive(end()), Kind::request));
-    HandoverMessage offer{.kind = Kind::offer};
+    loop::HandoverMessage offer{.kind = Kind::offer};
     std::vector<int> descriptors;
-    for (const Descriptor& each : listening_) {
-      offer.sockets.push_back({HandoverMessage::Use::listening, false, "here"});
+    for (const loop::Descriptor& each : listening_) {
+      offer.sockets.push_back({loop::HandoverMessage::Use::listening, false, "here"});
       descriptors.push_back(each.value());
     }
-    offer.sockets.push_back({HandoverMessage::Use::rendezvous, false, "there"});
+    offer.sockets.push_back({loop::HandoverMessage::Use::rendezvous, false, "there"});
     descriptors.push_back(rendezvous_.get());
     EXPECT_TRUE(connection_->send(offer, descriptors));
     EXPECT_TRUE(connection_->is_message(connection_->receive(end()), Kind::received));
@@ -239,8 +239,8 @@ class Older {
   QuietPlatform platform_;
   os::Fd event_;
   os::Fd rendezvous_;
-  std::vector<Descriptor> listening_;
-  std::optional<OsHandoverConnection> connection_;
+  std::vector<loop::Descriptor> listening_;
+  std::optional<loop::OsHandoverConnection> connection_;
 };
 
 TEST_P(HotRestartTest, NewerProcessDrainedBeforeTheTransferServesWaitingClients) {

@@ -18,7 +18,7 @@ namespace {
 
 class InheritedListenerTest : public NetTest {
  protected:
-  using Sockets = std::vector<std::shared_ptr<SharedListener>>;
+  using Sockets = std::vector<std::shared_ptr<loop::SharedListener>>;
 
   /// Opens listening sockets of one address, as another process does before the runtime starts.
   Sockets open(std::size_t count) {
@@ -27,18 +27,19 @@ class InheritedListenerTest : public NetTest {
       auto socket = platform_->listen(address_, {});
       EXPECT_TRUE(socket);
       address_ = platform_->local_address(socket->value()).value();
-      sockets.push_back(std::make_shared<SharedListener>(*platform_, std::move(*socket), address_));
+      sockets.push_back(
+          std::make_shared<loop::SharedListener>(*platform_, std::move(*socket), address_));
     }
     return sockets;
   }
   /// Returns the descriptor that another process has for the same socket.
-  Descriptor another(const SharedListener& socket) {
+  loop::Descriptor another(const loop::SharedListener& socket) {
     return platform_->share(socket.descriptor()).value();
   }
   /// Returns true if a client waits in the queue of a socket that no loop uses.
-  bool has_waiting_client(Descriptor socket) {
-    const SocketOptions options{.role = SocketRole::listener, .shared = true};
-    Socket* const listener = loop_->backend().adopt(std::move(socket), options).value();
+  bool has_waiting_client(loop::Descriptor socket) {
+    const loop::SocketOptions options{.role = loop::SocketRole::listener, .shared = true};
+    loop::Socket* const listener = loop_->backend().adopt(std::move(socket), options).value();
     const int accepted = run(accept_alone(*loop_, *listener));
     loop_->backend().close(*listener);
     return accepted == 1;
@@ -47,13 +48,13 @@ class InheritedListenerTest : public NetTest {
   Endpoint address_ = Endpoint::loopback(0);
 
  private:
-  struct Waiting final : AcceptOperation {
-    Waiting() noexcept : AcceptOperation([](Runnable&) {}) {}
+  struct Waiting final : loop::AcceptOperation {
+    Waiting() noexcept : loop::AcceptOperation([](loop::Runnable&) {}) {}
   };
-  static Task<int> accept_alone(Loop& loop, Socket& listener) {
+  static Task<int> accept_alone(Loop& loop, loop::Socket& listener) {
     Waiting waiting;
     if (!loop.backend().accept(listener, waiting)) {
-      for (int rounds = 0; rounds < 1000 && waiting.state() != Operation::State::finished;
+      for (int rounds = 0; rounds < 1000 && waiting.state() != loop::Operation::State::finished;
            ++rounds) {
         static_cast<void>(co_await sleep(1ms));
       }
@@ -157,7 +158,7 @@ TEST_P(InheritedListenerTest, PausedLoopAcceptsOnlyAfterItResumes) {
 
 TEST_P(InheritedListenerTest, DrainLeavesSocketsOfOtherProcessesOpen) {
   Sockets sockets = open(2);
-  std::vector<Descriptor> others;
+  std::vector<loop::Descriptor> others;
   for (const auto& each : sockets) {
     each->set_stays_open_elsewhere(true);
     others.push_back(another(*each));

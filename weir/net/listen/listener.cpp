@@ -31,7 +31,7 @@ os::Address Listener::local_address() const {
 constexpr unsigned handed_over_max = 16;
 
 Accept::Awaiter::Awaiter(Listener::State& state) noexcept
-    : AcceptOperation(&resume), CancelNode(&on_cancel), state_(state) {}
+    : loop::AcceptOperation(&resume), CancelNode(&on_cancel), state_(state) {}
 Accept::Awaiter::~Awaiter() = default;
 
 /// Returns true if it has a stream or an error.
@@ -59,8 +59,8 @@ void Accept::Awaiter::suspend(std::coroutine_handle<> handle, CancelSource* canc
   if (!join(cancel)) state_.cancel(*this);
 }
 
-void Accept::Awaiter::resume(Runnable& runnable) {
-  auto& self = static_cast<Awaiter&>(static_cast<AcceptOperation&>(runnable));
+void Accept::Awaiter::resume(loop::Runnable& runnable) {
+  auto& self = static_cast<Awaiter&>(static_cast<loop::AcceptOperation&>(runnable));
   self.state_.on_accept_completed();
   self.handed_over_ = 0;
   if (!self.complete() && !self.await_ready()) {
@@ -83,8 +83,8 @@ Result<Stream> Accept::Awaiter::await_resume() {
 
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   Loop& loop = *(co_await this_context()).loop;
-  BindRetry retry(endpoint.family());
-  ListenerRegistry& registry = loop.group().listener_registry();
+  loop::BindRetry retry(endpoint.family());
+  loop::ListenerRegistry& registry = loop.group().listener_registry();
   auto listener = registry.listen(loop.platform(), endpoint, options);
   std::optional<Endpoint> holder;
   while (!listener) {
@@ -105,7 +105,8 @@ Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   if (auto configured = loop.platform().configure(descriptor, {}); !configured) {
     co_return fail(configured.error());
   }
-  const SocketOptions adopting{.role = SocketRole::listener, .shared = listener->shared != nullptr};
+  const loop::SocketOptions adopting{.role = loop::SocketRole::listener,
+                                     .shared = listener->shared != nullptr};
   auto socket = loop.backend().adopt(std::move(listener->descriptor), adopting);
   if (!socket) co_return fail(socket.error());
   auto state = make_socket_block<Listener::State>(loop, **socket, *listener);

@@ -47,7 +47,7 @@ class Listener {
 class [[nodiscard]] Accept {
  public:
   explicit Accept(Listener::State& state) noexcept : state_(&state) {}
-  class Awaiter : AcceptOperation, CancelNode {
+  class Awaiter : loop::AcceptOperation, CancelNode {
    public:
     explicit Awaiter(Listener::State& state) noexcept;
     ~Awaiter();
@@ -62,13 +62,13 @@ class [[nodiscard]] Accept {
     friend class Listener::State;
     bool complete();
     void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
-    static void resume(Runnable& runnable);
+    static void resume(loop::Runnable& runnable);
     static void on_cancel(CancelNode& node);
 
     Listener::State& state_;
     std::coroutine_handle<> handle_;
     CancelSource* cancel_ = nullptr;
-    Socket* stream_ = nullptr;
+    loop::Socket* stream_ = nullptr;
     unsigned handed_over_ = 0;  // connections handed over in this turn
   };
   Awaiter operator co_await() const noexcept { return Awaiter(*state_); }

@@ -31,7 +31,7 @@ class DrainPlatform final : public MemoryPlatform {
 
 class ListenerDrain : public testing::Test {
  protected:
-  using Sockets = std::vector<std::shared_ptr<SharedListener>>;
+  using Sockets = std::vector<std::shared_ptr<loop::SharedListener>>;
 
   void TearDown() override {
     clients_.clear();
@@ -50,9 +50,10 @@ class ListenerDrain : public testing::Test {
     Endpoint address = Endpoint::loopback(0);
     Sockets sockets;
     while (sockets.size() < count) {
-      Descriptor socket = platform_.listen(address, {}).value();
+      loop::Descriptor socket = platform_.listen(address, {}).value();
       address = platform_.local_address(socket.value()).value();
-      sockets.push_back(std::make_shared<SharedListener>(platform_, std::move(socket), address));
+      sockets.push_back(
+          std::make_shared<loop::SharedListener>(platform_, std::move(socket), address));
     }
     return sockets;
   }
@@ -318,7 +319,7 @@ TEST_F(ListenerDrain, PausedListenerWithClientsInAllItsSocketsServesThem) {
 }
 
 /// Returns how many of the sockets a loop accepts from.
-std::ptrdiff_t count_accepting(const std::vector<std::shared_ptr<SharedListener>>& sockets) {
+std::ptrdiff_t count_accepting(const std::vector<std::shared_ptr<loop::SharedListener>>& sockets) {
   return std::ranges::count_if(sockets, [](const auto& each) { return each->accepting(); });
 }
 
@@ -456,7 +457,8 @@ TEST_F(ListenerDrain, OlderProcessIsToldWhenTheLastOfItsSocketsIsUsed) {
 /// A platform that counts how often it is asked to listen.
 class CountingPlatform final : public MemoryPlatform {
  public:
-  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override {
+  Result<loop::Descriptor> listen(const os::Address& address,
+                                  const ListenOptions& options) override {
     ++listens;
     return MemoryPlatform::listen(address, options);
   }
@@ -474,7 +476,7 @@ TEST(ListenerOfAFullPlatform, ListenIsRetriedAndRecordsItsFailure) {
   for (const auto& each : cases) {
     CountingPlatform platform;
     const auto loop = Loop::make(platform, {}).value();
-    const Descriptor held = platform.listen(each.address, {.reuse_port = false}).value();
+    const loop::Descriptor held = platform.listen(each.address, {.reuse_port = false}).value();
     platform.listens = 0;
     const Instant begun = platform.now();
     const auto failed = weir::run(*loop, tcp::listen(each.address));

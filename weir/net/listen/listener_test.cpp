@@ -230,7 +230,7 @@ TEST_P(ListenerTest, AddressInUseIsAnError) {
   run(talk());
 }
 
-Task<> release_later(Descriptor& held) {
+Task<> release_later(loop::Descriptor& held) {
   static_cast<void>(co_await sleep(20ms));
   held.reset();
 }
@@ -238,7 +238,7 @@ Task<> release_later(Descriptor& held) {
 // A killed process keeps its ports for a moment after its end.
 TEST_P(ListenerTest, WaitsForAnAddressThatIsReleasedSoon) {
   const auto talk = [this]() -> Task<> {
-    Descriptor held = platform_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
+    loop::Descriptor held = platform_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
     auto both = co_await all(tcp::listen(address), release_later(held));
     EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
@@ -280,7 +280,7 @@ TEST_P(SimulatedListenerTest, WaitsForAnAddressAfterItsOwnListenerHasClosed) {
       address = closed.local_address();
     }
     const ListenOptions not_shared{.reuse_port = false};
-    Descriptor held = platform_->listen(address, not_shared).value();
+    loop::Descriptor held = platform_->listen(address, not_shared).value();
     auto both = co_await all(tcp::listen(address, not_shared), release_later(held));
     EXPECT_EQ(std::get<0>(both.value()).local_address(), address);
   };
@@ -294,7 +294,8 @@ Task<> drain_later(Loop& loop) {
 
 TEST_P(ListenerTest, WaitForAnAddressEndsWithACancelOrADrain) {
   const auto talk = [this]() -> Task<> {
-    const Descriptor held = platform_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
+    const loop::Descriptor held =
+        platform_->listen(Endpoint::loopback(0), {.reuse_port = false}).value();
     const Endpoint address = platform_->local_address(held.value()).value();
     const Instant begin = loop_->now();
     EXPECT_EQ((co_await timeout(5ms, tcp::listen(address))).error(), Errc::timed_out);

@@ -15,11 +15,11 @@ class FailingPlatform final : public MemoryPlatform {
  public:
   using MemoryPlatform::MemoryPlatform;
 
-  Result<Descriptor> open_stream(const os::Address& peer) override {
+  Result<loop::Descriptor> open_stream(const os::Address& peer) override {
     if (const std::error_code error = take(stream_errors)) return fail(error);
     return MemoryPlatform::open_stream(peer);
   }
-  Result<Descriptor> open_datagrams(const DatagramOptions& options) override {
+  Result<loop::Descriptor> open_datagrams(const loop::DatagramOptions& options) override {
     const bool connected = options.peer.family() != os::AddressFamily::none;
     const std::error_code error = connected ? take(datagram_errors) : std::error_code();
     if (error) return fail(error);

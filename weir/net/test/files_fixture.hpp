@@ -127,7 +127,7 @@ class FilesTest : public testing::TestWithParam<FilesKind> {
     return names;
   }
 
-  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<loop::Platform> platform_;
   MemoryPlatform* memory_ = nullptr;
   std::optional<os::TemporaryTree> tree_;
   std::unique_ptr<Loop> loop_;

@@ -86,7 +86,7 @@ class NetTest : public testing::TestWithParam<NetKind> {
 
   bool simulated() const { return memory_ != nullptr; }
 
-  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<loop::Platform> platform_;
   MemoryPlatform* memory_ = nullptr;
   std::unique_ptr<Loop> loop_;
 };

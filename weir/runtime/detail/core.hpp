@@ -33,15 +33,15 @@ class Runtime::CoreRunner : Continuation {
 
  private:
   /// A Request makes the loop run an action once, however many threads post it and how often.
-  struct Request : Runnable {
+  struct Request : loop::Runnable {
     Request(CoreRunner& core, void (CoreRunner::*action)()) noexcept
-        : Runnable(&run), core_(core), action_(action) {}
+        : loop::Runnable(&run), core_(core), action_(action) {}
     // Atomicity is enough to post once. acq_rel also tells the second caller that the first
     // caller's request is under way.
     void post() {
       if (!posted_.exchange(true, std::memory_order_acq_rel)) core_.loop_->post(*this);
     }
-    static void run(Runnable& self) {
+    static void run(loop::Runnable& self) {
       auto& request = static_cast<Request&>(self);
       (request.core_.*request.action_)();
     }
@@ -49,9 +49,11 @@ class Runtime::CoreRunner : Continuation {
     void (CoreRunner::*action_)();
     std::atomic<bool> posted_{false};
   };
-  struct DrainTimer : Timer {
-    explicit DrainTimer(CoreRunner& core) noexcept : Timer(&expired), core_(core) {}
-    static void expired(Timer& self) { static_cast<DrainTimer&>(self).core_.on_drain_timeout(); }
+  struct DrainTimer : loop::Timer {
+    explicit DrainTimer(CoreRunner& core) noexcept : loop::Timer(&expired), core_(core) {}
+    static void expired(loop::Timer& self) {
+      static_cast<DrainTimer&>(self).core_.on_drain_timeout();
+    }
     CoreRunner& core_;
   };
 

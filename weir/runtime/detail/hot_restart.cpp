@@ -25,10 +25,10 @@ std::string Runtime::HotRestart::begin() {
 }
 
 /// Adopts the sockets of a worker, which stay open after its end.
-void Runtime::HotRestart::take_worker_sockets(WorkerHandle& worker) {
-  for (WorkerHandle::Socket& each : worker.take_sockets()) {
-    auto listener = std::make_shared<SharedListener>(runtime_.platform_, std::move(each.descriptor),
-                                                     each.bound);
+void Runtime::HotRestart::take_worker_sockets(loop::WorkerHandle& worker) {
+  for (loop::WorkerHandle::Socket& each : worker.take_sockets()) {
+    auto listener = std::make_shared<loop::SharedListener>(runtime_.platform_,
+                                                           std::move(each.descriptor), each.bound);
     listener->set_externally_owned();
     sockets_.push_back(std::move(listener));
   }
@@ -41,7 +41,7 @@ void Runtime::HotRestart::take_sole_ownership() {
 
 /// Adopts inherited sockets, except for those that an older process has handed over already.
 std::string Runtime::HotRestart::inherit() {
-  Platform& platform = runtime_.platform_;
+  loop::Platform& platform = runtime_.platform_;
   const Sockets taken = sockets_;
   for (const InheritedSocket& each : runtime_.options_.inherited) {
     const auto cannot = [&](std::error_code error) {
@@ -57,14 +57,14 @@ std::string Runtime::HotRestart::inherit() {
     if (std::ranges::any_of(taken, [&](const auto& one) { return one->bound() == *bound; })) {
       continue;
     }
-    auto listener = std::make_shared<SharedListener>(platform, std::move(*inherited), *bound);
+    auto listener = std::make_shared<loop::SharedListener>(platform, std::move(*inherited), *bound);
     listener->set_externally_owned();
     sockets_.push_back(std::move(listener));
   }
   return {};
 }
 
-void Runtime::HotRestart::prepare(ListenerRegistry& registry) {
+void Runtime::HotRestart::prepare(loop::ListenerRegistry& registry) {
   if (handover_ != nullptr) {
     registry.track_listeners();
     registry.on_accepting = [this] { handover_->on_accepting(); };
@@ -88,7 +88,7 @@ bool Runtime::HotRestart::postpones_drain() {
   return newer_connected_ && !std::exchange(drain_postponed_, true);
 }
 
-HandoverDelegate::Sockets Runtime::HotRestart::sockets_to_offer() {
+loop::HandoverDelegate::Sockets Runtime::HotRestart::sockets_to_offer() {
   {
     const std::lock_guard lock(mutex_);
     newer_connected_ = true;

@@ -14,7 +14,7 @@ namespace weir {
 /// HotRestart receives sockets for a runtime and offers them to a newer process.
 /// Threads: begin(), prepare(), start() and the destructor belong to the thread of run(); the
 /// rest: any.
-class Runtime::HotRestart final : HandoverDelegate {
+class Runtime::HotRestart final : loop::HandoverDelegate {
  public:
   explicit HotRestart(Runtime& runtime) : runtime_(runtime) {}
   ~HotRestart() override = default;
@@ -25,7 +25,7 @@ class Runtime::HotRestart final : HandoverDelegate {
   /// Marks the sockets as open in this process alone.
   void take_sole_ownership();
   /// Must be called before the loops that use `registry` are created.
-  void prepare(ListenerRegistry& registry);
+  void prepare(loop::ListenerRegistry& registry);
   /// Returns true if the loops start with accepting paused because an older process still
   /// accepts.
   bool taking_over() const noexcept { return taking_over_; }
@@ -54,7 +54,7 @@ class Runtime::HotRestart final : HandoverDelegate {
   void on_takeover_failed(std::string why) override;
 
   std::string inherit();
-  void take_worker_sockets(WorkerHandle& worker);
+  void take_worker_sockets(loop::WorkerHandle& worker);
   void log(const std::string& what) { runtime_.platform_.log("weir: " + what); }
 
   Runtime& runtime_;
@@ -64,7 +64,7 @@ class Runtime::HotRestart final : HandoverDelegate {
   std::mutex mutex_;               // guards the members below
   bool newer_connected_ = false;
   bool drain_postponed_ = false;
-  std::unique_ptr<Handover> handover_;  // last member: its thread calls the functions above
+  std::unique_ptr<loop::Handover> handover_;  // last member: its thread calls the functions above
 };
 
 }  // namespace weir

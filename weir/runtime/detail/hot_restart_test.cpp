@@ -27,22 +27,24 @@ using Calls = std::vector<std::string>;
 
 /// The records of a FakeHandover, and its answers.
 struct HandoverRecord {
-  HandoverDelegate::Sockets sockets = {};  // of the older process
+  loop::HandoverDelegate::Sockets sockets = {};  // of the older process
   Result<> started = {};
-  std::function<void(HandoverDelegate&)> on_start = {};
-  HandoverDelegate* delegate = nullptr;
+  std::function<void(loop::HandoverDelegate&)> on_start = {};
+  loop::HandoverDelegate* delegate = nullptr;
   Calls calls = {};
   int living = 0;
 };
 
-class FakeHandover final : public Handover {
+class FakeHandover final : public loop::Handover {
  public:
   explicit FakeHandover(HandoverRecord& record) : record_(record) { ++record_.living; }
   FakeHandover(const FakeHandover&) = delete;
   FakeHandover& operator=(const FakeHandover&) = delete;
   ~FakeHandover() override { --record_.living; }
-  HandoverDelegate::Sockets take_sockets() override { return std::exchange(record_.sockets, {}); }
-  Result<> start(HandoverDelegate& delegate) override {
+  loop::HandoverDelegate::Sockets take_sockets() override {
+    return std::exchange(record_.sockets, {});
+  }
+  Result<> start(loop::HandoverDelegate& delegate) override {
     record_.delegate = &delegate;
     if (record_.on_start) record_.on_start(delegate);
     return record_.started;
@@ -58,16 +60,16 @@ class FakeHandover final : public Handover {
 class RestartPlatform final : public MemoryPlatform {
  public:
   RestartPlatform() : MemoryPlatform({.cores = 2}) {}
-  HandoverStart begin_handover(const HandoverOptions& options) override {
+  loop::HandoverStart begin_handover(const HandoverOptions& options) override {
     paths.push_back(options.path);
     return {std::make_unique<FakeHandover>(record), {}};
   }
-  Result<Descriptor> inherit_listener(int descriptor) override {
+  Result<loop::Descriptor> inherit_listener(int descriptor) override {
     if (!inherits) {
       close(descriptor);
       return fail(system_error(ENOTSOCK));
     }
-    return Descriptor(*this, descriptor);
+    return loop::Descriptor(*this, descriptor);
   }
   Result<os::Address> local_address(int descriptor) override {
     if (!knows_addresses) return fail(system_error(ENOBUFS));
@@ -93,14 +95,14 @@ class HotRestartTest : public testing::Test {
   }
   static Endpoint address(std::uint16_t port) { return Endpoint::loopback(port); }
   /// Returns a socket that an older process passes on.
-  std::shared_ptr<SharedListener> taken(std::uint16_t port) {
+  std::shared_ptr<loop::SharedListener> taken(std::uint16_t port) {
     auto opened = platform_.listen(address(port), {});
     auto socket =
-        std::make_shared<SharedListener>(platform_, std::move(opened.value()), address(port));
+        std::make_shared<loop::SharedListener>(platform_, std::move(opened.value()), address(port));
     socket->set_peer_waits_for_accept();
     return socket;
   }
-  HandoverDelegate& delegate() { return *platform_.record.delegate; }
+  loop::HandoverDelegate& delegate() { return *platform_.record.delegate; }
   Loop& loop(std::size_t core) { return *loops_.at(core); }
   void at(Duration moment, std::function<void()> event) {
     platform_.at(platform_.now() + moment, std::move(event));
@@ -116,7 +118,7 @@ class HotRestartTest : public testing::Test {
     loops_.assign(2, nullptr);
     const auto body = [this](Scope& scope) -> Task<Result<>> {
       loops_[scope.loop().core()] = &scope.loop();
-      std::vector<ListenerRegistry::Listener> listeners;
+      std::vector<loop::ListenerRegistry::Listener> listeners;
       for (const std::uint16_t port : scope.loop().core() == 0 ? ports_ : Ports()) {
         auto opened = scope.loop().group().listener_registry().listen(platform_, address(port), {});
         if (!opened) co_return fail(opened.error());
@@ -209,7 +211,7 @@ TEST_F(HotRestartTest, ADrainingProcessConfirmsNoHandover) {
 }
 
 TEST_F(HotRestartTest, ASignalDrainsIfNoNewerProcessStarts) {
-  at(1500ms, [&] { platform_.raise(Signal::terminate); });
+  at(1500ms, [&] { platform_.raise(loop::Signal::terminate); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 2s);
   EXPECT_EQ(platform_.logged(), Calls{"weir: SIGTERM: draining"});
@@ -217,7 +219,7 @@ TEST_F(HotRestartTest, ASignalDrainsIfNoNewerProcessStarts) {
 
 TEST_F(HotRestartTest, ASignalWaitsUntilTheNewerProcessIsReadyOrHasFailed) {
   at(1500ms, [&] { static_cast<void>(delegate().sockets_to_offer()); });
-  at(2500ms, [&] { platform_.raise(Signal::interrupt); });
+  at(2500ms, [&] { platform_.raise(loop::Signal::interrupt); });
   at(5500ms, [&] { delegate().on_handover_failed({}); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 6s);
@@ -228,7 +230,7 @@ TEST_F(HotRestartTest, ASignalWaitsUntilTheNewerProcessIsReadyOrHasFailed) {
 TEST_F(HotRestartTest, TheSecondSignalDrainsWithoutTheNewerProcess) {
   at(1500ms, [&] { static_cast<void>(delegate().sockets_to_offer()); });
   for (const Duration moment : {2500ms, 4500ms}) {
-    at(moment, [&] { platform_.raise(Signal::terminate); });
+    at(moment, [&] { platform_.raise(loop::Signal::terminate); });
   }
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 5s);
@@ -239,7 +241,7 @@ TEST_F(HotRestartTest, TheSecondSignalDrainsWithoutTheNewerProcess) {
 TEST_F(HotRestartTest, ASignalAfterAFailedHandoverDrains) {
   at(1500ms, [&] { static_cast<void>(delegate().sockets_to_offer()); });
   at(2500ms, [&] { delegate().on_handover_failed({}); });
-  at(3500ms, [&] { platform_.raise(Signal::terminate); });
+  at(3500ms, [&] { platform_.raise(loop::Signal::terminate); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 4s);
 }
@@ -248,7 +250,7 @@ TEST_F(HotRestartTest, EachNewerProcessPostponesADrain) {
   at(1500ms, [&] { static_cast<void>(delegate().sockets_to_offer()); });
   at(2500ms, [&] { delegate().on_handover_failed({}); });
   at(3500ms, [&] { static_cast<void>(delegate().sockets_to_offer()); });
-  at(4500ms, [&] { platform_.raise(Signal::terminate); });
+  at(4500ms, [&] { platform_.raise(loop::Signal::terminate); });
   at(6500ms, [&] { delegate().on_handed_over(); });
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 7s);
@@ -258,7 +260,7 @@ TEST_F(HotRestartTest, APostponedDrainDoesNotPreventTheHandover) {
   ports_ = {80};
   at(1500ms, [&] {
     const auto offered = delegate().sockets_to_offer();
-    platform_.raise(Signal::terminate);
+    platform_.raise(loop::Signal::terminate);
     EXPECT_TRUE(delegate().confirm_handover(offered));
     EXPECT_TRUE(offered.at(0)->stays_open_elsewhere());
   });
@@ -269,7 +271,7 @@ TEST_F(HotRestartTest, APostponedDrainDoesNotPreventTheHandover) {
 
 TEST_F(HotRestartTest, ADrainBeforeTheRunRejectsEveryHandover) {
   drains_early_ = true;
-  platform_.record.on_start = [&](HandoverDelegate& delegate) {
+  platform_.record.on_start = [&](loop::HandoverDelegate& delegate) {
     EXPECT_EQ(platform_.record.calls, Calls({"stop"}));
     EXPECT_FALSE(delegate.confirm_handover({}));
     EXPECT_FALSE(delegate.prepare_ownership());
@@ -282,11 +284,11 @@ TEST_F(HotRestartTest, ADrainBeforeTheRunRejectsEveryHandover) {
 TEST_F(HotRestartTest, ASignalMayComeWhileANewerProcessConnects) {
   std::jthread connecting;
   at(1500ms, [&] {
-    platform_.raise(Signal::terminate);
+    platform_.raise(loop::Signal::terminate);
     connecting = std::jthread([&] { static_cast<void>(delegate().sockets_to_offer()); });
   });
   at(1600ms, [&] { connecting.join(); });
-  at(2500ms, [&] { platform_.raise(Signal::terminate); });
+  at(2500ms, [&] { platform_.raise(loop::Signal::terminate); });
   EXPECT_EQ(serve(), 0);
   // The first signal either drains or is postponed; the second one always drains.
   EXPECT_TRUE(served_ == 2s || served_ == 3s);
@@ -356,7 +358,7 @@ TEST_F(HotRestartTest, TheSecondSignalDoesNotWaitForTheDecision) {
   platform_.record.sockets = {taken(80)};
   at(1500ms, [&] { EXPECT_TRUE(delegate().prepare_ownership()); });
   for (const Duration moment : {2500ms, 4200ms}) {
-    at(moment, [&] { platform_.raise(Signal::terminate); });
+    at(moment, [&] { platform_.raise(loop::Signal::terminate); });
   }
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 4200ms);
@@ -425,7 +427,7 @@ class InheritedSocketTest : public HotRestartTest {
     return "weir: the inherited socket " + std::to_string(manager_.value()) +
            " (web) cannot be used: " + system_error(error).message();
   }
-  Descriptor manager_ = platform_.listen(address(80), {}).value();
+  loop::Descriptor manager_ = platform_.listen(address(80), {}).value();
 };
 
 TEST_F(InheritedSocketTest, IsUsedForItsAddressAndStaysOpen) {
@@ -458,7 +460,7 @@ TEST_F(InheritedSocketTest, GivesWayToASocketOfTheOlderProcess) {
 }
 
 TEST_F(InheritedSocketTest, IsUsedIfItSharesItsAddressWithAnother) {
-  const Descriptor second = platform_.listen(address(80), {}).value();
+  const loop::Descriptor second = platform_.listen(address(80), {}).value();
   options_.inherited.push_back(
       {.descriptor = second.value(), .name = "web", .endpoint = address(80)});
   at(1500ms, [&] {

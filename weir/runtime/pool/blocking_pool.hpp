@@ -47,7 +47,7 @@ class PoolLane {
 /// closes the pool and waits for running functions.
 class BlockingPool {
  public:
-  explicit BlockingPool(Platform& platform, const BlockingPoolOptions& options = {})
+  explicit BlockingPool(loop::Platform& platform, const BlockingPoolOptions& options = {})
       : threads_(platform, options), default_lane_(threads_, 0) {}
 
   /// `co_await pool.run(fn, args...)` calls `fn(args...)` on a thread of the pool, where it may

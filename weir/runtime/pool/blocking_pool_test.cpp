@@ -141,7 +141,7 @@ TEST_F(BlockingPoolTest, ClosingCancelsQueuedWorkAndRejectsMore) {
 }
 
 TEST_F(BlockingPoolTest, APoolMayBeDestroyedBeforeItsQueuedCalls) {
-  const auto body = [](Platform& platform, Scope& scope) -> Task<> {
+  const auto body = [](loop::Platform& platform, Scope& scope) -> Task<> {
     const auto nothing = [] {};
     const auto outcome = [](Task<Result<>> work) -> Task<> {
       EXPECT_EQ((co_await std::move(work)).error(), Errc::cancelled);

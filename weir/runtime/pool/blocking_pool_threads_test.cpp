@@ -215,8 +215,8 @@ TEST_F(BlockingPoolThreads, TheDestructorCancelsQueuedWorkAndAwaitsRunningWork) 
 /// that.
 class SlowThreadPlatform final : public OsPlatform {
  public:
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                              ThreadWork& work) override {
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
+                                                    loop::ThreadWork& work) override {
     if (holds_next.exchange(false)) {
       begun.release();
       allowed.acquire();
@@ -258,8 +258,8 @@ TEST_F(BlockingPoolThreads, TheDestructorClosesThePoolBeforeItWaitsForAStartingT
 /// A platform that counts the threads that are made or started by a thread that runs a loop.
 class StartCountingPlatform final : public OsPlatform {
  public:
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                              ThreadWork& work) override {
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
+                                                    loop::ThreadWork& work) override {
     count();
     return std::make_unique<CountedThread>(OsPlatform::make_thread(options, work), *this);
   }
@@ -267,9 +267,10 @@ class StartCountingPlatform final : public OsPlatform {
   std::atomic<int> elsewhere = 0;
 
  private:
-  class CountedThread final : public PlatformThread {
+  class CountedThread final : public loop::PlatformThread {
    public:
-    CountedThread(std::unique_ptr<PlatformThread> thread, StartCountingPlatform& platform) noexcept
+    CountedThread(std::unique_ptr<loop::PlatformThread> thread,
+                  StartCountingPlatform& platform) noexcept
         : thread_(std::move(thread)), platform_(platform) {}
     Result<> start() override {
       platform_.count();
@@ -280,7 +281,7 @@ class StartCountingPlatform final : public OsPlatform {
     os::ThreadState state() noexcept override { return thread_->state(); }
 
    private:
-    std::unique_ptr<PlatformThread> thread_;
+    std::unique_ptr<loop::PlatformThread> thread_;
     StartCountingPlatform& platform_;
   };
   void count() { ++(Loop::current() != nullptr ? on_loops : elsewhere); }

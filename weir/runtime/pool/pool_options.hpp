@@ -56,7 +56,7 @@ struct BlockingPoolOptions {
   ThreadPriority priority = ThreadPriority::background;
   /// Stack size of each thread, for the function and everything that it calls. Unused pages cost
   /// no memory unless memory is locked (see RealTime).
-  std::size_t stack_bytes = PlatformThreadOptions::stack_bytes_usual;
+  std::size_t stack_bytes = loop::PlatformThreadOptions::stack_bytes_usual;
   PoolSizeOptions size;
   PoolLaneOptions lane;  ///< the default lane, which BlockingPool::run() uses
 };

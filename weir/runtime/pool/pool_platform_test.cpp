@@ -36,7 +36,7 @@ TEST(PoolOptions, HaveTheDocumentedDefaults) {
   const BlockingPoolOptions pool;
   EXPECT_EQ(pool.name, "pool");
   EXPECT_EQ(pool.priority, ThreadPriority::background);
-  EXPECT_EQ(pool.stack_bytes, PlatformThreadOptions::stack_bytes_usual);
+  EXPECT_EQ(pool.stack_bytes, loop::PlatformThreadOptions::stack_bytes_usual);
 }
 
 TEST(PoolReport, StartsWithNothing) {
@@ -88,8 +88,8 @@ TEST(PoolReport, DescribesEachReason) {
 /// A platform that records the options of its threads and has the CPUs that a test chooses.
 class ThreadsPlatform final : public MemoryPlatform {
  public:
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                              ThreadWork& work) override {
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
+                                                    loop::ThreadWork& work) override {
     made.push_back(options);
     return MemoryPlatform::make_thread(options, work);
   }
@@ -99,7 +99,7 @@ class ThreadsPlatform final : public MemoryPlatform {
     topology.cpu_quota = quota;
     return topology;
   }
-  std::vector<PlatformThreadOptions> made;
+  std::vector<loop::PlatformThreadOptions> made;
   std::size_t cpus = 1;
   std::optional<double> quota;
 };
@@ -149,14 +149,14 @@ TEST(PoolOnAPlatform, ItsThreadsHaveTheChosenOptions) {
     const auto work = [&]() -> Task<Result<>> { co_return co_await pool.run(nothing); };
     EXPECT_TRUE(run(*loop, work()));
     ASSERT_EQ(platform.made.size(), 2U);
-    const PlatformThreadOptions& worker = platform.made[1];
+    const loop::PlatformThreadOptions& worker = platform.made[1];
     EXPECT_EQ(worker.name, "slow");
     EXPECT_EQ(worker.priority, priority);
     EXPECT_EQ(worker.stack_bytes, std::size_t{123} * 1024);
-    const PlatformThreadOptions& controller = platform.made[0];
+    const loop::PlatformThreadOptions& controller = platform.made[0];
     EXPECT_EQ(controller.name, "slow");
     EXPECT_EQ(controller.priority, ThreadPriority::normal) << "it works while all CPUs are busy";
-    EXPECT_LT(controller.stack_bytes, PlatformThreadOptions::stack_bytes_usual);
+    EXPECT_LT(controller.stack_bytes, loop::PlatformThreadOptions::stack_bytes_usual);
   }
 }
 
@@ -188,7 +188,7 @@ TEST_F(PoolFunction, WorksForTheTraceContextOfItsCaller) {
   const TraceContext* seen = nullptr;
   bool called = false;
   const auto look = [&] {
-    seen = CurrentActivity::trace();
+    seen = loop::CurrentActivity::trace();
     called = true;
   };
   const auto body = [&]() -> Task<> { EXPECT_TRUE(co_await pool.run(look)); };
@@ -197,7 +197,7 @@ TEST_F(PoolFunction, WorksForTheTraceContextOfItsCaller) {
   run(body(), &source);
   EXPECT_TRUE(called);
   EXPECT_EQ(seen, &job);
-  EXPECT_EQ(CurrentActivity::trace(), nullptr);
+  EXPECT_EQ(loop::CurrentActivity::trace(), nullptr);
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ namespace weir {
 
 /// A ManualThread takes a step when the test calls step(). The work of a step may call step() of
 /// other threads: to them this thread is blocked or computing until the work returns.
-class ManualThread final : public PlatformThread {
+class ManualThread final : public loop::PlatformThread {
  public:
-  ManualThread(std::vector<ManualThread*>& all, ThreadWork& work) : all_(all), work_(work) {
+  ManualThread(std::vector<ManualThread*>& all, loop::ThreadWork& work) : all_(all), work_(work) {
     all_.push_back(this);
   }
   ManualThread(const ManualThread&) = delete;
@@ -75,7 +75,7 @@ class ManualThread final : public PlatformThread {
 
  private:
   std::vector<ManualThread*>& all_;
-  ThreadWork& work_;
+  loop::ThreadWork& work_;
 };
 
 /// A ManualPlatform is a platform in memory that creates ManualThreads.
@@ -89,8 +89,8 @@ class ManualPlatform final : public MemoryPlatform {
     passed_ += clock_read_time;
     return MemoryPlatform::now() + passed_;
   }
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions&,
-                                              ThreadWork& work) override {
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions&,
+                                                    loop::ThreadWork& work) override {
     if (failures > 0 && failures-- == 1) throw std::bad_alloc();
     auto made = std::make_unique<ManualThread>(threads, work);
     made->refuses = refuses;

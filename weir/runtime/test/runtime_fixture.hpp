@@ -62,10 +62,10 @@ class MultiCoreTest : public testing::Test {
   Loop& loop(std::size_t core) const noexcept { return *loops()[core]; }
 
   /// A Root is a task that starts on a loop in its next turn.
-  class Root : Runnable, Continuation {
+  class Root : loop::Runnable, Continuation {
    public:
     Root(Loop& on, Task<> task)
-        : Runnable(&start), Continuation(&ended), loop_(on), task_(std::move(task)) {
+        : loop::Runnable(&start), Continuation(&ended), loop_(on), task_(std::move(task)) {
       loop_.ready(*this);
     }
     bool finished() const noexcept { return finished_; }
@@ -73,7 +73,7 @@ class MultiCoreTest : public testing::Test {
     void take() { task_.handle().promise().take(); }
 
    private:
-    static void start(Runnable& self) {
+    static void start(loop::Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task_.start(Context{&root.loop_, nullptr}, root);
     }
@@ -146,7 +146,7 @@ class MultiCoreTest : public testing::Test {
     return points;
   }
 
-  LoopGroup group_;
+  loop::LoopGroup group_;
   MemoryPlatform platform_;
   std::vector<std::unique_ptr<Loop>> owned_;
 

@@ -46,7 +46,7 @@ SimHandoverConnection::~SimHandoverConnection() {
   endpoint_.remove(*this);
 }
 
-HandoverConnection::ReceiveResult SimHandoverConnection::receive(Instant until) {
+loop::HandoverConnection::ReceiveResult SimHandoverConnection::receive(Instant until) {
   for (;;) {
     endpoint_.start_step();
     if (endpoint_.take_notification()) return ReceiveResult::interrupted;
@@ -59,7 +59,7 @@ HandoverConnection::ReceiveResult SimHandoverConnection::receive(Instant until) 
 
 /// Returns `invalid`, as with packets, if a descriptor of the message has no room. The message is
 /// lost then, and all its sockets are closed.
-HandoverConnection::ReceiveResult SimHandoverConnection::open(SimPipe::Message queued) {
+loop::HandoverConnection::ReceiveResult SimHandoverConnection::open(SimPipe::Message queued) {
   sockets_.clear();
   for (std::shared_ptr<MemoryEndpoint>& each : queued.sockets) {
     const auto number = endpoint_.host().descriptors().add(std::move(each));
@@ -73,7 +73,7 @@ HandoverConnection::ReceiveResult SimHandoverConnection::open(SimPipe::Message q
   return ReceiveResult::message;
 }
 
-Result<> SimHandoverConnection::do_send(const HandoverMessage& message,
+Result<> SimHandoverConnection::do_send(const loop::HandoverMessage& message,
                                         std::span<const int> sockets) {
   endpoint_.start_step();
   if (endpoint_.dead()) return fail(system_error(EPIPE));

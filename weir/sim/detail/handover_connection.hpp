@@ -25,7 +25,7 @@ class SimPipe {
  public:
   enum class Side : std::uint8_t { older, newer };
   struct Message {
-    HandoverMessage message;
+    loop::HandoverMessage message;
     /// One socket for each that `message` names.
     std::vector<std::shared_ptr<MemoryEndpoint>> sockets = {};
   };
@@ -61,7 +61,7 @@ class SimPipe {
 
 /// One side of a SimPipe; see HandoverConnection. A dead process cannot send, and receives the
 /// end of the connection.
-class SimHandoverConnection final : public HandoverConnection {
+class SimHandoverConnection final : public loop::HandoverConnection {
  public:
   SimHandoverConnection(SimHandoverEndpoint& endpoint, std::shared_ptr<SimPipe> pipe,
                         SimPipe::Side side);
@@ -76,7 +76,7 @@ class SimHandoverConnection final : public HandoverConnection {
   void leave() { pipe_->leave(side_); }
 
  private:
-  Result<> do_send(const HandoverMessage& message, std::span<const int> sockets) override;
+  Result<> do_send(const loop::HandoverMessage& message, std::span<const int> sockets) override;
   ReceiveResult open(SimPipe::Message queued);
 
   SimHandoverEndpoint& endpoint_;

@@ -47,10 +47,10 @@ SimHandoverEndpoint::~SimHandoverEndpoint() {
   host_.set_handover_endpoint(nullptr);
 }
 
-Result<std::unique_ptr<HandoverConnection>> SimHandoverEndpoint::connect_or_listen() {
+Result<std::unique_ptr<loop::HandoverConnection>> SimHandoverEndpoint::connect_or_listen() {
   start_step();
   if (dead_) return fail(system_error(EINTR));
-  std::unique_ptr<HandoverConnection> older;
+  std::unique_ptr<loop::HandoverConnection> older;
   if (const auto there = rendezvous_[path_].lock()) {
     auto pipe = std::make_shared<SimPipe>();
     older = std::make_unique<SimHandoverConnection>(*this, pipe, SimPipe::Side::newer);
@@ -60,7 +60,7 @@ Result<std::unique_ptr<HandoverConnection>> SimHandoverEndpoint::connect_or_list
   const auto made = std::make_shared<SimRendezvous>();
   const auto number = host_.descriptors().add(made);
   if (!number) return fail(number.error());
-  set_socket(Descriptor(host_, *number));
+  set_socket(loop::Descriptor(host_, *number));
   rendezvous_[path_] = made;
   owns_ = true;
   return older;
@@ -72,7 +72,7 @@ SimRendezvous& SimHandoverEndpoint::rendezvous_socket() noexcept {
   return static_cast<SimRendezvous&>(*endpoint);
 }
 
-void SimHandoverEndpoint::set_socket(Descriptor socket) {
+void SimHandoverEndpoint::set_socket(loop::Descriptor socket) {
   if (socket_) rendezvous_socket().unobserve(*this);
   socket_ = std::move(socket);
   rendezvous_socket().observe(*this);
@@ -96,7 +96,7 @@ void SimHandoverEndpoint::close() noexcept {
   socket_.reset();
 }
 
-std::unique_ptr<HandoverConnection> SimHandoverEndpoint::accept_newer() {
+std::unique_ptr<loop::HandoverConnection> SimHandoverEndpoint::accept_newer() {
   for (;;) {
     start_step();
     if (take_notification()) return nullptr;
@@ -181,15 +181,15 @@ SimHandover::~SimHandover() {
   while (thread_ != nullptr && !thread_->returned()) host_.block_main();
 }
 
-HandoverStart SimHandover::meet(Host& host, WorldState& state, SimRendezvousMap& rendezvous,
-                                const HandoverOptions& options) {
+loop::HandoverStart SimHandover::meet(Host& host, WorldState& state, SimRendezvousMap& rendezvous,
+                                      const HandoverOptions& options) {
   std::unique_ptr<SimHandover> handover(new SimHandover(host, state, rendezvous, options));
   std::string failure = handover->protocol_.begin();
   if (!failure.empty()) return {nullptr, std::move(failure)};
   return {std::move(handover), {}};
 }
 
-Result<> SimHandover::start(HandoverDelegate& delegate) {
+Result<> SimHandover::start(loop::HandoverDelegate& delegate) {
   thread_ = std::make_unique<HostMain>([this, &delegate] { protocol_.run(delegate); });
   endpoint_.begin(*thread_);
   return {};

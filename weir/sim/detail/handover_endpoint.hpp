@@ -46,20 +46,20 @@ using SimRendezvousMap = std::map<std::string, std::weak_ptr<SimRendezvous>>;
 /// which the process may be killed; see Host::kill_at_handover_step().
 /// Threads: one at a time.
 /// Lifetime: its thread outlives it.
-class SimHandoverEndpoint final : public HandoverEndpoint, MemoryObserver {
+class SimHandoverEndpoint final : public loop::HandoverEndpoint, MemoryObserver {
  public:
   SimHandoverEndpoint(Host& host, WorldState& state, SimRendezvousMap& rendezvous,
                       std::string path);
   ~SimHandoverEndpoint() override;
 
   std::string name() const override { return path_; }
-  Result<std::unique_ptr<HandoverConnection>> connect_or_listen() override;
-  const Descriptor& socket() const noexcept override { return socket_; }
-  void set_socket(Descriptor socket) override;
+  Result<std::unique_ptr<loop::HandoverConnection>> connect_or_listen() override;
+  const loop::Descriptor& socket() const noexcept override { return socket_; }
+  void set_socket(loop::Descriptor socket) override;
   void take_ownership() noexcept override;
   void drop_ownership() noexcept override;
   void close() noexcept override;
-  std::unique_ptr<HandoverConnection> accept_newer() override;
+  std::unique_ptr<loop::HandoverConnection> accept_newer() override;
   bool wait(Instant until) override;
   void notify() noexcept override;
 
@@ -91,7 +91,7 @@ class SimHandoverEndpoint final : public HandoverEndpoint, MemoryObserver {
   WorldState& state_;
   SimRendezvousMap& rendezvous_;
   std::string path_;
-  Descriptor socket_;
+  loop::Descriptor socket_;
   bool owns_ = false;  // true if this process must remove the name
   std::vector<SimHandoverConnection*> connections_;
   bool dead_ = false;
@@ -107,15 +107,15 @@ class SimHandoverEndpoint final : public HandoverEndpoint, MemoryObserver {
 /// the World resumes.
 /// Threads: one at a time.
 /// Lifetime: its host outlives it.
-class SimHandover final : public Handover {
+class SimHandover final : public loop::Handover {
  public:
   /// Begins the handover. Main calls it and waits in it for an older process.
-  static HandoverStart meet(Host& host, WorldState& state, SimRendezvousMap& rendezvous,
-                            const HandoverOptions& options);
+  static loop::HandoverStart meet(Host& host, WorldState& state, SimRendezvousMap& rendezvous,
+                                  const HandoverOptions& options);
   ~SimHandover() override;
 
-  HandoverDelegate::Sockets take_sockets() override { return protocol_.take_sockets(); }
-  Result<> start(HandoverDelegate& delegate) override;
+  loop::HandoverDelegate::Sockets take_sockets() override { return protocol_.take_sockets(); }
+  Result<> start(loop::HandoverDelegate& delegate) override;
   void on_accepting() noexcept override { protocol_.on_accepting(); }
   void on_socket_stopped() noexcept override { protocol_.on_socket_stopped(); }
   void stop() noexcept override { protocol_.stop(); }
@@ -127,7 +127,7 @@ class SimHandover final : public Handover {
   Host& host_;
   std::unique_ptr<HostMain> thread_;
   SimHandoverEndpoint endpoint_;
-  HandoverProtocol protocol_;
+  loop::HandoverProtocol protocol_;
 };
 
 }  // namespace weir::sim

@@ -17,10 +17,10 @@
 namespace weir::sim {
 namespace {
 
-using Kind = HandoverMessage::Kind;
-using Received = HandoverConnection::ReceiveResult;
+using Kind = loop::HandoverMessage::Kind;
+using Received = loop::HandoverConnection::ReceiveResult;
 
-HandoverMessage text_message(std::string text) {
+loop::HandoverMessage text_message(std::string text) {
   return {.kind = Kind::reject, .text = std::move(text)};
 }
 
@@ -31,7 +31,7 @@ class SimEndpoints : public testing::Test {
   using Body = std::function<void(SimHandoverEndpoint&)>;
 
   void start(Host& host, Body body) {
-    host.start([this, &host, body = std::move(body)](Platform&) {
+    host.start([this, &host, body = std::move(body)](loop::Platform&) {
       SimHandoverEndpoint endpoint(host, state_, names_, "/run/x");
       body(endpoint);
       return 0;
@@ -51,7 +51,9 @@ class SimEndpoints : public testing::Test {
     }
   }
   Duration elapsed() const { return state_.clock.now() - begun_; }
-  static Received receive(HandoverConnection& connection) { return connection.receive(never); }
+  static Received receive(loop::HandoverConnection& connection) {
+    return connection.receive(never);
+  }
 
   WorldState state_{WorldOptions{.seed = 3, .jitter = no_jitter}};
   SimRendezvousMap names_;
@@ -201,8 +203,8 @@ TEST_F(SimEndpoints, SocketsTravelInMessages) {
   start(one_, [&](SimHandoverEndpoint& endpoint) {
     EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
     const auto newer = endpoint.accept_newer();
-    const Descriptor listener = one_.listen(Endpoint::any(80), {}).value();
-    HandoverMessage offer{.kind = Kind::offer};
+    const loop::Descriptor listener = one_.listen(Endpoint::any(80), {}).value();
+    loop::HandoverMessage offer{.kind = Kind::offer};
     offer.sockets = {{.address = "a"}, {.address = "b"}};
     const std::array numbers = {listener.value(), endpoint.socket().value()};
     EXPECT_TRUE(newer->send(offer, numbers));
@@ -219,7 +221,7 @@ TEST_F(SimEndpoints, SocketsTravelInMessages) {
     EXPECT_EQ(older->message().sockets.size(), 2U);
     EXPECT_EQ(receive(*older), Received::message) << "the sockets of the first one are closed";
     EXPECT_EQ(two_.open_descriptors(), 2U);
-    std::vector<Descriptor> sockets = older->take_sockets();
+    std::vector<loop::Descriptor> sockets = older->take_sockets();
     ASSERT_EQ(sockets.size(), 2U);
     EXPECT_NE(two_.descriptors().listener(sockets[0].value()), nullptr);
     endpoint.set_socket(std::move(sockets[1]));
@@ -238,7 +240,7 @@ TEST_F(SimEndpoints, TheNextProcessConnectsToTheOneThatHasTheSocket) {
   start(one_, [&](SimHandoverEndpoint& endpoint) {
     EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
     const auto newer = endpoint.accept_newer();
-    HandoverMessage offer{.kind = Kind::offer};
+    loop::HandoverMessage offer{.kind = Kind::offer};
     offer.sockets = {{.address = "a"}};
     const std::array numbers = {endpoint.socket().value()};
     EXPECT_TRUE(newer->send(offer, numbers));
@@ -270,7 +272,7 @@ TEST_F(SimEndpoints, TheNextProcessConnectsToTheOneThatHasTheSocket) {
 }
 
 TEST_F(SimEndpoints, AKillAfterTheHandoverIsHarmless) {
-  one_.start([&](Platform&) {
+  one_.start([&](loop::Platform&) {
     {
       SimHandoverEndpoint endpoint(one_, state_, names_, "/run/x");
       EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
@@ -287,7 +289,7 @@ TEST_F(SimEndpoints, AMessageWithoutRoomForItsSocketsIsInvalid) {
   start(one_, [&](SimHandoverEndpoint& endpoint) {
     EXPECT_EQ(endpoint.connect_or_listen().value(), nullptr);
     const auto newer = endpoint.accept_newer();
-    HandoverMessage offer{.kind = Kind::offer};
+    loop::HandoverMessage offer{.kind = Kind::offer};
     offer.sockets = {{.address = "a"}, {.address = "b"}};
     const std::array numbers = {endpoint.socket().value(), endpoint.socket().value()};
     for (int message = 0; message < 2; ++message) EXPECT_TRUE(newer->send(offer, numbers));

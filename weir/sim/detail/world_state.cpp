@@ -122,13 +122,13 @@ Link& Links::link(const os::Address& from, const os::Address& to) {
 
 namespace {
 
-std::string_view name_of(Operation::Kind kind) noexcept {
+std::string_view name_of(loop::Operation::Kind kind) noexcept {
   constexpr std::array<std::string_view, 7> names = {
       "receive", "send", "accept", "connect", "file", "receive datagrams", "send datagrams"};
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string text_of(const Operation& operation) {
+std::string text_of(const loop::Operation& operation) {
   std::string text(name_of(operation.kind()));
   if (operation.socket() != nullptr) text += " " + std::to_string(operation.socket()->descriptor);
   return text;
@@ -136,7 +136,7 @@ std::string text_of(const Operation& operation) {
 
 }  // namespace
 
-void SeededNondeterminism::on_begin(const Operation& operation, MemoryStream* stream) {
+void SeededNondeterminism::on_begin(const loop::Operation& operation, MemoryStream* stream) {
   if (stream == nullptr) return;
   const std::uint64_t number = operations_++;
   const auto fault = state_.faults.at_operation(host_, number, state_.random);
@@ -180,7 +180,7 @@ void SeededNondeterminism::inject(Fault fault, MemoryStream& stream) {
   }
 }
 
-void SeededNondeterminism::on_finish(const Operation& operation, std::size_t bytes) {
+void SeededNondeterminism::on_finish(const loop::Operation& operation, std::size_t bytes) {
   if (!state_.trace.on()) return;
   std::string text = text_of(operation) + ": " + std::to_string(bytes);
   if (operation.error()) text += ", " + operation.error().message();

@@ -180,8 +180,8 @@ class SeededNondeterminism final : public Nondeterminism {
   /// Pauses the process until `end`.
   void set_paused_until(Instant end) noexcept { paused_until_ = end; }
 
-  void on_begin(const Operation& operation, MemoryStream* stream) override;
-  void on_finish(const Operation& operation, std::size_t bytes) override;
+  void on_begin(const loop::Operation& operation, MemoryStream* stream) override;
+  void on_finish(const loop::Operation& operation, std::size_t bytes) override;
   bool completes_immediately() override { return !state_.random.bernoulli(state_.jitter.deferred); }
   bool completes_when_cancelled() override {
     return !state_.random.bernoulli(state_.jitter.cancelled);

@@ -370,7 +370,7 @@ TEST_F(SeededNondeterminismTest, AcceptsAreCountedAndFail) {
 }
 
 TEST_F(SeededNondeterminismTest, FinishedOperationsAreTraced) {
-  Socket socket{.descriptor = 5};
+  loop::Socket socket{.descriptor = 5};
   ReceiveProbe receive;
   receive.pending_on(socket);
   receive.finish();
@@ -379,7 +379,7 @@ TEST_F(SeededNondeterminismTest, FinishedOperationsAreTraced) {
   send.pending_on(socket);
   send.finish(system_error(EPIPE));
   decisions_.on_finish(send, 0);
-  Probe<FileOperation> file;
+  Probe<loop::FileOperation> file;
   decisions_.on_finish(file, 3);
   AcceptProbe accept;
   decisions_.on_finish(accept, 0);
@@ -395,7 +395,7 @@ TEST_F(SeededNondeterminismTest, FinishedOperationsAreTraced) {
 }
 
 TEST_F(SeededNondeterminismTest, OperationsOnConnectionsAreCounted) {
-  Socket socket{.descriptor = 5};
+  loop::Socket socket{.descriptor = 5};
   SendProbe send;
   AcceptProbe accept;
   MemoryStream stream(100);

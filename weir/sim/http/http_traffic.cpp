@@ -159,7 +159,7 @@ Task<> HttpTraffic::run(Scope& scope) {
 Task<> HttpTraffic::run_connection(HttpConnection& connection) {
   auto slept = co_await sleep(connection.random.between(begin_min, begin_max));
   if (!slept) co_return;
-  Platform& host = (co_await this_context()).loop->platform();
+  loop::Platform& host = (co_await this_context()).loop->platform();
   connection.started_at = host.now();
   auto stream = co_await tcp::connect(options_.server);
   if (stream) {

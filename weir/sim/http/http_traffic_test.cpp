@@ -61,9 +61,9 @@ Served served_by(Serve one) {
   World world(fresh_world_options());
   Host& server = world.host("server");
   server.start_service(
-      [one](Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve, one); });
+      [one](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve, one); });
   HttpTraffic traffic({.server = server.address(80), .connections = 1, .requests_max = 1});
-  world.host("client").start([&traffic](Platform& host) {
+  world.host("client").start([&traffic](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });

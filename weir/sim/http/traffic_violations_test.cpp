@@ -150,13 +150,13 @@ Outcome run_traffic(std::uint64_t seed, Deviation deviation, HttpTrafficOptions 
   World world({.seed = seed});
   Host& server = world.host("server");
   if (listens) {
-    server.start_service([&](Platform& host) {
+    server.start_service([&](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core(serve_tiny, deviation, std::ref(outcome));
     });
   }
   options.server = server.address(80);
   HttpTraffic traffic(options);
-  world.host("client").start([&traffic](Platform& host) {
+  world.host("client").start([&traffic](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });
@@ -483,11 +483,11 @@ TEST(HttpTrafficPlans, SomeClientsHalfCloseImmediatelyAndOthersAfterAPause) {
   std::vector<Duration> pauses;
   World world({.seed = 5, .jitter = no_jitter});
   Host& server = world.host("server");
-  server.start_service([&](Platform& host) {
+  server.start_service([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(serve_silently, std::ref(pauses));
   });
   HttpTraffic traffic({.server = server.address(80), .connections = 300, .requests_max = 1});
-  world.host("client").start([&traffic](Platform& host) {
+  world.host("client").start([&traffic](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&traffic](Scope& scope) {
       return traffic.run(scope);
     });
@@ -508,12 +508,12 @@ TEST(HttpTrafficPlans, ACancelledClientClosesItsConnections) {
   World world({.seed = 5, .jitter = no_jitter});
   Host& server = world.host("server");
   Host& client = world.host("client");
-  server.start_service([&](Platform& host) {
+  server.start_service([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core(serve_silently, std::ref(pauses));
   });
   HttpTraffic traffic({.server = server.address(80), .connections = 20});
   const Instant start = world.now();
-  client.start([&traffic](Platform& host) {
+  client.start([&traffic](loop::Platform& host) {
     const auto run_for_a_minute = [&traffic](Scope& scope) -> Task<> {
       co_await traffic.run(scope);
       static_cast<void>(co_await sleep(1min));

@@ -91,8 +91,8 @@ class EchoWorld {
  public:
   explicit EchoWorld(const WorldOptions& options) : world(options) {
     server.start_service(
-        [](Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
-    client.start([this](Platform& host) {
+        [](loop::Platform& host) { return Runtime(host, quiet(2)).run_on_each_core(serve_echo); });
+    client.start([this](loop::Platform& host) {
       return Runtime(host, quiet())
           .run_on_each_core(send_echo_request, server.address(7), std::ref(request));
     });

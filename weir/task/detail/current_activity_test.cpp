@@ -27,7 +27,7 @@ class CoroutineNameTest : public LoopTest {
   void compute(Duration length) { platform_.clock().move_to(platform_.now() + length); }
 
  protected:
-  std::vector<StallSummary> places() { return loop_->group().stall_log().summaries(); }
+  std::vector<loop::StallSummary> places() { return loop_->group().stall_log().summaries(); }
   /// Returns the name of the only stall.
   std::string place() {
     const auto all = places();
@@ -98,15 +98,15 @@ class CurrentTraceTest : public LoopTest {
     CancelSource source;
     source.set_trace(&job_);
     run(std::move(task), &source);
-    EXPECT_EQ(CurrentActivity::trace(), nullptr) << "the work is over";
+    EXPECT_EQ(loop::CurrentActivity::trace(), nullptr) << "the work is over";
   }
   /// Checks the current trace at each point of the task.
   static Task<> works_for(const TraceContext* trace) {
-    EXPECT_EQ(CurrentActivity::trace(), trace);
+    EXPECT_EQ(loop::CurrentActivity::trace(), trace);
     co_await yield();
-    EXPECT_EQ(CurrentActivity::trace(), trace);
+    EXPECT_EQ(loop::CurrentActivity::trace(), trace);
     static_cast<void>(co_await sleep(1s));
-    EXPECT_EQ(CurrentActivity::trace(), trace);
+    EXPECT_EQ(loop::CurrentActivity::trace(), trace);
   }
   Job job_;
 };
@@ -114,15 +114,15 @@ class CurrentTraceTest : public LoopTest {
 TEST_F(CurrentTraceTest, IsInheritedByAwaitedTasks) {
   const auto task = [this]() -> Task<> {
     co_await works_for(&job_);
-    EXPECT_EQ(CurrentActivity::trace(), &job_);
+    EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
     const auto passes = [this]() -> Task<Result<>> {
       co_await works_for(&job_);
       co_return co_await sleep(1s);
     };
     EXPECT_FALSE(co_await timeout(1ms, passes()));
-    EXPECT_EQ(CurrentActivity::trace(), &job_);
+    EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
     EXPECT_TRUE(co_await timeout(1h, passes()));
-    EXPECT_EQ(CurrentActivity::trace(), &job_);
+    EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
   };
   work(task());
 }
@@ -131,9 +131,9 @@ TEST_F(CurrentTraceTest, IsSeparateForEachTask) {
   const auto both = [this](Scope& outer) -> Task<> {
     const auto mine = [this, &outer](Scope& inner) -> Task<> {
       inner.spawn(works_for(&job_));
-      EXPECT_EQ(CurrentActivity::trace(), &job_);
+      EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
       outer.spawn(works_for(nullptr));  // that scope has no trace
-      EXPECT_EQ(CurrentActivity::trace(), &job_);
+      EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
       co_await works_for(&job_);
     };
     CancelSource source(outer.context().cancel);
@@ -141,7 +141,7 @@ TEST_F(CurrentTraceTest, IsSeparateForEachTask) {
     auto working = in_context({&outer.loop(), &source}, as_task(with_scope(mine)));
     outer.spawn(works_for(nullptr));
     EXPECT_TRUE(co_await std::move(working));
-    EXPECT_EQ(CurrentActivity::trace(), nullptr) << "the awaiting task has its own trace";
+    EXPECT_EQ(loop::CurrentActivity::trace(), nullptr) << "the awaiting task has its own trace";
     co_await works_for(nullptr);
   };
   EXPECT_TRUE(run(with_scope(both)));
@@ -152,10 +152,10 @@ TEST_F(CurrentTraceTest, EndsAtAShield) {
     const Context shield{(co_await this_context()).loop, nullptr};
     auto shielded = in_context(shield, works_for(nullptr));
     co_await std::move(shielded);
-    EXPECT_EQ(CurrentActivity::trace(), &job_);
+    EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
     auto immediate = in_context(shield, as_task(sleep(Duration())));
     EXPECT_TRUE(co_await std::move(immediate));
-    EXPECT_EQ(CurrentActivity::trace(), &job_);
+    EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
   };
   work(task());
 }
@@ -167,24 +167,24 @@ TEST_F(CurrentTraceTest, IsNotInheritedFromTheTaskThatGrantsAWait) {
   Channel<int> channel(1);
   const auto waits = [&](const TraceContext* trace) -> Task<> {
     EXPECT_TRUE(co_await event.wait());
-    EXPECT_EQ(CurrentActivity::trace(), trace);
+    EXPECT_EQ(loop::CurrentActivity::trace(), trace);
     {
       const auto alone = co_await mutex.lock();
-      EXPECT_EQ(CurrentActivity::trace(), trace);
+      EXPECT_EQ(loop::CurrentActivity::trace(), trace);
     }
     EXPECT_EQ((co_await channel.receive()).value(), 7);
-    EXPECT_EQ(CurrentActivity::trace(), trace);
+    EXPECT_EQ(loop::CurrentActivity::trace(), trace);
   };
   const auto opens = [&](const TraceContext* trace) -> Task<> {
     {
       const auto alone = co_await mutex.lock();
       event.set();
-      EXPECT_EQ(CurrentActivity::trace(), trace);
+      EXPECT_EQ(loop::CurrentActivity::trace(), trace);
       co_await yield();
     }
     for (int i = 0; i < 2; ++i) {
       EXPECT_TRUE(co_await channel.send(7));
-      EXPECT_EQ(CurrentActivity::trace(), trace);
+      EXPECT_EQ(loop::CurrentActivity::trace(), trace);
     }
   };
   const auto all = [&](Scope& scope) -> Task<> {
@@ -199,11 +199,11 @@ TEST_F(CurrentTraceTest, IsNotInheritedFromTheTaskThatGrantsAWait) {
     first.spawn(waits(&job_));
     second.spawn(waits(&other));
     second.spawn(opens(&other));
-    EXPECT_EQ(CurrentActivity::trace(), nullptr);
+    EXPECT_EQ(loop::CurrentActivity::trace(), nullptr);
     co_await first.children_finished();
-    EXPECT_EQ(CurrentActivity::trace(), nullptr) << "the scope resumes, not the last child";
+    EXPECT_EQ(loop::CurrentActivity::trace(), nullptr) << "the scope resumes, not the last child";
     co_await second.children_finished();
-    EXPECT_EQ(CurrentActivity::trace(), nullptr);
+    EXPECT_EQ(loop::CurrentActivity::trace(), nullptr);
   };
   EXPECT_TRUE(run(with_scope(all)));
 }
@@ -211,9 +211,9 @@ TEST_F(CurrentTraceTest, IsNotInheritedFromTheTaskThatGrantsAWait) {
 TEST_F(CurrentTraceTest, ContinuesInAGeneratorAndAfterAnException) {
   const auto values = [this](int count) -> Generator<int> {
     for (int i = 0; i < count; ++i) {
-      EXPECT_EQ(CurrentActivity::trace(), &job_);
+      EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
       co_await yield();
-      EXPECT_EQ(CurrentActivity::trace(), &job_);
+      EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
       co_yield i;
     }
   };
@@ -224,7 +224,7 @@ TEST_F(CurrentTraceTest, ContinuesInAGeneratorAndAfterAnException) {
   const auto task = [&]() -> Task<> {
     auto each = values(2);
     while (const auto value = (co_await each.next()).value()) {
-      EXPECT_EQ(CurrentActivity::trace(), &job_);
+      EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
     }
     const Context shield{(co_await this_context()).loop, nullptr};
     bool thrown = false;
@@ -235,16 +235,16 @@ TEST_F(CurrentTraceTest, ContinuesInAGeneratorAndAfterAnException) {
       thrown = true;
     }
     EXPECT_TRUE(thrown);
-    EXPECT_EQ(CurrentActivity::trace(), &job_);
+    EXPECT_EQ(loop::CurrentActivity::trace(), &job_);
   };
   work(task());
 }
 
 /// A Look is a runnable that the loop runs and that is not a coroutine.
-struct Look : Runnable {
-  Look() : Runnable([](Runnable& self) { static_cast<Look&>(self).look(); }) {}
+struct Look : loop::Runnable {
+  Look() : loop::Runnable([](loop::Runnable& self) { static_cast<Look&>(self).look(); }) {}
   void look() {
-    EXPECT_EQ(CurrentActivity::trace(), nullptr);
+    EXPECT_EQ(loop::CurrentActivity::trace(), nullptr);
     ++looks;
   }
   int looks = 0;

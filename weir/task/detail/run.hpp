@@ -13,10 +13,10 @@ namespace weir {
 /// Returns: the value of the task, or throws what the task threw.
 template <class T>
 T run(Loop& loop, Task<T> task, CancelSource* cancel = nullptr) {
-  struct Root : Runnable, Continuation {
+  struct Root : loop::Runnable, Continuation {
     Root(Task<T>& task, const Context& context) noexcept
-        : Runnable(&start), Continuation(&ended), task(task), context(context) {}
-    static void start(Runnable& self) {
+        : loop::Runnable(&start), Continuation(&ended), task(task), context(context) {}
+    static void start(loop::Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task.start(root.context, root);
     }

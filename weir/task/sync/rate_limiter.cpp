@@ -28,7 +28,7 @@ Result<> RateLimiter::check(const RateLimit& limit) noexcept {
 }
 
 RateLimiter::Refill::Refill(RateLimiter& of) noexcept
-    : Timer([](Timer& timer) { static_cast<Refill&>(timer).limiter.grant_waiters(); }),
+    : loop::Timer([](loop::Timer& timer) { static_cast<Refill&>(timer).limiter.grant_waiters(); }),
       limiter(of) {}
 
 RateLimiter::RateLimiter(const RateLimit& limit) noexcept

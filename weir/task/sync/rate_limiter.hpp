@@ -77,7 +77,7 @@ class RateLimiter {
   std::uint64_t available(Instant now) noexcept;
 
  private:
-  struct Refill : Timer {
+  struct Refill : loop::Timer {
     explicit Refill(RateLimiter& of) noexcept;
     RateLimiter& limiter;
   };

@@ -119,10 +119,10 @@ class CancelSweepTest : public LoopTest {
     EXPECT_EQ(loop_->timers().armed(), 0U);
   }
 
-  struct Root : Runnable, Continuation {
+  struct Root : loop::Runnable, Continuation {
     Root(Loop& on, Task<> scenario)
-        : Runnable(&start), Continuation(&ended), loop(on), task(std::move(scenario)) {}
-    static void start(Runnable& self) {
+        : loop::Runnable(&start), Continuation(&ended), loop(on), task(std::move(scenario)) {}
+    static void start(loop::Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task.start(Context{&root.loop, nullptr}, root);
     }

@@ -14,7 +14,7 @@ namespace {
 
 class SimulatedEnvironment final : public ContractEnvironment {
  public:
-  Platform& platform() override { return platform_; }
+  loop::Platform& platform() override { return platform_; }
   std::size_t open_descriptors() override { return platform_.open_descriptors(); }
   void forbid_descriptors() override {
     platform_.set_descriptors_max(platform_.open_descriptors());

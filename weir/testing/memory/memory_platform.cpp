@@ -74,8 +74,8 @@ std::uint64_t MemoryPlatform::random() {
   return mixed ^ (mixed >> 31);
 }
 
-Result<Descriptor> MemoryPlatform::listen(const os::Address& address,
-                                          const ListenOptions& options) {
+Result<loop::Descriptor> MemoryPlatform::listen(const os::Address& address,
+                                                const ListenOptions& options) {
   if (nondeterminism_.is_isolated()) return fail(system_error(EINTR));
   if (descriptors_.full()) return fail(system_error(EMFILE));
   const auto backlog = static_cast<std::size_t>(std::max(options.backlog, 0));
@@ -83,22 +83,22 @@ Result<Descriptor> MemoryPlatform::listen(const os::Address& address,
   if (!listener) return fail(listener.error());
   auto descriptor = descriptors_.add(std::move(*listener));
   if (!descriptor) return fail(descriptor.error());
-  return Descriptor(*this, *descriptor);
+  return loop::Descriptor(*this, *descriptor);
 }
 
-Result<Descriptor> MemoryPlatform::open_stream(const os::Address& peer) {
+Result<loop::Descriptor> MemoryPlatform::open_stream(const os::Address& peer) {
   if (peer.family() == os::AddressFamily::none) return fail(system_error(EAFNOSUPPORT));
   auto descriptor = descriptors_.add(network_.open_stream());
   if (!descriptor) return fail(descriptor.error());
-  return Descriptor(*this, *descriptor);
+  return loop::Descriptor(*this, *descriptor);
 }
 
-Result<Descriptor> MemoryPlatform::open_datagrams(const DatagramOptions& options) {
+Result<loop::Descriptor> MemoryPlatform::open_datagrams(const loop::DatagramOptions& options) {
   if (nondeterminism_.is_isolated()) return fail(system_error(EINTR));
   if (descriptors_.full()) return fail(system_error(EMFILE));
   auto socket = datagram_network_.open(options, nondeterminism_);
   if (!socket) return fail(socket.error());
-  return Descriptor(*this, descriptors_.add(std::move(*socket)).value());
+  return loop::Descriptor(*this, descriptors_.add(std::move(*socket)).value());
 }
 
 Result<> MemoryPlatform::join_group(int datagrams, const os::MulticastGroup& group) {
@@ -113,7 +113,7 @@ Result<> MemoryPlatform::leave_group(int datagrams, const os::MulticastGroup& gr
   return socket->leave(group.address);
 }
 
-Result<> MemoryPlatform::configure(int descriptor, const StreamOptions&) {
+Result<> MemoryPlatform::configure(int descriptor, const loop::StreamOptions&) {
   if (descriptors_.find(descriptor) == nullptr) return fail(system_error(EBADF));
   return {};
 }
@@ -148,10 +148,10 @@ Result<> MemoryPlatform::refuse_new_connections(int listener) {
   return {};
 }
 
-Result<Descriptor> MemoryPlatform::share(int listener) {
+Result<loop::Descriptor> MemoryPlatform::share(int listener) {
   auto duplicate = descriptors_.duplicate(listener);
   if (!duplicate) return fail(duplicate.error());
-  return Descriptor(*this, *duplicate);
+  return loop::Descriptor(*this, *duplicate);
 }
 
 os::Topology MemoryPlatform::topology() {
@@ -165,17 +165,18 @@ os::Topology MemoryPlatform::topology() {
   return topology;
 }
 
-Platform::DescriptorLimit MemoryPlatform::descriptor_limit() {
+loop::Platform::DescriptorLimit MemoryPlatform::descriptor_limit() {
   return {descriptors_.open_max(), "simulated"};
 }
 
-Result<ChosenBackend> MemoryPlatform::make_backend(BackendChoice choice, RunQueue& ready) {
+Result<loop::ChosenBackend> MemoryPlatform::make_backend(BackendChoice choice,
+                                                         loop::RunQueue& ready) {
   if (choice != BackendChoice::automatic) return fail(Errc::unsupported);
-  return ChosenBackend{std::make_unique<MemoryBackend>(*this, ready), "simulated platform"};
+  return loop::ChosenBackend{std::make_unique<MemoryBackend>(*this, ready), "simulated platform"};
 }
 
-std::unique_ptr<PlatformThread> MemoryPlatform::make_thread(const PlatformThreadOptions&,
-                                                            ThreadWork& work) {
+std::unique_ptr<loop::PlatformThread> MemoryPlatform::make_thread(
+    const loop::PlatformThreadOptions&, loop::ThreadWork& work) {
   return std::make_unique<MemoryThread>(clock_, nondeterminism_, threads_, work);
 }
 
@@ -187,9 +188,9 @@ void MemoryPlatform::reset_connection(int descriptor) {
   if (MemoryStream* const stream = descriptors_.stream(descriptor)) stream->reset();
 }
 
-std::optional<Signal> MemoryPlatform::take_signal() {
+std::optional<loop::Signal> MemoryPlatform::take_signal() {
   if (signals_.empty()) return std::nullopt;
-  const Signal signal = signals_.front();
+  const loop::Signal signal = signals_.front();
   signals_.pop_front();
   return signal;
 }
@@ -220,9 +221,10 @@ Instant MemoryPlatform::next_moment(std::span<Loop* const> loops) const {
   return next;
 }
 
-Result<> MemoryPlatform::run(std::span<const LoopPlacement> placements, RunControl* control) {
+Result<> MemoryPlatform::run(std::span<const loop::LoopPlacement> placements,
+                             loop::RunControl* control) {
   std::vector<Loop*> loops;
-  for (const LoopPlacement& placement : placements) loops.push_back(placement.loop);
+  for (const loop::LoopPlacement& placement : placements) loops.push_back(placement.loop);
   const auto stopped = [&] {
     return std::ranges::all_of(loops, [](const Loop* loop) { return loop->stopping(); });
   };

@@ -103,7 +103,7 @@ struct MemoryPlatformOptions {
 /// Threads: one for everything, including the loops; other threads may call only Loop::post() and
 /// Backend::wake().
 /// Lifetime: outlives its loops and descriptors. Tests may derive classes from it.
-class MemoryPlatform : public Platform {
+class MemoryPlatform : public loop::Platform {
  public:
   explicit MemoryPlatform(const MemoryPlatformOptions& options = {});
   ~MemoryPlatform() override;
@@ -114,18 +114,19 @@ class MemoryPlatform : public Platform {
   bool clock_is_free() const noexcept override { return true; }
   WallTime wall_time() noexcept override;
   std::uint64_t random() override;
-  Result<Descriptor> listen(const os::Address& address, const ListenOptions& options) override;
-  Result<Descriptor> open_stream(const os::Address& peer) override;
-  Result<Descriptor> open_datagrams(const DatagramOptions& options) override;
+  Result<loop::Descriptor> listen(const os::Address& address,
+                                  const ListenOptions& options) override;
+  Result<loop::Descriptor> open_stream(const os::Address& peer) override;
+  Result<loop::Descriptor> open_datagrams(const loop::DatagramOptions& options) override;
   Result<> join_group(int datagrams, const os::MulticastGroup& group) override;
   Result<> leave_group(int datagrams, const os::MulticastGroup& group) override;
-  Result<> configure(int descriptor, const StreamOptions& options) override;
+  Result<> configure(int descriptor, const loop::StreamOptions& options) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
   /// Returns 0, except for connections between the hosts of a World.
   Result<std::size_t> unacked_bytes(int descriptor) override;
   Result<> refuse_new_connections(int listener) override;
-  Result<Descriptor> share(int listener) override;
+  Result<loop::Descriptor> share(int listener) override;
   /// Does nothing: Unix addresses are names without files here.
   void remove_local_path(const os::Address&) noexcept override {}
   void close(int descriptor) noexcept override { descriptors_.close(descriptor); }
@@ -134,20 +135,20 @@ class MemoryPlatform : public Platform {
   DescriptorLimit descriptor_limit() override;
   /// Makes a MemoryBackend.
   /// Errors: Errc::unsupported for any choice other than BackendChoice::automatic.
-  Result<ChosenBackend> make_backend(BackendChoice choice, RunQueue& ready) override;
+  Result<loop::ChosenBackend> make_backend(BackendChoice choice, loop::RunQueue& ready) override;
   /// Turns the loops of this platform one after another until all are stopping. The clock moves
   /// to the next timer or event when none has work.
   /// Errors: EDEADLK if all wait and nothing can happen any more; a line in logged() lists the
   /// operations that they wait for. EINTR after raise() if `control` is null.
-  Result<> run(std::span<const LoopPlacement> placements, RunControl* control) override;
+  Result<> run(std::span<const loop::LoopPlacement> placements, loop::RunControl* control) override;
   std::size_t threads_max() override { return 1024; }
   /// Reports that its memory is locked, unless fail_memory_lock() was called with a reason.
   LockedMemory lock_memory() override { return {memory_lock_error_.empty(), memory_lock_error_}; }
   void fail_memory_lock(std::string why) { memory_lock_error_ = std::move(why); }
   /// Makes a simulated thread. Its steps run between turns, without a real thread, and take no
   /// time.
-  std::unique_ptr<PlatformThread> make_thread(const PlatformThreadOptions& options,
-                                              ThreadWork& work) override;
+  std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
+                                                    loop::ThreadWork& work) override;
   void log(std::string_view line) noexcept override { logged_.emplace_back(line); }
 
   // Functions for tests.
@@ -161,7 +162,7 @@ class MemoryPlatform : public Platform {
   /// Calls `event` between turns when the clock arrives at `moment`.
   MemoryClock::EventId at(Instant moment, MemoryClock::Event event);
   /// Queues a signal for the control of the current run(), or else of the next one.
-  void raise(Signal signal) { signals_.push_back(signal); }
+  void raise(loop::Signal signal) { signals_.push_back(signal); }
   /// Sets the wall clock. Timers are not affected.
   void set_wall_time(WallTime time) noexcept;
   /// Resets the connection of `descriptor`, as if the network had reset it.
@@ -209,7 +210,7 @@ class MemoryPlatform : public Platform {
   std::size_t backends() const noexcept { return backends_; }
   std::size_t threads_running() const noexcept { return threads_.running; }
   /// Takes the next signal; nullopt if there is none.
-  std::optional<Signal> take_signal();
+  std::optional<loop::Signal> take_signal();
 
  private:
   bool turn_each(std::span<Loop* const> loops);
@@ -232,7 +233,7 @@ class MemoryPlatform : public Platform {
   MemoryFileSystem files_;
   MemoryDescriptors descriptors_;
   MemoryThread::Count threads_;
-  std::deque<Signal> signals_;
+  std::deque<loop::Signal> signals_;
   std::vector<std::string> logged_;
   std::string memory_lock_error_;
   std::size_t backends_ = 0;

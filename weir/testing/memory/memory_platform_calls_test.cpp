@@ -28,10 +28,11 @@ std::error_code error_of(const Result<T>& result) {
 
 TEST(MemoryPlatformCalls, KnowTheAddressesOfDescriptors) {
   MemoryPlatform platform;
-  const Descriptor listener = platform.listen(Address::loopback(80), {}).value();
-  const Descriptor stream = platform.open_stream(Address::loopback(80)).value();
-  const Descriptor bound = platform.open_datagrams({.local = Address::loopback(53)}).value();
-  const Descriptor connected = platform.open_datagrams({.peer = Address::loopback(53)}).value();
+  const loop::Descriptor listener = platform.listen(Address::loopback(80), {}).value();
+  const loop::Descriptor stream = platform.open_stream(Address::loopback(80)).value();
+  const loop::Descriptor bound = platform.open_datagrams({.local = Address::loopback(53)}).value();
+  const loop::Descriptor connected =
+      platform.open_datagrams({.peer = Address::loopback(53)}).value();
   EXPECT_EQ(platform.local_address(listener.value()).value(), Address::loopback(80));
   EXPECT_EQ(platform.local_address(bound.value()).value(), Address::loopback(53));
   EXPECT_EQ(platform.peer_address(connected.value()).value(), Address::loopback(53));
@@ -48,8 +49,8 @@ TEST(MemoryPlatformCalls, KnowTheAddressesOfDescriptors) {
 
 TEST(MemoryPlatformCalls, FailForDescriptorsOfAnotherKind) {
   MemoryPlatform platform;
-  const Descriptor stream = platform.open_stream(Address::loopback(80)).value();
-  const Descriptor listener = platform.listen(Address::loopback(80), {}).value();
+  const loop::Descriptor stream = platform.open_stream(Address::loopback(80)).value();
+  const loop::Descriptor listener = platform.listen(Address::loopback(80), {}).value();
   const os::MulticastGroup group{Address::ipv4({239, 1, 1, 1}, 0), 0};
   for (const int wrong : {77, stream.value()}) {
     EXPECT_EQ(error_of(platform.join_group(wrong, group)), bad_descriptor);
@@ -71,10 +72,10 @@ TEST(MemoryPlatformCalls, OpeningReportsEachError) {
   EXPECT_EQ(error_of(platform.open_stream({})), system_error(EAFNOSUPPORT));
   EXPECT_EQ(error_of(platform.listen({}, {})), system_error(EAFNOSUPPORT));
   EXPECT_EQ(error_of(platform.open_datagrams({})), system_error(EAFNOSUPPORT));
-  const Descriptor listener =
+  const loop::Descriptor listener =
       platform.listen(Address::loopback(80), {.backlog = -5, .reuse_port = false}).value();
   EXPECT_EQ(error_of(platform.listen(Address::loopback(80), {})), system_error(EADDRINUSE));
-  const Descriptor shared = platform.share(listener.value()).value();
+  const loop::Descriptor shared = platform.share(listener.value()).value();
   EXPECT_EQ(platform.descriptors().find(shared.value()),
             platform.descriptors().find(listener.value()));
   const std::error_code full = system_error(EMFILE);
@@ -142,10 +143,10 @@ TEST(MemoryPlatformCalls, HaveDocumentedDefaults) {
 TEST(MemoryPlatformCalls, SignalsAreTakenInOrder) {
   ScriptedPlatform platform;
   EXPECT_EQ(platform.take_signal(), std::nullopt);
-  platform.raise(Signal::interrupt);
-  platform.raise(Signal::terminate);
-  EXPECT_EQ(platform.take_signal(), Signal::interrupt);
-  EXPECT_EQ(platform.take_signal(), Signal::terminate);
+  platform.raise(loop::Signal::interrupt);
+  platform.raise(loop::Signal::terminate);
+  EXPECT_EQ(platform.take_signal(), loop::Signal::interrupt);
+  EXPECT_EQ(platform.take_signal(), loop::Signal::terminate);
   EXPECT_EQ(platform.take_signal(), std::nullopt);
 }
 
@@ -159,10 +160,10 @@ TEST(MemoryPlatformCalls, LinesAreLoggedInOrder) {
 TEST(MemoryProcesses, ShareTheNetworkButNotTheDescriptors) {
   ScriptedPlatform machine;
   ScriptedPlatform process(machine);
-  const Descriptor listener = machine.listen(Address::loopback(80), {}).value();
+  const loop::Descriptor listener = machine.listen(Address::loopback(80), {}).value();
   EXPECT_EQ(error_of(process.listen(Address::loopback(80), {.require_unused = true})),
             system_error(EADDRINUSE));
-  const Descriptor socket = machine.open_datagrams({.local = Address::loopback(53)}).value();
+  const loop::Descriptor socket = machine.open_datagrams({.local = Address::loopback(53)}).value();
   EXPECT_EQ(error_of(process.open_datagrams({.local = Address::loopback(53)})),
             system_error(EADDRINUSE));
   EXPECT_EQ(machine.open_descriptors(), 2U);
@@ -191,7 +192,7 @@ TEST(MemoryPlatformDriver, ALoopThatHasStoppedIsNotTurned) {
   first->stop();
   CallProbe never_run([] { ADD_FAILURE() << "the loop has stopped"; });
   first->ready(never_run);
-  const std::vector<LoopPlacement> placements = {{first.get(), -1}, {second.get(), -1}};
+  const std::vector<loop::LoopPlacement> placements = {{first.get(), -1}, {second.get(), -1}};
   const Instant begun = platform.now();
   EXPECT_TRUE(platform.run(placements, nullptr));
   EXPECT_EQ(early.fired, 0);
@@ -205,7 +206,7 @@ TEST(MemoryPlatformDriver, ADeadlockNamesEachLoop) {
   const auto first = make_loop(platform, 0);
   const auto second = make_loop(platform, 1);
   first->stop();
-  const std::vector<LoopPlacement> placements = {{first.get(), -1}, {second.get(), -1}};
+  const std::vector<loop::LoopPlacement> placements = {{first.get(), -1}, {second.get(), -1}};
   EXPECT_EQ(error_of(platform.run(placements, nullptr)), system_error(EDEADLK));
   EXPECT_THAT(platform.logged(),
               ElementsAre("deadlock: nothing is ready, no timer is armed and nothing is "
@@ -213,14 +214,14 @@ TEST(MemoryPlatformDriver, ADeadlockNamesEachLoop) {
 }
 
 TEST(MemoryPlatformDriver, ASignalDuringTheRunIsDelivered) {
-  class Stopper final : public RunControl {
+  class Stopper final : public loop::RunControl {
    public:
     explicit Stopper(Loop& loop) : loop_(loop) {}
-    void on_signal(Signal signal) override {
+    void on_signal(loop::Signal signal) override {
       told = signal;
       loop_.stop();
     }
-    std::optional<Signal> told;
+    std::optional<loop::Signal> told;
 
    private:
     Loop& loop_;
@@ -228,19 +229,19 @@ TEST(MemoryPlatformDriver, ASignalDuringTheRunIsDelivered) {
   MemoryPlatform platform;
   const auto loop = make_loop(platform, 0);
   Stopper control(*loop);
-  CallProbe raise([&] { platform.raise(Signal::terminate); });
+  CallProbe raise([&] { platform.raise(loop::Signal::terminate); });
   loop->ready(raise);
-  const LoopPlacement placement{loop.get(), -1};
+  const loop::LoopPlacement placement{loop.get(), -1};
   EXPECT_TRUE(platform.run({&placement, 1}, &control)) << "no deadlock before the signal";
-  EXPECT_EQ(control.told, Signal::terminate);
+  EXPECT_EQ(control.told, loop::Signal::terminate);
 }
 
 TEST(MemoryPlatformDriver, ASignalWithoutAControlEndsARunThatHasBegun) {
   MemoryPlatform platform;
   const auto loop = make_loop(platform, 0);
   const Instant begun = platform.now();
-  platform.at(begun + 3s, [&] { platform.raise(Signal::terminate); });
-  const LoopPlacement placement{loop.get(), -1};
+  platform.at(begun + 3s, [&] { platform.raise(loop::Signal::terminate); });
+  const loop::LoopPlacement placement{loop.get(), -1};
   EXPECT_EQ(error_of(platform.run({&placement, 1}, nullptr)), system_error(EINTR));
   EXPECT_EQ(platform.now(), begun + 3s);
   EXPECT_FALSE(loop->stopping());

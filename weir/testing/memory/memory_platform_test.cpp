@@ -21,22 +21,22 @@ std::unique_ptr<Loop> make_loop(MemoryPlatform& platform, unsigned core = 0) {
   return Loop::make(platform, options).value();
 }
 
-Socket& listen_on(Loop& loop, const os::Address& address, const ListenOptions& options = {}) {
-  Descriptor descriptor = loop.platform().listen(address, options).value();
-  return *loop.backend().adopt(std::move(descriptor), {.role = SocketRole::listener}).value();
+loop::Socket& listen_on(Loop& loop, const os::Address& address, const ListenOptions& options = {}) {
+  loop::Descriptor descriptor = loop.platform().listen(address, options).value();
+  return *loop.backend().adopt(std::move(descriptor), {.role = loop::SocketRole::listener}).value();
 }
 
-Socket& open_socket(Loop& loop, const os::Address& peer) {
+loop::Socket& open_socket(Loop& loop, const os::Address& peer) {
   return *loop.backend().adopt(loop.platform().open_stream(peer).value(), {}).value();
 }
 
-class Control : public RunControl {
+class Control : public loop::RunControl {
  public:
-  explicit Control(std::function<void(Signal)> told) : told_(std::move(told)) {}
-  void on_signal(Signal signal) override { told_(signal); }
+  explicit Control(std::function<void(loop::Signal)> told) : told_(std::move(told)) {}
+  void on_signal(loop::Signal signal) override { told_(signal); }
 
  private:
-  std::function<void(Signal)> told_;
+  std::function<void(loop::Signal)> told_;
 };
 
 TEST(MemoryPlatform, TimePassesOnlyWhenTheLoopIsIdle) {
@@ -166,11 +166,11 @@ TEST(MemoryPlatformRun, RunTurnsSeveralLoopsUntilAllStop) {
   MemoryPlatform platform({.cores = 2});
   const auto server = make_loop(platform, 0);
   const auto client = make_loop(platform, 1);
-  Socket& listener = listen_on(*server, os::Address::loopback(0));
+  loop::Socket& listener = listen_on(*server, os::Address::loopback(0));
   const os::Address address = platform.local_address(listener.descriptor).value();
   AcceptProbe accept;
   ReceiveProbe receive;
-  Socket* accepted = nullptr;
+  loop::Socket* accepted = nullptr;
   accept.then = [&] {
     accepted = server->backend().adopt(std::move(accept.accepted), {}).value();
     start(server->backend(), *accepted, receive);
@@ -181,7 +181,7 @@ TEST(MemoryPlatformRun, RunTurnsSeveralLoopsUntilAllStop) {
     client->stop();
     server->stop();
   };
-  Socket& socket = open_socket(*client, address);
+  loop::Socket& socket = open_socket(*client, address);
   ConnectProbe connect;
   SendProbe send;
   TimerProbe pause;
@@ -196,7 +196,7 @@ TEST(MemoryPlatformRun, RunTurnsSeveralLoopsUntilAllStop) {
   start(client->backend(), socket, connect);
   start(server->backend(), listener, accept);
 
-  const std::vector<LoopPlacement> placements = {{server.get(), 0}, {client.get(), 1}};
+  const std::vector<loop::LoopPlacement> placements = {{server.get(), 0}, {client.get(), 1}};
   ASSERT_TRUE(platform.run(placements, nullptr));
   EXPECT_TRUE(receive.succeeded());
   EXPECT_EQ(platform.now(), begun + 10min);
@@ -210,12 +210,12 @@ TEST(MemoryPlatformRun, DeadlockReportsTheWaitingLoops) {
   MemoryPlatform platform;
   const auto first = make_loop(platform, 0);
   const auto second = make_loop(platform, 1);
-  Socket& listener = listen_on(*second, os::Address::loopback(0));
+  loop::Socket& listener = listen_on(*second, os::Address::loopback(0));
   AcceptProbe accept;
   start(second->backend(), listener, accept);
   TimerProbe once;
   first->timers().start(once, platform.now() + 1s);
-  const std::vector<LoopPlacement> placements = {{first.get(), -1}, {second.get(), -1}};
+  const std::vector<loop::LoopPlacement> placements = {{first.get(), -1}, {second.get(), -1}};
   const auto ran = platform.run(placements, nullptr);
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error(), system_error(EDEADLK));
@@ -232,33 +232,33 @@ TEST(MemoryPlatformRun, DeadlockReportsTheWaitingLoops) {
 TEST(MemoryPlatformRun, SignalsGoToTheControlBetweenTurns) {
   MemoryPlatform platform;
   const auto loop = make_loop(platform);
-  std::vector<Signal> told;
-  Control control([&](Signal signal) {
+  std::vector<loop::Signal> told;
+  Control control([&](loop::Signal signal) {
     EXPECT_EQ(Loop::current(), nullptr);
     told.push_back(signal);
     if (told.size() == 2) loop->stop();
   });
-  platform.at(platform.now() + 3s, [&] { platform.raise(Signal::terminate); });
-  platform.raise(Signal::interrupt);
-  const LoopPlacement placement{loop.get(), -1};
+  platform.at(platform.now() + 3s, [&] { platform.raise(loop::Signal::terminate); });
+  platform.raise(loop::Signal::interrupt);
+  const loop::LoopPlacement placement{loop.get(), -1};
   const Instant start = platform.now();
   ASSERT_TRUE(platform.run({&placement, 1}, &control));
-  EXPECT_EQ(told, (std::vector{Signal::interrupt, Signal::terminate}));
+  EXPECT_EQ(told, (std::vector{loop::Signal::interrupt, loop::Signal::terminate}));
   EXPECT_EQ(platform.now(), start + 3s);
 }
 
 TEST(MemoryPlatformRun, ASignalWithoutAControlEndsTheRun) {
   MemoryPlatform platform;
   const auto loop = make_loop(platform);
-  platform.raise(Signal::interrupt);
-  const LoopPlacement placement{loop.get(), -1};
+  platform.raise(loop::Signal::interrupt);
+  const loop::LoopPlacement placement{loop.get(), -1};
   EXPECT_EQ(platform.run({&placement, 1}, nullptr).error(), system_error(EINTR));
 }
 
 class MemoryNetworkTest : public ::testing::Test {
  protected:
-  Socket& connected(const os::Address& peer) {
-    Socket& socket = open_socket(*loop, peer);
+  loop::Socket& connected(const os::Address& peer) {
+    loop::Socket& socket = open_socket(*loop, peer);
     ConnectProbe connect;
     connect.peer = peer;
     start(loop->backend(), socket, connect);
@@ -266,7 +266,7 @@ class MemoryNetworkTest : public ::testing::Test {
     EXPECT_TRUE(connect.succeeded()) << connect.error().message();
     return socket;
   }
-  std::size_t waiting(const Socket& listener) {
+  std::size_t waiting(const loop::Socket& listener) {
     return platform.descriptors().listener(listener.descriptor)->waiting();
   }
 
@@ -275,11 +275,11 @@ class MemoryNetworkTest : public ::testing::Test {
 };
 
 TEST_F(MemoryNetworkTest, ListenersOfOneAddressTakeTurns) {
-  Socket& first = listen_on(*loop, os::Address::loopback(80));
-  Socket& second = listen_on(*loop, os::Address::loopback(80));
-  Socket& third = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& first = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& second = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& third = listen_on(*loop, os::Address::loopback(80));
   for (int i = 0; i < 6; ++i) connected(os::Address::loopback(80));
-  for (const Socket* each : {&first, &second, &third}) EXPECT_EQ(waiting(*each), 2u);
+  for (const loop::Socket* each : {&first, &second, &third}) EXPECT_EQ(waiting(*each), 2u);
   ASSERT_TRUE(platform.refuse_new_connections(second.descriptor));
   for (int i = 0; i < 4; ++i) connected(os::Address::loopback(80));
   EXPECT_EQ(waiting(second), 2u);
@@ -299,9 +299,9 @@ TEST_F(MemoryNetworkTest, AnAddressIsTakenUnlessAllListenersShareIt) {
 }
 
 TEST_F(MemoryNetworkTest, TheMostSpecificListenerIsFound) {
-  Socket& every = listen_on(*loop, os::Address::any(80));
-  Socket& exact = listen_on(*loop, os::Address::loopback(80));
-  Socket& client = connected(os::Address::loopback(80));
+  loop::Socket& every = listen_on(*loop, os::Address::any(80));
+  loop::Socket& exact = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& client = connected(os::Address::loopback(80));
   EXPECT_EQ(waiting(exact), 1u);
   connected(os::Address::ipv4({10, 0, 0, 1}, 80));
   EXPECT_EQ(waiting(every), 1u);
@@ -310,9 +310,9 @@ TEST_F(MemoryNetworkTest, TheMostSpecificListenerIsFound) {
 }
 
 TEST_F(MemoryNetworkTest, AConnectToAFullQueueSucceedsWhenThereIsRoom) {
-  Socket& listener = listen_on(*loop, os::Address::loopback(80), {.backlog = 0});
+  loop::Socket& listener = listen_on(*loop, os::Address::loopback(80), {.backlog = 0});
   connected(os::Address::loopback(80));
-  Socket& late = open_socket(*loop, os::Address::loopback(80));
+  loop::Socket& late = open_socket(*loop, os::Address::loopback(80));
   ConnectProbe connect;
   connect.peer = os::Address::loopback(80);
   start(loop->backend(), late, connect);
@@ -325,9 +325,9 @@ TEST_F(MemoryNetworkTest, AConnectToAFullQueueSucceedsWhenThereIsRoom) {
 }
 
 TEST_F(MemoryNetworkTest, AConnectWithoutAnAnswerTimesOut) {
-  Socket& listener = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& listener = listen_on(*loop, os::Address::loopback(80));
   ASSERT_TRUE(platform.refuse_new_connections(listener.descriptor));
-  Socket& socket = open_socket(*loop, os::Address::loopback(80));
+  loop::Socket& socket = open_socket(*loop, os::Address::loopback(80));
   ConnectProbe connect;
   connect.peer = os::Address::loopback(80);
   start(loop->backend(), socket, connect);
@@ -338,9 +338,9 @@ TEST_F(MemoryNetworkTest, AConnectWithoutAnAnswerTimesOut) {
 }
 
 TEST_F(MemoryNetworkTest, AcceptingPausesWithoutDescriptorsAndResumes) {
-  Socket& listener = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& listener = listen_on(*loop, os::Address::loopback(80));
   connected(os::Address::loopback(80));
-  Socket& second = connected(os::Address::loopback(80));
+  loop::Socket& second = connected(os::Address::loopback(80));
   platform.set_descriptors_max(platform.open_descriptors());
   AcceptProbe accept;
   EXPECT_FALSE(start(loop->backend(), listener, accept));
@@ -353,8 +353,8 @@ TEST_F(MemoryNetworkTest, AcceptingPausesWithoutDescriptorsAndResumes) {
 }
 
 TEST_F(MemoryNetworkTest, AConnectionHoldsNoMoreThanItsBuffer) {
-  Socket& listener = listen_on(*loop, os::Address::loopback(80));
-  Socket& client = connected(os::Address::loopback(80));
+  loop::Socket& listener = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& client = connected(os::Address::loopback(80));
   AcceptProbe accept;
   ASSERT_TRUE(start(loop->backend(), listener, accept));
   const std::string much(100'000, 'x');
@@ -371,8 +371,8 @@ TEST_F(MemoryNetworkTest, AConnectionHoldsNoMoreThanItsBuffer) {
 }
 
 TEST_F(MemoryNetworkTest, ResetFromOutsideReachesBothEnds) {
-  Socket& listener = listen_on(*loop, os::Address::loopback(80));
-  Socket& client = connected(os::Address::loopback(80));
+  loop::Socket& listener = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& client = connected(os::Address::loopback(80));
   AcceptProbe accept;
   ASSERT_TRUE(start(loop->backend(), listener, accept));
   ReceiveProbe receive;
@@ -380,14 +380,14 @@ TEST_F(MemoryNetworkTest, ResetFromOutsideReachesBothEnds) {
   platform.reset_connection(accept.accepted.value());
   platform.run_until_idle(*loop);
   EXPECT_EQ(receive.error(), system_error(ECONNRESET));
-  Socket& server = *loop->backend().adopt(std::move(accept.accepted), {}).value();
+  loop::Socket& server = *loop->backend().adopt(std::move(accept.accepted), {}).value();
   EXPECT_TRUE(start(loop->backend(), server, receive));
   EXPECT_EQ(receive.error(), system_error(ECONNRESET));
 }
 
 TEST_F(MemoryNetworkTest, TheLowestFreeDescriptorIsUsedNext) {
-  Socket& first = open_socket(*loop, os::Address::loopback(80));
-  Socket& second = open_socket(*loop, os::Address::loopback(80));
+  loop::Socket& first = open_socket(*loop, os::Address::loopback(80));
+  loop::Socket& second = open_socket(*loop, os::Address::loopback(80));
   const int low = first.descriptor;
   EXPECT_LT(low, second.descriptor);
   loop->backend().close(first);
@@ -395,8 +395,8 @@ TEST_F(MemoryNetworkTest, TheLowestFreeDescriptorIsUsedNext) {
 }
 
 TEST_F(MemoryNetworkTest, ClosingAListenerResetsWaitingConnections) {
-  Socket& listener = listen_on(*loop, os::Address::loopback(80));
-  Socket& client = connected(os::Address::loopback(80));
+  loop::Socket& listener = listen_on(*loop, os::Address::loopback(80));
+  loop::Socket& client = connected(os::Address::loopback(80));
   ReceiveProbe receive;
   start(loop->backend(), client, receive);
   loop->backend().close(listener);
@@ -405,7 +405,7 @@ TEST_F(MemoryNetworkTest, ClosingAListenerResetsWaitingConnections) {
 }
 
 TEST_F(MemoryNetworkTest, OnlyTheSimulatedBackendIsSupported) {
-  RunQueue ready;
+  loop::RunQueue ready;
   EXPECT_EQ(platform.make_backend(BackendChoice::epoll, ready).error(), Errc::unsupported);
 }
 

@@ -16,7 +16,7 @@ namespace weir {
 template <class Kind>
 class Probe : public Kind {
  public:
-  Probe() : Kind([](Runnable& runnable) { static_cast<Probe&>(runnable).called(); }) {}
+  Probe() : Kind([](loop::Runnable& runnable) { static_cast<Probe&>(runnable).called(); }) {}
 
   /// Returns true if it has finished and reported it: immediately, or by the call of its
   /// Runnable.
@@ -24,13 +24,13 @@ class Probe : public Kind {
   /// Returns true if it has finished without an error.
   bool succeeded() const noexcept { return done_ && !this->error(); }
   /// Returns true if it was not started, or is done. It may be destroyed then.
-  bool at_rest() const noexcept { return done_ || this->state() == Operation::State::idle; }
+  bool at_rest() const noexcept { return done_ || this->state() == loop::Operation::State::idle; }
   /// The function to call when it is done.
   std::function<void()> then;
 
   /// Records the result of a start function below.
   bool started(bool at_once) {
-    assert(at_once == (this->state() == Operation::State::finished));
+    assert(at_once == (this->state() == loop::Operation::State::finished));
     done_ = false;
     if (at_once) called();
     return at_once;
@@ -38,7 +38,7 @@ class Probe : public Kind {
 
  private:
   void called() {
-    assert(!done_ && this->state() == Operation::State::finished);
+    assert(!done_ && this->state() == loop::Operation::State::finished);
     done_ = true;
     if (then) then();
   }
@@ -46,38 +46,39 @@ class Probe : public Kind {
   bool done_ = false;
 };
 
-using ReceiveProbe = Probe<ReceiveOperation>;
-using SendProbe = Probe<SendOperation>;
-using AcceptProbe = Probe<AcceptOperation>;
-using ConnectProbe = Probe<ConnectOperation>;
-using ReceiveDatagramsProbe = Probe<ReceiveDatagramsOperation>;
-using SendDatagramsProbe = Probe<SendDatagramsOperation>;
+using ReceiveProbe = Probe<loop::ReceiveOperation>;
+using SendProbe = Probe<loop::SendOperation>;
+using AcceptProbe = Probe<loop::AcceptOperation>;
+using ConnectProbe = Probe<loop::ConnectOperation>;
+using ReceiveDatagramsProbe = Probe<loop::ReceiveDatagramsOperation>;
+using SendDatagramsProbe = Probe<loop::SendDatagramsOperation>;
 
 // Each function returns true if the operation finished immediately.
 
-inline bool start(Backend& backend, Socket& socket, ReceiveProbe& probe) {
+inline bool start(loop::Backend& backend, loop::Socket& socket, ReceiveProbe& probe) {
   return probe.started(backend.receive(socket, probe));
 }
-inline bool start(Backend& backend, Socket& socket, SendProbe& probe) {
+inline bool start(loop::Backend& backend, loop::Socket& socket, SendProbe& probe) {
   return probe.started(backend.send(socket, probe));
 }
-inline bool start(Backend& backend, Socket& socket, AcceptProbe& probe) {
+inline bool start(loop::Backend& backend, loop::Socket& socket, AcceptProbe& probe) {
   return probe.started(backend.accept(socket, probe));
 }
-inline bool start(Backend& backend, Socket& socket, ConnectProbe& probe) {
+inline bool start(loop::Backend& backend, loop::Socket& socket, ConnectProbe& probe) {
   return probe.started(backend.connect(socket, probe));
 }
-inline bool start(Backend& backend, Socket& socket, ReceiveDatagramsProbe& probe) {
+inline bool start(loop::Backend& backend, loop::Socket& socket, ReceiveDatagramsProbe& probe) {
   return probe.started(backend.receive_datagrams(socket, probe));
 }
-inline bool start(Backend& backend, Socket& socket, SendDatagramsProbe& probe) {
+inline bool start(loop::Backend& backend, loop::Socket& socket, SendDatagramsProbe& probe) {
   return probe.started(backend.send_datagrams(socket, probe));
 }
 
 /// A Timer that counts how often it fired and calls a function.
-class TimerProbe : public Timer {
+class TimerProbe : public loop::Timer {
  public:
-  TimerProbe() : Timer([](Timer& timer) { static_cast<TimerProbe&>(timer).called(); }) {}
+  TimerProbe()
+      : loop::Timer([](loop::Timer& timer) { static_cast<TimerProbe&>(timer).called(); }) {}
   int fired = 0;
   std::function<void()> then;
 
@@ -89,19 +90,19 @@ class TimerProbe : public Timer {
 };
 
 /// A HangupObserver that counts its calls.
-class HangupProbe : public HangupObserver {
+class HangupProbe : public loop::HangupObserver {
  public:
   HangupProbe()
-      : HangupObserver(
-            [](HangupObserver& observer) { ++static_cast<HangupProbe&>(observer).calls; }) {}
+      : loop::HangupObserver(
+            [](loop::HangupObserver& observer) { ++static_cast<HangupProbe&>(observer).calls; }) {}
   int calls = 0;
 };
 
 /// A Runnable that calls a function.
-class CallProbe : public Runnable {
+class CallProbe : public loop::Runnable {
  public:
   explicit CallProbe(std::function<void()> call)
-      : Runnable([](Runnable& runnable) { static_cast<CallProbe&>(runnable).call_(); }),
+      : loop::Runnable([](loop::Runnable& runnable) { static_cast<CallProbe&>(runnable).call_(); }),
         call_(std::move(call)) {}
 
  private:

@@ -17,18 +17,18 @@ namespace weir {
 /// A Nondeterminism that returns what the test has set, and records its calls.
 class ScriptedNondeterminism final : public Nondeterminism {
  public:
-  static std::string name_of(Operation::Kind kind) {
+  static std::string name_of(loop::Operation::Kind kind) {
     constexpr std::array names = {"receive",           "send",          "accept", "connect", "file",
                                   "receive datagrams", "send datagrams"};
     return names[static_cast<std::size_t>(kind)];
   }
 
-  void on_begin(const Operation& operation, MemoryStream* stream) override {
+  void on_begin(const loop::Operation& operation, MemoryStream* stream) override {
     begun.push_back(name_of(operation.kind()) + (stream == nullptr ? "" : " on a stream"));
   }
-  void on_finish(const Operation& operation, std::size_t bytes) override {
+  void on_finish(const loop::Operation& operation, std::size_t bytes) override {
     std::string text = name_of(operation.kind()) + " " + std::to_string(bytes);
-    if (operation.state() != Operation::State::finished) text += ", not finished";
+    if (operation.state() != loop::Operation::State::finished) text += ", not finished";
     if (operation.error()) text += ", " + operation.error().message();
     finished.push_back(text);
   }

@@ -16,7 +16,7 @@ void CountedProvider::release_when_unused(Loop& loop, const OnUnused& on_unused)
   loop.timers().start(*this, after(loop.platform().now(), stop_timeout));
 }
 
-void CountedProvider::on_timeout(Timer& self) {
+void CountedProvider::on_timeout(loop::Timer& self) {
   auto& provider = static_cast<CountedProvider&>(self);
   const ProviderRef* use = provider.refs_.front();
   while (use != nullptr) {

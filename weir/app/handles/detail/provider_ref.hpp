@@ -20,11 +20,11 @@ struct Providers;
 /// One provider of a parameter that uses it from time to time, such as a Remote with its calls.
 /// Threads: those of the service that uses it.
 /// Lifetime: outlives its references.
-class CountedProvider : Timer {
+class CountedProvider : loop::Timer {
  public:
   /// `object` is the object that the parameter takes from the instance `of`.
   CountedProvider(void* object, const Instance& of) noexcept
-      : Timer(&CountedProvider::on_timeout), object_(object), instance_(of) {}
+      : loop::Timer(&CountedProvider::on_timeout), object_(object), instance_(of) {}
 
   void* object() const noexcept { return object_; }
   const Instance& instance() const noexcept { return instance_; }
@@ -47,7 +47,7 @@ class CountedProvider : Timer {
 
  private:
   friend class ProviderRef;
-  static void on_timeout(Timer& self);
+  static void on_timeout(loop::Timer& self);
 
   void* object_;
   const Instance& instance_;

@@ -76,7 +76,7 @@ class BatchQueue {
   Loop& to_;
   Receive receive_;
   void* receiver_;
-  CrossCoreQueue<Batch, &Batch::next> batches_;
+  loop::CrossCoreQueue<Batch, &Batch::next> batches_;
 };
 
 /// Runs each instance of a graph while it is wanted and all its required providers run. An

@@ -30,10 +30,10 @@ struct RouteSnapshot::WeakSnapshot {
 /// A notice to a snapshot. It runs in a runnable of its own on the snapshot's loop, or
 /// immediately if it is released there. It runs on the releasing thread after the end of that loop;
 /// the WeakSnapshot is empty then.
-class RouteSnapshot::Notice : public DestroyQueue::Destroyable {
+class RouteSnapshot::Notice : public loop::DestroyQueue::Destroyable {
  public:
   using What = void (RouteUpdater::*)(RouteSnapshot&);
-  Notice(DestroyQueue& owner_queue, std::shared_ptr<WeakSnapshot> weak_snapshot, What what)
+  Notice(loop::DestroyQueue& owner_queue, std::shared_ptr<WeakSnapshot> weak_snapshot, What what)
       : Destroyable(owner_queue, &run_on_owner),
         weak_snapshot_(std::move(weak_snapshot)),
         what_(what) {}
@@ -58,7 +58,8 @@ RouteSnapshot::~RouteSnapshot() {
   updater_.detach(*this);
 }
 
-DestroyQueue::Destroyable& RouteSnapshot::make_notice(void (RouteUpdater::*what)(RouteSnapshot&)) {
+loop::DestroyQueue::Destroyable& RouteSnapshot::make_notice(
+    void (RouteUpdater::*what)(RouteSnapshot&)) {
   return *new Notice(loop_.destroy_queue(), weak_snapshot_, what);
 }
 

@@ -71,7 +71,7 @@ class RouteSnapshot : public ListNode {
   /// Makes a notice whose destroy_on_owner(), on any thread, calls `what` with this snapshot on
   /// the snapshot's loop. It calls nothing if the snapshot is gone by then. The snapshot must be
   /// alive during make_notice().
-  DestroyQueue::Destroyable& make_notice(void (RouteUpdater::*what)(RouteSnapshot&));
+  loop::DestroyQueue::Destroyable& make_notice(void (RouteUpdater::*what)(RouteSnapshot&));
   InFlightRequests& in_flight_of(const Route& route);
   InFlightRequests* in_flight_of(const RouteUpdate& change) noexcept;
   void on_request_ended(InFlightRequests& in_flight);

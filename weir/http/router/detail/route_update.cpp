@@ -25,7 +25,7 @@ bool RouteUpdate::begin(const Context& context) {
   return true;
 }
 
-void RouteUpdate::on_completed_at_owner(Runnable& self) {
+void RouteUpdate::on_completed_at_owner(loop::Runnable& self) {
   auto& change = static_cast<RouteUpdate&>(self);
   change.cancel_hook_.leave();
   resume_coroutine(change.handle_);

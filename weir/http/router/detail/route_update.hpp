@@ -28,24 +28,24 @@ struct HandlerReplacement {
 /// change, which awaits it once. It destroys the removed or replaced route with itself.
 /// Cancel: see LiveRoutes.
 /// Threads: its loop's; the updater's while it waits.
-class RouteUpdate : Runnable, public ListNode {
+class RouteUpdate : loop::Runnable, public ListNode {
  public:
   /// Adds a route. The update is done when every core serves the route.
   RouteUpdate(RouteUpdater& updater, std::unique_ptr<Route> added) noexcept
-      : Runnable(&on_completed_at_owner),
+      : loop::Runnable(&on_completed_at_owner),
         updater_(updater),
         kind_(Kind::add),
         route_(std::move(added)) {}
   /// Replaces a route's handler, or removes a route. The update is done when all requests of the
   /// route that began earlier have ended on every core.
   RouteUpdate(RouteUpdater& updater, RouteId id, HandlerReplacement replacement) noexcept
-      : Runnable(&on_completed_at_owner),
+      : loop::Runnable(&on_completed_at_owner),
         updater_(updater),
         kind_(Kind::replace),
         id_(id),
         replacement_(std::move(replacement)) {}
   RouteUpdate(RouteUpdater& updater, RouteId id) noexcept
-      : Runnable(&on_completed_at_owner), updater_(updater), kind_(Kind::remove), id_(id) {}
+      : loop::Runnable(&on_completed_at_owner), updater_(updater), kind_(Kind::remove), id_(id) {}
   ~RouteUpdate();
 
   bool await_ready() const noexcept { return false; }
@@ -76,7 +76,7 @@ class RouteUpdate : Runnable, public ListNode {
   };
 
   bool begin(const Context& context);
-  static void on_completed_at_owner(Runnable& self);
+  static void on_completed_at_owner(loop::Runnable& self);
 
   RouteUpdater& updater_;
   const Kind kind_;

@@ -9,7 +9,7 @@
 namespace weir::http {
 
 RouteUpdater::RouteUpdater(RouteStore& store) noexcept
-    : Runnable(&step), store_(store), newest_(&store.table()) {}
+    : loop::Runnable(&step), store_(store), newest_(&store.table()) {}
 
 RouteUpdater::~RouteUpdater() {
   assert(!in_use() && "a router outlives its servers and the tasks that change it");
@@ -90,7 +90,7 @@ void RouteUpdater::stop_requests_of_cancelled(RouteSnapshot& snapshot) {
 }
 
 void RouteUpdater::on_last_request_ended(RouteUpdate& change) {
-  RunQueue done;
+  loop::RunQueue done;
   {
     const std::lock_guard lock(mutex_);
     // The next step finishes a change that is still in stage published.
@@ -116,7 +116,7 @@ void RouteUpdater::submit(RouteUpdate& change) {
 }
 
 void RouteUpdater::stop_requests(RouteUpdate& change) {
-  std::vector<DestroyQueue::Destroyable*> notices;
+  std::vector<loop::DestroyQueue::Destroyable*> notices;
   {
     const std::lock_guard lock(mutex_);
     change.stop_requested_ = true;  // snapshots see it when they take over an unpublished change
@@ -124,21 +124,21 @@ void RouteUpdater::stop_requests(RouteUpdate& change) {
     if (change.stage_ == Stage::queued || change.stage_ == Stage::done) return;
     notices = make_notices(&RouteUpdater::stop_requests_of_cancelled);
   }
-  for (DestroyQueue::Destroyable* const each : notices) each->destroy_on_owner();
+  for (loop::DestroyQueue::Destroyable* const each : notices) each->destroy_on_owner();
 }
 
 /// Needs the mutex, which keeps the snapshots and their loops alive. The caller releases the
 /// notices without the mutex.
-std::vector<DestroyQueue::Destroyable*> RouteUpdater::make_notices(
+std::vector<loop::DestroyQueue::Destroyable*> RouteUpdater::make_notices(
     void (RouteUpdater::*what)(RouteSnapshot&)) {
-  std::vector<DestroyQueue::Destroyable*> notices;
+  std::vector<loop::DestroyQueue::Destroyable*> notices;
   for (RouteSnapshot* each = snapshots_.front(); each != nullptr; each = snapshots_.next(*each)) {
     notices.push_back(&each->make_notice(what));
   }
   return notices;
 }
 
-void RouteUpdater::step(Runnable& self) {
+void RouteUpdater::step(loop::Runnable& self) {
   auto& updater = static_cast<RouteUpdater&>(self);
   updater.publish_under_way_ ? updater.finish_publish() : updater.publish();
 }
@@ -151,7 +151,7 @@ void RouteUpdater::publish() {
   }
   apply(batch);
   publish_under_way_ = true;
-  std::vector<DestroyQueue::Destroyable*> notices;
+  std::vector<loop::DestroyQueue::Destroyable*> notices;
   {
     const std::lock_guard lock(mutex_);
     newest_ = &store_.table();
@@ -167,14 +167,14 @@ void RouteUpdater::publish() {
     published_.splice_back(batch);
   }
   if (notices.empty()) return finish_publish();
-  for (DestroyQueue::Destroyable* const each : notices) each->destroy_on_owner();
+  for (loop::DestroyQueue::Destroyable* const each : notices) each->destroy_on_owner();
 }
 
 /// Runs when every snapshot has the new table.
 void RouteUpdater::finish_publish() {
   old_table_.reset();
   publish_under_way_ = false;
-  RunQueue done;
+  loop::RunQueue done;
   Loop* next = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -199,7 +199,7 @@ void RouteUpdater::finish_publish() {
 }
 
 /// Needs the mutex.
-void RouteUpdater::finish(RouteUpdate& change, RunQueue& done) {
+void RouteUpdater::finish(RouteUpdate& change, loop::RunQueue& done) {
   change.unlink();
   change.stage_ = RouteUpdate::Stage::done;
   std::erase(from_requests_, &change);
@@ -207,8 +207,8 @@ void RouteUpdater::finish(RouteUpdate& change, RunQueue& done) {
 }
 
 /// Runs without the mutex, because waking a loop may be a system call.
-void RouteUpdater::resume_on_owner(RunQueue& done) noexcept {
-  while (Runnable* const next = done.pop()) {
+void RouteUpdater::resume_on_owner(loop::RunQueue& done) noexcept {
+  while (loop::Runnable* const next = done.pop()) {
     auto& change = static_cast<RouteUpdate&>(*next);
     change.loop_->post_from_foreign_thread(change);
   }

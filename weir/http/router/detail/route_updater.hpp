@@ -30,7 +30,7 @@ class RouteUpdate;
 ///
 /// Threads: any.
 /// Lifetime: outlives snapshots and changes, so it ends after the last loop that has one.
-class RouteUpdater : Runnable {
+class RouteUpdater : loop::Runnable {
  public:
   explicit RouteUpdater(RouteStore& store) noexcept;
   ~RouteUpdater();
@@ -62,17 +62,18 @@ class RouteUpdater : Runnable {
   void release_slot(const Route& route) { store_.slots().release(route.slot); }
 
  private:
-  static void step(Runnable& self);
+  static void step(loop::Runnable& self);
   void publish();
   void finish_publish();
   void apply(List<RouteUpdate>& batch);
   void apply_removal(RouteUpdate& change);
   void apply_add(RouteUpdate& change);
   bool waits_for(const void* route, const void* requesting_route) const;
-  std::vector<DestroyQueue::Destroyable*> make_notices(void (RouteUpdater::*what)(RouteSnapshot&));
+  std::vector<loop::DestroyQueue::Destroyable*> make_notices(
+      void (RouteUpdater::*what)(RouteSnapshot&));
   Loop* mark_up_to_date(RouteSnapshot& snapshot) noexcept;
-  void finish(RouteUpdate& change, RunQueue& done);
-  static void resume_on_owner(RunQueue& done) noexcept;
+  void finish(RouteUpdate& change, loop::RunQueue& done);
+  static void resume_on_owner(loop::RunQueue& done) noexcept;
 
   // The thread that runs step() has exclusive use of these members.
   RouteStore& store_;

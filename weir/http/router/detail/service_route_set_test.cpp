@@ -509,7 +509,7 @@ TEST_F(ServiceRouteSetTest, OwnersOpenAndLeaveConcurrentlyOnAllCores) {
 }
 
 TEST_F(ServiceRouteSetTest, ServerOfAnotherRuntimeFindsNoHandler) {
-  LoopGroup elsewhere;
+  loop::LoopGroup elsewhere;
   const auto foreign = Loop::make(platform_, {.core = 1, .group = &elsewhere}).value();
   CoreHandlers core_handlers(loops(), 1s);
   EXPECT_EQ(core_handlers.on(*foreign), nullptr);

@@ -67,12 +67,12 @@ void Call::fill_response(const Make& make) {
 }
 
 void Call::respond() {
-  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   fill_response([this] { return match_.respond(request_); });
 }
 
 void Call::respond_with(std::string_view body) {
-  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   fill_response([&] { return match_.respond_with_body(body, request_); });
 }
 
@@ -103,7 +103,7 @@ void Call::begin_cancel() noexcept {
 bool Call::start() {
   keep_head();
   reserve_for_wait();
-  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   try {
     handler_.emplace(match_.start(request_));
   } catch (...) {
@@ -135,7 +135,7 @@ std::coroutine_handle<> Call::on_finished(Continuation& self, std::coroutine_han
   auto& call = static_cast<Call&>(self);
   call.stage_ = Stage::returned;
   call.handler_timeout_.cancel();
-  CurrentActivity::set_trace(call.context_.trace());  // the carrier runs next
+  loop::CurrentActivity::set_trace(call.context_.trace());  // the carrier runs next
   if (call.waiter_ && !call.busy()) return std::exchange(call.waiter_, nullptr);
   return std::noop_coroutine();
 }
@@ -151,7 +151,7 @@ void Call::take_response() {
 
 Task<Result<>> Call::stream_to(BodySink& sink) {
   begin_cancel();
-  const CurrentActivity::TraceGuard trace_guard(&trace_);
+  const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   return (*response_->body().stream())(sink);
 }
 
@@ -276,7 +276,7 @@ void Call::InFlight::stop(InFlightRequest& self) {
   static_cast<InFlight&>(self).call_.cancel_for(CancelReason::removal);
 }
 
-void Call::HandlerTimeout::expire(Timer& self) {
+void Call::HandlerTimeout::expire(loop::Timer& self) {
   static_cast<HandlerTimeout&>(self).call_.cancel_for(CancelReason::timeout);
 }
 
@@ -291,7 +291,7 @@ void Call::cancel_without_peer() noexcept {
   server_.loop().ready(deferred_cancel_);
 }
 
-void Call::DeferredCancel::run(Runnable& self) {
+void Call::DeferredCancel::run(loop::Runnable& self) {
   auto& later = static_cast<DeferredCancel&>(self);
   later.queued = false;
   Call& call = later.call_;

@@ -209,16 +209,16 @@ class Call : Continuation {
     Call& call_;
   };
   /// Cancels the running task from the loop's ready queue.
-  struct DeferredCancel : Runnable {
-    explicit DeferredCancel(Call& call) noexcept : Runnable(&run), call_(call) {}
-    static void run(Runnable& self);
+  struct DeferredCancel : loop::Runnable {
+    explicit DeferredCancel(Call& call) noexcept : loop::Runnable(&run), call_(call) {}
+    static void run(loop::Runnable& self);
     Call& call_;
     bool queued = false;
   };
   /// Cancels a handler after the timeout of its route.
-  struct HandlerTimeout : Timer {
-    explicit HandlerTimeout(Call& call) noexcept : Timer(&expire), call_(call) {}
-    static void expire(Timer& self);
+  struct HandlerTimeout : loop::Timer {
+    explicit HandlerTimeout(Call& call) noexcept : loop::Timer(&expire), call_(call) {}
+    static void expire(loop::Timer& self);
     Call& call_;
   };
 

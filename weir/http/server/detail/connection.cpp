@@ -67,7 +67,7 @@ Instant Connection::request_deadline() const noexcept {
   return after(loop().now(), server().draining() ? std::min(idle, grace) : idle);
 }
 
-void Connection::on_timer(Timer& timer) {
+void Connection::on_timer(loop::Timer& timer) {
   auto& self = static_cast<Connection&>(timer);
   const Instant now = self.loop().now();
   Instant next = self.check_read(now);

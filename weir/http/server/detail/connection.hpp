@@ -46,7 +46,7 @@ Task<> reject_connection(ServerState& server, tcp::Stream stream);
 /// that the frame holds the stream only once.
 /// Threads: its loop's.
 /// Lifetime: its server outlives it.
-class Connection final : public ConnectionNode, Timer {
+class Connection final : public ConnectionNode, loop::Timer {
  public:
   /// The present read: the bytes that the peer is expected to send, or the end of the read.
   enum class ReadState : std::uint8_t {
@@ -58,12 +58,13 @@ class Connection final : public ConnectionNode, Timer {
   };
 
   /// A connection without a permit; it is never open.
-  explicit Connection(tcp::Stream stream) noexcept : Timer(&on_timer), stream_(std::move(stream)) {}
+  explicit Connection(tcp::Stream stream) noexcept
+      : loop::Timer(&on_timer), stream_(std::move(stream)) {}
   Connection(ConnectionPermit permit, tcp::Stream stream) noexcept
-      : Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
+      : loop::Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
   Connection(Connection&& other) noexcept
       : ConnectionNode(),
-        Timer(&on_timer),
+        loop::Timer(&on_timer),
         permit_(std::move(other.permit_)),
         stream_(std::move(other.stream_)) {
     assert(!other.is_open() && !other.armed() && other.io_ == nullptr);
@@ -164,7 +165,7 @@ class Connection final : public ConnectionNode, Timer {
   static constexpr std::uint8_t turn_budget = 16;
 
   bool is_open() const noexcept { return ConnectionNode::linked(); }
-  static void on_timer(Timer& timer);
+  static void on_timer(loop::Timer& timer);
   void begin_read(ReadState what, Instant deadline) noexcept {
     read_state_ = what;
     read_deadline_ = deadline;
@@ -177,7 +178,7 @@ class Connection final : public ConnectionNode, Timer {
   }
   Instant check_read(Instant now);
   void watch_until(Instant deadline) noexcept {
-    if (!armed() || deadline < Timer::deadline()) loop().timers().start(*this, deadline);
+    if (!armed() || deadline < loop::Timer::deadline()) loop().timers().start(*this, deadline);
   }
 
   // The small members lie in the padding of Timer's last word.

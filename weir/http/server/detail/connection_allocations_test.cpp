@@ -132,9 +132,9 @@ struct Pong {
 
 /// Has a server on a loop of this thread, and a client without a loop. The count between two
 /// moments is therefore the cost of the requests between them.
-class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuation, Runnable {
+class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuation, loop::Runnable {
  protected:
-  AllocationsTest() : Continuation(&ended), Runnable(&begin) {}
+  AllocationsTest() : Continuation(&ended), loop::Runnable(&begin) {}
 
   void SetUp() override {
     auto loop = Loop::make(platform_, {.backend = GetParam()});
@@ -228,7 +228,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
   void expect_none(std::string_view request) { expect_none(std::span(&request, 1)); }
 
  private:
-  static void begin(Runnable& self) {
+  static void begin(loop::Runnable& self) {
     auto& test = static_cast<AllocationsTest&>(self);
     test.root_.emplace(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(*test.server_),
                                   os::Address::loopback(0)));

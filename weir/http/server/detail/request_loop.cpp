@@ -61,7 +61,7 @@ class StreamSink final : public BodySink {
 RequestLoop::RequestLoop(ServerState& server, Connection& connection, const Context& context,
                          Buffer input) noexcept
     : ConnectionIo(connection, server.limits(), std::move(input)),
-      HangupObserver([](HangupObserver& self) {
+      loop::HangupObserver([](loop::HangupObserver& self) {
         static_cast<RequestLoop&>(self).call_.cancel_without_peer();
       }),
       server_(server),

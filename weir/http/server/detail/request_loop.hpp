@@ -24,7 +24,7 @@ namespace weir::http {
 /// bytes arrive and destroys it when all are answered. Responses are collected in output(), so that
 /// a batch of pipelined requests costs one write.
 /// Threads: its loop's.
-class RequestLoop : public ConnectionIo, HangupObserver {
+class RequestLoop : public ConnectionIo, loop::HangupObserver {
  public:
   /// The next action of the connection.
   enum class Action : std::uint8_t {

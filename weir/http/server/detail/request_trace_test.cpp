@@ -107,7 +107,7 @@ TEST_F(RequestTraceTest, TrustedHeaderSetsTheId) {
 
 /// Returns the id of the request that this thread works for, as a Logger reads it.
 std::string current_id() {
-  const TraceContext* const trace = CurrentActivity::trace();
+  const TraceContext* const trace = loop::CurrentActivity::trace();
   if (trace == nullptr) return "none";
   std::array<char, TraceContext::id_bytes_max> room;
   return std::string(trace->kind()) + " " + std::string(trace->id(room));

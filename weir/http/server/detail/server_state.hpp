@@ -31,9 +31,9 @@ namespace weir::http {
 /// response (RFC 9112 §9.6). No task reads from these streams or waits for them.
 /// Threads: the loop's.
 /// Lifetime: the destructor closes the streams that are left.
-class LingeringStreams : Timer {
+class LingeringStreams : loop::Timer {
  public:
-  explicit LingeringStreams(Loop& loop) noexcept : Timer(&expire), loop_(loop) {}
+  explicit LingeringStreams(Loop& loop) noexcept : loop::Timer(&expire), loop_(loop) {}
 
   /// Keeps the stream for at most `time`; it replaces the oldest one if all entries are used.
   void add(tcp::Stream stream, Duration time) noexcept {
@@ -52,7 +52,7 @@ class LingeringStreams : Timer {
   };
 
   /// Closes the streams whose time is over; the rest wait for the timer's next expiry.
-  static void expire(Timer& self) {
+  static void expire(loop::Timer& self) {
     auto& streams = static_cast<LingeringStreams&>(self);
     const Instant now = streams.loop_.now();
     Instant soonest = never;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace weir {
+namespace weir::loop {
 
 AcceptFailure classify_accept(int error) noexcept {
   switch (error) {
@@ -39,4 +39,4 @@ Duration next_accept_pause(Duration last) noexcept {
   return std::clamp(last * 2, accept_pause_min, accept_pause_max);
 }
 
-}  // namespace weir
+}  // namespace weir::loop

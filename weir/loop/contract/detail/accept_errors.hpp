@@ -6,7 +6,7 @@
 
 #include "weir/base/time.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 enum class AcceptFailure : std::uint8_t {
   no_connection,    ///< no connection is waiting
@@ -25,4 +25,4 @@ constexpr Duration accept_pause_max = std::chrono::milliseconds(160);
 /// Returns the pause that follows a pause of `last`. `last` is zero for the first failure.
 Duration next_accept_pause(Duration last) noexcept;
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 TEST(AcceptFailure, ClassifiesErrnoValues) {
@@ -32,4 +32,4 @@ TEST(AcceptFailure, PausesDoubleUpToALimit) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

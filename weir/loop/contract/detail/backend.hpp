@@ -11,7 +11,7 @@
 #include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/operation.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// A descriptor in its backend, which owns it. The stream or listener holds a pointer to it from
 /// adopt() to close().
@@ -133,4 +133,4 @@ class Backend {
   }
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -2,7 +2,7 @@
 
 #include "weir/loop/contract/detail/network.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 void Descriptor::reset() noexcept {
   if (value_ >= 0 && network_ != nullptr) network_->close(value_);
@@ -10,4 +10,4 @@ void Descriptor::reset() noexcept {
   value_ = -1;
 }
 
-}  // namespace weir
+}  // namespace weir::loop

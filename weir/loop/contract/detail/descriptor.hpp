@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace weir {
+namespace weir::loop {
 
 class PlatformNetwork;
 
@@ -37,4 +37,4 @@ class Descriptor {
   int value_ = -1;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

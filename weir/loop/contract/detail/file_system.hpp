@@ -11,7 +11,7 @@
 #include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/os/detail/io/file.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// The files of a platform. Each function does what the function of the same name in
 /// weir/os/detail/io/file.hpp does and fails with the same errors. An opened file is closed like
@@ -39,4 +39,4 @@ class FileSystem {
   virtual Result<> sync_directory(const std::string& path) = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -12,8 +12,6 @@
 
 namespace weir {
 
-class SharedListener;
-
 struct HandoverOptions {
   /// Path of the Unix socket on which the processes of the service meet. The socket accepts
   /// connections of this user alone. Use a folder that only this user may write to, such as
@@ -26,6 +24,12 @@ struct HandoverOptions {
   /// given. A newer process also waits at most this long for an older one that has just started.
   Duration ready_timeout = std::chrono::seconds(10);
 };
+
+}  // namespace weir
+
+namespace weir::loop {
+
+class SharedListener;
 
 /// The callbacks of a process during a handover; a runtime implements them. The thread of the
 /// handover calls them.
@@ -120,4 +124,4 @@ struct HandoverStart {
   std::string failure;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

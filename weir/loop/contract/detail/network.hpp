@@ -17,6 +17,10 @@ struct ListenOptions {
   bool require_unused = false;
 };
 
+}  // namespace weir
+
+namespace weir::loop {
+
 struct StreamOptions {
   bool no_delay = true;  ///< TCP_NODELAY: small writes are sent immediately
 };
@@ -95,4 +99,4 @@ class PlatformNetwork {
   ~PlatformNetwork() = default;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -13,7 +13,7 @@
 #include "weir/loop/contract/detail/runnable.hpp"
 #include "weir/os/address.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // Datagrams: messages that arrive whole or not at all.
 
@@ -193,4 +193,4 @@ class HangupObserver {
   Function function_;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -13,7 +13,7 @@
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 void run_nothing(Runnable&) {}
@@ -196,4 +196,4 @@ TEST(Platform, MayLackOptionalServices) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

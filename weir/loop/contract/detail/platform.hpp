@@ -19,13 +19,17 @@
 #include "weir/os/detail/machine/topology.hpp"
 
 namespace weir {
-
-class FileSystem;
 class Loop;
-class RunQueue;
 
 /// The backend to create. `automatic` selects the best one that works on this machine.
 enum class BackendChoice : std::uint8_t { automatic, uring, uring_6_1, epoll, poll };
+
+}  // namespace weir
+
+namespace weir::loop {
+
+class FileSystem;
+class RunQueue;
 
 /// A backend and the reason for the choice, as text ("io_uring refused: EPERM (seccomp)").
 struct ChosenBackend {
@@ -173,4 +177,4 @@ class Platform : public PlatformClock,
   virtual Result<> run(std::span<const LoopPlacement> placements, RunControl* control) = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -13,6 +13,16 @@
 
 namespace weir {
 
+/// Priority of a thread when several threads of the process compete for a CPU.
+enum class ThreadPriority : std::uint8_t {
+  normal,      ///< an ordinary thread
+  background,  ///< lower than the loops, which preempt it; see os::set_background_priority()
+};
+
+}  // namespace weir
+
+namespace weir::loop {
+
 /// The work of a PlatformThread, as a sequence of steps. A simulated platform can run the steps
 /// without a thread.
 class ThreadWork {
@@ -25,12 +35,6 @@ class ThreadWork {
 
  protected:
   ~ThreadWork() = default;
-};
-
-/// Priority of a thread when several threads of the process compete for a CPU.
-enum class ThreadPriority : std::uint8_t {
-  normal,      ///< an ordinary thread
-  background,  ///< lower than the loops, which preempt it; see os::set_background_priority()
 };
 
 struct PlatformThreadOptions {
@@ -80,4 +84,4 @@ class PlatformThreads {
   ~PlatformThreads() = default;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-namespace weir {
+namespace weir::loop {
 
 /// A Runnable is a callback that a loop runs once. It lives in the object that waits, mostly the
 /// frame of a coroutine.
@@ -66,4 +66,4 @@ class RunQueue {
   Runnable* last_ = nullptr;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -25,6 +25,10 @@ struct RestartPolicy {
   unsigned in_a_row_max = 10;
 };
 
+}  // namespace weir
+
+namespace weir::loop {
+
 /// A RestartBackoff counts the runs of one worker and decides when it starts again.
 /// Threads: one at a time.
 class RestartBackoff {
@@ -104,4 +108,4 @@ struct Supervised {
   std::string failure = {};
 };
 
-}  // namespace weir
+}  // namespace weir::loop

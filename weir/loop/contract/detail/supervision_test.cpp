@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,4 +63,4 @@ TEST(SupervisionOptions, GiveADrainTenSecondsAndThreeMoreUntilTheKill) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -11,7 +11,7 @@
 #include "weir/base/time.hpp"
 #include "weir/os/address.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// BindRetry decides when to retry to listen on, or to bind to, an address that is in use. A
 /// killed process may keep its sockets for a moment after its parent has learned of its end. The
@@ -46,4 +46,4 @@ class BindRetry {
   Duration waited_{};
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,4 +54,4 @@ TEST(BindRetry, RetriesOnlyIfTheAddressIsInUse) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

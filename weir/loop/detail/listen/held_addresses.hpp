@@ -10,7 +10,7 @@
 
 #include "weir/os/address.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// HeldAddresses tells if a socket of this runtime is the reason why an address is in use. To wait
 /// for such an address is useless, because this runtime itself would have to release it. Listeners
@@ -61,4 +61,4 @@ class HeldAddresses {
   std::size_t prune_at_ = prune_min;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 os::Address address(std::string_view text) {
@@ -67,4 +67,4 @@ TEST(HeldAddresses, KeepsAnAddressWhileManySocketsComeAndGo) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 /// Returns true if a request for `asked` may use a socket that listens on `bound`.
@@ -248,4 +248,4 @@ std::string ListenerRegistry::unaccepted_addresses() const {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -16,7 +16,7 @@
 #include "weir/loop/detail/listen/held_addresses.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// A ListenerRegistry holds the addresses that the loops of one runtime listen on, and opens the
 /// socket of each loop. The platform may choose the port: the first loop that listens on port 0
@@ -137,4 +137,4 @@ class ListenerRegistry {
   std::string failure_;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

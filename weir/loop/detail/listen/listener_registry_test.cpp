@@ -16,7 +16,7 @@
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 TEST(ListenerRegistry, LoopsGetThePortThatThePlatformChose) {
@@ -622,4 +622,4 @@ TEST_F(InheritingRegistry, EachListenerKnowsItsAddress) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -17,7 +17,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 /// Calls `each` with 0 and 1 on two threads that begin at the same time.
@@ -157,4 +157,4 @@ TEST(ListenerRegistryOfThreads, NamesAddressesWhileLoopsTakeTheirSockets) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

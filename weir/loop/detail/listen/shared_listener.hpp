@@ -9,7 +9,7 @@
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/network.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// A SharedListener is a listening socket that several loops share, or that comes from or goes to
 /// another process. The loops of a group share one socket of a Unix path, because a path can be
@@ -80,4 +80,4 @@ class SharedListener {
   std::atomic<std::size_t> accepting_loops_{0};
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <string_view>
 
-namespace weir {
+namespace weir::loop {
 
 HandoverConnection::ReceiveResult HandoverConnection::receive_uninterrupted(Instant until) {
   ReceiveResult received = ReceiveResult::interrupted;
@@ -177,4 +177,4 @@ Result<HandoverMessage> decode_handover(Bytes packet) {
   return message;
 }
 
-}  // namespace weir
+}  // namespace weir::loop

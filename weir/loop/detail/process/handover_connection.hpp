@@ -14,7 +14,7 @@
 #include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/descriptor.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // The processes of a service exchange these messages while the newer one takes over. Each message
 // is one packet. handover.hpp describes the order of the messages.
@@ -162,4 +162,4 @@ class HandoverEndpoint {
   virtual void notify() noexcept = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using Kind = HandoverMessage::Kind;
@@ -183,4 +183,4 @@ TEST(HandoverMessage, RandomBytesAreRejectedOrDecodedExactly) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

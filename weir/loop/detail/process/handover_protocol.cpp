@@ -10,7 +10,7 @@
 #include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/os/detail/io/seqpacket_socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using namespace std::chrono_literals;
@@ -314,4 +314,4 @@ void HandoverProtocol::wait_until_stopped(const HandoverDelegate::Sockets& socke
   }
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -12,7 +12,7 @@
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/loop/detail/process/handover_connection.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// A HandoverProtocol is one process' part in a hot restart. It begins with the request to an
 /// older process and ends when a newer process has the sockets. Handover describes the order of
@@ -78,4 +78,4 @@ inline std::string takeover_error_prefix(const HandoverOptions& options) {
   return "cannot take sockets over at '" + options.path + "': ";
 }
 
-}  // namespace weir
+}  // namespace weir::loop

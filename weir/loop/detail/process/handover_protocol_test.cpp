@@ -19,7 +19,7 @@
 #include "weir/os/detail/io/seqpacket_socket.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using namespace std::chrono_literals;
@@ -744,4 +744,4 @@ TEST_F(HandoverProtocolTest, AStopDuringTheRequestRejectsIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -11,7 +11,7 @@
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/seqpacket_socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 OsHandover::~OsHandover() {
   stop();
@@ -207,4 +207,4 @@ void OsHandoverEndpoint::notify() noexcept {
   os::signal_event(event_.get());
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -18,7 +18,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // The processes of a service meet at a Unix socket with a path.
 
@@ -121,4 +121,4 @@ class OsHandover final : public Handover, ThreadWork {
   std::unique_ptr<PlatformThread> thread_;  // the last member, because its thread has to end first
 };
 
-}  // namespace weir
+}  // namespace weir::loop

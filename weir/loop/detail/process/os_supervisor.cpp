@@ -13,7 +13,7 @@
 #include "weir/loop/detail/listen/bind_retry.hpp"
 #include "weir/os/detail/io/clock.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 /// Returns true if this process has other threads. A joined thread may remain visible for a
@@ -292,4 +292,4 @@ void OsSupervisor::kill_overdue() {
   kill_at_ = never;
 }
 
-}  // namespace weir
+}  // namespace weir::loop

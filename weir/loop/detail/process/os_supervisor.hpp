@@ -11,7 +11,7 @@
 #include "weir/os/detail/process/child_process.hpp"
 #include "weir/os/detail/process/signals.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// An OsSupervisor starts worker processes and restarts those that crash. It has no threads and no
 /// loop. It waits for signals and for workers that end.
@@ -63,4 +63,4 @@ class OsSupervisor {
   bool failed_ = false;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

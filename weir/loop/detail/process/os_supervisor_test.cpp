@@ -23,7 +23,7 @@
 #include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using namespace std::chrono_literals;
@@ -789,4 +789,4 @@ TEST(OsSupervisor, NamesTheAddressOnWhichItCannotListen) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

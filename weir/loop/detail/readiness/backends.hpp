@@ -6,7 +6,7 @@
 #include "weir/base/result.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // The portable backend, on poll(2).
 
@@ -30,4 +30,4 @@ class RunQueue;
 /// Lifetime: `platform` and `ready` outlive the backend.
 Result<std::unique_ptr<Backend>> make_epoll_backend(Platform& platform, RunQueue& ready);
 
-}  // namespace weir
+}  // namespace weir::loop

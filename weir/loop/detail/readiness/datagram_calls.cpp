@@ -14,7 +14,7 @@
 #include <cstring>
 #include <new>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 // Maximum of messages in one call. A larger number would save little and delay other sockets.
@@ -300,4 +300,4 @@ DatagramTryResult try_send(int descriptor, SendDatagramsOperation& operation,
   return send_several(descriptor, operation, counters);
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -4,7 +4,7 @@
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/contract/detail/operation.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// The result of one attempt at an operation.
 struct DatagramTryResult {
@@ -25,4 +25,4 @@ DatagramTryResult try_receive(int descriptor, ReceiveDatagramsOperation& operati
 DatagramTryResult try_send(int descriptor, SendDatagramsOperation& operation,
                            BackendCounters& counters);
 
-}  // namespace weir
+}  // namespace weir::loop

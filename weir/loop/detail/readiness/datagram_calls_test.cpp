@@ -21,7 +21,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 using Receiving = Recorded<ReceiveDatagramsOperation>;
@@ -477,4 +477,4 @@ TEST_P(DatagramBackends, ASendOfNothingNeedsNoRoom) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

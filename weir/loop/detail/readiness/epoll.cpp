@@ -15,7 +15,7 @@
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 constexpr std::uint64_t wake_tag = 0;  // no socket has this tag
@@ -164,4 +164,4 @@ Result<std::unique_ptr<Backend>> make_epoll_backend(Platform& platform, RunQueue
       std::make_unique<EpollBackend>(platform, ready, std::move(epoll), std::move(*wake_event)));
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -16,7 +16,7 @@
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 class PollBackend final : public ReadinessBackend {
@@ -150,4 +150,4 @@ Result<std::unique_ptr<Backend>> make_poll_backend(Platform& platform, RunQueue&
   return std::unique_ptr<Backend>(std::make_unique<PollBackend>(platform, ready, std::move(*pipe)));
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -8,7 +8,7 @@
 
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 ReadinessSocket& state_of(Socket& socket) noexcept {
@@ -246,11 +246,11 @@ void ReadinessBackend::retry_paused() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::loop
 
 // Allocation and release of sockets in the slab.
 
-namespace weir {
+namespace weir::loop {
 
 ReadinessSocket& SocketSlab::allocate() {
   if (free_.empty()) {
@@ -271,4 +271,4 @@ void SocketSlab::release(ReadinessSocket& socket) noexcept {
   free_.push_front(socket);
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -11,7 +11,7 @@
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // A socket of a readiness backend, and the slab that holds such sockets.
 
@@ -168,4 +168,4 @@ class ReadinessBackend : public Backend {
   Duration pause_{};  // length of the last pause; 0 after a successful accept
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -13,7 +13,7 @@
 #include "weir/loop/detail/readiness/readiness.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 // Maximum of connections in a row that were gone when accepted; other sockets then get a turn.
@@ -175,7 +175,7 @@ bool ReadinessBackend::try_connect(ReadinessSocket& socket, ConnectOperation& op
 bool ReadinessBackend::try_receive_datagrams(ReadinessSocket& socket,
                                              ReceiveDatagramsOperation& operation) {
   if (!socket.may_receive) return false;
-  const DatagramTryResult tried = weir::try_receive(socket.descriptor, operation, counters_);
+  const DatagramTryResult tried = loop::try_receive(socket.descriptor, operation, counters_);
   socket.may_receive = tried.may_continue;
   return tried.finished;
 }
@@ -183,7 +183,7 @@ bool ReadinessBackend::try_receive_datagrams(ReadinessSocket& socket,
 bool ReadinessBackend::try_send_datagrams(ReadinessSocket& socket,
                                           SendDatagramsOperation& operation) {
   if (!socket.may_send && !operation.datagrams.empty()) return false;
-  const DatagramTryResult tried = weir::try_send(socket.descriptor, operation, counters_);
+  const DatagramTryResult tried = loop::try_send(socket.descriptor, operation, counters_);
   socket.may_send = tried.may_continue;
   return tried.finished;
 }
@@ -198,4 +198,4 @@ void ReadinessBackend::pause(ReadinessSocket& listener) {
   update_interest(listener);
 }
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -24,7 +24,7 @@
 #include "weir/loop/test/stopped_clock_platform.hpp"
 #include "weir/os/detail/io/clock.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 class ReadinessTest : public testing::TestWithParam<BackendChoice> {
@@ -686,4 +686,4 @@ INSTANTIATE_TEST_SUITE_P(Each, ReadinessTest,
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

@@ -8,7 +8,7 @@
 
 #include "weir/loop/detail/readiness/datagram_calls.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 bool Datagrams::receive(BackendContext& context, ReceiveDatagramsOperation& operation) {
   assert(receiving_ == nullptr);
@@ -110,4 +110,4 @@ void Datagrams::sendable(BackendContext& context) {
   }
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

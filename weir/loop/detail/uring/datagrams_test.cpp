@@ -15,7 +15,7 @@
 #include "weir/loop/test/uring_context.hpp"
 #include "weir/os/detail/io/fd.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 namespace {
 
 using Operations = std::vector<int>;
@@ -222,4 +222,4 @@ TEST_F(UringDatagramsTest, ClosingCancelsTheArmedPollsAndServesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

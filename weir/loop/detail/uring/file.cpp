@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace weir::uring {
+namespace weir::loop::uring {
 namespace {
 
 // The kernel's own limit for one call (MAX_RW_COUNT) is a page less than 2 GiB.
@@ -69,4 +69,4 @@ void file_completed(BackendContext& context, const Completion& completion) {
   }
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

@@ -9,7 +9,7 @@
 
 #include "weir/loop/contract/detail/accept_errors.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 bool Listener::accept(BackendContext& context, AcceptOperation& operation) {
   assert(accepting_ == nullptr);
@@ -149,4 +149,4 @@ void Listener::resume(BackendContext& context) {
   if (accepting_ != nullptr) arm(context);
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

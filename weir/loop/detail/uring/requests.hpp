@@ -10,7 +10,7 @@
 #include "weir/loop/detail/uring/ring.hpp"
 #include "weir/loop/detail/uring/socket.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 // Listeners on io_uring: an accept request that stays armed, and connections accepted in advance.
 
@@ -105,4 +105,4 @@ class Datagrams : public SocketState {
   SendDatagramsOperation* sending_ = nullptr;
 };
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

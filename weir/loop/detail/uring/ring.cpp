@@ -10,7 +10,7 @@
 
 #include "weir/os/detail/process/signals.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 namespace {
 
 // One turn rarely starts more requests; if it does, it enters the kernel twice.
@@ -158,4 +158,4 @@ void Ring::wait(std::optional<Duration> longest) {
       io_uring_submit_and_wait_timeout(&ring_, &ignored, 1, longest ? &limit : nullptr, nullptr));
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

@@ -14,7 +14,7 @@
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 /// The kind of request that a completion belongs to, in the low bits of its user data. The other
 /// bits are a pointer to an object that lives until its last request has completed.
@@ -114,4 +114,4 @@ class Ring {
   std::size_t block_used_ = 0;
 };
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 Result<> Buffers::open(io_uring& ring) {
   void* memory =
@@ -72,4 +72,4 @@ void Buffers::provide(std::uint16_t id) noexcept {
   io_uring_buf_ring_advance(ring_, 1);
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

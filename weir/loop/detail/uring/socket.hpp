@@ -15,7 +15,7 @@
 #include "weir/loop/contract/detail/runnable.hpp"
 #include "weir/loop/detail/uring/ring.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 // Read buffers that a core lends to the kernel, which picks one for each arrival.
 
@@ -154,4 +154,4 @@ struct BackendContext {
   }
 };
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

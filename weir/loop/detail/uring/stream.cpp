@@ -12,7 +12,7 @@
 
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 Stream::Stream(int value, std::size_t unread_max) noexcept
     : SocketState(value, SocketRole::stream),
@@ -371,4 +371,4 @@ void StreamMemory::destroy(Stream& stream) noexcept {
   free_ = ::new (static_cast<void*>(&stream)) Free{free_};
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

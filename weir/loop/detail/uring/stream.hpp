@@ -12,7 +12,7 @@
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/loop/detail/uring/socket.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 // The bytes that arrived on a stream before an operation received them.
 
@@ -156,4 +156,4 @@ class StreamMemory {
   Free* free_ = nullptr;
 };
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

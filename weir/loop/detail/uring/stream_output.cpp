@@ -10,7 +10,7 @@
 #include "weir/loop/detail/uring/stream.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 
 bool Stream::send(BackendContext& context, SendOperation& operation) {
   assert(output_ == nullptr);
@@ -130,4 +130,4 @@ void Stream::connect_completed(BackendContext& context, int result) {
   }
 }
 
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

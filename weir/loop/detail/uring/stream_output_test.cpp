@@ -19,7 +19,7 @@
 #include "weir/loop/test/uring_context.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 namespace {
 
 using Receive = Recorded<ReceiveOperation>;
@@ -599,4 +599,4 @@ TEST_F(UringBuffersTest, ReplacesEachBufferThatLeavesWithData) {
 }
 
 }  // namespace
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

@@ -17,7 +17,7 @@
 
 #include "weir/loop/test/readiness_fixture.hpp"
 
-namespace weir::uring {
+namespace weir::loop::uring {
 namespace {
 
 using Receive = Recorded<ReceiveOperation>;
@@ -280,4 +280,4 @@ TEST_F(ReceiveQueueTest, ReleasesItsBuffersWithItself) {
 }
 
 }  // namespace
-}  // namespace weir::uring
+}  // namespace weir::loop::uring

@@ -18,7 +18,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace uring {
 namespace {
 
@@ -384,4 +384,4 @@ Result<std::unique_ptr<Backend>> make_uring_backend(Platform& platform, RunQueue
   return backend;
 }
 
-}  // namespace weir
+}  // namespace weir::loop

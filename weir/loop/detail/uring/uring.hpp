@@ -8,7 +8,7 @@
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 struct UringOptions {
   /// True to use only what Linux 6.1 has, whatever the kernel offers; the name is then
@@ -27,4 +27,4 @@ struct UringOptions {
 Result<std::unique_ptr<Backend>> make_uring_backend(Platform& platform, RunQueue& ready,
                                                     UringOptions options = {});
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -7,7 +7,7 @@
 
 #include "weir/base/time.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 /// A SpinPermit lets one thread at a time spin; a second spinning thread would take a CPU from
 /// threads that work.
@@ -59,4 +59,4 @@ class AdaptiveSpinner {
   unsigned pauses_left_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

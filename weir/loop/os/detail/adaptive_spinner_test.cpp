@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 TEST(AdaptiveSpinner, OneThreadSpinsAtATimeAndNoneOnASingleCpu) {
@@ -58,4 +58,4 @@ TEST(AdaptiveSpinner, KeepsSpinningAfterSuccesses) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

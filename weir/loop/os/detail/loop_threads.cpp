@@ -27,7 +27,7 @@
 #include "weir/os/detail/process/scheduling.hpp"
 #include "weir/os/detail/process/signals.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 /// Threads that run loops. Joins them when destroyed.
@@ -305,4 +305,4 @@ Result<> run_on_threads(Platform& platform, std::span<const LoopPlacement> place
   return {};
 }
 
-}  // namespace weir
+}  // namespace weir::loop

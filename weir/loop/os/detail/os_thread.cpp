@@ -10,7 +10,7 @@
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/process/scheduling.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 /// Blocks signals on this thread, and on threads that it starts, for as long as the object lives.
@@ -124,4 +124,4 @@ os::ThreadState OsThread::state() noexcept {
   return probe_->state();
 }
 
-}  // namespace weir
+}  // namespace weir::loop

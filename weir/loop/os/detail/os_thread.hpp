@@ -13,7 +13,7 @@
 #include "weir/loop/os/detail/adaptive_spinner.hpp"
 #include "weir/os/detail/process/parker.hpp"
 
-namespace weir {
+namespace weir::loop {
 
 // run_on_threads() runs each loop on a thread of its own; the calling thread handles signals.
 
@@ -58,4 +58,4 @@ class OsThread final : public PlatformThread {
   bool joinable_ = false;
 };
 
-}  // namespace weir
+}  // namespace weir::loop

@@ -17,7 +17,7 @@
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 
-namespace weir {
+namespace weir::loop {
 namespace {
 
 struct Work final : ThreadWork {
@@ -241,4 +241,4 @@ TEST(OsThread, ReportsItsStateAndCpuTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop

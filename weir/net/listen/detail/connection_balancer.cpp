@@ -53,7 +53,7 @@ std::size_t HandoffQueue::load() const noexcept {
   return static_cast<std::size_t>(open) + size_.load(std::memory_order_relaxed);
 }
 
-bool HandoffQueue::try_push(Descriptor& connection) {
+bool HandoffQueue::try_push(loop::Descriptor& connection) {
   if (!is_open()) return false;
   std::unique_ptr<Item> item(new (std::nothrow) Item);
   if (item == nullptr) return false;
@@ -89,7 +89,7 @@ void HandoffQueue::close() {
   }
 }
 
-Descriptor HandoffQueue::take() {
+loop::Descriptor HandoffQueue::take() {
   if (connections_.front() == nullptr) connections_.collect();
   const std::unique_ptr<Item> oldest(connections_.pop());
   if (oldest == nullptr) return {};
@@ -107,7 +107,7 @@ ConnectionBalancer* ConnectionBalancer::of(Loop& loop, const os::Address& bound)
   return &loop.group().slots().get<GroupBalancers>().find_or_make(bound, loops);
 }
 
-bool ConnectionBalancer::hand_over(unsigned core, Descriptor& connection) {
+bool ConnectionBalancer::hand_over(unsigned core, loop::Descriptor& connection) {
   HandoffQueue& own = *queues_[core];
   const std::size_t mine = own.load();
   if (mine < BalancePolicy::connections_min) {

@@ -61,7 +61,7 @@ class HandoffQueue {
   bool is_open() const noexcept { return open_.load(std::memory_order_relaxed); }
   /// Takes the connection over, if the queue is open and memory suffices.
   /// Returns: true if it was taken; the caller keeps it otherwise.
-  [[nodiscard]] bool try_push(Descriptor& connection);
+  [[nodiscard]] bool try_push(loop::Descriptor& connection);
 
   // Only the loop's thread may call these functions.
 
@@ -75,12 +75,12 @@ class HandoffQueue {
   void close();
   bool empty() const noexcept { return connections_.empty(); }
   /// Removes and returns the oldest connection; empty if the queue is empty.
-  Descriptor take();
+  loop::Descriptor take();
 
  private:
   friend class ConnectionBalancer;
   struct Item {
-    Descriptor connection;
+    loop::Descriptor connection;
     Item* next = nullptr;
   };
 
@@ -90,7 +90,7 @@ class HandoffQueue {
   BalancePolicy policy_;          // used only by the loop
   std::atomic<bool> open_{false};
   std::atomic<std::size_t> size_{0};  // of the connections in the queue, or about to be
-  CrossCoreQueue<Item, &Item::next> connections_;  // closed unless `open_`
+  loop::CrossCoreQueue<Item, &Item::next> connections_;  // closed unless `open_`
 };
 
 /// The handoff queues of the loops of a group, for one address.
@@ -107,7 +107,7 @@ class ConnectionBalancer {
   /// Hands over the connection that `core` has just accepted, if the policy decides so. Call it on
   /// the thread of `core`, with its handoff queue open.
   /// Returns: true if another core has taken it; the caller keeps it otherwise.
-  [[nodiscard]] bool hand_over(unsigned core, Descriptor& connection);
+  [[nodiscard]] bool hand_over(unsigned core, loop::Descriptor& connection);
 
  private:
   std::vector<std::unique_ptr<HandoffQueue>> queues_;  // by core

@@ -101,7 +101,7 @@ class ConnectionBalancerTest : public ::testing::Test {
   }
 
   /// Returns a descriptor that the test can hand over. open_descriptors() shows when it is closed.
-  Descriptor connection() { return platform_.open_stream(os::Address::loopback(1)).value(); }
+  loop::Descriptor connection() { return platform_.open_stream(os::Address::loopback(1)).value(); }
   void have(unsigned core, int connections) {
     for (int i = 0; i < connections; ++i) ConnectionCounters::of(*loops_[core]).open.add();
   }
@@ -109,7 +109,7 @@ class ConnectionBalancerTest : public ::testing::Test {
   void turn(unsigned core) { loops_[core]->turn(platform_.now()); }
 
   MemoryPlatform platform_;
-  LoopGroup group_;
+  loop::LoopGroup group_;
   std::unique_ptr<ConnectionBalancer> balancer_;  // outlives the loops
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<Loop*> pointers_;
@@ -123,7 +123,7 @@ TEST_F(ConnectionBalancerTest, TheCoreWithTheFewestConnectionsGetsTheNext) {
   have(2, 21);
   // Queued connections count: 20 + 2 and 21 + 1 in the end.
   for (int i = 0; i < 3; ++i) {
-    Descriptor each = connection();
+    loop::Descriptor each = connection();
     EXPECT_TRUE(balancer_->hand_over(0, each));
     EXPECT_FALSE(each);
   }
@@ -135,7 +135,7 @@ TEST_F(ConnectionBalancerTest, TheCoreWithTheFewestConnectionsGetsTheNext) {
   EXPECT_TRUE(handoff_queue(1).take());
   EXPECT_FALSE(handoff_queue(1).take());
   EXPECT_EQ(handoff_queue(1).load(), 20u);
-  Descriptor light = connection();
+  loop::Descriptor light = connection();
   EXPECT_FALSE(balancer_->hand_over(1, light));
   EXPECT_TRUE(light) << "the caller keeps it";
   for (unsigned core = 0; core < 3; ++core) handoff_queue(core).close();
@@ -146,7 +146,7 @@ TEST_F(ConnectionBalancerTest, BeginsWithTheMinimumOfConnections) {
   std::array<Receiver, 2> receivers;
   for (unsigned core = 0; core < 2; ++core) ASSERT_TRUE(handoff_queue(core).open(receivers[core]));
   have(0, 31);
-  Descriptor each = connection();
+  loop::Descriptor each = connection();
   EXPECT_FALSE(balancer_->hand_over(0, each));
   have(0, 1);
   EXPECT_TRUE(balancer_->hand_over(0, each));
@@ -158,10 +158,10 @@ TEST_F(ConnectionBalancerTest, AHandoverThatEndedAtTheMinimumBeginsAtAQuarterAbo
   std::array<Receiver, 2> receivers;
   for (unsigned core = 0; core < 2; ++core) ASSERT_TRUE(handoff_queue(core).open(receivers[core]));
   have(0, 100);
-  Descriptor each = connection();
+  loop::Descriptor each = connection();
   ASSERT_TRUE(balancer_->hand_over(0, each));
   for (int i = 0; i < 70; ++i) ConnectionCounters::of(*loops_[0]).open.subtract();
-  Descriptor next = connection();
+  loop::Descriptor next = connection();
   EXPECT_FALSE(balancer_->hand_over(0, next)) << "30 connections are too few";
   have(0, 4);
   have(1, 25);
@@ -177,7 +177,7 @@ TEST_F(ConnectionBalancerTest, ClosedCoresDoNotCountInTheMean) {
   have(0, 60);
   have(1, 50);
   have(2, 1);  // without a listener
-  Descriptor each = connection();
+  loop::Descriptor each = connection();
   EXPECT_FALSE(balancer_->hand_over(0, each)) << "60 and 50: less than a quarter above the mean";
   for (unsigned core = 0; core < 2; ++core) handoff_queue(core).close();
 }
@@ -186,7 +186,7 @@ TEST_F(ConnectionBalancerTest, ACoreWithoutAListenerGetsNothingAndDoesNotCount) 
   Receiver receiver;
   ASSERT_TRUE(handoff_queue(0).open(receiver));
   have(0, 100);
-  Descriptor each = connection();
+  loop::Descriptor each = connection();
   EXPECT_FALSE(balancer_->hand_over(0, each)) << "no other core listens";
   Receiver other;
   ASSERT_TRUE(handoff_queue(2).open(other));
@@ -204,10 +204,10 @@ TEST_F(ConnectionBalancerTest, AStoppedQueueStillReturnsItsConnections) {
   ASSERT_TRUE(handoff_queue(0).open(receiver));
   ASSERT_TRUE(handoff_queue(1).open(other));
   have(0, 100);
-  Descriptor first = connection();
+  loop::Descriptor first = connection();
   ASSERT_TRUE(balancer_->hand_over(0, first));
   handoff_queue(1).stop_receiving();
-  Descriptor second = connection();
+  loop::Descriptor second = connection();
   EXPECT_FALSE(balancer_->hand_over(0, second));
   EXPECT_TRUE(second);
   turn(1);
@@ -225,7 +225,7 @@ TEST_F(ConnectionBalancerTest, TakingBeforeTheNotificationDoesNotSuppressTheNext
   ASSERT_TRUE(handoff_queue(1).open(other));
   have(0, 100);
   for (int i = 0; i < 3; ++i) {
-    Descriptor each = connection();
+    loop::Descriptor each = connection();
     ASSERT_TRUE(balancer_->hand_over(0, each));
     if (i < 2) {
       EXPECT_TRUE(handoff_queue(1).take());
@@ -234,7 +234,7 @@ TEST_F(ConnectionBalancerTest, TakingBeforeTheNotificationDoesNotSuppressTheNext
   turn(1);
   EXPECT_EQ(other.notifications, 1);
   EXPECT_TRUE(handoff_queue(1).take());
-  Descriptor later = connection();
+  loop::Descriptor later = connection();
   ASSERT_TRUE(balancer_->hand_over(0, later));
   turn(1);
   EXPECT_EQ(other.notifications, 2) << "the next connection notifies again";
@@ -248,7 +248,7 @@ TEST_F(ConnectionBalancerTest, ClosingTheQueueClosesItsConnections) {
   ASSERT_TRUE(handoff_queue(0).open(receiver));
   ASSERT_TRUE(handoff_queue(1).open(other));
   have(0, 100);
-  Descriptor each = connection();
+  loop::Descriptor each = connection();
   ASSERT_TRUE(balancer_->hand_over(0, each));
   EXPECT_EQ(platform_.open_descriptors(), 1u);
   handoff_queue(1).close();
@@ -267,13 +267,13 @@ TEST_F(ConnectionBalancerTest, TheOldestConnectionLeavesTheQueueFirst) {
   ASSERT_TRUE(queue.open(receiver));
   std::vector<int> pushed;
   std::vector<int> taken;
-  std::vector<Descriptor> kept;
+  std::vector<loop::Descriptor> kept;
   const auto take = [&] {
     kept.push_back(queue.take());
     taken.push_back(kept.back().value());
   };
   for (int i = 0; i < 5; ++i) {
-    Descriptor each = connection();
+    loop::Descriptor each = connection();
     pushed.push_back(each.value());
     EXPECT_TRUE(queue.try_push(each));
     if (i == 2) take();
@@ -290,10 +290,10 @@ TEST_F(ConnectionBalancerTest, AQueueThatOpensAgainNotifiesItsNewReceiver) {
   Receiver receiver;
   HandoffQueue& queue = handoff_queue(1);
   ASSERT_TRUE(queue.open(former));
-  Descriptor lost = connection();
+  loop::Descriptor lost = connection();
   EXPECT_TRUE(queue.try_push(lost));
   queue.close();
-  Descriptor refused = connection();
+  loop::Descriptor refused = connection();
   EXPECT_FALSE(queue.try_push(refused));
   EXPECT_TRUE(refused) << "the caller keeps it";
   EXPECT_FALSE(queue.is_open());
@@ -304,7 +304,7 @@ TEST_F(ConnectionBalancerTest, AQueueThatOpensAgainNotifiesItsNewReceiver) {
   EXPECT_EQ(former.notifications, 0);
   EXPECT_EQ(receiver.notifications, 1);
   EXPECT_TRUE(queue.take());
-  Descriptor next = connection();
+  loop::Descriptor next = connection();
   EXPECT_TRUE(queue.try_push(next));
   turn(1);
   EXPECT_EQ(receiver.notifications, 2);
@@ -322,7 +322,7 @@ TEST(HandoffQueueOfThreads, EachConnectionArrivesOnce) {
   constexpr int each = 5000;
   struct Collector final : HandoffQueue::Receiver {
     void on_connections() override {
-      while (Descriptor next = queue->take()) {
+      while (loop::Descriptor next = queue->take()) {
         EXPECT_EQ(next.release(), 7);
         ++taken;
       }
@@ -340,7 +340,7 @@ TEST(HandoffQueueOfThreads, EachConnectionArrivesOnce) {
   for (int thread = 0; thread < 2; ++thread) {
     producers.emplace_back([&] {
       for (int i = 0; i < each; ++i) {
-        Descriptor connection(platform, 7);
+        loop::Descriptor connection(platform, 7);
         EXPECT_TRUE(queue.try_push(connection));
       }
     });
@@ -369,7 +369,7 @@ TEST(HandoffQueueOfThreads, NoConnectionIsLostWhenTheQueueCloses) {
     std::atomic<bool> begun{false};
     std::thread producer([&] {
       begun = true;
-      Descriptor connection(platform, 7);
+      loop::Descriptor connection(platform, 7);
       if (!queue.try_push(connection)) {
         EXPECT_TRUE(connection);
         connection.release();
@@ -389,7 +389,7 @@ TEST(ConnectionBalancer, TheLoopsOfAGroupShareOneForEachAddress) {
   MemoryPlatform platform({.cores = 2});
   const auto alone = Loop::make(platform, {}).value();
   EXPECT_EQ(ConnectionBalancer::of(*alone, os::Address::loopback(80)), nullptr);
-  LoopGroup group;
+  loop::LoopGroup group;
   const auto first = Loop::make(platform, {.core = 0, .group = &group}).value();
   const auto second = Loop::make(platform, {.core = 1, .group = &group}).value();
   group.set_loops({first.get(), second.get()});

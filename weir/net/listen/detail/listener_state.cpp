@@ -10,8 +10,9 @@
 
 namespace weir::tcp {
 
-Listener::State::State(Loop& loop, Socket& socket, const ListenerRegistry::Listener& listener)
-    : Timer(&on_quiet_timer),
+Listener::State::State(Loop& loop, loop::Socket& socket,
+                       const loop::ListenerRegistry::Listener& listener)
+    : loop::Timer(&on_quiet_timer),
       DrainObserver(&on_drain),
       AcceptObserver(&on_resume_accepting),
       loop_(loop),
@@ -41,10 +42,10 @@ Listener::State::~State() {
 }
 
 Result<> Listener::State::add_extra_listeners(
-    const std::vector<std::shared_ptr<SharedListener>>& additional) {
+    const std::vector<std::shared_ptr<loop::SharedListener>>& additional) {
   extra_listeners_.reserve(additional.size());  // push_back() must not throw: it leaks a listener
   const bool timer_started = empties_queues_;
-  for (const std::shared_ptr<SharedListener>& each : additional) {
+  for (const std::shared_ptr<loop::SharedListener>& each : additional) {
     auto extra = open_extra_listener(loop_, each, *this);
     if (!extra) return fail(extra.error());
     extra_listeners_.push_back(*extra);
@@ -66,7 +67,7 @@ void Listener::State::on_first_accept() {
   for (ExtraListener* const each : extra_listeners_) each->begin();
 }
 
-bool Listener::State::begin(AcceptOperation& operation) {
+bool Listener::State::begin(loop::AcceptOperation& operation) {
   assert(accepting_ == nullptr);
   quiet_ = false;
   on_first_accept();
@@ -86,9 +87,9 @@ bool Listener::State::begin(AcceptOperation& operation) {
 }
 
 /// Returns true if it has finished the operation with a connection that is available already.
-bool Listener::State::take_ready(AcceptOperation& operation) {
+bool Listener::State::take_ready(loop::AcceptOperation& operation) {
   if (handoff_queue_ != nullptr) {
-    if (Descriptor connection = handoff_queue_->take()) {
+    if (loop::Descriptor connection = handoff_queue_->take()) {
       operation.accepted = std::move(connection);
       operation.finish();
       handed_off_ = true;
@@ -117,7 +118,7 @@ bool Listener::State::is_finished() const noexcept {
          std::ranges::all_of(extra_listeners_, &ExtraListener::ended);
 }
 
-void Listener::State::park(AcceptOperation& operation) noexcept {
+void Listener::State::park(loop::AcceptOperation& operation) noexcept {
   operation.pending_on(socket_);
   accepting_ = &operation;
   parked_ = true;
@@ -136,14 +137,14 @@ void Listener::State::wake_accept() {
   if (closed_ || has_connection()) cancel(*accepting_);
 }
 
-void Listener::State::cancel(AcceptOperation& operation) {
+void Listener::State::cancel(loop::AcceptOperation& operation) {
   if (!parked_ || accepting_ != &operation) return loop_.backend().cancel(operation);
   parked_ = false;
   operation.finish(Errc::cancelled);
   loop_.ready(operation);
 }
 
-bool Listener::State::try_recover(AcceptOperation& operation) {
+bool Listener::State::try_recover(loop::AcceptOperation& operation) {
   // wake_accept() cancels an accept if another source has a connection, or at the end.
   if (operation.error() == Errc::cancelled) return take_ready(operation);
   if (operation.error() != Errc::closed || closed_) return false;
@@ -158,17 +159,17 @@ void Listener::State::end_main_listener() {
   if (shared_ != nullptr) shared_->end_accepting();
 }
 
-bool Listener::State::hand_over(Descriptor& accepted) {
+bool Listener::State::hand_over(loop::Descriptor& accepted) {
   if (handoff_queue_ == nullptr || draining_) return false;
   if (!balancer_->hand_over(loop_.core(), accepted)) return false;
   counters_.handed_over.add();
   return true;
 }
 
-Socket* Listener::State::adopt(Descriptor accepted) {
+loop::Socket* Listener::State::adopt(loop::Descriptor accepted) {
   // A connection from a listener that refuses new ones may not receive data until it is configured.
   if (draining_) static_cast<void>(loop_.platform().configure(accepted.value(), {}));
-  auto socket = loop_.backend().adopt(std::move(accepted), {.role = SocketRole::stream});
+  auto socket = loop_.backend().adopt(std::move(accepted), {.role = loop::SocketRole::stream});
   if (socket) return *socket;
   counters_.dropped.add();
   return nullptr;
@@ -231,7 +232,7 @@ void Listener::State::check_quiet() {
   cancel(*accepting_);
 }
 
-Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedListener> shared,
+Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<loop::SharedListener> shared,
                                            ExtraListener::Observer& observer) {
   auto descriptor = shared->share();
   if (!descriptor) return fail(descriptor.error());
@@ -239,15 +240,15 @@ Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedLis
   if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {
     return fail(configured.error());
   }
-  const SocketOptions options{.role = SocketRole::listener, .shared = true};
+  const loop::SocketOptions options{.role = loop::SocketRole::listener, .shared = true};
   auto socket = loop.backend().adopt(std::move(*descriptor), options);
   if (!socket) return fail(socket.error());
   return make_socket_block<ExtraListener>(loop, **socket, std::move(shared), observer).release();
 }
 
-ExtraListener::ExtraListener(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared,
-                             Observer& observer)
-    : AcceptOperation(&on_completed),
+ExtraListener::ExtraListener(Loop& loop, loop::Socket& socket,
+                             std::shared_ptr<loop::SharedListener> shared, Observer& observer)
+    : loop::AcceptOperation(&on_completed),
       loop_(loop),
       socket_(&socket),
       shared_(std::move(shared)),
@@ -260,10 +261,10 @@ void ExtraListener::begin() {
   accept_next();
 }
 
-Descriptor ExtraListener::take() {
+loop::Descriptor ExtraListener::take() {
   assert(has_connection_);
   has_connection_ = false;
-  Descriptor taken = std::move(accepted);
+  loop::Descriptor taken = std::move(accepted);
   if (!ended_) accept_next();
   return taken;
 }
@@ -292,8 +293,8 @@ void ExtraListener::end() {
   shared_->end_accepting();
 }
 
-void ExtraListener::on_completed(Runnable& self) {
-  auto& extra = static_cast<ExtraListener&>(static_cast<AcceptOperation&>(self));
+void ExtraListener::on_completed(loop::Runnable& self) {
+  auto& extra = static_cast<ExtraListener&>(static_cast<loop::AcceptOperation&>(self));
   extra.accept_pending_ = false;
   if (extra.observer_ == nullptr) return extra.destroy_self();
   extra.on_accepted();

@@ -15,7 +15,7 @@ namespace weir::tcp {
 /// An additional listening socket of a listener. It accepts one connection ahead.
 /// Threads: the loop's.
 /// Lifetime: open_extra_listener() creates it, and close() ends it.
-class ExtraListener : AcceptOperation {
+class ExtraListener : loop::AcceptOperation {
  public:
   /// The loop calls an Observer when take() has a connection, or when no more connections come.
   class Observer {
@@ -26,14 +26,14 @@ class ExtraListener : AcceptOperation {
     ~Observer() = default;
   };
 
-  ExtraListener(Loop& loop, Socket& socket, std::shared_ptr<SharedListener> shared,
+  ExtraListener(Loop& loop, loop::Socket& socket, std::shared_ptr<loop::SharedListener> shared,
                 Observer& observer);
 
   /// Begins to accept, unless it has begun already.
   void begin();
   bool has_connection() const noexcept { return has_connection_; }
   /// Returns the accepted connection and accepts the next one. Requires has_connection().
-  Descriptor take();
+  loop::Descriptor take();
 
   /// Returns true if another process has the socket open too; see
   /// SharedListener::stays_open_elsewhere().
@@ -51,13 +51,13 @@ class ExtraListener : AcceptOperation {
  private:
   void accept_next();
   void on_accepted();
-  static void on_completed(Runnable& self);
+  static void on_completed(loop::Runnable& self);
   void end();
   void destroy_self();
 
   Loop& loop_;
-  Socket* socket_;
-  std::shared_ptr<SharedListener> shared_;
+  loop::Socket* socket_;
+  std::shared_ptr<loop::SharedListener> shared_;
   Observer* observer_;
   bool started_ = false;
   bool accept_pending_ = false;  // true while the loop still has to call on_completed()
@@ -67,7 +67,7 @@ class ExtraListener : AcceptOperation {
 
 /// Returns an extra listener on `shared`, an element of ListenerRegistry::Listener::additional. The
 /// owner ends it with ExtraListener::close(). Errors: the kernel's.
-Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedListener> shared,
+Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<loop::SharedListener> shared,
                                            ExtraListener::Observer& observer);
 
 /// The state that a listener shares with its pending accept. It keeps its address when the listener
@@ -81,40 +81,41 @@ Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<SharedLis
 /// A drain ends a socket in one of two ways. A socket of this process alone refuses new connections
 /// and is emptied until no connection has come for quiet_period. A socket that another process
 /// keeps open is left unchanged, and this process takes no more connections from it.
-class Listener::State final : Timer,
+class Listener::State final : loop::Timer,
                               DrainObserver,
                               AcceptObserver,
                               HandoffQueue::Receiver,
                               ExtraListener::Observer {
  public:
-  State(Loop& loop, Socket& socket, const ListenerRegistry::Listener& listener);
+  State(Loop& loop, loop::Socket& socket, const loop::ListenerRegistry::Listener& listener);
   /// Closes each socket before it reports that this loop no longer accepts from the socket.
   ~State();
 
   /// Opens the extra listeners. The caller calls it before the first accept.
   /// Errors: those of open_extra_listener().
-  Result<> add_extra_listeners(const std::vector<std::shared_ptr<SharedListener>>& additional);
+  Result<> add_extra_listeners(
+      const std::vector<std::shared_ptr<loop::SharedListener>>& additional);
 
   Loop& loop() noexcept { return loop_; }
-  Socket& socket() noexcept { return socket_; }
+  loop::Socket& socket() noexcept { return socket_; }
 
   /// Starts an accept. Returns true if it finished immediately.
-  bool begin(AcceptOperation& operation);
+  bool begin(loop::AcceptOperation& operation);
   /// The awaiter calls this when its operation has finished and the loop resumes it.
   void on_accept_completed() noexcept { accepting_ = nullptr; }
-  void cancel(AcceptOperation& operation);
+  void cancel(loop::AcceptOperation& operation);
   /// Returns true if it has completed a failed accept with a connection from another source.
-  bool try_recover(AcceptOperation& operation);
+  bool try_recover(loop::AcceptOperation& operation);
   /// Returns true if no source gives connections any more.
   bool closed() const noexcept { return closed_; }
 
   /// Returns true if the connection accepted last came from another core, and resets the flag.
   bool take_handed_off_flag() noexcept { return std::exchange(handed_off_, false); }
   /// Returns true if another core has taken the accepted connection; the caller keeps it otherwise.
-  bool hand_over(Descriptor& accepted);
+  bool hand_over(loop::Descriptor& accepted);
   /// Returns the socket of an accepted connection. Returns nullptr on failure, mostly for lack of
   /// memory; the connection is then closed.
-  Socket* adopt(Descriptor accepted);
+  loop::Socket* adopt(loop::Descriptor accepted);
   /// Maps the error of a failed accept to the error for the caller.
   std::error_code to_accept_error(std::error_code error) const noexcept;
 
@@ -132,12 +133,12 @@ class Listener::State final : Timer,
   static void on_resume_accepting(AcceptObserver& self) {
     static_cast<State&>(self).resume_accepting();
   }
-  static void on_quiet_timer(Timer& self) { static_cast<State&>(self).check_quiet(); }
+  static void on_quiet_timer(loop::Timer& self) { static_cast<State&>(self).check_quiet(); }
 
   void on_first_accept();
-  bool take_ready(AcceptOperation& operation);
+  bool take_ready(loop::AcceptOperation& operation);
   bool has_connection() const noexcept;
-  void park(AcceptOperation& operation) noexcept;
+  void park(loop::AcceptOperation& operation) noexcept;
   void unpark();
   void wake_accept();
   bool is_finished() const noexcept;
@@ -150,13 +151,13 @@ class Listener::State final : Timer,
 
   Loop& loop_;
   ConnectionCounters& counters_;
-  Socket& socket_;
-  std::shared_ptr<SharedListener> shared_;
-  HeldAddresses::Hold hold_;
+  loop::Socket& socket_;
+  std::shared_ptr<loop::SharedListener> shared_;
+  loop::HeldAddresses::Hold hold_;
   std::vector<ExtraListener*> extra_listeners_;
   ConnectionBalancer* balancer_;
-  HandoffQueue* handoff_queue_ = nullptr;  // connections from other cores
-  AcceptOperation* accepting_ = nullptr;   // the pending accept
+  HandoffQueue* handoff_queue_ = nullptr;       // connections from other cores
+  loop::AcceptOperation* accepting_ = nullptr;  // the pending accept
   int rounds_left_ = rounds_max;
   bool accept_started_ = false;       // true after the first accept
   bool parked_ = false;               // true if accepting_ waits here and not in the backend

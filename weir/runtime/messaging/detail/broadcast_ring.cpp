@@ -14,7 +14,7 @@ BroadcastRing::~BroadcastRing() {
 }
 
 Result<> BroadcastRing::publish(Value value) {
-  RunQueue woken;
+  loop::RunQueue woken;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::closed);
@@ -28,7 +28,7 @@ Result<> BroadcastRing::publish(Value value) {
 }
 
 void BroadcastRing::close() {
-  RunQueue woken;
+  loop::RunQueue woken;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -57,12 +57,12 @@ void BroadcastRing::clear_unread() noexcept {
 }
 
 /// Takes all waiting readers off the list; the caller holds the mutex, and posts them afterwards.
-void BroadcastRing::take_waiting(RunQueue& woken) noexcept {
+void BroadcastRing::take_waiting(loop::RunQueue& woken) noexcept {
   while (BroadcastWaiter* const each = waiting_.pop_front()) woken.push(*each);
 }
 
-void BroadcastRing::resume_on_owner(RunQueue& woken) noexcept {
-  while (Runnable* const next = woken.pop()) {
+void BroadcastRing::resume_on_owner(loop::RunQueue& woken) noexcept {
+  while (loop::Runnable* const next = woken.pop()) {
     auto& waiter = static_cast<BroadcastWaiter&>(*next);
     waiter.loop_->post_from_foreign_thread(waiter);
   }
@@ -185,7 +185,7 @@ bool BroadcastWaiter::withdraw() noexcept {
   return true;
 }
 
-void BroadcastWaiter::EndOfTurn::on_turn_end(Timer& timer) {
+void BroadcastWaiter::EndOfTurn::on_turn_end(loop::Timer& timer) {
   BroadcastWaiter& waiter = static_cast<EndOfTurn&>(timer).waiter;
   waiter.loop_->ready(waiter);
 }
@@ -200,7 +200,7 @@ bool BroadcastAwaiter::begin(const Context& context) {
   return true;
 }
 
-void BroadcastAwaiter::run(Runnable& self) {
+void BroadcastAwaiter::run(loop::Runnable& self) {
   auto& awaiter = static_cast<BroadcastAwaiter&>(self);
   awaiter.cancel_hook_.leave();
   awaiter.end_wait();
@@ -228,7 +228,7 @@ Result<BroadcastRing::Value> BroadcastWait::take(BroadcastReader::Mode mode) {
   return std::move(taken.value);
 }
 
-void BroadcastWait::run(Runnable& self) {
+void BroadcastWait::run(loop::Runnable& self) {
   auto& wait = static_cast<BroadcastWait&>(self);
   wait.end_wait();
   wait.grant();

@@ -60,8 +60,8 @@ class BroadcastRing {
  private:
   friend class BroadcastReader;
   friend class BroadcastWaiter;
-  void take_waiting(RunQueue& woken) noexcept;
-  static void resume_on_owner(RunQueue& woken) noexcept;
+  void take_waiting(loop::RunQueue& woken) noexcept;
+  static void resume_on_owner(loop::RunQueue& woken) noexcept;
   void add_reader() noexcept { readers_.store(readers() + 1, std::memory_order_relaxed); }
   void remove_reader() noexcept { readers_.store(readers() - 1, std::memory_order_relaxed); }
   void clear_unread() noexcept;
@@ -125,10 +125,10 @@ class BroadcastReader {
 /// A BroadcastWaiter is a waiting reader, in the frame of its coroutine. A publisher takes it off
 /// the list and posts it to its owner loop; only that loop resumes it.
 /// Threads: its loop's, except for what the ring's mutex guards.
-class BroadcastWaiter : protected Runnable, public ListNode {
+class BroadcastWaiter : protected loop::Runnable, public ListNode {
  protected:
-  BroadcastWaiter(BroadcastReader& reader, Runnable::Function run) noexcept
-      : Runnable(run), reader_(reader) {}
+  BroadcastWaiter(BroadcastReader& reader, loop::Runnable::Function run) noexcept
+      : loop::Runnable(run), reader_(reader) {}
   ~BroadcastWaiter() { assert(!linked()); }
 
   /// Reads, and joins the list if there is nothing yet and `waits` is true. A reader that has taken
@@ -151,9 +151,9 @@ class BroadcastWaiter : protected Runnable, public ListNode {
  private:
   friend class BroadcastRing;
   friend class BroadcastReader;
-  struct EndOfTurn : Timer {
-    explicit EndOfTurn(BroadcastWaiter& of) noexcept : Timer(&on_turn_end), waiter(of) {}
-    static void on_turn_end(Timer& timer);
+  struct EndOfTurn : loop::Timer {
+    explicit EndOfTurn(BroadcastWaiter& of) noexcept : loop::Timer(&on_turn_end), waiter(of) {}
+    static void on_turn_end(loop::Timer& timer);
     BroadcastWaiter& waiter;
   };
 
@@ -190,7 +190,7 @@ class BroadcastAwaiter : BroadcastWaiter {
     BroadcastAwaiter& awaiter;
   };
   bool begin(const Context& context);
-  static void run(Runnable& self);
+  static void run(loop::Runnable& self);
 
   const BroadcastReader::Mode mode_;
   std::coroutine_handle<> handle_;
@@ -217,7 +217,7 @@ class BroadcastWait : public Wait, BroadcastWaiter {
   Result<BroadcastRing::Value> take(BroadcastReader::Mode mode);
 
  private:
-  static void run(Runnable& self);
+  static void run(loop::Runnable& self);
 
   bool withdrawn_ = false;  // true if it has lost but still has to run
 };

@@ -66,7 +66,7 @@ bool MailboxReceiver::park_again() noexcept {
 
 bool MailboxReceiver::withdraw() noexcept {
   if (armed()) {
-    Timer::cancel();
+    loop::Timer::cancel();
     return true;
   }
   return queue_.withdraw(*this);
@@ -79,14 +79,14 @@ bool MailboxAwaiter::begin(const Context& context) {
   return false;
 }
 
-void MailboxAwaiter::run(Runnable& self) {
+void MailboxAwaiter::run(loop::Runnable& self) {
   auto& awaiter = static_cast<MailboxAwaiter&>(self);
   if (!awaiter.cancelled_ && awaiter.park_again()) return;
   awaiter.leave();
   resume_coroutine(awaiter.handle_);
 }
 
-void MailboxAwaiter::on_turn_end(Timer& timer) {
+void MailboxAwaiter::on_turn_end(loop::Timer& timer) {
   auto& awaiter = static_cast<MailboxAwaiter&>(timer);
   awaiter.loop().ready(awaiter);
 }
@@ -98,13 +98,13 @@ void MailboxAwaiter::on_cancel(CancelNode& node) {
   if (awaiter.withdraw()) awaiter.loop().ready(awaiter);
 }
 
-void MailboxWait::run(Runnable& self) {
+void MailboxWait::run(loop::Runnable& self) {
   auto& wait = static_cast<MailboxWait&>(self);
   if (!wait.withdrawn_ && wait.park_again()) return;
   wait.grant();
 }
 
-void MailboxWait::on_turn_end(Timer& timer) {
+void MailboxWait::on_turn_end(loop::Timer& timer) {
   static_cast<MailboxWait&>(timer).grant();
 }
 
@@ -117,7 +117,7 @@ void MailboxQueue::release_front() {
   }
   head_.store(head + 1, std::memory_order_seq_cst);  // see wait_for_room()
   if (waiting_count_.load(std::memory_order_seq_cst) == 0) return;
-  RunQueue granted;
+  loop::RunQueue granted;
   {
     const std::lock_guard lock(mutex_);
     grant_waiters(granted);
@@ -129,7 +129,7 @@ void MailboxQueue::release_front() {
 
 /// Returns false if the sender need not wait: its outcome is already set.
 bool MailboxQueue::wait_for_room(MailboxSender& sender) {
-  RunQueue granted;
+  loop::RunQueue granted;
   bool waits = false;
   bool published = false;
   {
@@ -149,7 +149,7 @@ bool MailboxQueue::wait_for_room(MailboxSender& sender) {
     waits = sender.linked();
   }
   if (published) wake_receiver();
-  while (Runnable* const other = granted.pop()) {
+  while (loop::Runnable* const other = granted.pop()) {
     auto& granted_sender = static_cast<MailboxSender&>(*other);
     if (&granted_sender != &sender) granted_sender.loop_->post_from_foreign_thread(granted_sender);
   }
@@ -158,7 +158,7 @@ bool MailboxQueue::wait_for_room(MailboxSender& sender) {
 
 /// Admits waiting senders while there is room; the caller holds the mutex. Returns true if it
 /// admitted any.
-bool MailboxQueue::grant_waiters(RunQueue& granted) noexcept {
+bool MailboxQueue::grant_waiters(loop::RunQueue& granted) noexcept {
   bool any = false;
   while (MailboxSender* const sender = waiting_.front()) {
     const auto position = claim();
@@ -175,8 +175,8 @@ bool MailboxQueue::grant_waiters(RunQueue& granted) noexcept {
 
 /// Posts senders that are off the list; called without the mutex, because waking a loop may be a
 /// system call.
-void MailboxQueue::resume_on_owner(RunQueue& senders) noexcept {
-  while (Runnable* const next = senders.pop()) {
+void MailboxQueue::resume_on_owner(loop::RunQueue& senders) noexcept {
+  while (loop::Runnable* const next = senders.pop()) {
     auto& sender = static_cast<MailboxSender&>(*next);
     sender.loop_->post_from_foreign_thread(sender);
   }
@@ -202,7 +202,7 @@ bool MailboxSender::begin(const Context& context) {
   return false;
 }
 
-void MailboxSender::run(Runnable& self) {
+void MailboxSender::run(loop::Runnable& self) {
   auto& sender = static_cast<MailboxSender&>(self);
   sender.cancel_hook_.leave();
   resume_coroutine(sender.handle_);
@@ -218,7 +218,7 @@ void MailboxSender::CancelHook::on_cancel(CancelNode& node) {
 void MailboxQueue::close() {
   // seq_cst: see park(). All claims come before this or fail.
   tail_.fetch_or(closed_bit, std::memory_order_seq_cst);
-  RunQueue rejected;
+  loop::RunQueue rejected;
   {
     const std::lock_guard lock(mutex_);
     while (MailboxSender* const sender = waiting_.pop_front()) {

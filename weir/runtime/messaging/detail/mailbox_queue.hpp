@@ -24,10 +24,11 @@ class MailboxQueue;
 /// A MailboxReceiver is the one waiting receiver, in the frame of its coroutine. A sender takes
 /// it out of the queue and posts it to its owner loop; only that loop resumes it.
 /// Threads: its loop's.
-class MailboxReceiver : protected Runnable, protected Timer {
+class MailboxReceiver : protected loop::Runnable, protected loop::Timer {
  protected:
-  MailboxReceiver(MailboxQueue& queue, Runnable::Function run, Timer::Function on_turn_end) noexcept
-      : Runnable(run), Timer(on_turn_end), queue_(queue) {}
+  MailboxReceiver(MailboxQueue& queue, loop::Runnable::Function run,
+                  loop::Timer::Function on_turn_end) noexcept
+      : loop::Runnable(run), loop::Timer(on_turn_end), queue_(queue) {}
   ~MailboxReceiver() = default;
 
   /// Returns true if it need not wait.
@@ -70,9 +71,9 @@ class MailboxAwaiter : MailboxReceiver, CancelNode {
 
  private:
   bool begin(const Context& context);
-  static void run(Runnable& self);
+  static void run(loop::Runnable& self);
   static void on_cancel(CancelNode& node);
-  static void on_turn_end(Timer& timer);
+  static void on_turn_end(loop::Timer& timer);
 
   std::coroutine_handle<> handle_;
   bool cancelled_ = false;
@@ -102,8 +103,8 @@ class MailboxWait : public Wait, MailboxReceiver {
   using MailboxReceiver::outcome;
 
  private:
-  static void run(Runnable& self);
-  static void on_turn_end(Timer& timer);
+  static void run(loop::Runnable& self);
+  static void on_turn_end(loop::Timer& timer);
 
   bool withdrawn_ = false;  // true if it has lost but still has to run
 };
@@ -123,7 +124,7 @@ using MailboxReadable = Selectable<MailboxQueue, MailboxReadableAwaiter, Mailbox
 /// usually the receiver, moves its value, takes it off the list and posts it to its owner loop.
 /// No other loop resumes it.
 /// Threads: its loop's, except for what the queue's mutex guards.
-class MailboxSender : Runnable, public ListNode {
+class MailboxSender : loop::Runnable, public ListNode {
  public:
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
@@ -136,7 +137,7 @@ class MailboxSender : Runnable, public ListNode {
   }
 
  protected:
-  explicit MailboxSender(MailboxQueue& queue) noexcept : Runnable(&run), queue_(queue) {}
+  explicit MailboxSender(MailboxQueue& queue) noexcept : loop::Runnable(&run), queue_(queue) {}
   virtual ~MailboxSender() { assert(!linked()); }
 
   MailboxQueue& queue() const noexcept { return queue_; }
@@ -154,7 +155,7 @@ class MailboxSender : Runnable, public ListNode {
     MailboxSender& sender;
   };
   bool begin(const Context& context);
-  static void run(Runnable& self);
+  static void run(loop::Runnable& self);
 
   MailboxQueue& queue_;
   std::coroutine_handle<> handle_;
@@ -224,8 +225,8 @@ class MailboxQueue {
   void wake_receiver() noexcept;
   bool wait_for_room(MailboxSender& sender);
   bool withdraw(MailboxSender& sender);
-  bool grant_waiters(RunQueue& granted) noexcept;
-  static void resume_on_owner(RunQueue& senders) noexcept;
+  bool grant_waiters(loop::RunQueue& granted) noexcept;
+  static void resume_on_owner(loop::RunQueue& senders) noexcept;
 
   // Constant after construction.
   const std::size_t capacity_;

@@ -18,7 +18,7 @@ namespace weir {
 
 /// A SampledThread is a thread and its data from the previous sample.
 struct SampledThread {
-  PlatformThread* thread = nullptr;
+  loop::PlatformThread* thread = nullptr;
   /// True while the thread runs a job; the thread itself sets it. Outside a job it can only wait
   /// for the pool's lock. The lock's holder may be waiting for a CPU, so that wait does not count
   /// as blocked.
@@ -58,12 +58,12 @@ class PoolThreads;
 /// A PoolController keeps a pool at its size. It sleeps unless work needs a new thread, an
 /// automatic size keeps work waiting, a thread has ended, or the size has been set.
 /// Threads: step(): its own thread.
-class PoolController final : public ThreadWork {
+class PoolController final : public loop::ThreadWork {
  public:
   explicit PoolController(PoolThreads& threads) noexcept : threads_(threads) {}
   std::optional<Instant> step() noexcept override;
 
-  PlatformThread* thread = nullptr;  ///< its own thread; set before the first step
+  loop::PlatformThread* thread = nullptr;  ///< its own thread; set before the first step
 
  private:
   Instant run_step();

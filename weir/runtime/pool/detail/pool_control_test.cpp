@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-struct FakeThread final : PlatformThread {
+struct FakeThread final : loop::PlatformThread {
   Result<> start() override { return {}; }
   void wake() noexcept override {}
   Duration cpu_time() noexcept override { return used; }

@@ -31,7 +31,7 @@ std::optional<Instant> PoolWorker::step() noexcept {
   return threads_.step(*this);
 }
 
-PoolThreads::PoolThreads(Platform& platform, const BlockingPoolOptions& options)
+PoolThreads::PoolThreads(loop::Platform& platform, const BlockingPoolOptions& options)
     : platform_(platform),
       thread_options_{
           .name = options.name, .priority = options.priority, .stack_bytes = options.stack_bytes},
@@ -340,7 +340,7 @@ std::optional<Instant> PoolThreads::step(PoolWorker& worker) {
 /// Returns the CPU time of the job, if it was measured.
 std::optional<Duration> PoolThreads::run_job(PoolWorker& worker) {
   // Do not use `worker.thread`, which is empty while its destructor waits for this step.
-  PlatformThread& self = *worker.sampled.thread;
+  loop::PlatformThread& self = *worker.sampled.thread;
   // Reading the clock is a system call. One reading for each job is enough while jobs follow each
   // other; readings are rare while jobs are as short as a reading.
   const bool timed =
@@ -350,7 +350,7 @@ std::optional<Duration> PoolThreads::run_job(PoolWorker& worker) {
   // relaxed: see pool_control.cpp.
   worker.sampled.in_work.store(true, std::memory_order_relaxed);
   {
-    const CurrentActivity::TraceGuard trace_guard(worker.job->trace_);
+    const loop::CurrentActivity::TraceGuard trace_guard(worker.job->trace_);
     worker.job->call();
   }
   worker.sampled.in_work.store(false, std::memory_order_relaxed);

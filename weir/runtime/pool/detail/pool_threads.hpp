@@ -31,20 +31,20 @@ class PoolThreads;
 /// A PoolWorker is the state of one thread of a pool. The pool's mutex guards it, except for
 /// members that are marked otherwise.
 /// Threads: step(): its own thread.
-class PoolWorker final : public ThreadWork, public ListNode {
+class PoolWorker final : public loop::ThreadWork, public ListNode {
  public:
   explicit PoolWorker(PoolThreads& threads) noexcept : threads_(threads) {}
   std::optional<Instant> step() noexcept override;
 
-  BlockingJob* job = nullptr;              // taken job; the next step calls it
-  Instant idle_until = never;              // set while the worker is linked
-  bool ended = false;                      // true if its thread is ending or has ended
-  bool consecutive = false;                // own thread only: true from one job to the next
-  Instant taken_at{};                      // own thread only: start of that job
-  unsigned brief_jobs = 0;                 // own thread only: consecutive brief jobs
-  std::optional<Duration> cpu_time;        // own thread only: after the last job, if read
-  SampledThread sampled;                   // used by the controller
-  std::unique_ptr<PlatformThread> thread;  // constant; last member, so it ends first
+  BlockingJob* job = nullptr;                    // taken job; the next step calls it
+  Instant idle_until = never;                    // set while the worker is linked
+  bool ended = false;                            // true if its thread is ending or has ended
+  bool consecutive = false;                      // own thread only: true from one job to the next
+  Instant taken_at{};                            // own thread only: start of that job
+  unsigned brief_jobs = 0;                       // own thread only: consecutive brief jobs
+  std::optional<Duration> cpu_time;              // own thread only: after the last job, if read
+  SampledThread sampled;                         // used by the controller
+  std::unique_ptr<loop::PlatformThread> thread;  // constant; last member, so it ends first
 
  private:
   PoolThreads& threads_;
@@ -92,7 +92,7 @@ class InFlightCalls {
 /// Lifetime: outlives every job.
 class PoolThreads {
  public:
-  PoolThreads(Platform& platform, const BlockingPoolOptions& options);
+  PoolThreads(loop::Platform& platform, const BlockingPoolOptions& options);
   PoolThreads(const PoolThreads&) = delete;
   PoolThreads& operator=(const PoolThreads&) = delete;
   /// Closes the pool and waits until all threads have ended.
@@ -147,10 +147,10 @@ class PoolThreads {
   void reject_queued(std::error_code rejection);
   std::stop_source next_stop_source() const;
 
-  Platform& platform_;
-  const PlatformThreadOptions thread_options_;
+  loop::Platform& platform_;
+  const loop::PlatformThreadOptions thread_options_;
   PoolController controller_{*this};
-  std::unique_ptr<PlatformThread> controller_thread_;
+  std::unique_ptr<loop::PlatformThread> controller_thread_;
   mutable std::mutex mutex_;  // guards the members below
   PoolQueue queue_;
   PoolSize size_;

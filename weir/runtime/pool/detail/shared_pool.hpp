@@ -18,7 +18,7 @@ namespace weir {
 /// Lifetime: that of the loops of the runtime; a loop without a runtime has its own pool.
 class SharedPool {
  public:
-  explicit SharedPool(Platform& platform)
+  explicit SharedPool(loop::Platform& platform)
       : pool_(platform, options()), files_(pool_.add_lane(files())) {}
 
   /// Returns the pool for run(), resize() and report(). Callers must not close it. File

@@ -24,7 +24,7 @@ namespace {
 
 TEST(SharedPool, IsSharedByTheLoopsOfAGroup) {
   MemoryPlatform platform;
-  LoopGroup group;
+  loop::LoopGroup group;
   const auto one = Loop::make(platform, {.group = &group}).value();
   const auto two = Loop::make(platform, {.core = 1, .group = &group}).value();
   const auto alone = Loop::make(platform, {}).value();

@@ -24,20 +24,20 @@ constexpr Duration accept_pause = std::chrono::milliseconds(10);
 constexpr Duration connect_retry_first = std::chrono::seconds(1);
 constexpr unsigned connect_tries_max = 7;
 
-std::size_t bytes_of(const Operation& operation) {
+std::size_t bytes_of(const loop::Operation& operation) {
   switch (operation.kind()) {
-    case Operation::Kind::receive: {
-      const auto& receive = static_cast<const ReceiveOperation&>(operation);
+    case loop::Operation::Kind::receive: {
+      const auto& receive = static_cast<const loop::ReceiveOperation&>(operation);
       return receive.target.empty() ? receive.buffer.size() : receive.count;
     }
-    case Operation::Kind::send:
-      return static_cast<const SendOperation&>(operation).sent;
-    case Operation::Kind::file:
-      return static_cast<const FileOperation&>(operation).count;
-    case Operation::Kind::accept:
-    case Operation::Kind::connect:
-    case Operation::Kind::receive_datagrams:
-    case Operation::Kind::send_datagrams:
+    case loop::Operation::Kind::send:
+      return static_cast<const loop::SendOperation&>(operation).sent;
+    case loop::Operation::Kind::file:
+      return static_cast<const loop::FileOperation&>(operation).count;
+    case loop::Operation::Kind::accept:
+    case loop::Operation::Kind::connect:
+    case loop::Operation::Kind::receive_datagrams:
+    case loop::Operation::Kind::send_datagrams:
       break;
   }
   return 0;
@@ -46,7 +46,7 @@ std::size_t bytes_of(const Operation& operation) {
 }  // namespace
 
 /// A socket with its pending operations.
-struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
+struct MemoryBackend::Entry final : loop::Socket, ListNode, MemoryObserver {
   Entry(MemoryBackend& owner, int number) : backend(owner) { descriptor = number; }
 
   bool waits() const noexcept {
@@ -60,17 +60,17 @@ struct MemoryBackend::Entry final : Socket, ListNode, MemoryObserver {
   MemoryBackend& backend;
   MemoryStream* stream = nullptr;  // set for a stream; `listener` is set for a listener
   MemoryListener* listener = nullptr;
-  ReceiveOperation* receiving = nullptr;
-  SendOperation* sending = nullptr;
-  AcceptOperation* accepting = nullptr;
-  ConnectOperation* connecting = nullptr;
-  HangupObserver* observer = nullptr;
+  loop::ReceiveOperation* receiving = nullptr;
+  loop::SendOperation* sending = nullptr;
+  loop::AcceptOperation* accepting = nullptr;
+  loop::ConnectOperation* connecting = nullptr;
+  loop::HangupObserver* observer = nullptr;
   unsigned connect_tries = 0;
   std::optional<MemoryClock::EventId> later;  // event that retries an accept or a connect
   bool stopped = false;                       // true after stop_accepting()
 };
 
-MemoryBackend::MemoryBackend(MemoryPlatform& platform, RunQueue& ready)
+MemoryBackend::MemoryBackend(MemoryPlatform& platform, loop::RunQueue& ready)
     : platform_(platform), nondeterminism_(platform.nondeterminism()), ready_(ready) {
   platform_.add_backend();
 }
@@ -80,26 +80,27 @@ MemoryBackend::~MemoryBackend() {
   platform_.remove_backend();
 }
 
-MemoryBackend::Entry& MemoryBackend::entry_of(Socket& socket) noexcept {
+MemoryBackend::Entry& MemoryBackend::entry_of(loop::Socket& socket) noexcept {
   return static_cast<Entry&>(socket);
 }
 
-Result<Socket*> MemoryBackend::adopt(Descriptor descriptor, SocketOptions options) {
-  if (options.role == SocketRole::datagrams) return datagrams_.adopt(std::move(descriptor));
+Result<loop::Socket*> MemoryBackend::adopt(loop::Descriptor descriptor,
+                                           loop::SocketOptions options) {
+  if (options.role == loop::SocketRole::datagrams) return datagrams_.adopt(std::move(descriptor));
   const int number = descriptor.value();
   auto entry = std::make_unique<Entry>(*this, number);
   entry->stream = platform_.descriptors().stream(number);
   entry->listener = platform_.descriptors().listener(number);
-  const bool right =
-      options.role == SocketRole::stream ? entry->stream != nullptr : entry->listener != nullptr;
+  const bool right = options.role == loop::SocketRole::stream ? entry->stream != nullptr
+                                                              : entry->listener != nullptr;
   if (!right) return fail(system_error(EBADF));
   platform_.descriptors().find(number)->observe(*entry);
-  Socket* const socket = entry.get();
+  loop::Socket* const socket = entry.get();
   entries_.emplace(descriptor.release(), std::move(entry));
   return socket;
 }
 
-void MemoryBackend::close(Socket& socket) {
+void MemoryBackend::close(loop::Socket& socket) {
   if (datagrams_.owns(socket)) return datagrams_.close(socket);
   Entry& entry = entry_of(socket);
   entry.observer = nullptr;
@@ -111,7 +112,7 @@ void MemoryBackend::close(Socket& socket) {
   platform_.close(number);
 }
 
-bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
+bool MemoryBackend::receive(loop::Socket& socket, loop::ReceiveOperation& operation) {
   Entry& entry = entry_of(socket);
   assert(entry.stream != nullptr && entry.receiving == nullptr);
   operation.pending_on(socket);
@@ -125,12 +126,12 @@ bool MemoryBackend::receive(Socket& socket, ReceiveOperation& operation) {
   return false;
 }
 
-bool MemoryBackend::finished_at_once(const Operation& operation) {
+bool MemoryBackend::finished_at_once(const loop::Operation& operation) {
   nondeterminism_.on_finish(operation, bytes_of(operation));
   return true;
 }
 
-bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
+bool MemoryBackend::send(loop::Socket& socket, loop::SendOperation& operation) {
   Entry& entry = entry_of(socket);
   assert(entry.stream != nullptr && entry.sending == nullptr);
   operation.pending_on(socket);
@@ -144,7 +145,7 @@ bool MemoryBackend::send(Socket& socket, SendOperation& operation) {
   return false;
 }
 
-bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
+bool MemoryBackend::accept(loop::Socket& socket, loop::AcceptOperation& operation) {
   Entry& entry = entry_of(socket);
   assert(entry.listener != nullptr && entry.accepting == nullptr);
   operation.pending_on(socket);
@@ -161,11 +162,11 @@ bool MemoryBackend::accept(Socket& socket, AcceptOperation& operation) {
   return false;
 }
 
-void MemoryBackend::stop_accepting(Socket& socket) {
+void MemoryBackend::stop_accepting(loop::Socket& socket) {
   Entry& entry = entry_of(socket);
   assert(entry.listener != nullptr);
   entry.stopped = true;
-  AcceptOperation* const accepting = std::exchange(entry.accepting, nullptr);
+  loop::AcceptOperation* const accepting = std::exchange(entry.accepting, nullptr);
   if (accepting == nullptr) return;
   cancel_retry(entry);
   accepting->finish(Errc::closed);
@@ -173,7 +174,7 @@ void MemoryBackend::stop_accepting(Socket& socket) {
   ready_.push(*accepting);
 }
 
-bool MemoryBackend::connect(Socket& socket, ConnectOperation& operation) {
+bool MemoryBackend::connect(loop::Socket& socket, loop::ConnectOperation& operation) {
   Entry& entry = entry_of(socket);
   assert(entry.stream != nullptr && entry.connecting == nullptr);
   operation.pending_on(socket);
@@ -196,7 +197,7 @@ bool MemoryBackend::does_files() const noexcept {
   return platform_.options().files == MemoryFiles::by_backend;
 }
 
-void MemoryBackend::start_file(FileOperation& operation) {
+void MemoryBackend::start_file(loop::FileOperation& operation) {
   operation.count = 0;
   operation.pending();
   nondeterminism_.on_begin(operation, nullptr);
@@ -206,18 +207,18 @@ void MemoryBackend::start_file(FileOperation& operation) {
                  platform_.clock().at(end, [this, &operation] { finish_file(operation); }));
 }
 
-void MemoryBackend::finish_file(FileOperation& operation) {
+void MemoryBackend::finish_file(loop::FileOperation& operation) {
   files_.erase(&operation);
   MemoryFileSystem& files = platform_.files();
   Result<std::size_t> done = 0;
   switch (operation.action) {
-    case FileOperation::Action::read:
+    case loop::FileOperation::Action::read:
       done = files.read_at(operation.file, operation.target, operation.offset);
       break;
-    case FileOperation::Action::write:
+    case loop::FileOperation::Action::write:
       done = files.write_at(operation.file, operation.source, operation.offset);
       break;
-    case FileOperation::Action::sync:
+    case loop::FileOperation::Action::sync:
       if (const auto synced = files.sync(operation.file); !synced) done = fail(synced.error());
       break;
   }
@@ -227,10 +228,10 @@ void MemoryBackend::finish_file(FileOperation& operation) {
   ready_.push(operation);
 }
 
-void MemoryBackend::cancel(Operation& operation) {
-  if (operation.state() != Operation::State::pending) return;
-  if (operation.kind() == Operation::Kind::file) {
-    const auto file = files_.find(&static_cast<FileOperation&>(operation));
+void MemoryBackend::cancel(loop::Operation& operation) {
+  if (operation.state() != loop::Operation::State::pending) return;
+  if (operation.kind() == loop::Operation::Kind::file) {
+    const auto file = files_.find(&static_cast<loop::FileOperation&>(operation));
     platform_.clock().cancel(file->second);
     files_.erase(file);
     operation.finish(Errc::cancelled);
@@ -244,25 +245,25 @@ void MemoryBackend::cancel(Operation& operation) {
   if (entry.linked() && entry.connecting == nullptr && nondeterminism_.completes_when_cancelled()) {
     progress(entry);
   }
-  if (operation.state() != Operation::State::pending) return;
+  if (operation.state() != loop::Operation::State::pending) return;
   switch (operation.kind()) {
-    case Operation::Kind::receive:
+    case loop::Operation::Kind::receive:
       entry.receiving = nullptr;
       break;
-    case Operation::Kind::send:
+    case loop::Operation::Kind::send:
       entry.sending = nullptr;
       break;
-    case Operation::Kind::accept:
+    case loop::Operation::Kind::accept:
       entry.accepting = nullptr;
       cancel_retry(entry);
       break;
-    case Operation::Kind::connect:
+    case loop::Operation::Kind::connect:
       entry.connecting = nullptr;
       cancel_retry(entry);
       break;
-    case Operation::Kind::file:  // handled above
-    case Operation::Kind::receive_datagrams:
-    case Operation::Kind::send_datagrams:
+    case loop::Operation::Kind::file:  // handled above
+    case loop::Operation::Kind::receive_datagrams:
+    case loop::Operation::Kind::send_datagrams:
       break;
   }
   operation.finish(Errc::cancelled);
@@ -270,13 +271,13 @@ void MemoryBackend::cancel(Operation& operation) {
   ready_.push(operation);
 }
 
-Result<> MemoryBackend::shut_down_sending(Socket& socket) {
+Result<> MemoryBackend::shut_down_sending(loop::Socket& socket) {
   Entry& entry = entry_of(socket);
   assert(entry.stream != nullptr && entry.sending == nullptr);
   return entry.stream->shut_down_sending();
 }
 
-void MemoryBackend::observe_hangup(Socket& socket, HangupObserver* observer) {
+void MemoryBackend::observe_hangup(loop::Socket& socket, loop::HangupObserver* observer) {
   Entry& entry = entry_of(socket);
   assert(entry.stream != nullptr);
   entry.observer = observer;
@@ -336,7 +337,7 @@ void MemoryBackend::report_hangup(Entry& entry) {
   std::exchange(entry.observer, nullptr)->on_hangup();
 }
 
-bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
+bool MemoryBackend::try_receive(Entry& entry, loop::ReceiveOperation& operation) {
   const std::error_code state = entry.stream->receivable();
   if (state == system_error(EAGAIN)) return false;
   if (state) {
@@ -366,7 +367,7 @@ bool MemoryBackend::try_receive(Entry& entry, ReceiveOperation& operation) {
   return true;
 }
 
-bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
+bool MemoryBackend::try_send(Entry& entry, loop::SendOperation& operation) {
   std::size_t skip = operation.sent;
   for (const Bytes piece : operation.pieces) {
     Bytes left = piece.subspan(std::min(skip, piece.size()));
@@ -389,7 +390,7 @@ bool MemoryBackend::try_send(Entry& entry, SendOperation& operation) {
   return true;
 }
 
-bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
+bool MemoryBackend::try_accept(Entry& entry, loop::AcceptOperation& operation) {
   if (entry.listener->waiting() == 0 || nondeterminism_.is_isolated()) return false;
   if (platform_.descriptors().full() || (!entry.later && nondeterminism_.accept_error())) {
     if (!entry.later) {
@@ -401,12 +402,12 @@ bool MemoryBackend::try_accept(Entry& entry, AcceptOperation& operation) {
   cancel_retry(entry);
   counters_.accepts.add();
   operation.accepted =
-      Descriptor(platform_, platform_.descriptors().add(entry.listener->take()).value());
+      loop::Descriptor(platform_, platform_.descriptors().add(entry.listener->take()).value());
   operation.finish();
   return true;
 }
 
-bool MemoryBackend::try_connect(Entry& entry, ConnectOperation& operation) {
+bool MemoryBackend::try_connect(Entry& entry, loop::ConnectOperation& operation) {
   if (entry.later || nondeterminism_.is_isolated()) return false;
   switch (platform_.network().connect(*entry.stream, operation.peer)) {
     case MemoryNetwork::ConnectResult::established:

@@ -14,28 +14,33 @@
 #include "weir/testing/network/detail/memory_datagram_network.hpp"
 #include "weir/testing/network/detail/memory_stream.hpp"
 
+namespace weir::loop {
+class RunQueue;
+class RunQueue;
+}  // namespace weir::loop
+
 namespace weir {
 
 // The datagram sockets of one simulated backend and their pending operations.
 
 class MemoryPlatform;
-class RunQueue;
 
 /// MemoryDatagrams implements the datagram functions of MemoryBackend.
 /// Threads: that of the platform.
 class MemoryDatagrams {
  public:
-  MemoryDatagrams(MemoryPlatform& platform, RunQueue& ready, BackendCounters& counters) noexcept;
+  MemoryDatagrams(MemoryPlatform& platform, loop::RunQueue& ready,
+                  loop::BackendCounters& counters) noexcept;
   /// Closes the sockets that are still open.
   ~MemoryDatagrams();
 
-  bool owns(const Socket& socket) const { return entries_.contains(socket.descriptor); }
-  Result<Socket*> adopt(Descriptor descriptor);
-  void close(Socket& socket);
-  bool receive(Socket& socket, ReceiveDatagramsOperation& operation);
-  bool send(Socket& socket, SendDatagramsOperation& operation);
+  bool owns(const loop::Socket& socket) const { return entries_.contains(socket.descriptor); }
+  Result<loop::Socket*> adopt(loop::Descriptor descriptor);
+  void close(loop::Socket& socket);
+  bool receive(loop::Socket& socket, loop::ReceiveDatagramsOperation& operation);
+  bool send(loop::Socket& socket, loop::SendDatagramsOperation& operation);
   /// Cancels an operation that is pending on one of these sockets.
-  void cancel(Operation& operation);
+  void cancel(loop::Operation& operation);
 
   /// Finishes operations that have become possible.
   void take_changes();
@@ -45,22 +50,21 @@ class MemoryDatagrams {
  private:
   struct Entry;
 
-  static Entry& entry_of(Socket& socket) noexcept;
-  bool try_receive(Entry& entry, ReceiveDatagramsOperation& operation);
+  static Entry& entry_of(loop::Socket& socket) noexcept;
+  bool try_receive(Entry& entry, loop::ReceiveDatagramsOperation& operation);
   void progress(Entry& entry);
   /// Reports the finish of `operation`. Returns true.
-  bool finished(const Operation& operation);
+  bool finished(const loop::Operation& operation);
 
   MemoryPlatform& platform_;
-  RunQueue& ready_;
-  BackendCounters& counters_;
+  loop::RunQueue& ready_;
+  loop::BackendCounters& counters_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
   List<Entry> changed_;
 };
 
 class Nondeterminism;
 class MemoryPlatform;
-class RunQueue;
 
 /// MemoryBackend is the backend of a MemoryPlatform. Operations finish immediately if a real
 /// socket's could, unless the platform's Nondeterminism defers them. A connect always takes until
@@ -71,32 +75,33 @@ class RunQueue;
 /// has several backends; MemoryPlatform::run() or advance() then does. It returns without a
 /// result if there is nothing to wait for.
 /// Threads: that of the platform, except for wake().
-class MemoryBackend final : public Backend {
+class MemoryBackend final : public loop::Backend {
  public:
-  MemoryBackend(MemoryPlatform& platform, RunQueue& ready);
+  MemoryBackend(MemoryPlatform& platform, loop::RunQueue& ready);
   ~MemoryBackend() override;
   MemoryBackend(const MemoryBackend&) = delete;
   MemoryBackend& operator=(const MemoryBackend&) = delete;
 
   std::string_view name() const noexcept override { return "memory"; }
-  Result<Socket*> adopt(Descriptor descriptor, SocketOptions options) override;
-  void close(Socket& socket) override;
-  bool receive(Socket& socket, ReceiveOperation& operation) override;
-  bool send(Socket& socket, SendOperation& operation) override;
-  bool accept(Socket& socket, AcceptOperation& operation) override;
-  void stop_accepting(Socket& socket) override;
-  bool connect(Socket& socket, ConnectOperation& operation) override;
-  bool receive_datagrams(Socket& socket, ReceiveDatagramsOperation& operation) override {
+  Result<loop::Socket*> adopt(loop::Descriptor descriptor, loop::SocketOptions options) override;
+  void close(loop::Socket& socket) override;
+  bool receive(loop::Socket& socket, loop::ReceiveOperation& operation) override;
+  bool send(loop::Socket& socket, loop::SendOperation& operation) override;
+  bool accept(loop::Socket& socket, loop::AcceptOperation& operation) override;
+  void stop_accepting(loop::Socket& socket) override;
+  bool connect(loop::Socket& socket, loop::ConnectOperation& operation) override;
+  bool receive_datagrams(loop::Socket& socket,
+                         loop::ReceiveDatagramsOperation& operation) override {
     return datagrams_.receive(socket, operation);
   }
-  bool send_datagrams(Socket& socket, SendDatagramsOperation& operation) override {
+  bool send_datagrams(loop::Socket& socket, loop::SendDatagramsOperation& operation) override {
     return datagrams_.send(socket, operation);
   }
   bool does_files() const noexcept override;
-  void start_file(FileOperation& operation) override;
-  void cancel(Operation& operation) override;
-  Result<> shut_down_sending(Socket& socket) override;
-  void observe_hangup(Socket& socket, HangupObserver* observer) override;
+  void start_file(loop::FileOperation& operation) override;
+  void cancel(loop::Operation& operation) override;
+  Result<> shut_down_sending(loop::Socket& socket) override;
+  void observe_hangup(loop::Socket& socket, loop::HangupObserver* observer) override;
   void wait(Instant until) override;
   void wake() noexcept override { woken_.store(true, std::memory_order_release); }
 
@@ -111,30 +116,30 @@ class MemoryBackend final : public Backend {
  private:
   struct Entry;
 
-  static Entry& entry_of(Socket& socket) noexcept;
+  static Entry& entry_of(loop::Socket& socket) noexcept;
   void progress(Entry& entry);
   void report_hangup(Entry& entry);
   void take_changes();
 
   // Each function tries to finish the operation. It returns false if the operation has to wait.
-  bool try_receive(Entry& entry, ReceiveOperation& operation);
-  bool try_send(Entry& entry, SendOperation& operation);
-  bool try_accept(Entry& entry, AcceptOperation& operation);
-  bool try_connect(Entry& entry, ConnectOperation& operation);
-  bool finished_at_once(const Operation& operation);
-  void finish_file(FileOperation& operation);
+  bool try_receive(Entry& entry, loop::ReceiveOperation& operation);
+  bool try_send(Entry& entry, loop::SendOperation& operation);
+  bool try_accept(Entry& entry, loop::AcceptOperation& operation);
+  bool try_connect(Entry& entry, loop::ConnectOperation& operation);
+  bool finished_at_once(const loop::Operation& operation);
+  void finish_file(loop::FileOperation& operation);
   void retry_later(Entry& entry, Duration delay);
   void cancel_retry(Entry& entry);
 
   MemoryPlatform& platform_;
   Nondeterminism& nondeterminism_;
-  RunQueue& ready_;
+  loop::RunQueue& ready_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
   List<Entry> changed_;
   List<Entry> unfinished_;  // entries that the next wait() continues with
   MemoryDatagrams datagrams_{platform_, ready_, counters_};
   // Pending file operations and the events that finish them.
-  std::map<FileOperation*, MemoryClock::EventId> files_;
+  std::map<loop::FileOperation*, MemoryClock::EventId> files_;
   std::atomic<bool> woken_{false};
 };
 

@@ -26,21 +26,23 @@ using testing::ElementsAre;
 class MemoryBackendTest : public testing::Test {
  protected:
   struct Connection {
-    Socket& client;
-    Socket& server;
+    loop::Socket& client;
+    loop::Socket& server;
   };
 
-  Socket& adopt(Descriptor descriptor, SocketRole role = SocketRole::stream) {
+  loop::Socket& adopt(loop::Descriptor descriptor,
+                      loop::SocketRole role = loop::SocketRole::stream) {
     return *backend_.adopt(std::move(descriptor), {.role = role}).value();
   }
-  Socket& listen(const Address& address = Address::loopback(80), const ListenOptions& how = {}) {
-    return adopt(platform_.listen(address, how).value(), SocketRole::listener);
+  loop::Socket& listen(const Address& address = Address::loopback(80),
+                       const ListenOptions& how = {}) {
+    return adopt(platform_.listen(address, how).value(), loop::SocketRole::listener);
   }
-  Socket& open(const Address& peer = Address::loopback(80)) {
+  loop::Socket& open(const Address& peer = Address::loopback(80)) {
     return adopt(platform_.open_stream(peer).value());
   }
-  Socket& connected(const Address& peer = Address::loopback(80)) {
-    Socket& socket = open(peer);
+  loop::Socket& connected(const Address& peer = Address::loopback(80)) {
+    loop::Socket& socket = open(peer);
     ConnectProbe connect;
     connect.peer = peer;
     start(backend_, socket, connect);
@@ -48,8 +50,8 @@ class MemoryBackendTest : public testing::Test {
     EXPECT_TRUE(connect.succeeded());
     return socket;
   }
-  Connection connect(Socket& listener) {
-    Socket& client = connected(platform_.local_address(listener.descriptor).value());
+  Connection connect(loop::Socket& listener) {
+    loop::Socket& client = connected(platform_.local_address(listener.descriptor).value());
     AcceptProbe accept;
     EXPECT_TRUE(start(backend_, listener, accept));
     return {client, adopt(std::move(accept.accepted))};
@@ -60,13 +62,13 @@ class MemoryBackendTest : public testing::Test {
     run_ready();
   }
   void run_ready() {
-    while (Runnable* const next = ready_.pop()) next->run();
+    while (loop::Runnable* const next = ready_.pop()) next->run();
   }
   void pass(Duration length) {
     platform_.clock().move_to(after(platform_.now(), length));
     wait();
   }
-  void send(Socket& socket, std::string_view text) {
+  void send(loop::Socket& socket, std::string_view text) {
     const Bytes piece = to_bytes(text);
     SendProbe probe;
     probe.pieces = {&piece, 1};
@@ -81,19 +83,19 @@ class MemoryBackendTest : public testing::Test {
 
   ScriptedPlatform platform_{{.file_time = 3ms}};
   ScriptedNondeterminism& script_ = platform_.script;
-  RunQueue ready_;
+  loop::RunQueue ready_;
   MemoryBackend backend_{platform_, ready_};
 };
 
 TEST_F(MemoryBackendTest, ReportsTheBeginAndTheEndOfEachOperation) {
-  Socket& listener = listen();
-  Socket& client = connected();
+  loop::Socket& listener = listen();
+  loop::Socket& client = connected();
   AcceptProbe accept;
   start(backend_, listener, accept);
   EXPECT_THAT(script_.begun, ElementsAre("connect on a stream", "accept"));
   EXPECT_THAT(script_.finished, ElementsAre("connect 0", "accept 0"));
   forget_records();
-  Socket& server = adopt(std::move(accept.accepted));
+  loop::Socket& server = adopt(std::move(accept.accepted));
   send(client, "hello");
   std::array<std::byte, 2> two{};
   ReceiveProbe some;
@@ -111,15 +113,15 @@ TEST_F(MemoryBackendTest, ReportsTheBeginAndTheEndOfEachOperation) {
 }
 
 TEST_F(MemoryBackendTest, ReportsTheEndOfOperationsThatHadToWait) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   AcceptProbe accept;
   EXPECT_FALSE(start(backend_, listener, accept));
-  Socket& client = connected();
+  loop::Socket& client = connected();
   ASSERT_TRUE(accept.done());
   forget_records();
   ReceiveProbe receive;
   EXPECT_FALSE(start(backend_, client, receive));
-  Socket& server = adopt(std::move(accept.accepted));
+  loop::Socket& server = adopt(std::move(accept.accepted));
   send(server, "four");
   wait();
   EXPECT_EQ(receive.buffer.text(), "four");
@@ -147,7 +149,7 @@ TEST_F(MemoryBackendTest, ReportsTheEndOfOperationsThatHadToWait) {
 }
 
 TEST_F(MemoryBackendTest, StartsEachOperationAfresh) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   const Connection pair = connect(listener);
   send(pair.client, "one");
   ReceiveProbe receive;
@@ -188,7 +190,7 @@ TEST_F(MemoryBackendTest, StartsEachOperationAfresh) {
 }
 
 TEST_F(MemoryBackendTest, DefersWhatCouldFinishImmediately) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   const Connection pair = connect(listener);
   connected();
   send(pair.client, "text");
@@ -263,7 +265,7 @@ TEST_F(MemoryBackendTest, ACancelledOperationThatCouldFinishMayDoEither) {
 }
 
 TEST_F(MemoryBackendTest, AcceptingPausesForTenMillisecondsAfterAnError) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   connected();
   script_.next_accept_error = system_error(EMFILE);
   AcceptProbe accept;
@@ -279,11 +281,11 @@ TEST_F(MemoryBackendTest, AcceptingPausesForTenMillisecondsAfterAnError) {
 }
 
 TEST_F(MemoryBackendTest, EachPauseOfAcceptingCountsOnce) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   connected();
   platform_.set_descriptors_max(platform_.open_descriptors() + 1);
   AcceptProbe accept;
-  Socket& client = open();
+  loop::Socket& client = open();
   EXPECT_FALSE(start(backend_, listener, accept));
   for (int more = 0; more < 2; ++more) {
     // A connection that arrives during the pause does not end it.
@@ -305,7 +307,7 @@ TEST_F(MemoryBackendTest, EachPauseOfAcceptingCountsOnce) {
 // A retry that stayed scheduled would use the closed socket.
 TEST_F(MemoryBackendTest, NothingIsRetriedAfterACancelOrAStop) {
   for (const bool stops : {false, true}) {
-    Socket& listener = listen(Address::loopback(stops ? 81 : 82));
+    loop::Socket& listener = listen(Address::loopback(stops ? 81 : 82));
     connected(Address::loopback(stops ? 81 : 82));
     script_.next_accept_error = system_error(ENOMEM);
     AcceptProbe accept;
@@ -316,7 +318,7 @@ TEST_F(MemoryBackendTest, NothingIsRetriedAfterACancelOrAStop) {
     EXPECT_EQ(platform_.clock().next(), never) << "the retry is cancelled";
     backend_.close(listener);
   }
-  Socket& socket = open(Address::loopback(83));
+  loop::Socket& socket = open(Address::loopback(83));
   script_.connect_time = 1s;
   ConnectProbe connect;
   connect.peer = Address::loopback(83);
@@ -330,12 +332,12 @@ TEST_F(MemoryBackendTest, NothingIsRetriedAfterACancelOrAStop) {
 }
 
 TEST_F(MemoryBackendTest, AnIsolatedPlatformNeitherAcceptsNorConnects) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   connected();
   script_.isolated = true;
   AcceptProbe accept;
   EXPECT_FALSE(start(backend_, listener, accept));
-  Socket& socket = open();
+  loop::Socket& socket = open();
   ConnectProbe connect;
   connect.peer = Address::loopback(80);
   EXPECT_FALSE(start(backend_, socket, connect));
@@ -350,7 +352,7 @@ TEST_F(MemoryBackendTest, AnIsolatedPlatformNeitherAcceptsNorConnects) {
 
 TEST_F(MemoryBackendTest, AConnectTakesTheTimeOfItsHandshake) {
   listen();
-  Socket& socket = open();
+  loop::Socket& socket = open();
   script_.connect_time = 30ms;
   ConnectProbe connect;
   connect.peer = Address::loopback(80);
@@ -367,7 +369,7 @@ TEST_F(MemoryBackendTest, AConnectTakesTheTimeOfItsHandshake) {
 
 TEST_F(MemoryBackendTest, AHandshakeIsNotShortenedByAnotherChange) {
   listen();
-  Socket& socket = open();
+  loop::Socket& socket = open();
   script_.connect_time = 30ms;
   ConnectProbe connect;
   connect.peer = Address::loopback(80);
@@ -382,8 +384,8 @@ TEST_F(MemoryBackendTest, AHandshakeIsNotShortenedByAnotherChange) {
 }
 
 TEST_F(MemoryBackendTest, AConnectThatIsCancelledBeforeTheWaitHasNoEffect) {
-  Socket& listener = listen();
-  Socket& socket = open();
+  loop::Socket& listener = listen();
+  loop::Socket& socket = open();
   ConnectProbe connect;
   connect.peer = Address::loopback(80);
   EXPECT_FALSE(start(backend_, socket, connect));
@@ -397,7 +399,7 @@ TEST_F(MemoryBackendTest, AConnectThatIsCancelledBeforeTheWaitHasNoEffect) {
 }
 
 TEST_F(MemoryBackendTest, SocketsWithoutAnOperationAreNoWork) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   const Connection pair = connect(listener);
   connected();
   ASSERT_TRUE(platform_.descriptors().stream(pair.client.descriptor)->send(to_bytes("x")));
@@ -415,9 +417,9 @@ TEST_F(MemoryBackendTest, SocketsWithoutAnOperationAreNoWork) {
 }
 
 TEST_F(MemoryBackendTest, EachConnectIsTriedForTwoMinutes) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   ASSERT_TRUE(platform_.refuse_new_connections(listener.descriptor));
-  Socket& socket = open();
+  loop::Socket& socket = open();
   for (int attempt = 0; attempt < 2; ++attempt) {
     ConnectProbe connect;
     connect.peer = Address::loopback(80);
@@ -441,7 +443,7 @@ TEST_F(MemoryBackendTest, AConnectToAFullUnixSocketFailsImmediately) {
   const Address path = Address::local("/run/socket").value();
   listen(path, {.backlog = 0});
   connected(path);
-  Socket& socket = open(path);
+  loop::Socket& socket = open(path);
   ConnectProbe connect;
   connect.peer = path;
   EXPECT_FALSE(start(backend_, socket, connect));
@@ -452,10 +454,10 @@ TEST_F(MemoryBackendTest, AConnectToAFullUnixSocketFailsImmediately) {
 TEST_F(MemoryBackendTest, ListsPendingOperationsAndOpenSockets) {
   EXPECT_EQ(backend_.pending(), "");
   EXPECT_EQ(backend_.open_sockets(), "");
-  Socket& listener = listen();
-  Socket& client = connected();
-  Socket& another = connected();
-  Socket& fresh = open();
+  loop::Socket& listener = listen();
+  loop::Socket& client = connected();
+  loop::Socket& another = connected();
+  loop::Socket& fresh = open();
   EXPECT_EQ(backend_.open_sockets(),
             "a listener, a connection with 127.0.0.1:80, a connection with 127.0.0.1:80, "
             "a stream without a connection");
@@ -471,8 +473,8 @@ TEST_F(MemoryBackendTest, ListsPendingOperationsAndOpenSockets) {
   EXPECT_FALSE(start(backend_, client, receives[0]));
   EXPECT_FALSE(start(backend_, another, receives[1]));
   EXPECT_EQ(backend_.pending(), "1 accept, 1 connect, 2 receive");
-  for (Operation* each :
-       std::initializer_list<Operation*>{&accept, &connect, &receives[0], &receives[1]}) {
+  for (loop::Operation* each :
+       std::initializer_list<loop::Operation*>{&accept, &connect, &receives[0], &receives[1]}) {
     backend_.cancel(*each);
   }
   run_ready();
@@ -480,7 +482,7 @@ TEST_F(MemoryBackendTest, ListsPendingOperationsAndOpenSockets) {
 }
 
 TEST_F(MemoryBackendTest, ChoosesAmongTheFirstEightReadyConnections) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   std::vector<Connection> pairs;
   std::vector<int> order;
   std::list<ReceiveProbe> receives;
@@ -529,13 +531,13 @@ TEST_F(MemoryBackendTest, AReceiveWithoutMemoryFails) {
 }
 
 TEST_F(MemoryBackendTest, AdoptsOnlyTheRightKindOfDescriptor) {
-  for (const SocketRole role : {SocketRole::stream, SocketRole::datagrams}) {
+  for (const loop::SocketRole role : {loop::SocketRole::stream, loop::SocketRole::datagrams}) {
     auto listener = platform_.listen(Address::loopback(80), {}).value();
     EXPECT_EQ(backend_.adopt(std::move(listener), {.role = role}).error(), system_error(EBADF));
     EXPECT_EQ(platform_.open_descriptors(), 0U) << "the descriptor is closed";
   }
   auto stream = platform_.open_stream(Address::loopback(80)).value();
-  EXPECT_EQ(backend_.adopt(std::move(stream), {.role = SocketRole::listener}).error(),
+  EXPECT_EQ(backend_.adopt(std::move(stream), {.role = loop::SocketRole::listener}).error(),
             system_error(EBADF));
   EXPECT_EQ(platform_.open_descriptors(), 0U);
 }
@@ -543,11 +545,11 @@ TEST_F(MemoryBackendTest, AdoptsOnlyTheRightKindOfDescriptor) {
 TEST_F(MemoryBackendTest, ADestroyedBackendClosesItsSockets) {
   EXPECT_EQ(platform_.backends(), 1U);
   {
-    RunQueue ready;
+    loop::RunQueue ready;
     MemoryBackend other(platform_, ready);
     EXPECT_EQ(platform_.backends(), 2U);
-    for (const SocketRole role : {SocketRole::listener, SocketRole::datagrams}) {
-      auto descriptor = role == SocketRole::listener
+    for (const loop::SocketRole role : {loop::SocketRole::listener, loop::SocketRole::datagrams}) {
+      auto descriptor = role == loop::SocketRole::listener
                             ? platform_.listen(Address::loopback(90), {}).value()
                             : platform_.open_datagrams({.local = Address::loopback(90)}).value();
       ASSERT_TRUE(other.adopt(std::move(descriptor), {.role = role}));
@@ -560,7 +562,7 @@ TEST_F(MemoryBackendTest, ADestroyedBackendClosesItsSockets) {
 }
 
 TEST_F(MemoryBackendTest, AWaitMovesTheClockToTheFirstEventThatFinishesSomething) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   AcceptProbe accept;
   EXPECT_FALSE(start(backend_, listener, accept));
   const Instant begun = platform_.now();
@@ -587,7 +589,7 @@ TEST_F(MemoryBackendTest, AWaitMovesTheClockToTheFirstEventThatFinishesSomething
 }
 
 TEST_F(MemoryBackendTest, AWaitWithReadyWorkLetsNoTimePass) {
-  Socket& listener = listen();
+  loop::Socket& listener = listen();
   AcceptProbe accept;
   EXPECT_FALSE(start(backend_, listener, accept));
   backend_.cancel(accept);
@@ -598,18 +600,18 @@ TEST_F(MemoryBackendTest, AWaitWithReadyWorkLetsNoTimePass) {
 }
 
 TEST_F(MemoryBackendTest, AWaitDoesNotMoveTheClockForSeveralBackends) {
-  RunQueue ready;
+  loop::RunQueue ready;
   const MemoryBackend other(platform_, ready);
   const Instant begun = platform_.now();
   backend_.wait(begun + 1s);
   EXPECT_EQ(platform_.now(), begun);
 }
 
-struct FileProbe : Probe<FileOperation> {};
+struct FileProbe : Probe<loop::FileOperation> {};
 
 class MemoryBackendFiles : public MemoryBackendTest {
  protected:
-  Descriptor open_file(os::FileMode mode) {
+  loop::Descriptor open_file(os::FileMode mode) {
     return platform_.files().open("/tmp/a", {mode}).value();
   }
   void begin(FileProbe& probe) {
@@ -620,11 +622,11 @@ class MemoryBackendFiles : public MemoryBackendTest {
 
 TEST_F(MemoryBackendFiles, FileOperationsTakeTheirTime) {
   EXPECT_TRUE(backend_.does_files());
-  const Descriptor file = open_file(os::FileMode::create_new);
-  const Descriptor again = open_file(os::FileMode::read);
+  const loop::Descriptor file = open_file(os::FileMode::create_new);
+  const loop::Descriptor again = open_file(os::FileMode::read);
   script_.step_time = 2ms;
   FileProbe write;
-  write.action = FileOperation::Action::write;
+  write.action = loop::FileOperation::Action::write;
   write.file = file.value();
   write.source = to_bytes("hello");
   write.offset = 2;
@@ -640,13 +642,13 @@ TEST_F(MemoryBackendFiles, FileOperationsTakeTheirTime) {
   EXPECT_EQ(backend_.pending(), "");
   std::array<std::byte, 4> room{};
   FileProbe read;
-  read.action = FileOperation::Action::read;
+  read.action = loop::FileOperation::Action::read;
   read.file = again.value();
   read.target = room;
   read.offset = 3;
   begin(read);
   FileProbe sync;
-  sync.action = FileOperation::Action::sync;
+  sync.action = loop::FileOperation::Action::sync;
   sync.file = file.value();
   begin(sync);
   EXPECT_EQ(backend_.pending(), "2 file");
@@ -662,15 +664,15 @@ TEST_F(MemoryBackendFiles, FileOperationsTakeTheirTime) {
 }
 
 TEST_F(MemoryBackendFiles, FileErrorsAreReported) {
-  const Descriptor file = open_file(os::FileMode::create_new);
+  const loop::Descriptor file = open_file(os::FileMode::create_new);
   FileProbe probe;
   std::array<std::byte, 4> room{};
   probe.target = room;
   probe.source = to_bytes("text");
-  for (const auto action :
-       {FileOperation::Action::read, FileOperation::Action::write, FileOperation::Action::sync}) {
+  for (const auto action : {loop::FileOperation::Action::read, loop::FileOperation::Action::write,
+                            loop::FileOperation::Action::sync}) {
     probe.action = action;
-    probe.file = action == FileOperation::Action::read ? file.value() : 77;
+    probe.file = action == loop::FileOperation::Action::read ? file.value() : 77;
     begin(probe);
     pass(3ms);
     EXPECT_EQ(probe.error(), system_error(EBADF));
@@ -679,9 +681,9 @@ TEST_F(MemoryBackendFiles, FileErrorsAreReported) {
 }
 
 TEST_F(MemoryBackendFiles, ACancelledFileOperationHasNoEffect) {
-  const Descriptor file = open_file(os::FileMode::create_new);
+  const loop::Descriptor file = open_file(os::FileMode::create_new);
   FileProbe write;
-  write.action = FileOperation::Action::write;
+  write.action = loop::FileOperation::Action::write;
   write.file = file.value();
   write.source = to_bytes("hello");
   begin(write);
@@ -698,7 +700,7 @@ TEST_F(MemoryBackendFiles, ACancelledFileOperationHasNoEffect) {
 
 TEST(MemoryBackendWithoutFiles, LeavesFilesToThreads) {
   MemoryPlatform platform({.files = MemoryFiles::by_threads});
-  RunQueue ready;
+  loop::RunQueue ready;
   EXPECT_FALSE(MemoryBackend(platform, ready).does_files());
 }
 

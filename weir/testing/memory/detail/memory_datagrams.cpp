@@ -14,7 +14,7 @@ namespace weir {
 
 /// A socket with its pending receive. A send never waits, because a full receiver drops
 /// datagrams.
-struct MemoryDatagrams::Entry final : Socket, ListNode, MemoryObserver {
+struct MemoryDatagrams::Entry final : loop::Socket, ListNode, MemoryObserver {
   Entry(MemoryDatagrams& its_owner, MemoryDatagramSocket& its_socket, int number)
       : owner(its_owner), socket(its_socket) {
     descriptor = number;
@@ -25,33 +25,33 @@ struct MemoryDatagrams::Entry final : Socket, ListNode, MemoryObserver {
 
   MemoryDatagrams& owner;
   MemoryDatagramSocket& socket;
-  ReceiveDatagramsOperation* receiving = nullptr;
+  loop::ReceiveDatagramsOperation* receiving = nullptr;
 };
 
-MemoryDatagrams::MemoryDatagrams(MemoryPlatform& platform, RunQueue& ready,
-                                 BackendCounters& counters) noexcept
+MemoryDatagrams::MemoryDatagrams(MemoryPlatform& platform, loop::RunQueue& ready,
+                                 loop::BackendCounters& counters) noexcept
     : platform_(platform), ready_(ready), counters_(counters) {}
 
 MemoryDatagrams::~MemoryDatagrams() {
   while (!entries_.empty()) close(*entries_.begin()->second);
 }
 
-MemoryDatagrams::Entry& MemoryDatagrams::entry_of(Socket& socket) noexcept {
+MemoryDatagrams::Entry& MemoryDatagrams::entry_of(loop::Socket& socket) noexcept {
   return static_cast<Entry&>(socket);
 }
 
-Result<Socket*> MemoryDatagrams::adopt(Descriptor descriptor) {
+Result<loop::Socket*> MemoryDatagrams::adopt(loop::Descriptor descriptor) {
   const int number = descriptor.value();
   MemoryDatagramSocket* const found = platform_.descriptors().datagrams(number);
   if (found == nullptr) return fail(system_error(EBADF));
   auto entry = std::make_unique<Entry>(*this, *found, number);
   found->observe(*entry);
-  Socket* const socket = entry.get();
+  loop::Socket* const socket = entry.get();
   entries_.emplace(descriptor.release(), std::move(entry));
   return socket;
 }
 
-void MemoryDatagrams::close(Socket& socket) {
+void MemoryDatagrams::close(loop::Socket& socket) {
   Entry& entry = entry_of(socket);
   assert(entry.receiving == nullptr);
   const int number = entry.descriptor;
@@ -60,7 +60,7 @@ void MemoryDatagrams::close(Socket& socket) {
   platform_.close(number);
 }
 
-bool MemoryDatagrams::receive(Socket& socket, ReceiveDatagramsOperation& operation) {
+bool MemoryDatagrams::receive(loop::Socket& socket, loop::ReceiveDatagramsOperation& operation) {
   Entry& entry = entry_of(socket);
   assert(entry.receiving == nullptr);
   operation.pending_on(socket);
@@ -71,11 +71,11 @@ bool MemoryDatagrams::receive(Socket& socket, ReceiveDatagramsOperation& operati
   return false;
 }
 
-bool MemoryDatagrams::send(Socket& socket, SendDatagramsOperation& operation) {
+bool MemoryDatagrams::send(loop::Socket& socket, loop::SendDatagramsOperation& operation) {
   Entry& entry = entry_of(socket);
   operation.pending_on(socket);
   operation.sent = 0;
-  for (const OutgoingDatagram& each : operation.datagrams) {
+  for (const loop::OutgoingDatagram& each : operation.datagrams) {
     if (const auto sent = entry.socket.send(each.bytes, each.peer); !sent) {
       operation.finish(sent.error());
       return finished(operation);
@@ -87,16 +87,16 @@ bool MemoryDatagrams::send(Socket& socket, SendDatagramsOperation& operation) {
   return finished(operation);
 }
 
-bool MemoryDatagrams::finished(const Operation& operation) {
+bool MemoryDatagrams::finished(const loop::Operation& operation) {
   platform_.nondeterminism().on_finish(operation, 0);
   return true;
 }
 
-void MemoryDatagrams::cancel(Operation& operation) {
+void MemoryDatagrams::cancel(loop::Operation& operation) {
   Entry& entry = entry_of(*operation.socket());
   // A socket with progress to make is in the list of changes; its operation may finish first.
   if (entry.linked() && platform_.nondeterminism().completes_when_cancelled()) progress(entry);
-  if (operation.state() != Operation::State::pending) return;
+  if (operation.state() != loop::Operation::State::pending) return;
   assert(entry.receiving == &operation);
   entry.receiving = nullptr;
   operation.finish(Errc::cancelled);
@@ -120,10 +120,10 @@ std::size_t MemoryDatagrams::receiving() const {
       entries_, [](const auto& each) { return each.second->receiving != nullptr; }));
 }
 
-bool MemoryDatagrams::try_receive(Entry& entry, ReceiveDatagramsOperation& operation) {
+bool MemoryDatagrams::try_receive(Entry& entry, loop::ReceiveDatagramsOperation& operation) {
   assert(!operation.target.empty() && operation.bytes_max != 0);
   operation.count = 0;
-  for (Datagram& slot :
+  for (loop::Datagram& slot :
        operation.target.first(platform_.nondeterminism().transfer_size(operation.target.size()))) {
     if (entry.socket.receivable()) break;
     const MemoryDatagram arrived = entry.socket.receive().value();
@@ -144,7 +144,7 @@ bool MemoryDatagrams::try_receive(Entry& entry, ReceiveDatagramsOperation& opera
     operation.finish();
     return true;
   }
-  for (Datagram& slot : operation.target) slot.buffer = {};
+  for (loop::Datagram& slot : operation.target) slot.buffer = {};
   const std::error_code error = entry.socket.receivable();
   if (error == system_error(EAGAIN)) return false;
   operation.finish(entry.socket.receive().error());

@@ -22,18 +22,19 @@ using testing::ElementsAre;
 
 class MemoryDatagramsTest : public testing::Test {
  protected:
-  Socket& open(const DatagramOptions& options) {
+  loop::Socket& open(const loop::DatagramOptions& options) {
     return *backend_
-                .adopt(platform_.open_datagrams(options).value(), {.role = SocketRole::datagrams})
+                .adopt(platform_.open_datagrams(options).value(),
+                       {.role = loop::SocketRole::datagrams})
                 .value();
   }
-  bool receive(ReceiveDatagramsProbe& probe, std::span<Datagram> slots) {
+  bool receive(ReceiveDatagramsProbe& probe, std::span<loop::Datagram> slots) {
     probe.target = slots;
     return start(backend_, receiver_, probe);
   }
   /// Sends the texts to the receiver with one operation and returns its error.
   std::error_code send(const std::vector<std::string>& texts) {
-    std::vector<OutgoingDatagram> datagrams;
+    std::vector<loop::OutgoingDatagram> datagrams;
     for (const std::string& each : texts) datagrams.push_back({to_bytes(each), {}});
     SendDatagramsProbe probe;
     probe.datagrams = datagrams;
@@ -44,24 +45,24 @@ class MemoryDatagramsTest : public testing::Test {
   }
   void wait() {
     backend_.wait(platform_.now());
-    while (Runnable* const next = ready_.pop()) next->run();
+    while (loop::Runnable* const next = ready_.pop()) next->run();
   }
 
   BlockPool blocks_;
   ScopedBlockPool scope_{blocks_};
   ScriptedPlatform platform_;
   ScriptedNondeterminism& script_ = platform_.script;
-  RunQueue ready_;
+  loop::RunQueue ready_;
   MemoryBackend backend_{platform_, ready_};
-  Socket& receiver_ = open({.local = Address::loopback(53)});
-  Socket& sender_ = open({.peer = Address::loopback(53)});
+  loop::Socket& receiver_ = open({.local = Address::loopback(53)});
+  loop::Socket& sender_ = open({.peer = Address::loopback(53)});
   std::size_t sent_ = 0;
 };
 
 TEST_F(MemoryDatagramsTest, AReceiveTakesAsManyAsWait) {
   EXPECT_EQ(send({"one", "", "three"}), std::error_code());
   EXPECT_EQ(sent_, 3U);
-  std::array<Datagram, 4> slots;
+  std::array<loop::Datagram, 4> slots;
   slots[0].segment_size = 5;
   slots[0].truncated_bytes = 5;
   ReceiveDatagramsProbe probe;
@@ -82,7 +83,7 @@ TEST_F(MemoryDatagramsTest, AReceiveTakesAsManyAsWait) {
 
 TEST_F(MemoryDatagramsTest, AReceiveTakesAtMostItsSlotsAndItsTransferSize) {
   send({"a", "b", "c", "d"});
-  std::array<Datagram, 2> slots;
+  std::array<loop::Datagram, 2> slots;
   ReceiveDatagramsProbe probe;
   ASSERT_TRUE(receive(probe, slots));
   EXPECT_EQ(probe.count, 2U);
@@ -96,7 +97,7 @@ TEST_F(MemoryDatagramsTest, AReceiveTakesAtMostItsSlotsAndItsTransferSize) {
 
 TEST_F(MemoryDatagramsTest, BuffersThatAreLargeEnoughAreUsedAgain) {
   send({"first", "second", "third"});
-  std::array<Datagram, 1> slots;
+  std::array<loop::Datagram, 1> slots;
   ReceiveDatagramsProbe probe;
   probe.bytes_max = 100;
   ASSERT_TRUE(receive(probe, slots));
@@ -113,7 +114,7 @@ TEST_F(MemoryDatagramsTest, BuffersThatAreLargeEnoughAreUsedAgain) {
 
 TEST_F(MemoryDatagramsTest, WhatDoesNotFitIsTruncated) {
   send({"exact", "longer!"});
-  std::array<Datagram, 2> slots;
+  std::array<loop::Datagram, 2> slots;
   ReceiveDatagramsProbe probe;
   probe.bytes_max = 5;
   ASSERT_TRUE(receive(probe, slots));
@@ -125,7 +126,7 @@ TEST_F(MemoryDatagramsTest, WhatDoesNotFitIsTruncated) {
 
 TEST_F(MemoryDatagramsTest, AWaitingReceiveHoldsNoBufferAndIsFinishedByAWait) {
   send({"first"});
-  std::array<Datagram, 2> slots;
+  std::array<loop::Datagram, 2> slots;
   ReceiveDatagramsProbe probe;
   ASSERT_TRUE(receive(probe, slots));
   EXPECT_FALSE(receive(probe, slots));
@@ -146,7 +147,7 @@ TEST_F(MemoryDatagramsTest, AWaitingReceiveHoldsNoBufferAndIsFinishedByAWait) {
 }
 
 TEST_F(MemoryDatagramsTest, AWaitingReceiveTakesAllDatagramsThatComeBeforeTheWait) {
-  std::array<Datagram, 4> slots;
+  std::array<loop::Datagram, 4> slots;
   ReceiveDatagramsProbe probe;
   EXPECT_FALSE(receive(probe, slots));
   send({"one"});
@@ -163,7 +164,7 @@ TEST_F(MemoryDatagramsTest, ADeferredReceiveFinishesInAWait) {
   send({"text"});
   EXPECT_FALSE(backend_.has_work()) << "no receive waits";
   script_.immediate = false;
-  std::array<Datagram, 1> slots;
+  std::array<loop::Datagram, 1> slots;
   ReceiveDatagramsProbe probe;
   EXPECT_FALSE(receive(probe, slots));
   EXPECT_TRUE(backend_.has_work());
@@ -172,7 +173,7 @@ TEST_F(MemoryDatagramsTest, ADeferredReceiveFinishesInAWait) {
 }
 
 TEST_F(MemoryDatagramsTest, ACancelledReceiveThatCouldFinishMayDoEither) {
-  std::array<Datagram, 1> slots;
+  std::array<loop::Datagram, 1> slots;
   for (const bool completes : {false, true}) {
     script_.completes_cancelled = completes;
     script_.immediate = true;
@@ -205,7 +206,7 @@ TEST_F(MemoryDatagramsTest, ErrorsAreReportedOnce) {
   EXPECT_EQ(send({"a", "b"}), system_error(ECONNREFUSED));
   EXPECT_EQ(sent_, 1U) << "the error of the first one ends the operation";
   EXPECT_EQ(send({"a"}), std::error_code());
-  std::array<Datagram, 1> slots;
+  std::array<loop::Datagram, 1> slots;
   ReceiveDatagramsProbe probe;
   probe.target = slots;
   ASSERT_TRUE(start(backend_, sender_, probe));
@@ -223,8 +224,8 @@ TEST_F(MemoryDatagramsTest, AClosedSocketGivesItsDescriptorBack) {
   backend_.close(receiver_);
   EXPECT_EQ(platform_.open_descriptors(), 1U);
   EXPECT_TRUE(platform_.open_datagrams({.local = Address::loopback(53), .require_unused = true}));
-  Descriptor stream = platform_.open_stream(Address::loopback(80)).value();
-  EXPECT_EQ(backend_.adopt(std::move(stream), {.role = SocketRole::datagrams}).error(),
+  loop::Descriptor stream = platform_.open_stream(Address::loopback(80)).value();
+  EXPECT_EQ(backend_.adopt(std::move(stream), {.role = loop::SocketRole::datagrams}).error(),
             system_error(EBADF));
   EXPECT_EQ(platform_.open_descriptors(), 1U);
 }

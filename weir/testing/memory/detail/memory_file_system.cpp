@@ -208,7 +208,8 @@ Result<> MemoryFileSystem::set_permissions(const std::string& path, unsigned per
 
 // --- open files ----------------------------------------------------------------------------------
 
-Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::FileOpenOptions& how) {
+Result<loop::Descriptor> MemoryFileSystem::open(const std::string& path,
+                                                const os::FileOpenOptions& how) {
   if (how.mode != os::FileMode::read) {
     if (auto alive = check_alive(); !alive) return fail(alive.error());
   }
@@ -237,7 +238,7 @@ Result<Descriptor> MemoryFileSystem::open(const std::string& path, const os::Fil
   auto number =
       platform_.descriptors().add(std::make_shared<MemoryOpenFile>(lookup->node, how.mode));
   if (!number) return fail(number.error());
-  return Descriptor(platform_, *number);
+  return loop::Descriptor(platform_, *number);
 }
 
 Result<MemoryOpenFile*> MemoryFileSystem::file(int descriptor) const {

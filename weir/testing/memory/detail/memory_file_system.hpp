@@ -19,14 +19,14 @@ class MemoryPlatform;
 /// owner's permission bits apply, and the umask is 022. Links do not exist. An empty /tmp exists
 /// at the start. Paths without a leading slash start at the root.
 /// Threads: that of its platform.
-class MemoryFileSystem final : public FileSystem {
+class MemoryFileSystem final : public loop::FileSystem {
  public:
   explicit MemoryFileSystem(MemoryPlatform& platform);
   MemoryFileSystem(const MemoryFileSystem&) = delete;
   MemoryFileSystem& operator=(const MemoryFileSystem&) = delete;
   ~MemoryFileSystem() override;
 
-  Result<Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override;
+  Result<loop::Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override;
   Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) override;
   Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset) override;
   Result<> sync(int file) override;

@@ -27,13 +27,13 @@ class MemoryFileSystemTest : public testing::Test {
   int open_error(const std::string& path, FileMode mode = FileMode::read) {
     return error_of(files_.open(path, {.mode = mode}));
   }
-  Descriptor open(const std::string& path, FileMode mode = FileMode::read) {
+  loop::Descriptor open(const std::string& path, FileMode mode = FileMode::read) {
     auto opened = files_.open(path, {.mode = mode});
     EXPECT_TRUE(opened) << path << ": " << opened.error().message();
-    return opened ? std::move(*opened) : Descriptor();
+    return opened ? std::move(*opened) : loop::Descriptor();
   }
   void put(const std::string& path, std::string_view text) {
-    const Descriptor file = open(path, FileMode::truncate);
+    const loop::Descriptor file = open(path, FileMode::truncate);
     EXPECT_EQ(files_.write_at(file.value(), to_bytes(text), 0).value_or(99), text.size());
   }
   std::string get(const std::string& path) {
@@ -148,9 +148,9 @@ TEST_F(MemoryFileSystemTest, AnOpenWithoutADescriptorChangesNothing) {
 
 TEST_F(MemoryFileSystemTest, ReadsAndWritesFollowTheModeOfTheFile) {
   put("/tmp/a", "text");
-  const Descriptor reader = open("/tmp/a");
-  const Descriptor writer = open("/tmp/a", FileMode::append);
-  const Descriptor both = open("/tmp/a", FileMode::read_write);
+  const loop::Descriptor reader = open("/tmp/a");
+  const loop::Descriptor writer = open("/tmp/a", FileMode::append);
+  const loop::Descriptor both = open("/tmp/a", FileMode::read_write);
   std::array<std::byte, 9> room{};
   EXPECT_EQ(files_.write_at(writer.value(), to_bytes("!"), 0).value(), 1U);
   EXPECT_EQ(get("/tmp/a"), "text!") << "an append ignores the offset";
@@ -174,7 +174,7 @@ TEST_F(MemoryFileSystemTest, ReadsAndWritesFollowTheModeOfTheFile) {
 
 TEST_F(MemoryFileSystemTest, OffsetsHaveALimit) {
   put("/tmp/a", "text");
-  const Descriptor file = open("/tmp/a", FileMode::read_write);
+  const loop::Descriptor file = open("/tmp/a", FileMode::read_write);
   std::array<std::byte, 1> room{};
   const std::uint64_t end = os::file_offset_max;
   EXPECT_EQ(files_.read_at(file.value(), room, end).value_or(9), 0U);
@@ -301,7 +301,7 @@ TEST_F(MemoryFileSystemTest, RemovesFilesAndEmptyFolders) {
   EXPECT_EQ(error_of(files_.remove("/tmp/missing")), ENOENT);
   EXPECT_EQ(error_of(files_.remove("/tmp/folder/file/x")), ENOTDIR);
   EXPECT_EQ(error_of(files_.remove("/")), EBUSY);
-  const Descriptor file = open("/tmp/folder/file", FileMode::read_write);
+  const loop::Descriptor file = open("/tmp/folder/file", FileMode::read_write);
   EXPECT_TRUE(files_.remove("/tmp/folder/file"));
   EXPECT_EQ(files_.file_status(file.value())->size, 4U) << "an open file stays";
   EXPECT_TRUE(files_.remove("/tmp/folder"));
@@ -327,7 +327,7 @@ TEST_F(MemoryFileSystemTest, ChangesSetTheTimeOfModification) {
   const WallTime made = platform_.wall_time();
   EXPECT_EQ(modified("/tmp/a"), made);
   EXPECT_EQ(modified("/tmp"), made);
-  const Descriptor file = open("/tmp/a", FileMode::read_write);
+  const loop::Descriptor file = open("/tmp/a", FileMode::read_write);
   pass(1s);
   ASSERT_TRUE(files_.write_at(file.value(), to_bytes("x"), 0));
   EXPECT_EQ(modified("/tmp/a"), made + 1s);
@@ -357,7 +357,7 @@ TEST_F(MemoryFileSystemTest, ChangesSetTheTimeOfModification) {
 TEST_F(MemoryFileSystemTest, ALossOfPowerRestoresWhatWasSynced) {
   put("/tmp/kept", "first");
   put("/tmp/unnamed", "x");
-  const Descriptor kept = open("/tmp/kept", FileMode::read_write);
+  const loop::Descriptor kept = open("/tmp/kept", FileMode::read_write);
   ASSERT_TRUE(files_.sync(kept.value()));
   ASSERT_TRUE(files_.sync_directory("/tmp"));
   ASSERT_TRUE(files_.write_at(kept.value(), to_bytes("second"), 0));
@@ -402,10 +402,10 @@ TEST_F(MemoryFileSystemTest, SpaceHasALimitThatSyncedDataUsesTwice) {
   files_.set_pages_max(2);
   put("/tmp/a", "text");
   EXPECT_EQ(files_.pages(), 1U);
-  const Descriptor file = open("/tmp/a", FileMode::append);
+  const loop::Descriptor file = open("/tmp/a", FileMode::append);
   ASSERT_TRUE(files_.sync(file.value()));
   EXPECT_EQ(files_.pages(), 2U);
-  const Descriptor other = open("/tmp/b", FileMode::append);
+  const loop::Descriptor other = open("/tmp/b", FileMode::append);
   EXPECT_EQ(error_of(files_.write_at(other.value(), to_bytes("x"), 0)), ENOSPC);
   EXPECT_EQ(files_.write_at(file.value(), to_bytes("x"), 0).value_or(0), 1U);
   files_.set_pages_max(3);
@@ -423,7 +423,7 @@ TEST_F(MemoryFileSystemTest, SpaceIsGivenBack) {
   EXPECT_EQ(files_.pages(), 0U);
   put("/tmp/b", "b");
   {
-    const Descriptor open_file = open("/tmp/b");
+    const loop::Descriptor open_file = open("/tmp/b");
     ASSERT_TRUE(files_.remove("/tmp/b"));
     EXPECT_EQ(files_.pages(), 1U) << "an open file stays";
   }
@@ -434,7 +434,7 @@ TEST_F(MemoryFileSystemTest, ALossOfPowerGivesTheSpaceOfUnsyncedDataBack) {
   put("/tmp/kept", "text");
   ASSERT_TRUE(files_.sync(open("/tmp/kept").value()));
   ASSERT_TRUE(files_.sync_directory("/tmp"));
-  const Descriptor kept = open("/tmp/kept", FileMode::read_write);
+  const loop::Descriptor kept = open("/tmp/kept", FileMode::read_write);
   const std::string more(3 * MemoryFileBytes::page_bytes, 'x');
   ASSERT_TRUE(files_.write_at(kept.value(), to_bytes(more), 0));
   put("/tmp/late", "late");
@@ -448,7 +448,7 @@ TEST_F(MemoryFileSystemTest, ALossOfPowerGivesTheSpaceOfUnsyncedDataBack) {
 
 TEST_F(MemoryFileSystemTest, AKilledProcessCanOnlyRead) {
   put("/tmp/a", "text");
-  const Descriptor file = open("/tmp/a", FileMode::read_write);
+  const loop::Descriptor file = open("/tmp/a", FileMode::read_write);
   platform_.script.isolated = true;
   for (const FileMode mode :
        {FileMode::read_write, FileMode::truncate, FileMode::create_new, FileMode::append}) {

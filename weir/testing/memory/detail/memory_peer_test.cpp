@@ -14,7 +14,7 @@ class MemoryPeerTest : public testing::Test {
  protected:
   MemoryPlatform platform_;
   os::Address address_ = os::Address::loopback(80);
-  Descriptor listener_ = platform_.listen(address_, {}).value();
+  loop::Descriptor listener_ = platform_.listen(address_, {}).value();
 
   std::unique_ptr<MemoryStream> accept() {
     return platform_.descriptors().listener(listener_.value())->take();

@@ -15,7 +15,7 @@ namespace weir {
 /// MemoryPlatform::make_thread() creates it. A step runs between turns and takes no time. It
 /// starts Nondeterminism::step_delay() late.
 /// Threads: one for everything.
-class MemoryThread final : public PlatformThread {
+class MemoryThread final : public loop::PlatformThread {
  public:
   /// The threads of one platform.
   struct Count {
@@ -24,7 +24,7 @@ class MemoryThread final : public PlatformThread {
     std::size_t max = std::numeric_limits<std::size_t>::max();
   };
   MemoryThread(MemoryClock& clock, Nondeterminism& nondeterminism, Count& count,
-               ThreadWork& work) noexcept
+               loop::ThreadWork& work) noexcept
       : clock_(clock), nondeterminism_(nondeterminism), count_(count), work_(work) {}
   MemoryThread(const MemoryThread&) = delete;
   MemoryThread& operator=(const MemoryThread&) = delete;
@@ -44,7 +44,7 @@ class MemoryThread final : public PlatformThread {
   MemoryClock& clock_;
   Nondeterminism& nondeterminism_;
   Count& count_;
-  ThreadWork& work_;
+  loop::ThreadWork& work_;
   bool started_ = false;  // true from start() until its end
   bool stepping_ = false;
   bool wake_pending_ = false;  // true if wake() was called in the current step

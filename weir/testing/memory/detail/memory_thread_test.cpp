@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-struct Work final : ThreadWork {
+struct Work final : loop::ThreadWork {
   explicit Work(std::function<std::optional<Instant>(int)> each) : each_step(std::move(each)) {}
   std::optional<Instant> step() noexcept override { return each_step(steps++); }
   std::function<std::optional<Instant>(int)> each_step;
@@ -24,7 +24,7 @@ TEST(MemoryThread, StepsWhenWokenAndAtItsTime) {
   MemoryPlatform platform;
   const Instant began = platform.now();
   std::vector<Duration> at;
-  std::unique_ptr<PlatformThread> thread;
+  std::unique_ptr<loop::PlatformThread> thread;
   Work work([&](int step) -> std::optional<Instant> {
     at.push_back(platform.now() - began);
     if (step == 0) return Instant::min();
@@ -109,7 +109,7 @@ TEST(MemoryThread, EachStepStartsLate) {
 TEST(MemoryThread, AWakeDuringAStepCausesOneMore) {
   ScriptedPlatform platform;
   const Instant began = platform.now();
-  std::unique_ptr<PlatformThread> thread;
+  std::unique_ptr<loop::PlatformThread> thread;
   Work work([&](int step) -> std::optional<Instant> {
     if (step < 2) thread->wake();
     return step < 3 ? after(platform.now(), 1s) : never;
@@ -128,7 +128,7 @@ TEST(MemoryThread, AWakeDuringAStepCausesOneMore) {
 
 TEST(MemoryThread, AWakeDuringTheLastStepHasNoEffect) {
   ScriptedPlatform platform;
-  std::unique_ptr<PlatformThread> thread;
+  std::unique_ptr<loop::PlatformThread> thread;
   Work work([&](int) -> std::optional<Instant> {
     thread->wake();
     return std::nullopt;

@@ -33,7 +33,7 @@ bool is_group(const Address& address) {
 
 MemoryDatagramSocket::MemoryDatagramSocket(MemoryDatagramNetwork& network,
                                            Nondeterminism& nondeterminism, const Address& local,
-                                           const DatagramOptions& options)
+                                           const loop::DatagramOptions& options)
     : MemoryEndpoint(Kind::datagrams),
       network_(network),
       nondeterminism_(nondeterminism),
@@ -121,7 +121,7 @@ bool MemoryDatagramNetwork::taken(const Address& address, bool shared) const {
 }
 
 Result<std::unique_ptr<MemoryDatagramSocket>> MemoryDatagramNetwork::open(
-    const DatagramOptions& options, Nondeterminism& nondeterminism) {
+    const loop::DatagramOptions& options, Nondeterminism& nondeterminism) {
   const bool bound = options.local.family() != AddressFamily::none;
   if (!(bound ? options.local : options.peer).is_inet()) return fail(system_error(EAFNOSUPPORT));
   Address local = bound ? options.local : source_of(options.local, options.peer).with_port(0);

@@ -33,7 +33,7 @@ class MemoryDatagramSocket final : public MemoryEndpoint {
  public:
   /// Binds a socket to `local`. `nondeterminism` is that of its process.
   MemoryDatagramSocket(MemoryDatagramNetwork& network, Nondeterminism& nondeterminism,
-                       const os::Address& local, const DatagramOptions& options);
+                       const os::Address& local, const loop::DatagramOptions& options);
   ~MemoryDatagramSocket() override;
 
   /// Returns the peer of a connected socket; an address without a family if it is not connected.
@@ -89,7 +89,7 @@ class MemoryDatagramNetwork {
   /// Opens a socket. `nondeterminism` is that of its process; it decides which datagrams are lost
   /// or doubled.
   /// Errors: those of Platform::open_datagrams().
-  Result<std::unique_ptr<MemoryDatagramSocket>> open(const DatagramOptions& options,
+  Result<std::unique_ptr<MemoryDatagramSocket>> open(const loop::DatagramOptions& options,
                                                      Nondeterminism& nondeterminism);
 
  private:

@@ -43,11 +43,11 @@ std::error_code send(MemoryDatagramSocket& socket, std::string_view text, const 
 
 class MemoryDatagramsOfOneHost : public testing::Test {
  protected:
-  OwnedSocket open(const DatagramOptions& options) {
+  OwnedSocket open(const loop::DatagramOptions& options) {
     return network_.open(options, script_).value();
   }
   OwnedSocket bind(const Address& local) { return open({.local = local}); }
-  std::error_code error_of(const DatagramOptions& options) {
+  std::error_code error_of(const loop::DatagramOptions& options) {
     const auto made = network_.open(options, script_);
     return made ? std::error_code() : made.error();
   }
@@ -290,7 +290,7 @@ TEST_F(MemoryDatagramsOfOneHost, AKilledProcessReceivesNothing) {
 
 class MemoryDatagramsOfTwoHosts : public testing::Test {
  protected:
-  OwnedSocket open(const DatagramOptions& options) {
+  OwnedSocket open(const loop::DatagramOptions& options) {
     return hosts_.one_datagrams.open(options, hosts_.one_script).value();
   }
 

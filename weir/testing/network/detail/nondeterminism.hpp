@@ -25,10 +25,10 @@ class Nondeterminism {
   /// Called just before an operation begins. `stream` is its stream; nullptr for an accept and
   /// for a file. A change that this function makes to the stream has happened before the
   /// operation.
-  virtual void on_begin([[maybe_unused]] const Operation& operation,
+  virtual void on_begin([[maybe_unused]] const loop::Operation& operation,
                         [[maybe_unused]] MemoryStream* stream) {}
   /// Called after an operation has finished. `bytes` is the number of bytes that it transferred.
-  virtual void on_finish([[maybe_unused]] const Operation& operation,
+  virtual void on_finish([[maybe_unused]] const loop::Operation& operation,
                          [[maybe_unused]] std::size_t bytes) {}
 
   /// Returns true if an operation that can finish immediately does so, rather than in a later

@@ -69,7 +69,7 @@ void cancelling_an_operation_that_is_not_pending_does_nothing(ContractFixture& f
   const auto [client, server] = fixture.connect();
   ReceiveProbe idle;
   fixture.backend().cancel(idle);
-  EXPECT_EQ(idle.state(), Operation::State::idle);
+  EXPECT_EQ(idle.state(), loop::Operation::State::idle);
   fixture.write(client, "here");
   ReceiveProbe& probe = fixture.finish(fixture.receive(server));
   fixture.cancel(probe);
@@ -84,9 +84,9 @@ void completion_beats_cancellation(ContractFixture& fixture) {
   ReceiveProbe& probe = fixture.receive(server);
   fixture.write(client, "first");
   ASSERT_TRUE(fixture.until([&] {
-    if (probe.state() == Operation::State::finished) return true;
+    if (probe.state() == loop::Operation::State::finished) return true;
     fixture.backend().wait(after(fixture.platform().now(), 5ms));
-    return probe.state() == Operation::State::finished;
+    return probe.state() == loop::Operation::State::finished;
   }));
   fixture.cancel(probe);
   fixture.finish(probe);
@@ -143,32 +143,32 @@ void receiving_and_sending_are_cancelled_separately(ContractFixture& fixture) {
   ASSERT_TRUE(fixture.until([&] { return sending.sent > 0; }));
   fixture.cancel(sending);
   EXPECT_EQ(fixture.finish(sending).error(), Errc::cancelled);
-  EXPECT_EQ(receiving.state(), Operation::State::pending);
+  EXPECT_EQ(receiving.state(), loop::Operation::State::pending);
   fixture.write(server, "to you");
   EXPECT_EQ(fixture.finish(receiving).buffer.text(), "to you");
 }
 
 void a_cancelled_accept_loses_no_connection(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   AcceptProbe& cancelled = fixture.accept(listener);
   fixture.settle();
   fixture.cancel(cancelled);
   EXPECT_EQ(fixture.finish(cancelled).error(), Errc::cancelled);
   EXPECT_FALSE(cancelled.accepted);
   const os::Address address = fixture.address_of(listener);
-  Socket& client = fixture.open(address);
+  loop::Socket& client = fixture.open(address);
   ASSERT_TRUE(fixture.finish(fixture.start_connect(client, address)).succeeded());
   fixture.settle();
-  Socket& server = fixture.accept_one(listener);
+  loop::Socket& server = fixture.accept_one(listener);
   fixture.write(client, "in");
   EXPECT_EQ(fixture.read(server, 2), "in");
 }
 
 void cancelling_races_with_connections(ContractFixture& fixture) {
   constexpr unsigned char rounds = 60;
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
-  std::vector<Socket*> accepted;
+  std::vector<loop::Socket*> accepted;
   const auto take = [&](AcceptProbe& probe) {
     if (probe.error()) {
       EXPECT_EQ(probe.error(), Errc::cancelled);
@@ -180,7 +180,7 @@ void cancelling_races_with_connections(ContractFixture& fixture) {
   for (unsigned char round = 0; round < rounds; ++round) {
     AcceptProbe& probe = fixture.accept(listener);
     if (round % 4 == 0) fixture.cancel(probe);
-    Socket& client = fixture.open(address);
+    loop::Socket& client = fixture.open(address);
     ConnectProbe& connect = fixture.start_connect(client, address);
     if (round % 2 == 0) fixture.turn();
     fixture.cancel(probe);
@@ -190,15 +190,15 @@ void cancelling_races_with_connections(ContractFixture& fixture) {
   }
   while (accepted.size() < rounds) accepted.push_back(&fixture.accept_one(listener));
   std::set<std::string> received;
-  for (Socket* each : accepted) received.insert(fixture.read(*each, 1));
+  for (loop::Socket* each : accepted) received.insert(fixture.read(*each, 1));
   EXPECT_EQ(received.size(), rounds) << "each connection is accepted once";
 }
 
 void a_connect_can_be_cancelled_immediately(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
   for (int round = 0; round < 20; ++round) {
-    Socket& client = fixture.open(address);
+    loop::Socket& client = fixture.open(address);
     ConnectProbe& connect = fixture.start_connect(client, address);
     if (round % 2 == 1) fixture.turn();
     fixture.cancel(connect);
@@ -212,7 +212,7 @@ void a_connect_can_be_cancelled_immediately(ContractFixture& fixture) {
 
 // A listener with a full queue leaves handshakes unanswered.
 void an_unanswered_connect_can_be_cancelled(ContractFixture& fixture) {
-  Socket& listener = fixture.listen(os::Address::loopback(0), {.backlog = 0});
+  loop::Socket& listener = fixture.listen(os::Address::loopback(0), {.backlog = 0});
   const os::Address address = fixture.address_of(listener);
   std::vector<ConnectProbe*> connects;
   for (int i = 0; i < 6; ++i) {

@@ -10,7 +10,7 @@ namespace weir {
 namespace {
 
 void exchange(ContractFixture& fixture, const os::Address& address) {
-  Socket& listener = fixture.listen(address);
+  loop::Socket& listener = fixture.listen(address);
   const auto [client, server] = fixture.connect_to(listener);
   const std::string question = pattern(300'000, 1);
   SendProbe& asking = fixture.send(client, question);
@@ -40,12 +40,12 @@ void connects_over_unix_sockets(ContractFixture& fixture) {
 }
 
 void a_connect_to_an_unused_address_is_refused(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
   fixture.close(listener);
   fixture.settle();
   for (int tries = 0; tries < 2; ++tries) {
-    Socket& client = fixture.open(address);
+    loop::Socket& client = fixture.open(address);
     ConnectProbe& connect = fixture.finish(fixture.start_connect(client, address));
     EXPECT_EQ(connect.error(), system_error(ECONNREFUSED));
     fixture.close(client);
@@ -55,7 +55,7 @@ void a_connect_to_an_unused_address_is_refused(ContractFixture& fixture) {
 
 void a_burst_of_connections_is_accepted(ContractFixture& fixture) {
   constexpr std::size_t burst = 200;
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
   AcceptProbe& first = fixture.accept(listener);
   std::vector<ConnectProbe*> connects;
@@ -64,7 +64,7 @@ void a_burst_of_connections_is_accepted(ContractFixture& fixture) {
   }
   std::set<int> descriptors;
   std::set<std::string> peers;
-  const auto note = [&](Socket& socket) {
+  const auto note = [&](loop::Socket& socket) {
     descriptors.insert(socket.descriptor);
     peers.insert(fixture.platform().peer_address(socket.descriptor).value().to_string());
   };
@@ -79,9 +79,9 @@ void a_burst_of_connections_is_accepted(ContractFixture& fixture) {
 // Each connection goes to one of the listeners, and none is lost.
 void listeners_share_an_address(ContractFixture& fixture) {
   constexpr int connections = 60;
-  Socket& first = fixture.listen();
+  loop::Socket& first = fixture.listen();
   const os::Address address = fixture.address_of(first);
-  Socket& second = fixture.listen(address);
+  loop::Socket& second = fixture.listen(address);
   std::vector<AcceptProbe*> accepts = {&fixture.accept(first), &fixture.accept(second)};
   std::size_t accepted = 0;
   const auto take = [&] {
@@ -106,15 +106,15 @@ void listeners_share_an_address(ContractFixture& fixture) {
 // A listening socket that others have too: the descriptor here, and another one of the same
 // socket.
 struct SharedPair {
-  Socket& ours;
-  Socket& others;
+  loop::Socket& ours;
+  loop::Socket& others;
 };
 
 SharedPair listen_shared(ContractFixture& fixture) {
-  const SocketOptions options{.role = SocketRole::listener, .shared = true};
-  Descriptor first = fixture.platform().listen(os::Address::loopback(0), {}).value();
-  Descriptor second = fixture.platform().share(first.value()).value();
-  Socket& ours = fixture.adopt(std::move(first), options);
+  const loop::SocketOptions options{.role = loop::SocketRole::listener, .shared = true};
+  loop::Descriptor first = fixture.platform().listen(os::Address::loopback(0), {}).value();
+  loop::Descriptor second = fixture.platform().share(first.value()).value();
+  loop::Socket& ours = fixture.adopt(std::move(first), options);
   return {ours, fixture.adopt(std::move(second), options)};
 }
 
@@ -180,16 +180,16 @@ void a_shared_listener_stays_open_after_a_local_close(ContractFixture& fixture) 
 // The case of a drain: new connections are refused, and waiting ones are accepted without a
 // reset.
 void a_listener_that_refuses_still_serves_its_queue(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
-  std::vector<Socket*> waiting;
+  std::vector<loop::Socket*> waiting;
   for (int i = 0; i < 5; ++i) {
     waiting.push_back(&fixture.open(address));
     ASSERT_TRUE(fixture.finish(fixture.start_connect(*waiting.back(), address)).succeeded());
   }
   ASSERT_TRUE(fixture.platform().refuse_new_connections(listener.descriptor));
   ConnectProbe& late = fixture.start_connect(fixture.open(address), address);
-  std::vector<Socket*> accepted;
+  std::vector<loop::Socket*> accepted;
   for (int i = 0; i < 5; ++i) accepted.push_back(&fixture.accept_one(listener));
   AcceptProbe& pending = fixture.accept(listener);
   fixture.settle();
@@ -198,19 +198,19 @@ void a_listener_that_refuses_still_serves_its_queue(ContractFixture& fixture) {
   fixture.cancel(pending);
   EXPECT_EQ(fixture.finish(pending).error(), Errc::cancelled);
   fixture.close(listener);
-  for (Socket* each : accepted) fixture.write(*each, "welcome");
-  for (Socket* each : waiting) EXPECT_EQ(fixture.read(*each, 7), "welcome");
+  for (loop::Socket* each : accepted) fixture.write(*each, "welcome");
+  for (loop::Socket* each : waiting) EXPECT_EQ(fixture.read(*each, 7), "welcome");
 }
 
 void accepting_pauses_without_descriptors_and_resumes(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
-  std::vector<Socket*> clients;
+  std::vector<loop::Socket*> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(&fixture.open(address));
   const Instant begun = fixture.platform().now();
   fixture.environment().forbid_descriptors();
   AcceptProbe& accept = fixture.accept(listener);
-  for (Socket* each : clients) {
+  for (loop::Socket* each : clients) {
     ASSERT_TRUE(fixture.finish(fixture.start_connect(*each, address)).succeeded());
   }
   const auto pauses = [&] { return fixture.backend().counters().accept_pauses.value(); };

@@ -16,7 +16,7 @@ constexpr Duration wait_max = std::chrono::seconds(20);
 // Limit for a platform whose clock does not move on its own.
 constexpr unsigned turns_max = 1'000'000;
 
-std::unique_ptr<Loop> make_loop(Platform& platform, BackendChoice choice, unsigned core) {
+std::unique_ptr<Loop> make_loop(loop::Platform& platform, BackendChoice choice, unsigned core) {
   Loop::Options options;
   options.backend = choice;
   options.core = core;
@@ -39,15 +39,15 @@ ContractFixture::~ContractFixture() {
   environment_.allow_descriptors();
   const auto cancel_all = [&](auto& probes, auto probe_of) {
     for (auto& each : probes) {
-      Operation& operation = probe_of(each);
-      if (operation.state() == Operation::State::pending) cancel(operation);
+      loop::Operation& operation = probe_of(each);
+      if (operation.state() == loop::Operation::State::pending) cancel(operation);
     }
   };
-  const auto same = [](auto& probe) -> Operation& { return probe; };
+  const auto same = [](auto& probe) -> loop::Operation& { return probe; };
   cancel_all(receives_, same);
   cancel_all(accepts_, same);
   cancel_all(connects_, same);
-  const auto held = [](auto& each) -> Operation& { return each.probe; };
+  const auto held = [](auto& each) -> loop::Operation& { return each.probe; };
   cancel_all(sends_, held);
   cancel_all(datagram_receives_, held);
   cancel_all(datagram_sends_, held);
@@ -60,7 +60,7 @@ ContractFixture::~ContractFixture() {
            std::ranges::all_of(datagram_sends_, held_at_rest);
   });
   if (!rested) std::abort();  // a backend still uses the memory, so it cannot be freed
-  while (!sockets_.empty()) close(*const_cast<Socket*>(sockets_.begin()->first));
+  while (!sockets_.empty()) close(*const_cast<loop::Socket*>(sockets_.begin()->first));
 }
 
 void ContractFixture::abort_test(const std::string& what, std::error_code error) {
@@ -72,44 +72,45 @@ Loop& ContractFixture::other_loop() {
   return *other_;
 }
 
-Backend& ContractFixture::backend_of(const Socket& socket) {
+loop::Backend& ContractFixture::backend_of(const loop::Socket& socket) {
   return sockets_.at(&socket)->backend();
 }
 
-Socket& ContractFixture::adopt(Descriptor descriptor, SocketOptions options) {
+loop::Socket& ContractFixture::adopt(loop::Descriptor descriptor, loop::SocketOptions options) {
   const auto socket = active_loop_->backend().adopt(std::move(descriptor), options);
   if (!socket) abort_test("adopt", socket.error());
   sockets_.emplace(*socket, active_loop_);
   return **socket;
 }
 
-Socket& ContractFixture::listen(const os::Address& address, const ListenOptions& options) {
+loop::Socket& ContractFixture::listen(const os::Address& address, const ListenOptions& options) {
   auto descriptor = platform().listen(address, options);
   if (!descriptor) abort_test("listen on " + address.to_string(), descriptor.error());
-  return adopt(std::move(*descriptor), {.role = SocketRole::listener});
+  return adopt(std::move(*descriptor), {.role = loop::SocketRole::listener});
 }
 
-Socket& ContractFixture::open(const os::Address& peer, SocketOptions options) {
+loop::Socket& ContractFixture::open(const os::Address& peer, loop::SocketOptions options) {
   auto descriptor = platform().open_stream(peer);
   if (!descriptor) abort_test("open a stream", descriptor.error());
   return adopt(std::move(*descriptor), options);
 }
 
-Socket& ContractFixture::open_datagrams(const DatagramOptions& options) {
+loop::Socket& ContractFixture::open_datagrams(const loop::DatagramOptions& options) {
   auto descriptor = platform().open_datagrams(options);
   if (!descriptor) abort_test("open a datagram socket", descriptor.error());
-  return adopt(std::move(*descriptor), {.role = SocketRole::datagrams});
+  return adopt(std::move(*descriptor), {.role = loop::SocketRole::datagrams});
 }
 
-os::Address ContractFixture::address_of(const Socket& socket) {
+os::Address ContractFixture::address_of(const loop::Socket& socket) {
   const auto address = platform().local_address(socket.descriptor);
   if (!address) abort_test("local address", address.error());
   return *address;
 }
 
-ContractFixture::Pair ContractFixture::connect_to(Socket& listener, SocketOptions options) {
+ContractFixture::Pair ContractFixture::connect_to(loop::Socket& listener,
+                                                  loop::SocketOptions options) {
   const os::Address address = address_of(listener);
-  Socket& client = open(address, options);
+  loop::Socket& client = open(address, options);
   AcceptProbe& accepted = accept(listener);
   ConnectProbe& connected = finish(start_connect(client, address));
   if (connected.error()) abort_test("connect", connected.error());
@@ -118,44 +119,44 @@ ContractFixture::Pair ContractFixture::connect_to(Socket& listener, SocketOption
   return {client, adopt(std::move(accepted.accepted), options)};
 }
 
-ContractFixture::Pair ContractFixture::connect(SocketOptions options) {
-  Socket& listener = listen();
+ContractFixture::Pair ContractFixture::connect(loop::SocketOptions options) {
+  loop::Socket& listener = listen();
   const Pair pair = connect_to(listener, options);
   close(listener);
   return pair;
 }
 
-Socket& ContractFixture::accept_one(Socket& listener) {
+loop::Socket& ContractFixture::accept_one(loop::Socket& listener) {
   AcceptProbe& accepted = finish(accept(listener));
   if (accepted.error()) abort_test("accept", accepted.error());
   return adopt(std::move(accepted.accepted));
 }
 
-void ContractFixture::close(Socket& socket) {
-  Backend& backend = backend_of(socket);
+void ContractFixture::close(loop::Socket& socket) {
+  loop::Backend& backend = backend_of(socket);
   sockets_.erase(&socket);
   backend.close(socket);
 }
 
-void ContractFixture::reset(Socket& socket) {
+void ContractFixture::reset(loop::Socket& socket) {
   environment_.reset_on_close(socket.descriptor);
   close(socket);
 }
 
-ReceiveProbe& ContractFixture::receive(Socket& socket, MutableBytes target) {
+ReceiveProbe& ContractFixture::receive(loop::Socket& socket, MutableBytes target) {
   ReceiveProbe& probe = receives_.emplace_back();
   probe.target = target;
   start(backend_of(socket), socket, probe);
   return probe;
 }
 
-SendProbe& ContractFixture::send(Socket& socket, std::string text) {
+SendProbe& ContractFixture::send(loop::Socket& socket, std::string text) {
   std::vector<std::string> texts;
   texts.push_back(std::move(text));
   return send_pieces(socket, std::move(texts));
 }
 
-SendProbe& ContractFixture::send_pieces(Socket& socket, std::vector<std::string> texts) {
+SendProbe& ContractFixture::send_pieces(loop::Socket& socket, std::vector<std::string> texts) {
   PendingSend& held = sends_.emplace_back();
   held.texts = std::move(texts);
   for (const std::string& text : held.texts) held.pieces.push_back(to_bytes(text));
@@ -164,20 +165,20 @@ SendProbe& ContractFixture::send_pieces(Socket& socket, std::vector<std::string>
   return held.probe;
 }
 
-AcceptProbe& ContractFixture::accept(Socket& listener) {
+AcceptProbe& ContractFixture::accept(loop::Socket& listener) {
   AcceptProbe& probe = accepts_.emplace_back();
   start(backend_of(listener), listener, probe);
   return probe;
 }
 
-ConnectProbe& ContractFixture::start_connect(Socket& socket, const os::Address& peer) {
+ConnectProbe& ContractFixture::start_connect(loop::Socket& socket, const os::Address& peer) {
   ConnectProbe& probe = connects_.emplace_back();
   probe.peer = peer;
   start(backend_of(socket), socket, probe);
   return probe;
 }
 
-ReceiveDatagramsProbe& ContractFixture::receive_datagrams(Socket& socket, std::size_t slots,
+ReceiveDatagramsProbe& ContractFixture::receive_datagrams(loop::Socket& socket, std::size_t slots,
                                                           std::uint32_t bytes_max) {
   PendingReceive& held = datagram_receives_.emplace_back();
   held.slots.resize(slots);
@@ -187,7 +188,8 @@ ReceiveDatagramsProbe& ContractFixture::receive_datagrams(Socket& socket, std::s
   return held.probe;
 }
 
-SendDatagramsProbe& ContractFixture::send_datagrams(Socket& socket, std::vector<std::string> texts,
+SendDatagramsProbe& ContractFixture::send_datagrams(loop::Socket& socket,
+                                                    std::vector<std::string> texts,
                                                     const os::Address& peer) {
   PendingDatagrams& held = datagram_sends_.emplace_back();
   held.texts = std::move(texts);
@@ -197,7 +199,7 @@ SendDatagramsProbe& ContractFixture::send_datagrams(Socket& socket, std::vector<
   return held.probe;
 }
 
-HangupProbe& ContractFixture::observe_hangup(Socket& socket) {
+HangupProbe& ContractFixture::observe_hangup(loop::Socket& socket) {
   HangupProbe& observer = observers_.emplace_back();
   backend_of(socket).observe_hangup(socket, &observer);
   return observer;
@@ -235,12 +237,12 @@ void ContractFixture::settle() {
   close(pair.server);
 }
 
-void ContractFixture::write(Socket& socket, std::string text) {
+void ContractFixture::write(loop::Socket& socket, std::string text) {
   SendProbe& sent = finish(send(socket, std::move(text)));
   if (sent.error()) abort_test("send", sent.error());
 }
 
-Result<> ContractFixture::read_once(Socket& socket, std::string& text) {
+Result<> ContractFixture::read_once(loop::Socket& socket, std::string& text) {
   ReceiveProbe& received = finish(receive(socket));
   if (received.error()) return fail(received.error());
   if (received.buffer.empty()) abort_test("a receive finished without a byte");
@@ -249,7 +251,7 @@ Result<> ContractFixture::read_once(Socket& socket, std::string& text) {
   return {};
 }
 
-std::string ContractFixture::read(Socket& socket, std::size_t size) {
+std::string ContractFixture::read(loop::Socket& socket, std::size_t size) {
   std::string text;
   while (text.size() < size) {
     if (const auto read = read_once(socket, text); !read) {
@@ -260,7 +262,7 @@ std::string ContractFixture::read(Socket& socket, std::size_t size) {
   return text;
 }
 
-std::string ContractFixture::read_all(Socket& socket) {
+std::string ContractFixture::read_all(loop::Socket& socket) {
   std::string text;
   for (;;) {
     const auto read = read_once(socket, text);

@@ -21,7 +21,7 @@ namespace weir {
 class ContractEnvironment {
  public:
   virtual ~ContractEnvironment() = default;
-  virtual Platform& platform() = 0;
+  virtual loop::Platform& platform() = 0;
   virtual std::size_t open_descriptors() = 0;
   /// Makes every open fail (EMFILE) until allow_descriptors().
   virtual void forbid_descriptors() = 0;
@@ -50,10 +50,10 @@ class ContractFixture {
   ContractFixture& operator=(const ContractFixture&) = delete;
 
   ContractEnvironment& environment() noexcept { return environment_; }
-  Platform& platform() noexcept { return environment_.platform(); }
+  loop::Platform& platform() noexcept { return environment_.platform(); }
   std::size_t unread_overshoot() const noexcept { return unread_overshoot_; }
   Loop& loop() noexcept { return *loop_; }
-  Backend& backend() noexcept { return loop_->backend(); }
+  loop::Backend& backend() noexcept { return loop_->backend(); }
   /// Returns a second loop on this thread; the first call makes it. Both loops are turned from
   /// then on.
   Loop& other_loop();
@@ -62,44 +62,44 @@ class ContractFixture {
 
   // Sockets. close() or the destructor closes them.
 
-  Socket& adopt(Descriptor descriptor, SocketOptions options = {});
-  Socket& listen(const os::Address& address = os::Address::loopback(0),
-                 const ListenOptions& options = {});
-  Socket& open(const os::Address& peer, SocketOptions options = {});
-  Socket& open_datagrams(const DatagramOptions& options);
+  loop::Socket& adopt(loop::Descriptor descriptor, loop::SocketOptions options = {});
+  loop::Socket& listen(const os::Address& address = os::Address::loopback(0),
+                       const ListenOptions& options = {});
+  loop::Socket& open(const os::Address& peer, loop::SocketOptions options = {});
+  loop::Socket& open_datagrams(const loop::DatagramOptions& options);
   /// Opens an unconnected socket on a port of its own.
-  Socket& open_datagrams() { return open_datagrams({.local = os::Address::loopback(0)}); }
-  os::Address address_of(const Socket& socket);
+  loop::Socket& open_datagrams() { return open_datagrams({.local = os::Address::loopback(0)}); }
+  os::Address address_of(const loop::Socket& socket);
   struct Pair {
-    Socket& client;
-    Socket& server;
+    loop::Socket& client;
+    loop::Socket& server;
   };
   /// Connects through `listener`; no other connection may wait there.
-  Pair connect_to(Socket& listener, SocketOptions options = {});
-  Pair connect(SocketOptions options = {});
+  Pair connect_to(loop::Socket& listener, loop::SocketOptions options = {});
+  Pair connect(loop::SocketOptions options = {});
   /// Accepts one connection.
-  Socket& accept_one(Socket& listener);
-  void close(Socket& socket);
+  loop::Socket& accept_one(loop::Socket& listener);
+  void close(loop::Socket& socket);
   /// Closes the socket, which is not a Unix socket, so that the other side sees a reset.
-  void reset(Socket& socket);
-  Backend& backend_of(const Socket& socket);
+  void reset(loop::Socket& socket);
+  loop::Backend& backend_of(const loop::Socket& socket);
 
   // Operations. They live until the end of the fixture, so a failed clause leaves no dangling
   // pointer.
 
-  ReceiveProbe& receive(Socket& socket, MutableBytes target = {});
-  SendProbe& send(Socket& socket, std::string text);
-  SendProbe& send_pieces(Socket& socket, std::vector<std::string> texts);
-  AcceptProbe& accept(Socket& listener);
-  ConnectProbe& start_connect(Socket& socket, const os::Address& peer);
+  ReceiveProbe& receive(loop::Socket& socket, MutableBytes target = {});
+  SendProbe& send(loop::Socket& socket, std::string text);
+  SendProbe& send_pieces(loop::Socket& socket, std::vector<std::string> texts);
+  AcceptProbe& accept(loop::Socket& listener);
+  ConnectProbe& start_connect(loop::Socket& socket, const os::Address& peer);
   /// Receives into `slots` slots that the fixture owns; `target` of the probe refers to them.
-  ReceiveDatagramsProbe& receive_datagrams(Socket& socket, std::size_t slots = 1,
+  ReceiveDatagramsProbe& receive_datagrams(loop::Socket& socket, std::size_t slots = 1,
                                            std::uint32_t bytes_max = Buffer::default_capacity);
   /// Sends all texts to `peer`.
-  SendDatagramsProbe& send_datagrams(Socket& socket, std::vector<std::string> texts,
+  SendDatagramsProbe& send_datagrams(loop::Socket& socket, std::vector<std::string> texts,
                                      const os::Address& peer = {});
-  void cancel(Operation& operation) { backend_of(*operation.socket()).cancel(operation); }
-  HangupProbe& observe_hangup(Socket& socket);
+  void cancel(loop::Operation& operation) { backend_of(*operation.socket()).cancel(operation); }
+  HangupProbe& observe_hangup(loop::Socket& socket);
 
   // Turning.
 
@@ -116,11 +116,11 @@ class ContractFixture {
   /// Lets all data in flight arrive: two messages make a round trip on a new connection.
   void settle();
   /// Sends `text` and expects success.
-  void write(Socket& socket, std::string text);
+  void write(loop::Socket& socket, std::string text);
   /// Receives exactly `size` bytes, in buffers of the backend.
-  std::string read(Socket& socket, std::size_t size);
+  std::string read(loop::Socket& socket, std::size_t size);
   /// Receives until the end of the stream.
-  std::string read_all(Socket& socket);
+  std::string read_all(loop::Socket& socket);
 
  private:
   struct PendingSend {
@@ -130,15 +130,15 @@ class ContractFixture {
   };
   struct PendingReceive {
     ReceiveDatagramsProbe probe;
-    std::vector<Datagram> slots;
+    std::vector<loop::Datagram> slots;
   };
   struct PendingDatagrams {
     SendDatagramsProbe probe;
     std::vector<std::string> texts;
-    std::vector<OutgoingDatagram> datagrams;
+    std::vector<loop::OutgoingDatagram> datagrams;
   };
   [[noreturn]] static void abort_test(const std::string& what, std::error_code error = {});
-  Result<> read_once(Socket& socket, std::string& text);
+  Result<> read_once(loop::Socket& socket, std::string& text);
 
   ContractEnvironment& environment_;
   std::unique_ptr<Loop> loop_;
@@ -148,7 +148,7 @@ class ContractFixture {
   std::size_t unread_overshoot_;
   Loop* active_loop_;
   bool busy_ = false;  // true if the last turn did work
-  std::map<const Socket*, Loop*> sockets_;
+  std::map<const loop::Socket*, Loop*> sockets_;
   std::list<ReceiveProbe> receives_;
   std::list<PendingSend> sends_;
   std::list<AcceptProbe> accepts_;

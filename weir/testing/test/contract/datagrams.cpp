@@ -27,19 +27,19 @@ ReceivedDatagram received_by(ContractFixture& fixture, ReceiveDatagramsProbe& pr
   fixture.finish(probe);
   EXPECT_FALSE(probe.error()) << probe.error().message();
   EXPECT_EQ(probe.count, 1u);
-  Datagram& datagram = probe.target.front();
+  loop::Datagram& datagram = probe.target.front();
   ReceivedDatagram received{std::string(datagram.buffer.text()), datagram.peer,
                             datagram.truncated_bytes};
   datagram.buffer = {};
   return received;
 }
 
-ReceivedDatagram receive_one(ContractFixture& fixture, Socket& socket,
+ReceivedDatagram receive_one(ContractFixture& fixture, loop::Socket& socket,
                              std::uint32_t bytes_max = 65'535) {
   return received_by(fixture, fixture.receive_datagrams(socket, 1, bytes_max));
 }
 
-void send_one(ContractFixture& fixture, Socket& socket, const std::string& text,
+void send_one(ContractFixture& fixture, loop::Socket& socket, const std::string& text,
               const Address& peer = {}) {
   SendDatagramsProbe& sent = fixture.finish(fixture.send_datagrams(socket, {text}, peer));
   EXPECT_FALSE(sent.error()) << sent.error().message();
@@ -54,8 +54,8 @@ Address refusing_address(ContractFixture& fixture) {
 }
 
 void exchange(ContractFixture& fixture, const Address& address) {
-  Socket& server = fixture.open_datagrams({.local = address});
-  Socket& client = fixture.open_datagrams({.local = address});
+  loop::Socket& server = fixture.open_datagrams({.local = address});
+  loop::Socket& client = fixture.open_datagrams({.local = address});
   ReceiveDatagramsProbe& waiting = fixture.receive_datagrams(server);
   EXPECT_FALSE(waiting.done());
   send_one(fixture, client, "question", fixture.address_of(server));
@@ -77,9 +77,9 @@ void datagrams_go_over_ipv6(ContractFixture& fixture) {
 }
 
 void a_connected_socket_exchanges_datagrams_with_its_peer_only(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams({.peer = fixture.address_of(server)});
-  Socket& stranger = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams({.peer = fixture.address_of(server)});
+  loop::Socket& stranger = fixture.open_datagrams();
   EXPECT_EQ(fixture.platform().peer_address(client.descriptor).value(), fixture.address_of(server));
   send_one(fixture, client, "question");
   EXPECT_EQ(receive_one(fixture, server).peer, fixture.address_of(client));
@@ -96,26 +96,27 @@ void a_connected_socket_exchanges_datagrams_with_its_peer_only(ContractFixture& 
 
 /// Receives, with many slots each time, until all of `texts` have arrived. Any other datagram, or
 /// a second copy, fails the test.
-void expect_all(ContractFixture& fixture, Socket& socket, const std::vector<std::string>& texts) {
+void expect_all(ContractFixture& fixture, loop::Socket& socket,
+                const std::vector<std::string>& texts) {
   std::multiset<std::string> missing(texts.begin(), texts.end());
   while (!missing.empty()) {
     ReceiveDatagramsProbe& probe = fixture.finish(fixture.receive_datagrams(socket, 40, 2000));
     ASSERT_FALSE(probe.error()) << probe.error().message();
     ASSERT_GE(probe.count, 1u);
-    for (const Datagram& each : probe.target.first(probe.count)) {
+    for (const loop::Datagram& each : probe.target.first(probe.count)) {
       const auto found = missing.find(std::string(each.buffer.text()));
       ASSERT_NE(found, missing.end()) << each.buffer.size() << " bytes";
       missing.erase(found);
     }
-    for (Datagram& each : probe.target) each.buffer = {};
+    for (loop::Datagram& each : probe.target) each.buffer = {};
   }
 }
 
 // The sizes are equal, rising, falling and zero, because a backend may join neighbours of one
 // size.
 void datagrams_of_one_send_arrive_separately(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   const std::vector<std::size_t> sizes = {500, 500, 500, 100, 100, 0, 0, 1, 2, 3, 2, 1, 1, 1, 700};
   std::vector<std::string> texts;
   for (const std::size_t size : sizes) texts.push_back(pattern(size, texts.size()));
@@ -129,14 +130,14 @@ void datagrams_of_one_send_arrive_separately(ContractFixture& fixture) {
 
 // Neighbours have one size, but different peers.
 void each_datagram_goes_to_its_own_peer(ContractFixture& fixture) {
-  Socket& client = fixture.open_datagrams();
-  std::vector<Socket*> servers;
+  loop::Socket& client = fixture.open_datagrams();
+  std::vector<loop::Socket*> servers;
   std::vector<std::string> texts;
   for (int i = 0; i < 5; ++i) {
     servers.push_back(&fixture.open_datagrams());
     texts.push_back("to " + std::to_string(i));
   }
-  std::vector<OutgoingDatagram> datagrams;
+  std::vector<loop::OutgoingDatagram> datagrams;
   for (std::size_t i = 0; i < 10; ++i) {
     const std::size_t to = i / 2;
     datagrams.push_back({to_bytes(texts[to]), fixture.address_of(*servers[to])});
@@ -153,8 +154,8 @@ void each_datagram_goes_to_its_own_peer(ContractFixture& fixture) {
 }
 
 void truncation_is_reported(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   send_one(fixture, client, "0123456789abcde", fixture.address_of(server));
   const ReceivedDatagram cut = receive_one(fixture, server, 10);
   EXPECT_EQ(cut.text, "0123456789");
@@ -166,8 +167,8 @@ void truncation_is_reported(ContractFixture& fixture) {
 }
 
 void an_empty_datagram_is_delivered(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   send_one(fixture, client, "", fixture.address_of(server));
   const ReceivedDatagram nothing = receive_one(fixture, server);
   EXPECT_EQ(nothing.text, "");
@@ -176,8 +177,8 @@ void an_empty_datagram_is_delivered(ContractFixture& fixture) {
 }
 
 void the_longest_datagram_is_delivered_and_a_longer_one_is_refused(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   const Address address = fixture.address_of(server);
   const std::string longest = pattern(datagram_bytes_max, 1);
   SendDatagramsProbe& sent =
@@ -190,7 +191,7 @@ void the_longest_datagram_is_delivered_and_a_longer_one_is_refused(ContractFixtu
 }
 
 void a_refusal_is_reported_to_a_receive(ContractFixture& fixture) {
-  Socket& client = fixture.open_datagrams({.peer = refusing_address(fixture)});
+  loop::Socket& client = fixture.open_datagrams({.peer = refusing_address(fixture)});
   for (int round = 0; round < 3; ++round) {
     ReceiveDatagramsProbe& waiting = fixture.receive_datagrams(client);
     send_one(fixture, client, "anybody?");
@@ -204,7 +205,7 @@ void a_refusal_is_reported_to_a_receive(ContractFixture& fixture) {
 }
 
 void a_refusal_is_reported_to_a_send(ContractFixture& fixture) {
-  Socket& client = fixture.open_datagrams({.peer = refusing_address(fixture)});
+  loop::Socket& client = fixture.open_datagrams({.peer = refusing_address(fixture)});
   int refused = 0;
   int sent = 0;
   EXPECT_TRUE(fixture.until([&] {
@@ -222,7 +223,7 @@ void a_refusal_is_reported_to_a_send(ContractFixture& fixture) {
 }
 
 void an_unconnected_socket_gets_no_refusal(ContractFixture& fixture) {
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   const Address refusing = refusing_address(fixture);
   for (int i = 0; i < 5; ++i) send_one(fixture, client, "anybody?", refusing);
   ReceiveDatagramsProbe& waiting = fixture.receive_datagrams(client);
@@ -231,8 +232,8 @@ void an_unconnected_socket_gets_no_refusal(ContractFixture& fixture) {
 }
 
 void a_cancelled_receive_loses_no_datagram(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   ReceiveDatagramsProbe& cancelled = fixture.receive_datagrams(server);
   fixture.turn();
   fixture.cancel(cancelled);
@@ -246,15 +247,15 @@ void a_cancelled_receive_loses_no_datagram(ContractFixture& fixture) {
 
 // All datagrams arrive once, whatever each receive returns.
 void cancelling_races_with_datagrams(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   std::multiset<std::string> missing;
   const auto take = [&](ReceiveDatagramsProbe& probe) {
     if (probe.error()) {
       EXPECT_EQ(probe.error(), Errc::cancelled);
       return;
     }
-    for (Datagram& each : probe.target.first(probe.count)) {
+    for (loop::Datagram& each : probe.target.first(probe.count)) {
       const auto found = missing.find(std::string(each.buffer.text()));
       ASSERT_NE(found, missing.end()) << each.buffer.text();
       missing.erase(found);
@@ -277,8 +278,8 @@ void cancelling_races_with_datagrams(ContractFixture& fixture) {
 }
 
 void a_pending_datagram_receive_holds_no_buffer(ContractFixture& fixture) {
-  Socket& server = fixture.open_datagrams();
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& server = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   const std::size_t before = fixture.loop().blocks().blocks_in_use();
   ReceiveDatagramsProbe& waiting = fixture.receive_datagrams(server, 32);
   for (int i = 0; i < 3; ++i) fixture.turn();
@@ -291,24 +292,24 @@ void a_pending_datagram_receive_holds_no_buffer(ContractFixture& fixture) {
 // All datagrams of one peer go to one of the sockets.
 void datagram_sockets_share_a_port(ContractFixture& fixture) {
   constexpr int peers = 30;
-  Socket& first = fixture.open_datagrams(
+  loop::Socket& first = fixture.open_datagrams(
       {.local = Address::loopback(0), .reuse_port = true, .require_unused = true});
   const Address address = fixture.address_of(first);
-  Socket& second = fixture.open_datagrams({.local = address, .reuse_port = true});
+  loop::Socket& second = fixture.open_datagrams({.local = address, .reuse_port = true});
   EXPECT_EQ(fixture.platform().open_datagrams({.local = address}).error(),
             system_error(EADDRINUSE));
   for (int i = 0; i < peers; ++i) {
-    Socket& client = fixture.open_datagrams();
+    loop::Socket& client = fixture.open_datagrams();
     send_one(fixture, client, "one", address);
     send_one(fixture, client, "two", address);
   }
-  std::map<std::string, std::set<const Socket*>> received_at;  // sockets by peer
+  std::map<std::string, std::set<const loop::Socket*>> received_at;  // sockets by peer
   int received = 0;
   std::vector<ReceiveDatagramsProbe*> receives = {&fixture.receive_datagrams(first),
                                                   &fixture.receive_datagrams(second)};
   EXPECT_TRUE(fixture.until([&] {
     for (std::size_t i = 0; i < 2; ++i) {
-      Socket& socket = i == 0 ? first : second;
+      loop::Socket& socket = i == 0 ? first : second;
       while (receives[i]->done()) {
         received_at[received_by(fixture, *receives[i]).peer.to_string()].insert(&socket);
         ++received;
@@ -324,8 +325,8 @@ void datagram_sockets_share_a_port(ContractFixture& fixture) {
 void a_group_reaches_a_socket_while_it_is_a_member(ContractFixture& fixture) {
   const os::MulticastGroup group{Address::ipv4({239, 255, 77, 2}, 0), ::if_nametoindex("lo")};
   if (group.interface == 0) GTEST_SKIP() << "no interface called lo";
-  Socket& member = fixture.open_datagrams({.local = Address::ipv4({}, 0)});
-  Socket& sender = fixture.open_datagrams(
+  loop::Socket& member = fixture.open_datagrams({.local = Address::ipv4({}, 0)});
+  loop::Socket& sender = fixture.open_datagrams(
       {.local = Address::ipv4({}, 0), .multicast_interface = group.interface});
   const std::uint16_t port = fixture.address_of(member).port();
   const Address to_group = group.address.with_port(port);
@@ -347,16 +348,16 @@ void a_group_reaches_a_socket_while_it_is_a_member(ContractFixture& fixture) {
 // The number of a closed descriptor is reused immediately. Operations of the old socket must not
 // affect the new one.
 void a_datagram_socket_can_be_closed_immediately(ContractFixture& fixture) {
-  Socket& client = fixture.open_datagrams();
+  loop::Socket& client = fixture.open_datagrams();
   for (int round = 0; round < 100; ++round) {
-    Socket& server = fixture.open_datagrams();
+    loop::Socket& server = fixture.open_datagrams();
     ReceiveDatagramsProbe& waiting = fixture.receive_datagrams(server);
     if (round % 2 == 0) fixture.turn();
     if (round % 3 == 0) send_one(fixture, client, "old", fixture.address_of(server));
     fixture.cancel(waiting);
     fixture.finish(waiting);
     fixture.close(server);
-    Socket& fresh = fixture.open_datagrams();
+    loop::Socket& fresh = fixture.open_datagrams();
     ReceiveDatagramsProbe& receiving = fixture.receive_datagrams(fresh);
     send_one(fixture, client, "new", fixture.address_of(fresh));
     EXPECT_EQ(received_by(fixture, receiving).text, "new");

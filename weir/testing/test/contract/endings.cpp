@@ -130,7 +130,7 @@ void a_reset_fails_a_pending_send_and_receive(ContractFixture& fixture) {
 }
 
 void unix_sockets_report_the_end_and_a_reset(ContractFixture& fixture) {
-  Socket& listener = fixture.listen(fixture.environment().fresh_local_address());
+  loop::Socket& listener = fixture.listen(fixture.environment().fresh_local_address());
   const auto [client, server] = fixture.connect_to(listener);
   fixture.write(client, "through a file");
   fixture.close(client);

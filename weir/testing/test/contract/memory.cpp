@@ -19,7 +19,7 @@ void warm_up(ContractFixture& fixture) {
 void idle_sockets_hold_no_buffer(ContractFixture& fixture) {
   constexpr std::size_t count = 100;
   warm_up(fixture);
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   std::vector<ContractFixture::Pair> pairs;
   for (std::size_t i = 0; i < count; ++i) pairs.push_back(fixture.connect_to(listener));
   const std::size_t before = fixture.loop().blocks().blocks_in_use();
@@ -57,7 +57,7 @@ void check_unread_bytes(ContractFixture& fixture, std::size_t unread_max) {
 }
 
 void unread_bytes_are_bounded(ContractFixture& fixture) {
-  check_unread_bytes(fixture, SocketOptions{}.unread_max);
+  check_unread_bytes(fixture, loop::SocketOptions{}.unread_max);
 }
 void a_small_unread_max_is_respected(ContractFixture& fixture) {
   check_unread_bytes(fixture, 1000);
@@ -101,7 +101,7 @@ void closing_drops_unread_bytes(ContractFixture& fixture) {
 // The number of a closed descriptor is reused immediately. Operations of the old socket must not
 // affect the new one.
 void a_reused_descriptor_starts_clean(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
   int reused = 0;
   for (int round = 0; round < 150; ++round) {
@@ -115,13 +115,13 @@ void a_reused_descriptor_starts_clean(ContractFixture& fixture) {
     const int number = server.descriptor;
     fixture.close(server);
     if (round % 5 == 0) fixture.turn();  // a backend may delay the close until its next submission
-    Socket& fresh = fixture.open(address);
+    loop::Socket& fresh = fixture.open(address);
     reused += fresh.descriptor == number;
     const HangupProbe& new_watcher = fixture.observe_hangup(fresh);
     ConnectProbe& connect = fixture.start_connect(fresh, address);
     if (round % 3 == 0) fixture.reset(client);
     ASSERT_TRUE(fixture.finish(connect).succeeded()) << connect.error().message();
-    Socket& peer = fixture.accept_one(listener);
+    loop::Socket& peer = fixture.accept_one(listener);
     ReceiveProbe& probe = fixture.receive(fresh);
     fixture.write(peer, "new");
     ASSERT_TRUE(fixture.finish(probe).succeeded()) << probe.error().message();
@@ -137,7 +137,7 @@ void a_reused_descriptor_starts_clean(ContractFixture& fixture) {
 void thousands_of_sockets_are_served(ContractFixture& fixture) {
   const std::size_t may_open = fixture.platform().descriptor_limit().descriptors_max;
   const std::size_t count = std::min<std::size_t>(2000, (may_open - 100) / 2);
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   std::vector<ContractFixture::Pair> pairs;
   for (std::size_t i = 0; i < count; ++i) pairs.push_back(fixture.connect_to(listener));
   std::vector<ReceiveProbe*> receives;

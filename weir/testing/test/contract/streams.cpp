@@ -17,7 +17,7 @@ void receives_into_a_lent_buffer(ContractFixture& fixture) {
   const auto [client, server] = fixture.connect();
   ReceiveProbe& before = fixture.receive(server);
   EXPECT_FALSE(before.done());
-  EXPECT_EQ(before.state(), Operation::State::pending);
+  EXPECT_EQ(before.state(), loop::Operation::State::pending);
   EXPECT_EQ(before.socket(), &server);
   fixture.write(client, "first");
   fixture.finish(before);
@@ -74,8 +74,8 @@ void large_transfers_go_both_ways_at_the_same_time(ContractFixture& fixture) {
   constexpr std::size_t size = 10'000'000;
   const auto [client, server] = fixture.connect();
   const std::array<std::string, 2> sent = {pattern(size, 1), pattern(size, 2)};
-  const std::array<Socket*, 2> from = {&client, &server};
-  const std::array<Socket*, 2> to = {&server, &client};
+  const std::array<loop::Socket*, 2> from = {&client, &server};
+  const std::array<loop::Socket*, 2> to = {&server, &client};
   std::array<std::string, 2> got;
   std::array<SendProbe*, 2> sends{};
   std::array<ReceiveProbe*, 2> receives{};
@@ -159,7 +159,7 @@ void an_operation_can_start_the_next_one(ContractFixture& fixture) {
   SendProbe from_server, from_client;
   const Bytes ping = to_bytes("ping");
   Bytes echo;
-  Backend& backend = fixture.backend();
+  loop::Backend& backend = fixture.backend();
   from_client.pieces = {&ping, 1};
   from_client.then = [&, &to = client] { start(backend, to, at_client); };
   at_server.then = [&, &to = server] {
@@ -184,8 +184,8 @@ void an_operation_can_start_the_next_one(ContractFixture& fixture) {
   start(backend, client, from_client);
   EXPECT_TRUE(fixture.until([&] { return answered == rounds && echoed == rounds; }));
   EXPECT_EQ(answered, rounds);
-  for (Operation* each :
-       std::initializer_list<Operation*>{&at_server, &at_client, &from_server, &from_client}) {
+  for (loop::Operation* each : std::initializer_list<loop::Operation*>{
+           &at_server, &at_client, &from_server, &from_client}) {
     fixture.cancel(*each);
   }
   EXPECT_TRUE(fixture.until([&] {
@@ -195,14 +195,14 @@ void an_operation_can_start_the_next_one(ContractFixture& fixture) {
 }
 
 void two_loops_exchange_data(ContractFixture& fixture) {
-  Socket& listener = fixture.listen();
+  loop::Socket& listener = fixture.listen();
   const os::Address address = fixture.address_of(listener);
   fixture.use(fixture.other_loop());
-  Socket& client = fixture.open(address);
+  loop::Socket& client = fixture.open(address);
   ConnectProbe& connect = fixture.finish(fixture.start_connect(client, address));
   ASSERT_TRUE(connect.succeeded());
   fixture.use(fixture.loop());
-  Socket& server = fixture.accept_one(listener);
+  loop::Socket& server = fixture.accept_one(listener);
   const std::string sent = pattern(1'000'000, 4);
   SendProbe& sending = fixture.send(client, sent);
   EXPECT_TRUE(fixture.read(server, sent.size()) == sent);

@@ -34,7 +34,7 @@ void bytes_end_the_wait(ContractFixture& fixture) {
   ReceiveProbe& receiving = fixture.receive(server);
   const Instant begun = fixture.platform().now();
   fixture.write(client, "x");
-  while (receiving.state() == Operation::State::pending &&
+  while (receiving.state() == loop::Operation::State::pending &&
          fixture.platform().now() - begun < Duration(10s)) {
     fixture.backend().wait(after(begun, 10s));
   }
@@ -68,7 +68,7 @@ void a_wake_from_another_thread_ends_the_wait(ContractFixture& fixture) {
   constexpr int rounds = 1000;
   std::atomic<int> asked{0};
   std::atomic<int> woken{0};
-  Backend& backend = fixture.backend();
+  loop::Backend& backend = fixture.backend();
   std::thread waker([&] {
     for (int round = 1; round <= rounds; ++round) {
       while (asked.load(std::memory_order_acquire) < round) std::this_thread::yield();
