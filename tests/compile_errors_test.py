@@ -50,6 +50,13 @@ struct NotStatic { int n; NotStatic from_request(const http::Request&) const { r
 struct Made { int n; static Made from_request(const http::Request&) { return {1}; } };
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
+// The names of internal contracts are free for the types of a user.
+struct Backend {}; struct Completion {}; struct Datagram {}; struct Descriptor {};
+struct FileSystem {}; struct Handover {}; struct Inbox {}; struct Operation {};
+struct Platform {}; struct Runnable {}; struct Signal {}; struct Slots {}; struct Socket {};
+struct Timer {}; struct Watchdog {};
+inline void own_names(Backend, Completion, Datagram, Descriptor, FileSystem, Handover, Inbox,
+                      Operation, Platform, Runnable, Signal, Slots, Socket, Timer, Watchdog) {}
 """
 
 SHARED = "a shared service is used by all cores and takes others as const"
