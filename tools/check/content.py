@@ -11,6 +11,7 @@ FIRST_HOSTED_RANK = floors.RANKS["task"]
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 DISABLED = re.compile(r"^\s*#\s*if\s+0\b|\bDISABLED" r"_\w", re.MULTILINE)
 MACHINE_PATH = re.compile(r"(?<![\w.}*-])/(ho" r"me|ro" r"ot|wo" r"rk|Use" r"rs)/\w")
+MACROS_IN = "weir/base/result.hpp"  # WEIR_TRY: only a macro can return from its caller
 MACRO = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
 USING_NAMESPACE = re.compile(r"^\s*using\s+namespace\s+(?!std::\w*literals\b)", re.MULTILINE)
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(")
@@ -75,9 +76,9 @@ def check_headers(repository, report):
         for line, _ in matches(USING_NAMESPACE, file.code):
             report(file, line, "headers", "a header must not open a namespace for its includers")
         plain = cxx_text.without_comments(file.text)
-        if file.path.startswith("weir/"):
+        if file.path.startswith("weir/") and file.path != MACROS_IN:
             for line, _ in matches(MACRO, plain):
-                report(file, line, "headers", "no macros in headers")
+                report(file, line, "headers", f"no macros in headers, except in {MACROS_IN}")
 
 
 def check_units(repository, report):

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>  // std::ignore
 #include <type_traits>
 #include <utility>
 
@@ -48,7 +49,8 @@ namespace weir {
 
 /// A Result holds a T or a std::error_code. It has the whole interface of std::expected. It is a
 /// class and not an alias, so that the compiler warns wherever a result is ignored. A failure is
-/// made with `fail(code)` or `std::unexpected(code)`.
+/// made with `fail(code)` or `std::unexpected(code)`. WEIR_TRY and WEIR_CO_TRY pass a failure on to
+/// the caller. `std::ignore = ...` ignores a result on purpose.
 ///
 /// Result<bool> does not compile, because `if (result)` would be true for a successful false, such
 /// as a wrong password. Return an enum instead.
@@ -86,6 +88,48 @@ struct AsResult<Result<T>> {
   using type = Result<T>;
 };
 
+/// Returns the failure of a result, a std::expected or a class that derives from one.
+template <class R>
+auto failure_of(R& result) {
+  return std::unexpected(std::move(result.error()));
+}
+
 }  // namespace detail
 
 }  // namespace weir
+
+/// WEIR_TRY returns the error of a failed result from the function. WEIR_CO_TRY does so from a
+/// coroutine that returns a Task<Result<T>>:
+///
+///     WEIR_CO_TRY(auto size, co_await stream.read_into(buffer));  // declares `size`
+///     WEIR_CO_TRY(size, co_await stream.read_into(buffer));       // assigns to `size`
+///     WEIR_CO_TRY(co_await stream.write(bytes));                  // needs no value
+///     WEIR_TRY(const auto port, parse_port(text));                // in a plain function
+///
+/// The forms with a value are several statements: an `if` in front of them needs braces. They move
+/// the value out of the result. `auto&&` refers to the value until the end of the block. The
+/// expression of the form without a value has no comma outside of parentheses: write
+/// `WEIR_TRY((check<int, int>()));`. The result may be a std::expected with any error that
+/// converts to the error of the function.
+#define WEIR_TRY(first, ...)                                                       \
+  WEIR_DETAIL_TRY_FORM(__VA_OPT__(WEIR_DETAIL_TRY_VALUE, ) WEIR_DETAIL_TRY_NONE, ) \
+  (return, __COUNTER__, first, __VA_ARGS__)
+#define WEIR_CO_TRY(first, ...)                                                    \
+  WEIR_DETAIL_TRY_FORM(__VA_OPT__(WEIR_DETAIL_TRY_VALUE, ) WEIR_DETAIL_TRY_NONE, ) \
+  (co_return /* the coroutine returns a Task<Result<T>> */, __COUNTER__, first, __VA_ARGS__)
+
+// One more step replaces __COUNTER__ before it becomes part of a name.
+#define WEIR_DETAIL_TRY_FORM(form, ...) form
+#define WEIR_DETAIL_TRY_VALUE(leave, number, target, ...) \
+  WEIR_DETAIL_TRY_VALUE_OF(leave, weir_try_, number, target, __VA_ARGS__)
+#define WEIR_DETAIL_TRY_NONE(leave, number, expression, ...) \
+  WEIR_DETAIL_TRY_NONE_OF(leave, weir_try_, number, expression)
+#define WEIR_DETAIL_TRY_VALUE_OF(leave, name, number, target, ...)   \
+  auto name##number = __VA_ARGS__;                                   \
+  if (!name##number) leave ::weir::detail::failure_of(name##number); \
+  target = std::move(*name##number)
+#define WEIR_DETAIL_TRY_NONE_OF(leave, name, number, expression)       \
+  do {                                                                 \
+    auto name##number = expression;                                    \
+    if (!name##number) leave ::weir::detail::failure_of(name##number); \
+  } while (false)

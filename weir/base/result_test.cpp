@@ -39,6 +39,71 @@ TEST(Result, IsRecognizedByATrait) {
   EXPECT_FALSE(is_result<int>);
 }
 
+template <class First, class Second>
+Result<> check(bool good) {
+  if (!good) return fail(Errc::conflict);
+  return {};
+}
+
+Result<int> sum(bool good, bool first, bool second) {
+  WEIR_TRY((check<int, int>(good)));
+  WEIR_TRY(auto pointer, make(first));
+  // clang-format off
+  WEIR_TRY(const auto left, make(second)); WEIR_TRY(auto&& right, make(second));
+  // clang-format on
+  *right += *pointer;
+  WEIR_TRY(pointer, make(true));
+  return *left + *right + *pointer;
+}
+
+TEST(Try, ReturnsTheErrorOfTheFirstFailedResult) {
+  EXPECT_EQ(sum(true, true, true), 12);
+  EXPECT_EQ(sum(false, false, true).error(), Errc::conflict);
+  EXPECT_EQ(sum(true, false, true).error(), Errc::not_found);
+  EXPECT_EQ(sum(true, true, false).error(), Errc::not_found);
+}
+
+TEST(Try, IsOneStatementWithoutAValue) {
+  const auto checked = [](bool first, bool second) -> Result<std::string> {
+    if (first)
+      WEIR_TRY((check<int, long>(second)));
+    else
+      return "else";
+    return "checked";
+  };
+  EXPECT_EQ(checked(true, true), "checked");
+  EXPECT_EQ(checked(true, false).error(), Errc::conflict);
+  EXPECT_EQ(checked(false, false), "else");
+}
+
+TEST(Try, TakesExpressionsWithCommasAndLambdas) {
+  const auto made = [](bool good) -> Result<int> {
+    const auto call = [](auto function) { return function(); };
+    WEIR_TRY(const std::string text, (call([&]() -> Result<std::string> {
+               WEIR_TRY((check<int, int>(good)));
+               return "four";
+             })));
+    return static_cast<int>(text.size());
+  };
+  EXPECT_EQ(made(true), 4);
+  EXPECT_EQ(made(false).error(), Errc::conflict);
+}
+
+TEST(Try, ConvertsTheErrorToThatOfTheFunction) {
+  struct Fault {
+    Fault(std::string text) : why(std::move(text)) {}
+    std::string why;
+  };
+  const auto inner = []() -> std::expected<int, std::string> {
+    return std::unexpected(std::string("too small"));
+  };
+  const auto outer = [&]() -> std::expected<std::string, Fault> {
+    WEIR_TRY(const int number, inner());
+    return std::to_string(number);
+  };
+  EXPECT_EQ(outer().error().why, "too small");
+}
+
 TEST(Errc, HasACategoryAndAMessageForEachCode) {
   const std::error_code code = Errc::timed_out;
   EXPECT_STREQ(code.category().name(), "weir");

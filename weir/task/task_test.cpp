@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/task/sleep.hpp"
@@ -33,6 +34,14 @@ Task<> note(std::vector<int>& noted, int number) {
 // count.
 [[gnu::noinline]] Task<int> seven() {
   co_return 7;
+}
+
+Task<Result<int>> half_of(int number) {
+  co_return number / 2;
+}
+
+Task<Result<>> failed() {
+  co_return fail(Errc::conflict);
 }
 
 Task<> throws(std::string what) {
@@ -101,6 +110,70 @@ TEST_F(TaskTest, ReturnsResults) {
   };
   EXPECT_EQ(run(quarter(8)).value(), 2);
   EXPECT_EQ(run(quarter(6)).error(), Errc::bad_input);
+}
+
+/// Notes its number in `ended` when it is destroyed.
+class Guard {
+ public:
+  Guard(std::vector<int>& ended, int number) : ended_(&ended), number_(number) {}
+  Guard(Guard&& other) noexcept
+      : ended_(std::exchange(other.ended_, nullptr)), number_(other.number_) {}
+  Guard& operator=(Guard&&) = delete;
+  ~Guard() {
+    if (ended_ != nullptr) ended_->push_back(number_);
+  }
+
+ private:
+  std::vector<int>* ended_;
+  int number_;
+};
+
+Task<Result<Guard>> guard(std::vector<int>& ended, int number) {
+  WEIR_CO_TRY(co_await sleep(1ms));
+  if (number < 0) co_return fail(Errc::bad_input);
+  co_return Guard(ended, number);
+}
+
+Task<Result<std::string>> take_guards(std::vector<int>& ended, int last) {
+  WEIR_CO_TRY(const auto first, co_await guard(ended, 1));
+  WEIR_CO_TRY(auto second, co_await guard(ended, 2));
+  {
+    WEIR_CO_TRY(auto&& inner, co_await guard(ended, 3));
+    const Guard moved = std::move(inner);
+    WEIR_CO_TRY(co_await guard(ended, last));  // gives the guard back immediately
+  }
+  const Guard moved = std::move(second);
+  ended.push_back(0);
+  co_return "a rather long string, on the heap";
+}
+
+TEST_F(TaskTest, CoTryEndsACoroutineWithTheErrorAndDestroysItsLocalsInOrder) {
+  std::vector<int> ended;
+  EXPECT_EQ(run(take_guards(ended, 4)), "a rather long string, on the heap");
+  EXPECT_EQ(ended, (std::vector{4, 3, 0, 2, 1}));
+  ended.clear();
+  EXPECT_EQ(run(take_guards(ended, -1)).error(), Errc::bad_input);
+  EXPECT_EQ(ended, (std::vector{3, 2, 1}));
+}
+
+TEST_F(TaskTest, CoTryTakesLoopsAndConditionsWithoutAnotherVariable) {
+  int rounds = 0;
+  const auto body = [&](int failing_round) -> Task<Result<int>> {
+    int number = 0;
+    for (;; ++rounds) {
+      // clang-format off
+      WEIR_CO_TRY(co_await sleep(0s)); WEIR_CO_TRY(co_await sleep(0s));
+      // clang-format on
+      if (rounds == failing_round) WEIR_CO_TRY(co_await failed());
+      if (rounds == 4) co_return number;
+      WEIR_CO_TRY(number, co_await half_of(10 * rounds));
+    }
+  };
+  EXPECT_EQ(run(body(9)), 15);
+  EXPECT_EQ(rounds, 4);
+  rounds = 0;
+  EXPECT_EQ(run(body(2)).error(), Errc::conflict);
+  EXPECT_EQ(rounds, 2);
 }
 
 TEST_F(TaskTest, ThrowsAtTheAwait) {
