@@ -36,7 +36,7 @@ Task<Result<>> speak(tcp::Stream& client, Room& room) {
 }
 
 Task<> talk(tcp::Stream client, Room& room) {
-  static_cast<void>(co_await race(hear(client, room.subscribe()), speak(client, room)));
+  std::ignore = co_await race(hear(client, room.subscribe()), speak(client, room));
 }
 
 Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint) {

@@ -19,7 +19,7 @@ class Store {
   explicit Store(Logger log) : log_(std::move(log)) { log_.info("open"); }
   Task<std::string> greeting_for(std::string_view name) const {
     log_.debug("looks for a greeting", field("name", name));
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     log_.trace("read", field("bytes", name.size()));
     co_return "Hello, " + std::string(name) + "!\n";
   }

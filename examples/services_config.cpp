@@ -23,7 +23,7 @@ struct Settings {
 struct Menu {
   explicit Menu(const Prices& of) : prices(of) {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(10ms));
+    std::ignore = co_await sleep(10ms);
     if (prices.coffee > 100) co_return fail(Errc::limit_reached);
     co_return {};
   }

@@ -27,7 +27,7 @@ class Reporter {
  private:
   Task<> report() {
     std::fputs(app_.explain().to_text().c_str(), stderr);
-    static_cast<void>(co_await sleep(300ms));
+    std::ignore = co_await sleep(300ms);
     std::fputs(app_.explain().to_dot().c_str(), stderr);
     std::fprintf(stderr, "%s\n", app_.explain().to_json().c_str());
   }

@@ -15,7 +15,7 @@ class Greeter {
  public:
   explicit Greeter(const Config& config) : name_(config.name) {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(10ms));
+    std::ignore = co_await sleep(10ms);
     std::fputs("greeter: started\n", stderr);
     co_return {};
   }

@@ -28,7 +28,7 @@ Task<std::size_t> blocks_of_both() {
 }
 
 Task<> nap(Duration pause) {
-  static_cast<void>(co_await sleep(pause));
+  std::ignore = co_await sleep(pause);
 }
 
 /// The resources in use between two runs, including the frames of the measuring task.
@@ -47,7 +47,7 @@ Task<InUse> settle(InUse most, Loop& loop) {
     now.timers = loop.timers().armed();
     const bool settled = now.blocks <= most.blocks && now.timers <= most.timers;
     if (settled || loop.platform().now() >= until) co_return now;
-    static_cast<void>(co_await sleep(std::chrono::microseconds(200)));
+    std::ignore = co_await sleep(std::chrono::microseconds(200));
   }
 }
 
@@ -75,7 +75,7 @@ Task<InUse> run_once(const SweepCase& test_case, SweepEnvironment& env, CancelIn
                      Duration rest, InUse most) {
   co_await test_case.run(injector, env);
   co_await env.wait_until_idle();
-  if (rest != Duration::zero()) static_cast<void>(co_await sleep(rest));
+  if (rest != Duration::zero()) std::ignore = co_await sleep(rest);
   co_return co_await settle(most, env.loop());
 }
 
@@ -112,7 +112,7 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
                       std::uint32_t seed) {
   if (scope.loop().core() != 0) {
     // The other core only runs what core 0 sends to it, until the runtime stops.
-    static_cast<void>(co_await sleep_until(never));
+    std::ignore = co_await sleep_until(never);
     co_return;
   }
   std::minstd_rand draw(seed);
@@ -128,7 +128,7 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
 Task<> back_off(std::size_t rounds) {
   constexpr std::size_t rounds_max = 100;
   co_await yield();
-  if (rounds > rounds_max) static_cast<void>(co_await sleep(std::chrono::microseconds(100)));
+  if (rounds > rounds_max) std::ignore = co_await sleep(std::chrono::microseconds(100));
 }
 
 void CancelInjector::begin() {
@@ -157,7 +157,7 @@ Task<> CancelInjector::fire_after_delay() {
   Duration pause = std::chrono::microseconds(5);  // doubled with each step, up to 2.6 ms
   for (std::size_t step = 1; step < step_; ++step) pause *= 2;
   if (origin_ == CancelOrigin::timer) {
-    static_cast<void>(co_await sleep(pause));
+    std::ignore = co_await sleep(pause);
   } else {
     co_await on_core(1, nap, pause);
   }

@@ -80,14 +80,13 @@ Task<> writing(CancelInjector& injector, SweepEnvironment& env) {
   Pair pair = co_await connect_pair();
   const std::string much(2'000'000, 'x');
   env.spawn(drop_all(&pair.far));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(pair.near.write(much)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(pair.near.write(much))));
   pair.near.close();
   co_await env.wait_until_idle();
 }
 
 Task<> listening(CancelInjector& injector, SweepEnvironment&) {
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(tcp::listen(Endpoint::loopback(0)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(tcp::listen(Endpoint::loopback(0))));
 }
 
 /// An address that another socket holds and releases some loop turns later.
@@ -108,7 +107,7 @@ class TakenAddress {
 Task<> listening_on_a_taken_address(CancelInjector& injector, SweepEnvironment& env) {
   const ListenOptions alone{.reuse_port = false};
   const TakenAddress taken(env, env.loop().platform().listen(Endpoint::loopback(0), alone));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(tcp::listen(taken.address()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(tcp::listen(taken.address())));
   co_await env.wait_until_idle();
 }
 
@@ -131,15 +130,15 @@ Task<> accepting(CancelInjector& injector, SweepEnvironment& env) {
 
 Task<> connecting(CancelInjector& injector, SweepEnvironment&) {
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(tcp::connect(listener->local_address()))));
+  std::ignore =
+      succeeded(co_await injector.run_with_cancel(tcp::connect(listener->local_address())));
 }
 
 Task<> connecting_to_a_name(CancelInjector& injector, SweepEnvironment&) {
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   const auto port = listener->local_address().port();
   auto connected = tcp::connect(std::string("localhost"), port);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(connected))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(connected)));
 }
 
 /// Returns a unique name in the abstract namespace.
@@ -151,29 +150,27 @@ std::string unix_name(const SweepEnvironment& env) {
 Task<> connecting_to_a_unix_socket(CancelInjector& injector, SweepEnvironment& env) {
   const std::string name = unix_name(env);
   auto listener = co_await unix_socket::listen(name);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(unix_socket::connect(name))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(unix_socket::connect(name)));
 }
 
 Task<> listening_on_a_unix_socket(CancelInjector& injector, SweepEnvironment& env) {
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(unix_socket::listen(unix_name(env)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(unix_socket::listen(unix_name(env))));
 }
 
 Task<> binding_for_datagrams(CancelInjector& injector, SweepEnvironment&) {
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(udp::bind(Endpoint::loopback(0)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(udp::bind(Endpoint::loopback(0))));
 }
 
 Task<> binding_to_a_taken_address(CancelInjector& injector, SweepEnvironment& env) {
   const loop::DatagramOptions alone{.local = Endpoint::loopback(0)};
   const TakenAddress taken(env, env.loop().platform().open_datagrams(alone));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(udp::bind(taken.address()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(udp::bind(taken.address())));
   co_await env.wait_until_idle();
 }
 
 Task<> connecting_for_datagrams(CancelInjector& injector, SweepEnvironment&) {
   auto peer = co_await udp::bind(Endpoint::loopback(0));
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(udp::connect(peer->local_address()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(udp::connect(peer->local_address())));
 }
 
 Task<> send_to(udp::Socket* socket, Endpoint peer) {
@@ -195,7 +192,7 @@ Task<> sending_a_datagram(CancelInjector& injector, SweepEnvironment&) {
   auto near = co_await udp::bind(Endpoint::loopback(0));
   auto far = co_await udp::bind(Endpoint::loopback(0));
   const Endpoint peer = near->local_address();
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(far->send("text", peer)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(far->send("text", peer))));
 }
 
 Task<> receiving_several_datagrams(CancelInjector& injector, SweepEnvironment& env) {
@@ -221,12 +218,11 @@ Task<> sending_several_datagrams(CancelInjector& injector, SweepEnvironment&) {
 
 Task<> asking_a_resolver(CancelInjector& injector, SweepEnvironment&) {
   dns::Resolver resolver;
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(resolver.resolve("localhost", 80))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(resolver.resolve("localhost", 80)));
 }
 
 Task<> looking_up_a_name(CancelInjector& injector, SweepEnvironment&) {
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(dns::resolve("localhost", 80))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(dns::resolve("localhost", 80)));
 }
 
 constexpr std::array network = {
@@ -264,7 +260,7 @@ TEST(CancelSweepInTheWorld, Sockets) {
 Task<> opening_a_file(CancelInjector& injector, SweepEnvironment& env) {
   const TempDirectory folder(env);
   folder.write("file", "text");
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(files::open(folder.path("file")))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(files::open(folder.path("file"))));
 }
 
 Task<> reading_a_file(CancelInjector& injector, SweepEnvironment& env) {
@@ -287,7 +283,7 @@ Task<> writing_a_file(CancelInjector& injector, SweepEnvironment& env) {
 Task<> syncing_a_file(CancelInjector& injector, SweepEnvironment& env) {
   const TempDirectory folder(env);
   auto file = co_await files::open(folder.path("file"), files::Mode::truncate);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(file->sync())));
+  std::ignore = succeeded(co_await injector.run_with_cancel(file->sync()));
 }
 
 Task<> replacing_a_file(CancelInjector& injector, SweepEnvironment& env) {
@@ -302,7 +298,7 @@ Task<> replacing_a_file(CancelInjector& injector, SweepEnvironment& env) {
 Task<> listing_a_directory(CancelInjector& injector, SweepEnvironment& env) {
   const TempDirectory folder(env);
   folder.write("file", "text");
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(files::list(folder.root()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(files::list(folder.root())));
 }
 
 Task<> reading_at_a_place(CancelInjector& injector, SweepEnvironment& env) {
@@ -316,8 +312,7 @@ Task<> reading_at_a_place(CancelInjector& injector, SweepEnvironment& env) {
 Task<> writing_at_a_place(CancelInjector& injector, SweepEnvironment& env) {
   const TempDirectory folder(env);
   auto file = co_await files::open(folder.path("file"), files::Mode::truncate);
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(file->write_at(2, to_bytes("text")))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(file->write_at(2, to_bytes("text"))));
 }
 
 Task<> resizing_a_file(CancelInjector& injector, SweepEnvironment& env) {
@@ -367,7 +362,7 @@ Task<> filling_a_new_file(CancelInjector& injector, SweepEnvironment& env) {
 
 Task<> the_status_of_a_path(CancelInjector& injector, SweepEnvironment& env) {
   const TempDirectory folder(env);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(files::status(folder.root()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(files::status(folder.root())));
 }
 
 Task<> renaming_a_file(CancelInjector& injector, SweepEnvironment& env) {

@@ -76,7 +76,7 @@ Task<> replacing_a_route(CancelInjector& injector, SweepEnvironment&) {
     auto adding = live.get("/", hello);
     const auto id = co_await std::move(adding);
     auto replacing = live.replace(*id, hello);
-    static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(replacing))));
+    std::ignore = succeeded(co_await injector.run_with_cancel(std::move(replacing)));
     EXPECT_TRUE(co_await live.remove(*id));
   }
   co_await servers.close();
@@ -110,7 +110,7 @@ Task<std::string> ask(SweepEnvironment& env, const http::Router& router, std::st
   env.spawn(serve_one(&server, &pair.far));
   EXPECT_TRUE(co_await pair.near.write(head));
   for (int round = 0; round < 4; ++round) co_await yield();
-  if (!later.empty()) static_cast<void>(co_await pair.near.write(later));
+  if (!later.empty()) std::ignore = co_await pair.near.write(later);
   std::string said;
   for (;;) {
     const auto bytes = co_await pair.near.read();
@@ -249,7 +249,7 @@ struct Counted {
 
 struct Database : Counted {
   static Task<Result<>> start() { return as_task(sleep(short_delay)); }
-  static Task<> stop() { static_cast<void>(co_await sleep(short_delay)); }
+  static Task<> stop() { std::ignore = co_await sleep(short_delay); }
 };
 struct Web : Counted {
   explicit Web(Database&) {}
@@ -288,8 +288,7 @@ Task<> stopping_an_app(CancelInjector& injector, SweepEnvironment&) {
 Task<> stopping_a_service(CancelInjector& injector, SweepEnvironment&) {
   TwoServices services;
   co_await services.start();
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(services.app.stop(services.database))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(services.app.stop(services.database)));
   EXPECT_TRUE(co_await services.app.start(services.database)) << "a cancelled stop is completed";
   EXPECT_EQ(Counted::alive, 4);
   co_await services.end();
@@ -299,7 +298,7 @@ Task<> starting_a_service(CancelInjector& injector, SweepEnvironment&) {
   TwoServices services;
   co_await services.start();
   EXPECT_TRUE(co_await services.app.stop(services.web));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(services.app.start(services.web))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(services.app.start(services.web)));
   EXPECT_TRUE(co_await services.app.start(services.web)) << "a cancelled start is completed";
   EXPECT_EQ(Counted::alive, 4);
   co_await services.end();
@@ -309,7 +308,7 @@ Task<> adding_a_service(CancelInjector& injector, SweepEnvironment&) {
   TwoServices services;
   co_await services.start();
   const ServiceId more = services.app.on_core<Counted>(1);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(services.app.apply())));
+  std::ignore = succeeded(co_await injector.run_with_cancel(services.app.apply()));
   EXPECT_TRUE(co_await services.app.remove(more)) << "a cancelled change is completed";
   co_await services.end();
 }
@@ -319,7 +318,7 @@ Task<> replacing_a_service(CancelInjector& injector, SweepEnvironment&) {
   co_await services.start();
   const ServiceId fresh = services.register_another();
   auto replacing = services.app.replace(services.database, fresh);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(replacing))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(replacing)));
   EXPECT_TRUE(co_await services.app.stop(fresh)) << "a cancelled replacement is completed";
   EXPECT_EQ(Counted::alive, 0);
   co_await services.end();
@@ -328,8 +327,7 @@ Task<> replacing_a_service(CancelInjector& injector, SweepEnvironment&) {
 Task<> removing_a_service(CancelInjector& injector, SweepEnvironment&) {
   TwoServices services;
   co_await services.start();
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(services.app.remove(services.web))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(services.app.remove(services.web)));
   const auto again = co_await services.app.remove(services.web);
   EXPECT_EQ(again.error(), Errc::not_found) << "a cancelled removal is completed";
   EXPECT_EQ(Counted::alive, 2);
@@ -356,7 +354,7 @@ Task<> a_lazy_service(CancelInjector& injector, SweepEnvironment&) {
   app.on_core<Reports>(0);
   EXPECT_TRUE(co_await app.start());
   const auto database = Reports::now->database;
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(database.get()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(database.get())));
   EXPECT_TRUE(co_await database.get());
   co_await app.stop();
   EXPECT_EQ(Counted::alive, 0);
@@ -420,7 +418,7 @@ class ChangedFile {
   std::optional<config::Reloadable<Settings>> reloadable;
 
  private:
-  static Task<> take(const int&) { static_cast<void>(co_await sleep(short_delay)); }
+  static Task<> take(const int&) { std::ignore = co_await sleep(short_delay); }
   TempDirectory folder_;
   config::Sources sources_;
   config::Subscription subscription_;
@@ -430,7 +428,7 @@ Task<> looking_at_a_configuration(CancelInjector& injector, SweepEnvironment& en
   ChangedFile file(env);
   const auto said = co_await injector.run_with_cancel(file.reloadable->reload());
   EXPECT_EQ(said == config::ReloadResult::changed, file.reloadable->current()->number == 3);
-  static_cast<void>(co_await file.reloadable->reload());
+  std::ignore = co_await file.reloadable->reload();
   EXPECT_EQ(file.reloadable->current()->number, 3);
 }
 

@@ -34,12 +34,12 @@ namespace {
 using namespace std::chrono_literals;
 
 Task<> sleeping(CancelInjector& injector, SweepEnvironment&) {
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(sleep(short_delay)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(sleep(short_delay))));
 }
 
 Task<> sleeping_until(CancelInjector& injector, SweepEnvironment& env) {
   auto slept = as_task(sleep_until(after(env.loop().now(), short_delay)));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(slept))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(slept)));
 }
 
 Task<> an_interval(CancelInjector& injector, SweepEnvironment&) {
@@ -52,7 +52,7 @@ Task<> an_interval(CancelInjector& injector, SweepEnvironment&) {
 Task<> a_manual_reset_event(CancelInjector& injector, SweepEnvironment& env) {
   ManualResetEvent event;
   env.run_later([&event] { event.set(); });
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(event.wait()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(event.wait())));
   co_await env.wait_until_idle();
   EXPECT_TRUE(event.is_set());
 }
@@ -68,7 +68,7 @@ Task<> an_auto_reset_event(CancelInjector& injector, SweepEnvironment& env) {
 Task<> a_latch(CancelInjector& injector, SweepEnvironment& env) {
   Latch latch(1);
   env.run_later([&latch] { latch.count_down(); });
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(latch.wait()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(latch.wait())));
   co_await env.wait_until_idle();
   EXPECT_EQ(latch.count(), 0U);
 }
@@ -102,7 +102,7 @@ Task<> a_shared_mutex(CancelInjector& injector, SweepEnvironment& env) {
   SharedMutex mutex;
   auto reader = mutex.try_lock_shared();
   env.run_later([&reader] { reader.reset(); });
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(mutex.lock()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(mutex.lock())));
   co_await env.wait_until_idle();
   EXPECT_TRUE(mutex.try_lock());
 }
@@ -111,7 +111,7 @@ Task<> a_shared_mutex_for_reading(CancelInjector& injector, SweepEnvironment& en
   SharedMutex mutex;
   auto writer = mutex.try_lock();
   env.run_later([&writer] { writer.reset(); });
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(mutex.lock_shared()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(mutex.lock_shared())));
   co_await env.wait_until_idle();
   EXPECT_TRUE(mutex.try_lock());
 }
@@ -173,7 +173,7 @@ Generator<int> count_slowly() {
 
 Task<> a_generator(CancelInjector& injector, SweepEnvironment&) {
   auto numbers = count_slowly();
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(numbers.next()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(numbers.next())));
 }
 
 Task<Result<int>> number_later(int number, Duration length) {
@@ -182,13 +182,13 @@ Task<Result<int>> number_later(int number, Duration length) {
 }
 
 Task<> a_time_out(CancelInjector& injector, SweepEnvironment&) {
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(
-      timeout(std::chrono::seconds(20), number_later(1, short_delay)))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(
+      timeout(std::chrono::seconds(20), number_later(1, short_delay))));
 }
 
 Task<> all_of_them(CancelInjector& injector, SweepEnvironment&) {
   auto both = all(number_later(1, short_delay), number_later(2, 2 * short_delay));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(both))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(both)));
 }
 
 Task<> all_outcomes(CancelInjector& injector, SweepEnvironment&) {
@@ -200,12 +200,12 @@ Task<> all_outcomes(CancelInjector& injector, SweepEnvironment&) {
 
 Task<> a_race(CancelInjector& injector, SweepEnvironment&) {
   auto first = race(number_later(1, 10s), number_later(2, short_delay));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(first))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(first)));
 }
 
 Task<> the_first_that_succeeds(CancelInjector& injector, SweepEnvironment&) {
   auto first = first_ok(number_later(1, 10s), number_later(2, short_delay));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(first))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(first)));
 }
 
 Task<Result<>> spawn_some(Scope& scope) {
@@ -215,7 +215,7 @@ Task<Result<>> spawn_some(Scope& scope) {
 
 Task<> a_scope(CancelInjector& injector, SweepEnvironment&) {
   auto scoped = with_scope(OnFailure::cancel_siblings, spawn_some);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(scoped))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(scoped)));
 }
 
 constexpr std::array on_one_core = {
@@ -253,8 +253,8 @@ TEST(CancelSweepInTheWorld, OnOneCore) {
 }
 
 Task<> on_another_core(CancelInjector& injector, SweepEnvironment&) {
-  static_cast<void>(
-      succeeded(co_await injector.run_with_cancel(on_core(1, number_later, 1, short_delay))));
+  std::ignore =
+      succeeded(co_await injector.run_with_cancel(on_core(1, number_later, 1, short_delay)));
 }
 
 Task<> send_from_there(Mailbox<int>* mailbox, int value) {
@@ -279,7 +279,7 @@ Task<> receiving_from_a_mailbox(CancelInjector& injector, SweepEnvironment& env)
 Task<> a_readable_mailbox(CancelInjector& injector, SweepEnvironment& env) {
   Mailbox<int> mailbox;
   env.spawn(send_from_there(&mailbox, 7));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(mailbox.readable()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(mailbox.readable())));
   co_await env.wait_until_idle();
   EXPECT_EQ(mailbox.try_receive(), 7);
 }
@@ -330,7 +330,7 @@ Task<> a_readable_broadcast(CancelInjector& injector, SweepEnvironment& env) {
   Broadcast<int> news;
   auto subscription = news.subscribe();
   env.spawn(publish_there(&news));
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(as_task(subscription.readable()))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(subscription.readable())));
   co_await env.wait_until_idle();
   const auto value = co_await subscription.receive();
   EXPECT_EQ(**value, 7);
@@ -347,7 +347,7 @@ Task<> a_lane_of_the_pool(CancelInjector& injector, SweepEnvironment& env) {
   auto work = [](int number) { return number + 1; };
   const PoolLane lane = shared_pool(env.loop()).pool().default_lane();
   auto running = lane.run(work, 1);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(std::move(running))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(std::move(running)));
 }
 
 Task<Result<int>> one_more(int& number) {
@@ -358,7 +358,7 @@ Task<Result<int>> one_more(int& number) {
 
 Task<> values_of_each_core(CancelInjector& injector, SweepEnvironment&) {
   PerCore<int> values(2);
-  static_cast<void>(succeeded(co_await injector.run_with_cancel(values.map(one_more))));
+  std::ignore = succeeded(co_await injector.run_with_cancel(values.map(one_more)));
 }
 
 Task<> a_sum_over_each_core(CancelInjector& injector, SweepEnvironment&) {

@@ -72,7 +72,7 @@ class Step {
 
   Task<http::Response> operator()(http::Request& request) const {
     const InFlightCount guest(*inside_);
-    if (request.query("later")) static_cast<void>(co_await sleep(1ms));
+    if (request.query("later")) std::ignore = co_await sleep(1ms);
     if (request.query("streamed")) co_return http::stream("text/plain", &write, inside_.get());
     co_return http::text(inside_->text());
   }
@@ -105,7 +105,7 @@ class Step {
     const std::string text = inside->text();
     for (const char each : text) {
       if (auto sent = co_await sink.write(std::string_view(&each, 1)); !sent) co_return sent;
-      static_cast<void>(co_await sleep(1ms));
+      std::ignore = co_await sleep(1ms);
     }
     co_return {};
   }

@@ -33,7 +33,7 @@ class TestNameServer {
     name_server.server_.rules["silent.example.test"].behavior = dns::DnsRule::Behavior::never;
     const auto until_stopped = [&name_server]() -> Task<> {
       name_server.opened_.set_value(name_server.server_.address());
-      static_cast<void>(co_await sleep_until(never));
+      std::ignore = co_await sleep_until(never);
     };
     co_await dns::with_name_server(name_server.server_, until_stopped);
   }

@@ -83,7 +83,7 @@ class Page {
     add("/now", [this] { return http::text(text_); });
     add("/later", [this]() -> Task<http::Response> {
       const Inside inside(*this);
-      static_cast<void>(co_await sleep(1ms));
+      std::ignore = co_await sleep(1ms);
       co_return http::text(text_);
     });
     add("/streamed", [this] { return http::stream("text/plain", &write, this); });
@@ -105,7 +105,7 @@ class Page {
     const Inside inside(*page);
     for (const char each : page->text_) {
       if (auto sent = co_await sink.write(std::string_view(&each, 1)); !sent) co_return sent;
-      static_cast<void>(co_await sleep(1ms));
+      std::ignore = co_await sleep(1ms);
     }
     co_return {};
   }

@@ -77,7 +77,7 @@ Task<http::Response> echo(http::Request& request) {
 /// The handler of a route that is added and removed repeatedly.
 Task<http::Response> course() {
   const InFlightCount here;
-  static_cast<void>(co_await sleep(1ms));
+  std::ignore = co_await sleep(1ms);
   co_return http::text("course\n");
 }
 
@@ -133,8 +133,8 @@ class StressedService {
       const auto pattern = http::Pattern::parse(path).value();
       const auto id = co_await live_.get(pattern, course);
       if (!id) break;
-      static_cast<void>(co_await sleep(2ms));
-      static_cast<void>(co_await live_.replace(*id, course));
+      std::ignore = co_await sleep(2ms);
+      std::ignore = co_await live_.replace(*id, course);
       const auto removed = co_await live_.remove(*id);
       EXPECT_TRUE(removed) << removed.error().message();
       ++changes_;

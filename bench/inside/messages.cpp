@@ -67,7 +67,7 @@ Task<std::uint64_t> receive(Mailbox<std::uint64_t>& mailbox, std::uint64_t count
 /// Sends from a task, one batch per turn of its loop.
 Task<std::uint64_t> send(Mailbox<std::uint64_t>& mailbox) {
   for (std::uint64_t number = 0; number < messages; ++number) {
-    static_cast<void>(co_await mailbox.send(number));
+    std::ignore = co_await mailbox.send(number);
     if (number % batch == 0) co_await yield();
   }
   co_return messages;
@@ -92,7 +92,7 @@ Task<Results> by_mailbox(Loop& loop, bool from_outside) {
     std::jthread sender(send_from_outside, std::ref(mailbox));
     expect(co_await receive(mailbox, messages), messages);
   } else {
-    static_cast<void>(co_await all(receive(mailbox, messages), send_from_there(mailbox)));
+    std::ignore = co_await all(receive(mailbox, messages), send_from_there(mailbox));
   }
   co_return to_results(began, messages, loop.counters().received.value() - before);
 }

@@ -77,7 +77,7 @@ Task<double> hop_often(BlockingPool& pool, int in_a_round) {
     if (in_a_round == 1) {
       co_await hop(pool);
     } else {
-      static_cast<void>(co_await with_scope(hop_at_once, std::ref(pool), in_a_round));
+      std::ignore = co_await with_scope(hop_at_once, std::ref(pool), in_a_round);
     }
   }
   const std::chrono::duration<double, std::nano> took = Clock::now() - begin;

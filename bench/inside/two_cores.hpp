@@ -20,7 +20,7 @@ namespace detail {
 
 inline Task<> serve_rounds(Scope& scope, Runtime& runtime, Round round, unsigned long rounds) {
   if (scope.loop().core() != 0) {
-    static_cast<void>(co_await sleep(std::chrono::hours(24)));
+    std::ignore = co_await sleep(std::chrono::hours(24));
     co_return;
   }
   for (unsigned long done = 0; done < rounds; ++done) co_await round(scope.loop());

@@ -128,7 +128,7 @@ Task<> contended_mutex(benchmark::State& state) {
     }
     over = true;
   };
-  static_cast<void>(co_await with_scope(body));
+  std::ignore = co_await with_scope(body);
 }
 BENCHMARK(alone<contended_mutex>)->Name("mutex_taken_in_turns");
 
@@ -143,13 +143,13 @@ Task<> channel_round_trip(benchmark::State& state) {
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn(echo(there, back));
     for (auto _ : state) {
-      static_cast<void>(co_await there.send(1));
+      std::ignore = co_await there.send(1);
       auto number = co_await back.receive();
       benchmark::DoNotOptimize(number);
     }
     there.close();
   };
-  static_cast<void>(co_await with_scope(body));
+  std::ignore = co_await with_scope(body);
 }
 BENCHMARK(alone<channel_round_trip>)->Name("channel_round_trip");
 

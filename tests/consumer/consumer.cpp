@@ -14,7 +14,7 @@ struct Total {
 };
 
 Task<Total> add(Sum sum) {
-  static_cast<void>(co_await sleep(1ms));
+  std::ignore = co_await sleep(1ms);
   co_return Total{sum.left + sum.right};
 }
 

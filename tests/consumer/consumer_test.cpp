@@ -25,7 +25,7 @@ class Greeter {
   }
 
  private:
-  Task<> greet(tcp::Stream peer) { static_cast<void>(co_await peer.write(greeting_)); }
+  Task<> greet(tcp::Stream peer) { std::ignore = co_await peer.write(greeting_); }
   Task<> greet_streams(Scope& scope) {
     auto listener = co_await tcp::listen(Endpoint::any(port));
     while (listener) {
@@ -39,7 +39,7 @@ class Greeter {
     while (socket) {
       const auto asked = co_await socket->receive();
       if (!asked) co_return;
-      static_cast<void>(co_await socket->send(greeting_, asked->peer));
+      std::ignore = co_await socket->send(greeting_, asked->peer);
     }
   }
 
@@ -55,13 +55,13 @@ int serve(loop::Platform& platform) {
 }
 
 Task<> visit(Scope&, std::string server, Endpoint address, std::string& heard) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   auto stream = co_await tcp::connect(server, port);
   if (!stream) co_return;
   while (auto bytes = co_await stream->read()) heard += bytes->text();
   auto socket = co_await udp::connect(address);
   if (!socket) co_return;
-  static_cast<void>(co_await socket->send("?"));
+  std::ignore = co_await socket->send("?");
   const auto datagram = co_await socket->receive();
   if (datagram) heard += std::string(", ") + std::string(datagram->buffer.text());
 }

@@ -85,7 +85,7 @@ class Routes {
   }
 
   Task<> change_hastily(unsigned page) {
-    static_cast<void>(co_await timeout(std::chrono::milliseconds(5), change_one(page)));
+    std::ignore = co_await timeout(std::chrono::milliseconds(5), change_one(page));
   }
 
   Task<> change_one(unsigned page) {

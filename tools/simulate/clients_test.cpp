@@ -330,10 +330,10 @@ struct Attacked {
 };
 
 Task<> answer_and_close(tcp::Stream peer, const std::string& response) {
-  static_cast<void>(co_await peer.write(response));
+  std::ignore = co_await peer.write(response);
 }
 Task<> stay_silent(tcp::Stream peer, const std::string&) {
-  static_cast<void>(co_await sleep(1h));
+  std::ignore = co_await sleep(1h);
   static_cast<void>(peer.finish_writing());
 }
 using Treat = Task<> (*)(tcp::Stream peer, const std::string& response);

@@ -114,7 +114,7 @@ Task<> ConfigReader::check_file_after_failure(std::string_view text) {
 Task<> ConfigReader::write_file(std::string text) {
   if (random_.bernoulli(0.5)) {
     co_await write_whole_file(text.substr(0, text.size() / 2));
-    static_cast<void>(co_await sleep(random_.between({}, debounce_time / 4)));
+    std::ignore = co_await sleep(random_.between({}, debounce_time / 4));
   }
   co_await write_whole_file(std::move(text));
 }
@@ -158,7 +158,7 @@ Task<> ConfigReader::follow_file(loop::FileSystem& files) {
     scope.cancel();
     co_return {};
   };
-  static_cast<void>(co_await with_scope(OnFailure::isolate, change_file));
+  std::ignore = co_await with_scope(OnFailure::isolate, change_file);
 }
 
 /// Writes another file or removes it, waits until it is applied, and checks what was reported.
@@ -170,13 +170,13 @@ Task<> ConfigReader::change(Reports& reports, ConfigInput& now) {
   reports.rejected = reports.changed = reports.unreadable = 0;
   let_files_fail(true);
   if (vanishes) {
-    static_cast<void>(co_await files::remove(ConfigInput::path));
+    std::ignore = co_await files::remove(ConfigInput::path);
   } else {
     co_await write_file(next.file);
   }
-  if (files_fail_) static_cast<void>(co_await sleep(random_.between({}, 3 * poll_interval)));
+  if (files_fail_) std::ignore = co_await sleep(random_.between({}, 3 * poll_interval));
   let_files_fail(false);
-  static_cast<void>(co_await sleep(applied_within));
+  std::ignore = co_await sleep(applied_within);
   const bool is_wrong = !vanishes && !right.errors.empty();
   const bool differs = !vanishes && !is_wrong && right.expected.offset != now.expected.offset;
   if (!vanishes && !is_rejection_count_right(reports, is_wrong)) {

@@ -24,7 +24,7 @@ Duration moment(loop::PlatformClock& clock) {
   return std::chrono::microseconds(clock.random() % 3000);
 }
 Task<> pause(loop::PlatformClock& clock) {
-  if (now_and_then(clock)) static_cast<void>(co_await sleep(moment(clock)));
+  if (now_and_then(clock)) std::ignore = co_await sleep(moment(clock));
 }
 
 unsigned twice(unsigned number) {
@@ -106,7 +106,7 @@ Task<> CoreScenario::receive_messages(loop::PlatformClock& clock) {
 }
 
 Task<> CoreScenario::publish(loop::PlatformClock& clock) {
-  static_cast<void>(co_await sleep(std::chrono::seconds(1)));  // all cores have subscribed
+  std::ignore = co_await sleep(std::chrono::seconds(1));  // all cores have subscribed
   for (unsigned number = 1; number <= newest; ++number) {
     static_cast<void>(news_.publish(number));
     co_await pause(clock);

@@ -59,7 +59,7 @@ Task<Result<>> echo_datagrams(Scope&, Endpoint endpoint) {
     if (!datagram && datagram.error() == Errc::closed) co_return {};
     if (!datagram) co_return fail(datagram.error());
     const std::string answer = answer_with(datagram->buffer.text(), datagram->truncated_bytes);
-    static_cast<void>(co_await socket->send(std::string_view(answer), datagram->peer));
+    std::ignore = co_await socket->send(std::string_view(answer), datagram->peer);
   }
 }
 
@@ -79,7 +79,7 @@ Task<> DatagramScenario::run(Scope& scope, Endpoint server) {
       question = draw_question(clock, answered_);
       right_.push_back(answer_to_datagram(question));
     }
-    static_cast<void>(co_await socket->send(std::string_view(question)));
+    std::ignore = co_await socket->send(std::string_view(question));
     const Duration wait_timeout = std::chrono::milliseconds(1 + clock.random() % 200);
     const auto answer_number =
         co_await timeout(wait_timeout, receive_answer(*socket, right_, violation_));

@@ -26,7 +26,7 @@ Task<Result<>> serve_answers(Scope&, Endpoint endpoint, const Answer& answer) {
     if (!datagram && datagram.error() == Errc::closed) co_return {};
     if (!datagram) co_return fail(datagram.error());
     const auto text = answer(std::string(datagram->buffer.text()));
-    if (text) static_cast<void>(co_await socket->send(std::string_view(*text), datagram->peer));
+    if (text) std::ignore = co_await socket->send(std::string_view(*text), datagram->peer);
   }
 }
 

@@ -72,7 +72,7 @@ Document document(int, const Document& received) {
 }
 
 Task<Document> later_document(int milliseconds, Document received) {
-  static_cast<void>(co_await sleep(std::chrono::milliseconds(milliseconds)));
+  std::ignore = co_await sleep(std::chrono::milliseconds(milliseconds));
   co_return received;
 }
 

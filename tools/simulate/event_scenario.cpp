@@ -31,7 +31,7 @@ Task<> EventScenario::run(Scope& scope) {
   scope.spawn(publish_some(events, clock));
   scope.spawn(subscribe_briefly(events, clock));
   if (events.core() == 0) scope.spawn(stop(clock));
-  while (!stopped_) static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+  while (!stopped_) std::ignore = co_await sleep(std::chrono::milliseconds(1));
 }
 
 /// Publishes to one core, which may be this one, or to all cores.
@@ -83,7 +83,7 @@ Task<> EventScenario::publish_some(CoreEvents& events, loop::PlatformClock& cloc
     if (!published && published.error() != Errc::limit_reached) {
       violation_ = "an event was rejected: " + published.error().message();
     }
-    if (clock.random() % pause_one_in == 0) static_cast<void>(co_await sleep(moment(clock)));
+    if (clock.random() % pause_one_in == 0) std::ignore = co_await sleep(moment(clock));
   }
 }
 
@@ -98,7 +98,7 @@ void EventScenario::on_event(CoreEvents& events, loop::PlatformClock& clock,
 
 Task<> EventScenario::take_event(loop::PlatformClock& clock) {
   ++started_;
-  static_cast<void>(co_await sleep(moment(clock)));
+  std::ignore = co_await sleep(moment(clock));
 }
 
 /// Subscribes for a short time, again and again.
@@ -112,17 +112,17 @@ Task<> EventScenario::subscribe_briefly(CoreEvents& events, loop::PlatformClock&
       ++calls;
       if (!listens) violation_ = "a handler was called after its registration has ended";
     });
-    static_cast<void>(co_await sleep(moment(clock)));
+    std::ignore = co_await sleep(moment(clock));
     if (calls != small - before) violation_ = "a handler did not get each event";
     registration.end();
     listens = false;
-    static_cast<void>(co_await sleep(moment(clock)));
+    std::ignore = co_await sleep(moment(clock));
   }
 }
 
 /// Stops the bus, either while cores still publish or after all of them are done.
 Task<> EventScenario::stop(loop::PlatformClock& clock) {
-  static_cast<void>(co_await sleep((1 + clock.random() % 60) * moment(clock)));
+  std::ignore = co_await sleep((1 + clock.random() % 60) * moment(clock));
   co_await bus_.stop();
   compare("when the bus stopped");
   stopped_ = true;

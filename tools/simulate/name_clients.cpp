@@ -38,8 +38,8 @@ Result<std::vector<Endpoint>> combine(const Prediction& ipv6, const Prediction& 
 }
 
 Task<> send_label(tcp::Stream stream, std::string line) {
-  static_cast<void>(co_await stream.write(std::string_view(line)));
-  static_cast<void>(co_await stream.read());
+  std::ignore = co_await stream.write(std::string_view(line));
+  std::ignore = co_await stream.read();
 }
 
 }  // namespace
@@ -258,7 +258,7 @@ Task<> NameClient::resolve_by_many() {
     }
     co_return {};
   };
-  static_cast<void>(co_await with_scope(OnFailure::isolate, all_of_them));
+  std::ignore = co_await with_scope(OnFailure::isolate, all_of_them);
   check_queries(name.text, {&expected});
   learn(name, family, expected, !log_.empty(), begun);
   ++answered_;

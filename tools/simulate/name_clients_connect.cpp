@@ -85,7 +85,7 @@ Task<> NameClient::write_hosts_file() {
 }
 
 Task<> NameClient::write_files() {
-  static_cast<void>(co_await files::make_directory("/names"));
+  std::ignore = co_await files::make_directory("/names");
   co_await write_hosts_file();
   const NameSettings& settings = model_.settings();
   std::string text = "; servers of a run\ndomain ignored.example other.example\n";
@@ -309,7 +309,7 @@ Task<> NameClient::check_lookup_limit() {
       }
       co_return {};
     };
-    static_cast<void>(co_await with_scope(OnFailure::isolate, all_of_them));
+    std::ignore = co_await with_scope(OnFailure::isolate, all_of_them);
     if (rejected != zone_.stable.size() - options.lookups_max) {
       fail_with("limit of look-ups", std::to_string(rejected) + " were rejected");
     }

@@ -283,7 +283,7 @@ std::vector<std::byte> NameServer::answer(const Query& query, AnswerMode mode,
 
 Task<> NameServer::send(std::vector<std::byte> message, Endpoint peer) {
   const auto alone = co_await sending_.lock();
-  if (alone) static_cast<void>(co_await socket_->send(Bytes(message), peer));
+  if (alone) std::ignore = co_await socket_->send(Bytes(message), peer);
 }
 
 Task<> NameServer::answer_datagram(loop::PlatformClock& clock, Query query, Endpoint peer) {
@@ -329,10 +329,10 @@ Task<> NameServer::answer_connection(loop::PlatformClock& clock, tcp::Stream str
                                 static_cast<std::byte>(message.size() & 0xff)};
   framed.insert(framed.end(), message.begin(), message.end());
   if (mode == AnswerMode::tcp_cut) framed.resize(framed.size() - 1 - random.below(message.size()));
-  static_cast<void>(co_await stream.write(Bytes(framed)));
+  std::ignore = co_await stream.write(Bytes(framed));
   // The client closes first, so that a reset does not discard bytes that it has not read yet.
   if (mode == AnswerMode::tcp_cut) static_cast<void>(stream.finish_writing());
-  static_cast<void>(co_await stream.read());
+  std::ignore = co_await stream.read();
 }
 
 Task<Result<>> NameServer::serve_connections(Scope& scope) {

@@ -34,7 +34,7 @@ Task<Result<std::string>> read_all(Stream& stream) {
 
 Task<Result<std::string>> talk(Stream& stream, std::string asked) {
   // A write may fail after the server has closed, so only the received bytes count.
-  static_cast<void>(co_await stream.write(asked));
+  std::ignore = co_await stream.write(asked);
   co_return co_await read_all(stream);
 }
 

@@ -165,7 +165,7 @@ Task<> PoolScenario::submit_jobs(loop::PlatformClock& clock) {
   for (std::size_t left = options_.jobs; left > 0; --left) {
     co_await submit(random, random.below(lanes_.size()));
     if (random.bernoulli(0.3)) {
-      static_cast<void>(co_await sleep(random.between({}, std::chrono::milliseconds(50))));
+      std::ignore = co_await sleep(random.between({}, std::chrono::milliseconds(50)));
     }
     if (!options_.is_ordered() && random.bernoulli(0.05)) {
       PoolSizeOptions size = options_.pool.size;

@@ -44,7 +44,7 @@ Task<> serve_one(tcp::Stream peer, RequestMonitor& watch, Taking taking) {
       const RequestMonitor::ActiveRequest working(watch, client);
       std::optional<RequestMonitor::ActiveRequest> another;
       if (taking.requests_at_once > 1) another.emplace(watch, client);
-      static_cast<void>(co_await sleep(std::chrono::milliseconds(10)));
+      std::ignore = co_await sleep(std::chrono::milliseconds(10));
     }
     const auto written = co_await peer.write("done");
     if (!written) co_return;

@@ -15,7 +15,7 @@ namespace weir::simulate {
 namespace {
 
 Task<> sleep_often(Scope&) {
-  for (int sleeps = 0; sleeps < 40; ++sleeps) static_cast<void>(co_await sleep(1s));
+  for (int sleeps = 0; sleeps < 40; ++sleeps) std::ignore = co_await sleep(1s);
 }
 
 /// Runs a World whose runtime is watched, and returns its report.

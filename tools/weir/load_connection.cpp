@@ -264,7 +264,7 @@ void LoadConnection::close() {
 }
 
 Task<> LoadConnection::pause() {
-  if (std::exchange(failed_, false)) static_cast<void>(co_await sleep(pause_length));
+  if (std::exchange(failed_, false)) std::ignore = co_await sleep(pause_length);
 }
 
 }  // namespace weir::bench

@@ -15,7 +15,7 @@ Task<Instant> LoadGroup::wait_until_all_connected() {
 Task<Instant> LoadGroup::arrive(LoadGroup& group) {
   const Context context = co_await this_context();
   group.connected_.count_down();
-  static_cast<void>(co_await group.connected_.wait());
+  std::ignore = co_await group.connected_.wait();
   if (group.start_ == Instant{}) group.start_ = context.loop->platform().now();
   co_return group.start_;
 }

@@ -19,7 +19,7 @@ TEST_F(LoadGroupTest, GivesAllThreadsTheTimeOfTheLastConnect) {
   std::array<Instant, 3> starts{};
   const Instant begin = platform_.now();
   const auto thread = [&](unsigned core) -> Task<> {
-    static_cast<void>(co_await sleep(core * 10ms));
+    std::ignore = co_await sleep(core * 10ms);
     starts[core] = co_await group.wait_until_all_connected();
   };
   run_on_cores({[&] { return thread(0); }, [&] { return thread(2); }, [&] { return thread(1); }});

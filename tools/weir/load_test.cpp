@@ -148,16 +148,16 @@ TEST_F(Load, CountsRefusedConnections) {
 
 TEST_F(Load, AnUnannouncedCloseIsAnError) {
   const Behaviour rude = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(hello_response));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(hello_response);
   };
   const LoadResult rudely = on_raw(rude, plan_of(1, 5));
   EXPECT_GE(rudely.errors.of(LoadError::ended) + rudely.errors.of(LoadError::reset), 2U);
   EXPECT_EQ(rudely.responses + rudely.unanswered, 5U);
 
   const Behaviour polite = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(hello_closing));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(hello_closing);
   };
   const LoadResult politely = on_raw(polite, plan_of(1, 5));
   EXPECT_EQ(politely.errors.total(), 0U);
@@ -168,9 +168,9 @@ TEST_F(Load, AnUnannouncedCloseIsAnError) {
 
 TEST_F(Load, DetectsAMissingClose) {
   const Behaviour keeping = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(hello_response));
-    static_cast<void>(co_await stream.read());
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(hello_response);
+    std::ignore = co_await stream.read();
   };
   LoadPlan plan = plan_of(1, 2);
   plan.new_connections = true;
@@ -240,7 +240,7 @@ TEST_F(Load, AStallDelaysEveryRequestThatIsDueMeanwhile) {
   int count = 0;
   http::Router routes;
   routes.get("/", [&count]() -> Task<http::Response> {
-    if (++count == 11) static_cast<void>(co_await sleep(100ms));
+    if (++count == 11) std::ignore = co_await sleep(100ms);
     co_return http::text("Hello\n");
   });
   LoadPlan plan = plan_of(1, std::nullopt);
@@ -255,7 +255,7 @@ TEST_F(Load, AStallDelaysEveryRequestThatIsDueMeanwhile) {
 TEST_F(Load, ReportsUnsentRequests) {
   http::Router routes;
   routes.get("/", []() -> Task<http::Response> {
-    static_cast<void>(co_await sleep(100ms));
+    std::ignore = co_await sleep(100ms);
     co_return http::text("Hello\n");
   });
   LoadPlan plan = plan_of(1, std::nullopt);
@@ -293,7 +293,7 @@ TEST_F(Load, KeepsARateOfMoreThanOneRequestPerNanosecond) {
   plan.length = 10us;
   const Behaviour slow = [](tcp::Stream stream) -> Task<> {
     while (co_await stream.read()) {
-      static_cast<void>(co_await sleep(1us));
+      std::ignore = co_await sleep(1us);
       if (!co_await stream.write(hello_response)) co_return;
     }
   };
@@ -357,7 +357,7 @@ TEST_F(Load, DoesNotCountTheWarmUp) {
   int count = 0;
   http::Router routes;
   routes.get("/", [&count]() -> Task<http::Response> {
-    if (++count <= 50) static_cast<void>(co_await sleep(10ms));
+    if (++count <= 50) std::ignore = co_await sleep(10ms);
     co_return http::text("Hello\n");
   });
   LoadPlan plan = plan_of(1, std::nullopt);
@@ -392,7 +392,7 @@ TEST_F(Load, AbandonsRequestsInProgressAtTheEnd) {
 TEST_F(Load, ASlowlyAnsweredConnectionIsNotStarved) {
   const Behaviour slow = [](tcp::Stream stream) -> Task<> {
     while (co_await stream.read()) {
-      static_cast<void>(co_await sleep(400ms));
+      std::ignore = co_await sleep(400ms);
       if (!co_await stream.write(hello_response)) co_return;
     }
   };
@@ -408,7 +408,7 @@ TEST_F(Load, ASlowlyAnsweredConnectionIsNotStarved) {
 TEST_F(Load, AcceptsResponsesThatEndWithTheConnection) {
   const Behaviour old = [](tcp::Stream stream) -> Task<> {
     if (co_await stream.read()) {
-      static_cast<void>(co_await stream.write("HTTP/1.0 200 OK\r\n\r\nhello"));
+      std::ignore = co_await stream.write("HTTP/1.0 200 OK\r\n\r\nhello");
     }
   };
   const LoadResult result = on_raw(old, plan_of(2, 10));
@@ -489,7 +489,7 @@ TEST_F(Load, CountsBytesAndStoresTheFirstBody) {
 TEST_F(Load, MeasuresTheServerInTheMeasuredTimeOnly) {
   const Behaviour slow = [](tcp::Stream stream) -> Task<> {
     while (co_await stream.read()) {
-      static_cast<void>(co_await sleep(100ms));
+      std::ignore = co_await sleep(100ms);
       if (!co_await stream.write(hello_response)) co_return;
     }
   };
@@ -533,8 +533,8 @@ TEST_F(Load, AServerThatIsNotMeasuredTwiceHasNoCpuTime) {
 
 TEST_F(Load, AFixedRateConnectsAgainAfterAnAnnouncedClose) {
   const Behaviour polite = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(hello_closing));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(hello_closing);
   };
   LoadPlan plan = plan_of(1, std::nullopt);
   plan.rate = 10;
@@ -549,8 +549,8 @@ TEST_F(Load, AFixedRateConnectsAgainAfterAnAnnouncedClose) {
 
 TEST_F(Load, AnAnnouncedCloseLeavesTheRestOfABatchUnanswered) {
   const Behaviour one_of_three = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(hello_closing));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(hello_closing);
     while (co_await stream.read()) {
     }
   };
@@ -566,10 +566,10 @@ TEST_F(Load, AnAnnouncedCloseLeavesTheRestOfABatchUnanswered) {
 
 TEST_F(Load, BytesAfterTheOnlyResponseAreAnError) {
   const Behaviour talkative = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(hello_closing));
-    static_cast<void>(co_await sleep(10ms));
-    static_cast<void>(co_await stream.write("more"));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(hello_closing);
+    std::ignore = co_await sleep(10ms);
+    std::ignore = co_await stream.write("more");
   };
   LoadPlan plan = plan_of(1, 2);
   plan.new_connections = true;
@@ -589,7 +589,7 @@ TEST_F(Load, AFailedConnectionPausesBeforeItTriesAgain) {
 
 TEST_F(Load, ACloseBeforeTheResponseIsNoBrokenConnection) {
   const Behaviour closing = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
+    std::ignore = co_await stream.read();
   };
   const LoadResult result = on_raw(closing, plan_of(1, 3));
   EXPECT_EQ(result.errors.of(LoadError::ended), 3U);
@@ -601,7 +601,7 @@ TEST_F(Load, ACloseBeforeTheResponseIsNoBrokenConnection) {
 Task<LoadResult> load_until_drained(Scope& scope, Behaviour behaviour, LoadPlan plan) {
   scope.spawn(serve_raw(scope, behaviour));
   const auto drain = [&scope]() -> Task<> {
-    static_cast<void>(co_await sleep(1050ms));
+    std::ignore = co_await sleep(1050ms);
     scope.loop().drain();
   };
   scope.spawn(drain());

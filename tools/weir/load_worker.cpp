@@ -40,12 +40,12 @@ LoadWorker::LoadWorker(Loop& loop, LoadPlan plan)
 Task<> LoadWorker::run() {
   check_timeouts();
   if (!plan_.new_connections) {
-    static_cast<void>(co_await with_scope(OnFailure::isolate, open_all, std::ref(*this)));
+    std::ignore = co_await with_scope(OnFailure::isolate, open_all, std::ref(*this));
   }
   Instant start = now();
   if (plan_.group != nullptr) start = co_await plan_.group->wait_until_all_connected();
   start_clock(start);
-  static_cast<void>(co_await with_scope(OnFailure::isolate, run_all, std::ref(*this)));
+  std::ignore = co_await with_scope(OnFailure::isolate, run_all, std::ref(*this));
   finish();
   timeout_timer_.cancel();
   result_.body_bytes = reference_.body_bytes;

@@ -151,7 +151,7 @@ Task<> App::Impl::close() {
   app_loop.store(nullptr, std::memory_order_release);
   do {
     auto quiet = in_context(shield, as_task(changes->idle.wait()));
-    static_cast<void>(co_await std::move(quiet));
+    std::ignore = co_await std::move(quiet);
     for (Loop* const each : context.loop->group().loops()) {
       if (each != context.loop) co_await weir::on_core(each->core(), &no_op);
     }

@@ -17,12 +17,12 @@ using Lines = std::vector<std::string>;
 struct Store : JournaledService {
   explicit Store(const Journal& journal) : JournaledService(journal, "store") {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return {};
   }
   Task<> stop() {
     write("stopping");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   }
 };
 struct Cache : JournaledService {
@@ -332,7 +332,7 @@ TEST_F(AppChange, EachChangeHasItsOwnErrors) {
 TEST_F(AppChange, AChangeDuringAStartThatFailsEnds) {
   struct FailsLate {
     Task<Result<>> start() {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       co_return fail(Errc::limit_reached);
     }
   };
@@ -345,7 +345,7 @@ TEST_F(AppChange, AChangeDuringAStartThatFailsEnds) {
   };
   const auto change = [&]() -> Task<> {
     EXPECT_TRUE(co_await sleep(500ms));
-    static_cast<void>(co_await app_.stop(other));
+    std::ignore = co_await app_.stop(other);
     ended = true;
   };
   const auto both = [&]() -> Task<> {
@@ -434,7 +434,7 @@ struct FailsLater {
   Duration length;
   Errc error;
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(length));
+    std::ignore = co_await sleep(length);
     co_return fail(error);
   }
 };
@@ -524,7 +524,7 @@ struct StopsItself : JournaledService {
     co_return;
   }
   Task<> end() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     const Result<> stopped = co_await app_.stop(id_);
     write(stopped ? "is stopped" : stopped.error().message());
   }

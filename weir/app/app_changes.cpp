@@ -181,7 +181,7 @@ Task<Result<>> App::Impl::remove_service(ServiceId id) {
     change_errors = errors_of_change(id.index(), inject::no_index, inject::Missing::all);
     if (!change_errors.empty()) co_return reject(change_errors);
   }
-  static_cast<void>(co_await stop_service(id));
+  std::ignore = co_await stop_service(id);
   graph.remove(id.index());
   lifecycle.enqueue_touched();
   lifecycle.run();
@@ -254,7 +254,7 @@ Task<Result<>> App::Impl::replace_exclusive(ServiceId old, ServiceId fresh) {
   const std::size_t failures_before = lifecycle.failures().size();
   lifecycle.keep_routes(true);
   if (!graph.is_pending(old.index())) {
-    static_cast<void>(co_await stop_service(old));
+    std::ignore = co_await stop_service(old);
     graph.withdraw(old.index());
   }
   Result<> started = co_await start_in_place(fresh);
@@ -291,7 +291,7 @@ Task<Result<>> App::Impl::start_in_place(ServiceId fresh) {
 /// Starts the old service again, with the services that failed together with the new one. An old
 /// service that was not added yet is left to apply().
 Task<> App::Impl::restore_old(ServiceId old, ServiceId fresh, std::size_t failures_before) {
-  static_cast<void>(co_await stop_service(fresh));
+  std::ignore = co_await stop_service(fresh);
   graph.remove(fresh.index());
   if (!graph.is_pending(old.index())) {
     graph.registration(old.index()).stopped_manually = false;

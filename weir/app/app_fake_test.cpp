@@ -27,7 +27,7 @@ struct Store {
 struct Postgres : Store {};
 struct FakeStore : Store {
   int value() const override { return 2; }
-  Task<> stop() { static_cast<void>(co_await sleep_until(never)); }
+  Task<> stop() { std::ignore = co_await sleep_until(never); }
 };
 struct Other {};
 

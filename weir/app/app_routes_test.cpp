@@ -30,13 +30,13 @@ struct Text : JournaledService {
   Text(const Journal& journal, std::string of)
       : JournaledService(journal, "text " + of), words(std::move(of)) {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     if (words == "bad") co_return fail(Errc::limit_reached);
     co_return {};
   }
   Task<> stop() {
     write("stopping");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   }
   std::string words;
 };
@@ -46,7 +46,7 @@ struct Page : JournaledService {
       : JournaledService(journal, "page of " + of.words), text(of) {
     routes.get("/page", [this] { return http::text(text.words); });
     routes.get("/slow", [this]() -> Task<http::Response> {
-      static_cast<void>(co_await sleep(3s));
+      std::ignore = co_await sleep(3s);
       co_return http::text(text.words);
     });
     if (text.words == "clash") {
@@ -171,7 +171,7 @@ TEST_F(AppRoutes, AStoppingServiceFinishesItsRequestsFirst) {
 struct Desk : JournaledService {
   Desk(const Journal& journal, http::ServiceRoutes& routes) : JournaledService(journal, "desk") {
     routes.get("/desk", [this]() -> Task<http::Response> {
-      static_cast<void>(co_await sleep(3s));
+      std::ignore = co_await sleep(3s);
       write("answers");
       co_return http::text("desk");
     });
@@ -341,7 +341,7 @@ TEST_F(AppRoutes, RequestsWaitForAnExclusiveReplacement) {
 struct SlowText : Text {
   explicit SlowText(const Journal& journal) : Text(journal, "slow") {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(8s));
+    std::ignore = co_await sleep(8s);
     co_return {};
   }
 };

@@ -122,7 +122,7 @@ struct StoppedMeanwhile : Diamond {
       }
       injector.cancel_all();
     };
-    static_cast<void>(co_await with_scope(body));
+    std::ignore = co_await with_scope(body);
     co_await app.stop();
     EXPECT_EQ(census.alive, 0);
     over = true;

@@ -18,13 +18,13 @@ struct Store : JournaledService {
   explicit Store(const Journal& journal) : JournaledService(journal, "store") {}
   Task<Result<>> start() {
     write("starting");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     write("started");
     co_return {};
   }
   Task<> stop() {
     write("stopping");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     write("stopped");
   }
   int value() const { return 42; }
@@ -76,10 +76,10 @@ TEST_F(AppTest, CanBeStartedAgain) {
 template <int N>
 struct Slow {
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return {};
   }
-  Task<> stop() { static_cast<void>(co_await sleep(2s)); }
+  Task<> stop() { std::ignore = co_await sleep(2s); }
 };
 struct NeedsSlow {
   NeedsSlow(Slow<0>&, Slow<1>&, Slow<2>&) {}
@@ -99,7 +99,7 @@ TEST_F(AppTest, IndependentServicesStartAndStopAtTheSameTime) {
 struct Failing : JournaledService {
   Failing(const Journal& journal, Store&) : JournaledService(journal, "failing") {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return fail(Errc::limit_reached);
   }
   Task<> stop() {
@@ -187,7 +187,7 @@ TEST_F(AppTest, AStartThatSucceedsAfterItsTimeoutCounts) {
 
 struct StopsNever : JournaledService {
   explicit StopsNever(const Journal& journal) : JournaledService(journal, "stops never") {}
-  Task<> stop() { static_cast<void>(co_await sleep_until(never)); }
+  Task<> stop() { std::ignore = co_await sleep_until(never); }
 };
 
 TEST_F(AppTest, AStopHasATimeout) {
@@ -205,7 +205,7 @@ TEST_F(AppTest, AStartIsAConflictUntilTheStopHasEnded) {
   ASSERT_TRUE(start());
   const auto start_meanwhile = [&](Scope& scope) -> Task<> {
     scope.spawn(app_.stop());
-    static_cast<void>(co_await sleep(3s));
+    std::ignore = co_await sleep(3s);
     EXPECT_FALSE(app_.running());
     const Result<> again = co_await app_.start();
     EXPECT_EQ(again.error(), Errc::conflict);
@@ -222,7 +222,7 @@ TEST_F(AppTest, ASecondStartIsAConflictWhileTheFirstContinues) {
   const auto start_first = [&]() -> Task<> { EXPECT_TRUE(co_await app_.start()); };
   const auto start_twice = [&](Scope& scope) -> Task<> {
     scope.spawn(start_first());
-    static_cast<void>(co_await sleep(500ms));
+    std::ignore = co_await sleep(500ms);
     const Result<> second = co_await app_.start();
     EXPECT_EQ(second.error(), Errc::conflict);
   };
@@ -248,7 +248,7 @@ TEST_F(AppTest, AConstructorsExceptionIsTheReason) {
 struct ThrowingLater : JournaledService {
   explicit ThrowingLater(const Journal& journal) : JournaledService(journal, "throwing later") {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     throw std::runtime_error("bad luck");
   }
 };
@@ -362,7 +362,7 @@ struct Spawning : JournaledService {
     co_return;
   }
   Task<> work() {
-    static_cast<void>(co_await sleep_until(never));
+    std::ignore = co_await sleep_until(never);
     write("work ended");
   }
   Scope& scope_;
@@ -384,7 +384,7 @@ struct SpawnsAndFails : JournaledService {
     co_return fail(Errc::limit_reached);
   }
   Task<> work() {
-    static_cast<void>(co_await sleep_until(never));
+    std::ignore = co_await sleep_until(never);
     write("work ended");
   }
   Scope& scope_;
@@ -404,12 +404,12 @@ struct SpawnsTwo : JournaledService {
     scope.spawn(work());
   }
   Task<> fail_soon() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     write("work fails");
     throw std::runtime_error("out of luck");
   }
   Task<> work() {
-    static_cast<void>(co_await sleep_until(never));
+    std::ignore = co_await sleep_until(never);
     write("work ended");
   }
 };
@@ -455,7 +455,7 @@ TEST_F(AppTest, ACancelledStopCancelsTheServicesStops) {
 struct ThrowsInStop : JournaledService {
   explicit ThrowsInStop(const Journal& journal) : JournaledService(journal, "throws") {}
   Task<> stop() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     throw std::runtime_error("stuck");
   }
 };
@@ -481,7 +481,7 @@ struct FailsAfterSpawning : JournaledService {
     throw std::runtime_error("too late");
   }
   static Task<> work(const Journal& journal) {
-    static_cast<void>(co_await sleep_until(never));
+    std::ignore = co_await sleep_until(never);
     journal.write("work ended");
   }
 };

@@ -40,7 +40,7 @@ class HttpServer {
         scope_.loop().draining() && route_registry_.serving_allowed(scope_.loop()).is_set();
     server_->drain();
     if (accept_cancel_ && !drains_by_itself) accept_cancel_->cancel();
-    static_cast<void>(co_await stopped_.wait());
+    std::ignore = co_await stopped_.wait();
   }
 
  private:
@@ -54,9 +54,9 @@ class HttpServer {
       if (auto serving = co_await std::move(waiting); !serving) co_return;
       auto accepted = in_context(
           accepting, http::accept_connections(connections, *server_, std::move(listener)));
-      static_cast<void>(co_await std::move(accepted));
+      std::ignore = co_await std::move(accepted);
     };
-    static_cast<void>(co_await with_scope(OnFailure::isolate, accept));
+    std::ignore = co_await with_scope(OnFailure::isolate, accept);
     accept_cancel_.reset();
     Loop& loop = scope_.loop();
     loop.platform().log("weir: core " + std::to_string(loop.core()) + ": " +

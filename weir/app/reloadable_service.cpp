@@ -26,12 +26,12 @@ Task<Rejection> ReloadableService::apply_part(std::function<ServiceId()> add) {
   }
   if (!app_.contains(fresh)) co_return rejection_reason(replaced.error());
   if (replaced.error() == Errc::not_found) {
-    static_cast<void>(co_await app_.remove(fresh));  // there is no service to replace
+    std::ignore = co_await app_.remove(fresh);  // there is no service to replace
     co_return std::nullopt;
   }
   if (replaced.error() != Errc::cancelled) {
     // Another change of the app has removed the previous service.
-    static_cast<void>(co_await app_.remove(fresh));
+    std::ignore = co_await app_.remove(fresh);
     co_return rejection_reason(replaced.error());
   }
   ids_.push_back(fresh);  // the reload was cancelled, and the change continues
@@ -42,7 +42,7 @@ Task<Rejection> ReloadableService::apply_part(std::function<ServiceId()> add) {
 /// also after a cancellation.
 Task<> ReloadableService::register_again(const std::function<ServiceId()>& add) {
   const std::vector<ServiceId> before = std::exchange(ids_, {add()});
-  for (const ServiceId each : before) static_cast<void>(co_await app_.remove(each));
+  for (const ServiceId each : before) std::ignore = co_await app_.remove(each);
 }
 
 void ReloadableService::drop_removed_ids() {

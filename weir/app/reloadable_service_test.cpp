@@ -32,7 +32,7 @@ struct Database : JournaledService {
   Database(const Journal& journal, std::string of)
       : JournaledService(journal, "database " + of), name(std::move(of)) {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     if (name == "bad") co_return fail(Errc::limit_reached);
     if (name == "unknown") co_return fail(Errc::not_found);
     if (name == "cancelled") co_return fail(Errc::cancelled);
@@ -327,7 +327,7 @@ TEST_F(ReloadableServiceTest, TheAppMayStopAfterSomePartsWereApplied) {
   put("database.name = 'b'\n[cache]\nentries = 2\n");
   const auto both = [this](Scope& scope) -> Task<> {
     scope.spawn(reload_later());
-    static_cast<void>(co_await sleep(600ms));
+    std::ignore = co_await sleep(600ms);
     co_await app_.stop();
   };
   EXPECT_TRUE(run(with_scope(both)));

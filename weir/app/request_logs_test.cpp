@@ -65,7 +65,7 @@ TEST_F(LogServiceRequestsTest, RecordsOfAHandlerThatDoesNotWaitHaveTheId) {
 TEST_F(LogServiceRequestsTest, RecordsOfAwaitedTasksHaveTheId) {
   const auto inner = [this]() -> Task<Result<>> {
     log_.info("inner");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     log_.info("inner, later");
     co_return {};
   };
@@ -73,11 +73,11 @@ TEST_F(LogServiceRequestsTest, RecordsOfAwaitedTasksHaveTheId) {
     log_.info("outer");
     co_await yield();
     log_.info("after a yield");
-    static_cast<void>(co_await timeout(10s, inner()));
+    std::ignore = co_await timeout(10s, inner());
     log_.info("after a timeout that did not pass");
-    static_cast<void>(co_await timeout(10ms, inner()));
+    std::ignore = co_await timeout(10ms, inner());
     log_.info("after one that did");
-    static_cast<void>(co_await all(inner(), inner()));
+    std::ignore = co_await all(inner(), inner());
     log_.info("after several");
     co_return http::text("done");
   };
@@ -94,7 +94,7 @@ TEST_F(LogServiceRequestsTest, RecordsOfSpawnedTasksHaveTheId) {
   const auto child = [this](int times) -> Task<> {
     for (; times > 0; --times) {
       log_.info("child");
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
     }
   };
   routes_.get("/", [this, child](Scope& scope) -> Task<http::Response> {
@@ -115,7 +115,7 @@ TEST_F(LogServiceRequestsTest, RecordsOfSpawnedTasksHaveTheId) {
 TEST_F(LogServiceRequestsTest, RecordsOfAStreamedBodyHaveTheId) {
   const auto body = [this](http::BodySink& sink) -> Task<Result<>> {
     log_.info("begins");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     log_.info("goes on");
     co_return co_await sink.write(to_bytes("piece"));
   };
@@ -149,7 +149,7 @@ TEST_F(LogServiceRequestsTest, RecordsOfAHandlerThatWaitsForTheBodyHaveTheId) {
 TEST_F(LogServiceRequestsTest, RecordsOfABackgroundTaskHaveNoId) {
   ManualResetEvent asked;
   const auto background = [&]() -> Task<> {
-    static_cast<void>(co_await asked.wait());
+    std::ignore = co_await asked.wait();
     log_.info("background");
   };
   std::optional<Scope> scope;

@@ -234,7 +234,7 @@ Task<Rejection> ReloadableBase::notify(Subscriber& subscriber, const void* whole
 Task<> ReloadableBase::reapply_to_unknown(const void* whole, loop::PlatformLog& platform) {
   const auto subscribers = subscribers_;
   for (const auto& subscriber : subscribers) {
-    if (subscriber->state_unknown) static_cast<void>(co_await notify(*subscriber, whole, platform));
+    if (subscriber->state_unknown) std::ignore = co_await notify(*subscriber, whole, platform);
   }
 }
 
@@ -254,7 +254,7 @@ Task<> ReloadableBase::watch() {
   for (;;) {
     const auto slept = co_await in_context(until.context(), as_task(sleep(options_.poll_interval)));
     if (!slept) co_return;
-    static_cast<void>(co_await reload());
+    std::ignore = co_await reload();
   }
 }
 

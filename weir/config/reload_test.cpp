@@ -270,7 +270,7 @@ TEST_F(ConfigReloadTest, DetectsAChangeBeforeTheFirstRead) {
 TEST_F(ConfigReloadTest, SubscribersAreAwaitedInOrder) {
   const auto slow = [&](const Settings&) -> Task<> {
     calls_.push_back("slow begins, " + reloadable_->current()->name);
-    static_cast<void>(co_await sleep(5s));
+    std::ignore = co_await sleep(5s);
     calls_.push_back("slow ends");
   };
   const auto first = reloadable_->on_change(slow);
@@ -334,7 +334,7 @@ TEST_F(ConfigReloadTest, ACancelledSubscriberIsNotifiedAgain) {
       reloadable_->on_change([&](const Settings& next) { calls_.push_back("plain " + next.name); });
   const auto waits = [&](const std::string& name) -> Task<> {
     calls_.push_back("begins " + name);
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     calls_.push_back("has " + name);
   };
   const auto slow = reloadable_->on_change(&Settings::name, waits);
@@ -358,7 +358,7 @@ TEST_F(ConfigReloadTest, ACancelledSubscriberIsNotifiedAgain) {
 TEST_F(ConfigReloadTest, ACancelledSubscriberGetsTheCurrentValueIfTheNextFileIsWrong) {
   const auto waits = [&](const std::string& name) -> Task<> {
     calls_.push_back(name);
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   };
   const auto slow = reloadable_->on_change(&Settings::name, waits);
   put("name = 'second'\n");
@@ -412,7 +412,7 @@ TEST_F(ConfigReloadTest, ASubscriptionMayBeMoved) {
 TEST_F(ConfigReloadTest, ConcurrentReloadsRunOneAfterTheOther) {
   const auto all = reloadable_->on_change([&](const Settings& next) -> Task<> {
     calls_.push_back(next.name);
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   });
   put("name = 'x'\n");
   const auto both = run(weir::all(reloadable_->reload(), reloadable_->reload()));
@@ -546,7 +546,7 @@ class ConfigCancelTest : public ConfigReloadTest {
   auto slow_subscriber() {
     return [this](const std::string& name) -> Task<> {
       calls_.push_back(name);
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
     };
   }
   /// Cancels a reload of the name `second` while the subscriber takes it.
@@ -585,7 +585,7 @@ TEST_F(ConfigCancelTest, ACancelledRollBackIsRepeated) {
   const auto slow = [this](std::string of) {
     return [this, of](const std::string& name) -> Task<> {
       calls_.push_back(of + " " + name);
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
     };
   };
   const auto one = reloadable_->on_change(&Settings::name, slow("one"));

@@ -51,7 +51,7 @@ Task<> EventBus::finish(CoreEvents& events) {
   const Context shield{(co_await this_context()).loop, nullptr};
   while (events.is_busy()) {
     auto turn = in_context(shield, as_task(sleep(Duration())));
-    static_cast<void>(co_await std::move(turn));
+    std::ignore = co_await std::move(turn);
   }
   events.release_memory();
 }

@@ -506,7 +506,7 @@ TEST_F(EventBusTest, StopDoesNotWaitForTheTasksOfHandlers) {
     EXPECT_EQ(scope.running(), 1U) << "the task continues in its scope";
     EXPECT_FALSE(done);
   };
-  const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(scope_body)); };
+  const auto body = [&]() -> Task<> { std::ignore = co_await with_scope(scope_body); };
   run_on_cores({&ByCore::nothing, &ByCore::nothing, body});
   EXPECT_TRUE(done);
 }

@@ -105,7 +105,7 @@ TEST_F(EventStatisticsTest, OmitsTheTimeOfATaskAfterItsFirstWait) {
     publish_pings(1, 1);
     co_await sleep_for(2s);
   };
-  const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+  const auto root = [&]() -> Task<> { std::ignore = co_await with_scope(body); };
   run_made(root);
   EXPECT_EQ(statistics.of<Ping>().count, 1U);
   EXPECT_EQ(statistics.of<Ping>().maximum, 7ns);

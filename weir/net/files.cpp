@@ -148,8 +148,8 @@ Task<> File::close() {
   Loop& loop = *(co_await this_context()).loop;
   const auto drop = [](loop::Descriptor file) { file.reset(); };
   // If the pool refuses the call, destroying the task closes the file here.
-  static_cast<void>(co_await in_context(
-      Context{&loop, nullptr}, shared_pool(loop).file_lane().run(drop, std::move(descriptor_))));
+  std::ignore = co_await in_context(
+      Context{&loop, nullptr}, shared_pool(loop).file_lane().run(drop, std::move(descriptor_)));
 }
 
 Task<Result<File>> open(std::string path, OpenOptions how) {
@@ -255,7 +255,7 @@ Task<> PendingFile::discard() {
   bool ran = false;
   auto removing =
       threads.lane.run(&remove_on_thread, borrow(threads.host_files), temporary_, borrow(ran));
-  static_cast<void>(co_await in_context(uncancelled, std::move(removing)));
+  std::ignore = co_await in_context(uncancelled, std::move(removing));
   // No thread was available. A short wait here is better than an incomplete file that stays.
   if (!ran) static_cast<void>(threads.host_files.remove(temporary_));
 }

@@ -84,7 +84,7 @@ TEST_P(FilesSteps, CancelDoesNotAffectOtherTasks) {
       }
       co_return {};
     };
-    static_cast<void>(co_await with_scope(OnFailure::isolate, look));
+    std::ignore = co_await with_scope(OnFailure::isolate, look);
   };
   EXPECT_GT(sweep(3, scenario), 12U);
 }

@@ -32,7 +32,7 @@ class PendingOperationsDeathTest : public LoopTest {
 
 template <class Awaitable>
 Task<> wait_for(Awaitable awaitable) {
-  static_cast<void>(co_await std::move(awaitable));
+  std::ignore = co_await std::move(awaitable);
 }
 
 TEST_F(PendingOperationsDeathTest, StreamHasOneReadAndOneWrite) {
@@ -41,7 +41,7 @@ TEST_F(PendingOperationsDeathTest, StreamHasOneReadAndOneWrite) {
       Pair pair = co_await connect_pair();
       scope.spawn(wait_for(pair.server.read()));
       std::array<std::byte, 1> room{};
-      static_cast<void>(co_await pair.server.read_into(room));
+      std::ignore = co_await pair.server.read_into(room);
     };
     static_cast<void>(run_made([&] { return with_scope(body); }));
   };
@@ -51,7 +51,7 @@ TEST_F(PendingOperationsDeathTest, StreamHasOneReadAndOneWrite) {
     const auto body = [&](Scope& scope) -> Task<> {
       Pair pair = co_await connect_pair();
       scope.spawn(wait_for(pair.client.write(text)));
-      static_cast<void>(co_await pair.client.write("x"));
+      std::ignore = co_await pair.client.write("x");
     };
     static_cast<void>(run_made([&] { return with_scope(body); }));
   };
@@ -112,7 +112,7 @@ TEST_F(PendingOperationsDeathTest, UdpSocketHasOneReceive) {
       auto bound = co_await udp::bind(Endpoint::loopback(0));
       udp::Socket socket = std::move(bound.value());
       scope.spawn(wait_for(socket.receive()));
-      static_cast<void>(co_await socket.receive());
+      std::ignore = co_await socket.receive();
     };
     static_cast<void>(run_made([&] { return with_scope(body); }));
   };
@@ -124,7 +124,7 @@ TEST_F(PendingOperationsDeathTest, ListenerHasOneAccept) {
     const auto body = [](Scope& scope) -> Task<> {
       tcp::Listener listener = co_await listen_locally();
       scope.spawn(wait_for(listener.accept()));
-      static_cast<void>(co_await listener.accept());
+      std::ignore = co_await listener.accept();
     };
     static_cast<void>(run_made([&] { return with_scope(body); }));
   };
@@ -143,9 +143,9 @@ TEST_F(PendingOperationsDeathTest, FileHasOneOperationThatMovesThePosition) {
         scope.spawn(wait_for(file.write("x")));
       }
       if (reads_then) {
-        static_cast<void>(co_await file.read());
+        std::ignore = co_await file.read();
       } else {
-        static_cast<void>(co_await file.write("x"));
+        std::ignore = co_await file.write("x");
       }
     };
     static_cast<void>(run_made([&] { return with_scope(body); }));

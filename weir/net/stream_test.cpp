@@ -216,7 +216,7 @@ TEST_P(StreamTest, CancelledReadLosesNoData) {
     std::string sent, heard;
     for (int i = 0; i < 200; ++i) {
       const auto write = [](Stream& to, std::string text, int after) -> Task<Result<>> {
-        for (int turn = 0; turn < after; ++turn) static_cast<void>(co_await sleep(0s));
+        for (int turn = 0; turn < after; ++turn) std::ignore = co_await sleep(0s);
         co_return co_await to.write(text);
       };
       const auto read = [](Stream& from) -> Task<Result<std::string>> {
@@ -225,7 +225,7 @@ TEST_P(StreamTest, CancelledReadLosesNoData) {
         co_return std::string(bytes->text());
       };
       const auto hurry = [](Stream& of, int after) -> Task<> {
-        for (int turn = 0; turn < after; ++turn) static_cast<void>(co_await sleep(0s));
+        for (int turn = 0; turn < after; ++turn) std::ignore = co_await sleep(0s);
         of.cancel_read();
       };
       const std::string text = std::to_string(i) + ";";
@@ -290,7 +290,7 @@ TEST_P(StreamTest, CancelledWriteReturnsWithAPartSent) {
       co_return (co_await to.write(all)).error();
     };
     const auto cancel = [](Stream& of, std::size_t& so_far) -> Task<> {
-      for (int i = 0; i < 10; ++i) static_cast<void>(co_await sleep(0s));
+      for (int i = 0; i < 10; ++i) std::ignore = co_await sleep(0s);
       so_far = of.pending_write_sent();
       of.cancel_write();
     };

@@ -340,7 +340,7 @@ TEST_P(UdpTest, OtherTasksRunDuringAFlood) {
     udp::Socket socket = co_await bind_locally();
     bool over = false;
     const auto end = [](bool& flag) -> Task<> {
-      for (int i = 0; i < 3; ++i) static_cast<void>(co_await sleep(0s));
+      for (int i = 0; i < 3; ++i) std::ignore = co_await sleep(0s);
       flag = true;
     };
     EXPECT_TRUE(co_await all(send_to_itself(socket, over), end(over)));
@@ -532,7 +532,7 @@ TEST_P(UdpTest, JoinsAndLeavesAMulticastGroup) {
 }
 
 Task<> release_later(loop::Descriptor& held) {
-  static_cast<void>(co_await sleep(20ms));
+  std::ignore = co_await sleep(20ms);
   held.reset();
 }
 
@@ -548,7 +548,7 @@ TEST_P(UdpTest, WaitsForAnAddressThatIsReleasedSoon) {
 }
 
 Task<> drain_later(Loop& loop) {
-  static_cast<void>(co_await sleep(5ms));
+  std::ignore = co_await sleep(5ms);
   loop.drain();
 }
 

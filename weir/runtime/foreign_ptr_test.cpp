@@ -227,14 +227,14 @@ struct Passing {
       for (int i = 0; i < values; ++i) {
         auto value = make_foreign<Witness>(*Loop::current(), ends, i);
         injector.checkpoint();
-        static_cast<void>(co_await boxes[1].send(std::move(value)));
+        std::ignore = co_await boxes[1].send(std::move(value));
       }
       boxes[1].close();
       co_return;
     }
     while (auto value = co_await boxes[core].receive()) {
       injector.checkpoint();
-      if (core == 1) static_cast<void>(co_await boxes[2].send(std::move(*value)));
+      if (core == 1) std::ignore = co_await boxes[2].send(std::move(*value));
     }
     boxes[core].close();
     boxes[2].close();

@@ -83,7 +83,7 @@ TEST_F(OnCore, KeepsTheTraceContextOnTheOtherCore) {
     const auto trace = [] { return loop::CurrentActivity::trace(); };
     const auto task = []() -> Task<const TraceContext*> {
       const TraceContext* const before = loop::CurrentActivity::trace();
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_EQ(loop::CurrentActivity::trace(), before);
       co_return before;
     };
@@ -167,12 +167,12 @@ TEST_F(OnCore, RethrowsRemoteExceptionsHere) {
     const auto maker = []() -> Task<> { throw std::runtime_error("maker"); };
     std::vector<std::string> caught;
     try {
-      static_cast<void>(co_await on_core(1, plain));
+      std::ignore = co_await on_core(1, plain);
     } catch (const std::runtime_error& error) {
       caught.emplace_back(error.what());
     }
     try {
-      static_cast<void>(co_await on_core(1, task));
+      std::ignore = co_await on_core(1, task);
     } catch (const std::runtime_error& error) {
       caught.emplace_back(error.what());
     }
@@ -189,7 +189,7 @@ TEST_F(OnCore, AMissingCoreThrowsOutOfRange) {
   run([](Scope&) -> Task<> {
     std::string thrown;
     try {
-      static_cast<void>(co_await on_core(3, here));
+      std::ignore = co_await on_core(3, here);
     } catch (const std::out_of_range& error) {
       thrown = error.what();
     }
@@ -208,7 +208,7 @@ TEST_F(OnCore, CancellationIsPassedOnAndAwaited) {
     const auto slow_to_end = [](Duration more) -> Task<Result<int>> {
       const Context own = co_await this_context();
       EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
-      static_cast<void>(co_await in_context(Context{own.loop, nullptr}, nap_there(more, 0)));
+      std::ignore = co_await in_context(Context{own.loop, nullptr}, nap_there(more, 0));
       co_return fail(Errc::cancelled);
     };
     began = platform_.now();
@@ -238,7 +238,7 @@ TEST_F(OnCore, SurvivesCancellationAtEveryStep) {
     for (int step = 0; step < 20; ++step) {
       CancelSource cancel;
       const auto give_up = [](CancelSource& source, int turns) -> Task<> {
-        for (int i = 0; i < turns; ++i) static_cast<void>(co_await sleep(0s));
+        for (int i = 0; i < turns; ++i) std::ignore = co_await sleep(0s);
         source.cancel();
       };
       const auto call = [](CancelSource& source, auto& work) -> Task<bool> {
@@ -279,7 +279,7 @@ TEST_F(OnCore, ACancellationWhileTheValueReturnsHasNoEffect) {
       CancelSource source;
       const Context context{&scope.loop(), &source};
       auto calling = in_context(context, on_core(1, std::ref(function), std::ref(source)));
-      static_cast<void>(co_await std::move(calling));
+      std::ignore = co_await std::move(calling);
       EXPECT_TRUE(source.cancelled());
       co_await on_core(1, here);  // everything that was posted to core 1 before has run
     };

@@ -187,7 +187,7 @@ TEST_F(PerCoreMap, RethrowsRemoteExceptionsHere) {
     };
     std::string caught;
     try {
-      static_cast<void>(co_await numbers_.map(broken));
+      std::ignore = co_await numbers_.map(broken);
     } catch (const std::runtime_error& error) {
       caught = error.what();
     }
@@ -201,7 +201,7 @@ TEST_F(PerCoreMap, ThrowsIfThereAreMoreValuesThanCores) {
     const auto same = [](int& number) { return number; };
     bool thrown = false;
     try {
-      static_cast<void>(co_await four.map(same));
+      std::ignore = co_await four.map(same);
     } catch (const std::out_of_range&) {
       thrown = true;
     }

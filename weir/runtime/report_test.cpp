@@ -67,9 +67,9 @@ TEST_F(ReportInMemory, ReportsEachCoreDuringAndAfterTheRun) {
     Counting counting(scope.loop());
     counting.things.add(scope.loop().core() + 1);
     const std::vector<Buffer> held = buffers(scope.loop().core());
-    static_cast<void>(co_await sleep(4s));
+    std::ignore = co_await sleep(4s);
     if (scope.loop().core() == 0) inside.push_back(runtime_.report());
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   };
   EXPECT_EQ(runtime_.run_on_each_core(body), 0);
 
@@ -103,7 +103,7 @@ TEST_F(ReportInMemory, ReportsEachCoreDuringAndAfterTheRun) {
 
 Task<> computes_for_long(MemoryPlatform& platform) {
   for (int i = 0; i < 10; ++i) {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     platform.clock().move_to(platform.now() + 80ms);
   }
 }
@@ -159,7 +159,7 @@ TEST_F(ReportInMemory, ReportsTheSharedPoolOnceItIsUsed) {
   const auto body = [&](Scope& scope) -> Task<> {
     if (scope.loop().core() != 0) co_return;
     before = runtime_.report().pool.has_value();
-    static_cast<void>(co_await shared_pool(scope.loop()).pool().run([] {}));
+    std::ignore = co_await shared_pool(scope.loop()).pool().run([] {});
   };
   EXPECT_EQ(runtime_.run_on_each_core(body), 0);
   EXPECT_FALSE(before);
@@ -170,7 +170,7 @@ TEST_F(ReportInMemory, ReportsTheSharedPoolOnceItIsUsed) {
 TEST(Report, CoversOneRun) {
   MemoryPlatform platform({.cores = 1});
   Runtime runtime(platform, quiet());
-  const auto body = [](Scope&) -> Task<> { static_cast<void>(co_await sleep(1s)); };
+  const auto body = [](Scope&) -> Task<> { std::ignore = co_await sleep(1s); };
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
   const std::uint64_t turns = runtime.report().total().turns;
   EXPECT_EQ(runtime.run_on_each_core(body), 0);

@@ -263,7 +263,7 @@ TEST_F(RuntimeRun, OnlyARequestedEndIsNoFailure) {
     at(500ms, end);
     const auto ends = [error](Scope& scope) -> Task<Result<>> {
       if (scope.loop().core() == 0) co_return {};
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       co_return fail(error);
     };
     return run(ends);
@@ -282,7 +282,7 @@ TEST_F(RuntimeRun, TheFirstFailureIsLogged) {
   const auto body = [](Scope& scope) -> Task<Result<>> {
     const bool first = scope.loop().core() == 1;
     const Duration length = first ? 1s : 2s;
-    static_cast<void>(co_await sleep(length));
+    std::ignore = co_await sleep(length);
     co_return fail(first ? Errc::conflict : Errc::not_found);
   };
   EXPECT_EQ(run(body), 1);
@@ -322,7 +322,7 @@ TEST_F(RuntimeRun, ACoreWithoutMemoryForItsBodyFails) {
   platform_.before = [&] { platform_.placements[1].loop->blocks().fail_after(0); };
   EXPECT_EQ(run([](Scope& scope) -> Task<Result<>> {
               for (int second = 0; second < 9 && !scope.loop().draining(); ++second) {
-                static_cast<void>(co_await sleep(1s));
+                std::ignore = co_await sleep(1s);
               }
               co_return {};
             }),

@@ -87,7 +87,7 @@ TEST_F(RuntimeInMemory, EachCoreHasItsOwnArguments) {
     own.push_back(1);
     // The body's arguments outlive the body as long as there are children.
     scope.spawn([](const std::string& of) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_EQ(of, "givenchanged");
     }(text));
     co_return {};
@@ -100,7 +100,7 @@ TEST_F(RuntimeInMemory, WaitsForTheChildren) {
   int ended = 0;
   const auto body = [&](Scope& scope) -> Task<> {
     scope.spawn([](int& count) -> Task<> {
-      static_cast<void>(co_await sleep(5s));
+      std::ignore = co_await sleep(5s);
       ++count;
     }(ended));
     co_return;
@@ -124,7 +124,7 @@ TEST_F(RuntimeInMemory, AFailureDrainsTheOtherCoresAndLogsOneLine) {
 
 TEST_F(RuntimeInMemory, AnExceptionCountsAsAFailure) {
   const auto body = [](Scope& scope) -> Task<> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     if (scope.loop().core() == 2) throw std::runtime_error("no disk");
     co_await Drained();
   };
@@ -186,7 +186,7 @@ TEST_F(RuntimeInMemory, AnUnusedDrainTimeoutLeavesNoTimer) {
   RuntimeOptions options = quiet();
   options.drain_timeout = 100h;
   const auto body = [](Scope& scope) -> Task<Result<>> {
-    scope.spawn([]() -> Task<> { static_cast<void>(co_await sleep(5s)); }());
+    scope.spawn([]() -> Task<> { std::ignore = co_await sleep(5s); }());
     co_return co_await until_drained(scope);
   };
   const Instant began = platform_.now();
@@ -217,7 +217,7 @@ TEST_F(RuntimeInMemory, DrainAndStopMayBeCalledFromABody) {
   Runtime runtime(platform_, quiet());
   const auto drains = [&](Scope& scope) -> Task<Result<>> {
     if (scope.loop().core() == 1) {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       runtime.drain();
       runtime.drain();
     }

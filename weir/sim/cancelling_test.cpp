@@ -53,7 +53,7 @@ class CancellingWorld : loop::Runnable {
 
   static Task<> run_core(Scope& scope, CancellingWorld& its) {
     if (scope.loop().core() == 1) {
-      static_cast<void>(co_await sleep(10s));  // this core only serves calls
+      std::ignore = co_await sleep(10s);  // this core only serves calls
       co_return;
     }
     const auto slept = co_await sleep(1s);
@@ -61,10 +61,10 @@ class CancellingWorld : loop::Runnable {
     its.loop_ = &scope.loop();
     const auto cancel_on_event = [&its](Scope& inner) -> Task<> {
       inner.spawn(its.run_victim());
-      static_cast<void>(co_await its.cancelling_.wait());
+      std::ignore = co_await its.cancelling_.wait();
       inner.cancel();
     };
-    static_cast<void>(co_await with_scope(OnFailure::isolate, cancel_on_event));
+    std::ignore = co_await with_scope(OnFailure::isolate, cancel_on_event);
     its.loop_ = nullptr;
     EXPECT_TRUE(its.ended_);
   }
@@ -107,7 +107,7 @@ Task<> exchanges_text(CancellingWorld& its) {
     co_return;
   }
   EchoRequest request{.text = std::string(30'000, 'x')};
-  static_cast<void>(co_await all(write_text(*stream, request), read_text(*stream, request)));
+  std::ignore = co_await all(write_text(*stream, request), read_text(*stream, request));
   EXPECT_TRUE(is_expected(request.writing)) << request.writing.message();
   EXPECT_TRUE(is_expected(request.reading)) << request.reading.message();
 }
@@ -134,10 +134,10 @@ Task<> sends_datagrams(CancellingWorld&) {
   if (!one) co_return;
   auto other = co_await udp::connect(one->local_address());
   if (!other) co_return;
-  static_cast<void>(co_await other->send("hello"));
+  std::ignore = co_await other->send("hello");
   const auto received = co_await one->receive();
   EXPECT_TRUE(received || received.error() == Errc::cancelled);
-  if (received) static_cast<void>(co_await timeout(10ms, as_task(one->receive())));
+  if (received) std::ignore = co_await timeout(10ms, as_task(one->receive()));
 }
 
 Task<> looks_names_up(CancellingWorld& its) {
@@ -148,7 +148,7 @@ Task<> looks_names_up(CancellingWorld& its) {
   dns::Resolver resolver(options);
   tcp::ConnectOptions by_this;
   by_this.resolver = &resolver;
-  static_cast<void>(co_await tcp::connect("service.example", 7, by_this));
+  std::ignore = co_await tcp::connect("service.example", 7, by_this);
 }
 
 Task<> writes_files(CancellingWorld&) {
@@ -202,7 +202,7 @@ Task<Result<>> receive_on_other_core(CancellingWorld& its) {
   co_return co_await on_core(1, receive_messages, std::ref(its));
 }
 Task<> sends_messages(CancellingWorld& its) {
-  static_cast<void>(co_await all(send_messages(its), receive_on_other_core(its)));
+  std::ignore = co_await all(send_messages(its), receive_on_other_core(its));
   int left = 0;
   while (its.mailbox.try_receive()) ++left;
   EXPECT_EQ(its.received + left, its.sent);

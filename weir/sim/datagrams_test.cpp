@@ -40,7 +40,7 @@ class WorldDatagrams : public testing::Test {
     auto socket = co_await udp::bind(Endpoint::any(port));
     EXPECT_TRUE(socket);
     if (!socket) co_return;
-    static_cast<void>(co_await timeout(10s, hear(*socket, test.heard_)));
+    std::ignore = co_await timeout(10s, hear(*socket, test.heard_));
   }
   static Task<> send(Scope&, WorldDatagrams& test) {
     auto slept = co_await sleep(1s);
@@ -145,7 +145,7 @@ TEST(WorldDatagramDelay, IsThatOfTheSlowLink) {
       const auto slept = co_await sleep(1s);
       auto socket = co_await udp::bind(Endpoint::any(0));
       if (!slept || !socket) co_return;
-      static_cast<void>(co_await socket->send("x", to));
+      std::ignore = co_await socket->send("x", to);
     };
     receiver.start(
         [&](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(listen); });
@@ -165,7 +165,7 @@ TEST(WorldDatagramRates, LoseAndDoubleSome) {
   const auto burst = [](Scope&, Endpoint to) -> Task<> {
     auto socket = co_await udp::bind(Endpoint::any(0));
     if (!socket) co_return;
-    for (int sent = 0; sent < 100; ++sent) static_cast<void>(co_await socket->send("x", to));
+    for (int sent = 0; sent < 100; ++sent) std::ignore = co_await socket->send("x", to);
   };
   for (; seed < 5; ++seed) {
     World world({.seed = seed});
@@ -198,14 +198,14 @@ TEST(WorldDatagramOrder, IsNotKept) {
     Host& receiver = world.host("receiver");
     const auto listen = [&heard](Scope&) -> Task<> {
       auto socket = co_await udp::bind(Endpoint::any(port));
-      if (socket) static_cast<void>(co_await timeout(5s, hear(*socket, heard)));
+      if (socket) std::ignore = co_await timeout(5s, hear(*socket, heard));
     };
     const auto send = [](Scope&, Endpoint to) -> Task<> {
       auto slept = co_await sleep(1s);
       auto socket = co_await udp::bind(Endpoint::any(0));
       if (!slept || !socket) co_return;
       for (const std::string_view each : {"1", "2", "3", "4", "5"}) {
-        static_cast<void>(co_await socket->send(each, to));
+        std::ignore = co_await socket->send(each, to);
       }
     };
     receiver.start(

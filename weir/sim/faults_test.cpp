@@ -507,7 +507,7 @@ TEST(Pause, StopsOneHostAndNoOther) {
   Instant ticked{};
   echo.world.host("other").start([&](loop::Platform& platform) {
     return Runtime(platform, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
-      static_cast<void>(co_await sleep(2s));
+      std::ignore = co_await sleep(2s);
       ticked = scope.loop().platform().now();
     });
   });
@@ -530,11 +530,11 @@ TEST(Pause, MakesTimersAndThreadsLate) {
   host.start([&](loop::Platform& platform) {
     return Runtime(platform, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
       const auto note = [&] { times.push_back(scope.loop().platform().now() - begun); };
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       note();
-      static_cast<void>(co_await sleep(3s));
+      std::ignore = co_await sleep(3s);
       note();
-      static_cast<void>(co_await files::read_file("/etc/hosts"));
+      std::ignore = co_await files::read_file("/etc/hosts");
       note();
     });
   });
@@ -552,7 +552,7 @@ TEST(Pause, EndsWithAKill) {
   Host& host = world.host("host");
   const auto wait = [](loop::Platform& platform) {
     return Runtime(platform, quiet()).run_on_each_core([](Scope&) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
     });
   };
   host.start(wait);

@@ -24,7 +24,7 @@ int serve_for_ever(loop::Platform& host) {
   return Runtime(host, quiet()).run_on_each_core(serve_echo);
 }
 Task<> sleep_for(Scope&, Duration time) {
-  static_cast<void>(co_await sleep(time));
+  std::ignore = co_await sleep(time);
 }
 /// Returns a main that ends after `time`.
 MainFunction main_for(Duration time) {

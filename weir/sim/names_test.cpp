@@ -39,7 +39,7 @@ class NamedWorld {
 
   static Task<> know_names(Scope&, NamedWorld& its) {
     its.known.rules["service.example"].addresses = {its.server.address(0)};
-    const auto wait = []() -> Task<> { static_cast<void>(co_await sleep(1h)); };
+    const auto wait = []() -> Task<> { std::ignore = co_await sleep(1h); };
     co_await dns::with_name_server(its.known, wait, Endpoint::any(53));
   }
   static Task<> ask(Scope&, NamedWorld& its) {
@@ -60,7 +60,7 @@ class NamedWorld {
     its.took = its.client.now() - begun;
     if (!stream) its.error = stream.error();
     if (!stream) co_return;
-    static_cast<void>(co_await all(write_text(*stream, its.asked), read_text(*stream, its.asked)));
+    std::ignore = co_await all(write_text(*stream, its.asked), read_text(*stream, its.asked));
   }
 
   World world;
@@ -99,7 +99,7 @@ Task<> ask_by_name(Scope&, std::string name, EchoRequest& asked) {
   auto stream = co_await tcp::connect(std::move(name), 7);
   if (!stream) asked.connecting = stream.error();
   if (!stream) co_return;
-  static_cast<void>(co_await all(write_text(*stream, asked), read_text(*stream, asked)));
+  std::ignore = co_await all(write_text(*stream, asked), read_text(*stream, asked));
 }
 
 TEST(WorldNames, OfHostsAreInTheHostsFileOfEveryHost) {

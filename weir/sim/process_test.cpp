@@ -283,7 +283,7 @@ TEST_F(WorldProcesses, AKilledProcessCanBeStartedAgainImmediately) {
   EchoRequest request;
   peers_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope& scope) -> Task<> {
-      static_cast<void>(co_await sleep(5s));
+      std::ignore = co_await sleep(5s);
       co_await send_echo_request(scope, first_.address(7), request);
     });
   });
@@ -303,7 +303,7 @@ TEST_F(WorldProcesses, AMainThatReplacesAKilledServiceIsAwaited) {
     first_.kill();
     first_.start([](loop::Platform& host) {
       return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
-        static_cast<void>(co_await sleep(10s));
+        std::ignore = co_await sleep(10s);
       });
     });
   });
@@ -328,7 +328,7 @@ TEST_F(WorldProcesses, AFailureBeforeARestartIsReported) {
   });
   peers_.start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
-      static_cast<void>(co_await sleep(2s));
+      std::ignore = co_await sleep(2s);
     });
   });
   const WorldReport report = world_.run_until_done(1h);
@@ -343,10 +343,10 @@ TEST_F(WorldProcesses, ADrainingServiceGetsNoSecondSignal) {
       [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   peers_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       auto stream = co_await tcp::connect(first_.address(7));
       EXPECT_TRUE(stream.has_value());
-      static_cast<void>(co_await sleep(5s));
+      std::ignore = co_await sleep(5s);
     });
   });
   world_.schedule(3s, [&] { first_.raise(loop::Signal::terminate); });
@@ -362,7 +362,7 @@ TEST_F(WorldProcesses, AConnectionThatIsNotClosedIsReported) {
       [](loop::Platform& host) { return Runtime(host, quiet()).run_on_each_core(serve_echo); });
   peers_.start([&](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([&](Scope&) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       auto stream = co_await tcp::connect(first_.address(7));
       EXPECT_TRUE(stream.has_value());
       if (stream) new (&forgotten) tcp::Stream(std::move(*stream));

@@ -28,7 +28,7 @@ WorldOptions without_jitter(std::uint64_t seed = 1) {
   return {.seed = seed, .jitter = no_jitter};
 }
 Task<> sleep_for(Scope&, Duration time) {
-  static_cast<void>(co_await sleep(time));
+  std::ignore = co_await sleep(time);
 }
 /// Returns a main that ends after `time`.
 MainFunction main_for(Duration time) {
@@ -255,7 +255,7 @@ TEST(WorldTurns, HaveARandomOrder) {
     for (const char name : {'a', 'b', 'c'}) {
       world.host(std::string(1, name)).start([&order, name](loop::Platform& host) {
         return Runtime(host, quiet()).run_on_each_core([&order, name](Scope&) -> Task<> {
-          static_cast<void>(co_await sleep(1s));
+          std::ignore = co_await sleep(1s);
           order += name;
         });
       });
@@ -269,7 +269,7 @@ TEST(WorldTurns, HaveARandomOrder) {
 Task<> sleep_often(Scope& scope, std::vector<Duration>& late) {
   for (int sleeps = 0; sleeps < 200; ++sleeps) {
     const Instant begun = scope.loop().platform().now();
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     late.push_back(scope.loop().platform().now() - begun - 1s);
   }
 }
@@ -319,7 +319,7 @@ std::string trace_of_turns(std::uint64_t seed, const std::string& name, Duration
   World world({.seed = seed, .jitter = no_jitter, .trace = true});
   const auto sleep_often = [time](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([time](Scope&) -> Task<> {
-      for (int sleeps = 0; sleeps < 20; ++sleeps) static_cast<void>(co_await sleep(time / 20));
+      for (int sleeps = 0; sleeps < 20; ++sleeps) std::ignore = co_await sleep(time / 20);
     });
   };
   world.host(name).start(sleep_often);
@@ -618,7 +618,7 @@ TEST(WorldAborts, StepsAreCountedForEachMoment) {
 }
 
 Task<> end_slowly(Scope&) {
-  static_cast<void>(co_await sleep(2h));
+  std::ignore = co_await sleep(2h);
   for (int yields = 0; yields < 10'000; ++yields) co_await yield();
 }
 
@@ -667,9 +667,9 @@ TEST(WorldAborts, ACancelledRunHasAnHourToEnd) {
 
 Task<> allocate_here_release_there(Scope& scope, void*& block) {
   if (scope.loop().core() == 0) block = BlockPool::allocate(100);
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   if (scope.loop().core() == 1) BlockPool::release(block);
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
 }
 
 TEST(WorldLeaks, ABlockThatAnotherCoreHasReleasedIsNoLeak) {

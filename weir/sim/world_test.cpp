@@ -224,7 +224,7 @@ TEST(World, ChecksAndEventsThatThrowAreFailures) {
   World world({.seed = 1});
   world.host("sleeper").start([](loop::Platform& host) {
     return Runtime(host, quiet()).run_on_each_core([](Scope&) -> Task<> {
-      static_cast<void>(co_await sleep(2s));
+      std::ignore = co_await sleep(2s);
     });
   });
   world.schedule(1s, [] { throw std::runtime_error("no event"); });
@@ -333,7 +333,7 @@ Task<> use_everything(Scope& scope, Endpoint server) {
   EXPECT_TRUE(written);
   auto socket = co_await udp::connect(server);
   if (!socket) co_return;
-  for (int sent = 0; sent < 20; ++sent) static_cast<void>(co_await socket->send("x"));
+  for (int sent = 0; sent < 20; ++sent) std::ignore = co_await socket->send("x");
 }
 
 /// Returns the trace of a run with faults of every kind and a service that is killed.
@@ -379,7 +379,7 @@ int wait_for_another() {
 }
 
 Task<> call_waiting(Scope& scope) {
-  static_cast<void>(co_await shared_pool(scope.loop()).pool().run(wait_for_another));
+  std::ignore = co_await shared_pool(scope.loop()).pool().run(wait_for_another);
 }
 
 void run_waiting() {

@@ -31,7 +31,7 @@ Task<Result<int>> fails(Duration length, Errc error) {
 }
 
 Task<Result<int>> throws(Duration length, std::string what) {
-  static_cast<void>(co_await sleep(length));
+  std::ignore = co_await sleep(length);
   throw std::runtime_error(what);
 }
 
@@ -39,7 +39,7 @@ Task<Result<int>> throws(Duration length, std::string what) {
 Task<Result<int>> ends_slowly(Duration more, bool& ended) {
   EXPECT_EQ((co_await sleep_until(never)).error(), Errc::cancelled);
   const Context own = co_await this_context();
-  static_cast<void>(co_await in_context(Context{own.loop, nullptr}, slow(more, 0)));
+  std::ignore = co_await in_context(Context{own.loop, nullptr}, slow(more, 0));
   ended = true;
   co_return fail(Errc::cancelled);
 }
@@ -133,12 +133,12 @@ TEST_F(CombinatorsTest, AllThrowsTheFirstExceptionAndCountsTheOthers) {
 }
 
 Task<int> throws_plainly(Duration length, std::string what) {
-  static_cast<void>(co_await sleep(length));
+  std::ignore = co_await sleep(length);
   throw std::runtime_error(what);
 }
 
 TEST_F(CombinatorsTest, AllThrowsTheExceptionOfATaskWithoutAResult) {
-  const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
+  const auto nothing = [](Duration length) -> Task<> { std::ignore = co_await sleep(length); };
   EXPECT_EQ(thrown_by([&] {
               static_cast<void>(run(all(nothing(2s), throws_plainly(1s, "plain"), slow(1h, 1))));
             }),
@@ -256,7 +256,7 @@ TEST_F(CombinatorsTest, TheFirstToFinishWinsTheRace) {
 }
 
 TEST_F(CombinatorsTest, PlainTasksMayRace) {
-  const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
+  const auto nothing = [](Duration length) -> Task<> { std::ignore = co_await sleep(length); };
   run(race(nothing(2s), nothing(1s)));
   EXPECT_EQ(elapsed(), 1s);
   EXPECT_EQ(run(race(immediate(4))).value(), 4);

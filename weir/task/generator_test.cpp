@@ -100,7 +100,7 @@ TEST_F(GeneratorTest, ThrowsToTheAwaitingTask) {
     EXPECT_EQ(**co_await numbers.next(), 1);
     std::string thrown;
     try {
-      static_cast<void>(co_await numbers.next());
+      std::ignore = co_await numbers.next();
     } catch (const std::runtime_error& error) {
       thrown = error.what();
     }
@@ -302,9 +302,9 @@ TEST_F(GeneratorTest, AssertsThatOneTaskWaitsAtATime) {
     auto numbers = count_slowly(2, 1s);
     const auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(
-          [](Generator<int>& from) -> Task<> { static_cast<void>(co_await from.next()); }(numbers));
+          [](Generator<int>& from) -> Task<> { std::ignore = co_await from.next(); }(numbers));
       if (moves) numbers = count_to(1);
-      static_cast<void>(co_await numbers.next());
+      std::ignore = co_await numbers.next();
     };
     static_cast<void>(run(with_scope(body)));
   };
@@ -317,7 +317,7 @@ TEST_F(GeneratorTest, AssertsThatNoTaskWaitsWhenItIsMovedFrom) {
     auto numbers = count_slowly(2, 1s);
     const auto body = [&](Scope& scope) -> Task<> {
       scope.spawn(
-          [](Generator<int>& from) -> Task<> { static_cast<void>(co_await from.next()); }(numbers));
+          [](Generator<int>& from) -> Task<> { std::ignore = co_await from.next(); }(numbers));
       auto other = count_to(1);
       if (assigns) other = std::move(numbers);
       const auto moved = std::move(numbers);
@@ -335,9 +335,8 @@ TEST_F(GeneratorTest, AssertsThatNoTaskWaitsWhenDestroyed) {
   const auto destroy = [this] {
     auto numbers = std::make_unique<Generator<int>>(count_slowly(1, 1s));
     const auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn([](Generator<int>& from) -> Task<> {
-        static_cast<void>(co_await from.next());
-      }(*numbers));
+      scope.spawn(
+          [](Generator<int>& from) -> Task<> { std::ignore = co_await from.next(); }(*numbers));
       numbers.reset();
       co_return;
     };

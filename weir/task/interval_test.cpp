@@ -356,12 +356,11 @@ TEST_F(IntervalTest, AssertsThatOneTaskWaitsAtATime) {
   const auto act_while_waited_on = [this](Action action) {
     auto ticks = std::make_unique<Interval>(1s);
     const auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(
-          [](Interval& from) -> Task<> { static_cast<void>(co_await from.next()); }(*ticks));
+      scope.spawn([](Interval& from) -> Task<> { std::ignore = co_await from.next(); }(*ticks));
       if (action == Action::restart) ticks->restart();
       if (action == Action::destroy) ticks.reset();
-      if (action == Action::wait) static_cast<void>(co_await ticks->next());
-      if (action == Action::select) static_cast<void>(co_await select(ticks->next(), sleep(1s)));
+      if (action == Action::wait) std::ignore = co_await ticks->next();
+      if (action == Action::select) std::ignore = co_await select(ticks->next(), sleep(1s));
     };
     static_cast<void>(run(with_scope(body)));
   };

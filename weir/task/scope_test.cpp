@@ -20,7 +20,7 @@ namespace {
 using ScopeTest = LoopTest;
 
 Task<> nap(Duration length) {
-  static_cast<void>(co_await sleep(length));
+  std::ignore = co_await sleep(length);
 }
 
 Task<Result<>> fallible_nap(Duration length) {
@@ -33,7 +33,7 @@ Task<Result<>> fails_after(Duration length, std::error_code error) {
 }
 
 Task<> throws_after(Duration length, std::string what) {
-  static_cast<void>(co_await sleep(length));
+  std::ignore = co_await sleep(length);
   throw std::runtime_error(what);
 }
 
@@ -176,7 +176,7 @@ TEST_F(ScopeTest, KeepsTheFirstFailureWhateverFollows) {
     scope.spawn(throws_when_cancelled("late"));
     scope.spawn(fails_when_cancelled(Errc::bad_input));
     scope.spawn(fails_after(1s, Errc::conflict));
-    static_cast<void>(co_await sleep(1h));
+    std::ignore = co_await sleep(1h);
     co_return fail(Errc::closed);
   };
   EXPECT_EQ(run(with_scope(error_first)).error(), Errc::conflict);

@@ -524,7 +524,7 @@ Task<> send_cancellable(CancelInjector& injector, Channel<int>& channel, int fir
   for (int number = first; number < first + 3; ++number) {
     injector.checkpoint();
     if (!co_await channel.send(number)) ++kept;
-    if (number % 2 == 0) static_cast<void>(co_await sleep(1ms));
+    if (number % 2 == 0) std::ignore = co_await sleep(1ms);
   }
 }
 

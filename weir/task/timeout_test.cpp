@@ -44,7 +44,7 @@ TEST_F(TimeoutTest, ATaskMayFinishImmediately) {
 
 TEST_F(TimeoutTest, OwnErrorsPassThrough) {
   const auto fails = [](Duration length) -> Task<Result<int>> {
-    static_cast<void>(co_await sleep(length));
+    std::ignore = co_await sleep(length);
     co_return fail(Errc::bad_input);
   };
   EXPECT_EQ(run(timeout(2s, fails(1s))).error(), Errc::bad_input);
@@ -53,7 +53,7 @@ TEST_F(TimeoutTest, OwnErrorsPassThrough) {
 
 TEST_F(TimeoutTest, OwnExceptionsPassThrough) {
   const auto throws = []() -> Task<Result<int>> {
-    static_cast<void>(co_await sleep(5s));
+    std::ignore = co_await sleep(5s);
     throw std::runtime_error("own");
   };
   EXPECT_THROW(static_cast<void>(run(timeout(1s, throws()))), std::runtime_error);
@@ -81,7 +81,7 @@ TEST_F(TimeoutTest, FinishingAtTheDeadlineIsInTime) {
     scope.spawn([](Task<Result<int>> task, Result<int>& to) -> Task<> {
       to = co_await std::move(task);
     }(exact(moment), value));
-    static_cast<void>(co_await timeout(1s, exact(moment + 1s)));
+    std::ignore = co_await timeout(1s, exact(moment + 1s));
     co_return value;
   };
   EXPECT_EQ(run(with_scope(work_first)).value(), 6);
@@ -94,7 +94,7 @@ TEST_F(TimeoutTest, WorksForPlainTasks) {
   };
   EXPECT_EQ(run(timeout(2s, plain(1s))).value(), "slept");
   EXPECT_EQ(run(timeout(1s, plain(2s))).value(), "woken");
-  const auto nothing = [](Duration length) -> Task<> { static_cast<void>(co_await sleep(length)); };
+  const auto nothing = [](Duration length) -> Task<> { std::ignore = co_await sleep(length); };
   EXPECT_TRUE(run(timeout(2s, nothing(1s))));
   EXPECT_EQ(run(timeout(1s, nothing(2s))).error(), Errc::timed_out);
   const auto pointer = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(2); };
@@ -151,7 +151,7 @@ TEST_F(TimeoutTest, ACancellationFromOutsideBeatsATimeoutThatFollows) {
   platform_.at(platform_.now() + 1s, [&] { cancel.cancel(); });
   EXPECT_EQ(run(timeout(3s, ends_late()), &cancel).error(), Errc::cancelled);
   EXPECT_EQ(elapsed(), 6s);
-  const auto plain = [&]() -> Task<> { static_cast<void>(co_await ends_late()); };
+  const auto plain = [&]() -> Task<> { std::ignore = co_await ends_late(); };
   CancelSource again;
   platform_.at(platform_.now() + 1s, [&] { again.cancel(); });
   EXPECT_TRUE(run(timeout(3s, plain()), &again)) << "the timeout did not cut it short";
@@ -182,7 +182,7 @@ TEST_F(TimeoutTest, WaitsForTheTaskThatItCancelled) {
   const auto slow_to_end = []() -> Task<Result<>> {
     const Context own = co_await this_context();
     const auto slept = co_await sleep(1h);
-    const auto tidy = []() -> Task<> { static_cast<void>(co_await sleep(2s)); };
+    const auto tidy = []() -> Task<> { std::ignore = co_await sleep(2s); };
     co_await in_context(Context{own.loop, nullptr}, tidy());
     co_return slept;
   };

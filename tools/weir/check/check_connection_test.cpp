@@ -74,9 +74,9 @@ class CheckConnectionTest : public LoopTest {
 
 TEST_F(CheckConnectionTest, AnAnswerEndsTheSendingToAServerThatDoesNotRead) {
   const Behaviour early = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await sleep(1s));
-    static_cast<void>(co_await stream.write(hello));
-    static_cast<void>(co_await sleep(60s));
+    std::ignore = co_await sleep(1s);
+    std::ignore = co_await stream.write(hello);
+    std::ignore = co_await sleep(60s);
   };
   const std::string flood(1 << 20, 'a');
   run_client(early, [&](CheckConnection& connection) -> Task<> {
@@ -108,10 +108,10 @@ TEST_F(CheckConnectionTest, BytesOfAnAnswerDoNotExtendTheWait) {
 
 TEST_F(CheckConnectionTest, AnInterimResponseEndsTheWaitOnRequest) {
   const Behaviour two_steps = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.write(interim));
-    static_cast<void>(co_await sleep(1s));
-    static_cast<void>(co_await stream.write(hello));
-    static_cast<void>(co_await sleep(60s));
+    std::ignore = co_await stream.write(interim);
+    std::ignore = co_await sleep(1s);
+    std::ignore = co_await stream.write(hello);
+    std::ignore = co_await sleep(60s);
   };
   run_client(two_steps, [&](CheckConnection& connection) -> Task<> {
     StopCondition first = until(1, 5s);
@@ -128,9 +128,9 @@ TEST_F(CheckConnectionTest, AnInterimResponseEndsTheWaitOnRequest) {
 
 TEST_F(CheckConnectionTest, OnlyACloseBeforeTheEndOfSendingIsByTheServer) {
   const Behaviour closing = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     static_cast<void>(stream.finish_writing());
-    static_cast<void>(co_await stream.read());
+    std::ignore = co_await stream.read();
   };
   for (const bool finishes : {false, true}) {
     run_client(closing, [&](CheckConnection& connection) -> Task<> {
@@ -151,7 +151,7 @@ TEST_F(CheckConnectionTest, OnlyACloseBeforeTheEndOfSendingIsByTheServer) {
 
 TEST_F(CheckConnectionTest, AResetEndsTheConnection) {
   const Behaviour dropping = [](tcp::Stream) -> Task<> {
-    static_cast<void>(co_await sleep(1s));  // the close with unread bytes is a reset
+    std::ignore = co_await sleep(1s);  // the close with unread bytes is a reset
   };
   run_client(dropping, [&](CheckConnection& connection) -> Task<> {
     const bool sent = co_await connection.send("unread", 5s);
@@ -166,7 +166,7 @@ TEST_F(CheckConnectionTest, AResetEndsTheConnection) {
 }
 
 TEST_F(CheckConnectionTest, ASendHasALimit) {
-  const Behaviour deaf = [](tcp::Stream) -> Task<> { static_cast<void>(co_await sleep(60s)); };
+  const Behaviour deaf = [](tcp::Stream) -> Task<> { std::ignore = co_await sleep(60s); };
   const std::string flood(1 << 20, 'a');
   run_client(deaf, [&](CheckConnection& connection) -> Task<> {
     const bool sent = co_await connection.send(flood, 3s);
@@ -177,7 +177,7 @@ TEST_F(CheckConnectionTest, ASendHasALimit) {
 }
 
 TEST_F(CheckConnectionTest, ACancellationEndsTheWait) {
-  const Behaviour silent = [](tcp::Stream) -> Task<> { static_cast<void>(co_await sleep(60s)); };
+  const Behaviour silent = [](tcp::Stream) -> Task<> { std::ignore = co_await sleep(60s); };
   run_client(silent, [&](CheckConnection& connection) -> Task<> {
     Context context = co_await this_context();
     CancelSource cancel(context.cancel);

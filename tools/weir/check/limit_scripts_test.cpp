@@ -25,7 +25,7 @@ class LimitScripts : public ScriptTest {
     const auto input = co_await stream.read();
     if (!input) co_return;
     begin_ = input->text();
-    if (!reply.bytes.empty()) static_cast<void>(co_await stream.write(reply.bytes));
+    if (!reply.bytes.empty()) std::ignore = co_await stream.write(reply.bytes);
     if (reply.close) static_cast<void>(stream.finish_writing());
     co_await read_to_end(stream);
   }

@@ -188,7 +188,7 @@ TEST_F(ResponseScripts, TraceEchoesNothing) {
   EXPECT_EQ(check_replies(name, {{"", true}}), "passed: closed without an answer");
   EXPECT_EQ(check_replies(name, {}), "failed: no answer");
   const auto reset = [](tcp::Stream) -> Task<> {
-    static_cast<void>(co_await sleep(1ms));  // the request arrives and stays unread
+    std::ignore = co_await sleep(1ms);  // the request arrives and stays unread
   };
   EXPECT_EQ(check(name, reset), "passed: reset without an answer");
 }
@@ -235,9 +235,9 @@ TEST_F(ResponseScripts, ContinueComesBeforeTheBody) {
 
 TEST_F(ResponseScripts, WaitForMoreForAtMostOneSecond) {
   const Server open = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(response(200)));
-    static_cast<void>(co_await sleep(std::chrono::minutes(1)));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(response(200));
+    std::ignore = co_await sleep(std::chrono::minutes(1));
   };
   for (const std::string name : {"answers/date", "expect/continue"}) {
     target_.timeout = std::chrono::seconds(7);

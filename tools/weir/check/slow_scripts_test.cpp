@@ -37,13 +37,13 @@ class SlowScripts : public ScriptTest {
     while (const auto input = co_await stream.read()) {
       received_ += input->text();
       if (++reads_ != reads_max) continue;
-      if (!reply.bytes.empty()) static_cast<void>(co_await stream.write(reply.bytes));
+      if (!reply.bytes.empty()) std::ignore = co_await stream.write(reply.bytes);
       if (reply.close) co_return;
     }
   }
   static Task<> close_after(tcp::Stream stream, const std::string& bytes, Duration delay) {
-    if (!bytes.empty()) static_cast<void>(co_await stream.write(bytes));
-    static_cast<void>(co_await sleep(delay));
+    if (!bytes.empty()) std::ignore = co_await stream.write(bytes);
+    std::ignore = co_await sleep(delay);
   }
 };
 
@@ -166,7 +166,7 @@ TEST_F(SlowScripts, AServerThatStopsReadingGetsNoMoreRequests) {
   const auto deaf = [this](tcp::Stream stream) -> Task<> {
     static const Answer ok = [](std::string_view, unsigned) { return Reply{response(200)}; };
     if (connections_ == 1) {
-      static_cast<void>(co_await sleep(60s));
+      std::ignore = co_await sleep(60s);
     } else {
       co_await answer_requests(std::move(stream), ok);
     }

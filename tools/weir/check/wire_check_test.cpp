@@ -269,9 +269,9 @@ using WireCheckOfAServer = ScriptTest;
 
 TEST_F(WireCheckOfAServer, WaitsAtMostASecondForAServerThatStaysOpen) {
   const auto stays_open = [](tcp::Stream stream) -> Task<> {
-    static_cast<void>(co_await stream.read());
-    static_cast<void>(co_await stream.write(response(200)));
-    static_cast<void>(co_await sleep(1h));
+    std::ignore = co_await stream.read();
+    std::ignore = co_await stream.write(response(200));
+    std::ignore = co_await sleep(1h);
   };
   target_.timeout = 10s;
   EXPECT_EQ(check("host-05", stays_open), "passed: 200, kept open");

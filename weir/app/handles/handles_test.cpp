@@ -26,7 +26,7 @@ struct Store : JournaledService {
   Store(const Journal& journal, std::string name) : JournaledService(journal, name), name_(name) {}
   Task<> stop() {
     write("stopping");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   }
   std::string name_;
 };
@@ -370,10 +370,10 @@ TEST_F(RequesterTest, AnInstanceMadeByRequestMayRequestOthers) {
 struct Slow : JournaledService {
   Slow(const Journal& journal, inject::Requester) : JournaledService(journal, "slow") {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return {};
   }
-  Task<> stop() { static_cast<void>(co_await sleep(1s)); }
+  Task<> stop() { std::ignore = co_await sleep(1s); }
 };
 struct UsesSlow : JournaledService {
   UsesSlow(const Journal& journal, Slow&) : JournaledService(journal, "user") {}

@@ -223,7 +223,7 @@ TEST_F(LazyTest, AStartMayFailAfterACancelledOne) {
   struct Last {};
   app_.per_core([&error](inject::Lazy<Fickle> of, Scope& scope) {
     const auto use = [](inject::Lazy<Fickle> lazy, std::error_code& into) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       const auto got = co_await lazy.get();
       if (!got) into = got.error();
     };
@@ -345,7 +345,7 @@ struct AsksBefore : JournaledService {
     write(got ? "has the store" : got.error().message());
     answered.set();
   }
-  Task<> stop() { static_cast<void>(co_await answered.wait()); }
+  Task<> stop() { std::ignore = co_await answered.wait(); }
   inject::Lazy<Store> store;
   Scope& spawning;
   ManualResetEvent answered;
@@ -367,7 +367,7 @@ TEST_F(LazyTest, AStopAnswersEarlierRequestsWithClosed) {
 struct AsksInStart : AsksBefore {
   using AsksBefore::AsksBefore;
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return {};
   }
 };
@@ -379,7 +379,7 @@ TEST_F(LazyTest, AStopDuringTheStartAnswersEarlierRequestsWithClosed) {
   struct Last {};
   app_.per_core([](inject::Lazy<AsksInStart> of, Scope& scope) {
     const auto use = [](inject::Lazy<AsksInStart> lazy) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       const auto got = co_await lazy.get();
       EXPECT_FALSE(got);
     };
@@ -571,7 +571,7 @@ TEST_F(LazyTest, ARequestForAnInstanceOfItsOwnMayBeRepeatedAfterAStop) {
   struct Apprentice {};
   const ServiceId id = app_.per_core([&uses](inject::Lazy<SlowTool> of, Scope& scope) {
     const auto use = [](inject::Lazy<SlowTool> tool, std::size_t& count) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       if (co_await tool.get()) ++count;
     };
     scope.spawn(use(of, uses));
@@ -688,7 +688,7 @@ class LazyMeanwhile : public LazyTest {
     return changed;
   }
   Task<> ask_later() {
-    static_cast<void>(co_await sleep(500ms));
+    std::ignore = co_await sleep(500ms);
     EXPECT_EQ((co_await user_->use()).error(), Errc::limit_reached);
   }
   ServiceId store_;

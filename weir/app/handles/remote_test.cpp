@@ -286,7 +286,7 @@ TEST_F(RemoteTest, ExceptionsReachTheCaller) {
   const auto body = [&]() -> Task<> {
     std::string caught;
     try {
-      static_cast<void>(co_await call(0, &Ledger::throws));
+      std::ignore = co_await call(0, &Ledger::throws);
     } catch (const std::runtime_error& thrown) {
       caught = thrown.what();
     }
@@ -319,7 +319,7 @@ TEST_F(RemoteTest, AStoppingProviderWaitsForRunningCalls) {
     const Instant before = platform_.now();
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(call_that_ends_well());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_TRUE(co_await app_.stop(ledger));
       EXPECT_EQ(platform_.now() - before, 10s);
     };
@@ -334,9 +334,9 @@ TEST_F(RemoteTest, NewCallsFailWhileAStoppingProviderWaits) {
   const auto body = [&]() -> Task<> {
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(call_that_ends_well());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       scope.spawn(app_.stop(ledger));
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_EQ((co_await call(1, &Ledger::add, 1)).error(), Errc::not_found);
       EXPECT_EQ((co_await call(0, &Ledger::add, 1)).error(), Errc::not_found);
     };
@@ -355,9 +355,9 @@ TEST_F(RemoteTest, ACallbackReportsAStopThatWaitsForACall) {
     co_await on_core(1, observe, users_[1]);
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(call_that_ends_well());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       scope.spawn(app_.stop(ledger));
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_EQ(changes, 1);
     };
     EXPECT_TRUE(co_await with_scope(both));
@@ -372,7 +372,7 @@ TEST_F(RemoteTest, RunningCallsAreCancelledAfterTheStopTimeout) {
     const Instant before = platform_.now();
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(call_that_is_cancelled());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_TRUE(co_await app_.stop(ledger));
       EXPECT_EQ(platform_.now() - before, 6s);
     };
@@ -387,9 +387,9 @@ TEST_F(RemoteTest, AStoppingProviderWaitsForTheLastOfSeveralCalls) {
     const Instant before = platform_.now();
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(call_that_ends_well());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       scope.spawn(call_that_ends_well());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_TRUE(co_await app_.stop(ledger));
       EXPECT_EQ(platform_.now() - before, 11s);
     };
@@ -404,7 +404,7 @@ TEST_F(RemoteTest, AllRunningCallsAreCancelledAfterTheStopTimeout) {
     const Instant before = platform_.now();
     const auto all_calls = [&](Scope& scope) -> Task<> {
       for (int calls = 0; calls < 3; ++calls) scope.spawn(call_that_is_cancelled());
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_TRUE(co_await app_.stop(ledger));
       EXPECT_EQ(platform_.now() - before, 6s);
     };
@@ -432,7 +432,7 @@ TEST_F(RemoteTest, TheCallerMayStopDuringACall) {
       user->spawning.spawn(user->ledger.call(&Ledger::waits_for_ever));
     };
     co_await on_core(1, spawn, users_[1]);
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     EXPECT_TRUE(co_await app_.stop(users_id_));
     EXPECT_TRUE(co_await app_.start(users_id_));
     EXPECT_EQ((co_await call(1, &Ledger::add, 1)).value(), 1);

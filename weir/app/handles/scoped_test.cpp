@@ -309,7 +309,7 @@ TEST_F(ScopedTest, DependenciesStopAfterTheScopesThatUseThem) {
       auto unconcerned = web_->requests.open(request);
       EXPECT_TRUE(scope.get<Session>());
       tasks.spawn(app_.stop(database_));
-      static_cast<void>(co_await sleep(1h));
+      std::ignore = co_await sleep(1h);
       EXPECT_FALSE(has_line("database stopping"));
       EXPECT_TRUE(scope.get<Session>()) << "it has an instance already";
       EXPECT_EQ(unconcerned.get<Session>().error(), Errc::not_found);
@@ -340,7 +340,7 @@ TEST_F(ScopedTest, ACallbackReportsAStopThatWaitsForAScope) {
       auto scope = web_->requests.open(request);
       EXPECT_TRUE(scope.get<Session>());
       tasks.spawn(app_.stop(database_));
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_EQ(changes, 1);
       EXPECT_FALSE(has_line("database stopping"));
     }
@@ -390,7 +390,7 @@ TEST_F(ScopedTest, OpenScopesKeepAReplacedDependency) {
         EXPECT_TRUE(co_await app.replace(from, to));
       };
       tasks.spawn(replace(app_, database_, fresh));
-      static_cast<void>(co_await sleep(1h));
+      std::ignore = co_await sleep(1h);
       auto next = web_->requests.open(request);
       EXPECT_NE(&next.get<Session>()->get().database, old);
       EXPECT_EQ(&scope.get<Session>()->get().database, old);
@@ -526,7 +526,7 @@ struct Opener {
       if (handler) {
         EXPECT_EQ(Loop::current(), &handler->get().core.loop);
       }
-      static_cast<void>(co_await sleep(50us));  // leaves processor time to the other cores
+      std::ignore = co_await sleep(50us);  // leaves processor time to the other cores
       if (handler) {
         EXPECT_EQ(handler->get().request.path, "/x");
       }

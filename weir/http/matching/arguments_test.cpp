@@ -260,7 +260,7 @@ TEST_F(ArgumentsTest, FormFillsTheFieldsOfAStruct) {
     return text(login->name + std::to_string(login->pin));
   };
   const auto async = [](Form<Login> login) -> Task<Response> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return text(login->name + std::to_string(login->pin));
   };
   EXPECT_EQ(text_of(sync, "POST /", form, "name=Ann+B%C3%A9&pin=12&send=ok"), "Ann B\u00e912");
@@ -289,7 +289,7 @@ TEST_F(ArgumentsTest, JsonStandsAnywhereAmongTheParameters) {
     return text(note->text + std::to_string(user) + std::string(request.path()));
   };
   const auto async = [](int user, Json<Note> note, Scope&) -> Task<Response> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return text(std::to_string(user) + note->text);
   };
   EXPECT_EQ(text_of(sync, "POST /p", "", R"({"text":"a"})"), "a7/p");
@@ -313,7 +313,7 @@ TEST_F(ArgumentsTest, OptionalBodyIsEmptyWithoutABody) {
 
 TEST_F(ArgumentsTest, BodyByReferenceLivesAsLongAsATaskWithAScope) {
   const auto handler = [](Scope&, const Json<Note>& note) -> Task<Response> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return text(note->text);
   };
   const std::string long_text(100, 'x');

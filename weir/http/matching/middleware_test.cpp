@@ -42,7 +42,7 @@ Task<Response> refuse(Request&, Next) {
 }
 
 Task<Response> twice(Request& request, Next next) {
-  static_cast<void>(co_await next(request));
+  std::ignore = co_await next(request);
   co_return co_await next(request);
 }
 
@@ -73,7 +73,7 @@ TEST_F(MiddlewareTest, WrapsHandlersThatDoNotWait) {
 
 TEST_F(MiddlewareTest, WrapsHandlersThatWait) {
   const auto slow = [](Request&, int seconds) -> Task<Response> {
-    static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
+    std::ignore = co_await sleep(std::chrono::seconds(seconds));
     co_return text("slept");
   };
   routes_.use(mark);

@@ -31,7 +31,7 @@ class BodySinkTest : public HttpTest {
 Task<Result<>> write_twice(BodySink& sink, std::string piece) {
   auto one = sink.write(piece);
   auto other = sink.write(piece);
-  static_cast<void>(co_await all(std::move(one), std::move(other)));
+  std::ignore = co_await all(std::move(one), std::move(other));
   co_return {};
 }
 
@@ -57,7 +57,7 @@ Task<Result<>> write_numbers(BodySink& sink, int count) {
     piece = std::to_string(number) + std::string(10'000, ' ') + "\n";
     if (auto sent = co_await sink.write(piece); !sent) co_return sent;
     piece.assign(piece.size(), '!');
-    if (number % 7 == 0) static_cast<void>(co_await sleep(1ms));
+    if (number % 7 == 0) std::ignore = co_await sleep(1ms);
   }
   co_return {};
 }

@@ -40,7 +40,7 @@ Pong from(std::string_view who, int number, Ping ping) {
   return {ping.sequence + number, std::string(who)};
 }
 Task<Pong> later(Request& request, const Ping& ping) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   co_return Pong{ping.sequence, std::string(request.path())};
 }
 
@@ -87,7 +87,7 @@ TEST_F(JsonHandlerTest, ReadsTheBodyForHandlersThatWait) {
   EXPECT_EQ(text_of(later, R"({"sequence":3})"), R"({"sequence":3,"from":"/path"})");
   EXPECT_EQ(elapsed(), 1s);
   const auto scoped = [](Scope& scope, int number, Ping ping) -> Task<Result<Ping>> {
-    const auto child = []() -> Task<> { static_cast<void>(co_await sleep(1s)); };
+    const auto child = []() -> Task<> { std::ignore = co_await sleep(1s); };
     scope.spawn(child());
     co_return Ping{ping.sequence + number};
   };
@@ -349,7 +349,7 @@ class JsonWireTest : public HttpTest {
   JsonWireTest() {
     routes_.post("/ping", echo);
     routes_.post("/later/{number}", [](int number, Ping ping) -> Task<Pong> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       co_return Pong{number + ping.sequence, "later"};
     });
     routes_.post("/small", echo, {.body_max = 16});

@@ -155,7 +155,7 @@ TEST_F(LiveRoutesTest, PipelineFinishesItsStartedRequestAndUsesNewRoutesForTheRe
 TEST_F(LiveRoutesTest, RoutersOwnLateAnswerNeedsNoRoute) {
   routes_.use([this](Request& request, Next next) -> Task<Response> {
     const Context context = co_await this_context();
-    static_cast<void>(co_await gates_[context.loop->core()].wait());
+    std::ignore = co_await gates_[context.loop->core()].wait();
     co_return co_await next(request);
   });
   routes_.post("/a", hello);
@@ -279,7 +279,7 @@ class Removing {
       : live_(live), id_(&id), gates_(&gates) {}
   Task<Response> operator()(Request& request) const {
     const Context context = co_await this_context();
-    static_cast<void>(co_await (*gates_)[context.loop->core()].wait());
+    std::ignore = co_await (*gates_)[context.loop->core()].wait();
     auto live = live_;
     const bool elsewhere = request.query("core").has_value();
     auto removal = elsewhere ? on_core(2, &Removing::remove, live, *id_) : remove(live, *id_);

@@ -29,7 +29,7 @@ class DrainTest : public HttpTest {
     });
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.post("/sleeps", [](Request&) -> Task<Response> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       co_return text("slept\n");
     });
     routes_.get("/waits", [](Request&) -> Task<Response> {

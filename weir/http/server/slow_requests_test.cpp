@@ -69,16 +69,16 @@ TEST_F(SlowRequests, AreNamedWhenTheirHandlersMayWait) {
   routes_.get("/before", answer);
   routes_.get("/between", [this]() -> Task<Response> {
     compute(80ms);
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     co_return text("done");
   });
   routes_.get("/after", [this]() -> Task<Response> {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     compute(80ms);
     co_return text("done");
   });
   routes_.get("/inside", [answer]() -> Task<Response> {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     auto numbers = co_await answer();
     co_return json(numbers);
   });

@@ -210,8 +210,8 @@ class LiveRoutesTest : public MultiCoreTest {
     return os::Address::loopback(static_cast<std::uint16_t>(80 + core));
   }
   Task<> serving(unsigned core) {
-    static_cast<void>(co_await with_scope(OnFailure::isolate, &listen_and_serve,
-                                          std::ref(*servers_[core]), Endpoint(address_of(core))));
+    std::ignore = co_await with_scope(OnFailure::isolate, &listen_and_serve,
+                                      std::ref(*servers_[core]), Endpoint(address_of(core)));
   }
 
   std::array<std::optional<ServerState>, 3> servers_;

@@ -96,9 +96,9 @@ Task<Result<Stream>> Race::run_attempts(Scope& scope) {
     } else if (is_exhausted()) {
       co_return fail(failure());
     } else if (next == never) {
-      static_cast<void>(co_await progress_.wait());
+      std::ignore = co_await progress_.wait();
     } else {
-      static_cast<void>(co_await timeout(next - now, progress_.wait()));
+      std::ignore = co_await timeout(next - now, progress_.wait());
     }
   }
   scope.cancel();

@@ -110,7 +110,7 @@ class ConnectRaceTest : public NetTest {
   Task<> expect_open(std::size_t count) {
     const Instant end = after(platform_->now(), wait_max);
     while (open_descriptors() != count && platform_->now() < end) {
-      static_cast<void>(co_await sleep(1ms));
+      std::ignore = co_await sleep(1ms);
     }
     EXPECT_EQ(open_descriptors(), count);
   }

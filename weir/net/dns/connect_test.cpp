@@ -249,7 +249,7 @@ TEST_F(ConnectTest, FailureOfAnEarlierAttemptBeginsTheNext) {
     const BlackHole second = co_await black_hole("192.0.2.1");
     const tcp::Listener third = co_await listen("2001:db8::2");
     const auto close_first = [&]() -> Task<> {
-      static_cast<void>(co_await sleep(500ms));
+      std::ignore = co_await sleep(500ms);
       first.reset();
     };
     tcp::ConnectOptions options;
@@ -266,7 +266,7 @@ TEST_F(ConnectTest, EarlierAttemptMayStillWin) {
     BlackHole first = co_await black_hole("2001:db8::1");
     const BlackHole second = co_await black_hole("192.0.2.1");
     const auto make_room = [&]() -> Task<> {
-      static_cast<void>(co_await sleep(500ms));
+      std::ignore = co_await sleep(500ms);
       EXPECT_TRUE(co_await first.listener.accept());
     };
     tcp::ConnectOptions options;
@@ -293,7 +293,7 @@ TEST_F(ConnectTest, CancelComesBeforeTheErrorOfAnEarlierAttempt) {
     const Context own = co_await this_context();
     CancelSource cancel;
     const auto cancel_later = [&]() -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       cancel.cancel();
     };
     const auto connect_cancellably = [&]() -> Task<Duration> {

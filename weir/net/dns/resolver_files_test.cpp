@@ -195,7 +195,7 @@ TEST_P(ResolverFilesTest, AtMostSixteenTimesTheLimitWaitForTheFiles) {
     };
     const auto meanwhile = [&](Scope& scope) -> Task<Result<>> {
       for (int each = 0; each < 40; ++each) scope.spawn(look_up(each));
-      static_cast<void>(co_await sleep(Duration::zero()));
+      std::ignore = co_await sleep(Duration::zero());
       EXPECT_LE(resolver.counters().in_flight.value(), 17U);
       EXPECT_GE(resolver.counters().rejected.value(), 23U);
       co_return {};

@@ -58,7 +58,7 @@ class ResolverLimits : public LoopTest {
     run_made([&] { return with_name_server(server_, body); });
   }
   static Task<> look_up(Resolver& resolver, std::string name) {
-    static_cast<void>(co_await resolver.resolve(std::move(name), Family::ipv4));
+    std::ignore = co_await resolver.resolve(std::move(name), Family::ipv4);
   }
 
   FakeDnsServer server_;
@@ -76,7 +76,7 @@ TEST_F(ResolverLimits, AtMostSixteenTimesTheLimitWaitForTheFiles) {
         for (std::size_t each = 0; each < most + 5; ++each) {
           scope.spawn(look_up(resolver, "n" + std::to_string(each) + ".example"));
         }
-        static_cast<void>(co_await sleep(1ms));
+        std::ignore = co_await sleep(1ms);
         EXPECT_EQ(resolver.counters().in_flight.value(), most);
         EXPECT_EQ(resolver.counters().rejected.value(), 5U);
         co_return {};
@@ -96,15 +96,15 @@ TEST_F(ResolverLimits, QueriesDoNotCountAgainstTheLimitOfTheFiles) {
     Resolver resolver(options);
     const auto many = [&](Scope& scope) -> Task<Result<>> {
       scope.spawn(look_up(resolver, "dead.example"));
-      static_cast<void>(co_await sleep(6s));
+      std::ignore = co_await sleep(6s);
       EXPECT_EQ(resolver.counters().querying.value(), 1U);
       for (int each = 0; each < 20; ++each) {
         scope.spawn(look_up(resolver, "n" + std::to_string(each) + ".example"));
       }
-      static_cast<void>(co_await sleep(1ms));
+      std::ignore = co_await sleep(1ms);
       EXPECT_EQ(resolver.counters().in_flight.value(), 17U);
       EXPECT_EQ(resolver.counters().rejected.value(), 4U);
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       EXPECT_EQ(resolver.counters().in_flight.value(), 1U);
       EXPECT_EQ(resolver.counters().rejected.value(), 20U) << "each of the 16 needs a server";
       scope.cancel();
@@ -152,7 +152,7 @@ TEST_F(ResolverLimits, FailedLookUpIsCachedForItsTtl) {
     Resolver resolver(options);
     for (int second = 0; second < 20; ++second) {
       co_await look_up(resolver, "a.example");
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
     }
     EXPECT_EQ(server_.asked.size(), 4U);
   });
@@ -245,7 +245,7 @@ TEST_F(ResolverLimits, CountsEachKindOfResult) {
     co_await look_up(resolver, "a.example");
     co_await look_up(resolver, "absent.example");
     co_await look_up(resolver, "failing.example");
-    static_cast<void>(co_await timeout(1s, resolver.resolve("dead.example")));
+    std::ignore = co_await timeout(1s, resolver.resolve("dead.example"));
     const ResolverCounters& counters = resolver.counters();
     EXPECT_EQ(counters.requests.value(), 8U);
     EXPECT_EQ(counters.hits.value(), 3U);

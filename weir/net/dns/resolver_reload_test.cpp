@@ -33,7 +33,7 @@ class ResolverReload : public CancelSweepTest {
     const auto file = platform_.files().open("/tmp/hosts", {.mode = mode});
     EXPECT_TRUE(platform_.files().write_at(file->value(), to_bytes(text), place));
   }
-  static Task<> pass(Duration time) { static_cast<void>(co_await sleep(time)); }
+  static Task<> pass(Duration time) { std::ignore = co_await sleep(time); }
 
   /// Runs `body(resolver)`, which returns a Task<>. The resolver uses the hosts file and a server
   /// that knows no name. It caches nothing.
@@ -176,7 +176,7 @@ TEST_F(ResolverReload, LongestFileHas16Mebibytes) {
   serve([&](Resolver& resolver) -> Task<> {
     put("192.0.2.1 here.example\n");
     put("\n", os::FileMode::read_write, longest - 1);
-    static_cast<void>(co_await time_of(resolver, "192.0.2.1"));
+    std::ignore = co_await time_of(resolver, "192.0.2.1");
     put("\n", os::FileMode::read_write, longest);
     co_await pass(period);
     EXPECT_EQ(co_await time_of(resolver, ""), 0s);
@@ -299,7 +299,7 @@ TEST_F(ResolvConfInUse, IsOverriddenByTheOptions) {
     options.timeout = 1s;
     options.attempts = 1;
     Resolver resolver(options);
-    static_cast<void>(co_await resolver.resolve("absent.example"));
+    std::ignore = co_await resolver.resolve("absent.example");
     const Instant begun = platform_.now();
     const auto found = co_await resolver.resolve("dead.example", Family::ipv4);
     EXPECT_EQ(error_of(found), ResolveError::timed_out);

@@ -113,8 +113,8 @@ Task<std::size_t> ask_each_second(FakeDnsServer& server, const ResolverOptions& 
   options.servers = Addresses(1, server.address());
   Resolver resolver(std::move(options));
   for (int second = 0; second < seconds; ++second) {
-    static_cast<void>(co_await resolver.resolve("a.example", Family::ipv4));
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await resolver.resolve("a.example", Family::ipv4);
+    std::ignore = co_await sleep(1s);
   }
   co_return server.times_asked("a.example A");
 }
@@ -168,7 +168,7 @@ TEST_F(ResolverTime, ResultOfALaterNameExpiresWithTheEarlierNegativeResult) {
     EXPECT_EQ((co_await resolver.resolve("web", Family::ipv4)).value(), ips("192.0.2.2"));
     server_.rules["web.a.example"] = at("192.0.2.1");
     EXPECT_EQ((co_await resolver.resolve("web", Family::ipv4)).value(), ips("192.0.2.2"));
-    static_cast<void>(co_await sleep(2s));
+    std::ignore = co_await sleep(2s);
     EXPECT_EQ((co_await resolver.resolve("web", Family::ipv4)).value(), ips("192.0.2.1"));
   });
 }
@@ -208,7 +208,7 @@ TEST_F(ResolverTime, ResponseAfterTheTimeoutIsIgnored) {
     const std::size_t open = platform_.open_descriptors();
     const auto meanwhile = [&](Scope& scope) -> Task<Result<>> {
       const auto be_faster = [&]() -> Task<> {
-        static_cast<void>(co_await sleep(1s));
+        std::ignore = co_await sleep(1s);
         server_.rules["a.example"].delay = 2s;
       };
       scope.spawn(be_faster());
@@ -254,10 +254,10 @@ TEST_F(ResolverTime, NoticesAChangedFile) {
     put("192.0.2.1 a.example");
     EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.1"));
     put("192.0.2.2 a.example");
-    static_cast<void>(co_await sleep(SystemDnsConfig::period + options.hosts_ttl));
+    std::ignore = co_await sleep(SystemDnsConfig::period + options.hosts_ttl);
     EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.2"));
     EXPECT_TRUE(platform_.files().remove("/tmp/hosts"));
-    static_cast<void>(co_await sleep(SystemDnsConfig::period + options.hosts_ttl));
+    std::ignore = co_await sleep(SystemDnsConfig::period + options.hosts_ttl);
     const auto gone = co_await resolver.resolve("a.example");
     EXPECT_EQ(gone.error(), ResolveError::not_found);
   });
@@ -275,7 +275,7 @@ TEST_F(ResolverTime, FileThatIsTooLongCountsAsEmpty) {
     write(os::FileMode::truncate, "192.0.2.1 a.example\n", 0);
     EXPECT_EQ((co_await resolver.resolve("a.example")).value(), ips("192.0.2.1"));
     write(os::FileMode::read_write, "#", 16 * 1024 * 1024);
-    static_cast<void>(co_await sleep(SystemDnsConfig::period + options.hosts_ttl));
+    std::ignore = co_await sleep(SystemDnsConfig::period + options.hosts_ttl);
     const auto found = co_await resolver.resolve("a.example");
     EXPECT_EQ(found.error(), ResolveError::not_found);
   });

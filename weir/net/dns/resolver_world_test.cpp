@@ -51,7 +51,7 @@ Task<> ask_some(Scope& scope, Resolver& resolver, FakeDnsServer& server, Tally& 
     const auto number = static_cast<std::uint8_t>(host.random() % names_count);
     const std::string name = name_of(number);
     const Duration time_limit = std::chrono::milliseconds(host.random() % 200);
-    static_cast<void>(co_await sleep(std::chrono::milliseconds(host.random() % 50)));
+    std::ignore = co_await sleep(std::chrono::milliseconds(host.random() % 50));
     const auto found = co_await timeout(time_limit, resolver.resolve(name, Family::ipv4));
     if (found) {
       EXPECT_EQ(*found, Addresses(1, address_of(number))) << name;

@@ -64,7 +64,7 @@ Task<> answer(tcp::Stream peer) {
 
 Task<Result<>> serve(Scope& scope, Cores& test) {
   if (scope.loop().core() == clients_core) {
-    while (test.listening != listening_cores) static_cast<void>(co_await sleep(1ms));
+    while (test.listening != listening_cores) std::ignore = co_await sleep(1ms);
     co_await test.clients(test, scope.loop());
     test.runtime.drain();
     co_return {};
@@ -78,7 +78,7 @@ Task<Result<>> serve(Scope& scope, Cores& test) {
     if (!peer) co_return fail(peer.error());
     scope.spawn(answer(std::move(*peer)));
     if (test.second_closes && scope.loop().core() == 1) co_return {};
-    while (test.first_pauses && scope.loop().core() == 0) static_cast<void>(co_await sleep(1ms));
+    while (test.first_pauses && scope.loop().core() == 0) std::ignore = co_await sleep(1ms);
   }
 }
 
@@ -133,9 +133,9 @@ Task<> skip_one(Cores& test, Loop& loop) {
   {
     auto decoy = co_await tcp::connect(test.address);
     EXPECT_TRUE(decoy);
-    while (open() == before) static_cast<void>(co_await sleep(1ms));
+    while (open() == before) std::ignore = co_await sleep(1ms);
   }
-  while (open() != before) static_cast<void>(co_await sleep(1ms));
+  while (open() != before) std::ignore = co_await sleep(1ms);
 }
 
 Task<> all_to_one_in_memory(Cores& test, Loop& loop) {
@@ -252,7 +252,7 @@ Task<> burst_in_memory(Cores& test, Loop& loop) {
   const auto open = [&](unsigned core) {
     return ConnectionCounters::of(*loop.group().loops()[core]).open.value();
   };
-  while (open(1) != 0) static_cast<void>(co_await sleep(1ms));
+  while (open(1) != 0) std::ignore = co_await sleep(1ms);
   EXPECT_EQ(open(0), 201U);
   for (int i = 0; i < 68; ++i) {
     auto client = co_await tcp::connect(test.address);
@@ -260,9 +260,9 @@ Task<> burst_in_memory(Cores& test, Loop& loop) {
     if (!client) co_return;
     clients.push_back(std::move(*client));
   }
-  while (open(1) != 34) static_cast<void>(co_await sleep(1ms));
+  while (open(1) != 34) std::ignore = co_await sleep(1ms);
   test.first_pauses = false;
-  while (open(0) + open(1) != 269) static_cast<void>(co_await sleep(1ms));
+  while (open(0) + open(1) != 269) std::ignore = co_await sleep(1ms);
   test.record(loop);
 }
 
@@ -291,16 +291,16 @@ Task<> overtaken_in_memory(Cores& test, Loop& loop) {
     return ConnectionCounters::of(*loop.group().loops()[core]);
   };
   clients[0].erase(clients[0].begin() + 40, clients[0].end());
-  while (counters(0).open.value() != 40) static_cast<void>(co_await sleep(1ms));
+  while (counters(0).open.value() != 40) std::ignore = co_await sleep(1ms);
   test.first_pauses = true;
   const auto last = co_await ask(test);
   EXPECT_EQ(test.answered[0], 81U) << "core 0 pauses after this connection";
   auto moved = co_await tcp::connect(test.address);
   EXPECT_TRUE(moved);
   if (!moved) co_return;
-  while (counters(1).handed_over.value() != 1) static_cast<void>(co_await sleep(1ms));
+  while (counters(1).handed_over.value() != 1) std::ignore = co_await sleep(1ms);
   clients[1].erase(clients[1].begin() + 5, clients[1].end());
-  while (counters(1).open.value() != 5) static_cast<void>(co_await sleep(1ms));
+  while (counters(1).open.value() != 5) std::ignore = co_await sleep(1ms);
   test.first_pauses = false;
   EXPECT_TRUE(co_await moved->write("?"));
   const std::string core = co_await read_some(*moved, 1);
@@ -369,7 +369,7 @@ Task<std::array<std::vector<std::uint16_t>, listening_cores>> find_ports(Cores& 
       if (client) ports[client->core].push_back(client->port);
     }
     if (::testing::Test::HasFailure()) break;
-    while (open(0) + open(1) != 0) static_cast<void>(co_await sleep(1ms));
+    while (open(0) + open(1) != 0) std::ignore = co_await sleep(1ms);
   }
   co_return ports;
 }
@@ -389,7 +389,7 @@ Task<> all_to_one(Cores& test, Loop& loop) {
   const auto& giving = ConnectionCounters::of(*loop.group().loops()[0]);
   const auto& taking = ConnectionCounters::of(*loop.group().loops()[1]);
   while (giving.handed_over.value() < taking.taken_over.value()) {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
   }
   test.record(loop);
 }

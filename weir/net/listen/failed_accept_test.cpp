@@ -176,7 +176,7 @@ Task<std::vector<tcp::Stream>> connect_two(Endpoint server, Duration pause) {
     EXPECT_TRUE(client);
     if (!client) break;
     clients.push_back(std::move(*client));
-    static_cast<void>(co_await sleep(pause));
+    std::ignore = co_await sleep(pause);
   }
   co_return clients;
 }
@@ -244,7 +244,7 @@ TEST(FailedAccept, ACancellationWhileAConnectionIsDroppedEndsTheAccept) {
     const auto connect = [&]() -> Task<> {
       const auto client = co_await tcp::connect(listener.local_address());
       EXPECT_TRUE(client);
-      if (client) static_cast<void>(co_await sleep(1s));
+      if (client) std::ignore = co_await sleep(1s);
     };
     EXPECT_TRUE(co_await all(accept(), connect()));
     EXPECT_EQ(ConnectionCounters::of(*loop).dropped.value(), 1U);

@@ -83,7 +83,7 @@ class Program {
     if (!listener) co_return fail(listener.error());
     if (++cores_listening_ == setup_.cores) listening_.set_value(listener->local_address());
     while (!setup_.accepts && !scope.loop().draining()) {
-      static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+      std::ignore = co_await sleep(std::chrono::milliseconds(1));
     }
     while (setup_.accepts) {
       auto peer = co_await listener->accept();
@@ -93,7 +93,7 @@ class Program {
     co_return {};
   }
   static Task<> greet(tcp::Stream peer, std::string name) {
-    static_cast<void>(co_await peer.write(name));
+    std::ignore = co_await peer.write(name);
   }
 
   Setup setup_;

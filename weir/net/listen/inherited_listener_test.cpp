@@ -56,7 +56,7 @@ class InheritedListenerTest : public NetTest {
     if (!loop.backend().accept(listener, waiting)) {
       for (int rounds = 0; rounds < 1000 && waiting.state() != loop::Operation::State::finished;
            ++rounds) {
-        static_cast<void>(co_await sleep(1ms));
+        std::ignore = co_await sleep(1ms);
       }
       loop.backend().cancel(waiting);
       co_await yield();
@@ -139,7 +139,7 @@ TEST_P(InheritedListenerTest, PausedLoopAcceptsOnlyAfterItResumes) {
       scope.spawn([](Endpoint server) -> Task<> { co_await connect_clients(server, 6); }(address));
       scope.spawn([](bool& flag) -> Task<> {
         const Context own = co_await this_context();
-        static_cast<void>(co_await sleep(20ms));
+        std::ignore = co_await sleep(20ms);
         flag = true;
         own.loop->resume_accepting();
       }(admitted));
@@ -255,7 +255,7 @@ TEST_P(InheritedListenerTest, DestroyedListenerReleasesItsExtraListeners) {
       auto both = co_await all(accept(listener, with), give_up(cancel));
       EXPECT_EQ(std::get<0>(both.value()), Errc::cancelled);
     }
-    static_cast<void>(co_await sleep(5ms));
+    std::ignore = co_await sleep(5ms);
   };
   run(talk(address_));
 }

@@ -58,7 +58,7 @@ class ListenerDrain : public testing::Test {
     return sockets;
   }
   Task<> drain_after(Duration pause) {
-    static_cast<void>(co_await sleep(pause));
+    std::ignore = co_await sleep(pause);
     loop_->drain();
     drained_ = platform_.now();
   }
@@ -75,7 +75,7 @@ class ListenerDrain : public testing::Test {
   /// Connects a client each `pause`, `count` times. Each writes its number.
   Task<> connect_each(Endpoint server, Duration pause, int count) {
     for (int each = 0; each < count; ++each) {
-      static_cast<void>(co_await sleep(pause));
+      std::ignore = co_await sleep(pause);
       auto client = co_await tcp::connect(server);
       EXPECT_TRUE(client);
       if (!client) co_return;
@@ -106,7 +106,7 @@ TEST_F(ListenerDrain, AcceptThatBeginsAfterwardsWaitsForAWholeQuietPeriod) {
   const auto talk = [this]() -> Task<> {
     tcp::Listener listener = co_await listen_locally();
     co_await drain_after(0s);
-    static_cast<void>(co_await sleep(10ms));
+    std::ignore = co_await sleep(10ms);
     EXPECT_EQ(co_await accept_all(listener), 0);
     EXPECT_EQ(closed_ - drained_, 2 * quiet_period);
   };
@@ -187,7 +187,7 @@ TEST_F(ListenerDrain, PausedLoopAcceptsWhenItResumes) {
     EXPECT_EQ((co_await timeout(0s, listener.accept())).error(), Errc::timed_out);
     const Instant begun = platform_.now();
     const auto resume = [this]() -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       loop_->resume_accepting();
     };
     const auto both = co_await all(as_task(listener.accept()), resume());

@@ -80,7 +80,7 @@ TEST_P(ListenerTest, CancelledAcceptLosesNoConnection) {
       for (int i = 0; accepted.size() < count; ++i) {
         CancelSource cancel;
         const auto give_up = [](CancelSource& source, int rounds) -> Task<> {
-          for (int round = 0; round < rounds; ++round) static_cast<void>(co_await sleep(0s));
+          for (int round = 0; round < rounds; ++round) std::ignore = co_await sleep(0s);
           source.cancel();
         };
         const auto accept = [](tcp::Listener& from,
@@ -231,7 +231,7 @@ TEST_P(ListenerTest, AddressInUseIsAnError) {
 }
 
 Task<> release_later(loop::Descriptor& held) {
-  static_cast<void>(co_await sleep(20ms));
+  std::ignore = co_await sleep(20ms);
   held.reset();
 }
 
@@ -288,7 +288,7 @@ TEST_P(SimulatedListenerTest, WaitsForAnAddressAfterItsOwnListenerHasClosed) {
 }
 
 Task<> drain_later(Loop& loop) {
-  static_cast<void>(co_await sleep(5ms));
+  std::ignore = co_await sleep(5ms);
   loop.drain();
 }
 
@@ -314,7 +314,7 @@ TEST_P(SimulatedListenerTest, WaitsWhileDescriptorsAreExhausted) {
     const auto clients = co_await connect_clients(listener.local_address(), 3);
     memory_->set_descriptors_max(memory_->open_descriptors());
     const auto relax = [](MemoryPlatform& platform) -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       platform.set_descriptors_max(1000);
     };
     const auto both = co_await all(accept_one(listener), relax(*memory_));

@@ -230,7 +230,7 @@ class FakeDnsServer {
 
   Task<> send(std::vector<std::byte> message, Endpoint peer) {
     const auto alone = co_await sending_.lock();
-    if (alone) static_cast<void>(co_await socket_->send(Bytes(message), peer));
+    if (alone) std::ignore = co_await socket_->send(Bytes(message), peer);
   }
 
   Task<> answer_datagram(udp::Datagram datagram) {
@@ -290,13 +290,13 @@ class FakeDnsServer {
     const std::size_t most =
         rule.behavior == Behavior::slow_by_connection ? 1 : framed.bytes.size();
     for (std::size_t sent = 0; sent < framed.bytes.size(); sent += most) {
-      if (sent > 0) static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+      if (sent > 0) std::ignore = co_await sleep(std::chrono::milliseconds(1));
       const Bytes piece = Bytes(framed.bytes).subspan(sent, most);
-      static_cast<void>(co_await stream.write(piece));
+      std::ignore = co_await stream.write(piece);
     }
     // The client closes first, so that a reset does not discard bytes that it has not read yet.
     if (rule.behavior == Behavior::cut_by_connection) static_cast<void>(stream.finish_writing());
-    static_cast<void>(co_await stream.read());
+    std::ignore = co_await stream.read();
   }
 
   std::optional<udp::Socket> socket_;

@@ -59,7 +59,7 @@ TEST_F(BroadcastTest, AllSubscribersReceiveAllValuesInOneOrder) {
       }
       if (--publishing == 0) broadcast.close();
     };
-    static_cast<void>(co_await with_scope(both));
+    std::ignore = co_await with_scope(both);
   };
   run_on_cores(
       {[&] { return on_core(0); }, [&] { return on_core(1); }, [&] { return on_core(2); }});
@@ -278,7 +278,7 @@ TEST_F(BroadcastTest, CancellingTakesNothing) {
       EXPECT_EQ(**value, 1) << "a published value needs no wait";
       EXPECT_EQ((co_await subscription.receive()).error(), Errc::cancelled);
     };
-    static_cast<void>(co_await with_scope(cancelled));
+    std::ignore = co_await with_scope(cancelled);
     EXPECT_TRUE(broadcast.publish(2));
     const auto value = co_await timeout(1s, subscription.receive());
     EXPECT_EQ(**value, 2);
@@ -506,7 +506,7 @@ struct HearingAndRacing : Hearing {
   Task<> ring(std::size_t core) {
     for (; rings_left[core] > 0; --rings_left[core]) {
       bells[core].set();
-      static_cast<void>(co_await sleep(0s));
+      std::ignore = co_await sleep(0s);
     }
   }
   Task<> race_until_cancelled(std::size_t core) {
@@ -554,7 +554,7 @@ TEST_F(BroadcastTest, AssertsThatASubscriptionStaysWhereItIsDuringAWait) {
       subscription.reset();
       co_return;
     };
-    const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+    const auto root = [&]() -> Task<> { std::ignore = co_await with_scope(body); };
     run_on_cores({root});
   };
   EXPECT_DEATH(act_while_waiting(true), "moved while it waits");

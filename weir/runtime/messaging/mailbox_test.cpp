@@ -265,7 +265,7 @@ TEST_F(MailboxTest, ACancelledTaskSucceedsOnlyWithoutWaiting) {
       EXPECT_EQ((co_await mailbox.send(2)).error(), Errc::cancelled);
       EXPECT_EQ((co_await mailbox.receive()).value(), 1);
     };
-    static_cast<void>(co_await with_scope(cancelled));
+    std::ignore = co_await with_scope(cancelled);
   };
   run_on_cores({body});
 }
@@ -507,7 +507,7 @@ struct Racing : Exchange {
   Task<> ring() {
     for (; rings_left > 0; --rings_left) {
       bell.set();
-      static_cast<void>(co_await sleep(0s));
+      std::ignore = co_await sleep(0s);
     }
   }
   Task<> race_until_cancelled() {
@@ -538,7 +538,7 @@ TEST_F(MailboxTest, AssertsThatOneTaskWaitsAtATime) {
       scope.spawn(mailbox.readable());
       co_return;
     };
-    const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+    const auto root = [&]() -> Task<> { std::ignore = co_await with_scope(body); };
     run_on_cores({root});
   };
   EXPECT_DEATH(wait_twice(), "one receiver at a time");
@@ -554,7 +554,7 @@ TEST_F(MailboxTest, AssertsThatNoTaskWaitsWhenDestroyed) {
       mailbox.reset();
       co_return;
     };
-    const auto root = [&]() -> Task<> { static_cast<void>(co_await with_scope(body)); };
+    const auto root = [&]() -> Task<> { std::ignore = co_await with_scope(body); };
     run_on_cores({root});
   };
   EXPECT_DEATH(destroy(false), "destroyed while waited on");

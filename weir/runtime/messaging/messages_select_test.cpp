@@ -63,7 +63,7 @@ TEST_F(SelectMessagesTest, TakesValuesOfSeveralMailboxesOfOtherCores) {
   };
   const auto send_texts = [&]() -> Task<> {
     for (int each = 0; each < 20; ++each) EXPECT_TRUE(co_await texts_box.send("x"));
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     texts_box.close();
   };
   run_on_cores({receiver, send_numbers, send_texts});
@@ -119,7 +119,7 @@ TEST_F(SelectMessagesTest, AMailboxThatHasPostedItsReceiverMayLose) {
           EXPECT_TRUE(box.try_send(7));
         }
       };
-      const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
+      const auto body = [&]() -> Task<> { std::ignore = co_await with_scope(both); };
       run_on_cores({body});
       EXPECT_EQ(winner, 1U);
       EXPECT_EQ(left, 7) << "the mailbox keeps its value";
@@ -154,7 +154,7 @@ TEST_F(SelectMessagesTest, ABroadcastThatHasPostedItsReaderMayLose) {
           EXPECT_TRUE(news.publish(7));
         }
       };
-      const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
+      const auto body = [&]() -> Task<> { std::ignore = co_await with_scope(both); };
       run_on_cores({body});
       EXPECT_EQ(winner, 1U);
     }
@@ -174,7 +174,7 @@ TEST_F(SelectMessagesTest, ACaseThatFailsToWaitMayFollowOneThatIsPosted) {
     EXPECT_TRUE(one.try_send(1));
     EXPECT_TRUE(other.try_send(2));
   };
-  const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
+  const auto body = [&]() -> Task<> { std::ignore = co_await with_scope(both); };
   run_on_cores({body});
   EXPECT_EQ(winner, 0U);
   EXPECT_EQ(one.try_receive(), std::nullopt);
@@ -199,9 +199,9 @@ TEST_F(SelectMessagesTest, TheEndsOfMailboxAndBroadcastAreAvailable) {
     EXPECT_EQ(std::get<0>(*third).error(), Errc::end_of_stream);
   };
   const auto closer = [&]() -> Task<> {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     box.close();
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     news.close();
   };
   run_on_cores({receiver, closer});
@@ -251,7 +251,7 @@ TEST_F(SelectMessagesTest, CancelAfterAPostKeepsTheValue) {
     EXPECT_TRUE(news.publish(2));
     scope.cancel();
   };
-  const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
+  const auto body = [&]() -> Task<> { std::ignore = co_await with_scope(both); };
   run_on_cores({body});
   EXPECT_EQ(error, Errc::cancelled);
   EXPECT_EQ(box.try_receive(), 1);

@@ -83,7 +83,7 @@ TEST_F(BlockingPoolTest, PassesResultsOnAndRethrowsExceptions) {
     const auto broken = [](const std::string& what) -> int { throw std::runtime_error(what); };
     std::string caught;
     try {
-      static_cast<void>(co_await pool.run(broken, std::string("broken")));
+      std::ignore = co_await pool.run(broken, std::string("broken"));
     } catch (const std::runtime_error& error) {
       caught = error.what();
     }

@@ -468,7 +468,7 @@ TEST_F(BlockingPoolThreads, TheDestructorAwaitsCallsInFlight) {
     const auto body = [&](Scope& scope) -> Task<> {
       BlockingPool pool(platform_, round % 2 == 0 ? automatic(9) : fixed(9));
       const auto any = [](Task<Result<>> work) -> Task<> {
-        static_cast<void>(co_await std::move(work));
+        std::ignore = co_await std::move(work);
       };
       for (int i = 0; i < 20; ++i) scope.spawn(any(pool.run(nothing)));
       for (int i = 0; i < round; ++i) co_await yield();

@@ -112,7 +112,7 @@ class MultiCoreTest : public testing::Test {
       while (received.size() != count) co_await yield();
       EXPECT_GT(loop(0).counters().turns.value() - turns, 10U);
     };
-    const auto body = [&]() -> Task<> { static_cast<void>(co_await with_scope(both)); };
+    const auto body = [&]() -> Task<> { std::ignore = co_await with_scope(both); };
     run_on_cores({body});
   }
 

@@ -211,7 +211,7 @@ Task<Result<>> HttpTraffic::receive_responses(HttpConnection& connection, Stream
   if (connection.close_mode == HttpConnection::CloseMode::half_close)
     co_return co_await linger(connection, stream);
   if (connection.close_mode == HttpConnection::CloseMode::lingers) {
-    static_cast<void>(co_await timeout(linger_time, linger(connection, stream)));
+    std::ignore = co_await timeout(linger_time, linger(connection, stream));
   }
   co_return {};
 }

@@ -109,7 +109,7 @@ Task<Result<>> serve_one(tcp::Stream peer, Deviation deviation, Outcome& outcome
     bool expects_continue = false;
     while (auto request = take_request(text, expects_continue)) {
       if (deviation == Deviation::silence) {
-        static_cast<void>(co_await sleep(1h));
+        std::ignore = co_await sleep(1h);
         co_return {};
       }
       const bool deviates = (first || deviation == Deviation::twice) &&
@@ -516,11 +516,11 @@ TEST(HttpTrafficPlans, ACancelledClientClosesItsConnections) {
   client.start([&traffic](loop::Platform& host) {
     const auto run_for_a_minute = [&traffic](Scope& scope) -> Task<> {
       co_await traffic.run(scope);
-      static_cast<void>(co_await sleep(1min));
+      std::ignore = co_await sleep(1min);
       scope.cancel();
     };
     return Runtime(host, quiet()).run_on_each_core([&run_for_a_minute](Scope&) -> Task<> {
-      static_cast<void>(co_await with_scope(OnFailure::isolate, run_for_a_minute));
+      std::ignore = co_await with_scope(OnFailure::isolate, run_for_a_minute);
     });
   });
   world.schedule(59s, [&] { EXPECT_GT(client.connections().size(), 10U); });

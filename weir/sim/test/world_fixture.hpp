@@ -78,7 +78,7 @@ inline Task<> send_echo_request(Scope& scope, Endpoint server, EchoRequest& requ
   const Instant begun = scope.loop().platform().now();
   auto stream = co_await tcp::connect(server);
   if (stream) {
-    static_cast<void>(co_await all(write_text(*stream, request), read_text(*stream, request)));
+    std::ignore = co_await all(write_text(*stream, request), read_text(*stream, request));
   } else {
     request.connecting = stream.error();
   }

@@ -38,14 +38,14 @@ class CoroutineNameTest : public LoopTest {
 
 Task<> culprit(CoroutineNameTest& test, int times) {
   for (; times > 0; --times) {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     test.compute(80ms);
   }
 }
 
 Task<> innocent(CoroutineNameTest& test, int times) {
   for (; times > 0; --times) {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     test.compute(2ms);
   }
 }
@@ -66,7 +66,7 @@ TEST_F(CoroutineNameTest, NamesTheCoroutineThatComputesForLong) {
 }
 
 Task<> computes_behind_a_timeout(CoroutineNameTest& test) {
-  static_cast<void>(co_await timeout(1s, sleep(5ms)));
+  std::ignore = co_await timeout(1s, sleep(5ms));
   test.compute(80ms);
 }
 
@@ -105,7 +105,7 @@ class CurrentTraceTest : public LoopTest {
     EXPECT_EQ(loop::CurrentActivity::trace(), trace);
     co_await yield();
     EXPECT_EQ(loop::CurrentActivity::trace(), trace);
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     EXPECT_EQ(loop::CurrentActivity::trace(), trace);
   }
   Job job_;

@@ -314,7 +314,7 @@ Task<> receive_cancellable(CancelInjector& injector, Channel<std::unique_ptr<int
     injector.checkpoint();
     if (!value) co_return;
     ledger.received.push_back(**value);
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
   }
 }
 
@@ -365,9 +365,8 @@ TEST_F(ChannelTest, AssertsThatNoTaskWaitsWhenDestroyed) {
     const auto body = [&](Scope& scope) -> Task<> {
       if (sends) scope.spawn(channel->send(1));
       if (!sends) {
-        scope.spawn([](Channel<int>& from) -> Task<> {
-          static_cast<void>(co_await from.receive());
-        }(*channel));
+        scope.spawn(
+            [](Channel<int>& from) -> Task<> { std::ignore = co_await from.receive(); }(*channel));
       }
       channel.reset();
       co_return;

@@ -108,7 +108,7 @@ Task<> enter_often(CancelInjector& injector, Mutex& mutex, bool& inside, int& en
     if (i == 1) {
       co_await yield();
     } else {
-      static_cast<void>(co_await sleep(1ms));
+      std::ignore = co_await sleep(1ms);
     }
     injector.checkpoint();
     inside = false;
@@ -298,7 +298,7 @@ Task<> visit(CancelInjector& injector, SharedMutex& mutex, Inside& inside, bool 
     ++(writes ? inside.writers : inside.readers);
     ++inside.entered;
     EXPECT_TRUE(inside.writers == 0 || (inside.writers == 1 && inside.readers == 0));
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     --(writes ? inside.writers : inside.readers);
     writes = !writes;
   }

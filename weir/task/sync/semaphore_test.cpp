@@ -164,8 +164,7 @@ TEST_F(SemaphoreTest, AssertsThatNoTaskWaitsWhenDestroyed) {
   const auto destroy = [this] {
     auto semaphore = std::make_unique<Semaphore>(0);
     const auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(
-          [](Semaphore& of) -> Task<> { static_cast<void>(co_await of.acquire()); }(*semaphore));
+      scope.spawn([](Semaphore& of) -> Task<> { std::ignore = co_await of.acquire(); }(*semaphore));
       semaphore.reset();
       co_return;
     };

@@ -76,7 +76,7 @@ class WaitAllocations : public LoopTest {
       EXPECT_EQ(count(), before);
       if (++compared == 2) scope.cancel();
       while (compared < 2) {  // or the other generator would wait
-        static_cast<void>(co_await doing.next());
+        std::ignore = co_await doing.next();
       }
     };
     const auto body = [&](Scope& scope) -> Task<> {

@@ -69,7 +69,7 @@ struct User {
     while (!spawning.cancelled()) {
       const auto found = co_await store.get();
       if (found) found->get().use();
-      static_cast<void>(co_await sleep(50us));  // leaves processor time to the other cores
+      std::ignore = co_await sleep(50us);  // leaves processor time to the other cores
     }
   }
   const Census& census;

@@ -81,7 +81,7 @@ class Caller {
         answer = co_await ledger_.call(&Ledger::add_later, std::make_unique<long>(1));
       }
       if (answer) ++totals_.answered;
-      static_cast<void>(co_await sleep(50us));  // leaves processor time to the other cores
+      std::ignore = co_await sleep(50us);  // leaves processor time to the other cores
     }
   }
 
@@ -111,7 +111,7 @@ Task<> change(App& app, int rounds) {
     EXPECT_TRUE(co_await app.stop(ledger));
     EXPECT_TRUE(co_await app.start(ledger));
   }
-  while (totals->answered < 100) static_cast<void>(co_await sleep(50us));
+  while (totals->answered < 100) std::ignore = co_await sleep(50us);
   for (const ServiceReport& each : app.explain().services) {
     EXPECT_EQ(each.state, ServiceState::running) << each.name;
   }

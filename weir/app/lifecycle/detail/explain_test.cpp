@@ -17,7 +17,7 @@ namespace {
 
 struct Store {
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(10s));
+    std::ignore = co_await sleep(10s);
     co_return {};
   }
 };
@@ -29,7 +29,7 @@ struct Lost {
 };
 struct Stubborn {
   explicit Stubborn(Web&) {}
-  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+  Task<> stop() { std::ignore = co_await sleep(3s); }
 };
 
 class ExplainTest : public AppTest {
@@ -96,10 +96,10 @@ TEST_F(ExplainTest, AStoppingServiceWaitsForItsDependants) {
 
 struct Slow {
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return {};
   }
-  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+  Task<> stop() { std::ignore = co_await sleep(3s); }
 };
 struct Quick {
   explicit Quick(Slow&) {}
@@ -146,7 +146,7 @@ TEST_F(ExplainTest, AFailedReplacementWaitsForTheOthers) {
 }
 
 struct StopsSlowly {
-  Task<> stop() { static_cast<void>(co_await sleep(3s)); }
+  Task<> stop() { std::ignore = co_await sleep(3s); }
 };
 
 template <class T>

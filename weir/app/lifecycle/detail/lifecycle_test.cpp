@@ -148,7 +148,7 @@ TEST(StateRules, NameTheTransitions) {
 
 struct Slow {
   Task<Result<>> start() { return sleep_for(1s); }
-  Task<> stop() { static_cast<void>(co_await sleep(1s)); }
+  Task<> stop() { std::ignore = co_await sleep(1s); }
   static Task<Result<>> sleep_for(Duration length) { co_return co_await sleep(length); }
 };
 struct Store : Slow {};
@@ -223,10 +223,10 @@ TEST_F(LifecycleStates, AnInstancePassesThroughTheStatesOfItsStartAndStop) {
   run_open([&]() -> Task<> {
     EXPECT_EQ(state_of(store), starting);
     EXPECT_EQ(state_of(owner), waiting);
-    static_cast<void>(co_await sleep(1500ms));
+    std::ignore = co_await sleep(1500ms);
     EXPECT_EQ(state_of(store), running);
     EXPECT_EQ(state_of(owner), waiting_for_children);
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     EXPECT_EQ(state_of(owner), starting);
     set_wanted(owner, false);
     EXPECT_EQ(state_of(owner), cancelling);

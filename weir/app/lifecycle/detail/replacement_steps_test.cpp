@@ -85,7 +85,7 @@ struct Replaced {
       fresh_is_left = !replaced && replaced.error() == Errc::not_found;
       injector.cancel_all();
     };
-    static_cast<void>(co_await with_scope(body));
+    std::ignore = co_await with_scope(body);
     explain();
     if (interruption != Interruption::app_stops) co_await check_remaining();
     co_await app.stop();
@@ -106,7 +106,7 @@ struct Replaced {
   Task<> act_when_cancelled() {
     const auto wait = []() -> Task<Result<>> { co_return co_await sleep_until(never); };
     auto waiting = wait();
-    static_cast<void>(co_await injector.as_target(0, std::move(waiting)));
+    std::ignore = co_await injector.as_target(0, std::move(waiting));
     Context shield = co_await this_context();
     shield.cancel = nullptr;
     auto acting = in_context(shield, act());

@@ -20,13 +20,13 @@ struct Database : JournaledService {
   Database(const Journal& journal, std::string of)
       : JournaledService(journal, "database " + of), name(of) {}
   Task<Result<>> start() {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     if (name == "bad") co_return fail(Errc::limit_reached);
     co_return {};
   }
   Task<> stop() {
     write("stopping");
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
   }
   std::string name;
 };
@@ -188,7 +188,7 @@ TEST_F(ReplacementTest, TheAppMayStopDuringAReplacement) {
       EXPECT_FALSE(co_await app.replace(old, fresh));
     };
     scope.spawn(replace(app_, a_, b));
-    static_cast<void>(co_await sleep(500ms));
+    std::ignore = co_await sleep(500ms);
     co_await app_.stop();
   };
   static_cast<void>(run(with_scope(both)));
@@ -695,7 +695,7 @@ TEST_F(ReplacementTest, AFailureIsExplainedAfterTheAppWasStoppedMeanwhile) {
       EXPECT_EQ(replaced.error(), Errc::cancelled);
     };
     scope.spawn(replace(app_, a_, b));
-    static_cast<void>(co_await sleep(5s));
+    std::ignore = co_await sleep(5s);
     co_await app_.stop();
   };
   static_cast<void>(run(with_scope(both)));

@@ -43,11 +43,11 @@ Response quiet() noexcept {
   return Status::no_content;
 }
 Task<Response> slow(Request& request, int number) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   co_return text(std::string(request.path()) + std::to_string(number));
 }
 Task<Result<Response>> failing(Errc error) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   co_return fail(error);
 }
 
@@ -126,7 +126,7 @@ TEST_F(HandlerTest, MapsAnErrorOfATaskToItsStatus) {
 TEST_F(HandlerTest, PassesExceptionsToTheCaller) {
   EXPECT_THROW(answer([]() -> Response { throw std::runtime_error("no"); }), std::runtime_error);
   const auto later = []() -> Task<Response> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     throw std::runtime_error("no");
   };
   EXPECT_THROW(answer(later), std::runtime_error);
@@ -138,7 +138,7 @@ TEST_F(HandlerTest, PassesExceptionsToTheCaller) {
 }
 
 Task<> finish_later(std::vector<std::string>& events) {
-  static_cast<void>(co_await sleep(5s));
+  std::ignore = co_await sleep(5s);
   events.emplace_back("child");
 }
 

@@ -80,7 +80,7 @@ class Changing {
       if (core == 1) co_await injector_.as_target(1, remove_and_add());
       ++changers_done_;
     };
-    static_cast<void>(co_await with_scope(both));
+    std::ignore = co_await with_scope(both);
   }
   bool outside() { return false; }
   void check() {

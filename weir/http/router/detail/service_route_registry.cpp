@@ -114,7 +114,7 @@ Task<> ServiceRouteRegistry::release(const Entries* entries) {
   };
   const Context here = co_await this_context();
   auto releasing = in_context(Context{here.loop, nullptr}, with_scope(all));
-  static_cast<void>(co_await std::move(releasing));
+  std::ignore = co_await std::move(releasing);
 }
 
 void ServiceRouteRegistry::retain(const Entries* entries) {
@@ -161,7 +161,7 @@ Task<> ServiceRouteRegistry::wait_until_servers_stopped(const Loop* loop) {
   const Context here = co_await this_context();
   auto ended = as_task(servers_[loop->core()].none.wait());
   auto waiting = in_context(Context{here.loop, nullptr}, std::move(ended));
-  static_cast<void>(co_await std::move(waiting));
+  std::ignore = co_await std::move(waiting);
 }
 
 }  // namespace weir::http

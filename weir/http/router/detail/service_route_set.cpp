@@ -136,7 +136,7 @@ Task<> ServiceRouteSet::drain(Loop* loop, Instant until) {
   InFlightRequest::stop_all(in_flight.requests);
   const Context here = co_await this_context();
   auto waiting = shielded(here, as_task(in_flight.empty.wait()));
-  static_cast<void>(co_await std::move(waiting));
+  std::ignore = co_await std::move(waiting);
 }
 
 Task<> ServiceRouteSet::withdraw(WithdrawOptions how) {

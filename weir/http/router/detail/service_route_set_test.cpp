@@ -735,7 +735,7 @@ struct Relay {
     const Context context = co_await this_context();
     if (core == 0) registry.open(*context.loop, context.loop->group().loops());
     is_open = is_open || core == 0;
-    while (!is_open) static_cast<void>(co_await sleep(0s));
+    while (!is_open) std::ignore = co_await sleep(0s);
     if (core < 2) co_await relay(core, *context.loop);
     ++over;
   }

@@ -39,7 +39,7 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
   tcp::Listener listener = std::move(given);
   for (unsigned accepted = 0; !connections.cancelled(); ++accepted) {
     if (accepted % accepts_in_a_row == accepts_in_a_row - 1) {
-      static_cast<void>(co_await sleep(Duration::zero()));
+      std::ignore = co_await sleep(Duration::zero());
     }
     auto stream = co_await listener.accept();
     if (!stream) co_return fail(stream.error());

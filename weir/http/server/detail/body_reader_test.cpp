@@ -53,7 +53,7 @@ Task<Response> twice(Request& request) {
 Task<Response> holds_view(Request& request) {
   auto body = co_await request.body_view();
   auto rest = co_await request.read();
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   if (!body || !rest) co_return Response(Status::bad_request);
   co_return text(std::string(*body) + "+" + std::to_string(rest->size()));
 }
@@ -62,11 +62,11 @@ Task<Response> one_piece_only(Request& request) {
   co_return text(std::string(piece ? "a piece\n" : "nothing\n"));
 }
 Task<Response> ignore_body(Request&) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   co_return text("ignore_body\n");
 }
 Task<Response> swallows(Request& request) {
-  static_cast<void>(co_await request.body_view());
+  std::ignore = co_await request.body_view();
   co_return text("all is well\n");
 }
 Task<Response> patient(Request& request) {
@@ -430,7 +430,7 @@ TEST_F(BodyReaderTest, SlowHandlerHoldsUpAStreamedUpload) {
                    if (piece->empty()) co_return text(std::to_string(size));
                    size += piece->size();
                    ++pieces;
-                   static_cast<void>(co_await sleep(10ms));
+                   std::ignore = co_await sleep(10ms);
                  }
                },
                {.body_max = 100'000'000});

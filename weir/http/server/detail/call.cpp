@@ -50,7 +50,7 @@ bool Call::find_core_handler() {
 Task<> Call::wait_for_core_handler() {
   CoreHandlers& core_handlers = *match_.route()->core_handlers;
   auto settled = as_task(core_handlers.on(server_.loop())->replacement_settled());
-  static_cast<void>(co_await timeout(core_handlers.wait_timeout(), std::move(settled)));
+  std::ignore = co_await timeout(core_handlers.wait_timeout(), std::move(settled));
   static_cast<void>(find_core_handler());  // without one the route answers 503
   stage_ = Stage::routed;
 }

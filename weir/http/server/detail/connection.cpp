@@ -153,7 +153,7 @@ Task<> serve_opened(Connection connection) {
   Action action = Action::idle;
   try {
     while (action == Action::idle && !connection.cancelled()) {
-      if (connection.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
+      if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
       action = co_await NextRequest(connection);
       if (connection.io() != nullptr && (action == Action::idle || action == Action::close_now)) {
         // The usual case: everything is answered, and one write is left.

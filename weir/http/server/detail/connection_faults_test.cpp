@@ -80,11 +80,11 @@ const std::vector<Kind>& kinds() {
 }
 
 Task<Response> slow() {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   co_return text("slow\n");
 }
 Task<> child() {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
 }
 Task<Response> tree(Scope& scope) {
   for (int i = 0; i < 3; ++i) scope.spawn(child());
@@ -104,7 +104,7 @@ Task<Result<>> two_pieces(BodySink& sink) {
 }
 
 Task<Response> waits_first(Request& request, Next next) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   co_return co_await next(request);
 }
 

@@ -55,7 +55,7 @@ Instant ConnectionIo::check_write(Instant now) {
 }
 
 Task<Result<>> ConnectionIo::fill(ReadState what, Instant deadline) {
-  if (connection_.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
+  if (connection_.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
   if (input_.empty()) {
     input_ = {};
     auto read = co_await connection_.read(what, deadline);
@@ -73,7 +73,7 @@ Task<Result<>> ConnectionIo::fill(ReadState what, Instant deadline) {
 }
 
 Task<Result<>> ConnectionIo::send(Bytes first, Bytes second, Bytes third) {
-  if (connection_.turn_budget_used()) static_cast<void>(co_await sleep(Duration::zero()));
+  if (connection_.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
   while (writing()) co_await WriteTurn(*this);
   if (broken_) co_return fail(broken_);
   std::array<Bytes, 4> pieces{output_.bytes(), first, second, third};

@@ -36,11 +36,11 @@ Task<Response> slow_reader(Request& request) {
     if (!piece) co_return Response(to_status(piece.error()));
     if (piece->empty()) co_return text(std::to_string(size));
     size += piece->size();
-    static_cast<void>(co_await sleep(7s));
+    std::ignore = co_await sleep(7s);
   }
 }
 Task<Response> too_slow(Request&) {
-  static_cast<void>(co_await sleep(1h));
+  std::ignore = co_await sleep(1h);
   co_return text("too late\n");
 }
 Task<Result<>> ticks(BodySink& sink, int count) {
@@ -437,7 +437,7 @@ TEST_F(ConnectionIoTest, LateAnswerOfAHandlerDoesNotTouchTheNextHandler) {
   });
   routes_.get("/limited/{seconds}",
               [](int seconds) -> Task<Response> {
-                static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
+                std::ignore = co_await sleep(std::chrono::seconds(seconds));
                 co_return text("limited");
               },
               {.timeout = 3s});

@@ -110,9 +110,9 @@ Task<> read_with_changed_deadline(ConnectionStreamTest& test, Connection connect
     EXPECT_FALSE(read);
     EXPECT_EQ(read.error(), Errc::timed_out);
   };
-  static_cast<void>(co_await with_scope(read_for_10s, 20s, 10s));
+  std::ignore = co_await with_scope(read_for_10s, 20s, 10s);
   EXPECT_EQ(test.passed(), 10s);
-  static_cast<void>(co_await with_scope(read_for_10s, 2s, 3s));
+  std::ignore = co_await with_scope(read_for_10s, 2s, 3s);
   EXPECT_EQ(test.passed(), 2s);
   connection.shorten_deadline(test.in(1s));
   EXPECT_EQ(connection.read_state(), ReadState::none) << "there is no read";
@@ -123,7 +123,7 @@ TEST_F(ConnectionStreamTest, DeadlineBecomesOnlyEarlier) {
 
 Task<> read_and_be_cancelled(ConnectionStreamTest& test, Connection connection) {
   std::error_code error;
-  static_cast<void>(co_await timeout(1s, record_error(connection, test.in(10s), error)));
+  std::ignore = co_await timeout(1s, record_error(connection, test.in(10s), error));
   EXPECT_EQ(error, Errc::cancelled) << "the deadline has not passed";
   EXPECT_EQ(test.passed(), 1s);
   EXPECT_EQ(co_await read_error(connection, ReadState::body, test.in(30s)), Errc::timed_out);
@@ -145,7 +145,7 @@ Task<> use_turns(ConnectionStreamTest&, Connection connection) {
   EXPECT_LT(uses, 200U) << "other connections come first at some time";
   EXPECT_TRUE(connection.turn_budget_used());
   for (int turn = 0; turn < 5; ++turn) {
-    static_cast<void>(co_await sleep(1ms));
+    std::ignore = co_await sleep(1ms);
     EXPECT_EQ(uses_of_turn(connection), uses) << "each turn has the same share";
   }
 }
@@ -287,10 +287,10 @@ Task<> send_two_at_a_time(ConnectionStreamTest& test, Connection connection) {
   const auto both = [&](Scope& scope) -> Task<> {
     scope.spawn(send_first(io, large));
     scope.spawn(send_second(test, io));
-    static_cast<void>(co_await sleep(4s));
+    std::ignore = co_await sleep(4s);
     while (test.peer().received().size() < large.size()) co_await yield();
   };
-  static_cast<void>(co_await with_scope(both));
+  std::ignore = co_await with_scope(both);
   EXPECT_EQ(test.peer().received(), large + "second");
   EXPECT_EQ(io.broken(), std::error_code());
 }
@@ -339,7 +339,7 @@ Task<> send_two_to_a_slow_reader(ConnectionStreamTest& test, Connection connecti
     scope.spawn(send_second_and_fail(test, io));
     co_return;
   };
-  static_cast<void>(co_await with_scope(both));
+  std::ignore = co_await with_scope(both);
   const std::string& received = test.peer().received();
   EXPECT_EQ(received, large.substr(0, received.size())) << "nothing follows a cut write";
 }

@@ -21,7 +21,7 @@ std::string get_of(std::string_view path, std::string_view more = {}) {
 }
 
 Task<Response> slow(int seconds) {
-  static_cast<void>(co_await sleep(std::chrono::seconds(seconds)));
+  std::ignore = co_await sleep(std::chrono::seconds(seconds));
   co_return text("slow " + std::to_string(seconds) + "\n");
 }
 Task<Response> at_once() {
@@ -500,7 +500,7 @@ TEST_F(ConnectionTest, RequestsBeforeAHalfCloseAreAllAnswered) {
 TEST_F(ConnectionTest, RequestKnowsTheAddressOfItsClient) {
   routes_.get("/peer", [](Request& request) { return text(request.peer_address().to_string()); });
   routes_.get("/peer/later", [](Request& request) -> Task<Response> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return text(request.peer_address().to_string());
   });
   serve();

@@ -100,7 +100,7 @@ class RequestLoopTest : public HttpTest {
   /// Ignores a cancellation for two seconds.
   static Task<Response> ignores_cancel(RequestLoopTest& test) {
     const Context alone{test.loop_.get(), nullptr};
-    static_cast<void>(co_await in_context(alone, nap()));
+    std::ignore = co_await in_context(alone, nap());
     test.noted_.push_back("woke up");
     co_return text("late\n");
   }
@@ -128,7 +128,7 @@ class RequestLoopTest : public HttpTest {
   }
   static Task<Result<>> nothing(BodySink&, RequestLoopTest*) { co_return {}; }
   static Task<Result<>> late_throw(BodySink& sink, RequestLoopTest*) {
-    static_cast<void>(co_await sink.write("a part"));
+    std::ignore = co_await sink.write("a part");
     throw std::runtime_error("internal detail");
   }
   static Task<Result<>> early_throw(BodySink&, RequestLoopTest*) {
@@ -136,12 +136,12 @@ class RequestLoopTest : public HttpTest {
     co_return {};
   }
   static Task<Result<>> late_error(BodySink& sink, RequestLoopTest*) {
-    static_cast<void>(co_await sink.write("a part"));
+    std::ignore = co_await sink.write("a part");
     co_return fail(Errc::not_found);
   }
   static Task<Result<>> late_path(BodySink& sink, Request* request) {
     if (auto slept = co_await sleep(1s); !slept) co_return slept;
-    static_cast<void>(co_await sink.write(request->path_text()));
+    std::ignore = co_await sink.write(request->path_text());
     co_return fail(Errc::not_found);
   }
   static Task<Result<>> early_error(BodySink&, RequestLoopTest*) {
@@ -149,7 +149,7 @@ class RequestLoopTest : public HttpTest {
   }
   static Task<Result<>> hides_errors(BodySink& sink, RequestLoopTest*) {
     const std::string piece(10'000, 'x');
-    for (int i = 0; i < 100; ++i) static_cast<void>(co_await sink.write(piece));
+    for (int i = 0; i < 100; ++i) std::ignore = co_await sink.write(piece);
     co_return {};
   }
 
@@ -259,7 +259,7 @@ TEST_F(RequestLoopTest, WaitingStreamKeepsItsRequest) {
 TEST_F(RequestLoopTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
   routes_.get("/of/{name}/{rest...}",
               [](Request& request, std::string_view name, Wildcard rest) -> Task<Response> {
-                static_cast<void>(co_await sleep(1s));
+                std::ignore = co_await sleep(1s);
                 co_return text(std::string(request.path_text()) + " " + std::string(name) + " " +
                                std::string(rest.raw()));
               });
@@ -693,7 +693,7 @@ TEST_F(RequestLoopTest, HandlerMayEndInTheTurnOfTheHangup) {
     co_return passed ? text("passed") : text("cancelled");
   });
   routes_.get("/naps", [](Request&) -> Task<Response> {
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     co_return text("slept");
   });
   serve();

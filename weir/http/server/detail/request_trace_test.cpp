@@ -57,8 +57,8 @@ class RequestTraceTest : public HttpTest {
   }
   static Task<Response> later(Request& request) {
     const std::string before = request.id();
-    static_cast<void>(co_await sleep(1s));
-    static_cast<void>(co_await request.body());
+    std::ignore = co_await sleep(1s);
+    std::ignore = co_await request.body();
     EXPECT_EQ(request.id(), before);
     co_return text(before);
   }
@@ -116,12 +116,12 @@ std::string current_id() {
 using Ids = std::vector<std::string>;
 
 Task<> note_in_child(Ids* ids) {
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   ids->push_back(current_id());
 }
 Task<Result<>> note_and_write(BodySink& sink, Ids* ids) {
   ids->push_back(current_id());
-  static_cast<void>(co_await sleep(1s));
+  std::ignore = co_await sleep(1s);
   ids->push_back(current_id());
   co_return co_await sink.write("noted");
 }
@@ -146,7 +146,7 @@ TEST_F(RequestTraceTest, EveryPartOfARequestRunsWithItsTrace) {
   routes_.get("/waits", [&ids](Request&, Scope& scope) -> Task<Response> {
     ids.push_back(current_id());
     scope.spawn(note_in_child(&ids));
-    static_cast<void>(co_await sleep(1s));
+    std::ignore = co_await sleep(1s);
     ids.push_back(current_id());
     co_return Status::ok;
   });

@@ -332,7 +332,7 @@ TEST_F(DnsClientTest, RunningQueryKeepsItsServersAndUsesTheNewOptions) {
     client_.configure(options);
     const Instant begun = platform_.now();
     const auto change = [&]() -> Task<> {
-      static_cast<void>(co_await sleep(1s));
+      std::ignore = co_await sleep(1s);
       options.servers = std::vector<Endpoint>(1, second_.address());
       options.timeout = 1min;
       options.attempts = 3;

@@ -48,7 +48,7 @@ class SharedLookupTest : public LoopTest {
     co_return result->error;
   }
   static Task<> cancel_after(Duration pause, CancelSource& source) {
-    static_cast<void>(co_await sleep(pause));
+    std::ignore = co_await sleep(pause);
     source.cancel();
   }
 
@@ -63,7 +63,7 @@ TEST_F(SharedLookupTest, EachWaiterGetsTheExceptionOfTheLookUp) {
       bool thrown = false;
       try {
         auto waiting = SharedLookup::wait(std::move(from));
-        static_cast<void>(co_await std::move(waiting));
+        std::ignore = co_await std::move(waiting);
       } catch (const std::runtime_error&) {
         thrown = true;
       }

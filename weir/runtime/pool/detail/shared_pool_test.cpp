@@ -58,7 +58,7 @@ Task<Result<>> ask_beside(BlockingPool& pool, PoolLane busy, PoolLane other) {
   const auto whole = [&](Scope& computing) -> Task<Result<>> {
     const std::size_t size = pool.report().size;
     for (std::size_t i = 0; i < size + 3; ++i) computing.spawn(busy.run(compute));
-    while (pool.report().running < size) static_cast<void>(co_await sleep(1ms));
+    while (pool.report().running < size) std::ignore = co_await sleep(1ms);
     auto asked = other.run(nothing);
     auto answer = co_await timeout(2min, std::move(asked));
     done = true;
