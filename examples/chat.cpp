@@ -24,9 +24,8 @@ Task<Result<>> hear(tcp::Stream& client, Room::Subscription lines) {
 Task<Result<>> speak(tcp::Stream& client, Room& room) {
   std::string line;
   for (;;) {
-    auto bytes = co_await client.read();
-    if (!bytes) co_return fail(bytes.error());
-    for (const char each : bytes->text()) {
+    WEIR_CO_TRY(auto bytes, co_await client.read());
+    for (const char each : bytes.text()) {
       line.push_back(each);
       if (line.size() > 1000) co_return fail(Errc::limit_reached);
       if (line.back() != '\n') continue;
@@ -40,10 +39,9 @@ Task<> talk(tcp::Stream client, Room& room) {
 }
 
 Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint) {
-  auto listener = co_await tcp::listen(endpoint);
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(endpoint));
   for (;;) {
-    auto client = co_await listener->accept();
+    auto client = co_await listener.accept();
     if (!client) {
       room.close();  // clients receive the published lines, then the end
       co_return fail(client.error());

@@ -26,15 +26,13 @@ Result<Account> show(int number) {
 }
 
 Task<Result<Account>> pay(int number, Payment payment) {
-  auto account = find_account(number);
-  if (!account) co_return fail(account.error());                       // 404
-  if (payment.cents <= 0) co_return fail(Errc::bad_input);             // 400
-  if (payment.cents > account->cents) co_return fail(Errc::conflict);  // 409
-  account->cents -= payment.cents;
+  WEIR_CO_TRY(auto account, find_account(number));                    // 404
+  if (payment.cents <= 0) co_return fail(Errc::bad_input);            // 400
+  if (payment.cents > account.cents) co_return fail(Errc::conflict);  // 409
+  account.cents -= payment.cents;
   auto writing = files::write_file("receipts/last.txt", std::to_string(payment.cents));
-  auto stored = co_await timeout(2s, std::move(writing));
-  if (!stored) co_return fail(stored.error());  // 500 if the folder is missing
-  co_return *account;
+  WEIR_CO_TRY(co_await timeout(2s, std::move(writing)));  // 500 if the folder is missing
+  co_return account;
 }
 
 http::Response broken() {

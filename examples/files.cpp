@@ -16,10 +16,9 @@ http::Response answer_for(std::error_code error) {
 
 constexpr auto copy = [](auto& to, auto from) -> Task<Result<>> {
   for (;;) {
-    const auto piece = co_await from->read();
-    if (!piece) co_return fail(piece.error());
-    if (piece->empty()) co_return {};
-    if (auto written = co_await to.write(*piece); !written) co_return written;
+    WEIR_CO_TRY(const auto piece, co_await from->read());
+    if (piece.empty()) co_return {};
+    if (auto written = co_await to.write(piece); !written) co_return written;
   }
 };
 

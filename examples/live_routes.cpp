@@ -19,9 +19,8 @@ Task<Result<>> publish_page(Pages* pages, std::string name, std::string content)
   }
   auto pattern = http::Pattern::parse("/" + name);
   if (!pattern || !pattern->is_literal()) co_return fail(Errc::bad_input);
-  auto added = co_await pages->routes.get(*pattern, std::move(show));
-  if (!added) co_return fail(added.error());
-  pages->up.emplace(name, *added);
+  WEIR_CO_TRY(auto added, co_await pages->routes.get(*pattern, std::move(show)));
+  pages->up.emplace(name, added);
   co_return {};
 }
 

@@ -33,9 +33,8 @@ class Reports {
  private:
   Task<Result<>> print(const char* page) {
     if (auto slept = co_await sleep(10ms); !slept) co_return slept;
-    const auto renderer = co_await renderer_.get();
-    if (!renderer) co_return fail(renderer.error());
-    renderer->get().render(page);
+    WEIR_CO_TRY(const auto renderer, co_await renderer_.get());
+    renderer.get().render(page);
     co_return {};
   }
 

@@ -37,9 +37,8 @@ class Web {
     for (const char* const user : {"Ada", "Grace"}) {
       Request request{user};
       auto scope = requests_.open(request);
-      const auto session = scope.get<Session>();
-      if (!session) co_return fail(session.error());  // a database may be down
-      std::fprintf(stderr, "web: %s, %s\n", session->get().users.greeting, user);
+      WEIR_CO_TRY(const auto session, scope.get<Session>());  // a database may be down
+      std::fprintf(stderr, "web: %s, %s\n", session.get().users.greeting, user);
       co_await yield();
     }
     co_return {};

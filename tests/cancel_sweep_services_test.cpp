@@ -362,7 +362,7 @@ Task<> a_lazy_service(CancelInjector& injector, SweepEnvironment&) {
 
 struct Ledger : Counted {
   Task<Result<int>> add(int amount) {
-    if (auto slept = co_await sleep(short_delay); !slept) co_return fail(slept.error());
+    WEIR_CO_TRY(co_await sleep(short_delay));
     co_return total += amount;
   }
   int total = 0;

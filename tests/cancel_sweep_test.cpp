@@ -177,7 +177,7 @@ Task<> a_generator(CancelInjector& injector, SweepEnvironment&) {
 }
 
 Task<Result<int>> number_later(int number, Duration length) {
-  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(length));
   co_return number;
 }
 
@@ -351,8 +351,7 @@ Task<> a_lane_of_the_pool(CancelInjector& injector, SweepEnvironment& env) {
 }
 
 Task<Result<int>> one_more(int& number) {
-  auto slept = co_await sleep(short_delay);
-  if (!slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(short_delay));
   co_return ++number;
 }
 

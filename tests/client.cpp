@@ -92,7 +92,7 @@ Client::Client(const os::Address& server, std::chrono::milliseconds timeout) : t
 Result<Client> Client::connect(const os::Address& server, std::chrono::milliseconds timeout) {
   Client client;
   client.timeout_ = timeout;
-  if (const auto done = client.open(server); !done) return fail(done.error());
+  WEIR_TRY(client.open(server));
   return client;
 }
 
@@ -106,8 +106,7 @@ Result<> Client::open(const os::Address& server) {
   auto socket = os::open_stream(server.family());
   if (!socket) return fail(socket.error());
   socket_ = std::move(*socket);
-  const auto state = os::start_connect(socket_.get(), server);
-  if (!state) return fail(state.error());
+  WEIR_TRY(os::start_connect(socket_.get(), server));
   if (auto done = wait(POLLOUT, deadline()); !done) return done;
   if (auto done = os::take_error(socket_.get()); !done) return done;
   // Pieces must leave as they are sent; a Unix socket has no such option and needs none.
@@ -221,7 +220,7 @@ Result<> Client::receive_more(Deadline until) {
 
 Result<std::string> Client::take(std::size_t count, Deadline until) {
   while (pending().size() < count) {
-    if (auto more = receive_more(until); !more) return fail(more.error());
+    WEIR_TRY(receive_more(until));
   }
   return consume(count);
 }
@@ -241,7 +240,7 @@ Result<std::string> Client::take_line(Deadline until) {
     }
     if (end > line_max) return fail(Errc::bad_input);
     scanned = end;
-    if (auto more = receive_more(until); !more) return fail(more.error());
+    WEIR_TRY(receive_more(until));
   }
 }
 
@@ -260,34 +259,29 @@ std::string Client::consume(std::size_t count) {
 Result<Client::Headers> Client::take_headers(Deadline until) {
   Headers headers;
   for (;;) {
-    const auto line = take_line(until);
-    if (!line) return fail(line.error());
-    if (line->empty()) return headers;
-    const auto colon = line->find(':');
-    if (colon == line->npos || headers.size() == headers_max) return fail(Errc::bad_input);
-    std::string name = line->substr(0, colon);
+    WEIR_TRY(const auto line, take_line(until));
+    if (line.empty()) return headers;
+    const auto colon = line.find(':');
+    if (colon == line.npos || headers.size() == headers_max) return fail(Errc::bad_input);
+    std::string name = line.substr(0, colon);
     if (!is_token(name)) return fail(Errc::bad_input);
-    headers.emplace_back(std::move(name), trimmed(std::string_view(*line).substr(colon + 1)));
+    headers.emplace_back(std::move(name), trimmed(std::string_view(line).substr(colon + 1)));
   }
 }
 
 Result<> Client::take_chunks(Response& response, Deadline until) {
   for (;;) {
-    const auto line = take_line(until);
-    if (!line) return fail(line.error());
-    const auto size = read_number(std::string_view(*line).substr(0, line->find(';')), 16);
+    WEIR_TRY(const auto line, take_line(until));
+    const auto size = read_number(std::string_view(line).substr(0, line.find(';')), 16);
     if (!size) return fail(Errc::bad_input);
     if (*size == 0) break;
-    const auto bytes = take(*size, until);
-    if (!bytes) return fail(bytes.error());
-    response.body += *bytes;
-    const auto end = take_line(until);
-    if (!end) return fail(end.error());
-    if (!end->empty()) return fail(Errc::bad_input);
+    WEIR_TRY(const auto bytes, take(*size, until));
+    response.body += bytes;
+    WEIR_TRY(const auto end, take_line(until));
+    if (!end.empty()) return fail(Errc::bad_input);
   }
-  auto trailers = take_headers(until);
-  if (!trailers) return fail(trailers.error());
-  response.trailers = std::move(*trailers);
+  WEIR_TRY(auto trailers, take_headers(until));
+  response.trailers = std::move(trailers);
   return {};
 }
 
@@ -306,14 +300,12 @@ Result<> Client::take_body(Response& response, std::string_view method, Deadline
   if (counted) {
     const auto length = read_number(response.header("Content-Length"), 10);
     if (!length) return fail(Errc::bad_input);
-    auto bytes = take(*length, until);
-    if (!bytes) return fail(bytes.error());
-    response.body = std::move(*bytes);
+    WEIR_TRY(auto bytes, take(*length, until));
+    response.body = std::move(bytes);
     return {};
   }
-  auto rest = read_to_end();
-  if (!rest) return fail(rest.error());
-  response.body = std::move(*rest);
+  WEIR_TRY(auto rest, read_to_end());
+  response.body = std::move(rest);
   response.ended_by_close = true;
   return {};
 }
@@ -321,18 +313,16 @@ Result<> Client::take_body(Response& response, std::string_view method, Deadline
 Result<Response> Client::read(std::string_view method) {
   const Deadline until = deadline();
   Response response;
-  const auto line = take_line(until);
-  if (!line) return fail(line.error());
-  if (!read_status_line(*line, response)) return fail(Errc::bad_input);
-  auto headers = take_headers(until);
-  if (!headers) return fail(headers.error());
-  response.headers = std::move(*headers);
-  if (auto body = take_body(response, method, until); !body) return fail(body.error());
+  WEIR_TRY(const auto line, take_line(until));
+  if (!read_status_line(line, response)) return fail(Errc::bad_input);
+  WEIR_TRY(auto headers, take_headers(until));
+  response.headers = std::move(headers);
+  WEIR_TRY(take_body(response, method, until));
   return response;
 }
 
 Result<Response> Client::exchange(std::string_view request, std::string_view method) {
-  if (auto sent = send(request); !sent) return fail(sent.error());
+  WEIR_TRY(send(request));
   auto response = read(method);
   while (response && response->status < 200 && response->status != 101) response = read(method);
   return response;
@@ -342,12 +332,11 @@ Result<std::vector<Response>> Client::pipeline(std::string_view request, std::si
   std::string batch;
   batch.reserve(request.size() * count);
   for (std::size_t i = 0; i < count; ++i) batch += request;
-  if (auto sent = send_while_receiving(batch); !sent) return fail(sent.error());
+  WEIR_TRY(send_while_receiving(batch));
   std::vector<Response> responses;
   for (std::size_t i = 0; i < count; ++i) {
-    auto response = read();
-    if (!response) return fail(response.error());
-    responses.push_back(std::move(*response));
+    WEIR_TRY(auto response, read());
+    responses.push_back(std::move(response));
   }
   return responses;
 }
@@ -363,9 +352,8 @@ Result<std::string> Client::read_to_end() {
 }
 
 Result<> Client::expect_end() {
-  const auto rest = read_to_end();
-  if (!rest) return fail(rest.error());
-  if (!rest->empty()) return fail(Errc::bad_input);
+  WEIR_TRY(const auto rest, read_to_end());
+  if (!rest.empty()) return fail(Errc::bad_input);
   return {};
 }
 

@@ -42,9 +42,8 @@ class Processes : public EachBackend {
     return supervisor;
   }
   Result<Response> ask(std::string_view target = "/") const {
-    auto client = Client::connect(os::Address::loopback(port_));
-    if (!client) return fail(client.error());
-    return client->exchange(get(target));
+    WEIR_TRY(auto client, Client::connect(os::Address::loopback(port_)));
+    return client.exchange(get(target));
   }
   /// Returns the workers that answer, at most two, from at most 100 requests.
   std::set<pid_t> find_two_workers() const {

@@ -179,9 +179,8 @@ Result<std::vector<Response>> read_responses(const std::string& received) {
   Client client = Client::from_bytes(received);
   std::vector<Response> responses;
   while (!client.unread().empty()) {
-    auto response = client.read();
-    if (!response) return fail(response.error());
-    responses.push_back(std::move(*response));
+    WEIR_TRY(auto response, client.read());
+    responses.push_back(std::move(response));
   }
   return responses;
 }

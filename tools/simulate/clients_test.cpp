@@ -52,12 +52,10 @@ Task<> serve_one(tcp::Stream peer, const React& react) {
 }
 
 Task<Result<>> serve_all(Scope& scope, const React& react) {
-  auto listener = co_await tcp::listen(Endpoint::any(80));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    scope.spawn(serve_one(std::move(*peer), react));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    scope.spawn(serve_one(std::move(peer), react));
   }
 }
 
@@ -339,12 +337,10 @@ Task<> stay_silent(tcp::Stream peer, const std::string&) {
 using Treat = Task<> (*)(tcp::Stream peer, const std::string& response);
 
 Task<Result<>> treat_all(Scope& scope, Treat treat, const std::string& response) {
-  auto listener = co_await tcp::listen(Endpoint::any(80));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    scope.spawn(treat(std::move(*peer), response));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    scope.spawn(treat(std::move(peer), response));
   }
 }
 

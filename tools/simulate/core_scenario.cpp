@@ -31,7 +31,7 @@ unsigned twice(unsigned number) {
   return 2 * number;
 }
 Task<Result<unsigned>> twice_later(unsigned number, Duration later) {
-  if (auto slept = co_await sleep(later); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(later));
   co_return twice(number);
 }
 Task<Result<unsigned>> twice_in_pool(Loop& loop, unsigned number) {

@@ -52,14 +52,13 @@ Task<Result<>> receive_answer(udp::Socket& socket, const std::vector<std::string
 
 Task<Result<>> echo_datagrams(Scope&, Endpoint endpoint) {
   const udp::Options on_each_core{.reuse_port = true, .bytes_max = bytes_max};
-  auto socket = co_await udp::bind(endpoint, on_each_core);
-  if (!socket) co_return fail(socket.error());
+  WEIR_CO_TRY(auto socket, co_await udp::bind(endpoint, on_each_core));
   for (;;) {
-    const auto datagram = co_await socket->receive();
+    const auto datagram = co_await socket.receive();
     if (!datagram && datagram.error() == Errc::closed) co_return {};
     if (!datagram) co_return fail(datagram.error());
     const std::string answer = answer_with(datagram->buffer.text(), datagram->truncated_bytes);
-    std::ignore = co_await socket->send(std::string_view(answer), datagram->peer);
+    std::ignore = co_await socket.send(std::string_view(answer), datagram->peer);
   }
 }
 

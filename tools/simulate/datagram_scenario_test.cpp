@@ -19,14 +19,13 @@ namespace {
 using Answer = std::function<std::optional<std::string>(const std::string& question)>;
 
 Task<Result<>> serve_answers(Scope&, Endpoint endpoint, const Answer& answer) {
-  auto socket = co_await udp::bind(endpoint);
-  if (!socket) co_return fail(socket.error());
+  WEIR_CO_TRY(auto socket, co_await udp::bind(endpoint));
   for (;;) {
-    const auto datagram = co_await socket->receive();
+    const auto datagram = co_await socket.receive();
     if (!datagram && datagram.error() == Errc::closed) co_return {};
     if (!datagram) co_return fail(datagram.error());
     const auto text = answer(std::string(datagram->buffer.text()));
-    if (text) std::ignore = co_await socket->send(std::string_view(*text), datagram->peer);
+    if (text) std::ignore = co_await socket.send(std::string_view(*text), datagram->peer);
   }
 }
 

@@ -45,10 +45,9 @@ Task<> send_label(tcp::Stream stream, std::string line) {
 }  // namespace
 
 Task<Result<>> serve_label(Scope& scope, std::uint16_t port, std::string label) {
-  auto listener = co_await tcp::listen(Endpoint::any(port));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(port)));
   for (;;) {
-    auto stream = co_await listener->accept();
+    auto stream = co_await listener.accept();
     if (!stream) co_return {};
     scope.spawn(send_label(std::move(*stream), label + "\n"));
   }

@@ -35,9 +35,8 @@ std::string hosts_name(std::size_t number) {
 Task<Result<std::string>> read_line(Stream& stream) {
   std::string line;
   while (!line.ends_with('\n')) {
-    const auto bytes = co_await stream.read();
-    if (!bytes) co_return fail(bytes.error());
-    line += bytes->text();
+    WEIR_CO_TRY(const auto bytes, co_await stream.read());
+    line += bytes.text();
   }
   line.pop_back();
   co_return line;

@@ -336,19 +336,17 @@ Task<> NameServer::answer_connection(loop::PlatformClock& clock, tcp::Stream str
 }
 
 Task<Result<>> NameServer::serve_connections(Scope& scope) {
-  auto listener = co_await tcp::listen(Endpoint::any(53));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(53)));
   for (;;) {
-    auto stream = co_await listener->accept();
+    auto stream = co_await listener.accept();
     if (!stream) co_return {};
     scope.spawn(answer_connection(scope.loop().platform(), std::move(*stream)));
   }
 }
 
 Task<Result<>> NameServer::run(Scope&) {
-  auto socket = co_await udp::bind(Endpoint::any(53));
-  if (!socket) co_return fail(socket.error());
-  socket_ = &*socket;
+  WEIR_CO_TRY(auto socket, co_await udp::bind(Endpoint::any(53)));
+  socket_ = &socket;
   const auto serve = [this](Scope& inner) -> Task<Result<>> {
     inner.spawn(serve_connections(inner));
     for (;;) {

@@ -17,12 +17,11 @@ constexpr Duration wait_timeout = std::chrono::minutes(10);
 
 Task<Result<sim::HttpResponse>> ask(Stream& stream, unsigned page) {
   const std::string request = "GET " + page_path(page) + " HTTP/1.1\r\nHost: a\r\n\r\n";
-  if (auto written = co_await stream.write(request); !written) co_return fail(written.error());
+  WEIR_CO_TRY(co_await stream.write(request));
   std::string received;
   for (;;) {
-    const auto bytes = co_await stream.read();
-    if (!bytes) co_return fail(bytes.error());
-    received += bytes->text();
+    WEIR_CO_TRY(const auto bytes, co_await stream.read());
+    received += bytes.text();
     std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received);
     if (answers.size() != 1) co_return fail(Errc::bad_input);
     if (answers[0].complete) co_return std::move(answers[0]);
@@ -75,11 +74,10 @@ Task<Result<>> PageTraffic::send_requests(Stream& stream, loop::PlatformClock& c
     --left;
     const auto page = static_cast<unsigned>(clock.random() % page_count);
     const ServedPages::State before = state_of(page);
-    const auto answer = co_await ask(stream, page);
-    if (!answer) co_return fail(answer.error());
-    check_answer(page, *answer, newest);
-    check_state(page, before, *answer);
-    if (answer->header("Connection") == "close") co_return {};
+    WEIR_CO_TRY(const auto answer, co_await ask(stream, page));
+    check_answer(page, answer, newest);
+    check_state(page, before, answer);
+    if (answer.header("Connection") == "close") co_return {};
     if (auto slept = co_await sleep(std::chrono::milliseconds(clock.random() % 100)); !slept) {
       co_return slept;
     }

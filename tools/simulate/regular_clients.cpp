@@ -38,12 +38,11 @@ bool is_malformed(std::string_view received, const std::vector<sim::HttpResponse
 /// Sends `request` and returns its final response. Fails with Errc::bad_input if there are several,
 /// or if the answer is not HTTP.
 Task<Result<sim::HttpResponse>> send_request(Stream& stream, const CheckedRequest& request) {
-  if (auto written = co_await stream.write(request.text); !written) co_return fail(written.error());
+  WEIR_CO_TRY(co_await stream.write(request.text));
   std::string received;
   for (;;) {
-    const auto bytes = co_await stream.read();
-    if (!bytes) co_return fail(bytes.error());
-    received += bytes->text();
+    WEIR_CO_TRY(const auto bytes, co_await stream.read());
+    received += bytes.text();
     const std::vector<std::string_view> methods{request.method};
     std::vector<sim::HttpResponse> answers = sim::parse_http_responses(received, methods);
     if (is_malformed(received, answers)) co_return fail(Errc::bad_input);

@@ -52,12 +52,10 @@ Task<> serve_one(tcp::Stream peer, RequestMonitor& watch, Taking taking) {
 }
 
 Task<Result<>> serve_all(Scope& scope, RequestMonitor& watch, Taking taking) {
-  auto listener = co_await tcp::listen(Endpoint::any(80));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    scope.spawn(serve_one(std::move(*peer), watch, taking));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    scope.spawn(serve_one(std::move(peer), watch, taking));
   }
 }
 

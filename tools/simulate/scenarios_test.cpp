@@ -148,11 +148,9 @@ TEST(Simulate, DrainsOrStopsAtAnyTurn) {
 /// A server that closes every connection immediately.
 int serve_no_client(loop::Platform& host) {
   constexpr auto serve = [](Scope&) -> Task<Result<>> {
-    auto listener = co_await tcp::listen(Endpoint::any(80));
-    if (!listener) co_return fail(listener.error());
+    WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
     for (;;) {
-      auto peer = co_await listener->accept();
-      if (!peer) co_return fail(peer.error());
+      WEIR_CO_TRY(auto peer, co_await listener.accept());
     }
   };
   return Runtime(host, {.cores = 2, .announce = false}).run_on_each_core(serve);

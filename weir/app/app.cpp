@@ -101,8 +101,7 @@ Task<> App::stop() {
 Task<Result<>> App::Impl::start(App& app) {
   const Context context = co_await this_context();
   if (lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
-  auto change_lock = co_await change_mutex.lock();
-  if (!change_lock) co_return fail(change_lock.error());
+  WEIR_CO_TRY(auto change_lock, co_await change_mutex.lock());
   platform_log = &context.loop->platform();
   const auto loops = context.loop->group().loops();
   graph.build(loops.size(), context.loop->core());
@@ -124,7 +123,7 @@ Task<Result<>> App::Impl::start(App& app) {
   while (!lifecycle.settled()) co_await lifecycle.wait_settled(&inject::Lifecycle::cancel_running);
   const Result<> started = first_failure_since(0);
   errors = std::move(change_errors);
-  change_lock->unlock();  // close() waits for the changes that wait for the lock
+  change_lock.unlock();  // close() waits for the changes that wait for the lock
   co_await close();
   if (started) co_return fail(Errc::cancelled);
   co_return started;

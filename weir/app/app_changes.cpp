@@ -108,8 +108,7 @@ Task<Result<>> App::Impl::run_change(Task<Result<>> body) {
 /// Runs one change at a time, including App::stop(id) and App::start(id). A service that is being
 /// replaced exists twice, and failures are counted from the beginning of a change.
 Task<Result<>> App::Impl::run_exclusive(Task<Result<>> body) {
-  const auto change_lock = co_await change_mutex.lock();
-  if (!change_lock) co_return fail(change_lock.error());
+  WEIR_CO_TRY(const auto change_lock, co_await change_mutex.lock());
   lifecycle.drop_past_failures();
   change_errors.clear();
   co_return co_await std::move(body);

@@ -25,11 +25,10 @@ class HttpServer {
       router_.log_errors(scope_.loop().platform());
       co_return checked;
     }
-    auto listener = co_await tcp::listen(options_.endpoint);
-    if (!listener) co_return fail(listener.error());
+    WEIR_CO_TRY(auto listener, co_await tcp::listen(options_.endpoint));
     server_.emplace(scope_.loop(), router_, options_.limits);
     route_registry_.on_server_started(scope_.loop());
-    scope_.spawn(serve(std::move(*listener)));
+    scope_.spawn(serve(std::move(listener)));
     co_return {};
   }
 

@@ -115,7 +115,7 @@ bool ReloadableBase::is_already_applied(const FileText& file) const noexcept {
 Task<Result<FileText>> ReloadableBase::read_until_stable() {
   auto file = co_await read();
   while (file && !is_already_applied(*file)) {
-    if (auto slept = co_await sleep(options_.debounce_time); !slept) co_return fail(slept.error());
+    WEIR_CO_TRY(co_await sleep(options_.debounce_time));
     auto again = co_await read();
     if (!again || has_same_content(*file, *again)) co_return again;
     file = std::move(again);

@@ -36,10 +36,9 @@ Loop::Loop(loop::Platform& platform, const Options& options)
 
 Result<std::unique_ptr<Loop>> Loop::make(loop::Platform& platform, const Options& options) {
   std::unique_ptr<Loop> loop(new Loop(platform, options));
-  auto chosen = platform.make_backend(options.backend, loop->ready_);
-  if (!chosen) return fail(chosen.error());
-  loop->backend_ = std::move(chosen->backend);
-  loop->backend_reason_ = std::move(chosen->reason);
+  WEIR_TRY(auto chosen, platform.make_backend(options.backend, loop->ready_));
+  loop->backend_ = std::move(chosen.backend);
+  loop->backend_reason_ = std::move(chosen.reason);
   return loop;
 }
 

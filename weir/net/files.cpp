@@ -107,10 +107,9 @@ Task<Result<Buffer>> File::read_at(std::uint64_t offset, std::size_t most) {
   const OperationGuard use(*this, OperationGuard::Position::kept);
   Buffer buffer = Buffer::with_capacity(static_cast<std::uint32_t>(std::min(most, transfer_max)));
   const MutableBytes room = buffer.room();
-  const auto count = co_await read_some(descriptor_.value(), room, offset);
-  if (!count) co_return fail(count.error());
-  if (*count == 0) co_return Buffer();
-  buffer.commit(*count);
+  WEIR_CO_TRY(const auto count, co_await read_some(descriptor_.value(), room, offset));
+  if (count == 0) co_return Buffer();
+  buffer.commit(count);
   co_return buffer;
 }
 
@@ -155,9 +154,9 @@ Task<> File::close() {
 Task<Result<File>> open(std::string path, OpenOptions how) {
   const FileThreads threads(co_await this_context());
   const os::FileOpenOptions opening = how;
-  auto descriptor = co_await threads.run(&loop::FileSystem::open, std::move(path), opening);
-  if (!descriptor) co_return fail(descriptor.error());
-  co_return File(std::move(*descriptor));
+  WEIR_CO_TRY(auto descriptor,
+              co_await threads.run(&loop::FileSystem::open, std::move(path), opening));
+  co_return File(std::move(descriptor));
 }
 
 namespace {
@@ -166,12 +165,11 @@ Task<Result<std::string>> read_to_the_end(File& file, std::size_t bytes_max) {
   std::string text;
   for (;;) {
     // The size from the file's status can be wrong: it is 0 in /proc, and files grow.
-    const auto bytes =
-        co_await file.read(std::max(text.size(), std::size_t{Buffer::default_capacity}));
-    if (!bytes) co_return fail(bytes.error());
-    if (bytes->empty()) co_return text;
-    if (bytes->size() > bytes_max - text.size()) co_return fail(Errc::limit_reached);
-    text += bytes->text();
+    WEIR_CO_TRY(const auto bytes,
+                co_await file.read(std::max(text.size(), std::size_t{Buffer::default_capacity})));
+    if (bytes.empty()) co_return text;
+    if (bytes.size() > bytes_max - text.size()) co_return fail(Errc::limit_reached);
+    text += bytes.text();
   }
 }
 
@@ -340,12 +338,11 @@ Task<Result<>> write_all(int file, Bytes source, std::uint64_t offset, std::uint
   while (!source.empty()) {
     if (offset > os::file_offset_max) co_return fail(system_error(EINVAL));
     const Bytes some = source.first(std::min(source.size(), transfer_max));
-    const auto count = co_await write_some(loop, file, some, offset);
-    if (!count) co_return fail(count.error());
-    if (*count == 0) co_return fail(system_error(EIO));  // a retry is useless
-    source = source.subspan(*count);
-    offset += *count;
-    written += *count;
+    WEIR_CO_TRY(const auto count, co_await write_some(loop, file, some, offset));
+    if (count == 0) co_return fail(system_error(EIO));  // a retry is useless
+    source = source.subspan(count);
+    offset += count;
+    written += count;
   }
   co_return {};
 }
@@ -357,8 +354,7 @@ Task<Result<>> sync(int file) {
                                                          borrow(loop.platform().files()), file);
   }
   TransferAwaiter transfer(loop::FileOperation::Action::sync, file);
-  const auto synced = co_await transfer;
-  if (!synced) co_return fail(synced.error());
+  WEIR_CO_TRY(co_await transfer);
   co_return {};
 }
 

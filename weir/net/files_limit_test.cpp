@@ -20,11 +20,10 @@ constexpr std::size_t limit_bytes = 64 * 1024;
 alignas(4096) constexpr std::array<std::byte, 2 * limit_bytes> too_much{};
 
 Task<Result<>> write_too_much(std::string path, std::uint64_t& position) {
-  auto file = co_await files::open(std::move(path), files::Mode::truncate);
-  if (!file) co_return fail(file.error());
-  auto written = co_await file->write(too_much);
-  position = file->position();
-  co_await file->close();
+  WEIR_CO_TRY(auto file, co_await files::open(std::move(path), files::Mode::truncate));
+  auto written = co_await file.write(too_much);
+  position = file.position();
+  co_await file.close();
   co_return written;
 }
 

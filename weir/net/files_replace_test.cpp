@@ -120,9 +120,8 @@ Task<Result<>> write_in_turn(std::string path, std::vector<std::string> texts, i
 
 Task<Result<>> read_again_and_again(std::string path, std::vector<std::string> texts, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    const auto text = co_await files::read_file(path);
-    if (!text) co_return fail(text.error());
-    EXPECT_TRUE(*text == texts[0] || *text == texts[1]) << text->size();
+    WEIR_CO_TRY(const auto text, co_await files::read_file(path));
+    EXPECT_TRUE(text == texts[0] || text == texts[1]) << text.size();
   }
   co_return {};
 }

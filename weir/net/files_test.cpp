@@ -225,10 +225,9 @@ TEST_P(Files, ReadFileHasALimit) {
 }
 
 Task<Result<>> check_read(File& file, const std::string& text, std::size_t at) {
-  auto bytes = co_await file.read_at(at, 5000);
-  if (!bytes) co_return fail(bytes.error());
-  EXPECT_TRUE(bytes->text() == std::string_view(text).substr(at, bytes->size())) << at;
-  EXPECT_GT(bytes->size(), 0U);
+  WEIR_CO_TRY(auto bytes, co_await file.read_at(at, 5000));
+  EXPECT_TRUE(bytes.text() == std::string_view(text).substr(at, bytes.size())) << at;
+  EXPECT_GT(bytes.size(), 0U);
   co_return {};
 }
 
@@ -306,9 +305,8 @@ TEST_P(SimulatedFiles, HasTheDocumentedDefaults) {
 
 Task<Result<>> write_and_read(std::string path, std::string text) {
   if (auto written = co_await files::write_file(path, text); !written) co_return written;
-  const auto read = co_await files::read_file(path);
-  if (!read) co_return fail(read.error());
-  EXPECT_TRUE(*read == text) << path;
+  WEIR_CO_TRY(const auto read, co_await files::read_file(path));
+  EXPECT_TRUE(read == text) << path;
   co_return {};
 }
 

@@ -220,9 +220,8 @@ TEST_P(StreamTest, CancelledReadLosesNoData) {
         co_return co_await to.write(text);
       };
       const auto read = [](Stream& from) -> Task<Result<std::string>> {
-        const auto bytes = co_await from.read();
-        if (!bytes) co_return fail(bytes.error());
-        co_return std::string(bytes->text());
+        WEIR_CO_TRY(const auto bytes, co_await from.read());
+        co_return std::string(bytes.text());
       };
       const auto hurry = [](Stream& of, int after) -> Task<> {
         for (int turn = 0; turn < after; ++turn) std::ignore = co_await sleep(0s);

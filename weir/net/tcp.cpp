@@ -104,16 +104,14 @@ Task<Result<Stream>> connect(Endpoint peer, IoOptions options) {
   if (context.cancelled()) co_return fail(Errc::cancelled);
   Loop& loop = *context.loop;
   ConnectionCounters::of(loop);
-  auto descriptor = loop.platform().open_stream(peer);
-  if (!descriptor) co_return fail(descriptor.error());
-  if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {
+  WEIR_CO_TRY(auto descriptor, loop.platform().open_stream(peer));
+  if (auto configured = loop.platform().configure(descriptor.value(), {}); !configured) {
     co_return fail(configured.error());
   }
-  auto socket = loop.backend().adopt(std::move(*descriptor), {.role = loop::SocketRole::stream});
-  if (!socket) co_return fail(socket.error());
-  Stream stream(loop, **socket);
-  const auto connected = co_await Timed<Connect>(Connect(stream, **socket, peer), options);
-  if (!connected) co_return fail(connected.error());
+  WEIR_CO_TRY(auto socket,
+              loop.backend().adopt(std::move(descriptor), {.role = loop::SocketRole::stream}));
+  Stream stream(loop, *socket);
+  WEIR_CO_TRY(co_await Timed<Connect>(Connect(stream, *socket, peer), options));
   co_return std::move(stream);
 }
 

@@ -79,11 +79,10 @@ TEST_P(TcpTest, HandlesManySequentialAndConcurrentConnections) {
     }
   };
   const auto ask = [](Endpoint server, int number) -> Task<Result<>> {
-    auto stream = co_await tcp::connect(server);
-    if (!stream) co_return fail(stream.error());
+    WEIR_CO_TRY(auto stream, co_await tcp::connect(server));
     const std::string text = "number " + std::to_string(number);
-    if (auto written = co_await stream->write(text); !written) co_return written;
-    if (co_await read_some(*stream, text.size()) != text) co_return fail(Errc::bad_input);
+    if (auto written = co_await stream.write(text); !written) co_return written;
+    if (co_await read_some(stream, text.size()) != text) co_return fail(Errc::bad_input);
     co_return {};
   };
   const auto body = [&](Scope& scope) -> Task<Result<>> {
@@ -93,7 +92,7 @@ TEST_P(TcpTest, HandlesManySequentialAndConcurrentConnections) {
     }(listener, scope, serve));
     std::vector<Task<Result<>>> clients;
     for (int i = 0; i < 200; ++i) clients.push_back(ask(listener.local_address(), i));
-    if (auto asked = co_await all(std::move(clients)); !asked) co_return fail(asked.error());
+    WEIR_CO_TRY(co_await all(std::move(clients)));
     for (int i = 0; i < 50; ++i) {
       if (auto asked = co_await ask(listener.local_address(), i); !asked) co_return asked;
     }

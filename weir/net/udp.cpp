@@ -224,9 +224,9 @@ namespace {
 Result<Socket> adopt(Loop& loop, Result<loop::Descriptor> opened, const Options& options,
                      loop::HeldAddresses::Hold hold) {
   if (!opened) return fail(opened.error());
-  auto socket = loop.backend().adopt(std::move(*opened), {.role = loop::SocketRole::datagrams});
-  if (!socket) return fail(socket.error());
-  return Socket(make_socket_block<Socket::State>(loop, **socket, options, std::move(hold)));
+  WEIR_TRY(auto socket,
+           loop.backend().adopt(std::move(*opened), {.role = loop::SocketRole::datagrams}));
+  return Socket(make_socket_block<Socket::State>(loop, *socket, options, std::move(hold)));
 }
 
 }  // namespace
@@ -246,8 +246,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
     if (!pause || loop.draining()) break;
     holder = registry.held_by_datagrams().find_conflict(endpoint);
     if (holder) break;
-    const auto slept = co_await sleep(*pause);
-    if (!slept) co_return fail(slept.error());
+    WEIR_CO_TRY(co_await sleep(*pause));
     socket = registry.open_datagrams(loop.platform(), how);
   }
   if (!socket && options.reuse_port) {

@@ -607,16 +607,14 @@ Task<> send_and_drain(SharedPort& test, Endpoint server) {
 
 Task<Result<>> receive_on_each_core(Scope& scope, SharedPort& test) {
   const udp::Options shared{.reuse_port = true};
-  auto socket = co_await udp::bind(Endpoint::loopback(0), shared);
-  if (!socket) co_return fail(socket.error());
+  WEIR_CO_TRY(auto socket, co_await udp::bind(Endpoint::loopback(0), shared));
   const unsigned core = scope.loop().core();
-  test.ports[core] = socket->local_address().port();
-  if (++test.bound == 2) scope.spawn(send_and_drain(test, socket->local_address()));
+  test.ports[core] = socket.local_address().port();
+  if (++test.bound == 2) scope.spawn(send_and_drain(test, socket.local_address()));
   for (;;) {
-    const auto datagram = co_await socket->receive();
-    if (!datagram) co_return fail(datagram.error());
+    WEIR_CO_TRY(const auto datagram, co_await socket.receive());
     ++test.received[core];
-    EXPECT_TRUE(co_await socket->send(datagram->buffer, datagram->peer));
+    EXPECT_TRUE(co_await socket.send(datagram.buffer, datagram.peer));
   }
 }
 

@@ -27,7 +27,7 @@ unsigned here() {
 }
 
 Task<Result<int>> nap_there(Duration length, int value) {
-  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(length));
   co_return value;
 }
 
@@ -230,7 +230,7 @@ TEST_F(OnCore, SurvivesCancellationAtEveryStep) {
   run([](Scope&) -> Task<> {
     const auto chain = [](int turns) -> Task<Result<int>> {
       for (int i = 0; i < turns; ++i) {
-        if (auto slept = co_await sleep(0s); !slept) co_return fail(slept.error());
+        WEIR_CO_TRY(co_await sleep(0s));
       }
       co_return turns;
     };
@@ -330,7 +330,7 @@ TEST(OnCoreOnThreads, EachCoreCallsEachCore) {
     const auto count_later = [&calls](std::unique_ptr<Duration> nap) -> Task<Result<Duration>> {
       ++calls.local(*(co_await this_context()).loop);
       co_await yield();
-      if (auto slept = co_await sleep(*nap); !slept) co_return fail(slept.error());
+      WEIR_CO_TRY(co_await sleep(*nap));
       co_return *nap;
     };
     std::atomic<int> timed_out = 0;

@@ -177,17 +177,15 @@ Result<std::vector<InheritedSocket>> inherited_sockets_from_environment(
   const os::ActivationEnvironment variables{.pid = value_of("LISTEN_PID", environment),
                                             .count = value_of("LISTEN_FDS", environment),
                                             .names = value_of("LISTEN_FDNAMES", environment)};
-  auto passed = os::parse_activation(variables, os::process_id());
-  if (!passed) return fail(passed.error());
+  WEIR_TRY(auto passed, os::parse_activation(variables, os::process_id()));
   std::vector<InheritedSocket> sockets;
-  for (os::ActivatedDescriptor& each : *passed) {
+  for (os::ActivatedDescriptor& each : passed) {
     // Programs that this process starts must not inherit it.
     auto done = os::set_on_exec(each.descriptor, os::OnExec::close);
     if (done) done = os::check_listening(each.descriptor);
     if (!done) return fail(done.error());
-    const auto endpoint = os::local_address(each.descriptor);
-    if (!endpoint) return fail(endpoint.error());
-    sockets.push_back({each.descriptor, std::move(each.name), *endpoint});
+    WEIR_TRY(const auto endpoint, os::local_address(each.descriptor));
+    sockets.push_back({each.descriptor, std::move(each.name), endpoint});
   }
   return sockets;
 }

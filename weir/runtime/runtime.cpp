@@ -99,14 +99,13 @@ Result<> Runtime::make_cores(const Body& body) {
   if (hot_restart_ != nullptr) hot_restart_->prepare(group_->listener_registry());
   std::vector<std::unique_ptr<CoreRunner>> cores;
   for (std::size_t index = 0; index < count; ++index) {
-    auto loop = Loop::make(
-        platform_,
-        {.backend = options_.backend, .core = static_cast<unsigned>(index), .group = group_.get()});
-    if (!loop) return fail(loop.error());
-    if (hot_restart_ != nullptr && hot_restart_->taking_over()) (*loop)->pause_accepting();
+    WEIR_TRY(auto loop, Loop::make(platform_, {.backend = options_.backend,
+                                               .core = static_cast<unsigned>(index),
+                                               .group = group_.get()}));
+    if (hot_restart_ != nullptr && hot_restart_->taking_over()) loop->pause_accepting();
     const std::size_t place = index + (worker_ != nullptr ? worker_->index() * count : 0);
     const int cpu = pin && place < topology.cores.size() ? topology.cores[place].cpu : -1;
-    cores.push_back(std::make_unique<CoreRunner>(*this, std::move(*loop), cpu, body));
+    cores.push_back(std::make_unique<CoreRunner>(*this, std::move(loop), cpu, body));
   }
   std::vector<Loop*> loops;
   for (const auto& core : cores) loops.push_back(&core->loop());

@@ -92,13 +92,11 @@ class RuntimeProcesses : public testing::Test {
     loop::ListenerRegistry::Listener listener;
     if (scope.loop().core() == 0) {
       registry_ = &scope.loop().group().listener_registry();
-      auto opened = registry_->listen(platform_, Endpoint::loopback(80), {});
-      if (!opened) co_return fail(opened.error());
-      listener = std::move(*opened);
+      WEIR_CO_TRY(auto opened, registry_->listen(platform_, Endpoint::loopback(80), {}));
+      listener = std::move(opened);
     }
     for (int second = 0; second < 100 && !scope.loop().draining(); ++second) {
-      const auto slept = co_await sleep(1s);
-      if (!slept) co_return fail(slept.error());
+      WEIR_CO_TRY(co_await sleep(1s));
     }
     co_return {};
   }
@@ -273,8 +271,7 @@ TEST_F(RuntimeProcesses, AFailedWorkerLeavesItsConnectionsToItsNextRun) {
       const auto slept = co_await sleep(8s);
       co_return slept;
     }
-    const auto slept = co_await sleep(2s);
-    if (!slept) co_return fail(slept.error());
+    WEIR_CO_TRY(co_await sleep(2s));
     co_return fail(Errc::limit_reached);
   };
   EXPECT_EQ(run(fails), 1);

@@ -78,8 +78,7 @@ class RuntimeRun : public testing::Test {
   static Body failing_on_core_1(std::error_code error) {
     return [error](Scope& scope) -> Task<Result<>> {
       if (scope.loop().core() == 0) co_return co_await sleep(100s);
-      const auto slept = co_await sleep(1s);
-      if (!slept) co_return fail(slept.error());
+      WEIR_CO_TRY(co_await sleep(1s));
       co_return fail(error);
     };
   }

@@ -113,13 +113,11 @@ Task<> exchanges_text(CancellingWorld& its) {
 }
 
 Task<Result<>> connect_to_self() {
-  auto stream = co_await tcp::connect(Endpoint::loopback(9));
-  if (!stream) co_return fail(stream.error());
+  WEIR_CO_TRY(auto stream, co_await tcp::connect(Endpoint::loopback(9)));
   co_return {};
 }
 Task<Result<>> accept_one(tcp::Listener& listener) {
-  auto stream = co_await listener.accept();
-  if (!stream) co_return fail(stream.error());
+  WEIR_CO_TRY(auto stream, co_await listener.accept());
   co_return {};
 }
 Task<> accepts(CancellingWorld&) {
@@ -173,7 +171,7 @@ Task<> calls_the_pool(CancellingWorld& its) {
 }
 
 Task<Result<int>> seven_later() {
-  if (auto slept = co_await sleep(5ms); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(5ms));
   co_return 7;
 }
 Task<> calls_another_core(CancellingWorld&) {
@@ -192,9 +190,8 @@ Task<Result<>> send_messages(CancellingWorld& its) {
 }
 Task<Result<>> receive_messages(CancellingWorld& its) {
   while (its.received < 4) {
-    const auto message = co_await its.mailbox.receive();
-    if (!message) co_return fail(message.error());
-    EXPECT_EQ(*message, its.received++);
+    WEIR_CO_TRY(const auto message, co_await its.mailbox.receive());
+    EXPECT_EQ(message, its.received++);
   }
   co_return {};
 }
@@ -210,9 +207,8 @@ Task<> sends_messages(CancellingWorld& its) {
 
 Task<Result<>> receive_values(Broadcast<int>::Subscription& subscription) {
   for (int received = 0; received < 3; ++received) {
-    const auto value = co_await subscription.receive();
-    if (!value) co_return fail(value.error());
-    EXPECT_EQ(**value, received);
+    WEIR_CO_TRY(const auto value, co_await subscription.receive());
+    EXPECT_EQ(*value, received);
   }
   co_return {};
 }

@@ -23,11 +23,10 @@ constexpr std::uint16_t port = 7;
 
 Task<Result<>> hear(udp::Socket& socket, std::vector<std::string>& heard) {
   for (;;) {
-    const auto datagram = co_await socket.receive();
-    if (!datagram) co_return fail(datagram.error());
-    heard.emplace_back(datagram->buffer.text());
-    if (datagram->buffer.text() == "?") {
-      const auto answered = co_await socket.send("!", datagram->peer);
+    WEIR_CO_TRY(const auto datagram, co_await socket.receive());
+    heard.emplace_back(datagram.buffer.text());
+    if (datagram.buffer.text() == "?") {
+      const auto answered = co_await socket.send("!", datagram.peer);
       EXPECT_TRUE(answered);
     }
   }

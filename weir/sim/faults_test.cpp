@@ -240,13 +240,11 @@ struct Flood {
 };
 
 Task<Result<>> flood_one(Scope& scope, Flood& flood) {
-  auto listener = co_await tcp::listen(Endpoint::any(7));
-  if (!listener) co_return fail(listener.error());
-  auto peer = co_await listener->accept();
-  if (!peer) co_return fail(peer.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(7)));
+  WEIR_CO_TRY(auto peer, co_await listener.accept());
   const std::string much(8192, 'x');
   while (!flood.error) {
-    const auto written = co_await peer->write(much);
+    const auto written = co_await peer.write(much);
     if (!written) flood.error = written.error();
     if (written) ++flood.writes;
   }
@@ -296,14 +294,11 @@ Task<Result<>> write_some(Stream& stream) {
 
 /// Writes small pieces, and stops at the first error.
 Task<Result<>> write_slowly(Scope& scope, Flood& flood) {
-  auto listener = co_await tcp::listen(Endpoint::any(7));
-  if (!listener) co_return fail(listener.error());
-  auto peer = co_await listener->accept();
-  if (!peer) co_return fail(peer.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(7)));
+  WEIR_CO_TRY(auto peer, co_await listener.accept());
   while (!flood.error) {
-    const auto slept = co_await sleep(100ms);
-    if (!slept) co_return fail(slept.error());
-    const auto written = co_await timeout(5s, write_some(*peer));
+    WEIR_CO_TRY(co_await sleep(100ms));
+    const auto written = co_await timeout(5s, write_some(peer));
     if (!written && written.error() != Errc::timed_out) flood.error = written.error();
   }
   flood.ended = scope.loop().platform().now();
@@ -358,9 +353,8 @@ TEST(FaultInjector, ATimerIsLateAfterAJumpOfTheClock) {
 }
 
 Task<Result<>> read_one(Stream& stream, std::string& received) {
-  const auto bytes = co_await stream.read();
-  if (!bytes) co_return fail(bytes.error());
-  received += bytes->text();
+  WEIR_CO_TRY(const auto bytes, co_await stream.read());
+  received += bytes.text();
   co_return {};
 }
 

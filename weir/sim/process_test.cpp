@@ -132,11 +132,9 @@ TEST_F(WorldProcesses, AKilledProcessLosesItsConnectionsAndItsPort) {
 }
 
 Task<Result<>> receive_one(Scope&, std::string& received, Endpoint at) {
-  auto socket = co_await udp::bind(at);
-  if (!socket) co_return fail(socket.error());
-  const auto datagram = co_await socket->receive();
-  if (!datagram) co_return fail(datagram.error());
-  received += datagram->buffer.text();
+  WEIR_CO_TRY(auto socket, co_await udp::bind(at));
+  WEIR_CO_TRY(const auto datagram, co_await socket.receive());
+  received += datagram.buffer.text();
   co_return {};
 }
 
@@ -144,9 +142,8 @@ Task<Result<>> receive_one(Scope&, std::string& received, Endpoint at) {
 Task<Result<>> send_one(Scope&, Endpoint to) {
   const auto slept = co_await sleep(1s);
   if (!slept) co_return slept;
-  auto socket = co_await udp::connect(to);
-  if (!socket) co_return fail(socket.error());
-  co_return co_await socket->send(std::string_view("hello"));
+  WEIR_CO_TRY(auto socket, co_await udp::connect(to));
+  co_return co_await socket.send(std::string_view("hello"));
 }
 
 // The first process is the machine, which outlives it.

@@ -120,9 +120,8 @@ TEST(World, ATestOfFreshSeedsCanBeRunAgain) {
 }
 
 Task<Result<>> accept_without_client(Scope&) {
-  auto listener = co_await tcp::listen(Endpoint::any(7));
-  if (!listener) co_return fail(listener.error());
-  auto peer = co_await listener->accept();
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(7)));
+  auto peer = co_await listener.accept();
   co_return fail(peer.error());
 }
 

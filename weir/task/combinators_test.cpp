@@ -21,12 +21,12 @@ class CombinatorsTest : public LoopTest {
 };
 
 Task<Result<int>> slow(Duration length, int value) {
-  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(length));
   co_return value;
 }
 
 Task<Result<int>> fails(Duration length, Errc error) {
-  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(length));
   co_return fail(error);
 }
 
@@ -346,9 +346,8 @@ TEST_F(CombinatorsTest, FirstOkIsCancelledUnderACancelledParent) {
 
 TEST_F(CombinatorsTest, TheyNest) {
   const auto pair = [](Duration one, Duration two) -> Task<Result<int>> {
-    const auto both = co_await all(slow(one, 1), slow(two, 2));
-    if (!both) co_return fail(both.error());
-    co_return std::get<0>(*both) + std::get<1>(*both);
+    WEIR_CO_TRY(const auto both, co_await all(slow(one, 1), slow(two, 2)));
+    co_return std::get<0>(both) + std::get<1>(both);
   };
   EXPECT_EQ(run(race(pair(5s, 1s), pair(2s, 3s))).value(), 3);
   EXPECT_EQ(elapsed(), 3s);
@@ -376,10 +375,9 @@ TEST_F(CombinatorsTest, EndsWhenCancelledAtEveryStep) {
     const auto event =
         platform_.at(platform_.now() + step * Duration(500us), [&] { cancel.cancel(); });
     const auto work = []() -> Task<Result<int>> {
-      const auto both = co_await all(first_ok(fails(2ms, Errc::closed), slow(4ms, 1)),
-                                     race(slow(6ms, 2), slow(7ms, 3)));
-      if (!both) co_return fail(both.error());
-      co_return std::get<0>(*both) + std::get<1>(*both);
+      WEIR_CO_TRY(const auto both, co_await all(first_ok(fails(2ms, Errc::closed), slow(4ms, 1)),
+                                                race(slow(6ms, 2), slow(7ms, 3))));
+      co_return std::get<0>(both) + std::get<1>(both);
     };
     const auto sum = run(work(), &cancel);
     platform_.clock().cancel(event);

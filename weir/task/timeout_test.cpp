@@ -18,7 +18,7 @@ namespace {
 using TimeoutTest = LoopTest;
 
 Task<Result<int>> slow(Duration length, int value) {
-  if (auto slept = co_await sleep(length); !slept) co_return fail(slept.error());
+  WEIR_CO_TRY(co_await sleep(length));
   co_return value;
 }
 
@@ -71,7 +71,7 @@ TEST_F(TimeoutTest, AValueBeatsTheDeadline) {
 // The work's own timer fires in the same turn as the timeout, so the work has succeeded.
 TEST_F(TimeoutTest, FinishingAtTheDeadlineIsInTime) {
   const auto exact = [](Instant moment) -> Task<Result<int>> {
-    if (auto slept = co_await sleep_until(moment); !slept) co_return fail(slept.error());
+    WEIR_CO_TRY(co_await sleep_until(moment));
     co_return 6;
   };
   const Instant moment = platform_.now() + 1s;

@@ -69,9 +69,8 @@ inline bool LazyAwaiter::ready() const noexcept {
 ///
 ///   explicit Reports(inject::Lazy<Renderer> renderer) : renderer_(renderer) {}
 ///   ...
-///   const auto renderer = co_await renderer_.get();
-///   if (!renderer) co_return fail(renderer.error());
-///   renderer->get().render(page);
+///   WEIR_CO_TRY(const auto renderer, co_await renderer_.get());
+///   renderer.get().render(page);
 ///
 /// Threads: the service's core (asserted), as for Optional.
 /// Lifetime: the handle, which may be copied, and the result of get() live as long as the

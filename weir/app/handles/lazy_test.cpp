@@ -497,9 +497,8 @@ struct Engine {
 struct Car {
   explicit Car(inject::Lazy<const Engine, IsFast> of) : engine(of) {}
   Task<Result<int>> power() const {
-    const auto found = co_await engine.get();
-    if (!found) co_return fail(found.error());
-    co_return found->get().power;
+    WEIR_CO_TRY(const auto found, co_await engine.get());
+    co_return found.get().power;
   }
   inject::Lazy<const Engine, IsFast> engine;
 };
@@ -531,8 +530,7 @@ struct Craftsman : JournaledService {
   Craftsman(const Journal& journal, inject::Lazy<Tool> of)
       : JournaledService(journal, "craftsman"), tool(of) {}
   Task<Result<>> work() {
-    const auto found = co_await tool.get();
-    if (!found) co_return fail(found.error());
+    WEIR_CO_TRY(co_await tool.get());
     co_return {};
   }
   inject::Lazy<Tool> tool;

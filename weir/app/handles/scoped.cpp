@@ -54,9 +54,8 @@ Result<void*> ScopeBase::get(const Type* type, const Filter* filter) {
   }
   if (instance == nullptr && chosen == nullptr) return fail(Errc::not_found);
   if (instance == nullptr) {
-    const Result<InstanceHeader*> made = make_all(*chosen);
-    if (!made) return fail(made.error());
-    instance = *made;
+    WEIR_TRY(InstanceHeader * made, make_all(*chosen));
+    instance = made;
   }
   return instance->scoped_factory.cast(instance->memory(), type);
 }

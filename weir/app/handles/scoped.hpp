@@ -56,9 +56,8 @@ class [[nodiscard]] ServiceScope : ScopeBase {
   /// T and there is no filter.
   template <class T, class Filter = void>
   Result<std::reference_wrapper<T>> get() {
-    const Result<void*> found = ScopeBase::get(&type<std::remove_const_t<T>>, filter_of<Filter>());
-    if (!found) return fail(found.error());
-    return std::ref(*static_cast<T*>(*found));
+    WEIR_TRY(void* found, ScopeBase::get(&type<std::remove_const_t<T>>, filter_of<Filter>()));
+    return std::ref(*static_cast<T*>(found));
   }
 };
 

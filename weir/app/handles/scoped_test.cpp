@@ -362,9 +362,8 @@ TEST_F(ScopedTest, ScopedServicesAreAddedReplacedAndRemoved) {
   const auto number = [&]() -> Result<int> {
     Request request;
     auto scope = web_->requests.open(request);
-    const auto late = scope.get<Late>();
-    if (!late) return fail(late.error());
-    return late->get().number;
+    WEIR_TRY(const auto late, scope.get<Late>());
+    return late.get().number;
   };
   EXPECT_EQ(number().error(), Errc::not_found);
   const ServiceId one = app_.scoped<Request>([] { return Late{1}; });

@@ -20,18 +20,16 @@ std::vector<std::string> to_strings(char* const* null_terminated) {
 
 Result<std::string> read_all(loop::FileSystem& files, const std::string& path,
                              std::size_t bytes_max) {
-  const auto file = files.open(path, {});
-  if (!file) return fail(file.error());
+  WEIR_TRY(const auto file, files.open(path, {}));
   std::string text;
   for (;;) {
     constexpr std::size_t chunk_bytes = 16 * 1024;
     const std::size_t before = text.size();
     text.resize(before + chunk_bytes);
     const MutableBytes room(reinterpret_cast<std::byte*>(text.data()) + before, chunk_bytes);
-    const auto count = files.read_at(file->value(), room, before);
-    if (!count) return fail(count.error());
-    text.resize(before + *count);
-    if (*count == 0) return text;
+    WEIR_TRY(const auto count, files.read_at(file.value(), room, before));
+    text.resize(before + count);
+    if (count == 0) return text;
     if (text.size() > bytes_max) return fail(Errc::limit_reached);
   }
 }

@@ -24,9 +24,8 @@ std::string Request::id() const {
 }
 
 Task<Result<std::string>> Request::body() {
-  auto whole = co_await body_.read_all();
-  if (!whole) co_return fail(whole.error());
-  co_return std::string(*whole);
+  WEIR_CO_TRY(auto whole, co_await body_.read_all());
+  co_return std::string(whole);
 }
 
 }  // namespace weir::http

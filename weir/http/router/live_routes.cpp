@@ -7,8 +7,7 @@ namespace {
 
 /// Waits for a change that has no result except its end.
 Task<Result<>> finished(RouteUpdate& change) {
-  auto done = co_await change;
-  if (!done) co_return fail(done.error());
+  WEIR_CO_TRY(co_await change);
   co_return {};
 }
 

@@ -73,10 +73,9 @@ void append_in_lower_case(std::string& text, std::string_view part) {
 
 Result<Url> Url::parse(std::string_view text) {
   if (text.size() > bytes_max) return fail(Errc::limit_reached);
-  const Result<std::size_t> scheme_size = scheme_size_of(text);
-  if (!scheme_size) return fail(scheme_size.error());
-  if (*scheme_size == 0) return fail(ParseError::bad_target_form);
-  const std::string_view scheme = text.substr(0, *scheme_size);
+  WEIR_TRY(const std::size_t scheme_size, scheme_size_of(text));
+  if (scheme_size == 0) return fail(ParseError::bad_target_form);
+  const std::string_view scheme = text.substr(0, scheme_size);
   const std::optional<std::uint16_t> default_port = default_port_of(scheme);
   if (!default_port) return fail(Errc::unsupported);
   if (const ParseError error = drop_fragment(text); error != ParseError::none) return fail(error);
@@ -110,19 +109,18 @@ std::string_view Url::host() const noexcept {
 
 Result<Url> Url::resolve(std::string_view reference) const {
   if (reference.size() > bytes_max) return fail(Errc::limit_reached);
-  const Result<std::size_t> scheme_size = scheme_size_of(reference);
-  if (!scheme_size) return fail(scheme_size.error());
+  WEIR_TRY(const std::size_t scheme_size, scheme_size_of(reference));
   if (const ParseError error = drop_fragment(reference); error != ParseError::none) {
     return fail(error);
   }
   // The scheme with its ':', the authority with its "//", the path, and the query with its '?'.
   const std::string_view own_scheme = text().substr(0, scheme_size_ + 1);
   std::string_view scheme = own_scheme;
-  if (*scheme_size > 0) {
-    scheme = reference.substr(0, *scheme_size + 1);
+  if (scheme_size > 0) {
+    scheme = reference.substr(0, scheme_size + 1);
     reference.remove_prefix(scheme.size());
     // RFC 3986 §5.2.2 allows to read "http:path" as a relative path. This parser does not guess.
-    if (!default_port_of(scheme.substr(0, *scheme_size))) return fail(Errc::unsupported);
+    if (!default_port_of(scheme.substr(0, scheme_size))) return fail(Errc::unsupported);
     if (!reference.starts_with(authority_mark)) return fail(ParseError::bad_target_form);
   }
   const bool absolute = reference.starts_with(authority_mark);

@@ -89,9 +89,8 @@ std::vector<StallSummary> StallLog::summaries() const {
 }
 
 Result<Watchdog> Watchdog::make(PlatformClock& clock, std::span<const LoopPlacement> placements) {
-  auto event = os::open_event();
-  if (!event) return fail(event.error());
-  Watchdog watchdog(clock, std::move(*event));
+  WEIR_TRY(auto event, os::open_event());
+  Watchdog watchdog(clock, std::move(event));
   for (const LoopPlacement& each : placements) watchdog.watched_.push_back({each.loop});
   return watchdog;
 }

@@ -79,12 +79,11 @@ std::uint64_t OsPlatform::random() {
 
 Result<loop::Descriptor> OsPlatform::listen(const os::Address& address,
                                             const ListenOptions& options) {
-  auto listener = os::open_listener(address, {.backlog = options.backlog,
-                                              .reuse_port = options.reuse_port,
-                                              .require_unused = options.require_unused});
-  if (!listener) return fail(listener.error());
+  WEIR_TRY(auto listener, os::open_listener(address, {.backlog = options.backlog,
+                                                      .reuse_port = options.reuse_port,
+                                                      .require_unused = options.require_unused}));
   remember_local_path(address);
-  return loop::Descriptor(*this, listener->release());
+  return loop::Descriptor(*this, listener.release());
 }
 
 void OsPlatform::remember_local_path(const os::Address& address) {
@@ -96,20 +95,19 @@ void OsPlatform::remember_local_path(const os::Address& address) {
 }
 
 Result<loop::Descriptor> OsPlatform::open_stream(const os::Address& peer) {
-  auto stream = os::open_stream(peer.family());
-  if (!stream) return fail(stream.error());
-  return loop::Descriptor(*this, stream->release());
+  WEIR_TRY(auto stream, os::open_stream(peer.family()));
+  return loop::Descriptor(*this, stream.release());
 }
 
 Result<loop::Descriptor> OsPlatform::open_datagrams(const loop::DatagramOptions& options) {
-  auto socket = os::open_datagram_socket({.local = options.local,
-                                          .peer = options.peer,
-                                          .reuse_port = options.reuse_port,
-                                          .require_unused = options.require_unused,
-                                          .multicast_interface = options.multicast_interface,
-                                          .gro = options.gro});
-  if (!socket) return fail(socket.error());
-  return loop::Descriptor(*this, socket->release());
+  WEIR_TRY(auto socket,
+           os::open_datagram_socket({.local = options.local,
+                                     .peer = options.peer,
+                                     .reuse_port = options.reuse_port,
+                                     .require_unused = options.require_unused,
+                                     .multicast_interface = options.multicast_interface,
+                                     .gro = options.gro}));
+  return loop::Descriptor(*this, socket.release());
 }
 
 Result<> OsPlatform::join_group(int datagrams, const os::MulticastGroup& group) {
@@ -147,19 +145,17 @@ Result<> OsPlatform::refuse_new_connections(int listener) {
 }
 
 Result<loop::Descriptor> OsPlatform::share(int listener) {
-  auto duplicate = os::duplicate(listener);
-  if (!duplicate) return fail(duplicate.error());
-  return loop::Descriptor(*this, duplicate->release());
+  WEIR_TRY(auto duplicate, os::duplicate(listener));
+  return loop::Descriptor(*this, duplicate.release());
 }
 
 Result<loop::Descriptor> OsPlatform::inherit_listener(int descriptor) {
   loop::Descriptor inherited(*this, descriptor);
-  if (auto listens = os::check_listening(descriptor); !listens) return fail(listens.error());
-  if (auto done = os::set_nonblocking(descriptor); !done) return fail(done.error());
-  if (auto done = os::set_on_exec(descriptor, os::OnExec::close); !done) return fail(done.error());
-  const auto address = os::local_address(descriptor);
-  if (!address) return fail(address.error());
-  remember_local_path(*address);
+  WEIR_TRY(os::check_listening(descriptor));
+  WEIR_TRY(os::set_nonblocking(descriptor));
+  WEIR_TRY(os::set_on_exec(descriptor, os::OnExec::close));
+  WEIR_TRY(const auto address, os::local_address(descriptor));
+  remember_local_path(address);
   return inherited;
 }
 

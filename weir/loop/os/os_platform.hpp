@@ -22,9 +22,8 @@ class OsFileSystem : public loop::FileSystem {
   explicit OsFileSystem(loop::PlatformNetwork& network) noexcept : network_(network) {}
 
   Result<loop::Descriptor> open(const std::string& path, const os::FileOpenOptions& how) override {
-    auto file = os::open_file(path, how);
-    if (!file) return fail(file.error());
-    return loop::Descriptor(network_, file->release());
+    WEIR_TRY(auto file, os::open_file(path, how));
+    return loop::Descriptor(network_, file.release());
   }
   Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) override {
     return os::read_at(file, target, offset);

@@ -84,10 +84,9 @@ void Resolver::collect(MetricSnapshot& sum) const {
 
 Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, std::uint16_t port) {
   if (const auto address = parse_ip_address(name, port)) co_return single(*address);
-  const auto parsed = parse_host_name(name);
-  if (!parsed) co_return fail(parsed.error());
-  auto ipv6_lookup = lookup(Question{*parsed, Family::ipv6});
-  auto ipv4_lookup = lookup(Question{*parsed, Family::ipv4});
+  WEIR_CO_TRY(const auto parsed, parse_host_name(name));
+  auto ipv6_lookup = lookup(Question{parsed, Family::ipv6});
+  auto ipv4_lookup = lookup(Question{parsed, Family::ipv4});
   const auto both = co_await all(std::move(ipv6_lookup), std::move(ipv4_lookup));
   const LookupResult& ipv6 = *std::get<0>(*both);
   const LookupResult& ipv4 = *std::get<1>(*both);
@@ -107,9 +106,8 @@ Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, Family f
     if (family_of(*address) != family) co_return fail(ResolveError::no_address);
     co_return single(*address);
   }
-  auto parsed = parse_host_name(name);
-  if (!parsed) co_return fail(parsed.error());
-  auto asking = lookup(Question{std::move(*parsed), family});
+  WEIR_CO_TRY(auto parsed, parse_host_name(name));
+  auto asking = lookup(Question{std::move(parsed), family});
   const ResultPtr answer = co_await std::move(asking);
   if (answer->error) co_return fail(answer->error);
   AddressOrder order;

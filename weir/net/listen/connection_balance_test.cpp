@@ -69,14 +69,12 @@ Task<Result<>> serve(Scope& scope, Cores& test) {
     test.runtime.drain();
     co_return {};
   }
-  auto listener = co_await tcp::listen(Endpoint::loopback(0));
-  if (!listener) co_return fail(listener.error());
-  if (scope.loop().core() == 0) test.address = listener->local_address();
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::loopback(0)));
+  if (scope.loop().core() == 0) test.address = listener.local_address();
   ++test.listening;
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    scope.spawn(answer(std::move(*peer)));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    scope.spawn(answer(std::move(peer)));
     if (test.second_closes && scope.loop().core() == 1) co_return {};
     while (test.first_pauses && scope.loop().core() == 0) std::ignore = co_await sleep(1ms);
   }

@@ -79,16 +79,14 @@ class Program {
   }
 
   Task<Result<>> serve_core(Scope& scope) {
-    auto listener = co_await tcp::listen(setup_.address);
-    if (!listener) co_return fail(listener.error());
-    if (++cores_listening_ == setup_.cores) listening_.set_value(listener->local_address());
+    WEIR_CO_TRY(auto listener, co_await tcp::listen(setup_.address));
+    if (++cores_listening_ == setup_.cores) listening_.set_value(listener.local_address());
     while (!setup_.accepts && !scope.loop().draining()) {
       std::ignore = co_await sleep(std::chrono::milliseconds(1));
     }
     while (setup_.accepts) {
-      auto peer = co_await listener->accept();
-      if (!peer) co_return fail(peer.error());
-      scope.spawn(greet(std::move(*peer), setup_.name));
+      WEIR_CO_TRY(auto peer, co_await listener.accept());
+      scope.spawn(greet(std::move(peer), setup_.name));
     }
     co_return {};
   }

@@ -92,8 +92,7 @@ Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
     if (!pause || loop.draining()) break;
     holder = registry.held_by_listeners().find_conflict(endpoint);
     if (holder) break;
-    const auto slept = co_await sleep(*pause);
-    if (!slept) co_return fail(slept.error());
+    WEIR_CO_TRY(co_await sleep(*pause));
     listener = registry.listen(loop.platform(), endpoint, options);
   }
   if (!listener) {
@@ -107,11 +106,9 @@ Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   }
   const loop::SocketOptions adopting{.role = loop::SocketRole::listener,
                                      .shared = listener->shared != nullptr};
-  auto socket = loop.backend().adopt(std::move(listener->descriptor), adopting);
-  if (!socket) co_return fail(socket.error());
-  auto state = make_socket_block<Listener::State>(loop, **socket, *listener);
-  if (auto added = state->add_extra_listeners(listener->additional); !added)
-    co_return fail(added.error());
+  WEIR_CO_TRY(auto socket, loop.backend().adopt(std::move(listener->descriptor), adopting));
+  auto state = make_socket_block<Listener::State>(loop, *socket, *listener);
+  WEIR_CO_TRY(state->add_extra_listeners(listener->additional));
   co_return Listener(std::move(state));
 }
 

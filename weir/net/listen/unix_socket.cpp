@@ -5,15 +5,13 @@
 namespace weir::unix_socket {
 
 Task<Result<Listener>> listen(std::string name) {
-  auto address = os::Address::local(name);
-  if (!address) co_return fail(address.error());
-  co_return co_await tcp::listen(*address);
+  WEIR_CO_TRY(auto address, os::Address::local(name));
+  co_return co_await tcp::listen(address);
 }
 
 Task<Result<Stream>> connect(std::string name, IoOptions options) {
-  auto address = os::Address::local(name);
-  if (!address) co_return fail(address.error());
-  co_return co_await tcp::connect(*address, options);
+  WEIR_CO_TRY(auto address, os::Address::local(name));
+  co_return co_await tcp::connect(address, options);
 }
 
 }  // namespace weir::unix_socket

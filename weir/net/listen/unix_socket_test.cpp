@@ -123,14 +123,12 @@ Task<> connect_then_drain(SharedSocket& test) {
 }
 
 Task<Result<>> accept_on_each_core(Scope& scope, SharedSocket& test) {
-  auto listener = co_await unix_socket::listen(test.name);
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await unix_socket::listen(test.name));
   if (++test.listening == 2) scope.spawn(connect_then_drain(test));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
     ++test.accepted[scope.loop().core()];
-    scope.spawn(read_and_close(std::move(*peer)));
+    scope.spawn(read_and_close(std::move(peer)));
   }
 }
 

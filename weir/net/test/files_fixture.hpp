@@ -144,11 +144,10 @@ std::error_code error_of(const Result<T>& result) {
 inline Task<Result<std::string>> read_rest(files::File& file, std::size_t most) {
   std::string text;
   for (;;) {
-    const auto bytes = co_await file.read(most);
-    if (!bytes) co_return fail(bytes.error());
-    if (bytes->empty()) co_return text;
-    EXPECT_LE(bytes->size(), most);
-    text += bytes->text();
+    WEIR_CO_TRY(const auto bytes, co_await file.read(most));
+    if (bytes.empty()) co_return text;
+    EXPECT_LE(bytes.size(), most);
+    text += bytes.text();
   }
 }
 

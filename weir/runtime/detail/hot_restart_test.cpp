@@ -120,13 +120,12 @@ class HotRestartTest : public testing::Test {
       loops_[scope.loop().core()] = &scope.loop();
       std::vector<loop::ListenerRegistry::Listener> listeners;
       for (const std::uint16_t port : scope.loop().core() == 0 ? ports_ : Ports()) {
-        auto opened = scope.loop().group().listener_registry().listen(platform_, address(port), {});
-        if (!opened) co_return fail(opened.error());
-        listeners.push_back(std::move(*opened));
+        WEIR_CO_TRY(auto opened,
+                    scope.loop().group().listener_registry().listen(platform_, address(port), {}));
+        listeners.push_back(std::move(opened));
       }
       for (int second = 0; second < 100 && (stubborn_ || !scope.loop().draining()); ++second) {
-        const auto slept = co_await sleep(1s);
-        if (!slept) co_return fail(slept.error());
+        WEIR_CO_TRY(co_await sleep(1s));
       }
       co_return {};
     };

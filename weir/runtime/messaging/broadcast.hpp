@@ -131,9 +131,8 @@ class Broadcast<T>::ReceiveAwaiter final : public detail::BroadcastAwaiter {
   explicit ReceiveAwaiter(detail::BroadcastReader& reader) noexcept
       : BroadcastAwaiter(reader, detail::BroadcastReader::Mode::take) {}
   Result<std::shared_ptr<const T>> await_resume() noexcept {
-    auto taken = take();
-    if (!taken) return fail(taken.error());
-    return std::static_pointer_cast<const T>(std::move(*taken));
+    WEIR_TRY(auto taken, take());
+    return std::static_pointer_cast<const T>(std::move(taken));
   }
 };
 
@@ -143,9 +142,8 @@ class Broadcast<T>::ReceiveWait final : public detail::BroadcastWait {
   using Value = Result<std::shared_ptr<const T>>;
   explicit ReceiveWait(detail::BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
   Value value() {
-    auto taken = take(detail::BroadcastReader::Mode::take);
-    if (!taken) return fail(taken.error());
-    return std::static_pointer_cast<const T>(std::move(*taken));
+    WEIR_TRY(auto taken, take(detail::BroadcastReader::Mode::take));
+    return std::static_pointer_cast<const T>(std::move(taken));
   }
 };
 

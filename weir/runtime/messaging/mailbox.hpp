@@ -82,10 +82,9 @@ class Mailbox {
   /// Errors: Errc::limit_reached if there is no room or other senders wait for it; Errc::closed.
   /// Threads: any.
   Result<> try_send(T&& value) noexcept {
-    const auto position = queue_->try_claim();
-    if (!position) return fail(position.error());
-    put(*position, value);
-    queue_->publish(*position);
+    WEIR_TRY(const auto position, queue_->try_claim());
+    put(position, value);
+    queue_->publish(position);
     return {};
   }
 
@@ -152,7 +151,7 @@ class Mailbox<T>::ReceiveAwaiter final : public detail::MailboxAwaiter {
       : MailboxAwaiter(*mailbox.queue_), mailbox_(mailbox) {}
 
   Result<T> await_resume() {
-    if (const auto came = outcome(); !came) return fail(came.error());
+    WEIR_TRY(outcome());
     return mailbox_.take();
   }
 
@@ -168,7 +167,7 @@ class Mailbox<T>::ReceiveWait final : public detail::MailboxWait {
       : MailboxWait(*mailbox.queue_), mailbox_(mailbox) {}
 
   Value value() {
-    if (const auto came = outcome(); !came) return fail(came.error());
+    WEIR_TRY(outcome());
     return mailbox_.take();
   }
 

@@ -294,8 +294,7 @@ TEST_F(BlockingPoolThreads, ASubmissionStartsNoThreadOnItsLoop) {
   const auto body = [&](Scope& scope) -> Task<Result<>> {
     std::vector<Task<Result<>>> calls;
     for (int i = 0; i < 50; ++i) calls.push_back(pool.run(nothing));
-    auto done = co_await all(std::move(calls));
-    if (!done) co_return fail(done.error());
+    WEIR_CO_TRY(co_await all(std::move(calls)));
     // Files use the shared pool of the runtime.
     co_return co_await shared_pool(scope.loop()).pool().run(nothing);
   };

@@ -58,9 +58,8 @@ Result<std::unique_ptr<loop::HandoverConnection>> SimHandoverEndpoint::connect_o
     return older;
   }
   const auto made = std::make_shared<SimRendezvous>();
-  const auto number = host_.descriptors().add(made);
-  if (!number) return fail(number.error());
-  set_socket(loop::Descriptor(host_, *number));
+  WEIR_TRY(const auto number, host_.descriptors().add(made));
+  set_socket(loop::Descriptor(host_, number));
   rendezvous_[path_] = made;
   owns_ = true;
   return older;

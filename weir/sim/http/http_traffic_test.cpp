@@ -43,12 +43,10 @@ Task<Result<>> answers_twice(tcp::Stream peer) {
 using Serve = Task<Result<>> (*)(tcp::Stream);
 
 Task<Result<>> serve(Scope& peers, Serve one) {
-  auto listener = co_await tcp::listen(Endpoint::any(80));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    peers.spawn(one(std::move(*peer)));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    peers.spawn(one(std::move(peer)));
   }
 }
 

@@ -135,12 +135,10 @@ Task<Result<>> serve_one(tcp::Stream peer, Deviation deviation, Outcome& outcome
 }
 
 Task<Result<>> serve_tiny(Scope& peers, Deviation deviation, Outcome& outcome) {
-  auto listener = co_await tcp::listen(Endpoint::any(80));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    peers.spawn(serve_one(std::move(*peer), deviation, outcome));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    peers.spawn(serve_one(std::move(peer), deviation, outcome));
   }
 }
 
@@ -469,12 +467,10 @@ Task<> read_silently(tcp::Stream peer, std::vector<Duration>& pauses) {
 }
 
 Task<Result<>> serve_silently(Scope& peers, std::vector<Duration>& pauses) {
-  auto listener = co_await tcp::listen(Endpoint::any(80));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(80)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    peers.spawn(read_silently(std::move(*peer), pauses));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    peers.spawn(read_silently(std::move(peer), pauses));
   }
 }
 

@@ -32,12 +32,10 @@ inline Task<> echo(tcp::Stream peer) {
 }
 
 inline Task<Result<>> serve_echo(Scope& peers) {
-  auto listener = co_await tcp::listen(Endpoint::any(7));
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(Endpoint::any(7)));
   for (;;) {
-    auto peer = co_await listener->accept();
-    if (!peer) co_return fail(peer.error());
-    peers.spawn(echo(std::move(*peer)));
+    WEIR_CO_TRY(auto peer, co_await listener.accept());
+    peers.spawn(echo(std::move(peer)));
   }
 }
 

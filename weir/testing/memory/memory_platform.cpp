@@ -79,26 +79,23 @@ Result<loop::Descriptor> MemoryPlatform::listen(const os::Address& address,
   if (nondeterminism_.is_isolated()) return fail(system_error(EINTR));
   if (descriptors_.full()) return fail(system_error(EMFILE));
   const auto backlog = static_cast<std::size_t>(std::max(options.backlog, 0));
-  auto listener = network_.listen(address, {backlog, options.reuse_port, options.require_unused});
-  if (!listener) return fail(listener.error());
-  auto descriptor = descriptors_.add(std::move(*listener));
-  if (!descriptor) return fail(descriptor.error());
-  return loop::Descriptor(*this, *descriptor);
+  WEIR_TRY(auto listener,
+           network_.listen(address, {backlog, options.reuse_port, options.require_unused}));
+  WEIR_TRY(auto descriptor, descriptors_.add(std::move(listener)));
+  return loop::Descriptor(*this, descriptor);
 }
 
 Result<loop::Descriptor> MemoryPlatform::open_stream(const os::Address& peer) {
   if (peer.family() == os::AddressFamily::none) return fail(system_error(EAFNOSUPPORT));
-  auto descriptor = descriptors_.add(network_.open_stream());
-  if (!descriptor) return fail(descriptor.error());
-  return loop::Descriptor(*this, *descriptor);
+  WEIR_TRY(auto descriptor, descriptors_.add(network_.open_stream()));
+  return loop::Descriptor(*this, descriptor);
 }
 
 Result<loop::Descriptor> MemoryPlatform::open_datagrams(const loop::DatagramOptions& options) {
   if (nondeterminism_.is_isolated()) return fail(system_error(EINTR));
   if (descriptors_.full()) return fail(system_error(EMFILE));
-  auto socket = datagram_network_.open(options, nondeterminism_);
-  if (!socket) return fail(socket.error());
-  return loop::Descriptor(*this, descriptors_.add(std::move(*socket)).value());
+  WEIR_TRY(auto socket, datagram_network_.open(options, nondeterminism_));
+  return loop::Descriptor(*this, descriptors_.add(std::move(socket)).value());
 }
 
 Result<> MemoryPlatform::join_group(int datagrams, const os::MulticastGroup& group) {
@@ -149,9 +146,8 @@ Result<> MemoryPlatform::refuse_new_connections(int listener) {
 }
 
 Result<loop::Descriptor> MemoryPlatform::share(int listener) {
-  auto duplicate = descriptors_.duplicate(listener);
-  if (!duplicate) return fail(duplicate.error());
-  return loop::Descriptor(*this, *duplicate);
+  WEIR_TRY(auto duplicate, descriptors_.duplicate(listener));
+  return loop::Descriptor(*this, duplicate);
 }
 
 os::Topology MemoryPlatform::topology() {

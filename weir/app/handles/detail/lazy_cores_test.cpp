@@ -57,9 +57,8 @@ struct User {
   User& operator=(const User&) = delete;
   Task<Result<>> start() {
     if constexpr (eager) {
-      const auto found = co_await store.get();
-      if (!found) co_return fail(found.error());
-      found->get().use();
+      WEIR_CO_TRY(const auto found, co_await store.get());
+      found.get().use();
     }
     spawning.spawn(use());
     spawning.spawn(use());
@@ -120,9 +119,8 @@ struct Steps {
         : Counted(of), lazy(from), late(missed) {}
     Task<Result<>> start() {
       if (auto started = co_await Counted::start(); !started) co_return started;
-      const auto found = co_await lazy.get();
-      if (!found) co_return fail(found.error());
-      EXPECT_EQ(found->get().counts, 1);
+      WEIR_CO_TRY(const auto found, co_await lazy.get());
+      EXPECT_EQ(found.get().counts, 1);
       co_return {};
     }
     Task<> stop() {

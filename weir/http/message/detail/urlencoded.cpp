@@ -37,11 +37,10 @@ Result<std::string> decode_form(std::string_view text) {
 Result<std::optional<UrlencodedPair>> UrlencodedPairs::next() {
   RawPair pair;
   if (!take_pair(rest_, pair)) return std::optional<UrlencodedPair>();
-  Result<std::string> name = decode_form(pair.name);
-  if (!name) return fail(name.error());
+  WEIR_TRY(std::string name, decode_form(pair.name));
   std::string value;
   if (!decode_value(pair, value)) return fail(Errc::bad_input);
-  return std::optional<UrlencodedPair>(UrlencodedPair{std::move(*name), std::move(value)});
+  return std::optional<UrlencodedPair>(UrlencodedPair{std::move(name), std::move(value)});
 }
 
 std::optional<std::string> UrlencodedPairs::find(std::string_view name) const {

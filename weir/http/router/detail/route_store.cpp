@@ -29,9 +29,8 @@ Result<std::shared_ptr<const PathRegex>> RouteStore::compile(const Pattern::Segm
   if (known != regexes_.end()) {
     if (auto living = known->second.lock()) return living;
   }
-  auto compiled = PathRegex::compile(segment.text, segment.groups);
-  if (!compiled) return fail(compiled.error());
-  auto shared = std::make_shared<const PathRegex>(std::move(*compiled));
+  WEIR_TRY(auto compiled, PathRegex::compile(segment.text, segment.groups));
+  auto shared = std::make_shared<const PathRegex>(std::move(compiled));
   std::erase_if(regexes_, [](const auto& each) { return each.second.expired(); });
   regexes_[segment.text] = shared;
   return shared;
@@ -43,9 +42,8 @@ Result<> RouteStore::find_params(Route& route) {
     Route::PathParam param{segment.kind, index++, nullptr};
     if (segment.kind == SegmentText::Kind::literal) continue;
     if (segment.kind == SegmentText::Kind::regex) {
-      auto compiled = compile(segment);
-      if (!compiled) return fail(compiled.error());
-      param.regex = std::move(*compiled);
+      WEIR_TRY(auto compiled, compile(segment));
+      param.regex = std::move(compiled);
     }
     route.params.push_back(std::move(param));
   }
@@ -56,10 +54,9 @@ Result<RouteStore::Added> RouteStore::add(std::unique_ptr<Route>& route) {
   if (!is_token(route->method) || route->method == name_of(Method::connect)) {
     return fail(Errc::bad_input);
   }
-  if (auto found = find_params(*route); !found) return fail(found.error());
-  const auto added = table_->add(*route);
-  if (!added) return fail(added.error());
-  if (*added != route.get()) return Added{.conflict = *added};
+  WEIR_TRY(find_params(*route));
+  WEIR_TRY(const auto added, table_->add(*route));
+  if (added != route.get()) return Added{.conflict = added};
   route->id = RouteId{next_id_++};
   route->slot = slots_.acquire();
   routes_.push_back(std::move(route));

@@ -72,8 +72,7 @@ Task<Result<>> ServiceRouteRegistry::publish(const Entries* entries, std::string
 
 Task<Result<>> ServiceRouteRegistry::publish_one(std::shared_ptr<Entry> entry,
                                                  std::string* error_text) {
-  const auto guard = co_await entry->mutex.lock();
-  if (!guard) co_return fail(guard.error());
+  WEIR_CO_TRY(const auto guard, co_await entry->mutex.lock());
   if (entry->id) co_return {};
   RouteUpdate change(router_.updater(), make_route(*entry));
   const Result<RouteId> added = co_await change;

@@ -41,9 +41,8 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
     if (accepted % accepts_in_a_row == accepts_in_a_row - 1) {
       std::ignore = co_await sleep(Duration::zero());
     }
-    auto stream = co_await listener.accept();
-    if (!stream) co_return fail(stream.error());
-    start_connection(connections, server, std::move(*stream));
+    WEIR_CO_TRY(auto stream, co_await listener.accept());
+    start_connection(connections, server, std::move(stream));
   }
   co_return fail(Errc::cancelled);
 }
@@ -53,10 +52,9 @@ Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endp
     server.router().log_errors(scope.loop().platform());
     co_return fail(checked.error());
   }
-  auto listener = co_await tcp::listen(endpoint);
-  if (!listener) co_return fail(listener.error());
+  WEIR_CO_TRY(auto listener, co_await tcp::listen(endpoint));
   co_return co_await with_scope(OnFailure::isolate, accept_connections, std::ref(server),
-                                std::move(*listener));
+                                std::move(listener));
 }
 
 }  // namespace weir::http

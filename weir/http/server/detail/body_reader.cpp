@@ -139,7 +139,7 @@ Task<Result<Bytes>> BodyReader::read() {
       case TakeResult::nothing:
         break;
     }
-    if (auto fetched = co_await fetch(); !fetched) co_return fail(fetched.error());
+    WEIR_CO_TRY(co_await fetch());
   }
 }
 
@@ -164,7 +164,7 @@ Task<Result<std::string_view>> BodyReader::read_all() {
       case TakeResult::error:
         co_return fail(error_);
       case TakeResult::nothing:
-        if (auto fetched = co_await fetch(); !fetched) co_return fail(fetched.error());
+        WEIR_CO_TRY(co_await fetch());
         break;
     }
   }
@@ -192,8 +192,8 @@ Task<Result<>> BodyReader::discard(std::uint64_t max) {
     if (found == TakeResult::error) co_return fail(error_);
     if (found == TakeResult::nothing) {
       // Send earlier responses first, so that they do not wait for this body.
-      if (auto sent = co_await io_.send(); !sent) co_return fail(sent.error());
-      if (auto fetched = co_await fetch(); !fetched) co_return fail(fetched.error());
+      WEIR_CO_TRY(co_await io_.send());
+      WEIR_CO_TRY(co_await fetch());
     } else {
       dropped += data.size();
       if (dropped > max) co_return fail(Errc::limit_reached);

@@ -88,15 +88,12 @@ Result<ListenerRegistry::Listener> ListenerRegistry::open_first(PlatformNetwork&
   // The loops of this registry share the port with each other and with no other socket.
   ListenOptions alone = options;
   alone.require_unused = true;
-  auto listener = network.listen(asked, alone);
-  if (!listener) return fail(listener.error());
-  auto bound = network.local_address(listener->value());
-  if (!bound) return fail(bound.error());
-  auto shared = track(network, *listener, *bound);
-  if (!shared) return fail(shared.error());
-  listen_entries_.push_back({.asked = asked, .bound = *bound, .shared = *shared});
-  if (on_listening) on_listening(*bound);
-  return Listener{std::move(*listener), std::move(*shared), {}, *bound};
+  WEIR_TRY(auto listener, network.listen(asked, alone));
+  WEIR_TRY(auto bound, network.local_address(listener.value()));
+  WEIR_TRY(auto shared, track(network, listener, bound));
+  listen_entries_.push_back({.asked = asked, .bound = bound, .shared = shared});
+  if (on_listening) on_listening(bound);
+  return Listener{std::move(listener), std::move(shared), {}, bound};
 }
 
 /// Returns nullptr for a socket that only this loop uses.
@@ -105,9 +102,8 @@ Result<std::shared_ptr<SharedListener>> ListenerRegistry::track(PlatformNetwork&
                                                                 const os::Address& bound) {
   std::shared_ptr<SharedListener> kept;
   if (!tracks_listeners_ && bound.family() != os::AddressFamily::local) return kept;
-  auto own = network.share(listener.value());
-  if (!own) return fail(own.error());
-  kept = std::make_shared<SharedListener>(network, std::move(*own), bound);
+  WEIR_TRY(auto own, network.share(listener.value()));
+  kept = std::make_shared<SharedListener>(network, std::move(own), bound);
   kept->on_stopped = on_stopped;
   std::erase_if(tracked_, [](const auto& each) { return each.expired(); });
   tracked_.push_back(kept);
@@ -135,10 +131,9 @@ Result<Descriptor> ListenerRegistry::open_datagrams(PlatformNetwork& network,
     socket = network.open_datagrams(own);
   }
   if (!socket || !first) return socket;
-  auto bound = network.local_address(socket->value());
-  if (!bound) return fail(bound.error());
-  datagrams_.push_back({options.local, *bound});
-  if (on_listening) on_listening(*bound);
+  WEIR_TRY(auto bound, network.local_address(socket->value()));
+  datagrams_.push_back({options.local, bound});
+  if (on_listening) on_listening(bound);
   return socket;
 }
 
@@ -161,9 +156,8 @@ Result<ListenerRegistry::Listener> ListenerRegistry::open_another(PlatformNetwor
       shared != nullptr && (shared->externally_owned() || shared->peer_waits_for_accept());
   if (shared != nullptr && (local || elsewhere_too)) {
     if (!options.reuse_port) return fail(system_error(EADDRINUSE));
-    auto another = shared->share();
-    if (!another) return fail(another.error());
-    return Listener{std::move(*another), std::move(shared), {}, first.bound};
+    WEIR_TRY(auto another, shared->share());
+    return Listener{std::move(another), std::move(shared), {}, first.bound};
   }
   auto listener = network.listen(first.bound, options);
   if (!listener) {
@@ -177,9 +171,8 @@ Result<ListenerRegistry::Listener> ListenerRegistry::open_another(PlatformNetwor
     if (!listener) return fail(listener.error());
     return Listener{std::move(*listener), std::move(shared), {}, first.bound};
   }
-  auto kept = track(network, *listener, first.bound);
-  if (!kept) return fail(kept.error());
-  return Listener{std::move(*listener), std::move(*kept), {}, first.bound};
+  WEIR_TRY(auto kept, track(network, *listener, first.bound));
+  return Listener{std::move(*listener), std::move(kept), {}, first.bound};
 }
 
 /// Returns an even share of the inherited sockets for one more loop.
@@ -189,9 +182,8 @@ Result<ListenerRegistry::Listener> ListenerRegistry::assign_inherited(ListenEntr
   ++entry.loops;
   Listener given;
   given.shared = entry.inherited.front();
-  auto descriptor = given.shared->share();
-  if (!descriptor) return fail(descriptor.error());
-  given.descriptor = std::move(*descriptor);
+  WEIR_TRY(auto descriptor, given.shared->share());
+  given.descriptor = std::move(descriptor);
   const auto rest = entry.inherited.begin() + 1;
   const auto end = entry.inherited.begin() + static_cast<std::ptrdiff_t>(count);
   given.additional.assign(std::make_move_iterator(rest), std::make_move_iterator(end));

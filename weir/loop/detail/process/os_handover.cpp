@@ -128,16 +128,15 @@ OsHandoverEndpoint::OsHandoverEndpoint(Platform& platform, const os::Address& pa
     : platform_(platform), path_(path), event_(std::move(event)) {}
 
 Result<std::unique_ptr<HandoverConnection>> OsHandoverEndpoint::connect_or_listen() {
-  auto met = os::connect_or_listen(path_);
-  if (!met) return fail(met.error());
+  WEIR_TRY(auto met, os::connect_or_listen(path_));
   std::unique_ptr<HandoverConnection> older;
-  if (met->listener) {
-    listener_ = Descriptor(platform_, met->listener.release());
-    file_ = met->file;
+  if (met.listener) {
+    listener_ = Descriptor(platform_, met.listener.release());
+    file_ = met.file;
   } else {
-    older_file_ = met->file;
+    older_file_ = met.file;
     older =
-        std::make_unique<OsHandoverConnection>(platform_, std::move(met->connection), event_.get());
+        std::make_unique<OsHandoverConnection>(platform_, std::move(met.connection), event_.get());
   }
   return older;
 }

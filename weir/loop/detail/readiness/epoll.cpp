@@ -152,16 +152,15 @@ int EpollBackend::ask_kernel(Duration longest) {
 Result<std::unique_ptr<Backend>> make_epoll_backend(Platform& platform, RunQueue& ready) {
   os::Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return fail(system_error(errno));
-  auto wake_event = os::open_event();
-  if (!wake_event) return fail(wake_event.error());
+  WEIR_TRY(auto wake_event, os::open_event());
   epoll_event event{};
   event.events = EPOLLIN | static_cast<std::uint32_t>(EPOLLET);
   event.data.u64 = wake_tag;
-  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_event->get(), &event) < 0) {
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake_event.get(), &event) < 0) {
     return fail(system_error(errno));
   }
   return std::unique_ptr<Backend>(
-      std::make_unique<EpollBackend>(platform, ready, std::move(epoll), std::move(*wake_event)));
+      std::make_unique<EpollBackend>(platform, ready, std::move(epoll), std::move(wake_event)));
 }
 
 }  // namespace weir::loop

@@ -145,9 +145,8 @@ void PollBackend::drain_wake_pipe() {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_poll_backend(Platform& platform, RunQueue& ready) {
-  auto pipe = os::open_pipe();
-  if (!pipe) return fail(pipe.error());
-  return std::unique_ptr<Backend>(std::make_unique<PollBackend>(platform, ready, std::move(*pipe)));
+  WEIR_TRY(auto pipe, os::open_pipe());
+  return std::unique_ptr<Backend>(std::make_unique<PollBackend>(platform, ready, std::move(pipe)));
 }
 
 }  // namespace weir::loop

@@ -109,9 +109,8 @@ class UringBackend final : public Backend {
 Result<> UringBackend::open() {
   if (auto opened = context_.ring.open(); !opened) return opened;
   if (auto opened = context_.buffers.open(context_.ring.native()); !opened) return opened;
-  auto event = os::open_event();
-  if (!event) return fail(event.error());
-  wake_event_ = std::move(*event);
+  WEIR_TRY(auto event, os::open_event());
+  wake_event_ = std::move(event);
   arm_wake();
   return {};
 }
@@ -380,7 +379,7 @@ void UringBackend::close_from_other_thread() {
 Result<std::unique_ptr<Backend>> make_uring_backend(Platform& platform, RunQueue& ready,
                                                     UringOptions options) {
   auto backend = std::make_unique<uring::UringBackend>(platform, ready, options);
-  if (auto opened = backend->open(); !opened) return fail(opened.error());
+  WEIR_TRY(backend->open());
   return backend;
 }
 

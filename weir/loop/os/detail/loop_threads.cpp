@@ -284,21 +284,17 @@ class ThreadMonitor {
 Result<> run_on_threads(Platform& platform, std::span<const LoopPlacement> placements,
                         RunControl* control) {
   if (placements.empty()) return {};
-  auto all_ended = os::open_event();
-  if (!all_ended) return fail(all_ended.error());
-  auto watchdog = Watchdog::make(platform, placements);
-  if (!watchdog) return fail(watchdog.error());
-  ThreadMonitor monitor(platform, placements, std::move(*watchdog));
+  WEIR_TRY(auto all_ended, os::open_event());
+  WEIR_TRY(auto watchdog, Watchdog::make(platform, placements));
+  ThreadMonitor monitor(platform, placements, std::move(watchdog));
   if (control != nullptr) {
     // Blocked before the threads start, which inherit the mask, and restored only after they are
     // joined.
-    auto signals = os::SignalFd::open();
-    if (!signals) return fail(signals.error());
-    auto changed = os::open_event();
-    if (!changed) return fail(changed.error());
-    monitor.handle_signals(*control, std::move(*signals), std::move(*changed));
+    WEIR_TRY(auto signals, os::SignalFd::open());
+    WEIR_TRY(auto changed, os::open_event());
+    monitor.handle_signals(*control, std::move(signals), std::move(changed));
   }
-  LoopThreads threads(platform, std::move(*all_ended));
+  LoopThreads threads(platform, std::move(all_ended));
   if (auto started = threads.start(placements); !started) return started;
   monitor.until(threads.all_ended());
   threads.join();

@@ -58,9 +58,8 @@ bool is_conclusive(std::error_code failure) noexcept {
 
 Task<Result<>> read_exactly(Stream& stream, MutableBytes target) {
   while (!target.empty()) {
-    const auto count = co_await stream.read_into(target);
-    if (!count) co_return fail(count.error());
-    target = target.subspan(*count);
+    WEIR_CO_TRY(const auto count, co_await stream.read_into(target));
+    target = target.subspan(count);
   }
   co_return {};
 }
@@ -76,16 +75,13 @@ void DnsClient::configure(DnsClientOptions options) {
 Task<Result<dns::Response>> DnsClient::query_udp(Endpoint server, const dns::Query& query) {
   counters_.queries.add();
   const udp::Options how{.bytes_max = datagram_bytes_max, .close_on_drain = false};
-  auto socket = co_await udp::connect(server, how);
-  if (!socket) co_return fail(socket.error());
-  const auto sent = co_await socket->send(query.bytes());
-  if (!sent) co_return fail(sent.error());
+  WEIR_CO_TRY(auto socket, co_await udp::connect(server, how));
+  WEIR_CO_TRY(co_await socket.send(query.bytes()));
   const Context context = co_await this_context();
   for (;;) {
-    const auto datagram = co_await socket->receive();
-    if (!datagram) co_return fail(datagram.error());
-    if (dns::is_response_to(datagram->buffer, query)) {
-      co_return dns::parse_response(datagram->buffer, query, options_.addresses_max);
+    WEIR_CO_TRY(const auto datagram, co_await socket.receive());
+    if (dns::is_response_to(datagram.buffer, query)) {
+      co_return dns::parse_response(datagram.buffer, query, options_.addresses_max);
     }
     counters_.strays.add();
     // A receive that never waits does not notice the cancellation. This happens if strays arrive
@@ -97,20 +93,16 @@ Task<Result<dns::Response>> DnsClient::query_udp(Endpoint server, const dns::Que
 Task<Result<dns::Response>> DnsClient::query_tcp(Endpoint server, const dns::Query& query) {
   counters_.queries.add();
   counters_.connections.add();
-  auto stream = co_await tcp::connect(server);
-  if (!stream) co_return fail(stream.error());
+  WEIR_CO_TRY(auto stream, co_await tcp::connect(server));
   // RFC 1035 §4.2.2: a length of two bytes precedes each message.
   std::array<std::byte, 2> length{static_cast<std::byte>(query.bytes().size() >> 8),
                                   static_cast<std::byte>(query.bytes().size() & 0xff)};
   const std::array<Bytes, 2> pieces{Bytes(length), query.bytes()};
-  const auto written = co_await stream->write(pieces);
-  if (!written) co_return fail(written.error());
-  const auto announced = co_await read_exactly(*stream, length);
-  if (!announced) co_return fail(announced.error());
+  WEIR_CO_TRY(co_await stream.write(pieces));
+  WEIR_CO_TRY(co_await read_exactly(stream, length));
   std::vector<std::byte> message(std::to_integer<std::size_t>(length[0]) << 8 |
                                  std::to_integer<std::size_t>(length[1]));
-  const auto read = co_await read_exactly(*stream, message);
-  if (!read) co_return fail(read.error());
+  WEIR_CO_TRY(co_await read_exactly(stream, message));
   if (!dns::is_response_to(message, query)) co_return fail(Errc::bad_input);
   auto answer = dns::parse_response(message, query, options_.addresses_max);
   if (answer && answer->truncated) co_return fail(Errc::bad_input);

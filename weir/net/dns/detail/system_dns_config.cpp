@@ -68,8 +68,7 @@ Task<Result<>> SystemDnsConfig::refresh() {
   Loop& loop = *context.loop;
   const auto fresh = [&] { return loop.now() < expires_; };
   if (fresh()) co_return {};
-  const auto guard = co_await refresh_mutex_.lock();
-  if (!guard) co_return fail(guard.error());
+  WEIR_CO_TRY(const auto guard, co_await refresh_mutex_.lock());
   if (fresh()) co_return {};  // another task has read them meanwhile
   auto hosts = co_await read_changed(hosts_file_);
   if (hosts) co_await parse_hosts(std::move(*hosts));

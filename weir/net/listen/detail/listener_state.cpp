@@ -46,10 +46,9 @@ Result<> Listener::State::add_extra_listeners(
   extra_listeners_.reserve(additional.size());  // push_back() must not throw: it leaks a listener
   const bool timer_started = empties_queues_;
   for (const std::shared_ptr<loop::SharedListener>& each : additional) {
-    auto extra = open_extra_listener(loop_, each, *this);
-    if (!extra) return fail(extra.error());
-    extra_listeners_.push_back(*extra);
-    if (draining_) drain_extra_listener(**extra);
+    WEIR_TRY(auto extra, open_extra_listener(loop_, each, *this));
+    extra_listeners_.push_back(extra);
+    if (draining_) drain_extra_listener(*extra);
   }
   if (empties_queues_ && !timer_started) start_quiet_timer();
   return {};
@@ -234,16 +233,14 @@ void Listener::State::check_quiet() {
 
 Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<loop::SharedListener> shared,
                                            ExtraListener::Observer& observer) {
-  auto descriptor = shared->share();
-  if (!descriptor) return fail(descriptor.error());
+  WEIR_TRY(auto descriptor, shared->share());
   // Accepted connections inherit this configuration.
-  if (auto configured = loop.platform().configure(descriptor->value(), {}); !configured) {
+  if (auto configured = loop.platform().configure(descriptor.value(), {}); !configured) {
     return fail(configured.error());
   }
   const loop::SocketOptions options{.role = loop::SocketRole::listener, .shared = true};
-  auto socket = loop.backend().adopt(std::move(*descriptor), options);
-  if (!socket) return fail(socket.error());
-  return make_socket_block<ExtraListener>(loop, **socket, std::move(shared), observer).release();
+  WEIR_TRY(auto socket, loop.backend().adopt(std::move(descriptor), options));
+  return make_socket_block<ExtraListener>(loop, *socket, std::move(shared), observer).release();
 }
 
 ExtraListener::ExtraListener(Loop& loop, loop::Socket& socket,

@@ -58,7 +58,7 @@ Result<Fd> open_as(const DatagramSettings& settings) {
   const bool is_ipv6 = named.family() == AddressFamily::ipv6;
   Fd socket(::socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return fail(system_error(errno));
-  if (auto done = apply(socket.get(), is_ipv6, settings); !done) return fail(done.error());
+  WEIR_TRY(apply(socket.get(), is_ipv6, settings));
   if (bound && ::bind(socket.get(), as_sockaddr(settings.local), settings.local.size()) < 0) {
     return fail(system_error(errno));
   }

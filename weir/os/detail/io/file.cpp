@@ -27,8 +27,7 @@ auto uninterrupted(Call call) -> Result<decltype(call())> {
 
 template <class Call>
 Result<> done(Call call) {
-  const auto result = uninterrupted(call);
-  if (!result) return fail(result.error());
+  WEIR_TRY(uninterrupted(call));
   return {};
 }
 
@@ -84,11 +83,11 @@ struct CloseDirectory {
 using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
 Result<Fd> open_directory(const std::string& path) {
-  if (auto checked = validate_path(path); !checked) return fail(checked.error());
-  auto opened = uninterrupted(
-      [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY); });
-  if (!opened) return fail(opened.error());
-  return Fd(*opened);
+  WEIR_TRY(validate_path(path));
+  WEIR_TRY(auto opened, uninterrupted([&] {
+             return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY);
+           }));
+  return Fd(opened);
 }
 
 FileKind kind_of(int directory, const dirent& entry) noexcept {
@@ -119,7 +118,7 @@ Result<> validate_path(const std::string& path) noexcept {
 }
 
 Result<Fd> open_file(const std::string& path, const FileOpenOptions& how) {
-  if (auto checked = validate_path(path); !checked) return fail(checked.error());
+  WEIR_TRY(validate_path(path));
   // Non-blocking, because opening a pipe would otherwise wait for its other end.
   const int flags = flags_of(how.mode) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const auto opened = uninterrupted(
@@ -141,21 +140,17 @@ Result<Fd> open_file(const std::string& path, const FileOpenOptions& how) {
 }
 
 Result<std::size_t> read_at(int file, MutableBytes target, std::uint64_t offset) {
-  const auto from = kernel_offset(offset);
-  if (!from) return fail(from.error());
-  const auto count =
-      uninterrupted([&] { return ::pread(file, target.data(), target.size(), *from); });
-  if (!count) return fail(count.error());
-  return static_cast<std::size_t>(*count);
+  WEIR_TRY(const auto from, kernel_offset(offset));
+  WEIR_TRY(const auto count,
+           uninterrupted([&] { return ::pread(file, target.data(), target.size(), from); }));
+  return static_cast<std::size_t>(count);
 }
 
 Result<std::size_t> write_at(int file, Bytes source, std::uint64_t offset) {
-  const auto from = kernel_offset(offset);
-  if (!from) return fail(from.error());
-  const auto count =
-      uninterrupted([&] { return ::pwrite(file, source.data(), source.size(), *from); });
-  if (!count) return fail(count.error());
-  return static_cast<std::size_t>(*count);
+  WEIR_TRY(const auto from, kernel_offset(offset));
+  WEIR_TRY(const auto count,
+           uninterrupted([&] { return ::pwrite(file, source.data(), source.size(), from); }));
+  return static_cast<std::size_t>(count);
 }
 
 Result<> sync_file(int file) {
@@ -163,31 +158,28 @@ Result<> sync_file(int file) {
 }
 
 Result<> resize_file(int file, std::uint64_t size) {
-  const auto wanted = kernel_offset(size);
-  if (!wanted) return fail(wanted.error());
-  return done([&] { return ::ftruncate(file, *wanted); });
+  WEIR_TRY(const auto wanted, kernel_offset(size));
+  return done([&] { return ::ftruncate(file, wanted); });
 }
 
 Result<FileStatus> file_status(int file) {
   struct stat found{};
-  if (auto asked = done([&] { return ::fstat(file, &found); }); !asked) return fail(asked.error());
+  WEIR_TRY(done([&] { return ::fstat(file, &found); }));
   return status_of(found);
 }
 
 Result<FileStatus> path_status(const std::string& path) {
   struct stat found{};
-  auto asked = done_at(path, [&] { return ::stat(path.c_str(), &found); });
-  if (!asked) return fail(asked.error());
+  WEIR_TRY(done_at(path, [&] { return ::stat(path.c_str(), &found); }));
   return status_of(found);
 }
 
 Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
                                                    std::size_t entries_max) {
-  auto opened = open_directory(path);
-  if (!opened) return fail(opened.error());
-  const Directory directory(::fdopendir(opened->get()));
+  WEIR_TRY(auto opened, open_directory(path));
+  const Directory directory(::fdopendir(opened.get()));
   if (directory == nullptr) return fail(system_error(errno));
-  const int descriptor = opened->release();  // now owned by `directory`
+  const int descriptor = opened.release();  // now owned by `directory`
   std::vector<DirectoryEntry> entries;
   for (;;) {
     errno = 0;
@@ -217,9 +209,8 @@ Result<> make_directory(const std::string& path, unsigned permissions) {
 }
 
 Result<> sync_directory(const std::string& path) {
-  const auto directory = open_directory(path);
-  if (!directory) return fail(directory.error());
-  return sync_file(directory->get());
+  WEIR_TRY(const auto directory, open_directory(path));
+  return sync_file(directory.get());
 }
 
 }  // namespace weir::os

@@ -88,16 +88,15 @@ Result<PathLock> PathLock::take(std::string_view address) {
 }
 
 Result<Rendezvous> listen_at(const Address& address) {
-  auto listener = open_seqpacket();
-  if (!listener) return fail(listener.error());
+  WEIR_TRY(auto listener, open_seqpacket());
   // Set the mode before bind(), so that other users can never connect.
-  if (::fchmod(listener->get(), S_IRUSR | S_IWUSR) < 0 ||
-      ::bind(listener->get(), as_sockaddr(address), address.size()) < 0 ||
-      ::listen(listener->get(), backlog) < 0) {
+  if (::fchmod(listener.get(), S_IRUSR | S_IWUSR) < 0 ||
+      ::bind(listener.get(), as_sockaddr(address), address.size()) < 0 ||
+      ::listen(listener.get(), backlog) < 0) {
     return fail(system_error(errno));
   }
   const auto file = socket_file(address);
-  return Rendezvous{.connection = {}, .listener = std::move(*listener), .file = file};
+  return Rendezvous{.connection = {}, .listener = std::move(listener), .file = file};
 }
 
 /// Takes ownership of all descriptors that came with a message.
@@ -122,11 +121,10 @@ Result<Rendezvous> connect_or_listen(const Address& address) {
   if (address.path().empty()) return fail(Errc::bad_input);
   const auto lock = PathLock::take(address.path());
   if (!lock) return fail(lock.error());
-  auto connection = open_seqpacket();
-  if (!connection) return fail(connection.error());
+  WEIR_TRY(auto connection, open_seqpacket());
   const auto file = socket_file(address);
-  if (::connect(connection->get(), as_sockaddr(address), address.size()) == 0) {
-    Rendezvous meeting{.connection = std::move(*connection), .listener = {}};
+  if (::connect(connection.get(), as_sockaddr(address), address.size()) == 0) {
+    Rendezvous meeting{.connection = std::move(connection), .listener = {}};
     // A process that ignores the lock may have replaced the file between the two calls.
     if (file == socket_file(address)) meeting.file = file;
     return meeting;

@@ -75,8 +75,7 @@ Result<Fd> listen_on(const Address& address, const ListenSettings& settings) {
     return fail(done.error());
   }
   const bool local = address.family() == AddressFamily::local;
-  auto bound = local ? bind_local(socket->get(), address) : bind_to(socket->get(), address);
-  if (!bound) return fail(bound.error());
+  WEIR_TRY(local ? bind_local(socket->get(), address) : bind_to(socket->get(), address));
   if (!local && settings.reuse_port && settings.require_unused) {
     // bind() without the option has proved that the port was unused. Later sockets may share it.
     if (auto done = set_option(socket->get(), SOL_SOCKET, SO_REUSEPORT, 1); !done) {
@@ -201,9 +200,8 @@ Result<> shut_down(int socket) {
 }
 
 Result<> refuse_new_handshakes(int listener, RefuseMethod how) {
-  const auto address = local_address(listener);
-  if (!address) return fail(address.error());
-  if (!address->is_inet()) {
+  WEIR_TRY(const auto address, local_address(listener));
+  if (!address.is_inet()) {
     // Linux keeps the queued connections of a Unix listener, but it would reset those of TCP.
     if (::shutdown(listener, SHUT_RD) < 0) return fail(system_error(errno));
     return {};
@@ -214,14 +212,13 @@ Result<> refuse_new_handshakes(int listener, RefuseMethod how) {
     if (how == RefuseMethod::filter || !forbidden) return filtered;
   }
   constexpr int ttl_max = 255;
-  return set_ttl_min(listener, address->family(), ttl_max);
+  return set_ttl_min(listener, address.family(), ttl_max);
 }
 
 Result<> clear_inherited_refusal(int connection) {
-  const auto address = local_address(connection);
-  if (!address) return fail(address.error());
-  if (!address->is_inet()) return {};
-  return set_ttl_min(connection, address->family(), 0);
+  WEIR_TRY(const auto address, local_address(connection));
+  if (!address.is_inet()) return {};
+  return set_ttl_min(connection, address.family(), 0);
 }
 
 Result<Address> local_address(int socket) {

@@ -31,12 +31,10 @@ int count_of(Chrono time) noexcept {
 }  // namespace
 
 Result<> check_listening(int descriptor) {
-  const auto type = ask(descriptor, SO_TYPE);
-  if (!type) return fail(type.error());
-  if (*type != SOCK_STREAM) return fail(system_error(EPROTOTYPE));
-  const auto listens = ask(descriptor, SO_ACCEPTCONN);
-  if (!listens) return fail(listens.error());
-  if (*listens == 0) return fail(system_error(EINVAL));
+  WEIR_TRY(const auto type, ask(descriptor, SO_TYPE));
+  if (type != SOCK_STREAM) return fail(system_error(EPROTOTYPE));
+  WEIR_TRY(const auto listens, ask(descriptor, SO_ACCEPTCONN));
+  if (listens == 0) return fail(system_error(EINVAL));
   return {};
 }
 

@@ -228,7 +228,7 @@ class BroadcastReadableAwaiter final : public BroadcastAwaiter {
   explicit BroadcastReadableAwaiter(BroadcastReader& reader) noexcept
       : BroadcastAwaiter(reader, BroadcastReader::Mode::peek) {}
   Result<> await_resume() noexcept {
-    if (const auto seen = take(); !seen) return fail(seen.error());
+    WEIR_TRY(take());
     return {};
   }
 };
@@ -239,7 +239,7 @@ class BroadcastReadableWait final : public BroadcastWait {
   using Value = Result<>;
   explicit BroadcastReadableWait(BroadcastReader& reader) noexcept : BroadcastWait(reader) {}
   Value value() {
-    if (const auto seen = take(BroadcastReader::Mode::peek); !seen) return fail(seen.error());
+    WEIR_TRY(take(BroadcastReader::Mode::peek));
     return {};
   }
 };

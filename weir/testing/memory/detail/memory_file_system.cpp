@@ -72,7 +72,7 @@ MemoryFileSystem::Node MemoryFileSystem::make(os::FileKind kind, unsigned permis
 // --- names ---------------------------------------------------------------------------------------
 
 Result<MemoryFileSystem::PathLookup> MemoryFileSystem::locate(const std::string& path) const {
-  if (auto checked = os::validate_path(path); !checked) return fail(checked.error());
+  WEIR_TRY(os::validate_path(path));
   if (path.size() >= path_max) return fail(system_error(ENAMETOOLONG));
   std::vector<Node> above;  // ancestors of the current directory, for ".."
   PathLookup lookup;
@@ -86,7 +86,7 @@ Result<MemoryFileSystem::PathLookup> MemoryFileSystem::locate(const std::string&
     if (part.size() > name_max) return fail(system_error(ENAMETOOLONG));
     if (lookup.node == nullptr) return fail(system_error(ENOENT));
     if (!is_directory(*lookup.node)) return fail(system_error(ENOTDIR));
-    if (auto checked = check(*lookup.node, may_enter); !checked) return fail(checked.error());
+    WEIR_TRY(check(*lookup.node, may_enter));
     if (part == ".") continue;
     if (part == "..") {
       if (above.empty()) continue;
@@ -108,10 +108,9 @@ Result<MemoryFileSystem::PathLookup> MemoryFileSystem::locate(const std::string&
 }
 
 Result<MemoryFileSystem::Node> MemoryFileSystem::find(const std::string& path) const {
-  auto lookup = locate(path);
-  if (!lookup) return fail(lookup.error());
-  if (lookup->node == nullptr) return fail(system_error(ENOENT));
-  return std::move(lookup->node);
+  WEIR_TRY(auto lookup, locate(path));
+  if (lookup.node == nullptr) return fail(system_error(ENOENT));
+  return std::move(lookup.node);
 }
 
 Result<MemoryFileSystem::Node> MemoryFileSystem::find_directory(const std::string& path) const {
@@ -184,25 +183,22 @@ Result<> MemoryFileSystem::make_directory(const std::string& path, unsigned perm
 
 Result<std::vector<os::DirectoryEntry>> MemoryFileSystem::list(const std::string& path,
                                                                std::size_t entries_max) {
-  const auto directory = find_directory(path);
-  if (!directory) return fail(directory.error());
-  if (auto checked = check(**directory, may_read); !checked) return fail(checked.error());
-  if ((*directory)->children.size() > entries_max) return fail(Errc::limit_reached);
+  WEIR_TRY(const auto directory, find_directory(path));
+  WEIR_TRY(check(*directory, may_read));
+  if (directory->children.size() > entries_max) return fail(Errc::limit_reached);
   std::vector<os::DirectoryEntry> entries;
-  for (const auto& [name, child] : (*directory)->children) entries.push_back({name, child->kind});
+  for (const auto& [name, child] : directory->children) entries.push_back({name, child->kind});
   return entries;
 }
 
 Result<os::FileStatus> MemoryFileSystem::path_status(const std::string& path) {
-  const auto node = find(path);
-  if (!node) return fail(node.error());
-  return status_of(**node);
+  WEIR_TRY(const auto node, find(path));
+  return status_of(*node);
 }
 
 Result<> MemoryFileSystem::set_permissions(const std::string& path, unsigned permissions) {
-  const auto node = find(path);
-  if (!node) return fail(node.error());
-  (*node)->permissions = permissions & 0777;
+  WEIR_TRY(const auto node, find(path));
+  node->permissions = permissions & 0777;
   return {};
 }
 
@@ -211,7 +207,7 @@ Result<> MemoryFileSystem::set_permissions(const std::string& path, unsigned per
 Result<loop::Descriptor> MemoryFileSystem::open(const std::string& path,
                                                 const os::FileOpenOptions& how) {
   if (how.mode != os::FileMode::read) {
-    if (auto alive = check_alive(); !alive) return fail(alive.error());
+    WEIR_TRY(check_alive());
   }
   auto lookup = locate(path);
   if (!lookup) return fail(lookup.error());
@@ -220,7 +216,7 @@ Result<loop::Descriptor> MemoryFileSystem::open(const std::string& path,
   if (lookup->node == nullptr) {
     if (!makes) return fail(system_error(ENOENT));
     if (lookup->as_directory) return fail(system_error(EISDIR));
-    if (auto checked = check_changeable(*lookup->parent); !checked) return fail(checked.error());
+    WEIR_TRY(check_changeable(*lookup->parent));
     lookup->node = make(os::FileKind::file, how.permissions);
     insert(*lookup, lookup->node);
   } else {
@@ -229,16 +225,15 @@ Result<loop::Descriptor> MemoryFileSystem::open(const std::string& path,
     unsigned wanted = may_write;
     if (how.mode == os::FileMode::read) wanted = may_read;
     if (how.mode == os::FileMode::read_write) wanted = may_read | may_write;
-    if (auto checked = check(*lookup->node, wanted); !checked) return fail(checked.error());
+    WEIR_TRY(check(*lookup->node, wanted));
     if (how.mode == os::FileMode::truncate) {
       lookup->node->bytes.resize(0);
       lookup->node->modified = platform_.wall_time();
     }
   }
-  auto number =
-      platform_.descriptors().add(std::make_shared<MemoryOpenFile>(lookup->node, how.mode));
-  if (!number) return fail(number.error());
-  return loop::Descriptor(platform_, *number);
+  WEIR_TRY(auto number,
+           platform_.descriptors().add(std::make_shared<MemoryOpenFile>(lookup->node, how.mode)));
+  return loop::Descriptor(platform_, number);
 }
 
 Result<MemoryOpenFile*> MemoryFileSystem::file(int descriptor) const {
@@ -249,34 +244,31 @@ Result<MemoryOpenFile*> MemoryFileSystem::file(int descriptor) const {
 
 Result<std::size_t> MemoryFileSystem::read_at(int descriptor, MutableBytes target,
                                               std::uint64_t offset) {
-  const auto found = file(descriptor);
-  if (!found) return fail(found.error());
-  if (!(*found)->readable()) return fail(system_error(EBADF));
+  WEIR_TRY(const auto found, file(descriptor));
+  if (!found->readable()) return fail(system_error(EBADF));
   if (offset > os::file_offset_max) return fail(system_error(EINVAL));
   if (const auto error = platform_.nondeterminism().file_error()) return fail(error);
-  return (*found)->node().bytes.read(target, offset);
+  return found->node().bytes.read(target, offset);
 }
 
 Result<std::size_t> MemoryFileSystem::write_at(int descriptor, Bytes source, std::uint64_t offset) {
-  if (auto alive = check_alive(); !alive) return fail(alive.error());
-  const auto found = file(descriptor);
-  if (!found) return fail(found.error());
-  if (!(*found)->writable()) return fail(system_error(EBADF));
+  WEIR_TRY(check_alive());
+  WEIR_TRY(const auto found, file(descriptor));
+  if (!found->writable()) return fail(system_error(EBADF));
   if (offset > os::file_offset_max) return fail(system_error(EINVAL));
   if (const auto error = platform_.nondeterminism().file_error()) return fail(error);
-  MemoryNode& node = (*found)->node();
-  auto written = node.bytes.write(source, (*found)->appends() ? node.bytes.size() : offset);
+  MemoryNode& node = found->node();
+  auto written = node.bytes.write(source, found->appends() ? node.bytes.size() : offset);
   if (written) node.modified = platform_.wall_time();
   return written;
 }
 
 Result<> MemoryFileSystem::resize(int descriptor, std::uint64_t size) {
   if (auto alive = check_alive(); !alive) return alive;
-  const auto found = file(descriptor);
-  if (!found) return fail(found.error());
-  if (!(*found)->writable() || size > os::file_offset_max) return fail(system_error(EINVAL));
-  (*found)->node().bytes.resize(size);
-  (*found)->node().modified = platform_.wall_time();
+  WEIR_TRY(const auto found, file(descriptor));
+  if (!found->writable() || size > os::file_offset_max) return fail(system_error(EINVAL));
+  found->node().bytes.resize(size);
+  found->node().modified = platform_.wall_time();
   return {};
 }
 
@@ -290,28 +282,25 @@ os::FileStatus MemoryFileSystem::status_of(const MemoryNode& node) {
 }
 
 Result<os::FileStatus> MemoryFileSystem::file_status(int descriptor) {
-  const auto found = file(descriptor);
-  if (!found) return fail(found.error());
-  return status_of((*found)->node());
+  WEIR_TRY(const auto found, file(descriptor));
+  return status_of(found->node());
 }
 
 // --- losses of power -----------------------------------------------------------------------------
 
 Result<> MemoryFileSystem::sync(int descriptor) {
   if (auto alive = check_alive(); !alive) return alive;
-  const auto found = file(descriptor);
-  if (!found) return fail(found.error());
+  WEIR_TRY(const auto found, file(descriptor));
   if (const auto error = platform_.nondeterminism().file_error()) return fail(error);
-  MemoryNode& node = (*found)->node();
+  MemoryNode& node = found->node();
   node.synced_bytes = node.bytes;
   return {};
 }
 
 Result<> MemoryFileSystem::sync_directory(const std::string& path) {
   if (auto alive = check_alive(); !alive) return alive;
-  const auto directory = find_directory(path);
-  if (!directory) return fail(directory.error());
-  (*directory)->synced_children = (*directory)->children;
+  WEIR_TRY(const auto directory, find_directory(path));
+  directory->synced_children = directory->children;
   return {};
 }
 
