@@ -21,6 +21,9 @@ struct Error {
   std::size_t offset = 0;
   /// The error code: limit_reached if a limit of ReadOptions is exceeded, else bad_input.
   Errc code = Errc::bad_input;
+  /// The path as a JSON pointer (RFC 6901), such as `/users/3/address/zip`, with the names as they
+  /// were sent. A pointer of more than 512 bytes is cut to an enclosing value.
+  std::string pointer = {};
 
   /// Returns, for example,
   /// `users[3].address.zip: expected an integer, found a string (at byte 71)`.

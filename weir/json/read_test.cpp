@@ -58,6 +58,42 @@ std::string error_of(std::string_view text, const ReadOptions& options = {}) {
   return result ? "it was read" : result.error().message();
 }
 
+/// Returns the pointer of the only error.
+template <class T>
+std::string pointer_of(std::string_view text) {
+  const auto result = read<T>(text);
+  return result ? "it was read" : result.error().pointer;
+}
+
+TEST(Read, NamesAnErrorByAJsonPointer) {
+  using Map = std::map<std::string, Ping>;
+  EXPECT_EQ(pointer_of<int>("x"), "");
+  EXPECT_EQ(pointer_of<Users>(R"({"users":[{"name":"a","addresses":[{"street":1}]}]})"),
+            "/users/0/addresses/0/street");
+  EXPECT_EQ(pointer_of<Map>(R"({"a/b~c \"d":{}})"), "/a~1b~0c \"d/sequence");
+  EXPECT_EQ(pointer_of<Map>(R"({"":{"sequence":true}})"), "//sequence");
+  EXPECT_EQ(pointer_of<Map>(R"({"größe.[1]\n":{}})"), "/größe.[1]\n/sequence");
+  const std::string name(200, 'n');
+  EXPECT_EQ(pointer_of<Map>("{\"" + name + "\":{}}"), "/" + name + "/sequence") << "not cut";
+}
+
+TEST(Read, CutsALongPointerToAnEnclosingValue) {
+  using Map = std::map<std::string, std::map<std::string, Ping>>;
+  const std::string name(600, '/');
+  EXPECT_EQ(pointer_of<Map>("{\"outer\":{\"" + name + "\":{}}}"), "/outer");
+  EXPECT_EQ(pointer_of<Map>("{\"" + name + "\":{\"inner\":{}}}"), "");
+}
+
+TEST(Read, KeepsTheErrorsOfAMalformedText) {
+  Tree tree;
+  const std::string deep = R"({"value":"a","children":[{"value":"b","children":[{"value":x}]}]})";
+  const std::vector<Error> errors = read_all_errors(tree, deep, {.errors_max = 8});
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_EQ(errors[0].pointer, "/value");
+  EXPECT_EQ(errors[1].pointer, "/children/0/value");
+  EXPECT_EQ(errors[2].pointer, "/children/0/children/0/value");
+}
+
 TEST(Read, ReadsAStruct) {
   EXPECT_EQ(read<Ping>(R"({"sequence":2})"), Ping{2});
   EXPECT_EQ(read<Ping>("\r\n\t {\n \"sequence\" \t:\r 2 }\n"), Ping{2});

@@ -13,32 +13,6 @@
 namespace weir::http::detail {
 namespace {
 
-/// Appends a name as a part of a JSON pointer (RFC 6901 §3).
-void append_pointer_part(std::string& out, std::string_view name) {
-  out += '/';
-  for (const char each : name) {
-    if (each == '~' || each == '/') {
-      out += each == '~' ? "~0" : "~1";
-    } else {
-      out += each;
-    }
-  }
-}
-
-/// Takes `["any name"]` from the front of `path` and returns the name.
-std::string take_quoted_name(std::string_view& path) {
-  std::string name;
-  path.remove_prefix(2);
-  while (!path.empty() && path.front() != '"') {
-    if (path.front() == '\\') path.remove_prefix(1);
-    if (path.empty()) break;
-    name += path.front();
-    path.remove_prefix(1);
-  }
-  path.remove_prefix(std::min<std::size_t>(path.size(), 2));
-  return name;
-}
-
 /// Removes the value of a parameter from the front of `rest`. The value is a token, or a quoted
 /// string that is returned without its quotes. Escapes stay as they are, because no charset name
 /// needs them (RFC 9110 §5.6.6). Returns false if it is neither.
@@ -62,7 +36,8 @@ bool is_utf8_charset(std::string_view name) noexcept {
          equals_ignoring_case(name, "us-ascii");
 }
 
-/// False if the parameters are malformed or name a charset other than UTF-8 (RFC 8259 §8.1).
+/// Returns false if the parameters of a media type are malformed or name a charset other than UTF-8
+/// (RFC 8259 §8.1).
 bool allow_utf8(std::string_view parameters) noexcept {
   while (!parameters.empty()) {
     parameters = trim(parameters.substr(1));  // the semicolon
@@ -78,16 +53,18 @@ bool allow_utf8(std::string_view parameters) noexcept {
   return true;
 }
 
-/// True if a Content-Type is that of JSON in UTF-8.
-bool is_json_type(std::string_view header) noexcept {
-  const std::size_t end = std::min(header.find(';'), header.size());
-  const std::string_view type = trim(header.substr(0, end));
-  // application/problem+json and similar types (RFC 6839 §3.1).
+/// Returns true for JSON, and for application/problem+json and similar types (RFC 6839 §3.1).
+bool is_json_type(std::string_view type) noexcept {
   constexpr std::string_view suffix = "+json";
-  const bool json = equals_ignoring_case(type, json_type) ||
-                    (type.size() > suffix.size() &&
-                     equals_ignoring_case(type.substr(type.size() - suffix.size()), suffix));
-  return json && allow_utf8(header.substr(end));
+  return equals_ignoring_case(type, json_type) ||
+         (type.size() > suffix.size() &&
+          equals_ignoring_case(type.substr(type.size() - suffix.size()), suffix));
+}
+
+/// Returns true if a Content-Type is of such a type, in UTF-8.
+bool is_utf8_of_type(std::string_view header, bool (*is_type)(std::string_view type)) noexcept {
+  const std::size_t end = std::min(header.find(';'), header.size());
+  return is_type(trim(header.substr(0, end))) && allow_utf8(header.substr(end));
 }
 
 }  // namespace
@@ -108,13 +85,13 @@ Body JsonBodyWriter::finish() {
   return Body(std::move(earlier_));
 }
 
-bool accepts_type(const Request& request, bool (*is_type)(std::string_view header)) noexcept {
+bool accepts_type(const Request& request, bool (*is_type)(std::string_view type)) noexcept {
   const RequestHead& head = request.head();
   bool typed = false;
   for (std::size_t index = 0; index < head.header_count(); ++index) {
     const HeaderField header = head.header_at(index);
     if (equals_ignoring_case(header.name, "Content-Type")) {
-      if (typed || !is_type(header.value)) return false;
+      if (typed || !is_utf8_of_type(header.value, is_type)) return false;
       typed = true;
     } else if (equals_ignoring_case(header.name, "Content-Encoding")) {
       // Encoded content is not of the type itself (RFC 9110 §8.4). Some clients name "identity",
@@ -123,22 +100,6 @@ bool accepts_type(const Request& request, bool (*is_type)(std::string_view heade
     }
   }
   return true;
-}
-
-std::string json_pointer(std::string_view path) {
-  std::string pointer;
-  while (!path.empty()) {
-    if (path.starts_with("[\"")) {
-      append_pointer_part(pointer, take_quoted_name(path));
-      continue;
-    }
-    if (path.front() == '.' || path.front() == '[') path.remove_prefix(1);
-    const std::size_t end = std::min(path.find_first_of(".[]"), path.size());
-    append_pointer_part(pointer, path.substr(0, end));
-    path.remove_prefix(end);
-    if (path.starts_with(']')) path.remove_prefix(1);
-  }
-  return pointer;
 }
 
 bool accepts_json(const Request& request) noexcept {
@@ -151,7 +112,7 @@ Response invalid_json_response(const std::vector<json::Error>& errors, std::stri
   described.status = fits_no_type ? Status::unprocessable_content : Status::bad_request;
   described.detail = errors.front().message();
   for (const json::Error& each : errors) {
-    described.add_violation({"body", json_pointer(each.path), each.what, each.offset});
+    described.add_violation({"body", each.pointer, each.what, each.offset});
   }
   return problem(std::move(described));
 }

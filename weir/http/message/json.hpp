@@ -29,20 +29,16 @@ class JsonBodyWriter final : public json::Writer {
 };
 
 /// Returns true if the body may be of a type that `is_type` accepts. Its Content-Type must be
-/// absent or accepted, and its Content-Encoding empty or "identity".
-bool accepts_type(const Request& request, bool (*is_type)(std::string_view header)) noexcept;
+/// absent or accepted, and its Content-Encoding empty or "identity". A charset must be UTF-8 or its
+/// subset US-ASCII.
+bool accepts_type(const Request& request, bool (*is_type)(std::string_view type)) noexcept;
 
-/// Returns true if the body may be read as JSON. Its Content-Type must be JSON or absent. A
-/// charset must be UTF-8 or its subset US-ASCII. A Content-Encoding must be empty or "identity".
+/// Returns true if the body may be read as JSON; see accepts_type().
 bool accepts_json(const Request& request) noexcept;
 
 /// Returns the answer to the body `text` with these errors: 400 if it is malformed, or 422 if its
 /// values do not fit.
 Response invalid_json_response(const std::vector<json::Error>& errors, std::string_view text);
-
-/// Returns a path of json::Error as a JSON pointer (RFC 6901): `items[0].cents` is
-/// `/items/0/cents`.
-std::string json_pointer(std::string_view path);
 
 }  // namespace detail
 

@@ -157,15 +157,6 @@ TEST_F(JsonHandlerTest, LimitsAndEscapesTheBodyTextInAnErrorResponse) {
   EXPECT_LT(sent_body(response).size(), 600u);
 }
 
-TEST(JsonPointer, NamesThePathOfAnError) {
-  EXPECT_EQ(detail::json_pointer(""), "");
-  EXPECT_EQ(detail::json_pointer("name"), "/name");
-  EXPECT_EQ(detail::json_pointer("items[0].cents"), "/items/0/cents");
-  EXPECT_EQ(detail::json_pointer("[3][\"a \\\"b\\\\\"].c"), "/3/a \"b\\/c");
-  EXPECT_EQ(detail::json_pointer("[\"a/b~c\"][7]"), "/a~1b~0c/7");
-  EXPECT_EQ(detail::json_pointer("[\"cut"), "/cut");
-}
-
 TEST_F(JsonHandlerTest, AnswersOtherContentTypesWith415) {
   const std::string_view body = R"({"sequence":2})";
   for (const std::string_view type :

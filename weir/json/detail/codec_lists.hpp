@@ -68,12 +68,12 @@ struct CodecOf<T, Shape::set> {
     if (!in.open_array()) return false;
     for (std::size_t index = 0; in.next_item(index, ']'); ++index) {
       if (!in.charge(sizeof(Element))) return in.failed_in_element(index);
+      const Reader::Mark mark = in.mark();
       Element element{};
-      if (!Codec<Element>::read(in, element)) return in.failed_in_element(index);
-      if (!value.insert(std::move(element)).second) {
-        in.fail("given twice");
-        return in.failed_in_element(index);
-      }
+      bool read = Codec<Element>::read(in, element) && !in.has_kept_since(mark);
+      if (read && !value.insert(std::move(element)).second) read = in.fail("given twice");
+      if (!read && !in.recover_in_element(index, mark)) [[unlikely]]
+        return false;
     }
     return in.ok();
   }
@@ -89,7 +89,10 @@ bool read_elements(Reader& in, std::size_t size, ReadElement read_element) {
     if (index == size) {
       return in.fail("expected an array of " + std::to_string(size) + ", found more elements");
     }
-    if (!read_element(index)) return in.failed_in_element(index);
+    const Reader::Mark mark = in.mark();
+    const bool read = read_element(index) && !in.has_kept_since(mark);
+    if (!read && !in.recover_in_element(index, mark)) [[unlikely]]
+      return false;
   }
   if (!in.ok() || index == size) return in.ok();
   return in.fail("expected an array of " + std::to_string(size) + ", found " +
@@ -145,14 +148,18 @@ struct CodecOf<T, Shape::map> {
     std::string text;
     for (std::size_t index = 0; in.next_item(index, '}'); ++index) {
       if (!in.charge(sizeof(typename T::value_type)) || !in.read_key(text)) return false;
+      const Reader::Mark mark = in.mark();
       Key key{};
       if (!key_of(text, key)) {
         in.fail_text("expected an integer in quotes as the name");
-        return in.failed_in_key(text);
+        if (!in.recover_in_field(text, mark)) return false;
+        continue;
       }
       const auto [entry, added] = value.try_emplace(std::move(key));
       if (!added) in.fail_text("given twice");
-      if (!added || !Codec<Value>::read(in, entry->second)) return failed_in(in, entry->first);
+      const bool read = added && Codec<Value>::read(in, entry->second) && !in.has_kept_since(mark);
+      if (!read && !recover_in(in, entry->first, mark)) [[unlikely]]
+        return false;
     }
     return in.ok();
   }
@@ -182,11 +189,11 @@ struct CodecOf<T, Shape::map> {
       return true;
     }
   }
-  static bool failed_in(Reader& in, const Key& key) {
+  static bool recover_in(Reader& in, const Key& key, const Reader::Mark& mark) {
     if constexpr (Integer<Key>) {
-      return in.failed_in_key(std::to_string(key));
+      return in.recover_in_field(std::to_string(key), mark);
     } else {
-      return in.failed_in_key(key);
+      return in.recover_in_field(key, mark);
     }
   }
   static void write_key(Writer& out, const Key& key) {

@@ -37,6 +37,20 @@ std::string error_of(std::string_view text) {
   return result ? "it was read" : result.error().message();
 }
 
+/// Returns the pointers of all errors, separated by spaces.
+template <class T>
+std::string pointers_of(std::string_view text) {
+  T value{};
+  std::string pointers;
+  for (const Error& each : read_all_errors(value, text)) pointers.append(each.pointer).append(" ");
+  return pointers;
+}
+
+struct Item {
+  int number;
+  auto operator<=>(const Item&) const = default;
+};
+
 TEST(Lists, EveryKindIsReadAndWritten) {
   expect_both_ways(std::vector<int>{}, "[]");
   expect_both_ways(std::vector<int>{1, 2, 3}, "[1,2,3]");
@@ -81,6 +95,28 @@ TEST(Lists, AFixedLengthIsChecked) {
 
 TEST(Lists, SetsRejectDuplicates) {
   EXPECT_EQ(error_of<std::set<int>>("[1,2,1]"), "[2]: given twice (at byte 6)");
+}
+
+TEST(Lists, AllErrorsNameTheirElements) {
+  constexpr std::string_view text = R"([{"number":"x"},{"number":1},{},7])";
+  constexpr std::string_view pointers = "/0/number /2/number /3 ";
+  EXPECT_EQ(pointers_of<std::vector<Item>>(text), pointers);
+  EXPECT_EQ(pointers_of<std::set<Item>>(text), pointers);
+  EXPECT_EQ((pointers_of<std::array<Item, 4>>(text)), pointers);
+  EXPECT_EQ((pointers_of<std::tuple<Item, Item, Item, Item>>(text)), pointers);
+  EXPECT_EQ((pointers_of<std::vector<std::set<Item>>>("[[{}],[]]")), "/0/0/number ");
+  EXPECT_EQ(pointers_of<std::set<int>>("[1,1,\"a\",2]"), "/1 /2 ");
+  EXPECT_EQ((pointers_of<std::array<Item, 2>>("[{},{}")), "/0/number /1/number  ");
+}
+
+TEST(Maps, AllErrorsNameTheirKeys) {
+  using ByText = std::map<std::string, Item>;
+  using ByNumber = std::map<int, Item>;
+  EXPECT_EQ(pointers_of<ByText>(R"({"a":{"number":"x"},"b":{"number":1},"c":{},"d":7,"b":{}})"),
+            "/a/number /c/number /d /b ");
+  EXPECT_EQ(pointers_of<ByNumber>(R"({"x":{},"1":{},"2":{"number":2},"2":{"number":2}})"),
+            "/x /1/number /2 ");
+  EXPECT_EQ((pointers_of<std::map<std::string, ByNumber>>(R"({"a":{"1":{}}})")), "/a/1/number ");
 }
 
 TEST(Maps, EveryKindIsReadAndWritten) {

@@ -38,18 +38,17 @@ std::string path_part(std::string_view name) {
   return part.append(cut ? "...\"]" : "\"]");
 }
 
-/// Adds a part to the front of a path. A path that is too long keeps its inner end, which says
-/// more.
-void prepend(std::string& path, std::string part) {
-  constexpr std::string_view cut = "...";
-  if (path.starts_with(cut)) return;
-  if (path.size() + part.size() > path_max) {
-    path.insert(0, cut);
-    return;
+/// Returns a name as a part of a JSON pointer (RFC 6901 §3).
+std::string pointer_part(std::string_view name) {
+  std::string part("/");
+  for (const char each : name) {
+    if (each == '~' || each == '/') {
+      part.append(each == '~' ? "~0" : "~1");
+    } else {
+      part += each;
+    }
   }
-  if (!path.empty() && path.front() != '[') path.insert(0, 1, '.');
-  if (part.front() == '.') part.erase(0, 1);
-  path.insert(0, part);
+  return part;
 }
 
 /// Returns the name of the value that the text begins with; empty if it begins no value.
@@ -94,6 +93,37 @@ Kind kind_of(char first) noexcept {
 }
 
 }  // namespace
+
+/// One step of a path, for readers and for a JSON pointer.
+struct Reader::PathPart {
+  std::string shown;
+  std::string pointer;
+};
+
+Reader::PathPart Reader::part_of(std::string_view name) {
+  return {path_part(name), pointer_part(name)};
+}
+
+Reader::PathPart Reader::part_of(std::size_t index) {
+  const std::string number = std::to_string(index);
+  return {"[" + number + "]", "/" + number};
+}
+
+/// Adds a part to the front of an error's path. A path that is too long keeps its inner end, which
+/// says more. A pointer without its start would name another value, so it loses its inner end.
+void Reader::prepend(Error& error, const PathPart& part) {
+  if (error.pointer.size() + part.pointer.size() > path_max) error.pointer.clear();
+  if (part.pointer.size() <= path_max) error.pointer.insert(0, part.pointer);
+  constexpr std::string_view cut = "...";
+  std::string& path = error.path;
+  if (path.starts_with(cut)) return;
+  if (path.size() + part.shown.size() > path_max) {
+    path.insert(0, cut);
+    return;
+  }
+  if (!path.empty() && path.front() != '[') path.insert(0, 1, '.');
+  path.insert(0, std::string_view(part.shown).substr(part.shown.front() == '.' ? 1 : 0));
+}
 
 Reader::Reader(std::string_view text, const ReadOptions& options, std::size_t errors_max) noexcept
     : start_(text.data()),
@@ -377,28 +407,30 @@ bool Reader::keep_error() {
   return true;
 }
 
-bool Reader::recover(std::string_view part, const Mark& mark) {
+bool Reader::recover(const PathPart& part, const Mark& mark) {
   for (std::size_t index = mark.errors; index < errors_.size(); ++index) {
-    prepend(errors_[index].path, std::string(part));
+    prepend(errors_[index], part);
   }
   if (ok()) return true;
-  prepend(error_.path, std::string(part));
-  if (!keep_error()) return false;
+  prepend(error_, part);
+  // Each enclosing value of a malformed one is malformed, so only the first is scanned to its end.
+  if (malformed_ || !keep_error()) return false;
   position_ = mark.position;
   depth_ = mark.depth;
   if (skip_value()) return true;
-  // The text is malformed. The error in the value remains the last one.
+  // The error in the value remains the last one.
+  malformed_ = true;
   error_ = std::move(errors_.back());
   errors_.pop_back();
   return false;
 }
 
 bool Reader::recover_in_field(std::string_view name, const Mark& mark) {
-  return recover(path_part(name), mark);
+  return recover(part_of(name), mark);
 }
 
 bool Reader::recover_in_element(std::size_t index, const Mark& mark) {
-  return recover("[" + std::to_string(index) + "]", mark);
+  return recover(part_of(index), mark);
 }
 
 std::vector<Error> Reader::errors() {
@@ -407,12 +439,12 @@ std::vector<Error> Reader::errors() {
 }
 
 bool Reader::failed_in_key(std::string_view key) {
-  prepend(error_.path, path_part(key));
+  prepend(error_, part_of(key));
   return false;
 }
 
 bool Reader::failed_in_element(std::size_t index) {
-  prepend(error_.path, "[" + std::to_string(index) + "]");
+  prepend(error_, part_of(index));
   return false;
 }
 

@@ -95,7 +95,7 @@ class Reader {
   bool skip_value();
 
   /// Open an array or a map. The caller then reads items as long as next_item() returns true. It
-  /// reports an error in an item to failed_in_element() or failed_in_key().
+  /// reports an error in an item to recover_in_element() or recover_in_field().
   bool open_array() { return open('[', "an array"); }
   bool open_object() { return open('{', "an object"); }
   /// Returns true if an item follows. `index` counts the items from 0, and `close` is ']' or '}'.
@@ -168,7 +168,7 @@ class Reader {
   bool fail_expected(std::string_view expected);
   /// Reports that the value at `mark`, which was read, breaks a rule. Returns false.
   bool fail_rule(const Mark& mark, std::string_view expected);
-  /// Add this field, element or key to the front of the error's path. Each returns false.
+  /// Add this element or key to the front of the error's path. Each returns false.
   bool failed_in_element(std::size_t index);
   bool failed_in_key(std::string_view key);
 
@@ -178,8 +178,8 @@ class Reader {
   const char* position() const noexcept { return position_; }
   /// Returns true if an error was kept since `mark`.
   bool has_kept_since(const Mark& mark) const noexcept { return errors_.size() != mark.errors; }
-  /// Adds this field or element to the front of the paths of all errors since `mark`. Then keeps
-  /// the present error and skips the value at `mark`.
+  /// Adds this field, key or element to the front of the paths of all errors since `mark`. Then
+  /// keeps the present error and skips the value at `mark`.
   /// Returns: false if there is an error that cannot be kept; the caller then fails.
   bool recover_in_field(std::string_view name, const Mark& mark);
   bool recover_in_element(std::size_t index, const Mark& mark);
@@ -215,7 +215,11 @@ class Reader {
   bool fail_at(const char* position, std::string_view what, Errc code = Errc::bad_input);
   bool fail_charge();
   bool fail_unknown(const char* position, std::string_view key, std::string_view what);
-  bool recover(std::string_view part, const Mark& mark);
+  struct PathPart;
+  static PathPart part_of(std::string_view name);
+  static PathPart part_of(std::size_t index);
+  static void prepend(Error& error, const PathPart& part);
+  bool recover(const PathPart& part, const Mark& mark);
   bool keep_error();
 
   const char* start_;
@@ -227,6 +231,7 @@ class Reader {
   ReadOptions options_;
   std::size_t errors_max_;
   Error error_;
+  bool malformed_ = false;     // a value could not be skipped
   std::vector<Error> errors_;  // those that were kept
 };
 
