@@ -77,6 +77,13 @@ void Response::record_invalid_header(std::string_view name, const Result<>& adde
 Response redirect(std::string_view location, Status status) {
   Response response(status);
   response.set_header("Location", location);
+  const int code = code_of(status);
+  const bool redirects = (code >= 301 && code <= 303) || code == 307 || code == 308;
+  if (location.empty() || !redirects) {
+    const std::string shown = location.empty() ? "Location, which is empty"
+                                               : "Location of a status " + std::to_string(code);
+    response.record_invalid_header(shown, fail(Errc::bad_input));
+  }
   return response;
 }
 

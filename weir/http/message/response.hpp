@@ -85,6 +85,7 @@ class Response {
 
   Extras& extras();
   bool may_set_header(std::string_view name);
+  friend Response redirect(std::string_view location, Status status);
   void record_invalid_header(std::string_view name, const Result<>& added);
 
   Status status_;
@@ -120,7 +121,8 @@ inline Response no_content() noexcept {
 }
 
 /// Returns a redirect to `location`, a URI or a path. 303 makes the client send a GET there; 307
-/// and 308 keep the method. The caller never passes a text from a client without checking it.
+/// and 308 keep the method. The caller never passes a text from a client without checking it. The
+/// server answers 500 instead if `location` is empty or `status` is not 301, 302, 303, 307 or 308.
 Response redirect(std::string_view location, Status status = Status::see_other);
 
 /// Returns 200 with a body that `write(sink, args...)` produces while it is sent, at the speed of

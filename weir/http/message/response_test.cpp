@@ -242,6 +242,17 @@ TEST(Response, MayHaveNoContentOrAnotherLocation) {
   EXPECT_EQ(redirect("/b\r\nSet-Cookie: a").invalid_header(), "Location");
 }
 
+TEST(Response, IsNoRedirectWithoutALocationOrItsStatus) {
+  EXPECT_EQ(redirect("").invalid_header(), "Location, which is empty");
+  EXPECT_EQ(redirect("/b", Status::ok).invalid_header(), "Location of a status 200");
+  for (const int code : {200, 300, 304, 305, 306, 309, 404}) {
+    EXPECT_FALSE(redirect("/b", static_cast<Status>(code)).invalid_header().empty()) << code;
+  }
+  for (const int code : {301, 302, 303, 307, 308}) {
+    EXPECT_EQ(redirect("/b", static_cast<Status>(code)).invalid_header(), "") << code;
+  }
+}
+
 TEST(Response, KeepsItsCause) {
   Response response;
   response.set_cause({});
