@@ -40,8 +40,9 @@ class Json : public Argument<T> {
   using Argument<T>::Argument;
 };
 
-/// The body of the request as an HTML form sends it (application/x-www-form-urlencoded), as the
-/// fields of the struct T; see Query.
+/// The body of the request as an HTML form sends it (application/x-www-form-urlencoded, in UTF-8),
+/// as the fields of the struct T; see Query. A '%' without two hexadecimal digits is answered with
+/// 400, and another type or charset with 415.
 template <class T>
 class Form : public Argument<T> {
  public:
@@ -50,9 +51,9 @@ class Form : public Argument<T> {
 
 /// The query of the request, as the fields of the struct T. A field is a number, a bool (`true` or
 /// `false`), a std::string, an enum or a type with from_path_param(). A std::optional of these may
-/// be missing; other fields may not, not even those with a default value. A std::vector of these,
-/// except of bool, takes a name any number of times. Other names in the query are ignored.
-/// json::renames gives fields other names.
+/// be missing, and so may a field with a default other than 0, false and an empty text, such as
+/// `int page = 1`. A std::vector of these takes a name any number of times. Other names in the
+/// query are ignored. json::renames gives fields other names.
 template <class T>
 class Query : public Argument<T> {
  public:

@@ -117,6 +117,45 @@ TEST_F(ArgumentsTest, QueryReadsAllTypes) {
                  R"("detail":"expected \"newest\" or \"oldest\", found \"new\""})"));
 }
 
+struct Defaults {
+  int required;
+  int first = 1;
+  unsigned size = 20;
+  double ratio = 0.5;
+  std::string sort = "name";
+  std::string search;
+  Checked<int, rule::Range<1, 5>> stars = 3;
+};
+
+TEST_F(ArgumentsTest, FieldWithADefaultMayBeMissing) {
+  const auto show_all = [](Query<Defaults> all) {
+    return text(std::to_string(all->required) + "," + std::to_string(all->first) + "," +
+                std::to_string(all->size) + "," + all->sort + "," + std::to_string(*all->stars));
+  };
+  EXPECT_EQ(text_of(show_all, "GET /?required=7&search="), "7,1,20,name,3");
+  EXPECT_EQ(text_of(show_all, "GET /?required=7&search=&first=0&size=2&sort=age&stars=5"),
+            "7,0,2,age,5");
+  const Response missing = answer(show_all, "GET /?first=1");
+  ASSERT_EQ(missing.problem().violations.size(), 2U);
+  EXPECT_EQ(missing.problem().violations[0].name, "required");
+  EXPECT_EQ(missing.problem().violations[1].name, "search");
+  EXPECT_EQ(answer(show_all, "GET /?required=7&search=&size=x").status(), Status::bad_request);
+}
+
+struct Flags {
+  std::vector<bool> flags;
+};
+
+TEST_F(ArgumentsTest, QueryTakesAVectorOfTruthValues) {
+  const auto show_flags = [](const Query<Flags>& query) {
+    std::string shown;
+    for (const bool each : query->flags) shown += each ? "1" : "0";
+    return text(shown);
+  };
+  EXPECT_EQ(text_of(show_flags, "GET /?flags=true&flags=false&flags=true"), "101");
+  EXPECT_EQ(answer(show_flags, "GET /?flags=1").status(), Status::bad_request);
+}
+
 TEST_F(ArgumentsTest, QueryUsesTheNamesOfJson) {
   const auto sum = [](Query<Renamed> names) {
     return text(std::to_string(names->class_ + names->user_name));
@@ -272,15 +311,43 @@ TEST_F(ArgumentsTest, FormFillsTheFieldsOfAStruct) {
       "a1");
   EXPECT_EQ(answer(sync, "POST /", "Content-Type: text/plain\r\n", "name=a&pin=1").status(),
             Status::unsupported_media_type);
-  const Response wrong = answer(sync, "POST /", form, "name=%zz&pin=x");
+  const Response wrong = answer(sync, "POST /", form, "name=a&pin=x");
   EXPECT_EQ(wrong.status(), Status::unprocessable_content);
   EXPECT_EQ(sent_body(wrong),
             R"({"title":"Unprocessable Content","status":422,)"
-            R"("detail":"form name: expected a string, found \"%zz\"",)" +
-                errors(R"({"in":"form","name":"name","detail":"expected a string, found \"%zz\""},)"
-                       R"({"in":"form","name":"pin","detail":)"
+            R"("detail":"form pin: expected an integer from -2147483648 to 2147483647, )"
+            R"(found \"x\"",)" +
+                errors(R"({"in":"form","name":"pin","detail":)"
                        R"("expected an integer from -2147483648 to 2147483647, found \"x\""})"));
   EXPECT_EQ(answer(sync, "POST /", form, "").problem().violations.size(), 2U);
+}
+
+TEST_F(ArgumentsTest, FormWithABadEscapeIsMalformed) {
+  const auto login = [](Form<Login> form) { return text(form->name); };
+  for (const std::string_view body :
+       {"name=%zz&pin=1", "name=a&pin=1&%zz=1", "name=a&pin=1&other=%4", "pin=1&name=%",
+        "name=a&pin=1&x=%41%4g", "na%6=a&pin=1"}) {
+    const Response response = answer(login, "POST /", "", body);
+    EXPECT_EQ(response.status(), Status::bad_request) << body;
+    ASSERT_EQ(response.problem().violations.size(), 1U) << body;
+    EXPECT_EQ(response.problem().violations[0].offset, body.rfind('%')) << body;
+  }
+  EXPECT_EQ(text_of(login, "POST /", "", "n%61me=%4a&pin=1&%7E=%7e"), "J");
+}
+
+TEST_F(ArgumentsTest, FormIsInUtf8) {
+  const auto login = [](Form<Login> form) { return text(form->name); };
+  const auto status_of = [&](std::string_view parameters) {
+    const std::string type =
+        "Content-Type: application/x-www-form-urlencoded;" + std::string(parameters) + "\r\n";
+    return answer(login, "POST /", type, "name=a&pin=1").status();
+  };
+  for (const std::string_view parameters : {"", "charset=UTF-8", " charset=\"utf-8\"", "a=b"}) {
+    EXPECT_EQ(status_of(parameters), Status::ok) << parameters;
+  }
+  for (const std::string_view parameters : {"charset=latin1", "charset=utf-16", "charset", "=x"}) {
+    EXPECT_EQ(status_of(parameters), Status::unsupported_media_type) << parameters;
+  }
 }
 
 TEST_F(ArgumentsTest, JsonStandsAnywhereAmongTheParameters) {

@@ -43,10 +43,25 @@ bool decode_name(RawPair& pair, std::span<char> room) noexcept {
 }
 
 bool accepts_form(const Request& request) noexcept {
-  return accepts_type(request, [](std::string_view header) {
-    const std::string_view name = trim(header.substr(0, header.find(';')));
-    return equals_ignoring_case(name, "application/x-www-form-urlencoded");
+  return accepts_type(request, [](std::string_view type) {
+    return equals_ignoring_case(type, "application/x-www-form-urlencoded");
   });
+}
+
+Rejection check_escapes(std::string_view form) {
+  const auto is_hex = [](char each) {
+    return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f') ||
+           (each >= 'A' && each <= 'F');
+  };
+  std::size_t at = form.find('%');
+  for (; at != std::string_view::npos; at = form.find('%', at + 3)) {
+    if (form.size() - at < 3 || !is_hex(form[at + 1]) || !is_hex(form[at + 2])) break;
+  }
+  if (at == std::string_view::npos) return nullptr;
+  constexpr std::string_view detail = "a '%' without two hexadecimal digits";
+  Problem described{.status = Status::bad_request, .detail = "form: " + std::string(detail)};
+  described.add_violation({"form", "", std::string(detail), at});
+  return reject(problem(std::move(described)));
 }
 
 }  // namespace weir::http::detail

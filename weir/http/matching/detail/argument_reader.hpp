@@ -154,7 +154,13 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
   bool fits = false;
   if constexpr (is_vector<Field>) {
     if (++source.values > source.values_max) return;
-    fits = read_value(pair, field.emplace_back());
+    if constexpr (std::same_as<Value, bool>) {  // no element of a std::vector<bool> is a bool
+      bool element = false;
+      fits = read_value(pair, element);
+      field.push_back(element);
+    } else {
+      fits = read_value(pair, field.emplace_back());
+    }
   } else {
     if (seen) [[unlikely]]
       return source.violations.add(source.in, name, "given twice");
@@ -166,6 +172,16 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
   }
   if (!fits) [[unlikely]]
     source.violations.add_unfit(source.in, name, &expected_text<Value>, pair.value);
+}
+
+/// Returns true if a field that was not read has a default other than 0, false or an empty text.
+template <class Field>
+bool is_set(const Field& field) {
+  if constexpr (std::equality_comparable<Field>) {
+    return !(field == Field());
+  } else {
+    return false;
+  }
 }
 
 template <class T, std::size_t... I, class... Field>
@@ -191,11 +207,13 @@ void read_fields(PairSource& source, std::string_view text, std::index_sequence<
     static_cast<void>(
         (false || ... || (pair.name == names[I] && read(names[I], std::uint32_t{1} << I, fields))));
   }
-  const auto check = [&](std::string_view name, std::uint32_t bit, bool required) {
-    if (required && (seen & bit) == 0) [[unlikely]]
+  const auto check = [&](std::string_view name, std::uint32_t bit, bool required,
+                         const auto& field) {
+    if (required && (seen & bit) == 0 && !is_set(field)) [[unlikely]]
       source.violations.add(source.in, name, "missing");
   };
-  (check(names[I], std::uint32_t{1} << I, !json::detail::is_optional<Field> && !is_vector<Field>),
+  (check(names[I], std::uint32_t{1} << I, !json::detail::is_optional<Field> && !is_vector<Field>,
+         fields),
    ...);
   if (source.values > source.values_max) [[unlikely]]
     source.violations.add(source.in, "", "more than 1024 values");
@@ -369,8 +387,12 @@ struct BodyOf<std::optional<B>> {
 };
 
 /// Returns true if the body may be read as a form. Its Content-Type must be
-/// application/x-www-form-urlencoded or absent, and it has no Content-Encoding but "identity".
+/// application/x-www-form-urlencoded or absent; see accepts_type().
 bool accepts_form(const Request& request) noexcept;
+
+/// Returns the answer 400 to a form in which a '%' has no two hexadecimal digits behind it;
+/// nullptr if it has none. Names that no field has count as well: the sender cannot know them.
+Rejection check_escapes(std::string_view form);
 
 /// Reads a body into `body`.
 /// Returns: the answer to a body that does not fit.
@@ -381,6 +403,8 @@ Rejection read_body(std::string_view text, B& body) {
     if (text.empty()) return nullptr;
     return read_body(text, body.emplace());
   } else if constexpr (Of::is_form) {
+    if (Rejection malformed = check_escapes(text)) [[unlikely]]
+      return malformed;
     Violations violations;
     read_pairs("form", text, Of::value(body), violations);
     if (violations.empty()) [[likely]]
