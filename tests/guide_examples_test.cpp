@@ -12,6 +12,7 @@ namespace {
 
 class ExampleErrors : public EachBackend {};
 class ExampleEvents : public EachBackend {};
+class ExampleSharedState : public EachBackend {};
 
 std::string payment(std::string_view account, std::string_view body) {
   return "POST /accounts/" + std::string(account) +
@@ -73,8 +74,23 @@ TEST_P(ExampleEvents, EveryCoreCountsAllOrders) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+TEST_P(ExampleSharedState, IsTheSameOnEveryCore) {
+  Server server("shared_state", GetParam());
+  // Each request uses a connection of its own, because the kernel chooses its core.
+  for (int count = 0; count < 8; ++count) {
+    EXPECT_EQ(server.exchange(get("/prices/tea"))->body, R"({"cents":250})");
+  }
+  EXPECT_EQ(server.exchange(get("/prices/cocoa"))->status, 404);
+  EXPECT_EQ(server.exchange(get("/served"))->body, R"({"prices":9})");
+  EXPECT_EQ(server.exchange(post("/tickets", ""))->body, R"({"number":2})");
+  EXPECT_EQ(server.exchange(post("/tickets", ""))->body, R"({"number":1})");
+  EXPECT_EQ(server.exchange(post("/tickets", ""))->status, 409);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
 INSTANTIATE_TEST_SUITE_P(On, ExampleErrors, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEvents, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleSharedState, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests
