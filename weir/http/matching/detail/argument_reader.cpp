@@ -49,13 +49,9 @@ bool accepts_form(const Request& request) noexcept {
 }
 
 Rejection check_escapes(std::string_view form) {
-  const auto is_hex = [](char each) {
-    return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f') ||
-           (each >= 'A' && each <= 'F');
-  };
   std::size_t at = form.find('%');
   for (; at != std::string_view::npos; at = form.find('%', at + 3)) {
-    if (form.size() - at < 3 || !is_hex(form[at + 1]) || !is_hex(form[at + 2])) break;
+    if (form.size() - at < 3 || hex_value(form[at + 1]) < 0 || hex_value(form[at + 2]) < 0) break;
   }
   if (at == std::string_view::npos) return nullptr;
   constexpr std::string_view detail = "a '%' without two hexadecimal digits";
