@@ -27,8 +27,6 @@ namespace weir::loop {
 class PlatformLog;
 }  // namespace weir::loop
 
-namespace weir {}
-
 namespace weir::http {
 
 class RouteGroup;
