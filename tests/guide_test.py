@@ -26,6 +26,8 @@ PAGES = ("README.md", *sorted(f"docs/guide/{page.name}"
 EXAMPLE = re.compile(r"\bexamples/(\w+)\.[ch]pp\b")
 RUN = re.compile(r"\./dev run (\w+)(?: -- ([^`#\n]*))?")
 LISTENING = re.compile(r"listening on \S*:(\d+)$")
+NO_ANSWER = "(no answer)"
+RESTARTING = "restarting in "
 SECONDS_MAX = 30
 
 
@@ -85,6 +87,14 @@ class Example:
                 self.listens.set()
         self.listens.set()
 
+    def wait_for_restart(self):
+        """Waits until the supervisor has seen the crash of a worker and restarts it."""
+        until = time.monotonic() + SECONDS_MAX
+        while not any(RESTARTING in line for line in self.log):
+            if time.monotonic() > until:
+                raise SystemExit(f"FAILED: no worker was restarted:\n{''.join(self.log)}")
+            time.sleep(0.01)
+
     def end(self):
         self.process.terminate()
         return self.process.wait(SECONDS_MAX)
@@ -122,7 +132,7 @@ def curl(command, port, folder):
             return [f"HTTP/1.1 {answer.status} {answer.reason}"]
         return answer.read().decode().splitlines()
     except (http.client.HTTPException, ConnectionError):
-        return ["(no answer)"]
+        return [NO_ANSWER]
     finally:
         connection.close()
 
@@ -144,6 +154,8 @@ def run_block(build, folder, example, arguments, lines):
             subprocess.run(["bash", "-c", command], cwd=folder, check=True)
             continue
         output = curl(command, server.port, folder)
+        if not expected and output == [NO_ANSWER]:
+            server.wait_for_restart()  # the page lets a worker crash
         # An event, or a changed file, reaches the other cores a moment later.
         until = time.monotonic() + SECONDS_MAX
         while expected and not fits(output, expected) and time.monotonic() < until:
