@@ -62,7 +62,7 @@ struct HeadParser::Cursor {
 
   std::size_t left() const noexcept { return static_cast<std::size_t>(end - position); }
 
-  RequestHead::Slice slice(std::string_view text) const noexcept {
+  MessageHead::Slice slice(std::string_view text) const noexcept {
     return {static_cast<std::uint32_t>(text.data() - base),
             static_cast<std::uint32_t>(text.size())};
   }
@@ -113,7 +113,7 @@ HeadParser::Step HeadParser::fail_with(ParseError error) noexcept {
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_method(Cursor& at,
-                                                                       RequestHead& head) noexcept {
+                                                                       MessageHead& head) noexcept {
   while (at.position != at.end && is_in(*at.position, CharClass::token)) ++at.position;
   if (at.position == at.end) return Step::need_more;
   if (*at.position != ' ' || at.position == at.mark) {
@@ -127,7 +127,7 @@ HeadParser::Step HeadParser::fail_with(ParseError error) noexcept {
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_target(Cursor& at,
-                                                                       RequestHead& head) noexcept {
+                                                                       MessageHead& head) noexcept {
   at.position = find_target_end(at.base, at.mark, at.position, at.end);
   if (at.position == at.end) return Step::need_more;
   if (*at.position != ' ') return fail_with(error_at(*at.position, ParseError::bad_target));
@@ -136,11 +136,11 @@ HeadParser::Step HeadParser::fail_with(ParseError error) noexcept {
   return finish_target(text, head);
 }
 
-HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& head) noexcept {
+HeadParser::Step HeadParser::finish_target(std::string_view text, MessageHead& head) noexcept {
   Target target;
   const ParseError error = parse_target(head.info_.method, text, target);
   if (error != ParseError::none) {
-    const bool preface = text == "*" && head.method_text() == "PRI";
+    const bool preface = text == "*" && head.view(head.info_.method_text) == "PRI";
     if (!preface) return fail_with(error);  // read_version() rejects "PRI *"
   }
   head.info_.target = head.slice_of(text);
@@ -156,7 +156,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 /// Compares the available bytes of the version with the pattern. Each call starts at the
 /// beginning, because the version is short.
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_version(
-    Cursor& at, RequestHead& head) noexcept {
+    Cursor& at, MessageHead& head) noexcept {
   const std::string_view there = between(at.position, at.end);
   for (std::size_t index = 0; index < std::min(there.size(), version_pattern.size()); ++index) {
     const char expected = version_pattern[index];
@@ -169,7 +169,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   if (there.size() < version_pattern.size()) return Step::need_more;
   const char major = there[5];
   const char minor = there[7];
-  if (head.method_text() == "PRI" && head.info_.form == TargetForm::asterisk) {
+  if (head.view(head.info_.method_text) == "PRI" && head.info_.form == TargetForm::asterisk) {
     return fail_with(major == '2' && minor == '0' ? ParseError::http2_preface
                                                   : ParseError::bad_target_form);
   }
@@ -180,7 +180,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::start_line(Cursor& at,
-                                                                      RequestHead& head) noexcept {
+                                                                      MessageHead& head) noexcept {
   if (at.position == at.end) return Step::need_more;
   const char first = *at.position;
   if (first == '\r') {
@@ -196,7 +196,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_name(Cursor& at,
-                                                                     RequestHead& head) noexcept {
+                                                                     MessageHead& head) noexcept {
   while (true) {
     at.position = find_stop(at.base, at.position, at.end,
                             [](const SimdBlock& block) { return block.not_plain_name(); });
@@ -215,7 +215,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_value(Cursor& at,
-                                                                      RequestHead& head) noexcept {
+                                                                      MessageHead& head) noexcept {
   while (true) {
     at.position = find_stop(at.base, at.position, at.end,
                             [](const SimdBlock& block) { return block.controls(); });
@@ -228,7 +228,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
   if (at.position[1] != '\n') return fail_with(ParseError::bad_line_end);
   const std::string_view value = trim_value(at.mark, at.position);
   at.position += line_end.size();
-  RequestHead::HeaderSlices& header = head.headers_[head.info_.header_count++];
+  MessageHead::HeaderSlices& header = head.headers_[head.info_.header_count++];
   header.value = at.slice(value);
   if (!may_be_known_header(header.name.length)) return Step::done;
   return handle_header({at.base + header.name.offset, header.name.length}, value, head);
@@ -237,7 +237,7 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 /// Reads until the head ends or is invalid, or the input ends. Each part starts at the cursor's
 /// mark and can be resumed in its middle.
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::run(Stage& stage, Cursor& at,
-                                                               RequestHead& head) noexcept {
+                                                               MessageHead& head) noexcept {
   while (true) {
     Step step = Step::done;
     switch (stage) {
@@ -286,18 +286,18 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, RequestHead& h
 /// Returns the reason why a head that reached a limit in this stage is rejected. A request line is
 /// too long because of its target unless its method is longer than any that a server implements.
 ParseError HeadParser::limit_error(Stage stage, const Cursor& at,
-                                   const RequestHead& head) noexcept {
+                                   const MessageHead& head) noexcept {
   if (stage >= Stage::line) return ParseError::headers_too_long;
   const std::size_t method_size = stage == Stage::method
                                       ? static_cast<std::size_t>(at.position - at.mark)
-                                      : head.method_text().size();
+                                      : head.view(head.info_.method_text).size();
   return method_size > registered_method_max ? ParseError::method_too_long
                                              : ParseError::request_line_too_long;
 }
 
 /// Parses a head of unusual form or one that arrives in pieces.
 [[gnu::noinline]] ParseResult HeadParser::parse_resumable(std::string_view input,
-                                                          RequestHead& head) noexcept {
+                                                          MessageHead& head) noexcept {
   assert(input.size() >= position_);
   const char* const base = input.data();
   Cursor at{base,

@@ -1,5 +1,5 @@
-// The parser of request heads: it turns bytes into a RequestHead or a ParseError. It uses no
-// sockets and never waits. It implements RFC 9112 §2 to §5 in the strict profile that
+// The parser of heads: it turns bytes into the head of a request or a response, or a ParseError. It
+// uses no sockets and never waits. It implements RFC 9112 §2 to §5 in the strict profile that
 // tests/data/http1-*.json define.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace weir::http {
 
-/// The limits of a request's head. A head that exceeds a limit is answered with 414 or 431, with
+/// The limits of a head. A request's head that exceeds a limit is answered with 414 or 431, with
 /// 400 for the empty lines, or with 501 if the method alone is too long (RFC 9112 §3). A value
 /// above 16 MiB counts as 16 MiB. A headers_max above RequestHead::headers_max counts as
 /// RequestHead::headers_max.
 struct HeadLimits {
-  std::uint32_t request_line_max = 8 * 1024;    ///< bytes, without the CRLF
+  std::uint32_t request_line_max = 8 * 1024;    ///< bytes, without the CRLF; also a status line's
   std::uint32_t headers_bytes_max = 64 * 1024;  ///< bytes of all lines and of the empty line
   std::uint32_t headers_max = RequestHead::headers_max;  ///< number of header lines
   std::uint32_t empty_lines_max = 4;  ///< before a request line, see RFC 9112 §2.2
@@ -38,7 +38,7 @@ struct ParseResult {
   std::uint32_t consumed = 0;  ///< bytes of the head with its last CRLF if complete, else 0
 };
 
-/// Parses request heads one after the other. The result and the error depend only on the bytes,
+/// Parses heads one after the other. The result and the error depend only on the bytes,
 /// not on how they were split into calls. No byte is checked twice.
 /// Threads: one at a time.
 class HeadParser {
@@ -54,6 +54,10 @@ class HeadParser {
   /// last call. The parser is ready for the next head after `complete`; that head starts at
   /// input[consumed]. The caller must call reset() after `error` before it calls parse() again.
   ParseResult parse(std::string_view input, RequestHead& head) noexcept;
+  /// Parses the head of a response in the same way. A response has no empty lines before it, and
+  /// its Host, Expect and Upgrade headers mean nothing. A parser reads either requests or
+  /// responses.
+  ParseResult parse(std::string_view input, ReceivedResponseHead& head) noexcept;
 
   /// Discards the state of the current head.
   void reset() noexcept;
@@ -72,18 +76,19 @@ class HeadParser {
     Step step;             ///< failed if the last line is invalid
   };
 
-  const char* read_request_line_fast(std::string_view input, RequestHead& head) noexcept;
-  ParseResult parse_resumable(std::string_view input, RequestHead& head) noexcept;
-  Step run(Stage& stage, Cursor& at, RequestHead& head) noexcept;
+  const char* read_request_line_fast(std::string_view input, MessageHead& head) noexcept;
+  ParseResult parse_resumable(std::string_view input, MessageHead& head) noexcept;
+  Step run(Stage& stage, Cursor& at, MessageHead& head) noexcept;
+  Step read_status_line(std::string_view input, MessageHead& head) noexcept;
   Step skip_empty_lines(Cursor& at) noexcept;
-  Step read_method(Cursor& at, RequestHead& head) noexcept;
-  Step read_target(Cursor& at, RequestHead& head) noexcept;
-  Step finish_target(std::string_view text, RequestHead& head) noexcept;
-  Step read_version(Cursor& at, RequestHead& head) noexcept;
-  Step start_line(Cursor& at, RequestHead& head) noexcept;
-  Step read_name(Cursor& at, RequestHead& head) noexcept;
-  Step read_value(Cursor& at, RequestHead& head) noexcept;
-  FastPathLines read_lines_fast(const char* position, const char* end, RequestHead& head) noexcept;
+  Step read_method(Cursor& at, MessageHead& head) noexcept;
+  Step read_target(Cursor& at, MessageHead& head) noexcept;
+  Step finish_target(std::string_view text, MessageHead& head) noexcept;
+  Step read_version(Cursor& at, MessageHead& head) noexcept;
+  Step start_line(Cursor& at, MessageHead& head) noexcept;
+  Step read_name(Cursor& at, MessageHead& head) noexcept;
+  Step read_value(Cursor& at, MessageHead& head) noexcept;
+  FastPathLines read_lines_fast(const char* position, const char* end, MessageHead& head) noexcept;
   /// Returns true if a header with a name of this length may be one that handle_header() handles.
   static constexpr bool may_be_known_header(std::uint32_t name_size) noexcept {
     constexpr std::uint32_t sizes = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
@@ -91,13 +96,13 @@ class HeadParser {
   }
   static const char* find_target_end(const char* base, const char* mark, const char* position,
                                      const char* end) noexcept;
-  Step handle_header(std::string_view name, std::string_view value, RequestHead& head) noexcept;
-  Step handle_host(std::string_view value, RequestHead& head) noexcept;
+  Step handle_header(std::string_view name, std::string_view value, MessageHead& head) noexcept;
+  Step handle_host(std::string_view value, MessageHead& head) noexcept;
   Step handle_rare_header(std::string_view name, std::string_view value,
-                          RequestHead& head) noexcept;
-  bool take_cached_host(std::string_view text, RequestHead& head) noexcept;
-  Step finish(const RequestHead& head) noexcept;
-  static ParseError limit_error(Stage stage, const Cursor& at, const RequestHead& head) noexcept;
+                          MessageHead& head) noexcept;
+  bool take_cached_host(std::string_view text, MessageHead& head) noexcept;
+  Step finish(const MessageHead& head) noexcept;
+  static ParseError limit_error(Stage stage, const Cursor& at, const MessageHead& head) noexcept;
   Step fail_with(ParseError error) noexcept;
 
   HeadLimits limits_;
@@ -107,6 +112,7 @@ class HeadParser {
   std::uint32_t end_max_;          ///< Cursor::end_max of the current part
   std::uint32_t empty_lines_ = 0;  ///< empty lines skipped before this request
   Stage stage_ = Stage::start;
+  bool reads_responses_ = false;
   ParseError error_ = ParseError::none;
 };
 

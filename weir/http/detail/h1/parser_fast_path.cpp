@@ -13,13 +13,13 @@ namespace weir::http {
 
 /// Reads the Host line if it equals the cached one. Returns true if it did.
 [[gnu::always_inline]] inline bool HeadParser::take_cached_host(std::string_view text,
-                                                                RequestHead& head) noexcept {
-  RequestHead::HeadInfo& info = head.info_;
+                                                                MessageHead& head) noexcept {
+  MessageHead::HeadInfo& info = head.info_;
   if (info.has_host || host_line_cache_ == nullptr || !host_line_cache_->matches(text))
     return false;
   if (info.header_count >= limits_.headers_max) return false;
   const auto start = static_cast<std::uint32_t>(text.data() - head.base_);
-  const RequestHead::Slice value{start + host_line_cache_->value_offset(),
+  const MessageHead::Slice value{start + host_line_cache_->value_offset(),
                                  host_line_cache_->value_size()};
   head.headers_[info.header_count++] = {{start, host_line_cache_->name_size()}, value};
   info.has_host = true;
@@ -31,7 +31,7 @@ namespace weir::http {
 /// form has at most one space after the colon and no white space at the value's end. Stops before
 /// the first other line, which read_name() and read_value() handle.
 [[gnu::noinline]] HeadParser::FastPathLines HeadParser::read_lines_fast(
-    const char* position, const char* end, RequestHead& head) noexcept {
+    const char* position, const char* end, MessageHead& head) noexcept {
   const char* const base = head.base_;
   const auto blank = [](char each) { return static_cast<unsigned char>(each) <= ' '; };
   while (position != end && !blank(*position)) {
@@ -50,7 +50,7 @@ namespace weir::http {
     if (stop != value && (blank(*value) || blank(stop[-1]))) break;
     const std::uint32_t count = head.info_.header_count;
     if (count >= limits_.headers_max) break;
-    RequestHead::HeaderSlices& header = head.headers_[count];
+    MessageHead::HeaderSlices& header = head.headers_[count];
     header = {head.slice_of(between(position, colon)), head.slice_of(between(value, stop))};
     head.info_.header_count = count + 1;
     const char* const line = std::exchange(position, stop + line_end.size());
@@ -68,7 +68,7 @@ namespace weir::http {
 /// Returns the start of the lines after it. Returns nullptr for any other input, which then
 /// counts as unread.
 [[gnu::always_inline]] inline const char* HeadParser::read_request_line_fast(
-    std::string_view input, RequestHead& head) noexcept {
+    std::string_view input, MessageHead& head) noexcept {
   constexpr std::string_view get = "GET ";
   constexpr std::string_view post = "POST ";
   constexpr std::string_view version = "HTTP/1.1\r\n";

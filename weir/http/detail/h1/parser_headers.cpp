@@ -1,4 +1,5 @@
-// The parser's handling of the headers that define the framing or the target of a request.
+// The parser's handling of the headers that define the framing of a message or the target of
+// a request.
 #include <cstring>
 
 #include "weir/http/detail/h1/framing.hpp"
@@ -52,16 +53,18 @@ template <std::size_t size>
 }  // namespace
 
 HeadParser::Step HeadParser::handle_header(std::string_view name, std::string_view value,
-                                           RequestHead& head) noexcept {
+                                           MessageHead& head) noexcept {
   if (name.size() == 4) return is_name(name, "host") ? handle_host(value, head) : Step::done;
   return handle_rare_header(name, value, head);
 }
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::handle_host(std::string_view value,
-                                                                       RequestHead& head) noexcept {
-  if (head.info_.has_host) return fail_with(ParseError::repeated_host);
+                                                                       MessageHead& head) noexcept {
+  if (head.info_.has_host) {
+    return reads_responses_ ? Step::done : fail_with(ParseError::repeated_host);
+  }
   if (!is_plain_authority(head.base_, value) && !parse_authority(value)) {
-    return fail_with(ParseError::bad_host);
+    return reads_responses_ ? Step::done : fail_with(ParseError::bad_host);
   }
   head.info_.has_host = true;
   if (head.info_.authority.length == 0) head.info_.authority = head.slice_of(value);
@@ -69,12 +72,12 @@ HeadParser::Step HeadParser::handle_header(std::string_view name, std::string_vi
 }
 
 HeadParser::Step HeadParser::handle_rare_header(std::string_view name, std::string_view value,
-                                                RequestHead& head) noexcept {
-  RequestHead::HeadInfo& info = head.info_;
+                                                MessageHead& head) noexcept {
+  MessageHead::HeadInfo& info = head.info_;
   ParseError error = ParseError::none;
   switch (name.size()) {
     case 6:
-      if (!is_name(name, "expect") || info.version_minor == 0) break;
+      if (!is_name(name, "expect") || info.version_minor == 0 || reads_responses_) break;
       if (const Expectation expected = parse_expect(value); expected != Expectation::none) {
         info.expects_continue = true;
         info.expects_other |= expected == Expectation::other;
@@ -112,10 +115,12 @@ HeadParser::Step HeadParser::handle_rare_header(std::string_view name, std::stri
 }
 
 /// Checks the rules that need all headers.
-HeadParser::Step HeadParser::finish(const RequestHead& head) noexcept {
-  const RequestHead::HeadInfo& info = head.info_;
+HeadParser::Step HeadParser::finish(const MessageHead& head) noexcept {
+  const MessageHead::HeadInfo& info = head.info_;
   if (info.chunked && info.has_content_length) return fail_with(ParseError::both_lengths);
-  if (!info.has_host && info.version_minor > 0) return fail_with(ParseError::missing_host);
+  if (!info.has_host && info.version_minor > 0 && !reads_responses_) {
+    return fail_with(ParseError::missing_host);
+  }
   if (info.expects_other) return fail_with(ParseError::unknown_expectation);
   return Step::complete;
 }

@@ -1,4 +1,4 @@
-// Header look-up and copying of request heads.
+// Header look-up and copying of message heads.
 #include "weir/http/message/detail/request_head.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace weir::http {
 
-std::optional<std::string_view> RequestHead::header(std::string_view name) const noexcept {
+std::optional<std::string_view> MessageHead::header(std::string_view name) const noexcept {
   for (std::size_t index = 0; index < info_.header_count; ++index) {
     const HeaderSlices& each = headers_[index];
     if (each.name.length == name.size() && equals_ignoring_case(view(each.name), name)) {
@@ -17,7 +17,7 @@ std::optional<std::string_view> RequestHead::header(std::string_view name) const
   return std::nullopt;
 }
 
-void RequestHead::copy(const RequestHead& other) noexcept {
+void MessageHead::copy(const MessageHead& other) noexcept {
   base_ = other.base_;
   info_ = other.info_;
   std::copy_n(other.headers_.begin(), other.info_.header_count, headers_.begin());

@@ -1,4 +1,5 @@
-// The parsed head of one request: its target, its headers and the framing of its body.
+// The parsed head of a message: its headers and the framing of its body; for a request also its
+// target.
 #pragma once
 
 #include <array>
@@ -10,56 +11,31 @@
 
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/method.hpp"
+#include "weir/http/syntax/status.hpp"
 #include "weir/http/syntax/uri.hpp"
 
 namespace weir::http {
 
-/// The head of a request as offsets into the received bytes. It does not own the bytes; the
-/// caller may move them together, see rebase(). A HeadParser fills it; its content is defined
-/// only after the parser returned `complete`. One object can be filled any number of times, at no
-/// cost per header. A copy copies only the headers that are present.
+/// The head of a received message as offsets into its bytes. It does not own the bytes; the caller
+/// may move them together, see rebase(). A HeadParser fills it; its content is defined only after
+/// the parser returned `complete`. One object can be filled any number of times, at no cost per
+/// header. A copy copies only the headers that are present.
 /// Threads: one at a time.
-class RequestHead {
+class MessageHead {
  public:
   /// The maximum number of headers, which HeadLimits cannot raise.
   static constexpr std::size_t headers_max = 100;
 
-  RequestHead() noexcept {}  // NOLINT: headers_ stays uninitialized, on purpose
-  RequestHead(const RequestHead& other) noexcept { copy(other); }  // NOLINT: copies headers_
-  RequestHead& operator=(const RequestHead& other) noexcept {
+  MessageHead() noexcept {}  // NOLINT: headers_ stays uninitialized, on purpose
+  MessageHead(const MessageHead& other) noexcept { copy(other); }  // NOLINT: copies headers_
+  MessageHead& operator=(const MessageHead& other) noexcept {
     if (this != &other) copy(other);
     return *this;
   }
-  ~RequestHead() = default;
-
-  Method method() const noexcept { return info_.method; }
-
-  /// Returns the method as it was sent, which a Method::other needs.
-  std::string_view method_text() const noexcept { return view(info_.method_text); }
+  ~MessageHead() = default;
 
   /// Returns 0 or 1; a higher minor version counts as 1 (RFC 9112 §2.3).
   int version_minor() const noexcept { return info_.version_minor; }
-
-  TargetForm target_form() const noexcept { return info_.form; }
-
-  /// Returns the request target as it was sent.
-  std::string_view target() const noexcept { return view(info_.target); }
-
-  /// Returns the raw path, which starts with '/'; "*" for the asterisk form, empty for CONNECT.
-  std::string_view path() const noexcept {
-    return info_.form == TargetForm::asterisk ? "*" : view(info_.path);
-  }
-
-  /// Returns true if decoding would change the path.
-  bool path_has_escapes() const noexcept { return info_.path_has_escapes; }
-
-  /// Returns the raw query without '?'; empty if there is none. See UrlencodedPairs.
-  std::string_view query() const noexcept { return view(info_.query); }
-  bool has_query() const noexcept { return info_.has_query; }
-
-  /// Returns the host[:port] that the request is for: that of the target, or else of the Host
-  /// header. It is empty only in HTTP/1.0.
-  std::string_view authority() const noexcept { return view(info_.authority); }
 
   std::size_t header_count() const noexcept { return info_.header_count; }
 
@@ -76,21 +52,9 @@ class RequestHead {
   std::uint64_t content_length() const noexcept { return info_.content_length; }
   bool chunked() const noexcept { return info_.chunked; }
 
-  /// Returns true if bytes of a body follow this head (RFC 9112 §6.3).
-  bool has_body() const noexcept { return info_.chunked || info_.content_length > 0; }
-
-  /// Returns true if the connection may be used again after the response (RFC 9112 §9.3).
+  /// Returns true if the connection may be used again after this message (RFC 9112 §9.3).
   bool keep_alive() const noexcept {
     return !info_.close && (info_.version_minor > 0 || info_.keep_alive);
-  }
-
-  /// Returns true if the client waits for 100 (Continue) before it sends the body (RFC 9110
-  /// §10.1.1).
-  bool expects_continue() const noexcept { return info_.expects_continue; }
-
-  /// True for HTTP/1.1 with an Upgrade header that Connection names (RFC 9110 §7.8).
-  bool requests_upgrade() const noexcept {
-    return info_.has_upgrade && info_.upgrade && info_.version_minor > 0;
   }
 
   /// Returns the bytes of the head, including the empty lines before it.
@@ -99,7 +63,7 @@ class RequestHead {
   /// Sets the new address of bytes() after the caller copied them there.
   void rebase(const char* base) noexcept { base_ = base; }
 
- private:
+ protected:
   friend class HeadParser;
 
   struct Slice {
@@ -136,6 +100,7 @@ class RequestHead {
     bool has_upgrade = false;
     bool expects_continue = false;
     bool expects_other = false;
+    Status status{};  // of a response
   };
 
   std::string_view view(Slice slice) const noexcept { return {base_ + slice.offset, slice.length}; }
@@ -146,11 +111,60 @@ class RequestHead {
             static_cast<std::uint32_t>(text.size())};
   }
 
-  void copy(const RequestHead& other) noexcept;
+  void copy(const MessageHead& other) noexcept;
 
   const char* base_ = nullptr;
   HeadInfo info_;
   std::array<HeaderSlices, headers_max> headers_;  // only the first header_count are valid
+};
+
+/// The head of a request; see MessageHead.
+class RequestHead : public MessageHead {
+ public:
+  Method method() const noexcept { return info_.method; }
+
+  /// Returns the method as it was sent, which a Method::other needs.
+  std::string_view method_text() const noexcept { return view(info_.method_text); }
+
+  TargetForm target_form() const noexcept { return info_.form; }
+
+  /// Returns the request target as it was sent.
+  std::string_view target() const noexcept { return view(info_.target); }
+
+  /// Returns the raw path, which starts with '/'; "*" for the asterisk form, empty for CONNECT.
+  std::string_view path() const noexcept {
+    return info_.form == TargetForm::asterisk ? "*" : view(info_.path);
+  }
+
+  /// Returns true if decoding would change the path.
+  bool path_has_escapes() const noexcept { return info_.path_has_escapes; }
+
+  /// Returns the raw query without '?'; empty if there is none. See UrlencodedPairs.
+  std::string_view query() const noexcept { return view(info_.query); }
+  bool has_query() const noexcept { return info_.has_query; }
+
+  /// Returns the host[:port] that the request is for: that of the target, or else of the Host
+  /// header. It is empty only in HTTP/1.0.
+  std::string_view authority() const noexcept { return view(info_.authority); }
+
+  /// Returns true if bytes of a body follow this head (RFC 9112 §6.3).
+  bool has_body() const noexcept { return info_.chunked || info_.content_length > 0; }
+
+  /// Returns true if the client waits for 100 (Continue) before it sends the body (RFC 9110
+  /// §10.1.1).
+  bool expects_continue() const noexcept { return info_.expects_continue; }
+
+  /// True for HTTP/1.1 with an Upgrade header that Connection names (RFC 9110 §7.8).
+  bool requests_upgrade() const noexcept {
+    return info_.has_upgrade && info_.upgrade && info_.version_minor > 0;
+  }
+};
+
+/// The head of a received response; see MessageHead.
+class ReceivedResponseHead : public MessageHead {
+ public:
+  /// Returns the status, from 100 to 599.
+  Status status() const noexcept { return info_.status; }
 };
 
 }  // namespace weir::http
