@@ -1,0 +1,77 @@
+// A response that a client receives.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/result.hpp"
+#include "weir/http/client/client_error.hpp"
+#include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/status.hpp"
+#include "weir/http/syntax/url.hpp"
+#include "weir/json/read.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+class ClientExchange;
+
+/// A response whose head has arrived; move-only. Its body is read on demand, so that a slow reader
+/// slows down the server. The connection is free for other requests when the body has ended. An
+/// object that is destroyed before closes the connection; it never gives it back.
+/// Threads: the core of its client.
+/// Lifetime: the client outlives it. No read is pending when it is moved or destroyed (asserted).
+class ClientResponse {
+ public:
+  explicit ClientResponse(std::unique_ptr<ClientExchange> exchange) noexcept;
+  ClientResponse(ClientResponse&& other) noexcept;
+  ClientResponse& operator=(ClientResponse&& other) noexcept;
+  ~ClientResponse();
+
+  Status status() const noexcept;
+  /// Returns the reason phrase as it was sent, which has no meaning.
+  std::string_view reason() const noexcept;
+  /// Returns the value of the first header called `name`, compared without case.
+  std::optional<std::string_view> header(std::string_view name) const noexcept;
+  std::size_t header_count() const noexcept;
+  /// Returns the header at `index`, in the order of arrival.
+  HeaderField header_at(std::size_t index) const noexcept;
+  /// Returns the URL that answered, which differs from that of the request after a redirect.
+  const Url& url() const noexcept;
+
+  /// Returns the next piece of the body; empty at its end.
+  /// Errors: ClientError (connection_lost, bad_response, body_timed_out, timed_out);
+  /// Errc::cancelled. An incomplete body is always an error, and later reads fail with it again.
+  /// Cancel: no data is lost; the next call returns the piece.
+  /// Lifetime: the piece is valid until the next call.
+  Task<Result<Bytes>> read();
+  /// Returns the whole body, or the rest after earlier calls of read().
+  /// Errors: those of read(); ClientError::body_too_large above ClientLimits::body_max, after which
+  /// the connection is closed.
+  /// Cancel: drops the pieces that were read; the connection is closed when the object is
+  /// destroyed.
+  Task<Result<std::string>> body();
+  /// Returns the body as a T. The media type is not checked.
+  /// Errors: those of body(); ClientError::bad_json.
+  /// Cancel: that of body().
+  template <class T>
+  Task<Result<T>> json() {
+    auto text = co_await body();
+    if (!text) co_return fail(text.error());
+    auto value = weir::json::read<T>(*text);
+    if (!value) co_return fail(ClientError::bad_json);
+    co_return std::move(*value);
+  }
+  /// Returns the trailer fields after a chunked body; complete once read() has returned the end.
+  const Headers& trailers() const noexcept;
+
+ private:
+  std::unique_ptr<ClientExchange> exchange_;
+};
+
+}  // namespace weir::http
