@@ -23,7 +23,7 @@ FLOORS = {
     "json": [""],
     "config": ["source", "type", ""],
     "log": [""],
-    "http": ["syntax", "message", "h1", "matching", "router", "server"],
+    "http": ["syntax", "message", "h1", "client", "matching", "router", "server"],
     "app": ["describe", "handles", "graph", "lifecycle", ""],
     "admin": [""],
 }

@@ -10,8 +10,8 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
-#include "weir/http/client/client_error.hpp"
 #include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/status.hpp"
 #include "weir/http/syntax/url.hpp"
 #include "weir/json/read.hpp"
@@ -22,8 +22,8 @@ namespace weir::http {
 class ClientExchange;
 
 /// A response whose head has arrived; move-only. Its body is read on demand, so that a slow reader
-/// slows down the server. The connection is free for other requests when the body has ended. An
-/// object that is destroyed before closes the connection; it never gives it back.
+/// slows down the server. The connection is closed when the body has ended or the object is
+/// destroyed.
 /// Threads: the core of its client.
 /// Lifetime: the client outlives it. No read is pending when it is moved or destroyed (asserted).
 class ClientResponse {
@@ -34,14 +34,12 @@ class ClientResponse {
   ~ClientResponse();
 
   Status status() const noexcept;
-  /// Returns the reason phrase as it was sent, which has no meaning.
-  std::string_view reason() const noexcept;
   /// Returns the value of the first header called `name`, compared without case.
   std::optional<std::string_view> header(std::string_view name) const noexcept;
   std::size_t header_count() const noexcept;
   /// Returns the header at `index`, in the order of arrival.
   HeaderField header_at(std::size_t index) const noexcept;
-  /// Returns the URL that answered, which differs from that of the request after a redirect.
+  /// Returns the URL of the request.
   const Url& url() const noexcept;
 
   /// Returns the next piece of the body; empty at its end.

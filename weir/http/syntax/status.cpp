@@ -2,6 +2,7 @@
 #include "weir/http/syntax/status.hpp"
 
 #include "weir/base/result.hpp"
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 
 namespace weir::http {
@@ -169,6 +170,9 @@ Status to_status(std::error_code error) noexcept {
   if (error.category() == parse_error_category() && error.value() > 0 &&
       static_cast<std::size_t>(error.value()) < parse_error_count) {
     return to_status(static_cast<ParseError>(error.value()));
+  }
+  if (error.category() == client_error_category()) {
+    return to_status(static_cast<ClientError>(error.value()));
   }
   if (error == std::errc::connection_reset || error == std::errc::broken_pipe) {
     return Status::bad_request;

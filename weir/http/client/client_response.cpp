@@ -1,0 +1,56 @@
+// The response of a client: access to its head and the collection of its body.
+#include "weir/http/client/client_response.hpp"
+
+#include "weir/http/client/detail/client_exchange.hpp"
+
+namespace weir::http {
+
+ClientResponse::ClientResponse(std::unique_ptr<ClientExchange> exchange) noexcept
+    : exchange_(std::move(exchange)) {}
+ClientResponse::ClientResponse(ClientResponse&& other) noexcept = default;
+ClientResponse& ClientResponse::operator=(ClientResponse&& other) noexcept = default;
+ClientResponse::~ClientResponse() = default;
+
+Status ClientResponse::status() const noexcept {
+  return exchange_->status();
+}
+
+std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
+  return exchange_->head().header(name);
+}
+
+std::size_t ClientResponse::header_count() const noexcept {
+  return exchange_->head().header_count();
+}
+
+HeaderField ClientResponse::header_at(std::size_t index) const noexcept {
+  return exchange_->head().header_at(index);
+}
+
+const Url& ClientResponse::url() const noexcept {
+  return exchange_->url();
+}
+
+const Headers& ClientResponse::trailers() const noexcept {
+  return exchange_->trailers();
+}
+
+Task<Result<Bytes>> ClientResponse::read() {
+  return exchange_->read();
+}
+
+Task<Result<std::string>> ClientResponse::body() {
+  std::string text;
+  while (true) {
+    const Result<Bytes> piece = co_await exchange_->read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) co_return text;
+    if (piece->size() > exchange_->limits().body_max - text.size()) {
+      exchange_->abandon(ClientError::body_too_large);
+      co_return fail(ClientError::body_too_large);
+    }
+    text += to_text(*piece);
+  }
+}
+
+}  // namespace weir::http

@@ -1,0 +1,62 @@
+// The table of client errors with their statuses and names, and their error category.
+#include "weir/http/syntax/client_error.hpp"
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+namespace weir::http {
+namespace {
+
+struct Row {
+  ClientError error;
+  Status status;
+  std::string_view name;
+};
+
+constexpr std::array rows{
+    Row{ClientError::connect_failed, Status::bad_gateway, "connect_failed"},
+    Row{ClientError::connect_timed_out, Status::gateway_timeout, "connect_timed_out"},
+    Row{ClientError::head_timed_out, Status::gateway_timeout, "head_timed_out"},
+    Row{ClientError::body_timed_out, Status::gateway_timeout, "body_timed_out"},
+    Row{ClientError::timed_out, Status::gateway_timeout, "timed_out"},
+    Row{ClientError::connection_lost, Status::bad_gateway, "connection_lost"},
+    Row{ClientError::bad_response, Status::bad_gateway, "bad_response"},
+    Row{ClientError::body_too_large, Status::bad_gateway, "body_too_large"},
+    Row{ClientError::bad_json, Status::bad_gateway, "bad_json"},
+};
+
+const Row* find(int value) noexcept {
+  for (const Row& row : rows) {
+    if (static_cast<int>(row.error) == value) return &row;
+  }
+  return nullptr;
+}
+
+class Category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "weir.http.client"; }
+  std::string message(int value) const override {
+    const Row* const row = find(value);
+    return row != nullptr ? std::string(row->name) : "unknown error";
+  }
+};
+
+}  // namespace
+
+Status to_status(ClientError error) noexcept {
+  const Row* const row = find(static_cast<int>(error));
+  return row != nullptr ? row->status : Status::bad_gateway;
+}
+
+std::string_view name_of(ClientError error) noexcept {
+  const Row* const row = find(static_cast<int>(error));
+  return row != nullptr ? row->name : "unknown";
+}
+
+const std::error_category& client_error_category() noexcept {
+  static const Category category;
+  return category;
+}
+
+}  // namespace weir::http
