@@ -1,6 +1,10 @@
 // Includes everything that an HTTP service needs.
 #pragma once
 
+#include "weir/http/client/client.hpp"
+#include "weir/http/client/client_limits.hpp"
+#include "weir/http/client/client_request.hpp"
+#include "weir/http/client/client_response.hpp"
 #include "weir/http/matching/arguments.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/path_params.hpp"
@@ -18,6 +22,7 @@
 #include "weir/http/router/service_routes.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/http/server/serve.hpp"
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/status.hpp"
