@@ -37,8 +37,9 @@ class ClientRequest {
   const Headers& headers() const noexcept { return headers_; }
 
   /// Sets the body and its media type. The bytes of a Body are sent with a Content-Length. A
-  /// stream is sent in chunks, unless `length` is given; a stream that writes another number of
-  /// bytes fails the request with Errc::bad_input. A stream is called at most once.
+  /// stream is sent in chunks unless `length` is given, which other bodies ignore. A stream that
+  /// writes another number of bytes fails the request with Errc::bad_input. A stream is called at
+  /// most once.
   void set_body(MediaType type, Body body, std::optional<std::uint64_t> length = std::nullopt) {
     content_type_ = type.text();
     body_ = std::move(body);

@@ -51,7 +51,8 @@ Result<std::string> request_head(const ClientRequest& request) {
   if (request.body().is_stream() && !request.length()) {
     head.append("Transfer-Encoding: chunked\r\n");
   } else if (request.body().is_stream() || sends_length(request)) {
-    const std::uint64_t length = request.length().value_or(request.body().text().size());
+    const std::uint64_t length =
+        request.body().is_stream() ? *request.length() : request.body().text().size();
     head.append("Content-Length: ").append(std::to_string(length)).append(line_end);
   }
   return head.append("Connection: close\r\n\r\n");
