@@ -10,8 +10,8 @@
 namespace weir::http {
 
 /// The reason why a client has no response, or only a part of one. It converts to std::error_code
-/// (category "weir.http.client"). to_status() of that code is 504 for a timeout and 502 otherwise,
-/// so that a handler may return the error of a server that it asked.
+/// (category "weir.http.client"). to_status() of that code is 504 for a timeout and 502 otherwise.
+/// A handler may therefore return the error of a server that it asked.
 enum class ClientError : std::uint8_t {
   connect_failed = 1,  ///< no address, or no address that accepts connections
   connect_timed_out,   ///< ClientLimits::connect_timeout
