@@ -1,0 +1,177 @@
+// Cancels requests of the HTTP client at any time on every real backend; see
+// tests/cancel_sweep.hpp.
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/cancel_sweep.hpp"
+#include "weir/http.hpp"
+#include "weir/http/server/detail/accept_connections.hpp"
+#include "weir/http/server/detail/connection.hpp"
+#include "weir/net/listen/listener.hpp"
+
+namespace weir::tests {
+namespace {
+
+struct Word {
+  std::string text;
+};
+
+/// Serves one connection after the other until a handler has set `ended`.
+Task<> serve_until_end(http::ServerState* server, tcp::Listener* listener, const bool* ended) {
+  while (!*ended) {
+    auto stream = co_await listener->accept();
+    EXPECT_TRUE(stream);
+    if (!stream) co_return;
+    auto place = server->connections().try_acquire_permit();
+    co_await http::serve_connection(std::move(*place), std::move(*stream));
+  }
+}
+
+Task<Result<>> write_late(http::BodySink& sink) {
+  for (const std::string_view piece : {"\"la", "te\""}) {
+    static_cast<void>(co_await sleep(short_delay));
+    const Result<> written = co_await sink.write(piece);
+    if (!written) co_return written;
+  }
+  co_return {};
+}
+
+Task<http::Response> echo(http::Request& request) {
+  auto body = co_await request.body();
+  co_return body ? http::text(*body) : http::Response(http::to_status(body.error()));
+}
+
+using Use = Task<> (*)(CancelInjector& injector, http::Client& client, std::string url);
+
+/// Runs `use` with a server, and expects that another request is then answered as usual.
+Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use) {
+  bool ended = false;
+  http::Router router;
+  router.get("/", [] { return http::stream(http::text_type, write_late); });
+  router.post("/", echo);
+  router.get("/end", [&ended] {
+    ended = true;
+    return http::text("end");
+  });
+  http::ServerState server(env.loop(), router, {});
+  auto listener = co_await tcp::listen(Endpoint::loopback(0));
+  EXPECT_TRUE(listener);
+  env.spawn(serve_until_end(&server, &*listener, &ended));
+  http::Client client;
+  const std::string origin = "http://127.0.0.1:" + std::to_string(listener->local_address().port());
+  co_await use(injector, client, origin + "/");
+  auto last = co_await client.get(origin + "/end");
+  EXPECT_TRUE(last);
+  if (last) {
+    const auto body = co_await last->body();
+    EXPECT_TRUE(body && *body == "end");
+  }
+  co_await env.wait_until_idle();
+}
+
+Task<> expect_body(http::ClientResponse& response, std::string_view expected) {
+  const auto body = co_await response.body();
+  EXPECT_TRUE(body);
+  if (body) EXPECT_EQ(*body, expected);
+}
+
+Task<> use_get(CancelInjector& injector, http::Client& client, std::string url) {
+  auto response = co_await injector.run_with_cancel(client.get(url));
+  if (succeeded(response)) co_await expect_body(*response, "\"late\"");
+}
+Task<> getting(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_get);
+}
+
+Task<> use_send(CancelInjector& injector, http::Client& client, std::string url) {
+  http::ClientRequest request(http::Method::post, *http::Url::parse(url));
+  request.set_body("text/plain", http::Body(http::StreamFunction(write_late)));
+  auto response = co_await injector.run_with_cancel(client.send(std::move(request)));
+  if (succeeded(response)) co_await expect_body(*response, "\"late\"");
+}
+Task<> sending(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_send);
+}
+
+Task<> use_post(CancelInjector& injector, http::Client& client, std::string url) {
+  http::Body body(http::Literal("late"));
+  auto posting = client.post(url, "text/plain", std::move(body));
+  auto response = co_await injector.run_with_cancel(std::move(posting));
+  if (succeeded(response)) co_await expect_body(*response, "late");
+}
+Task<> posting(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_post);
+}
+
+Task<> use_post_json(CancelInjector& injector, http::Client& client, std::string url) {
+  const Word word{"late"};
+  auto response = co_await injector.run_with_cancel(client.post_json(url, word));
+  if (succeeded(response)) co_await expect_body(*response, "{\"text\":\"late\"}");
+}
+Task<> posting_json(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_post_json);
+}
+
+Task<> use_read(CancelInjector& injector, http::Client& client, std::string url) {
+  auto response = co_await client.get(url);
+  EXPECT_TRUE(response);
+  if (!response) co_return;
+  auto piece = co_await injector.run_with_cancel(response->read());
+  std::string whole(succeeded(piece) ? to_text(*piece) : "");
+  const auto rest = co_await response->body();
+  EXPECT_TRUE(rest);
+  EXPECT_EQ(whole + rest.value_or(""), "\"late\"");
+}
+Task<> reading_a_piece(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_read);
+}
+
+Task<> use_body(CancelInjector& injector, http::Client& client, std::string url) {
+  auto response = co_await client.get(url);
+  EXPECT_TRUE(response);
+  if (!response) co_return;
+  const auto body = co_await injector.run_with_cancel(response->body());
+  if (succeeded(body)) EXPECT_EQ(*body, "\"late\"");
+}
+Task<> reading_a_body(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_body);
+}
+
+Task<> use_json(CancelInjector& injector, http::Client& client, std::string url) {
+  auto response = co_await client.get(url);
+  EXPECT_TRUE(response);
+  if (!response) co_return;
+  const auto text = co_await injector.run_with_cancel(response->json<std::string>());
+  if (succeeded(text)) EXPECT_EQ(*text, "late");
+}
+Task<> reading_json(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_json);
+}
+
+constexpr std::array of_clients = {
+    SweepCase{"http::Client::get", getting},
+    SweepCase{"http::Client::send", sending},
+    SweepCase{"http::Client::post", posting},
+    SweepCase{"http::Client::post_json", posting_json},
+    SweepCase{"http::ClientExchange::run", sending},
+    SweepCase{"http::ClientExchange::read", reading_a_piece},
+    SweepCase{"http::ClientResponse::read", reading_a_piece},
+    SweepCase{"http::ClientResponse::body", reading_a_body},
+    SweepCase{"http::ClientResponse::json", reading_json},
+};
+
+class CancelSweepOfClients : public CancelSweep {};
+
+TEST_P(CancelSweepOfClients, Requests) {
+  sweep_all(of_clients);
+}
+TEST(CancelSweepInTheWorld, RequestsOfClients) {
+  sweep_all_in_world(of_clients);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfClients, testing::ValuesIn(all_backends), name_of);
+
+}  // namespace
+}  // namespace weir::tests
