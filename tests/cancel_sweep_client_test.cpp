@@ -74,7 +74,9 @@ Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use) {
 Task<> expect_body(http::ClientResponse& response, std::string_view expected) {
   const auto body = co_await response.body();
   EXPECT_TRUE(body);
-  if (body) EXPECT_EQ(*body, expected);
+  if (body) {
+    EXPECT_EQ(*body, expected);
+  }
 }
 
 Task<> use_get(CancelInjector& injector, http::Client& client, std::string url) {
@@ -133,7 +135,9 @@ Task<> use_body(CancelInjector& injector, http::Client& client, std::string url)
   EXPECT_TRUE(response);
   if (!response) co_return;
   const auto body = co_await injector.run_with_cancel(response->body());
-  if (succeeded(body)) EXPECT_EQ(*body, "\"late\"");
+  if (succeeded(body)) {
+    EXPECT_EQ(*body, "\"late\"");
+  }
 }
 Task<> reading_a_body(CancelInjector& injector, SweepEnvironment& env) {
   co_await with_server(injector, env, use_body);
@@ -144,7 +148,9 @@ Task<> use_json(CancelInjector& injector, http::Client& client, std::string url)
   EXPECT_TRUE(response);
   if (!response) co_return;
   const auto text = co_await injector.run_with_cancel(response->json<std::string>());
-  if (succeeded(text)) EXPECT_EQ(*text, "late");
+  if (succeeded(text)) {
+    EXPECT_EQ(*text, "late");
+  }
 }
 Task<> reading_json(CancelInjector& injector, SweepEnvironment& env) {
   co_await with_server(injector, env, use_json);
