@@ -106,9 +106,9 @@ class Stream {
   /// Returns the number of sent bytes that the peer's host has not acknowledged yet.
   virtual std::size_t unacked_bytes() const = 0;
   /// Sets the observer of the end of the stream; nullptr: none. The loop calls the observer once,
-  /// on its thread, when both directions are closed or the stream was reset. No read or write needs
-  /// to be pending. This function calls the observer immediately if the stream is known to be dead
-  /// already.
+  /// on its thread, when both directions are closed or the stream was reset. An observer of input
+  /// is also called when a read would not wait, while none is pending. No read or write needs to be
+  /// pending. This function calls the observer immediately if that is known to be so already.
   /// Lifetime: the observer stays valid until it was called, was replaced by another or by nullptr,
   /// or the stream was closed.
   virtual void observe_hangup(loop::HangupObserver* observer) = 0;

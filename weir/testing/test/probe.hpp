@@ -92,9 +92,10 @@ class TimerProbe : public loop::Timer {
 /// A HangupObserver that counts its calls.
 class HangupProbe : public loop::HangupObserver {
  public:
-  HangupProbe()
+  explicit HangupProbe(Event event = Event::hangup)
       : loop::HangupObserver(
-            [](loop::HangupObserver& observer) { ++static_cast<HangupProbe&>(observer).calls; }) {}
+            [](loop::HangupObserver& observer) { ++static_cast<HangupProbe&>(observer).calls; },
+            event) {}
   int calls = 0;
 };
 

@@ -109,7 +109,7 @@ class Backend {
 
   /// Sets the observer that is called when the stream is dead, even while no operation is pending;
   /// nullptr removes it. It is called immediately, inside this function, if the stream is known to
-  /// be dead already.
+  /// be dead already, or to have input for an observer of input.
   virtual void observe_hangup(Socket& socket, HangupObserver* observer) = 0;
 
   /// Submits all started operations. Waits until an operation finished, wake() was called, or the

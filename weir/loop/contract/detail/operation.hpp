@@ -174,23 +174,29 @@ struct alignas(16) FileOperation : Operation {
 };
 
 /// A callback that the backend calls once when a connection is dead in both directions: reset by
-/// the peer, or shut down in both directions. A peer that has only finished sending is not dead.
+/// the peer, or shut down in both directions. A peer that has only finished sending is not dead. An
+/// observer of input is called earlier: when no receive is pending and a receive would not wait,
+/// because bytes, the end of the stream or an error have arrived.
 class HangupObserver {
  public:
   using Function = void (*)(HangupObserver&);
-  explicit HangupObserver(Function function) noexcept : function_(function) {}
+  enum class Event : std::uint8_t { hangup, input };
+  explicit HangupObserver(Function function, Event event = Event::hangup) noexcept
+      : function_(function), event_(event) {}
   HangupObserver(const HangupObserver&) = delete;
   HangupObserver& operator=(const HangupObserver&) = delete;
   /// The backend calls it on the thread of the loop, inside wait(), a start function or
   /// observe_hangup(). It must not start, cancel or close any operation or socket directly; it
   /// queues such work on the loop.
   void on_hangup() { function_(*this); }
+  bool observes_input() const noexcept { return event_ == Event::input; }
 
  protected:
   ~HangupObserver() = default;
 
  private:
   Function function_;
+  Event event_;
 };
 
 }  // namespace weir::loop

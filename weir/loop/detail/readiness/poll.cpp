@@ -53,6 +53,7 @@ pollfd interest_of(const ReadinessSocket& socket) noexcept {
   if (socket.incoming != nullptr && !socket.paused) events |= POLLIN;
   if (socket.outgoing != nullptr) events |= POLLOUT;
   const bool watched = socket.observer != nullptr && !socket.dead;
+  if (watched && socket.observer->observes_input()) events |= POLLIN;
   return {events != 0 || watched ? socket.descriptor : -1, events, 0};
 }
 

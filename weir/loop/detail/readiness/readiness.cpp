@@ -172,9 +172,18 @@ void ReadinessBackend::observe_hangup(Socket& on, HangupObserver* observer) {
   ReadinessSocket& socket = state_of(on);
   // A hang-up that could not be reported later counts as having happened already.
   if (observer != nullptr && !start_reports(socket)) socket.dead = true;
-  socket.observer = socket.dead ? nullptr : observer;
+  socket.observer = observer;
   update_interest(socket);
-  if (socket.dead && observer != nullptr) observer->on_hangup();
+  report_hangup(socket);
+}
+
+void ReadinessBackend::report_hangup(ReadinessSocket& socket) {
+  if (socket.observer == nullptr) return;
+  const bool input = socket.observer->observes_input() && socket.incoming == nullptr;
+  if (!socket.dead && !(input && has_input(socket))) return;
+  HangupObserver* const observer = std::exchange(socket.observer, nullptr);
+  update_interest(socket);
+  observer->on_hangup();
 }
 
 void ReadinessBackend::on_ready(ReadinessSocket& socket, Readiness what) {
@@ -194,10 +203,7 @@ void ReadinessBackend::on_ready(ReadinessSocket& socket, Readiness what) {
   // Receiving goes first: the kernel reports a connection's error only to the first call.
   serve_incoming(socket);
   serve_outgoing(socket);
-  if (!socket.dead) return;
-  HangupObserver* observer = std::exchange(socket.observer, nullptr);
-  update_interest(socket);
-  if (observer != nullptr) observer->on_hangup();
+  report_hangup(socket);
 }
 
 void ReadinessBackend::serve_incoming(ReadinessSocket& socket) {

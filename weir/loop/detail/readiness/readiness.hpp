@@ -157,6 +157,8 @@ class ReadinessBackend : public Backend {
   bool try_connect(ReadinessSocket& socket, ConnectOperation& operation);
   bool try_receive_datagrams(ReadinessSocket& socket, ReceiveDatagramsOperation& operation);
   bool try_send_datagrams(ReadinessSocket& socket, SendDatagramsOperation& operation);
+  bool has_input(ReadinessSocket& socket);
+  void report_hangup(ReadinessSocket& socket);
   void serve_incoming(ReadinessSocket& socket);
   void serve_outgoing(ReadinessSocket& socket);
 

@@ -114,6 +114,21 @@ bool ReadinessBackend::try_receive(ReadinessSocket& socket, ReceiveOperation& op
   return finish(operation, Errc::end_of_stream);
 }
 
+/// Returns true if a receive would not wait. It asks the kernel only if bytes may be left.
+bool ReadinessBackend::has_input(ReadinessSocket& socket) {
+  if (socket.ended || socket.error != 0) return true;
+  if (!socket.may_receive) return false;
+  std::byte first{};
+  ssize_t received = 0;
+  do {
+    counters_.system_calls.add();
+    received = ::recv(socket.descriptor, &first, 1, MSG_PEEK);
+  } while (received < 0 && errno == EINTR);
+  if (received >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return true;
+  socket.may_receive = false;
+  return false;
+}
+
 bool ReadinessBackend::try_send(ReadinessSocket& socket, SendOperation& operation) {
   for (;;) {
     Gathered gathered(operation);

@@ -69,11 +69,19 @@ Result<> Stream::shut_down_sending(BackendContext& context) {
 void Stream::observe_hangup(BackendContext& context, HangupObserver* observer) {
   observer_ = observer;
   if (observer == nullptr) return;
-  if (dead_) {
+  const bool input = !receive_queue_.empty() || ended_ || error_ != 0;
+  if (dead_ || (input && observer->observes_input())) {
     std::exchange(observer_, nullptr)->on_hangup();
     return;
   }
   if (!receive_armed_) keep_armed(context);
+}
+
+/// Reports input that no receive takes to an observer of input.
+void Stream::report_input(BackendContext& context) {
+  if (observer_ == nullptr || !observer_->observes_input()) return;
+  context.notified = true;
+  std::exchange(observer_, nullptr)->on_hangup();
 }
 
 void Stream::mark_dead(BackendContext& context) {
@@ -175,6 +183,7 @@ void Stream::arrived(BackendContext& context, std::uint16_t buffer, std::size_t 
   context.counters.bytes_received.add(size);
   if (receiving_ == nullptr) {
     queue(context, buffer, size, 0);
+    report_input(context);
     return;
   }
   ReceiveOperation& operation = *std::exchange(receiving_, nullptr);
@@ -220,8 +229,11 @@ void Stream::receive_failed(BackendContext& context, int error) {
         break;
       }
       ended_ = true;
-      if (receiving_ != nullptr)
+      if (receiving_ != nullptr) {
         context.finish(*std::exchange(receiving_, nullptr), Errc::end_of_stream);
+      } else {
+        report_input(context);
+      }
       return;
     case ENOBUFS:
       if (should_receive()) {

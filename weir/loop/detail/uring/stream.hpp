@@ -108,6 +108,7 @@ class Stream : public SocketState {
   void submit_send(BackendContext& context);
   void submit_connect(BackendContext& context);
   void mark_dead(BackendContext& context);
+  void report_input(BackendContext& context);
 
   bool receive_armed_ : 1 = false;  // true until its last completion
   bool multishot_ : 1 = false;      // true if the receive stays armed, up to a limit of bytes

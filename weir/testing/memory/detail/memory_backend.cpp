@@ -333,7 +333,10 @@ void MemoryBackend::progress(Entry& entry) {
 }
 
 void MemoryBackend::report_hangup(Entry& entry) {
-  if (entry.observer == nullptr || !entry.stream->dead()) return;
+  if (entry.observer == nullptr) return;
+  const bool input = entry.observer->observes_input() && entry.receiving == nullptr &&
+                     entry.stream->receivable() != system_error(EAGAIN);
+  if (!entry.stream->dead() && !input) return;
   std::exchange(entry.observer, nullptr)->on_hangup();
 }
 

@@ -199,8 +199,8 @@ SendDatagramsProbe& ContractFixture::send_datagrams(loop::Socket& socket,
   return held.probe;
 }
 
-HangupProbe& ContractFixture::observe_hangup(loop::Socket& socket) {
-  HangupProbe& observer = observers_.emplace_back();
+HangupProbe& ContractFixture::observe(loop::Socket& socket, loop::HangupObserver::Event event) {
+  HangupProbe& observer = observers_.emplace_back(event);
   backend_of(socket).observe_hangup(socket, &observer);
   return observer;
 }

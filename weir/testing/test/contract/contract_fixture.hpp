@@ -99,7 +99,12 @@ class ContractFixture {
   SendDatagramsProbe& send_datagrams(loop::Socket& socket, std::vector<std::string> texts,
                                      const os::Address& peer = {});
   void cancel(loop::Operation& operation) { backend_of(*operation.socket()).cancel(operation); }
-  HangupProbe& observe_hangup(loop::Socket& socket);
+  HangupProbe& observe_hangup(loop::Socket& socket) {
+    return observe(socket, loop::HangupObserver::Event::hangup);
+  }
+  HangupProbe& observe_input(loop::Socket& socket) {
+    return observe(socket, loop::HangupObserver::Event::input);
+  }
 
   // Turning.
 
@@ -139,6 +144,7 @@ class ContractFixture {
   };
   [[noreturn]] static void abort_test(const std::string& what, std::error_code error = {});
   Result<> read_once(loop::Socket& socket, std::string& text);
+  HangupProbe& observe(loop::Socket& socket, loop::HangupObserver::Event event);
 
   ContractEnvironment& environment_;
   std::unique_ptr<Loop> loop_;

@@ -1,6 +1,9 @@
 // Contract of hang-ups: an observer is called when its connection is dead, and only then.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+
 #include "weir/testing/test/contract/backend_contract.hpp"
 
 namespace weir {
@@ -89,6 +92,60 @@ void a_hang_up_is_reported_while_a_send_is_pending(ContractFixture& fixture) {
   EXPECT_TRUE(fixture.finish(sending).error());
 }
 
+void input_is_reported_to_its_observer(ContractFixture& fixture) {
+  const auto [byte_client, byte_server] = fixture.connect();
+  const HangupProbe& of_byte = fixture.observe_input(byte_server);
+  const auto [end_client, end_server] = fixture.connect();
+  const HangupProbe& of_end = fixture.observe_input(end_server);
+  const auto [reset_client, reset_server] = fixture.connect();
+  const HangupProbe& of_reset = fixture.observe_input(reset_server);
+  fixture.settle();
+  EXPECT_EQ(of_byte.calls + of_end.calls + of_reset.calls, 0);
+  fixture.write(byte_client, "x");
+  ASSERT_TRUE(fixture.backend().shut_down_sending(end_client));
+  fixture.reset(reset_client);
+  EXPECT_TRUE(fixture.until(
+      [&] { return of_byte.calls == 1 && of_end.calls == 1 && of_reset.calls == 1; }));
+  fixture.write(byte_client, "y");
+  EXPECT_EQ(fixture.read(byte_server, 2), "xy");
+  EXPECT_EQ(fixture.read_all(end_server), "");
+  fixture.settle();
+  EXPECT_EQ(of_byte.calls, 1);
+  EXPECT_EQ(of_end.calls, 1);
+}
+
+void input_is_reported_after_earlier_reads(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
+  for (int round = 0; round < 3; ++round) {
+    fixture.write(client, "request");
+    EXPECT_EQ(fixture.read(server, 7), "request");
+    const HangupProbe& observer = fixture.observe_input(server);
+    fixture.settle();
+    EXPECT_EQ(observer.calls, 0) << "there is nothing to read";
+    fixture.backend().observe_hangup(server, nullptr);
+  }
+  const HangupProbe& observer = fixture.observe_input(server);
+  fixture.write(client, "more");
+  EXPECT_TRUE(fixture.until([&] { return observer.calls == 1; }));
+  std::array<std::byte, 2> room{};
+  fixture.finish(fixture.receive(server, room));
+  const HangupProbe& rest = fixture.observe_input(server);
+  EXPECT_TRUE(fixture.until([&] { return rest.calls == 1; })) << "unread bytes are input";
+}
+
+void input_that_a_receive_takes_is_not_reported(ContractFixture& fixture) {
+  const auto [client, server] = fixture.connect();
+  const HangupProbe& observer = fixture.observe_input(server);
+  ReceiveProbe& pending = fixture.receive(server);
+  fixture.settle();
+  fixture.write(client, "x");
+  fixture.finish(pending);
+  fixture.settle();
+  EXPECT_EQ(observer.calls, 0);
+  fixture.reset(client);
+  EXPECT_TRUE(fixture.until([&] { return observer.calls == 1; }));
+}
+
 void only_the_current_observer_is_called(ContractFixture& fixture) {
   const auto [client, server] = fixture.connect();
   const HangupProbe& replaced = fixture.observe_hangup(server);
@@ -120,6 +177,9 @@ std::vector<ContractClause> contract_of_hangups() {
       {"a_hang_up_is_reported_while_reading_pauses", a_hang_up_is_reported_while_reading_pauses},
       {"a_hang_up_is_reported_while_a_send_is_pending",
        a_hang_up_is_reported_while_a_send_is_pending},
+      {"input_is_reported_to_its_observer", input_is_reported_to_its_observer},
+      {"input_is_reported_after_earlier_reads", input_is_reported_after_earlier_reads},
+      {"input_that_a_receive_takes_is_not_reported", input_that_a_receive_takes_is_not_reported},
       {"only_the_current_observer_is_called", only_the_current_observer_is_called},
   };
 }
