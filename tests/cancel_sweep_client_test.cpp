@@ -10,6 +10,7 @@
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/net/listen/listener.hpp"
+#include "weir/task/combinators.hpp"
 
 namespace weir::tests {
 namespace {
@@ -59,15 +60,17 @@ Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use) {
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   EXPECT_TRUE(listener);
   env.spawn(serve_until_end(&server, &*listener, &ended));
-  http::Client client;
   const std::string origin = "http://127.0.0.1:" + std::to_string(listener->local_address().port());
-  co_await use(injector, client, origin + "/");
-  auto last = co_await client.get(origin + "/end");
-  EXPECT_TRUE(last);
-  if (last) {
-    const auto body = co_await last->body();
-    EXPECT_TRUE(body && *body == "end");
-  }
+  {
+    http::Client client;
+    co_await use(injector, client, origin + "/");
+    auto last = co_await client.get(origin + "/end");
+    EXPECT_TRUE(last);
+    if (last) {
+      const auto body = co_await last->body();
+      EXPECT_TRUE(body && *body == "end");
+    }
+  }  // the server waits until the client has closed its connection
   co_await env.wait_until_idle();
 }
 
@@ -156,6 +159,29 @@ Task<> reading_json(CancelInjector& injector, SweepEnvironment& env) {
   co_await with_server(injector, env, use_json);
 }
 
+Task<> read_body(http::ClientResponse& response) {
+  co_await expect_body(response, "\"late\"");
+}
+Task<> get_with_cancel(CancelInjector& injector, http::Client& client, std::string_view url) {
+  auto response = co_await injector.run_with_cancel(client.get(url));
+  if (succeeded(response)) co_await expect_body(*response, "\"late\"");
+}
+Task<> use_queue(CancelInjector& injector, http::Client&, std::string url) {
+  http::ClientOptions options;
+  options.limits.connections_per_origin_max = 1;
+  http::Client limited(std::move(options));
+  auto first = co_await limited.get(url);
+  EXPECT_TRUE(first);
+  if (!first) co_return;
+  auto reading = read_body(*first);
+  auto waiting = get_with_cancel(injector, limited, url);
+  const auto both = co_await all(std::move(reading), std::move(waiting));
+  EXPECT_TRUE(both);
+}
+Task<> waiting_for_a_connection(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_queue);
+}
+
 constexpr std::array of_clients = {
     SweepCase{"http::Client::get", getting},
     SweepCase{"http::Client::send", sending},
@@ -163,6 +189,9 @@ constexpr std::array of_clients = {
     SweepCase{"http::Client::post_json", posting_json},
     SweepCase{"http::ClientExchange::run", sending},
     SweepCase{"http::ClientExchange::read", reading_a_piece},
+    SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
+    SweepCase{"http::ClientPool::Lease::connect", getting},
+    SweepCase{"http::ResponseSource::read", reading_a_piece},
     SweepCase{"http::ClientResponse::read", reading_a_piece},
     SweepCase{"http::ClientResponse::body", reading_a_body},
     SweepCase{"http::ClientResponse::json", reading_json},

@@ -1,75 +1,79 @@
-// The client: connections and redirects.
+// The client: attempts, the retry and redirects.
 #include "weir/http/client/client.hpp"
 
-#include <algorithm>
 #include <memory>
-#include <string>
-#include <system_error>
+#include <optional>
 #include <utility>
 
 #include "weir/http/client/detail/client_exchange.hpp"
+#include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/redirect.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/dns/connect.hpp"
-#include "weir/net/listen/unix_socket.hpp"
 #include "weir/task/context.hpp"
-#include "weir/task/timeout.hpp"
 
 namespace weir::http {
-namespace {
 
-Task<Result<tcp::Stream>> connect(const Url& url, const ClientOptions& options) {
-  if (!options.unix_socket.empty()) {
-    co_return co_await unix_socket::connect(options.unix_socket);
-  }
-  tcp::ConnectOptions how;
-  how.resolver = options.resolver;
-  std::string host(url.host());
-  co_return co_await tcp::connect(std::move(host), url.port(), how);
+Client::Client(ClientOptions options)
+    : options_(std::move(options)), pool_(std::make_unique<ClientPool>(options_)) {}
+
+Client::~Client() = default;
+
+std::size_t Client::connection_count() const noexcept {
+  return pool_->open_count();
 }
 
-std::error_code connect_error(std::error_code error) noexcept {
-  if (error == Errc::cancelled) return error;
-  return error == Errc::timed_out ? ClientError::connect_timed_out : ClientError::connect_failed;
+std::size_t Client::idle_count() const noexcept {
+  return pool_->idle_count();
 }
-
-}  // namespace
-
-Client::Client(ClientOptions options) : options_(std::move(options)) {}
 
 Task<Result<ClientResponse>> Client::send(ClientRequest request) {
+  if (request.error()) co_return fail(request.error());
   const bool sendable = request.method() != Method::connect && request.method() != Method::other;
   if (!sendable) co_return fail(Errc::bad_input);
-  if (request.url().scheme() != "http") co_return fail(Errc::unsupported);
   const Context own = co_await this_context();
   const Duration total = request.timeout().value_or(options_.limits.total_timeout);
   const Instant deadline = after(own.loop->platform().now(), total);
-  auto connecting = connect(request.url(), options_);
-  const Duration limit = std::min(total, options_.limits.connect_timeout);
-  Result<tcp::Stream> stream = co_await timeout(limit, std::move(connecting));
-  if (!stream) {
-    const bool late = stream.error() == Errc::timed_out && limit == total;
-    co_return fail(late ? ClientError::timed_out : connect_error(stream.error()));
+  for (unsigned redirects = 0;; ++redirects) {
+    Result<std::unique_ptr<ClientExchange>> exchange = co_await send_once(request, deadline);
+    if (!exchange) co_return fail(exchange.error());
+    ClientResponse response(std::move(*exchange));
+    const std::optional<std::string_view> location = response.header("location");
+    if (!location || options_.limits.redirects_max == 0) co_return std::move(response);
+    const Result<Redirect> followed =
+        follow_redirect(request, response.status(), *location, options_.sensitive_headers);
+    if (!followed) co_return fail(followed.error());
+    if (*followed == Redirect::none) co_return std::move(response);
+    if (redirects == options_.limits.redirects_max) {
+      co_return fail(ClientError::too_many_redirects);
+    }
   }
-  auto exchange = std::make_unique<ClientExchange>(std::move(*stream), request.url(),
-                                                   options_.limits, deadline);
-  const Result<> answered = co_await exchange->run(request);
-  if (!answered) co_return fail(answered.error());
-  co_return ClientResponse(std::move(exchange));
 }
 
-Task<Result<ClientResponse>> Client::get(std::string url) {
-  Result<Url> parsed = Url::parse(url);
-  if (!parsed) co_return fail(parsed.error());
-  ClientRequest request(Method::get, std::move(*parsed));
-  co_return co_await send(std::move(request));
-}
-
-Task<Result<ClientResponse>> Client::post(std::string url, MediaType type, Body body) {
-  Result<Url> parsed = Url::parse(url);
-  if (!parsed) co_return fail(parsed.error());
-  ClientRequest request(Method::post, std::move(*parsed));
-  request.set_body(type, std::move(body));
-  co_return co_await send(std::move(request));
+/// Sends the request to its URL. It is sent a second time, on a new connection, only if a reused
+/// connection was lost and ClientExchange::may_repeat() allows it.
+Task<Result<std::unique_ptr<ClientExchange>>> Client::send_once(ClientRequest& request,
+                                                                Instant deadline) {
+  const Result<std::string> head = request_head(request);
+  if (!head) co_return fail(head.error());
+  if (request.url().scheme() != "http") co_return fail(Errc::unsupported);
+  Result<ClientPool::Lease> lease = co_await pool_->acquire(request.url(), deadline);
+  if (!lease) co_return fail(lease.error());
+  bool reused = lease->take_idle();
+  while (true) {
+    if (!reused) {
+      const Result<> connected = co_await lease->connect(request.url(), deadline);
+      if (!connected) co_return fail(connected.error());
+    }
+    auto exchange = std::make_unique<ClientExchange>(std::move(*lease), request.url(),
+                                                     options_.limits, deadline);
+    const Result<> answered = co_await exchange->run(request, *head);
+    if (answered) co_return std::move(exchange);
+    const bool repeat =
+        reused && answered.error() == ClientError::connection_lost && exchange->may_repeat(request);
+    if (!repeat) co_return fail(answered.error());
+    *lease = exchange->take_lease();
+    reused = false;
+  }
 }
 
 }  // namespace weir::http

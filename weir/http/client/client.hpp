@@ -1,7 +1,9 @@
-// The HTTP/1.1 client of one core, with bodies that are streamed in both directions.
+// The HTTP/1.1 client of one core: requests over pooled connections, with bodies that are streamed
+// in both directions.
 #pragma once
 
-#include <string>
+#include <cstddef>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -10,41 +12,55 @@
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
-#include "weir/http/message/json.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/url.hpp"
-#include "weir/net/dns/resolver.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-/// ClientOptions sets up a Client.
-struct ClientOptions {
-  ClientLimits limits = {};
-  /// The path of a Unix socket, or a name that begins with '@' in the abstract namespace. Each
-  /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
-  std::string unix_socket;
-  dns::Resolver* resolver = nullptr;  ///< nullptr: the resolver of the core
-};
+class ClientExchange;
+class ClientPool;
 
-/// Sends requests over HTTP/1.1. Each request has a connection of its own, which is closed when its
-/// response has ended or is destroyed. A redirect is a response like any other.
+/// Sends requests, and keeps connections for later requests to the same origin. A program has one
+/// Client on each core.
 ///
 ///     http::Client client;
 ///     auto response = co_await client.get("http://localhost:8080/notes/7");
 ///     if (!response) co_return fail(response.error());
 ///     const auto note = co_await response->json<Note>();
 ///
-/// Every function that sends has these errors: ClientError; Errc::unsupported for https;
-/// Errc::bad_input for a header or a method that cannot be sent; the error of the body's stream
-/// function; Errc::cancelled. A response of any status is no error.
+/// *Pool.* A connection becomes idle when its response has ended and both sides keep it open. Any
+/// byte, the end of the stream or a reset removes an idle connection from the pool at that moment.
+/// So do ClientLimits::idle_timeout, the server's "Keep-Alive: timeout" less the larger of 1 s and
+/// 10 %, and ClientLimits::age_max. A connection whose response was cancelled or dropped before its
+/// end is closed.
+///
+/// *Retry.* A request is sent a second time, at most once and on a new connection, if a reused
+/// connection was lost before the first byte of a response. The method must be idempotent (see
+/// is_idempotent()), or the request must have an Idempotency-Key, or the kernel must have taken
+/// none of its bytes. A body whose stream was called is never sent again.
+///
+/// *Redirects.* The client follows 301, 302, 303, 307 and 308. It sends a GET without a body after
+/// a 303, and instead of a POST after a 301 or 302. It returns the response if it would have to
+/// send a streamed body again, or if there is no Location. If the origin changes, it drops
+/// Authorization, Cookie, Proxy-Authorization and ClientOptions::sensitive_headers. It does not
+/// follow a redirect from https to http.
+///
+/// *Streams.* The client does not read a response's body before the request is complete. A response
+/// with a status of 300 or more ends the request's body early.
+///
+/// Every function that sends has these errors: ClientError, Errc::unsupported for https, the error
+/// of an invalid request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. The
+/// error of the body's stream function is one too. A response of any status is no error.
 /// Threads: one core's.
-/// Lifetime: outlives its tasks and its responses.
+/// Lifetime: outlives its tasks and its responses (asserted).
 class Client {
  public:
   explicit Client(ClientOptions options = {});
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
+  /// Closes all idle connections.
+  ~Client();
 
   /// Sends the request and waits for the head of its final response. 1xx responses are dropped.
   /// Errors: see above.
@@ -54,25 +70,39 @@ class Client {
   /// Sends a GET request.
   /// Errors: those of Url::parse(), and see above.
   /// Cancel: closes the connection.
-  Task<Result<ClientResponse>> get(std::string url);
+  Task<Result<ClientResponse>> get(std::string_view url) {
+    return send(ClientRequest(Method::get, url));
+  }
 
   /// Sends a POST request with this body.
   /// Errors: those of Url::parse(), and see above.
   /// Cancel: closes the connection; the server may have received the request.
-  Task<Result<ClientResponse>> post(std::string url, MediaType type, Body body);
+  Task<Result<ClientResponse>> post(std::string_view url, MediaType type, Body body) {
+    ClientRequest request(Method::post, url);
+    request.set_body(type, std::move(body));
+    return send(std::move(request));
+  }
 
   /// Sends a POST request with `value` as JSON.
   /// Errors: those of Url::parse(), and see above.
   /// Cancel: closes the connection; the server may have received the request.
   template <class T>
-  Task<Result<ClientResponse>> post_json(std::string url, const T& value) {
-    detail::JsonBodyWriter writer;
-    json::Codec<T>::write(writer, value);
-    return post(std::move(url), json_type, writer.finish());
+  Task<Result<ClientResponse>> post_json(std::string_view url, const T& value) {
+    ClientRequest request(Method::post, url);
+    request.set_json(value);
+    return send(std::move(request));
   }
 
+  /// Returns the number of open connections, in use and idle.
+  std::size_t connection_count() const noexcept;
+  /// Returns the number of idle connections.
+  std::size_t idle_count() const noexcept;
+
  private:
+  Task<Result<std::unique_ptr<ClientExchange>>> send_once(ClientRequest& request, Instant deadline);
+
   ClientOptions options_;
+  std::unique_ptr<ClientPool> pool_;
 };
 
 }  // namespace weir::http

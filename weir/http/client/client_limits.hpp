@@ -1,10 +1,14 @@
-// The limits of an HTTP client, with their defaults.
+// The limits and the options of an HTTP client, with their defaults.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
+#include "weir/net/dns/resolver.hpp"
 
 namespace weir::http {
 
@@ -18,10 +22,50 @@ struct ClientLimits {
   /// Time of each write of the request, and of each wait for bytes of the response's body;
   /// body_timed_out.
   Duration body_timeout = std::chrono::seconds(30);
-  /// Time from the call of send() to the end of the response's body; timed_out.
+  /// Time from the call of send() to the end of the response's body, with the retry and the
+  /// redirects; timed_out.
   Duration total_timeout = Duration::max();
   /// Bytes of a body that ClientResponse::body() and json() collect; body_too_large.
   std::uint64_t body_max = 16 * 1024 * 1024;
+  unsigned redirects_max = 10;  ///< redirects of one request, 0 to follow none; too_many_redirects
+
+  std::size_t connections_per_origin_max = 64;  ///< connections in use and idle; the request waits
+  std::size_t connections_max = 1024;           ///< those of all origins; the request waits
+  std::size_t waiting_max = 4096;               ///< requests that wait for a connection; queue_full
+  /// Time for which a request waits for a connection, in the order of arrival; queue_timed_out.
+  Duration queue_timeout = std::chrono::seconds(5);
+  /// Time for which an idle connection stays open. The default is below the 5 s of common servers,
+  /// so that the client closes first.
+  Duration idle_timeout = std::chrono::seconds(4);
+  /// Age above which a connection is not used again. A changed address of a name is used after this
+  /// time at the latest.
+  Duration age_max = std::chrono::minutes(5);
 };
+
+/// ClientOptions sets up a Client.
+struct ClientOptions {
+  ClientLimits limits = {};
+  /// The path of a Unix socket, or a name that begins with '@' in the abstract namespace. Each
+  /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
+  std::string unix_socket = {};
+  dns::Resolver* resolver = nullptr;  ///< nullptr: the resolver of the core
+  /// Names of headers that a redirect to another origin drops, in addition to Authorization, Cookie
+  /// and Proxy-Authorization.
+  std::vector<std::string> sensitive_headers = {};
+};
+
+/// Upper bounds, in bytes, of the memory of this process that the servers of one Client can make it
+/// hold. They exclude the kernel's socket buffers, the requests and what the program keeps of the
+/// responses. A bound that does not fit its type is the largest number of that type.
+struct ClientMemoryBound {
+  std::uint64_t idle_connection;  ///< a connection that is idle
+  std::uint64_t connection;       ///< a connection in use, with the longest head and body
+  std::uint64_t waiting_request;  ///< a request that waits for a connection
+  std::uint64_t total;            ///< all of them, when all connections are in use
+};
+
+/// Returns the bound of a client with these limits. `body_max` and `connections_max` are the first
+/// values to lower for a lower bound.
+ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept;
 
 }  // namespace weir::http

@@ -1,39 +1,57 @@
 // A request that a client sends.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
+#include "weir/http/message/json.hpp"
+#include "weir/http/message/response.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/url.hpp"
 
 namespace weir::http {
 
 /// A request of a client; move-only. The client sets Host, Content-Length, Transfer-Encoding and
-/// Connection. A request that sets one of the last three fails with Errc::bad_input.
+/// Connection; a request that sets one of the last three is invalid. So is a request whose URL or
+/// header is invalid. An invalid request is not sent: the call that sends it fails with error().
 /// Threads: one at a time.
 class ClientRequest {
  public:
   /// Makes a request without a body. `method` is not Method::other (asserted).
   ClientRequest(Method method, Url url) noexcept : url_(std::move(url)), method_(method) {}
+  /// Makes a request for the URL `url`. The error of Url::parse() makes the request invalid.
+  ClientRequest(Method method, std::string_view url) : url_(Url::parse(url)), method_(method) {
+    if (!url_) error_ = url_.error();
+  }
 
+  /// Returns the first error; no error if the request is valid.
+  std::error_code error() const noexcept { return error_; }
   Method method() const noexcept { return method_; }
-  const Url& url() const noexcept { return url_; }
+  void set_method(Method method) noexcept { method_ = method; }
+  /// Returns the URL of a request that was made with a valid one (asserted).
+  const Url& url() const noexcept {
+    assert(url_);
+    return *url_;
+  }
+  void set_url(Url url) noexcept { url_ = std::move(url); }
 
-  /// add_header() appends a header. set_header() replaces all headers of that name.
-  /// Errors: those of Headers::add(), which leave the request unchanged.
-  Result<> add_header(std::string_view name, std::string_view value) {
-    return headers_.add(name, value);
+  /// add_header() appends a header. set_header() replaces all headers of that name. A header that
+  /// is_valid_header() rejects makes the request invalid with Errc::bad_input.
+  void add_header(std::string_view name, std::string_view value) {
+    record(headers_.add(name, value));
   }
-  Result<> set_header(std::string_view name, std::string_view value) {
-    return headers_.set(name, value);
+  void set_header(std::string_view name, std::string_view value) {
+    record(headers_.set(name, value));
   }
+  void remove_header(std::string_view name) noexcept { headers_.remove(name); }
   const Headers& headers() const noexcept { return headers_; }
 
   /// Sets the body and its media type. The bytes of a Body are sent with a Content-Length. A
@@ -45,6 +63,19 @@ class ClientRequest {
     body_ = std::move(body);
     length_ = length;
   }
+  /// Sets `value` as JSON.
+  template <class T>
+  void set_json(const T& value) {
+    detail::JsonBodyWriter writer;
+    json::Codec<T>::write(writer, value);
+    set_body(json_type, writer.finish());
+  }
+  /// Removes the body and its media type.
+  void clear_body() noexcept {
+    content_type_ = {};
+    body_ = Body();
+    length_.reset();
+  }
   std::string_view content_type() const noexcept { return content_type_; }
   Body& body() noexcept { return body_; }
   const Body& body() const noexcept { return body_; }
@@ -55,12 +86,17 @@ class ClientRequest {
   std::optional<Duration> timeout() const noexcept { return timeout_; }
 
  private:
-  Url url_;
+  void record(const Result<>& changed) noexcept {
+    if (!changed && !error_) error_ = changed.error();
+  }
+
+  Result<Url> url_;
   Headers headers_;
   Body body_;
   std::string_view content_type_;
   std::optional<std::uint64_t> length_;
   std::optional<Duration> timeout_;
+  std::error_code error_;
   Method method_;
 };
 

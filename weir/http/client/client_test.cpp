@@ -16,6 +16,7 @@
 #include "weir/http/matching/arguments.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/net/listen/listener.hpp"
+#include "weir/net/listen/unix_socket.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/detail/run.hpp"
@@ -181,7 +182,7 @@ TEST_F(ClientTest, SendsOneExactHead) {
     auto listener = co_await tcp::listen(Endpoint::loopback(81));
     Client client;
     ClientRequest post = request(Method::post, "/a%20b?c=d", 81);
-    EXPECT_TRUE(post.add_header("X-Kind", "note"));
+    post.add_header("X-Kind", "note");
     post.set_body("text/plain", Body(Literal("body")), 5);  // only a stream has such a length
     auto serving = serve_script(*listener, script);
     auto asking = outcome_of(client, std::move(post));
@@ -191,7 +192,7 @@ TEST_F(ClientTest, SendsOneExactHead) {
   run(talk());
   EXPECT_EQ(script.received,
             "POST /a%20b?c=d HTTP/1.1\r\nHost: 127.0.0.1:81\r\nX-Kind: note\r\n"
-            "Content-Type: text/plain\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody");
+            "Content-Type: text/plain\r\nContent-Length: 4\r\n\r\nbody");
 }
 
 TEST_F(ClientTest, RejectsHeadersAndMethodsThatItCannotSend) {
@@ -200,7 +201,7 @@ TEST_F(ClientTest, RejectsHeadersAndMethodsThatItCannotSend) {
     for (const char* const name :
          {"Content-Length", "transfer-encoding", "Connection", "Upgrade"}) {
       ClientRequest post = request(Method::post, "/");
-      EXPECT_TRUE(post.add_header(name, "1"));
+      post.add_header(name, "1");
       const Outcome outcome = co_await outcome_of(client, std::move(post));
       EXPECT_EQ(outcome.error, Errc::bad_input) << name;
     }
@@ -360,6 +361,128 @@ TEST_F(ClientTest, ACancelledRequestLeavesNothing) {
   run(talk());
   pass(20s);
   expect_at_rest();
+}
+
+TEST_F(ClientTest, FollowsRedirects) {
+  routes_.get("/", [] { return redirect("/second", Status::found); });
+  routes_.get("/second", [] { return redirect("http://127.0.0.1/third?q"); });
+  routes_.get("/third", [] { return text("here"); });
+  routes_.post("/kept", [] { return redirect("/echo", Status::temporary_redirect); });
+  routes_.post("/echo", [](Request& request) -> Task<Response> {
+    auto body = co_await request.body();
+    co_return text(body ? *body : body.error().message());
+  });
+  routes_.get("/endless", [] { return redirect("/endless"); });
+  routes_.get("/nowhere", [] { return Response(Status::found); });
+  serve();
+  const auto talk = []() -> Task<> {
+    Client client;
+    auto response = co_await client.get("http://127.0.0.1/");
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    EXPECT_EQ(response->url().text(), "http://127.0.0.1/third?q");
+    const auto body = co_await response->body();
+    EXPECT_TRUE(body && *body == "here");
+    ClientRequest post = request(Method::post, "/kept");
+    post.set_body("text/plain", Body(Literal("again")));
+    const Outcome kept = co_await outcome_of(client, std::move(post));
+    EXPECT_EQ(kept.body, "again");
+    const Outcome endless = co_await outcome_of(client, request(Method::get, "/endless"));
+    EXPECT_EQ(endless.error, ClientError::too_many_redirects);
+    const Outcome nowhere = co_await outcome_of(client, request(Method::get, "/nowhere"));
+    EXPECT_EQ(nowhere.status, 302);
+    EXPECT_EQ(client.connection_count(), 1U);
+    ClientOptions options;
+    options.limits.redirects_max = 0;
+    Client other(std::move(options));
+    const Outcome first = co_await outcome_of(other, request(Method::get, "/"));
+    EXPECT_EQ(first.status, 302);
+  };
+  run(talk());
+}
+
+TEST_F(ClientTest, AnErrorThatComesEarlyEndsTheBodyOfTheRequest) {
+  int pieces = 0;
+  Script script{{"HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\n", "hello"}, 1500ms};
+  const auto write = [&pieces](BodySink& sink) -> Task<Result<>> {
+    for (pieces = 0; pieces < 1000; ++pieces) {
+      const Result<> written = co_await sink.write("piece");
+      if (!written) co_return written;
+      const Result<> slept = co_await sleep(1s);
+      if (!slept) co_return slept;
+    }
+    co_return {};
+  };
+  const auto talk = [&]() -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::loopback(81));
+    EXPECT_TRUE(listener);
+    Client client;
+    ClientRequest post = request(Method::post, "/", 81);
+    post.set_body("text/plain", Body(StreamFunction(write)));
+    auto serving = serve_script(*listener, script);
+    auto asking = outcome_of(client, std::move(post));
+    const auto both = co_await all(std::move(serving), std::move(asking));
+    EXPECT_TRUE(both);
+    if (!both) co_return;
+    EXPECT_EQ(std::get<1>(*both).status, 403);
+    EXPECT_EQ(std::get<1>(*both).body, "hello");
+    EXPECT_EQ(pieces, 1);
+    EXPECT_EQ(client.connection_count(), 0U) << "the request was cut off";
+  };
+  run(talk());
+}
+
+TEST_F(ClientTest, TheErrorOfAStreamFunctionEndsTheRequest) {
+  routes_.post("/", [](Request& request) -> Task<Response> {
+    auto body = co_await request.body();
+    co_return text(body ? *body : body.error().message());
+  });
+  serve();
+  const auto write = [](BodySink& sink) -> Task<Result<>> {
+    const Result<> written = co_await sink.write("piece");
+    if (!written) co_return written;
+    co_return fail(Errc::conflict);
+  };
+  const auto talk = [&]() -> Task<> {
+    Client client;
+    ClientRequest post = request(Method::post, "/");
+    post.set_body("text/plain", Body(StreamFunction(write)));
+    const Outcome outcome = co_await outcome_of(client, std::move(post));
+    EXPECT_EQ(outcome.error, Errc::conflict);
+    EXPECT_EQ(client.connection_count(), 0U);
+  };
+  run(talk());
+}
+
+TEST_F(ClientTest, AsksAServerOnAUnixSocket) {
+  Script script{{std::string(ok_head) + "hello"}};
+  const auto talk = [&]() -> Task<> {
+    auto listener = co_await unix_socket::listen("/client/socket");
+    EXPECT_TRUE(listener);
+    if (!listener) co_return;
+    ClientOptions options;
+    options.unix_socket = "/client/socket";
+    Client client(std::move(options));
+    auto serving = serve_script(*listener, script);
+    auto asking = outcome_of(client, ClientRequest(Method::get, "http://name.test/x"));
+    const auto both = co_await all(std::move(serving), std::move(asking));
+    EXPECT_TRUE(both && std::get<1>(*both).body == "hello");
+  };
+  run(talk());
+  EXPECT_EQ(script.received, "GET /x HTTP/1.1\r\nHost: name.test\r\n\r\n");
+}
+
+TEST_F(ClientTest, AnInvalidRequestIsNotSent) {
+  const auto talk = []() -> Task<> {
+    Client client;
+    ClientRequest bad_header(Method::get, "http://127.0.0.1:81/");
+    bad_header.set_header("X", "a\r\nb");
+    const Outcome header = co_await outcome_of(client, std::move(bad_header));
+    EXPECT_EQ(header.error, Errc::bad_input);
+    const Outcome url = co_await outcome_of(client, ClientRequest(Method::get, "/path"));
+    EXPECT_EQ(url.error, ParseError::bad_target_form);
+  };
+  run(talk());
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ struct Row {
 constexpr std::array rows{
     Row{ClientError::connect_failed, Status::bad_gateway, "connect_failed"},
     Row{ClientError::connect_timed_out, Status::gateway_timeout, "connect_timed_out"},
+    Row{ClientError::queue_full, Status::service_unavailable, "queue_full"},
+    Row{ClientError::queue_timed_out, Status::service_unavailable, "queue_timed_out"},
     Row{ClientError::head_timed_out, Status::gateway_timeout, "head_timed_out"},
     Row{ClientError::body_timed_out, Status::gateway_timeout, "body_timed_out"},
     Row{ClientError::timed_out, Status::gateway_timeout, "timed_out"},
@@ -24,6 +26,8 @@ constexpr std::array rows{
     Row{ClientError::bad_response, Status::bad_gateway, "bad_response"},
     Row{ClientError::body_too_large, Status::bad_gateway, "body_too_large"},
     Row{ClientError::bad_json, Status::bad_gateway, "bad_json"},
+    Row{ClientError::bad_redirect, Status::bad_gateway, "bad_redirect"},
+    Row{ClientError::too_many_redirects, Status::bad_gateway, "too_many_redirects"},
 };
 
 const Row* find(int value) noexcept {

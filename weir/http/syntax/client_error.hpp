@@ -10,11 +10,13 @@
 namespace weir::http {
 
 /// The reason why a client has no response, or only a part of one. It converts to std::error_code
-/// (category "weir.http.client"). to_status() of that code is 504 for a timeout and 502 otherwise.
-/// A handler may therefore return the error of a server that it asked.
+/// (category "weir.http.client"). to_status() of that code is 503 for the queue, 504 for another
+/// timeout and 502 otherwise. A handler may therefore return the error of a server that it asked.
 enum class ClientError : std::uint8_t {
   connect_failed = 1,  ///< no address, or no address that accepts connections
   connect_timed_out,   ///< ClientLimits::connect_timeout
+  queue_full,          ///< ClientLimits::waiting_max
+  queue_timed_out,     ///< ClientLimits::queue_timeout
   head_timed_out,      ///< ClientLimits::head_timeout
   body_timed_out,      ///< ClientLimits::body_timeout
   timed_out,           ///< ClientLimits::total_timeout
@@ -22,9 +24,11 @@ enum class ClientError : std::uint8_t {
   bad_response,        ///< bytes that HTTP/1.1 or a limit does not allow
   body_too_large,      ///< ClientLimits::body_max
   bad_json,            ///< a body that is not the JSON of the wanted type
+  bad_redirect,        ///< a Location that is no URL, or one that leads from https to http
+  too_many_redirects,  ///< ClientLimits::redirects_max
 };
 
-/// Returns the status for a client of a server that failed with this error: 502 or 504.
+/// Returns the status for a client of a server that failed with this error: 502, 503 or 504.
 Status to_status(ClientError error) noexcept;
 
 /// Returns a short name for counters and logs, such as "head_timed_out".

@@ -14,10 +14,12 @@ struct Row {
   std::string_view name;
 };
 
-/// 504 for a timeout and 502 otherwise (RFC 9110 §15.6).
+/// 503 for the queue, 504 for another timeout, and 502 otherwise (RFC 9110 §15.6).
 constexpr Row rows[] = {
     {ClientError::connect_failed, 502, "connect_failed"},
     {ClientError::connect_timed_out, 504, "connect_timed_out"},
+    {ClientError::queue_full, 503, "queue_full"},
+    {ClientError::queue_timed_out, 503, "queue_timed_out"},
     {ClientError::head_timed_out, 504, "head_timed_out"},
     {ClientError::body_timed_out, 504, "body_timed_out"},
     {ClientError::timed_out, 504, "timed_out"},
@@ -25,6 +27,8 @@ constexpr Row rows[] = {
     {ClientError::bad_response, 502, "bad_response"},
     {ClientError::body_too_large, 502, "body_too_large"},
     {ClientError::bad_json, 502, "bad_json"},
+    {ClientError::bad_redirect, 502, "bad_redirect"},
+    {ClientError::too_many_redirects, 502, "too_many_redirects"},
 };
 
 TEST(ClientError, HasTheStatusAndTheNameOfItsCause) {

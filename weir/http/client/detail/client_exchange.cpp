@@ -4,18 +4,26 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <charconv>
+#include <new>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/context.hpp"
 
 namespace weir::http {
 namespace {
 
 using Kind = ResponseEvent::Kind;
+
+// Bytes of a body that the kernel takes without waiting for the server, as a rule.
+constexpr std::size_t short_body = 32 * 1024;
 
 constexpr std::array<std::string_view, 4> headers_of_client{"content-length", "transfer-encoding",
                                                             "connection", "upgrade"};
@@ -32,6 +40,18 @@ bool sends_length(const ClientRequest& request) noexcept {
   return !request.body().text().empty() || method == Method::post || method == Method::put ||
          method == Method::patch;
 }
+
+/// Cancels a source at the end of its block, also if an exception ends it.
+class CancelAtEnd {
+ public:
+  explicit CancelAtEnd(CancelSource& source) noexcept : source_(source) {}
+  CancelAtEnd(const CancelAtEnd&) = delete;
+  CancelAtEnd& operator=(const CancelAtEnd&) = delete;
+  ~CancelAtEnd() { source_.cancel(); }
+
+ private:
+  CancelSource& source_;
+};
 
 }  // namespace
 
@@ -55,8 +75,41 @@ Result<std::string> request_head(const ClientRequest& request) {
         request.body().is_stream() ? *request.length() : request.body().text().size();
     head.append("Content-Length: ").append(std::to_string(length)).append(line_end);
   }
-  return head.append("Connection: close\r\n\r\n");
+  return head.append(line_end);
 }
+
+Duration idle_time_of(std::string_view keep_alive) noexcept {
+  constexpr std::string_view name = "timeout=";
+  while (!keep_alive.empty()) {
+    std::string_view each = keep_alive.substr(0, keep_alive.find(','));
+    keep_alive.remove_prefix(std::min(each.size() + 1, keep_alive.size()));
+    each.remove_prefix(std::min(each.find_first_not_of(" \t"), each.size()));
+    if (!equals_ignoring_case(each.substr(0, name.size()), name)) continue;
+    std::uint32_t seconds = 0;
+    const char* const digits = each.data() + name.size();
+    const auto read = std::from_chars(digits, each.data() + each.size(), seconds);
+    if (read.ec != std::errc()) continue;
+    const Duration given = std::chrono::seconds(seconds);
+    return given - std::max<Duration>(std::chrono::seconds(1), given / 10);
+  }
+  return Duration::max();
+}
+
+/// Writes pieces like Stream::write(), and counts the bytes that the kernel took, also if it fails.
+class ClientExchange::CountedWrite : public Timed<Write>::Awaiter {
+  using Base = Timed<Write>::Awaiter;
+
+ public:
+  CountedWrite(ClientExchange& exchange, std::span<const Bytes> pieces, IoOptions options) noexcept
+      : Base(exchange.lease_.stream().write(pieces), options), exchange_(exchange) {}
+  Result<> await_resume() noexcept {
+    exchange_.sent_ += this->sent;
+    return Base::await_resume();
+  }
+
+ private:
+  ClientExchange& exchange_;
+};
 
 /// The sink of a streamed body. It writes chunks, or counts down a known length.
 class ClientExchange::ChunkSink final : public BodySink {
@@ -85,22 +138,52 @@ class ClientExchange::ChunkSink final : public BodySink {
   std::optional<std::uint64_t> left_;
 };
 
-ClientExchange::ClientExchange(tcp::Stream stream, Url url, const ClientLimits& limits,
+ClientExchange::ClientExchange(ClientPool::Lease lease, Url url, const ClientLimits& limits,
                                Instant deadline) noexcept
-    : stream_(std::move(stream)),
+    : lease_(std::move(lease)),
+      loop_(lease_.stream().loop()),
       url_(std::move(url)),
       limits_(&limits),
       deadline_(deadline),
       parser_(limits.response) {}
 
+ClientExchange::~ClientExchange() {
+  if (ended_ || !has_head_) return;
+  try {
+    ResponseEvent event;
+    do {
+      event = parser_.next(input_);
+      input_.remove_prefix(event.consumed);
+    } while (event.kind == Kind::data);
+    if (event.kind == Kind::end) finish();
+  } catch (const std::bad_alloc&) {
+    // A trailer found no memory; the lease closes the connection.
+  }
+}
+
 void ClientExchange::abandon(std::error_code error) noexcept {
-  stream_.close();
+  lease_.release();
   ended_ = true;
   error_ = error;
 }
 
+/// Ends a complete response. The connection becomes idle if it can carry another request.
+void ClientExchange::finish() noexcept {
+  ended_ = true;
+  if (!request_complete_ || !parser_.reusable() || !input_.empty()) return lease_.release();
+  const auto keep_alive = head_.header("keep-alive");
+  lease_.release_for_reuse(keep_alive ? idle_time_of(*keep_alive) : Duration::max());
+}
+
+bool ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
+  if (received_ || stream_called_) return false;
+  const Headers& headers = request.headers();
+  return sent_ == 0 || is_idempotent(request.method()) || headers.contains("idempotency-key") ||
+         headers.contains("x-idempotency-key");
+}
+
 Instant ClientExchange::now() const {
-  return stream_.loop().platform().now();
+  return loop_.platform().now();
 }
 
 Duration ClientExchange::time_until(Instant end) const {
@@ -114,26 +197,34 @@ std::error_code ClientExchange::timeout_error(ClientError error) const {
 
 Task<Result<>> ClientExchange::write(std::span<const Bytes> pieces) {
   const Duration timeout = time_until(after(now(), limits_->body_timeout));
-  const Result<> written = co_await stream_.write(pieces, {.timeout = timeout});
-  if (!written && written.error() == Errc::timed_out) {
+  IoOptions options;
+  options.timeout = timeout;
+  const Result<> written = co_await CountedWrite(*this, pieces, options);
+  if (written || written.error() == Errc::cancelled) co_return written;
+  if (written.error() == Errc::timed_out) {
     co_return fail(timeout_error(ClientError::body_timed_out));
   }
-  co_return written;
+  lost_ = true;
+  co_return fail(ClientError::connection_lost);
 }
 
-Task<Result<>> ClientExchange::write_request(ClientRequest& request) {
-  Result<std::string> head = request_head(request);
-  if (!head) co_return fail(head.error());
+Task<Result<>> ClientExchange::write_request(ClientRequest& request, std::string_view head) {
   const std::string_view body = request.body().text();
-  const std::array<Bytes, 2> pieces{to_bytes(*head), to_bytes(body)};
+  const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(body)};
   const std::span<const Bytes> used(pieces.data(), body.empty() ? 1 : 2);
   const Result<> written = co_await write(used);
-  if (!written || !request.body().is_stream()) co_return written;
-  co_return co_await write_stream(request);
+  if (!written) co_return written;
+  if (request.body().is_stream()) {
+    const Result<> streamed = co_await write_stream(request);
+    if (!streamed) co_return streamed;
+  }
+  request_complete_ = true;
+  co_return {};
 }
 
 Task<Result<>> ClientExchange::write_stream(ClientRequest& request) {
   ChunkSink sink(*this, request.length());
+  stream_called_ = true;
   const Result<> streamed = co_await (*request.body().stream())(sink);
   if (!streamed) co_return streamed;
   if (!sink.complete()) co_return fail(Errc::bad_input);
@@ -142,23 +233,66 @@ Task<Result<>> ClientExchange::write_stream(ClientRequest& request) {
   co_return co_await write(std::span<const Bytes>(&last, 1));
 }
 
-Task<Result<>> ClientExchange::run(ClientRequest& request) {
+Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head) {
   parser_.begin(request.method());
-  const Result<> written = co_await write_request(request);
-  const bool lost = !written && (written.error() == std::errc::broken_pipe ||
-                                 written.error() == std::errc::connection_reset);
-  if (!written && !lost) co_return written;
-  const Result<> received = co_await read_head();
-  if (received || !lost) co_return received;
-  co_return fail(received.error() == Errc::cancelled ? received.error()
-                                                     : ClientError::connection_lost);
+  const bool may_wait = request.body().is_stream() || request.body().text().size() > short_body;
+  Result<> written;
+  if (may_wait) {
+    written = co_await write_while_reading(request, head);
+  } else {
+    written = co_await write_request(request, head);
+  }
+  if (has_head_) co_return {};
+  if (!written && !lost_) co_return written;
+  const Result<> received = co_await read_head(after(now(), limits_->head_timeout));
+  if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
+  co_return fail(ClientError::connection_lost);
+}
+
+/// Writes the request and reads the head of a response that comes before the request's end. The
+/// writing ends early if that response is an error or a redirect.
+/// Returns: no error if the request was sent or the head has arrived.
+Task<Result<>> ClientExchange::write_while_reading(ClientRequest& request, std::string_view head) {
+  const Context own = co_await this_context();
+  CancelSource writing(own.cancel);
+  CancelSource reading(own.cancel);
+  const Context write_context{own.loop, &writing};
+  const Context read_context{own.loop, &reading};
+  auto write = as_task(in_context(write_context, write_then_cancel(request, head, reading)));
+  auto read = as_task(in_context(read_context, read_then_cancel(writing)));
+  const auto both = co_await settled(std::move(write), std::move(read));
+  const Result<>& written = std::get<0>(both);
+  const Result<>& received = std::get<1>(both);
+  if (received) {
+    const bool fits = written || lost_ || writing.cancelled();
+    has_head_ = fits;
+    co_return fits ? Result<>() : written;
+  }
+  if (received.error() != Errc::cancelled) co_return received;
+  if (own.cancelled()) co_return fail(Errc::cancelled);
+  co_return written;
+}
+
+Task<Result<>> ClientExchange::write_then_cancel(ClientRequest& request, std::string_view head,
+                                                 CancelSource& reading) {
+  const CancelAtEnd at_end(reading);
+  const Result<> written = co_await write_request(request, head);
+  co_return written;
+}
+
+Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
+  const Result<> received = co_await read_head(never);
+  const bool cancelled = !received && received.error() == Errc::cancelled;
+  if (!cancelled && (!received || code_of(status_) >= 300)) writing.cancel();
+  co_return received;
 }
 
 /// Reads more bytes into the buffer, until `until` or the deadline of the request.
 Task<Result<>> ClientExchange::receive(Instant until, ClientError timed_out) {
   const Duration timeout = time_until(until);
-  Result<Buffer> arrived = co_await stream_.read({.timeout = timeout});
+  Result<Buffer> arrived = co_await lease_.stream().read({.timeout = timeout});
   if (arrived) {
+    received_ = true;
     buffer_ = std::move(*arrived);
     co_return {};
   }
@@ -170,8 +304,7 @@ Task<Result<>> ClientExchange::receive(Instant until, ClientError timed_out) {
   co_return fail(ClientError::connection_lost);
 }
 
-Task<Result<>> ClientExchange::read_head() {
-  const Instant until = after(now(), limits_->head_timeout);
+Task<Result<>> ClientExchange::read_head(Instant until) {
   while (true) {
     const ResponseEvent event = parser_.next(input_);
     if (event.kind == Kind::error) co_return fail(ClientError::bad_response);
@@ -186,6 +319,7 @@ Task<Result<>> ClientExchange::read_head() {
       input_ = buffer_.text().substr(buffer_.size() - input_.size());
       head_text_ = std::move(bytes);
       head_.rebase(head_text_.data());
+      has_head_ = true;
       co_return {};
     }
     if (event.kind == Kind::interim) {
@@ -215,7 +349,7 @@ Task<Result<Bytes>> ClientExchange::read() {
     input_.remove_prefix(event.consumed);
     if (event.kind == Kind::data) co_return to_bytes(event.data);
     if (event.kind == Kind::end) {
-      abandon({});
+      finish();
       break;
     }
     if (event.kind == Kind::error) {

@@ -1,6 +1,7 @@
 // One request and its response on one connection of a client.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -8,62 +9,84 @@
 #include <system_error>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
+#include "weir/http/client/client_response.hpp"
+#include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/syntax/client_error.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/task/cancel.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-/// A ClientExchange sends one request and reads its response. It owns the connection, which it
-/// closes when it is destroyed.
+/// A ClientExchange sends one request and reads its response. It has the lease of the connection.
+/// It gives the connection back when the response has ended, and closes it otherwise.
 /// Threads: one core's.
-class ClientExchange {
+/// Lifetime: no operation is pending when it is destroyed (asserted).
+class ClientExchange final : public ResponseSource {
  public:
-  /// `deadline` is the end of ClientLimits::total_timeout. `limits` outlive the object.
-  ClientExchange(tcp::Stream stream, Url url, const ClientLimits& limits,
+  /// `deadline` is the end of ClientLimits::total_timeout. `lease` has a connection. `limits`
+  /// outlive the object.
+  ClientExchange(ClientPool::Lease lease, Url url, const ClientLimits& limits,
                  Instant deadline) noexcept;
   ClientExchange(const ClientExchange&) = delete;
   ClientExchange& operator=(const ClientExchange&) = delete;
+  /// Gives the connection back if the rest of the response has arrived already.
+  ~ClientExchange() override;
+
+  static void* operator new(std::size_t size) { return BlockPool::allocate(size); }
+  static void operator delete(void* memory) noexcept { BlockPool::release(memory); }
 
   /// Sends the request, then waits for the head of the final response. A server may answer before
-  /// it has read the whole body, so a failed write of the body is no error if a head arrives.
+  /// it has read the whole body, so a failed write of the body is no error if a head arrives. A
+  /// long or streamed body ends early if the status of the response is 300 or more.
   /// Errors: those of Client::send() that concern one connection.
   /// Cancel: the connection can only be closed.
-  Task<Result<>> run(ClientRequest& request);
+  /// Lifetime: `head`, the result of request_head(), lives until the return.
+  Task<Result<>> run(ClientRequest& request, std::string_view head);
+  /// Returns true if the request may be sent again after the connection was lost: no byte of a
+  /// response has come, the body can be sent again, and a repetition has no other effect. The
+  /// request is idempotent, or it has an Idempotency-Key, or the kernel took none of its bytes.
+  bool may_repeat(const ClientRequest& request) const noexcept;
+  ClientPool::Lease take_lease() noexcept { return std::move(lease_); }
 
-  /// Returns the next piece of the body; see ClientResponse::read().
-  /// Errors: those of ClientResponse::read().
-  /// Cancel: no data is lost.
-  Task<Result<Bytes>> read();
-
-  const MessageHead& head() const noexcept { return head_; }
-  Status status() const noexcept { return status_; }
-  const Headers& trailers() const noexcept { return parser_.trailers(); }
-  const Url& url() const noexcept { return url_; }
-  const ClientLimits& limits() const noexcept { return *limits_; }
-  /// Closes the connection and lets later reads fail with `error`.
-  void abandon(std::error_code error) noexcept;
+  Status status() const noexcept override { return status_; }
+  std::size_t header_count() const noexcept override { return head_.header_count(); }
+  HeaderField header_at(std::size_t index) const noexcept override {
+    return head_.header_at(index);
+  }
+  const Url& url() const noexcept override { return url_; }
+  const Headers& trailers() const noexcept override { return parser_.trailers(); }
+  std::uint64_t body_max() const noexcept override { return limits_->body_max; }
+  Task<Result<Bytes>> read() override;
+  void abandon(std::error_code error) noexcept override;
 
  private:
   class ChunkSink;
+  class CountedWrite;
 
   Instant now() const;
   /// Returns the time until `end` or the deadline, whichever is earlier.
   Duration time_until(Instant end) const;
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
-  Task<Result<>> write_request(ClientRequest& request);
+  Task<Result<>> write_request(ClientRequest& request, std::string_view head);
   Task<Result<>> write_stream(ClientRequest& request);
   Task<Result<>> write(std::span<const Bytes> pieces);
-  Task<Result<>> read_head();
+  Task<Result<>> write_while_reading(ClientRequest& request, std::string_view head);
+  Task<Result<>> write_then_cancel(ClientRequest& request, std::string_view head,
+                                   CancelSource& reading);
+  Task<Result<>> read_then_cancel(CancelSource& writing);
+  Task<Result<>> read_head(Instant until);
   Task<Result<>> receive(Instant until, ClientError timed_out);
+  void finish() noexcept;
 
-  tcp::Stream stream_;
+  ClientPool::Lease lease_;
+  Loop& loop_;
   Url url_;
   const ClientLimits* limits_;
   Instant deadline_;
@@ -73,6 +96,12 @@ class ClientExchange {
   Buffer buffer_;           ///< the bytes that arrived last
   std::string head_text_;   ///< the bytes of a head that arrives in pieces
   std::string_view input_;  ///< the bytes in either that the parser has not consumed
+  std::uint64_t sent_ = 0;  ///< bytes of the request that the kernel took
+  bool has_head_ = false;
+  bool received_ = false;       ///< true if a byte of a response has come
+  bool lost_ = false;           ///< true if a write has failed
+  bool stream_called_ = false;  ///< true if the body's function was called
+  bool request_complete_ = false;
   bool ended_ = false;
   std::error_code error_;  ///< that of the body, for later reads
 };
@@ -80,5 +109,9 @@ class ClientExchange {
 /// Returns the head of the request, with its empty line.
 /// Errors: Errc::bad_input for a header that belongs to the client.
 Result<std::string> request_head(const ClientRequest& request);
+
+/// Returns the time for which a connection may be idle according to a Keep-Alive header: its
+/// timeout less the larger of 1 s and 10 %. Duration::max() without a timeout.
+Duration idle_time_of(std::string_view keep_alive) noexcept;
 
 }  // namespace weir::http

@@ -1,0 +1,244 @@
+// Opening, keeping and closing the connections of a client.
+#include "weir/http/client/detail/client_pool.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "weir/http/syntax/client_error.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/net/dns/connect.hpp"
+#include "weir/net/listen/unix_socket.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::http {
+namespace {
+
+Duration time_until(Instant end, Instant now) noexcept {
+  return end == never ? Duration::max() : end - now;
+}
+
+bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
+  std::optional<SemaphorePermit> free = permits.try_acquire();
+  if (free) permit = std::move(*free);
+  return free.has_value();
+}
+
+Task<Result<tcp::Stream>> open_stream(const Url& url, const ClientOptions& options) {
+  if (!options.unix_socket.empty()) {
+    co_return co_await unix_socket::connect(options.unix_socket);
+  }
+  tcp::ConnectOptions how;
+  how.resolver = options.resolver;
+  std::string host(url.host());
+  co_return co_await tcp::connect(std::move(host), url.port(), how);
+}
+
+}  // namespace
+
+PooledConnection::PooledConnection(tcp::Stream stream) noexcept
+    : loop::HangupObserver(
+          [](loop::HangupObserver& observer) {
+            auto& self = static_cast<PooledConnection&>(observer);
+            self.pool_->on_input(self);
+          },
+          Event::input),
+      loop::Timer([](loop::Timer& timer) {
+        auto& self = static_cast<PooledConnection&>(timer);
+        self.pool_->close(self);
+      }),
+      opened_(stream.loop().platform().now()),
+      stream_(std::move(stream)) {}
+
+ClientPool::ClientPool(const ClientOptions& options) noexcept
+    : options_(&options),
+      connections_max_(std::max<std::size_t>(options.limits.connections_max, 1)),
+      permits_(connections_max_) {}
+
+ClientPool::~ClientPool() {
+  while (const Node* const node = idle_.front()) close(node->connection);
+  assert(origins_.empty() && "a response or a request outlives its client");
+}
+
+ClientPool::Origin& ClientPool::origin_of(const Url& url) {
+  const std::string_view name =
+      options_->unix_socket.empty() ? url.origin() : std::string_view(options_->unix_socket);
+  const auto known = origins_.find(name);
+  if (known != origins_.end()) return known->second;
+  const std::size_t most = std::max<std::size_t>(options_->limits.connections_per_origin_max, 1);
+  const auto added = origins_.try_emplace(std::string(name), most).first;
+  added->second.name = added->first;
+  return added->second;
+}
+
+/// Forgets an origin that nothing uses any more.
+void ClientPool::leave(Origin& origin) noexcept {
+  assert(origin.users > 0);
+  if (--origin.users == 0) origins_.erase(origins_.find(origin.name));
+}
+
+Task<Result<ClientPool::Lease>> ClientPool::acquire(const Url& url, Instant deadline) {
+  Lease lease(*this, origin_of(url));
+  Instant until = never;
+  if (!try_take(lease.origin_->permits, lease.of_origin_)) {
+    Result<SemaphorePermit> permit = co_await wait(lease.origin_->permits, until, deadline);
+    if (!permit) co_return fail(permit.error());
+    lease.of_origin_ = std::move(*permit);
+  }
+  if (!try_take(permits_, lease.of_pool_)) {
+    Result<SemaphorePermit> permit = co_await wait(permits_, until, deadline);
+    if (!permit) co_return fail(permit.error());
+    lease.of_pool_ = std::move(*permit);
+  }
+  co_return std::move(lease);
+}
+
+/// Waits for a permit. The first wait of a request sets `until`.
+Task<Result<SemaphorePermit>> ClientPool::wait(Semaphore& permits, Instant& until,
+                                               Instant deadline) {
+  if (waiting_ >= options_->limits.waiting_max) co_return fail(ClientError::queue_full);
+  const Context own = co_await this_context();
+  const Instant now = own.loop->platform().now();
+  if (until == never) until = after(now, options_->limits.queue_timeout);
+  const Instant end = std::min(until, deadline);
+  auto acquiring = timeout(time_until(end, now), permits.acquire());
+  ++waiting_;
+  Result<SemaphorePermit> permit = co_await std::move(acquiring);
+  --waiting_;
+  if (!permit && permit.error() == Errc::timed_out) {
+    co_return fail(end == deadline ? ClientError::timed_out : ClientError::queue_timed_out);
+  }
+  co_return permit;
+}
+
+void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection,
+                          Duration idle_max) {
+  const ClientLimits& limits = options_->limits;
+  Loop& loop = connection->stream_.loop();
+  const Instant now = loop.platform().now();
+  const Instant until = std::min(after(now, std::min(idle_max, limits.idle_timeout)),
+                                 after(connection->opened_, limits.age_max));
+  if (until <= now) return;
+  PooledConnection& idle = *connection.release();
+  idle.pool_ = this;
+  idle.origin_ = &origin;
+  origin.idle.push_front(idle.in_origin_);
+  idle_.push_back(idle.in_pool_);
+  ++origin.users;
+  ++idle_count_;
+  loop.timers().start(idle, until);
+  idle.stream_.observe_hangup(&idle);
+}
+
+BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
+  while (const Node* const node = origin.idle.front()) {
+    PooledConnection& chosen = node->connection;
+    // The timer is late after a long turn, or after a pause of the process.
+    if (chosen.deadline() <= chosen.stream_.loop().platform().now()) {
+      close(chosen);
+      continue;
+    }
+    chosen.in_origin_.unlink();
+    chosen.in_pool_.unlink();
+    static_cast<loop::Timer&>(chosen).cancel();
+    chosen.stream_.observe_hangup(nullptr);
+    --idle_count_;
+    --origin.users;  // the lease that takes the connection is another user
+    return BlockPtr<PooledConnection>(&chosen);
+  }
+  return nullptr;
+}
+
+/// Closes idle connections until the leases that have permits may all open one.
+void ClientPool::make_room() {
+  while (const Node* const node = dead_.front()) close(node->connection);
+  const std::size_t in_use = connections_max_ - permits_.available();
+  while (in_use + idle_count_ > connections_max_) close(idle_.front()->connection);
+}
+
+/// Removes an idle connection from the pool. An observer must not close it, so its timer does.
+void ClientPool::on_input(PooledConnection& connection) noexcept {
+  assert(!connection.dead_);
+  connection.dead_ = true;
+  connection.in_origin_.unlink();
+  dead_.push_back(connection.in_origin_);
+  --idle_count_;
+  Loop& loop = connection.stream_.loop();
+  loop.timers().start(connection, loop.now());
+}
+
+/// Closes a connection that is idle or dead.
+void ClientPool::close(PooledConnection& connection) noexcept {
+  Origin& origin = *connection.origin_;
+  if (!connection.dead_) --idle_count_;
+  --open_count_;
+  BlockPtr<PooledConnection>(&connection).reset();
+  leave(origin);
+}
+
+ClientPool::Lease::Lease(Lease&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)),
+      origin_(other.origin_),
+      of_origin_(std::move(other.of_origin_)),
+      of_pool_(std::move(other.of_pool_)),
+      connection_(std::move(other.connection_)) {}
+
+ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  pool_ = std::exchange(other.pool_, nullptr);
+  origin_ = other.origin_;
+  of_origin_ = std::move(other.of_origin_);
+  of_pool_ = std::move(other.of_pool_);
+  connection_ = std::move(other.connection_);
+  return *this;
+}
+
+bool ClientPool::Lease::take_idle() {
+  connection_ = pool_->take_idle(*origin_);
+  return connection_ != nullptr;
+}
+
+Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
+  close_connection();
+  pool_->make_room();
+  const ClientOptions& options = *pool_->options_;
+  const Context own = co_await this_context();
+  const Duration left = time_until(deadline, own.loop->platform().now());
+  const Duration limit = std::min(left, options.limits.connect_timeout);
+  auto opening = open_stream(url, options);
+  Result<tcp::Stream> stream = co_await timeout(limit, std::move(opening));
+  if (stream) {
+    connection_ = make_block<PooledConnection>(std::move(*stream));
+    ++pool_->open_count_;
+    co_return {};
+  }
+  if (stream.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+  if (stream.error() != Errc::timed_out) co_return fail(ClientError::connect_failed);
+  co_return fail(limit == left ? ClientError::timed_out : ClientError::connect_timed_out);
+}
+
+void ClientPool::Lease::release_for_reuse(Duration idle_max) {
+  assert(pool_ != nullptr && connection_ != nullptr);
+  pool_->add_idle(*origin_, connection_, idle_max);
+  release();
+}
+
+void ClientPool::Lease::release() noexcept {
+  if (pool_ == nullptr) return;
+  close_connection();
+  of_pool_.release();
+  of_origin_.release();
+  std::exchange(pool_, nullptr)->leave(*origin_);
+}
+
+void ClientPool::Lease::close_connection() noexcept {
+  if (connection_ == nullptr) return;
+  connection_.reset();
+  --pool_->open_count_;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,161 @@
+// The connections of a client: those in use, and those that wait for the next request to their
+// origin.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/client/client_limits.hpp"
+#include "weir/http/syntax/url.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/sync/semaphore.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+class PooledConnection;
+
+/// Opens the connections of one client, keeps those that are idle, and limits their number.
+///
+/// Idle connections are used in the order last in, first out. The chosen one was idle for the
+/// shortest time, so its server is least likely to be closing it. The connections that a lower load
+/// does not need reach their idle timeout.
+///
+/// Two semaphores limit the connections: one of each origin, and one of all. A request first waits
+/// for its origin, then for the total, each in the order of arrival. A busy origin therefore delays
+/// no request to another. If there are connections_max, a new connection replaces the one that has
+/// been idle for the longest time.
+/// Threads: one core's.
+/// Lifetime: outlives its leases (asserted).
+class ClientPool {
+ public:
+  class Lease;
+
+  /// `options` outlive the object.
+  explicit ClientPool(const ClientOptions& options) noexcept;
+  ClientPool(const ClientPool&) = delete;
+  ClientPool& operator=(const ClientPool&) = delete;
+  /// Closes all idle connections.
+  ~ClientPool();
+
+  /// Waits for the right to use a connection to the origin of `url`, until `deadline` and for at
+  /// most ClientLimits::queue_timeout.
+  /// Errors: ClientError (queue_full, queue_timed_out, timed_out); Errc::cancelled.
+  /// Cancel: leaves the queue.
+  Task<Result<Lease>> acquire(const Url& url, Instant deadline);
+
+  /// Returns the number of open connections, in use and idle.
+  std::size_t open_count() const noexcept { return open_count_; }
+  std::size_t idle_count() const noexcept { return idle_count_; }
+
+ private:
+  friend PooledConnection;
+
+  /// A place in the list of an origin or of the pool.
+  struct Node : ListNode {
+    explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
+    PooledConnection& connection;
+  };
+  /// An origin that has connections or requests. A Unix socket is one origin.
+  struct Origin {
+    explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
+    std::string_view name;
+    Semaphore permits;
+    List<Node> idle;        // the last used one first
+    std::size_t users = 0;  // leases, and connections that are idle or dead
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+
+  Origin& origin_of(const Url& url);
+  Task<Result<SemaphorePermit>> wait(Semaphore& permits, Instant& until, Instant deadline);
+  void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
+  BlockPtr<PooledConnection> take_idle(Origin& origin);
+  void make_room();
+  void on_input(PooledConnection& connection) noexcept;
+  void close(PooledConnection& connection) noexcept;
+  void leave(Origin& origin) noexcept;
+
+  const ClientOptions* options_;
+  std::size_t connections_max_;
+  Semaphore permits_;
+  std::unordered_map<std::string, Origin, Hash, std::equal_to<>> origins_;
+  List<Node> idle_;  // those of all origins, the one that has been idle for the longest time first
+  List<Node> dead_;  // those that are closed in this turn, since input or an end has arrived
+  std::size_t open_count_ = 0;
+  std::size_t idle_count_ = 0;
+  std::size_t waiting_ = 0;
+};
+
+/// A connection of a client, in use or idle. No operation is pending on an idle connection: the
+/// loop reports any byte, the end of the stream and a reset to the observer.
+/// Threads: its loop's.
+class PooledConnection : loop::HangupObserver, loop::Timer {
+ public:
+  /// `stream` was connected now.
+  explicit PooledConnection(tcp::Stream stream) noexcept;
+
+  tcp::Stream& stream() noexcept { return stream_; }
+
+ private:
+  friend ClientPool;
+
+  ClientPool* pool_ = nullptr;            // that of an idle connection
+  ClientPool::Origin* origin_ = nullptr;  // that of an idle connection
+  ClientPool::Node in_origin_{*this};     // also in the list of dead ones
+  ClientPool::Node in_pool_{*this};
+  bool dead_ = false;
+  Instant opened_;
+  tcp::Stream stream_;
+};
+
+/// The right to use one connection, and that connection. A moved-from lease has no right.
+/// Threads: one core's.
+class ClientPool::Lease {
+ public:
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;
+  /// Closes the connection, if there is one.
+  ~Lease() { release(); }
+
+  /// Takes the idle connection that was used last.
+  /// Returns: false if no connection is idle.
+  bool take_idle();
+  /// Closes the connection, if there is one, and opens another.
+  /// Errors: ClientError (connect_failed, connect_timed_out, timed_out); Errc::cancelled.
+  /// Cancel: aborts the attempt.
+  Task<Result<>> connect(const Url& url, Instant deadline);
+  /// Returns the stream of a lease that has a connection.
+  tcp::Stream& stream() const noexcept { return connection_->stream(); }
+
+  /// Gives up the right. The connection becomes idle for at most `idle_max`.
+  void release_for_reuse(Duration idle_max);
+  /// Gives up the right and closes the connection.
+  void release() noexcept;
+
+ private:
+  friend ClientPool;
+  Lease(ClientPool& pool, Origin& origin) noexcept : pool_(&pool), origin_(&origin) {
+    ++origin.users;
+  }
+  void close_connection() noexcept;
+
+  ClientPool* pool_;
+  Origin* origin_;
+  SemaphorePermit of_origin_;
+  SemaphorePermit of_pool_;
+  BlockPtr<PooledConnection> connection_;
+};
+
+}  // namespace weir::http

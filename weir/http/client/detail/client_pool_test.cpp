@@ -1,0 +1,380 @@
+// Tests of the pool of a client: which connections requests use, and which limits they meet.
+#include "weir/http/client/detail/client_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/http/client/client.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/scripted_server_fixture.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view address = "http://127.0.0.1:81/";
+
+Task<std::string> outcome_of(Client& client, ClientRequest request) {
+  auto response = co_await client.send(std::move(request));
+  if (!response) co_return response.error().message();
+  const auto body = co_await response->body();
+  if (!body) co_return body.error().message();
+  co_return *body;
+}
+
+Task<std::string> ask(Client& client, std::string_view url = address) {
+  return outcome_of(client, ClientRequest(Method::get, url));
+}
+
+class ClientPoolTest : public HttpTest {
+ protected:
+  using Body = std::function<Task<>(Client&)>;
+
+  /// Runs `body` with a client of a server that follows the scripts.
+  void with_server(std::vector<std::vector<Step>> scripts, const ClientLimits& limits, Body body) {
+    server_of_scripts_ = ScriptedServer(std::move(scripts));
+    ClientOptions options;
+    options.limits = limits;
+    Client client(std::move(options));
+    const auto talk = [&](Scope& scope) -> Task<> {
+      EXPECT_TRUE(co_await server_of_scripts_.listen(scope));
+      EXPECT_TRUE(co_await server_of_scripts_.listen(scope, 82));
+      co_await body(client);
+      scope.cancel();
+    };
+    static_cast<void>(weir::run(*loop_, with_scope(OnFailure::isolate, talk)));
+    EXPECT_EQ(client.connection_count(), client.idle_count()) << "all leases are given back";
+  }
+  void with_server(std::vector<std::vector<Step>> scripts, Body body) {
+    with_server(std::move(scripts), {}, std::move(body));
+  }
+  static Task<> wait(Duration length) { static_cast<void>(co_await sleep(length)); }
+
+  ScriptedServer server_of_scripts_;
+};
+
+TEST_F(ClientPoolTest, RequestsUseAnIdleConnectionAgain) {
+  with_server({}, [this](Client& client) -> Task<> {
+    for (int request = 0; request < 3; ++request) {
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(client.connection_count(), 1U);
+      EXPECT_EQ(client.idle_count(), 1U);
+    }
+    EXPECT_EQ(server_of_scripts_.accepted, 1U);
+    EXPECT_EQ(co_await ask(client, "http://127.0.0.1:82/"), "hello");
+    EXPECT_EQ(server_of_scripts_.accepted, 2U) << "another port is another origin";
+  });
+}
+
+TEST_F(ClientPoolTest, TheConnectionThatWasUsedLastComesFirst) {
+  with_server({}, [this](Client& client) -> Task<> {
+    auto both = co_await all(ask(client), ask(client));
+    EXPECT_TRUE(both);
+    EXPECT_EQ(client.idle_count(), 2U);
+    for (int second = 0; second < 5; ++second) {
+      co_await wait(1s);
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(server_of_scripts_.connections.back(), server_of_scripts_.connections[2]);
+    }
+    EXPECT_EQ(client.idle_count(), 1U) << "the other one was idle for 4 s";
+    EXPECT_EQ(server_of_scripts_.accepted, 2U);
+  });
+}
+
+TEST_F(ClientPoolTest, AnyInputRemovesAnIdleConnection) {
+  const std::vector<Step> byte{{.late = "x", .pause = 1s}};
+  const std::vector<Step> answer{{.late = std::string(hello), .pause = 1s}};
+  const std::vector<Step> end{{.pause = 1s, .close = true}};
+  for (const std::vector<Step>& script : {byte, answer, end}) {
+    with_server({script}, [this](Client& client) -> Task<> {
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(client.idle_count(), 1U);
+      co_await wait(999ms);
+      EXPECT_EQ(client.idle_count(), 1U);
+      co_await wait(2ms);
+      EXPECT_EQ(client.idle_count(), 0U);
+      EXPECT_EQ(client.connection_count(), 0U);
+      EXPECT_EQ(co_await outcome_of(client, ClientRequest(Method::post, address)), "hello");
+      EXPECT_EQ(server_of_scripts_.accepted, 2U);
+    });
+  }
+}
+
+TEST_F(ClientPoolTest, BytesAfterABodyCloseTheConnection) {
+  const std::string chunked =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+  for (const std::string& answer : {std::string(hello) + "x", chunked + std::string(hello)}) {
+    with_server({{{.answer = answer}}}, [this](Client& client) -> Task<> {
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(client.connection_count(), 0U);
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(server_of_scripts_.accepted, 2U);
+    });
+  }
+}
+
+TEST_F(ClientPoolTest, AConnectionThatTheServerWillCloseIsNotUsedAgain) {
+  const std::string closing =
+      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+  with_server({{{.answer = closing}}}, [](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(client.connection_count(), 0U);
+  });
+}
+
+TEST_F(ClientPoolTest, IdleConnectionsCloseAfterTheShorterTimeout) {
+  struct Row {
+    std::string header;
+    Duration kept;
+  };
+  const std::vector<Row> rows{
+      {"", 4s},
+      {"Keep-Alive: timeout=5\r\n", 4s},
+      {"Keep-Alive: timeout=3, max=100\r\n", 2s},
+      {"Keep-Alive: max=9, Timeout=2\r\n", 1s},
+      {"Keep-Alive: timeout=60\r\n", 4s},
+      {"Keep-Alive: timeout=x\r\n", 4s},
+  };
+  for (const Row& row : rows) {
+    const std::string answer =
+        "HTTP/1.1 200 OK\r\n" + row.header + "Content-Length: 5\r\n\r\nhello";
+    with_server({{{.answer = answer}}}, [&row](Client& client) -> Task<> {
+      EXPECT_EQ(co_await ask(client), "hello");
+      co_await wait(row.kept - 1ms);
+      EXPECT_EQ(client.idle_count(), 1U) << row.header;
+      co_await wait(2ms);
+      EXPECT_EQ(client.connection_count(), 0U) << row.header;
+    });
+  }
+  const std::string short_time =
+      "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 5\r\n\r\nhello";
+  with_server({{{.answer = short_time}}}, [](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(client.connection_count(), 0U) << "the margin takes the whole time";
+  });
+}
+
+TEST_F(ClientPoolTest, OldConnectionsAreReplaced) {
+  ClientLimits limits;
+  limits.age_max = 10s;
+  with_server({}, limits, [this](Client& client) -> Task<> {
+    for (int second = 0; second < 10; ++second) {
+      EXPECT_EQ(co_await ask(client), "hello");
+      co_await wait(1s);
+    }
+    EXPECT_EQ(server_of_scripts_.accepted, 1U);
+    EXPECT_EQ(client.connection_count(), 0U);
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(server_of_scripts_.accepted, 2U);
+  });
+}
+
+TEST_F(ClientPoolTest, AnUnreadBodyThatHasArrivedKeepsTheConnection) {
+  with_server({}, [](Client& client) -> Task<> {
+    {
+      const auto response = co_await client.get(address);
+      EXPECT_TRUE(response && response->status() == Status::ok);
+    }
+    EXPECT_EQ(client.idle_count(), 1U);
+  });
+  const std::string cut = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel";
+  with_server({{{.answer = cut, .late = "lo", .pause = 1s}}}, [](Client& client) -> Task<> {
+    {
+      const auto response = co_await client.get(address);
+      EXPECT_TRUE(response && response->status() == Status::ok);
+    }
+    EXPECT_EQ(client.connection_count(), 0U);
+  });
+}
+
+TEST_F(ClientPoolTest, ACancelledResponseDoesNotComeBack) {
+  const std::string cut = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel";
+  with_server({{{.answer = cut, .late = "lo", .pause = 1s}}}, [this](Client& client) -> Task<> {
+    auto asking = ask(client);
+    const auto cancelled = co_await timeout(500ms, std::move(asking));
+    EXPECT_TRUE(cancelled);
+    EXPECT_EQ(client.connection_count(), 0U);
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(server_of_scripts_.accepted, 2U);
+  });
+}
+
+TEST_F(ClientPoolTest, RequestsWaitForAConnectionOfTheirOriginInOrder) {
+  ClientLimits limits;
+  limits.connections_per_origin_max = 1;
+  const std::vector<Step> slow(4, Step{.answer = "", .late = std::string(hello), .pause = 1s});
+  with_server({slow}, limits, [this](Client& client) -> Task<> {
+    std::vector<Task<std::string>> asking;
+    for (const std::string_view path : {"1", "2", "3", "4"}) {
+      asking.push_back(ask(client, std::string(address) + std::string(path)));
+    }
+    const auto all_answers = co_await all(std::move(asking));
+    EXPECT_TRUE(all_answers);
+    EXPECT_EQ(server_of_scripts_.accepted, 1U);
+    EXPECT_EQ(server_of_scripts_.requests.size(), 4U);
+    for (std::size_t index = 0; index < server_of_scripts_.requests.size(); ++index) {
+      EXPECT_EQ(server_of_scripts_.requests[index].substr(0, 6),
+                "GET /" + std::to_string(index + 1));
+    }
+  });
+}
+
+TEST_F(ClientPoolTest, AQueueEndsByItsTimeoutAndItsLength) {
+  ClientLimits limits;
+  limits.connections_per_origin_max = 1;
+  limits.waiting_max = 1;
+  limits.queue_timeout = 2s;
+  const std::vector<Step> slow{{.answer = "", .late = std::string(hello), .pause = 3s}};
+  with_server({slow}, limits, [](Client& client) -> Task<> {
+    auto first = ask(client);
+    auto second = ask(client);
+    auto third = ask(client);
+    auto other = ask(client, "http://127.0.0.1:82/");
+    const auto outcomes =
+        co_await all(std::move(first), std::move(second), std::move(third), std::move(other));
+    EXPECT_TRUE(outcomes);
+    if (!outcomes) co_return;
+    EXPECT_EQ(std::get<0>(*outcomes), "hello");
+    EXPECT_EQ(std::get<1>(*outcomes), "queue_timed_out");
+    EXPECT_EQ(std::get<2>(*outcomes), "queue_full");
+    EXPECT_EQ(std::get<3>(*outcomes), "hello") << "another origin does not wait";
+  });
+}
+
+TEST_F(ClientPoolTest, ANewConnectionReplacesTheOneThatWasIdleForTheLongestTime) {
+  ClientLimits limits;
+  limits.connections_max = 2;
+  with_server({}, limits, [this](Client& client) -> Task<> {
+    auto both = co_await all(ask(client), ask(client));
+    EXPECT_TRUE(both);
+    EXPECT_EQ(client.idle_count(), 2U);
+    EXPECT_EQ(co_await ask(client, "http://127.0.0.1:82/"), "hello");
+    EXPECT_EQ(client.idle_count(), 2U);
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(server_of_scripts_.accepted, 3U);
+  });
+}
+
+TEST_F(ClientPoolTest, AllOriginsTogetherHaveALimit) {
+  ClientLimits limits;
+  limits.connections_max = 1;
+  limits.queue_timeout = 1s;
+  const std::vector<Step> slow{{.answer = "", .late = std::string(hello), .pause = 2s}};
+  with_server({slow}, limits, [this](Client& client) -> Task<> {
+    auto first = ask(client);
+    auto second = ask(client, "http://127.0.0.1:82/");
+    const auto outcomes = co_await all(std::move(first), std::move(second));
+    EXPECT_TRUE(outcomes && std::get<0>(*outcomes) == "hello");
+    EXPECT_TRUE(outcomes && std::get<1>(*outcomes) == "queue_timed_out");
+    EXPECT_EQ(server_of_scripts_.accepted, 1U);
+    EXPECT_EQ(co_await ask(client, "http://127.0.0.1:82/"), "hello");
+  });
+}
+
+// The retry.
+
+constexpr std::string_view lost = "connection_lost";
+
+TEST_F(ClientPoolTest, AnIdempotentRequestIsSentAgainOnce) {
+  const std::vector<Step> closing{{}, {.answer = "", .close = true}};
+  for (const Method method : {Method::get, Method::head, Method::put, Method::delete_}) {
+    with_server({closing}, [this, method](Client& client) -> Task<> {
+      EXPECT_EQ(co_await ask(client), "hello");
+      const std::string outcome = co_await outcome_of(client, ClientRequest(method, address));
+      EXPECT_EQ(outcome, method == Method::head ? "" : "hello");
+      EXPECT_EQ(server_of_scripts_.requests.size(), 3U);
+      EXPECT_EQ(server_of_scripts_.accepted, 2U);
+    });
+  }
+  const std::vector<Step> at_once{{.answer = "", .close = true}};
+  with_server({closing, at_once}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(co_await ask(client), lost) << "a new connection is no reason for a retry";
+    EXPECT_EQ(server_of_scripts_.requests.size(), 3U);
+  });
+}
+
+TEST_F(ClientPoolTest, APostIsSentAgainOnlyWithAKey) {
+  const std::vector<Step> closing{{}, {.answer = "", .close = true}};
+  with_server({closing}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(co_await outcome_of(client, ClientRequest(Method::post, address)), lost);
+    EXPECT_EQ(server_of_scripts_.requests.size(), 2U);
+  });
+  with_server({closing}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    ClientRequest post(Method::post, address);
+    post.add_header("Idempotency-Key", "7");
+    EXPECT_EQ(co_await outcome_of(client, std::move(post)), "hello");
+    EXPECT_EQ(server_of_scripts_.requests.size(), 3U);
+  });
+}
+
+TEST_F(ClientPoolTest, AByteOfAResponseForbidsARetry) {
+  const std::vector<Step> closing{{}, {.answer = "H", .close = true}};
+  with_server({closing}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(co_await ask(client), lost);
+    EXPECT_EQ(server_of_scripts_.requests.size(), 2U);
+  });
+}
+
+TEST_F(ClientPoolTest, ACalledStreamForbidsARetry) {
+  const std::vector<Step> closing{{}, {.answer = "", .close = true}};
+  with_server({closing}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    const auto write = [](BodySink& sink) { return sink.write("text"); };
+    ClientRequest put(Method::put, address);
+    put.set_body("text/plain", http::Body(StreamFunction(write)));
+    EXPECT_EQ(co_await outcome_of(client, std::move(put)), lost);
+    EXPECT_EQ(server_of_scripts_.requests.size(), 2U);
+  });
+}
+
+TEST_F(ClientPoolTest, AConnectionThatTakesNoByteIsReplacedForAnyMethod) {
+  with_server({}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    for (int each = 0; each < 1000; ++each) platform_.reset_connection(each);
+    EXPECT_EQ(client.idle_count(), 1U) << "the loop has not seen the reset yet";
+    EXPECT_EQ(co_await outcome_of(client, ClientRequest(Method::post, address)), "hello");
+    EXPECT_EQ(server_of_scripts_.requests.size(), 2U);
+    EXPECT_EQ(server_of_scripts_.accepted, 2U);
+  });
+}
+
+TEST_F(ClientPoolTest, APostIsSentAtMostOnceAtEveryCutPoint) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\nContent-Length: 0\r\n\r\n";
+  std::vector<Step> cuts;
+  for (std::size_t read = 0; read <= head.size(); ++read) {
+    cuts.push_back({.answer = "", .close = true, .reads = read});
+  }
+  for (std::size_t sent = 0; sent <= hello.size(); ++sent) {
+    cuts.push_back({.answer = std::string(hello.substr(0, sent)), .close = true});
+  }
+  for (const Step& cut : cuts) {
+    with_server({{Step(), cut}}, [&](Client& client) -> Task<> {
+      EXPECT_EQ(co_await ask(client), "hello");
+      const std::string outcome = co_await outcome_of(client, ClientRequest(Method::post, address));
+      const std::size_t arrivals = server_of_scripts_.requests.size() - 1;
+      EXPECT_LE(arrivals, 1U) << cut.reads << cut.answer;
+      if (outcome == "hello") {
+        EXPECT_EQ(arrivals, 1U) << cut.reads << cut.answer;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace weir::http
