@@ -13,6 +13,17 @@ namespace {
 class ExampleErrors : public EachBackend {};
 class ExampleEvents : public EachBackend {};
 class ExampleSharedState : public EachBackend {};
+class ExampleFanOut : public EachBackend {};
+
+TEST_P(ExampleFanOut, AnswersWithTheResultsOfBothServices) {
+  Server server("fan_out", GetParam());
+  Client client = server.connect();
+  for (int request = 0; request < 3; ++request) {
+    const auto prices = client.exchange(get("/prices"));
+    ASSERT_TRUE(prices) << prices.error().message();
+    EXPECT_EQ(prices->body, R"([{"shop":"north","cents":250},{"shop":"south","cents":240}])");
+  }
+}
 
 std::string payment(std::string_view account, std::string_view body) {
   return "POST /accounts/" + std::string(account) +
@@ -91,6 +102,7 @@ TEST_P(ExampleSharedState, IsTheSameOnEveryCore) {
 INSTANTIATE_TEST_SUITE_P(On, ExampleErrors, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEvents, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleSharedState, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ExampleFanOut, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
 }  // namespace weir::tests
