@@ -36,8 +36,7 @@ Task<http::Response> upload(http::Request& request, std::string path) {
 Task<http::Response> download(std::string path) {
   auto file = co_await files::open(std::move(path));
   if (!file) co_return answer_for(file.error());
-  auto shared = std::make_shared<files::File>(std::move(*file));
-  co_return http::stream("application/octet-stream", copy, std::move(shared));
+  co_return http::stream("application/octet-stream", std::move(*file));
 }
 
 int main(int argc, char** argv) {

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -62,7 +64,7 @@ class BodySink {
   Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }
 };
 
-using StreamFunction = std::function<Task<Result<>>(BodySink&)>;
+using StreamFunction = std::move_only_function<Task<Result<>>(BodySink&)>;
 
 /// The content of a response; move-only. A body of at most `inline_max` bytes needs no heap
 /// memory. A Buffer uses the memory of its core.
@@ -91,11 +93,21 @@ class Body {
     }
   }
   explicit Body(Buffer&& bytes) noexcept : content_(std::move(bytes)) {}
-  explicit Body(StreamFunction stream) : content_(std::move(stream)) {}
+  /// Makes a body that `stream` writes, of `length` bytes if that is known.
+  explicit Body(StreamFunction stream, std::optional<std::uint64_t> length = std::nullopt)
+      : content_(std::in_place_type<Streamed>, std::move(stream), length) {}
 
   /// Returns the function that writes the body, or nullptr if the bytes are stored here.
-  StreamFunction* stream() noexcept { return std::get_if<StreamFunction>(&content_); }
-  bool is_stream() const noexcept { return std::holds_alternative<StreamFunction>(content_); }
+  StreamFunction* stream() noexcept {
+    auto* const streamed = std::get_if<Streamed>(&content_);
+    return streamed != nullptr ? &streamed->write : nullptr;
+  }
+  bool is_stream() const noexcept { return std::holds_alternative<Streamed>(content_); }
+  /// Returns the number of bytes; std::nullopt for a stream whose length is unknown.
+  std::optional<std::uint64_t> length() const noexcept {
+    if (const auto* streamed = std::get_if<Streamed>(&content_)) return streamed->length;
+    return text().size();
+  }
   /// Returns the bytes; empty for a stream.
   std::string_view text() const noexcept {
     if (const auto* literal = std::get_if<std::string_view>(&content_)) return *literal;
@@ -119,7 +131,14 @@ class Body {
     unsigned char size_;
   };
 
-  std::variant<std::string_view, Short, std::string, Buffer, StreamFunction> content_;
+  struct Streamed {
+    Streamed(StreamFunction function, std::optional<std::uint64_t> bytes) noexcept
+        : write(std::move(function)), length(bytes) {}
+    StreamFunction write;
+    std::optional<std::uint64_t> length;
+  };
+
+  std::variant<std::string_view, Short, std::string, Buffer, Streamed> content_;
 };
 
 }  // namespace weir::http

@@ -1,14 +1,18 @@
 // The response of a handler: a status, headers and a body, or a function that streams the body.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/message/body.hpp"
@@ -125,20 +129,83 @@ inline Response no_content() noexcept {
 /// server answers 500 instead if `location` is empty or `status` is not 301, 302, 303, 307 or 308.
 Response redirect(std::string_view location, Status status = Status::see_other);
 
+/// StreamOptions describes the body that stream() sends.
+struct StreamOptions {
+  /// Number of bytes, sent as Content-Length. Without it an HTTP/1.1 body is chunked. If the body
+  /// ends early or exceeds it, the client sees an incomplete body and the server logs the fault.
+  std::optional<std::uint64_t> length = std::nullopt;
+  Status status = Status::ok;
+};
+
+namespace detail {
+
+/// Returns the bytes of a piece that a source has read, and if an end_of_stream ends its data.
+inline Bytes bytes_of(const Buffer& piece) noexcept {
+  return piece.bytes();
+}
+inline Bytes bytes_of(Bytes piece) noexcept {
+  return piece;
+}
+template <class Piece>
+constexpr bool ends_with_error = std::is_same_v<Piece, Buffer>;
+
+template <class Write, class... Args>
+concept WritesBody = std::is_invocable_r_v<Task<Result<>>, Write&, BodySink&, Args...>;
+
+/// Sends all that `source.read()` returns.
+template <class Source>
+Task<Result<>> send_all(BodySink& sink, Source source) {
+  for (;;) {
+    const auto piece = co_await source.read();
+    using Piece = std::remove_cvref_t<decltype(*piece)>;
+    if (!piece) {
+      if (ends_with_error<Piece> && piece.error() == Errc::end_of_stream) co_return {};
+      co_return fail(piece.error());
+    }
+    const Bytes bytes = bytes_of(*piece);
+    if (bytes.empty()) co_return {};
+    if (auto sent = co_await sink.write(bytes); !sent) co_return sent;
+  }
+}
+
+}  // namespace detail
+
+/// A ByteSource has `co_await source.read()`. It returns a Result<Bytes> that is empty at the end,
+/// or a Result<Buffer>, as tcp::Stream does.
+template <class S>
+concept ByteSource = std::move_constructible<S> && requires(S& source) { source.read(); };
+
 /// Returns 200 with a body that `write(sink, args...)` produces while it is sent, at the speed of
-/// the client. The function returns a Task<Result<>> and takes a BodySink& first. Arguments are
-/// moved in. An HTTP/1.1 body is chunked. If the function fails, the server closes the connection
-/// without the last chunk, and the client sees an incomplete body. A function that fails before
-/// it wrote or waited is answered like a handler that fails.
+/// the client. The function returns a Task<Result<>> and takes a BodySink& first. Function and
+/// arguments are moved in. If the function fails, the server closes the connection and the client
+/// sees an incomplete body. A function that fails before it wrote or waited is answered like a
+/// handler that fails.
 /// Lifetime: the function's state and the request live until the body is sent. The request's body
 /// can no longer be read while the function runs.
 template <class Write, class... Args>
+  requires detail::WritesBody<Write, Args...>
+Response stream(MediaType content_type, StreamOptions options, Write write, Args... args) {
+  auto bound = [write = std::move(write),
+                ... args = std::move(args)](BodySink& sink) mutable -> Task<Result<>> {
+    return write(sink, std::move(args)...);
+  };
+  return {options.status, content_type, Body(StreamFunction(std::move(bound)), options.length)};
+}
+template <class Write, class... Args>
+  requires detail::WritesBody<Write, Args...>
 Response stream(MediaType content_type, Write write, Args... args) {
-  return {Status::ok, content_type,
-          Body(StreamFunction(
-              [write = std::move(write), ... args = std::move(args)](BodySink& sink) mutable {
-                return write(sink, std::move(args)...);
-              }))};
+  return stream(content_type, StreamOptions(), std::move(write), std::move(args)...);
+}
+
+/// Returns 200 with a body that is all that `source` has left, for example the response of another
+/// server: `stream("text/html", std::move(answer))`.
+template <ByteSource Source>
+Response stream(MediaType content_type, StreamOptions options, Source source) {
+  return stream(content_type, options, detail::send_all<Source>, std::move(source));
+}
+template <ByteSource Source>
+Response stream(MediaType content_type, Source source) {
+  return stream(content_type, StreamOptions(), std::move(source));
 }
 
 }  // namespace weir::http

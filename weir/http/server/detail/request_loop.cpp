@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -13,20 +14,31 @@
 namespace weir::http {
 namespace {
 
-/// Sends each piece of a streamed body when the piece is written.
+/// Sends each piece of a streamed body when the piece is written. A body with a length accepts no
+/// piece that exceeds it.
 class StreamSink final : public BodySink {
  public:
-  StreamSink(ConnectionIo& io, bool chunked) noexcept : io_(io), chunked_(chunked) {}
+  StreamSink(ConnectionIo& io, bool chunked, std::optional<std::uint64_t> length) noexcept
+      : io_(io), left_(length), chunked_(chunked) {}
 
   Task<Result<>> write(Bytes piece) override {
     if (piece.empty()) co_return {};
     assert(!writing_ && "calls of BodySink::write() must not overlap");
+    if (left_ && piece.size() > *left_) {
+      too_long_ = true;
+      co_return fail(Errc::bad_input);
+    }
+    if (left_) *left_ -= piece.size();
     used_ = true;
     const Writing writing(*this);
     co_return co_await send(piece);
   }
 
   bool used() const noexcept { return used_; }
+  /// Returns true if the function wrote more bytes than the length of the body.
+  bool too_long() const noexcept { return too_long_; }
+  /// Returns true if bytes of a body with a length are missing.
+  bool incomplete() const noexcept { return left_.value_or(0) != 0; }
 
  private:
   /// Marks a call of write(), also one that ends with an exception.
@@ -50,9 +62,11 @@ class StreamSink final : public BodySink {
   }
 
   ConnectionIo& io_;
+  std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
   std::array<char, chunk_size_max> size_line_;
   bool chunked_;
   bool used_ = false;
+  bool too_long_ = false;
   bool writing_ = false;
 };
 
@@ -181,8 +195,8 @@ RequestLoop::Action RequestLoop::finish_request() noexcept {
 
 /// Decides if the connection stays open after this response.
 void RequestLoop::decide_keep_alive() {
-  const bool ends_with_connection = call_.response().body().is_stream() &&
-                                    call_.head().version_minor() == 0 && !call_.head_only();
+  const bool ends_with_connection =
+      !call_.response().body().length() && call_.head().version_minor() == 0 && !call_.head_only();
   if (ends_with_connection || server_.draining() || context_.cancelled()) keep_alive_ = false;
 }
 
@@ -197,8 +211,8 @@ ResponseHead RequestLoop::make_response_head() const {
     head.framing = BodyFraming::none;
   } else if (response.status() == Status::reset_content) {
     head.content_length = 0;  // RFC 9110 §15.3.6
-  } else if (!response.body().is_stream()) {
-    head.content_length = response.body().text().size();
+  } else if (const auto length = response.body().length()) {
+    head.content_length = *length;
   } else if (version_minor > 0) {
     head.framing = BodyFraming::chunked;
   } else {
@@ -373,6 +387,14 @@ void RequestLoop::handle_stream_error(std::error_code error, bool cut) {
   call_.report_failure("response body incomplete: " + error.message());
 }
 
+/// Handles a stream that wrote another number of bytes than its length.
+void RequestLoop::handle_wrong_length(bool too_long) {
+  call_.replace_response(Status::internal_error);
+  if (call_.peer_gone() || broken()) return;
+  call_.report_failure(too_long ? "response body exceeds its length"
+                                : "response body incomplete: it is shorter than its length");
+}
+
 /// Sends the body as its function writes it. The head is already in the output, behind other
 /// responses.
 Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
@@ -382,8 +404,9 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
     call_.replace_response(Status::service_unavailable);
     co_return co_await send_response();
   }
-  const bool chunked = call_.head().version_minor() > 0;
-  StreamSink sink(*this, chunked);
+  const auto length = call_.response().body().length();
+  const bool chunked = !length && call_.head().version_minor() > 0;
+  StreamSink sink(*this, chunked, length);
   Result<> written;
   bool waited = false;
   std::optional<Task<Result<>>> writing;
@@ -396,7 +419,12 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
       co_await wait_for_task();
     }
     written = writing->handle().promise().take();
-    if (!written) handle_stream_error(written.error(), waited || sink.used());
+    if (sink.too_long() || (written && sink.incomplete())) {
+      handle_wrong_length(sink.too_long());
+      written = fail(Errc::bad_input);
+    } else if (!written) {
+      handle_stream_error(written.error(), waited || sink.used());
+    }
   } catch (...) {
     thrown = std::current_exception();
   }

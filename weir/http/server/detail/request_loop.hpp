@@ -90,6 +90,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   Task<Result<>> finish_body();
   Task<Action> send_response();
   Task<Action> send_stream(std::size_t output_before);
+  void handle_wrong_length(bool too_long);
   void handle_stream_error(std::error_code error, bool cut);
   bool can_discard_body() const noexcept;
 
