@@ -1,6 +1,7 @@
 // Tests of groups of routes and their middleware.
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -105,6 +106,108 @@ TEST_F(RouteGroupTest, OptionsOfARouteApply) {
   serve();
   EXPECT_EQ(body("POST /g/small", "Content-Length: 12\r\n\r\n{\"text\":\"a\"}"), "g a");
   EXPECT_EQ(body("POST /g/small", "Content-Length: 13\r\n\r\n{\"text\":\"ab\"}"), "413");
+}
+
+TEST_F(RouteGroupTest, FallbackAnswersInPlaceOf404BelowItsPrefix) {
+  routes_.fallback([] { return text("nothing at all"); });
+  RouteGroup api = routes_.group("/api", Mark("api "));
+  RouteGroup inner = api.group("/v1", Mark("v1 "));
+  api.get("/notes", [] { return text("notes"); });
+  inner.get("/notes", [] { return text("notes"); });
+  api.fallback([](Request& request) -> Task<Response> { co_return text(request.path()); });
+  serve();
+  EXPECT_EQ(get("/none"), "nothing at all");
+  EXPECT_EQ(get("/apix"), "nothing at all");
+  EXPECT_EQ(get("/api"), "api /api");
+  EXPECT_EQ(get("/%61pi/none/at/all"), "api /api/none/at/all");
+  EXPECT_EQ(get("/api/v1/none"), "api /api/v1/none");
+  EXPECT_EQ(get("/api/notes"), "api notes");
+  EXPECT_EQ(body("DELETE /api/notes", "\r\n"), "405");
+  EXPECT_EQ(body("DELETE /api/none", "\r\n"), "api /api/none");
+  EXPECT_EQ(body("BREW /api/none", "\r\n"), "501");
+}
+
+TEST_F(RouteGroupTest, ErrorsBelowAPrefixHaveItsForm) {
+  routes_.render_errors([](const Problem& problem) {
+    return text("root " + std::to_string(code_of(problem.status)));
+  });
+  RouteGroup page = routes_.group("/pages");
+  page.render_errors([](const Problem& problem) {
+    return html("<p>" + std::to_string(code_of(problem.status)) + "</p>");
+  });
+  page.get("/a", [] { return text("a"); });
+  page.get("/fails", []() -> Response { throw std::runtime_error("no"); });
+  serve();
+  const auto error = [this](std::string_view request, std::string_view more = "\r\n") {
+    const auto answers = sim::parse_http_responses(
+        talk(connect(), std::string(request) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more)));
+    return answers.empty() ? std::string() : answers[0].body;
+  };
+  EXPECT_EQ(error("GET /pages/none"), "<p>404</p>");
+  EXPECT_EQ(error("GET /%70ages/none"), "<p>404</p>");
+  EXPECT_EQ(error("DELETE /pages/a"), "<p>405</p>");
+  EXPECT_EQ(error("GET /pages/fails"), "<p>500</p>");
+  EXPECT_EQ(error("GET /none"), "root 404");
+  EXPECT_EQ(error("GET /pages/a", "Bad Header: x\r\n\r\n"), "root 400");
+}
+
+/// A router as a part of a program makes it.
+Router admin_routes() {
+  Router routes;
+  routes.use(Mark("admin "));
+  routes.get("/", [] { return text("home"); });
+  routes.get("/users/{id:[0-9]+}", [](unsigned id) { return text(std::to_string(id)); });
+  RouteGroup files = routes.group("/files", Mark("files "));
+  files.get("/{path...}", [](Wildcard path) { return text(path.raw()); });
+  files.post("/{name}", [](std::string name, const Note& note) { return text(name + note.text); });
+  routes.group("/own").fallback([] { return text("own fallback"); });
+  return routes;
+}
+
+TEST_F(RouteGroupTest, MountedRouterKeepsItsMiddlewareAndItsPages) {
+  routes_.use(Mark("router "));
+  routes_.get("/x", [] { return text("x"); });
+  RouteGroup group = routes_.group("/group", Mark("group "));
+  group.mount("/admin", admin_routes());
+  Router pages;
+  pages.get("/", [] { return Status::conflict; });
+  pages.render_errors([](const Problem& problem) { return text("page " + problem.detail); });
+  routes_.mount("/pages", std::move(pages));
+  serve();
+  EXPECT_EQ(get("/x"), "router x");
+  EXPECT_EQ(get("/group/admin"), "router group admin home");
+  EXPECT_EQ(get("/group/admin/users/7"), "router group admin 7");
+  EXPECT_EQ(get("/group/admin/files/a/b"), "router group admin files a/b");
+  EXPECT_EQ(body("POST /group/admin/files/a", "Content-Length: 12\r\n\r\n{\"text\":\"b\"}"),
+            "router group admin files ab");
+  EXPECT_EQ(get("/group/admin/own/none"), "router group admin own fallback");
+  EXPECT_EQ(get("/group/admin/users/x"), "404");
+  EXPECT_TRUE(talk(connect(), "GET /pages HTTP/1.1\r\nHost: a\r\n\r\n").ends_with("page "));
+  EXPECT_EQ(get("/users/7"), "404");
+}
+
+TEST(RouteGroup, MountReportsConflictsAndTheErrorsOfTheMountedRouter) {
+  Router routes;
+  routes.get("/admin", [] { return Status::ok; });
+  Router inner;
+  inner.get("/", [] { return Status::ok; });
+  inner.group("/a/");
+  routes.mount("/admin", std::move(inner));
+  routes.mount("/{x}", Router());
+  EXPECT_EQ(routes.error_text(),
+            "group /a/: the prefix of a group does not end with '/'\n"
+            "GET /admin: conflicts with /admin\n"
+            "group /{x}: the prefix of a group has no path parameters\n");
+}
+
+TEST_F(RouteGroupTest, PatternMadeAtRunTimeGetsThePrefix) {
+  RouteGroup group = routes_.group("/g", Mark("g "));
+  const auto handler = [](std::string name) { return text(name); };
+  EXPECT_TRUE(group.get(Pattern::parse("/{name}").value(), handler));
+  EXPECT_EQ(group.get(Pattern::parse("/a/b").value(), handler).error(),
+            make_error_code(PatternError::wrong_param_count));
+  serve();
+  EXPECT_EQ(get("/g/a"), "g a");
 }
 
 TEST(RouteGroup, RejectsAPrefixThatCannotBeOne) {

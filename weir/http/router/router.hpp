@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/prefix_rules.hpp"
 #include "weir/http/matching/detail/route_match.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
@@ -44,18 +44,21 @@ class RouteUpdater;
 /// HEAD unless the path has a HEAD route. The router itself answers 404, 405 with Allow, and
 /// OPTIONS. It answers 501 for a Method::other that no route has.
 ///
+/// A program whose parts make routers of their own mounts them in one; see mount().
+///
 /// The program changes the routes of a served router through LiveRoutes only. While the router is
 /// served, the program calls no function of this class.
 ///
 /// Threads: one thread adds routes and middleware before the router is served (asserted); const
 /// members on any thread.
-/// Lifetime: outlives the servers that use it.
+/// Lifetime: outlives the servers that use it. It may be moved before a server, a group or a
+/// LiveRoutes refers to it, so that a function can return it.
 class Router : public RouteMethods<Router> {
  public:
   Router();
   ~Router();
-  Router(const Router&) = delete;
-  Router& operator=(const Router&) = delete;
+  Router(Router&& other) noexcept;
+  Router& operator=(Router&&) = delete;
 
   /// Adds a route for the method with this name on the wire.
   /// Returns: the id of the route; RouteId{RouteId::none} if it could not be added.
@@ -85,6 +88,16 @@ class Router : public RouteMethods<Router> {
   template <class... M>
   RouteGroup group(std::string_view prefix, M... middleware);
 
+  /// Moves the routes of `inner` into this router, with `prefix` before their paths:
+  /// `router.mount("/admin", admin_routes(store))`. The middleware of `inner` stays around them
+  /// and around its fallback. The fallback and the form of errors apply below the prefix.
+  /// Errors: collected for check(): those of group() and add(), and those of `inner`.
+  void mount(std::string_view prefix, Router&& inner);
+
+  /// Answers the requests below no group's fallback that would get 404; see RouteGroup::fallback().
+  template <class F>
+  void fallback(F handler, RouteOptions options = {});
+
   /// Puts `Task<Response> middleware(Request&, Next)` around all responses of this router,
   /// including its own such as 404. The first middleware added is the outermost.
   template <class F>
@@ -92,22 +105,19 @@ class Router : public RouteMethods<Router> {
     add_middleware(Middleware::of(std::move(middleware)));
   }
 
-  /// Sets the form of all errors: `Response render(const Problem&)`. The server calls it for each
-  /// response for which needs_error_page() is true, and sends the returned body and media type. It
-  /// does so for errors of the router, the server, middleware and handlers. Without this function,
-  /// and if `render` throws or streams, the client gets the problem_document(). All cores share
-  /// `render`, so its operator() is const.
+  /// Sets the form of all errors: `Response render(const Problem&)`. A group may have a form of its
+  /// own; see RouteGroup::render_errors(). The server calls it for each response for which
+  /// needs_error_page() is true, and sends the returned body and media type. It does so for errors
+  /// of the router, the server, middleware and handlers. Without this function, and if `render`
+  /// throws or streams, the client gets the problem_document(). All cores share `render`, so its
+  /// operator() is const.
   template <class F>
   void render_errors(F render) {
-    static_assert(std::is_invocable_r_v<Response, const F&, const Problem&>,
-                  "render_errors() takes a Response(const http::Problem&) with a const operator()");
-    error_renderer_ = [render = std::move(render)](const Problem& problem) -> Response {
-      return std::as_const(render)(problem);
-    };
+    set_renderer({}, renderer_of(std::move(render)));
   }
-  /// Returns the function that render_errors() set; empty if there is none.
-  const std::function<Response(const Problem&)>& error_renderer() const noexcept {
-    return error_renderer_;
+  /// Returns the function that render_errors() set for a raw path; empty if there is none.
+  const ErrorRenderer& error_renderer(std::string_view path) const {
+    return std::as_const(*store_).rules().renderer(path);
   }
 
   /// Trusts this request header, for example "X-Request-Id" or "traceparent", for the ids of
@@ -131,10 +141,10 @@ class Router : public RouteMethods<Router> {
   /// Finds the route, or the router's own response, for the request with this head. The caller
   /// reuses `match` for many requests, without allocation.
   void match(const RequestHead& head, RouteMatch& match) const {
-    store_.table().match(head, match);
+    store_->table().match(head, match);
   }
 
-  std::size_t size() const noexcept { return store_.size(); }
+  std::size_t size() const noexcept { return store_->size(); }
 
   /// Returns the updater that publishes the routes to servers, and that LiveRoutes uses.
   RouteUpdater& updater() const noexcept { return *updater_; }
@@ -148,12 +158,24 @@ class Router : public RouteMethods<Router> {
   Result<RouteId> try_add(std::string_view method, Pattern pattern, Handler handler,
                           const RouteOptions& options, std::string* why = nullptr,
                           const GroupMiddleware& middleware = {});
+  template <class F>
+  static ErrorRenderer renderer_of(F render) {
+    static_assert(std::is_invocable_r_v<Response, const F&, const Problem&>,
+                  "render_errors() takes a Response(const http::Problem&) with a const operator()");
+    return [render = std::move(render)](const Problem& problem) -> Response {
+      return std::as_const(render)(problem);
+    };
+  }
+  void set_renderer(std::string_view prefix, ErrorRenderer render);
+  void set_fallback(std::string_view prefix, Handler handler, const RouteOptions& options,
+                    const GroupMiddleware& middleware);
+  void mount(std::string_view prefix, const GroupMiddleware& middleware, Router& inner);
   void check_prefix(std::string_view prefix);
+  void add_error(std::string_view what, std::string_view where, std::string_view why);
   void add_middleware(Middleware middleware);
 
-  RouteStore store_;
+  std::unique_ptr<RouteStore> store_;
   std::vector<Middleware> middleware_;
-  std::function<Response(const Problem&)> error_renderer_;
   std::string id_header_;
   std::string errors_;
   mutable std::atomic<bool> errors_logged_{false};
@@ -174,6 +196,38 @@ class RouteGroup : public RouteMethods<RouteGroup> {
     const std::string_view text = pattern.text() == "/" ? std::string_view() : pattern.text();
     return router_.register_route(method, prefix_ + std::string(text),
                                   Handler::of(std::move(handler)), options, middleware_);
+  }
+  /// Adds a route with a pattern that was made at run time.
+  /// Errors: those of Router::add() for such a pattern.
+  template <class F>
+  Result<RouteId> add(std::string_view method, Pattern pattern, F handler,
+                      RouteOptions options = {}) {
+    const std::string text = pattern.text() == "/" ? std::string() : pattern.text();
+    auto whole = Pattern::parse(prefix_ + text);
+    if (!whole) return fail(whole.error());
+    const PatternError error = check_shapes(whole->shape(), Signature<F>::shape);
+    if (error != PatternError::none) return fail(error);
+    return router_.try_add(method, std::move(*whole), Handler::of(std::move(handler)), options,
+                           nullptr, middleware_);
+  }
+  /// Answers the requests below the prefix that would get 404, of any method:
+  /// `group.fallback([] { return http::html("<p>Nothing here.</p>", Status::not_found); })`. The
+  /// handler is one like others, without path parameters. The group's middleware is around it.
+  /// 405 and the answer to OPTIONS stay the router's own. A later call replaces the fallback.
+  template <class F>
+  void fallback(F handler, RouteOptions options = {}) {
+    static_assert(Signature<F>::shape.params == 0, "a fallback takes no path parameters");
+    router_.set_fallback(prefix_, Handler::of(std::move(handler)), options, middleware_);
+  }
+  /// Sets the form of the errors below the prefix, including 404, 405 and 500; see
+  /// Router::render_errors().
+  template <class F>
+  void render_errors(F render) {
+    router_.set_renderer(prefix_, Router::renderer_of(std::move(render)));
+  }
+  /// Moves the routes of `inner` into this group; see Router::mount().
+  void mount(std::string_view prefix, Router&& inner) {
+    router_.mount(prefix_ + std::string(prefix), middleware_, inner);
   }
   /// Puts middleware around the routes that are added to this group from now on, inside of the
   /// middleware that it has.
@@ -200,6 +254,11 @@ class RouteGroup : public RouteMethods<RouteGroup> {
   std::string prefix_;
   Router::GroupMiddleware middleware_;
 };
+
+template <class F>
+void Router::fallback(F handler, RouteOptions options) {
+  RouteGroup(*this, {}, {}).fallback(std::move(handler), options);
+}
 
 template <class... M>
 RouteGroup Router::group(std::string_view prefix, M... middleware) {

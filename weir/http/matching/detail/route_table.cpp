@@ -152,6 +152,8 @@ void RouteTable::find(const LookupKey& query, RouteMatch& match) const {
   match.route_ = search.visit(*root_, 0);
   if (match.found()) return search.extract_params(*match.route_, match.params_);
   set_miss_status(query, search.allowed, match);
+  if (match.status_ == Status::not_found && rules_ != nullptr)
+    match.route_ = rules_->fallback(query.path);
 }
 
 void RouteTable::set_miss_status(const LookupKey& query, MethodSet allowed,

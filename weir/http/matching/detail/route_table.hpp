@@ -15,6 +15,7 @@
 #include "weir/base/detail/radix_tree.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
+#include "weir/http/matching/detail/prefix_rules.hpp"
 #include "weir/http/matching/detail/route_match.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
@@ -114,6 +115,8 @@ class RouteTable {
   /// Returns the middleware that wraps all responses; see Router::use().
   std::span<const Middleware> middleware() const noexcept { return middleware_; }
   void set_middleware(std::span<const Middleware> middleware) noexcept { middleware_ = middleware; }
+  /// Sets the rules for requests that no route answers.
+  void set_rules(const PrefixRules* rules) noexcept { rules_ = rules; }
 
   /// Finds the route for the request with this head. `match` is reused without allocating.
   void match(const RequestHead& head, RouteMatch& match) const;
@@ -126,10 +129,10 @@ class RouteTable {
     std::string_view path{};         ///< the raw path
     bool has_escapes = true;
   };
-  /// Stores in `match` the route for the key and its path parameters, or the status of the
-  /// router's own answer. That status is not_found, method_not_allowed, no_content for OPTIONS,
-  /// or not_implemented for a Method::other that no route has. method_not_allowed and no_content
-  /// come with the allowed methods.
+  /// Stores in `match` the route for the key and its path parameters, or the fallback of a prefix,
+  /// or the status of the router's own answer. That status is not_found, method_not_allowed,
+  /// no_content for OPTIONS, or not_implemented for a Method::other that no route has.
+  /// method_not_allowed and no_content come with the allowed methods.
   void find(const LookupKey& query, RouteMatch& match) const;
 
   /// Returns the route of the literal pattern that equals a raw path without escapes. Returns
@@ -154,6 +157,7 @@ class RouteTable {
   MethodNames names_;
   MethodSet methods_ = 0;  // methods of all routes
   std::span<const Middleware> middleware_;
+  const PrefixRules* rules_ = nullptr;
 };
 
 }  // namespace weir::http

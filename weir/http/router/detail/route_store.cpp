@@ -21,7 +21,9 @@ void RouteSlots::release(std::size_t slot) {
   free_.push_back(slot);
 }
 
-RouteStore::RouteStore() : table_(std::make_unique<RouteTable>()) {}
+RouteStore::RouteStore() : table_(std::make_unique<RouteTable>()) {
+  table_->set_rules(&rules_);
+}
 RouteStore::~RouteStore() = default;
 
 Result<std::shared_ptr<const PathRegex>> RouteStore::compile(const Pattern::Segment& segment) {
@@ -96,9 +98,16 @@ std::unique_ptr<Route> RouteStore::replace(RouteId id, Handler handler,
   return std::exchange(place, std::move(next));
 }
 
+std::vector<std::unique_ptr<Route>> RouteStore::extract_all() {
+  auto routes = std::exchange(routes_, {});
+  static_cast<void>(rebuild());
+  return routes;
+}
+
 std::unique_ptr<RouteTable> RouteStore::rebuild() {
   auto next = std::make_unique<RouteTable>();
   next->set_middleware(table_->middleware());
+  next->set_rules(&rules_);
   for (const auto& route : routes_) {
     [[maybe_unused]] const auto added = next->add(*route);
     assert(added && *added == route.get());

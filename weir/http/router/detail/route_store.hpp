@@ -15,6 +15,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/prefix_rules.hpp"
 #include "weir/http/matching/detail/route_table.hpp"
 #include "weir/http/matching/route.hpp"
 
@@ -69,6 +70,10 @@ class RouteStore {
 
   RouteTable& table() const noexcept { return *table_; }
   std::size_t size() const noexcept { return routes_.size(); }
+  PrefixRules& rules() noexcept { return rules_; }
+  const PrefixRules& rules() const noexcept { return rules_; }
+  /// Removes all routes and returns their ownership. The router must not be served.
+  std::vector<std::unique_ptr<Route>> extract_all();
   RouteSlots& slots() noexcept { return slots_; }
 
  private:
@@ -79,6 +84,7 @@ class RouteStore {
   std::vector<std::unique_ptr<Route>> routes_;  // sorted by id
   std::uint64_t next_id_ = 0;
   RouteSlots slots_;
+  PrefixRules rules_;
   /// The regexes of the routes, by their text; equal ones are compiled once.
   std::map<std::string, std::weak_ptr<const PathRegex>, std::less<>> regexes_;
   std::unique_ptr<RouteTable> table_;

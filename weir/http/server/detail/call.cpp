@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "weir/http/router/detail/core_handlers.hpp"
@@ -29,6 +30,7 @@ void Call::begin() {
   trace_.begin(server_.counters().requests.value());
   cancel_reason_ = CancelReason::none;
   stage_ = Stage::routed;
+  has_path_ = true;
   server_.routes().table().match(head_, match_);
   if (!match_.is_per_core() || find_core_handler()) [[likely]]
     return;
@@ -186,7 +188,8 @@ void Call::render_error() {
   if (!response_->needs_error_page()) return;
   try {
     const Problem problem = response_->problem();
-    const auto& render = server_.router().error_renderer();
+    const std::string_view path = has_path_ ? head_.path() : std::string_view();
+    const auto& render = server_.router().error_renderer(path);
     Response page = render ? render(problem) : problem_document(problem);
     if (page.body().is_stream()) page = problem_document(problem);
     response_->set_content(std::move(page));

@@ -106,7 +106,10 @@ class Call : Continuation {
   /// `routed` or `routing`.
   void begin();
   /// Begins a request whose head is rejected, so it has no route. reject() follows.
-  void begin_rejected() noexcept { match_.clear(); }
+  void begin_rejected() noexcept {
+    match_.clear();
+    has_path_ = false;
+  }
   /// Waits for a handler on this core, for at most the wait timeout of the route. The stage is then
   /// `routed`; the route itself answers if there is no handler.
   /// Cancel: ends the wait.
@@ -246,6 +249,7 @@ class Call : Continuation {
   BlockPtr<char> head_copy_;
   Stage stage_ = Stage::answered;
   CancelReason cancel_reason_ = CancelReason::none;
+  bool has_path_ = false;  // false for a rejected head, which may be incomplete
   RouteMatch match_;
   RequestHead head_;
   RequestTrace trace_{server_, head_};
