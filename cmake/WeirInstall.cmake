@@ -10,7 +10,7 @@ function(weir_install)
   # weir::weir has all floors. Tests of users link weir::sim for the World.
   add_library(weir_all INTERFACE)
   target_link_libraries(weir_all INTERFACE ${weir_floors})
-  set(targets weir_all weir_testing weir_sim ${weir_floors})
+  set(targets weir_all weir_testing weir_sim weir_http_testing ${weir_floors})
   foreach(target IN LISTS targets)
     string(REGEX REPLACE "^weir_" "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})

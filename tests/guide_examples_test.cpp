@@ -32,6 +32,12 @@ std::string payment(std::string_view account, std::string_view body) {
          std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
+TEST(ExampleNotesTested, TestsItsService) {
+  Process tested = Process::example("notes_tested");
+  EXPECT_EQ(tested.wait_for_exit(), 0) << tested.output();
+  EXPECT_EQ(tested.output(), "0 failures\n");
+}
+
 TEST_P(ExampleErrors, AnswersFailuresWithTheStatusOfTheirError) {
   Server server("errors", GetParam());
   Client client = server.connect();
