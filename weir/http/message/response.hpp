@@ -170,8 +170,8 @@ Task<Result<>> send_all(BodySink& sink, Source source) {
 
 }  // namespace detail
 
-/// A ByteSource has `co_await source.read()`. It returns a Result<Bytes> that is empty at the end,
-/// or a Result<Buffer>, as tcp::Stream does.
+/// A ByteSource has a function read(). Its task returns a Result<Bytes> that is empty at the end,
+/// or a Result<Buffer>, as that of tcp::Stream.
 template <class S>
 concept ByteSource = std::move_constructible<S> && requires(S& source) { source.read(); };
 
