@@ -164,15 +164,11 @@ Router admin_routes() {
   return routes;
 }
 
-TEST_F(RouteGroupTest, MountedRouterKeepsItsMiddlewareAndItsPages) {
+TEST_F(RouteGroupTest, MountedRouterKeepsItsMiddleware) {
   routes_.use(Mark("router "));
   routes_.get("/x", [] { return text("x"); });
   RouteGroup group = routes_.group("/group", Mark("group "));
   group.mount("/admin", admin_routes());
-  Router pages;
-  pages.get("/", [] { return Status::conflict; });
-  pages.render_errors([](const Problem& problem) { return text("page " + problem.detail); });
-  routes_.mount("/pages", std::move(pages));
   serve();
   EXPECT_EQ(get("/x"), "router x");
   EXPECT_EQ(get("/group/admin"), "router group admin home");
@@ -182,8 +178,20 @@ TEST_F(RouteGroupTest, MountedRouterKeepsItsMiddlewareAndItsPages) {
             "router group admin files ab");
   EXPECT_EQ(get("/group/admin/own/none"), "router group admin own fallback");
   EXPECT_EQ(get("/group/admin/users/x"), "404");
-  EXPECT_TRUE(talk(connect(), "GET /pages HTTP/1.1\r\nHost: a\r\n\r\n").ends_with("page "));
   EXPECT_EQ(get("/users/7"), "404");
+}
+
+TEST_F(RouteGroupTest, MountedRouterKeepsItsFormOfErrors) {
+  Router pages;
+  pages.get("/", [] { return problem(Status::conflict, "taken"); });
+  pages.render_errors([](const Problem& problem) { return text("page " + problem.detail); });
+  routes_.mount("/pages", std::move(pages));
+  routes_.get("/x", [] { return Status::conflict; });
+  serve();
+  const std::string page = talk(connect(), "GET /pages HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(page.ends_with("\r\n\r\npage taken")) << page;
+  const std::string other = talk(connect(), "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(other.ends_with("{\"title\":\"Conflict\",\"status\":409}")) << other;
 }
 
 TEST(RouteGroup, MountReportsConflictsAndTheErrorsOfTheMountedRouter) {
