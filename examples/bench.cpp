@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   routes.post("/ping", ping);
   Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
-  routes.post("/ping/elsewhere", [cores](const Ping& sent) { return ping_elsewhere(sent, cores); });
+  routes.post("/ping/elsewhere", [cores](Ping sent) { return ping_elsewhere(sent, cores); });
   return runtime.run_on_each_core(http::serve, std::cref(routes),
                                   http::ServeOptions{options.endpoint});
 }

@@ -31,7 +31,7 @@ struct Invoice {
 };
 
 /// The body is read into the Order; what is returned is written as JSON.
-Result<Invoice> make_invoice(const Order& order) {
+Result<Invoice> make_invoice(Order order) {
   if (order.items.empty()) return fail(Errc::bad_input);  // 400
   Invoice invoice{order.customer, {}, order.shipping == Shipping::express ? 1499 : 499};
   for (const Item& item : order.items) {

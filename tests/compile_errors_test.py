@@ -48,6 +48,8 @@ struct Throws { Throws() = default; Throws(Throws&&) {} };
 struct TakesMore { static TakesMore from_request(http::Request&) { return {}; } };
 struct NotStatic { int n; NotStatic from_request(const http::Request&) const { return {1}; } };
 struct Made { int n; static Made from_request(const http::Request&) { return {1}; } };
+struct WantsStore { static WantsStore from_request(const http::Request&, Store&) { return {}; } };
+struct WantsText { static WantsText from_request(const http::Request&, int) { return {}; } };
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
 // The names of internal contracts are free for the types of a user.
@@ -97,8 +99,9 @@ CASES = (
     ('routes.get("/{on}", [](bool) { return http::Status::ok; });',
      "path parameters are std::string_view, std::string, integers (not bool or char)",
      'routes.get("/{on}", [](int) { return http::Status::ok; });'),
-    ('routes.post("/", [](Ping&) { return http::Status::ok; });', "all by value or const reference",
-     'routes.post("/", [](const Ping&) { return http::Status::ok; });'),
+    ('routes.post("/", [](http::Json<Ping>&) { return http::Status::ok; });',
+     "a body, read from JSON, is one struct of public fields",
+     'routes.post("/", [](const http::Json<Ping>&) { return http::Status::ok; });'),
     ('routes.get("/", [](Scope&) { return http::Status::ok; });',
      "a handler that takes a Scope& returns a Task",
      'routes.get("/", [](Scope&) -> Task<http::Status> { co_return http::Status::ok; });'),
@@ -114,6 +117,15 @@ CASES = (
     ('routes.post("/", [](TakesMore) { return http::Status::ok; });',
      "from_request() must be static, public",
      'routes.post("/", [](Made) { return http::Status::ok; });'),
+    ('routes.get("/", [](int& number) { return http::Status::ok; });',
+     "services as T& or const T&",
+     'routes.get("/", [](Store& store, const Reads& reads) { return http::Status::ok; });'),
+    ('http::LiveRoutes(routes).get("/", [](Store& store) { return http::Status::ok; });',
+     "only a handler of an http::Router or its groups takes services",
+     'http::LiveRoutes(routes).get("/", [] { return http::Status::ok; });'),
+    ('routes.get("/", [](WantsText) { return http::Status::ok; });',
+     "take a const Request&, then services as references",
+     'routes.get("/", [](WantsStore) { return http::Status::ok; });'),
     ('routes.post("/", [](const NotStatic&) { return http::Status::ok; });',
      "from_request() must be static, public",
      'routes.post("/", [](const Made&) { return http::Status::ok; });'),

@@ -98,12 +98,25 @@ Task<> App::stop() {
   return impl_->stop();
 }
 
+/// Registers a service for each handler of the mounted router that takes services.
+void App::Impl::register_handlers() {
+  if (!route_registry) return;
+  http::Router& router = route_registry->router();
+  const auto& routes = router.unbound_routes();
+  for (std::size_t i = handler_services.size(); i < routes.size(); ++i) {
+    const auto& added = handler_services.emplace_back(routes[i]);
+    graph.add(added.input(), Placement::per_core, 0, {});
+  }
+  router.set_bound_by_app();
+}
+
 Task<Result<>> App::Impl::start(App& app) {
   const Context context = co_await this_context();
   if (lifecycle.is_open()) co_return fail(Errc::conflict);  // also while it stops
   WEIR_CO_TRY(auto change_lock, co_await change_mutex.lock());
   platform_log = &context.loop->platform();
   const auto loops = context.loop->group().loops();
+  register_handlers();
   graph.build(loops.size(), context.loop->core());
   errors = validation_errors(inject::Missing::none);
   if (!errors.empty()) co_return reject(errors);

@@ -13,6 +13,13 @@ namespace weir {
 /// the endpoint cannot be bound. Clients that connect before the whole app has started wait until
 /// it has. The router may already contain middleware, and routes that belong to no service.
 ///
+/// A handler of the mounted router may take services by reference, in any position:
+/// `Task<http::Response> add_note(int user, http::Json<Note> note, Store& store)`. It gets the
+/// services of its core, as the constructor of a per-core service does. Each such handler is a
+/// service of its own, called `POST /users/{user}/notes`, which depends on these services. The
+/// rules of ServiceRoutes apply. It answers when they have started, its requests end before they
+/// stop, and App::replace() gives it the new ones. A request looks nothing up.
+///
 ///   http::Router routes;
 ///   App app;
 ///   app.per_core<Greeter>();  // Greeter(http::ServiceRoutes&)

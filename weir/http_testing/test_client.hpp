@@ -76,8 +76,8 @@ struct TestClientOptions {
 /// Weir's own server answers, on one core and over a connection in memory. Middleware, limits,
 /// timeouts and errors are therefore those of the network. Each request has a connection of its
 /// own. Time passes only while a response waits for it, so a handler that sleeps takes no real
-/// time. The router gets fakes in place of services when it is made. A handler that needs other
-/// cores or a pool of threads needs a Runtime; test it in a sim::World.
+/// time. The router gets fakes in place of services when it is made, or by Router::bind(). A
+/// handler that needs other cores or a pool of threads needs a Runtime; test it in a sim::World.
 ///
 /// Each function that sends throws std::runtime_error if there is no response. Its text names the
 /// request and the reason, for example that the handler waits for an event that cannot happen.

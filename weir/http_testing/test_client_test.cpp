@@ -93,6 +93,30 @@ TEST_F(TestClientTest, SendsAndReadsJson) {
   EXPECT_EQ(store_.notes.size(), 1U) << "the handlers use the fake";
 }
 
+TEST(TestClient, GivesServicesToHandlers) {
+  const auto notes = [] {
+    Router router;
+    router.post("/notes", [](Json<Note> note, Store& store) {
+      store.notes.push_back(*note);
+      return Status::created;
+    });
+    return router;
+  };
+  Store store;
+  Router router = notes();
+  router.bind(store);
+  TestClient client(router);
+  EXPECT_EQ(client.post("/notes", Note{"milk"}).status(), 201);
+  EXPECT_EQ(store.notes.size(), 1U);
+  try {
+    const TestClient without(notes());
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("POST /notes: the handler takes "), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(TestClientTest, WaitTakesNoRealTime) {
   EXPECT_EQ(client_.get("/slow").body(), "slept");
   EXPECT_EQ(client_.get("/late").status(), 503);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "weir/app/app.hpp"
 #include "weir/app/detail/graph/graph.hpp"
+#include "weir/app/detail/handler_service.hpp"
 #include "weir/app/lifecycle/detail/lifecycle.hpp"
 #include "weir/http/router/detail/service_route_registry.hpp"
 #include "weir/task/scope.hpp"
@@ -55,6 +57,7 @@ struct ChangeTasks {
 /// run under `change_mutex`.
 /// Threads: those of the App.
 struct App::Impl {
+  std::deque<inject::HandlerService> handler_services;  // of the mounted router
   inject::Graph graph;
   inject::Lifecycle lifecycle{graph};
   std::optional<http::ServiceRouteRegistry> route_registry;
@@ -72,6 +75,7 @@ struct App::Impl {
   friend class App;
 
   // Start and stop (app.cpp)
+  void register_handlers();
   Task<Result<>> start(App& app);
   Task<> stop();
   Task<> close();

@@ -33,13 +33,13 @@ struct Order {
   std::vector<Ping> pings;
 };
 
-Ping echo(const Ping& ping) {
+Ping echo(Ping ping) {
   return ping;
 }
 Pong from(std::string_view who, int number, Ping ping) {
   return {ping.sequence + number, std::string(who)};
 }
-Task<Pong> later(Request& request, const Ping& ping) {
+Task<Pong> later(Request& request, Ping ping) {
   std::ignore = co_await sleep(1s);
   co_return Pong{ping.sequence, std::string(request.path())};
 }
@@ -77,7 +77,7 @@ TEST_F(JsonHandlerTest, ReadsAndReturnsAStruct) {
 
 TEST_F(JsonHandlerTest, TakesTheBodyAfterRequestAndPathParams) {
   EXPECT_EQ(text_of(from, R"({"sequence":2})", {"me", "40"}), R"({"sequence":42,"from":"me"})");
-  const auto with_request = [](const Request& request, int number, const Ping& ping) {
+  const auto with_request = [](const Request& request, int number, Ping ping) {
     return Pong{ping.sequence * number, std::string(request.path())};
   };
   EXPECT_EQ(text_of(with_request, R"({"sequence":2})", {"3"}), R"({"sequence":6,"from":"/path"})");
@@ -96,9 +96,9 @@ TEST_F(JsonHandlerTest, ReadsTheBodyForHandlersThatWait) {
 }
 
 TEST_F(JsonHandlerTest, ReadsAndReturnsContainersAndVariants) {
-  EXPECT_EQ(text_of([](const std::vector<Ping>& pings) { return pings; },
-                    R"([{"sequence":1},{"sequence":2}])"),
-            R"([{"sequence":1},{"sequence":2}])");
+  EXPECT_EQ(
+      text_of([](std::vector<Ping> pings) { return pings; }, R"([{"sequence":1},{"sequence":2}])"),
+      R"([{"sequence":1},{"sequence":2}])");
   EXPECT_EQ(text_of([](std::map<std::string, int> counts) { return counts; }, R"({"a":1})"),
             R"({"a":1})");
   EXPECT_EQ(text_of(
@@ -118,8 +118,8 @@ TEST_F(JsonHandlerTest, ReturnsJsonWithoutTakingABody) {
 }
 
 TEST_F(JsonHandlerTest, TakesABodyWithoutReturningJson) {
-  const Response response = answer(
-      [](const Ping& ping) { return text(std::to_string(ping.sequence)); }, R"({"sequence":9})");
+  const Response response =
+      answer([](Ping ping) { return text(std::to_string(ping.sequence)); }, R"({"sequence":9})");
   EXPECT_EQ(response.body().text(), "9");
   EXPECT_EQ(response.content_type(), text_type);
   EXPECT_EQ(answer([](Ping) { return Status::accepted; }, R"({"sequence":9})").status(),
@@ -131,7 +131,7 @@ TEST_F(JsonHandlerTest, TakesABodyWithoutReturningJson) {
 
 TEST_F(JsonHandlerTest, AnswersAnInvalidBodyWithAllPositions) {
   int calls = 0;
-  const auto count = [&calls](const Order&) {
+  const auto count = [&calls](Order) {
     ++calls;
     return Status::ok;
   };
@@ -325,7 +325,7 @@ TEST_F(JsonHandlerTest, ShortTextsNeedNoMemoryBlock) {
 
 // Properties of signatures.
 
-using Full = Signature<Task<Result<Pong>> (*)(Request&, Scope&, int, std::string, const Ping&)>;
+using Full = Signature<Task<Result<Pong>> (*)(Request&, Scope&, int, std::string, Ping)>;
 static_assert(Full::takes_body && Full::takes_scope && Full::is_valid);
 static_assert(Full::shape.params == 2);
 static_assert(!Signature<Pong (*)(int)>::takes_body && !Signature<Pong (*)(int)>::is_async);

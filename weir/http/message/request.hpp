@@ -5,8 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/headers.hpp"
@@ -35,6 +38,59 @@ class BodySource {
   virtual const Headers& trailers() const noexcept = 0;
   virtual os::Address peer_address() const = 0;
 };
+
+namespace detail {
+
+/// The values that middleware has set for one request. It needs no memory while there are none.
+/// Threads: those of the request.
+class RequestValues {
+ public:
+  RequestValues() noexcept {}
+  RequestValues(const RequestValues&) = delete;
+  RequestValues& operator=(const RequestValues&) = delete;
+  ~RequestValues() { clear(); }
+
+  template <class T>
+  T& add(T value) {
+    Node<T>* const node = make_block<Node<T>>(newest_, std::move(value)).release();
+    newest_ = node;
+    return node->value;
+  }
+  /// Returns the newest value of this type, or nullptr.
+  template <class T>
+  T* find() const noexcept {
+    for (Link* each = newest_; each != nullptr; each = each->older) {
+      if (each->type == &inject::type<T>) return &static_cast<Node<T>*>(each)->value;
+    }
+    return nullptr;
+  }
+  /// Destroys the values, the newest first.
+  void clear() noexcept {
+    while (newest_ != nullptr) {
+      Link* const link = std::exchange(newest_, newest_->older);
+      link->destroy(link);
+    }
+  }
+
+ private:
+  struct Link {
+    const inject::Type* type;
+    Link* older;
+    void (*destroy)(Link* link) noexcept;
+  };
+  template <class T>
+  struct Node : Link {
+    Node(Link* older_link, T of)
+        : Link{&inject::type<T>, older_link,
+               [](Link* link) noexcept { BlockPtr<Node>(static_cast<Node*>(link)).reset(); }},
+          value(std::move(of)) {}
+    T value;
+  };
+
+  Link* newest_ = nullptr;
+};
+
+}  // namespace detail
 
 /// One request. All views that it returns are valid until its response has been sent or has
 /// failed.
@@ -72,6 +128,20 @@ class Request {
   /// Router::trust_id_header().
   std::string id() const;
 
+  /// Keeps a value for the middleware and the handler that run later: `request.set<User>(user)`. A
+  /// handler takes it as `const User&` if its route is in a `group<User>()`; see Router::group().
+  /// Returns: the value. Each call keeps one more value, and get() returns the newest.
+  /// Lifetime: until the response has been sent or has failed.
+  template <class T>
+  T& set(T value) {
+    return values_.add<T>(std::move(value));
+  }
+  /// Returns the value that set<T>() has kept, or nullptr.
+  template <class T>
+  const T* get() const noexcept {
+    return values_.find<T>();
+  }
+
   /// Returns the whole body, or the rest after earlier calls of read(). A client that waits for 100
   /// (Continue) gets it when the handler waits for the body.
   /// Errors: a ParseError (body_too_large above the route's limit, body_timed_out, bad framing),
@@ -94,9 +164,12 @@ class Request {
   const Headers& trailers() const noexcept { return body_.trailers(); }
 
  private:
+  friend class Call;
+
   const RequestHead& head_;
   BodySource& body_;
   const TraceContext* trace_;
+  detail::RequestValues values_;
 };
 
 }  // namespace weir::http

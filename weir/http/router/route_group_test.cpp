@@ -55,7 +55,7 @@ TEST_F(RouteGroupTest, GuardCoversAllRoutesHoweverTheirPathsAreWritten) {
   RouteGroup api = routes_.group("/api", require_login);
   api.get("/notes", [] { return text("notes"); });
   api.get("/{name}/later", [](std::string name) -> Task<Response> { co_return text(name); });
-  api.post("/notes", [](const Note& note) { return text(note.text); });
+  api.post("/notes", [](Note note) { return text(note.text); });
   routes_.get("/notes", [] { return text("public"); });
   serve();
   for (const char* const path : {"/api/notes", "/api/%6eotes", "/%61pi/notes", "/api/a/later"}) {
@@ -102,7 +102,7 @@ TEST_F(RouteGroupTest, RootOfAGroupIsItsPrefix) {
 
 TEST_F(RouteGroupTest, OptionsOfARouteApply) {
   RouteGroup group = routes_.group("/g", Mark("g "));
-  group.post("/small", [](const Note& note) { return text(note.text); }, {.body_max = 12});
+  group.post("/small", [](Note note) { return text(note.text); }, {.body_max = 12});
   serve();
   EXPECT_EQ(body("POST /g/small", "Content-Length: 12\r\n\r\n{\"text\":\"a\"}"), "g a");
   EXPECT_EQ(body("POST /g/small", "Content-Length: 13\r\n\r\n{\"text\":\"ab\"}"), "413");
@@ -159,7 +159,7 @@ Router admin_routes() {
   routes.get("/users/{id:[0-9]+}", [](unsigned id) { return text(std::to_string(id)); });
   RouteGroup files = routes.group("/files", Mark("files "));
   files.get("/{path...}", [](Wildcard path) { return text(path.raw()); });
-  files.post("/{name}", [](std::string name, const Note& note) { return text(name + note.text); });
+  files.post("/{name}", [](std::string name, Note note) { return text(name + note.text); });
   routes.group("/own").fallback([] { return text("own fallback"); });
   return routes;
 }

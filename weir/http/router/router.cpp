@@ -1,5 +1,6 @@
 #include "weir/http/router/router.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -16,19 +17,32 @@ Router::~Router() = default;
 Router::Router(Router&& other) noexcept
     : store_(std::move(other.store_)),
       middleware_(std::move(other.middleware_)),
+      surroundings_(std::move(other.surroundings_)),
+      unbound_(std::move(other.unbound_)),
+      unbound_fallbacks_(std::move(other.unbound_fallbacks_)),
+      bound_by_app_(other.bound_by_app_),
       id_header_(std::move(other.id_header_)),
       errors_(std::move(other.errors_)),
       updater_(std::move(other.updater_)) {
   assert(!updater_->in_use() && "a served router is not moved");
 }
 
-Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handler handler,
-                                const RouteOptions& options, std::string* why,
-                                const GroupMiddleware& middleware) {
+/// Adds a route, or keeps it until its services are bound.
+Result<RouteId> Router::add_route(std::string_view method, Pattern pattern, AnyHandler handler,
+                                  const RouteOptions& options, const Surroundings& around,
+                                  std::string* why) {
   assert(!updater_->in_use() && "the routes of a served router are changed through LiveRoutes");
-  auto route = std::make_unique<Route>(
-      Route{std::string(method), std::move(pattern), std::move(handler), options});
-  route->middleware = middleware;
+  if (auto* const unbound = std::get_if<UnboundHandler>(&handler)) {
+    UnboundRoute route{std::string(method), pattern, std::move(*unbound), options, around};
+    if (route.takes_services()) {
+      unbound_.push_back(std::move(route));
+      return RouteId{RouteId::none};
+    }
+    handler = route.bind({});
+  }
+  auto route = std::make_unique<Route>(Route{std::string(method), std::move(pattern),
+                                             std::get<Handler>(std::move(handler)), options});
+  route->middleware = around.middleware;
   const auto added = store_->add(route);
   if (!added) {
     if (why != nullptr && added.error() == Errc::bad_input) {
@@ -41,29 +55,71 @@ Result<RouteId> Router::try_add(std::string_view method, Pattern pattern, Handle
   return fail(Errc::conflict);
 }
 
+RouteId Router::register_route(std::string_view method, std::string_view text, AnyHandler handler,
+                               const RouteOptions& options, const Surroundings& around) {
+  std::string why;
+  Result<RouteId> added = RouteId();
+  if (auto pattern = Pattern::parse(text)) {
+    added = add_route(method, std::move(*pattern), std::move(handler), options, around, &why);
+  } else {
+    added = fail(pattern.error());
+  }
+  if (added) return *added;
+  add_error(method, text, why.empty() ? added.error().message() : why);
+  return RouteId{RouteId::none};
+}
+
+void Router::add_error(std::string_view what, std::string_view where, std::string_view why) {
+  errors_.append(what).append(" ").append(where).append(": ").append(why).append("\n");
+}
+
 void Router::add_middleware(Middleware middleware) {
   assert(!updater_->in_use() && "middleware is added before a router is served");
   middleware_.push_back(std::move(middleware));
   store_->table().set_middleware(middleware_);
 }
 
-RouteId Router::register_route(std::string_view method, std::string_view text, Handler handler,
-                               const RouteOptions& options, const GroupMiddleware& middleware) {
-  std::string why;
-  Result<RouteId> added = RouteId();
-  if (auto pattern = Pattern::parse(text)) {
-    added = try_add(method, std::move(*pattern), std::move(handler), options, &why, middleware);
-  } else {
-    added = fail(pattern.error());
+void Router::bind_services(const ServiceRefs& services) {
+  assert(!bound_by_app_ && "the App that serves a router gives services to its handlers");
+  for (UnboundRoute& route : std::exchange(unbound_, {})) {
+    std::vector<void*> objects;
+    for (const HandlerReference& each : route.handler.references()) {
+      if (!route.is_service(each)) continue;
+      objects.push_back(each.find_in(services));
+      if (objects.back() == nullptr) {
+        add_error(route.method, route.pattern.text(),
+                  "the handler takes " + each.text() + ", which bind() does not give");
+      }
+    }
+    if (std::ranges::find(objects, nullptr) != objects.end()) continue;
+    register_route(route.method, route.pattern.text(), route.bind(objects), route.options,
+                   route.around);
   }
-  if (added) return *added;
-  if (why.empty()) why = added.error().message();
-  add_error(method, text, why);
-  return RouteId{RouteId::none};
 }
 
-void Router::add_error(std::string_view what, std::string_view where, std::string_view why) {
-  errors_.append(what).append(" ").append(where).append(": ").append(why).append("\n");
+std::string Router::error_text() const {
+  std::string text = errors_;
+  const auto add = [&text](const UnboundRoute& route, std::string_view why) {
+    text.append(route.name()).append(": the handler takes ");
+    std::string_view separator;
+    for (const HandlerReference& each : route.handler.references()) {
+      if (!route.is_service(each)) continue;
+      text.append(std::exchange(separator, " and ")).append(each.text());
+    }
+    text.append(why).append("\n");
+  };
+  for (const UnboundRoute& each : unbound_fallbacks_) {
+    add(each,
+        ", but a fallback takes no services (set a value by middleware of a group<T>(), or "
+        "write a route)");
+  }
+  if (bound_by_app_) return text;
+  for (const UnboundRoute& each : unbound_) {
+    add(each,
+        ", but no App or bind() gives services to the handlers of this router (write "
+        "router.bind(service), or serve_http(app, router) and app.run(); take a body by value)");
+  }
+  return text;
 }
 
 void Router::check_prefix(std::string_view prefix) {
@@ -85,36 +141,41 @@ void Router::set_renderer(std::string_view prefix, ErrorRenderer render) {
     store_->rules().at(*pattern).render_error = std::move(render);
 }
 
-void Router::set_fallback(std::string_view prefix, Handler handler, const RouteOptions& options,
-                          const GroupMiddleware& middleware) {
+void Router::set_fallback(std::string_view prefix, AnyHandler handler, const RouteOptions& options,
+                          const Surroundings& around) {
   assert(!updater_->in_use() && "a fallback is set before a router is served");
   auto pattern = Pattern::parse(prefix.empty() ? "/" : prefix);
   if (!pattern) return;  // check_prefix() has reported it
+  std::erase_if(unbound_fallbacks_, [&pattern](const UnboundRoute& each) {
+    return each.pattern.text() == pattern->text();
+  });
+  if (auto* const unbound = std::get_if<UnboundHandler>(&handler)) {
+    UnboundRoute route{"fallback", *pattern, std::move(*unbound), options, around};
+    if (route.takes_services()) {
+      unbound_fallbacks_.push_back(std::move(route));
+      return;
+    }
+    handler = route.bind({});
+  }
   PrefixRule& rule = store_->rules().at(*pattern);
-  auto route =
-      std::make_unique<Route>(Route{"fallback", std::move(*pattern), std::move(handler), options});
-  route->middleware = middleware;
+  auto route = std::make_unique<Route>(
+      Route{"fallback", std::move(*pattern), std::get<Handler>(std::move(handler)), options});
+  route->middleware = around.middleware;
   route->slot = store_->slots().acquire();
   rule.fallback = std::move(route);
 }
 
 void Router::mount(std::string_view prefix, Router&& inner) {
-  mount(prefix, {}, inner);
+  mount(prefix, surroundings_, inner);
 }
 
-void Router::mount(std::string_view prefix, const GroupMiddleware& middleware, Router& inner) {
-  assert(!inner.updater_->in_use() && "a served router is not mounted");
+void Router::mount(std::string_view prefix, Surroundings around, Router& inner) {
+  assert(!inner.updater_->in_use() && !inner.bound_by_app_ && "a served router is not mounted");
   check_prefix(prefix);
   errors_.append(std::exchange(inner.errors_, {}));
-  GroupMiddleware outer = middleware;
   for (Middleware& each : std::exchange(inner.middleware_, {}))
-    outer.push_back(std::make_shared<const Middleware>(std::move(each)));
+    around.middleware.push_back(std::make_shared<const Middleware>(std::move(each)));
   inner.store_->table().set_middleware({});
-  const auto around = [&outer](const Route& route) {
-    GroupMiddleware whole = outer;
-    whole.insert(whole.end(), route.middleware.begin(), route.middleware.end());
-    return whole;
-  };
   const auto below = [prefix](std::string_view path) {
     return std::string(prefix) + std::string(path == "/" ? std::string_view() : path);
   };
@@ -124,23 +185,35 @@ void Router::mount(std::string_view prefix, const GroupMiddleware& middleware, R
     if (each.render_error) set_renderer(path, std::move(each.render_error));
     if (each.fallback == nullptr) continue;
     Route& fallback = *each.fallback;
-    set_fallback(path, std::move(fallback.handler), fallback.options, around(fallback));
+    set_fallback(path, std::move(fallback.handler), fallback.options,
+                 around.around({std::move(fallback.middleware), {}}));
+  }
+  for (UnboundRoute& each : std::exchange(inner.unbound_fallbacks_, {})) {
+    set_fallback(below(each.pattern.text()), std::move(each.handler), each.options,
+                 around.around(each.around));
   }
   for (const auto& each : inner.store_->extract_all()) {
     register_route(each->method, below(each->pattern.text()), std::move(each->handler),
-                   each->options, around(*each));
+                   each->options, around.around({std::move(each->middleware), {}}));
+  }
+  for (UnboundRoute& each : std::exchange(inner.unbound_, {})) {
+    register_route(each.method, below(each.pattern.text()), std::move(each.handler), each.options,
+                   around.around(each.around));
   }
 }
 
 Result<> Router::check() const {
-  if (errors_.empty()) return {};
-  return fail(Errc::conflict);
+  if (!errors_.empty()) return fail(Errc::conflict);
+  const bool waits = !unbound_.empty() && !bound_by_app_;
+  if (waits || !unbound_fallbacks_.empty()) return fail(Errc::bad_configuration);
+  return {};
 }
 
 void Router::log_errors(loop::PlatformLog& log) const {
   // relaxed: no other data depends on it.
   if (errors_logged_.exchange(true, std::memory_order_relaxed)) return;
-  std::string_view left = errors_;
+  const std::string all = error_text();
+  std::string_view left = all;
   while (!left.empty()) {
     const std::size_t end = left.find('\n');
     log.log("weir: " + std::string(left.substr(0, end)));

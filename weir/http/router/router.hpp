@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "weir/base/result.hpp"
@@ -15,6 +16,8 @@
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/detail/prefix_rules.hpp"
 #include "weir/http/matching/detail/route_match.hpp"
+#include "weir/http/matching/detail/service_refs.hpp"
+#include "weir/http/matching/detail/unbound_route.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
 #include "weir/http/message/detail/request_head.hpp"
@@ -44,6 +47,9 @@ class RouteUpdater;
 /// HEAD unless the path has a HEAD route. The router itself answers 404, 405 with Allow, and
 /// OPTIONS. It answers 501 for a Method::other that no route has.
 ///
+/// A handler may take services by reference. The App that serves the router gives them to it; see
+/// serve_http(). Without an App, bind() does so. check() fails if neither has happened.
+///
 /// A program whose parts make routers of their own mounts them in one; see mount().
 ///
 /// The program changes the routes of a served router through LiveRoutes only. While the router is
@@ -61,13 +67,15 @@ class Router : public RouteMethods<Router> {
   Router& operator=(Router&&) = delete;
 
   /// Adds a route for the method with this name on the wire.
-  /// Returns: the id of the route; RouteId{RouteId::none} if it could not be added.
+  /// Returns: the id of the route; RouteId{RouteId::none} if it could not be added, or if its
+  /// handler takes services.
   /// Errors: collected for check(). A second route for the same requests, a regex that RE2 rejects,
   /// CONNECT, a method that is not a token, more than 55 unusual methods.
   template <class F>
   RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
               RouteOptions options = {}) {
-    return register_route(method, pattern.text(), Handler::of(std::move(handler)), options);
+    return register_route(method, pattern.text(), erase(std::move(handler)), options,
+                          surroundings_);
   }
 
   /// Adds a route with a pattern that was made at run time. check() does not report its errors.
@@ -78,19 +86,24 @@ class Router : public RouteMethods<Router> {
                       RouteOptions options = {}) {
     const PatternError error = check_shapes(pattern.shape(), Signature<F>::shape);
     if (error != PatternError::none) return fail(error);
-    return try_add(method, std::move(pattern), Handler::of(std::move(handler)), options);
+    return add_route(method, std::move(pattern), erase(std::move(handler)), options, surroundings_);
   }
 
   /// Returns a group of routes whose paths begin with `prefix`, such as "/api", with middleware of
   /// its own around them. The first middleware is the outermost one, inside of the router's.
+  /// `group<User>("/api", require_login)` says that this middleware calls Request::set<User>().
+  /// The handlers of the group then take that value as `const User&`. A request for which no
+  /// middleware has set it is answered with 500 and logged.
   /// Errors: collected for check(): a prefix that has path parameters or ends with '/'.
   /// Lifetime: the router outlives the group. The routes stay when the group is destroyed.
-  template <class... M>
+  template <class... Values, class... M>
   RouteGroup group(std::string_view prefix, M... middleware);
 
   /// Moves the routes of `inner` into this router, with `prefix` before their paths:
   /// `router.mount("/admin", admin_routes(store))`. The middleware of `inner` stays around them
-  /// and around its fallback. The fallback and the form of errors apply below the prefix.
+  /// and around its fallback. The fallback and the form of errors apply below the prefix. Handlers
+  /// of `inner` that take references get values of a `group<T>()` of this router, and services as
+  /// the handlers of this router do.
   /// Errors: collected for check(): those of group() and add(), and those of `inner`.
   void mount(std::string_view prefix, Router&& inner);
 
@@ -99,9 +112,11 @@ class Router : public RouteMethods<Router> {
   void fallback(F handler, RouteOptions options = {});
 
   /// Puts `Task<Response> middleware(Request&, Next)` around all responses of this router,
-  /// including its own such as 404. The first middleware added is the outermost.
-  template <class F>
+  /// including its own such as 404. The first middleware added is the outermost. `use<User>(...)`
+  /// says that it sets values, for the routes that are added later; see group().
+  template <class... Values, class F>
   void use(F middleware) {
+    (surroundings_.values.push_back(&inject::type<Values>), ...);
     add_middleware(Middleware::of(std::move(middleware)));
   }
 
@@ -128,11 +143,21 @@ class Router : public RouteMethods<Router> {
   /// Returns the name of the trusted header; empty if there is none.
   std::string_view id_header() const noexcept { return id_header_; }
 
-  /// Returns Errc::conflict if any route could not be added as it was written. A server does not
-  /// start then.
+  /// Gives services to the handlers that take them, without an App: `router.bind(store, clock)`.
+  /// All cores use these services. A T& gets the first service that is a T or derives from T.
+  /// Routes that are added later need another call. Errors: collected for check(): a handler that
+  /// takes another service. Lifetime: the services outlive the router.
+  template <class... S>
+  void bind(S&... services) {
+    bind_services(ServiceRefs(services...));
+  }
+
+  /// Returns Errc::conflict if any route could not be added as it was written, or
+  /// Errc::bad_configuration if a handler takes services and has none. A server does not start
+  /// then.
   Result<> check() const;
   /// Returns the errors of the routes, one line each; empty if there are none.
-  const std::string& error_text() const noexcept { return errors_; }
+  std::string error_text() const;
   /// Writes the errors to the log, one line each. Only the first call does that, because each core
   /// that serves the routes calls this.
   /// Threads: any.
@@ -146,18 +171,31 @@ class Router : public RouteMethods<Router> {
 
   std::size_t size() const noexcept { return store_->size(); }
 
+  /// Returns the routes whose handlers wait for their services.
+  const std::vector<UnboundRoute>& unbound_routes() const noexcept { return unbound_; }
+  /// Records that an App gives services to these handlers.
+  void set_bound_by_app() noexcept { bound_by_app_ = true; }
+
   /// Returns the updater that publishes the routes to servers, and that LiveRoutes uses.
   RouteUpdater& updater() const noexcept { return *updater_; }
 
  private:
   friend class RouteGroup;
-  using GroupMiddleware = std::vector<std::shared_ptr<const Middleware>>;
+  using AnyHandler = std::variant<Handler, UnboundHandler>;
 
-  RouteId register_route(std::string_view method, std::string_view pattern, Handler handler,
-                         const RouteOptions& options, const GroupMiddleware& middleware = {});
-  Result<RouteId> try_add(std::string_view method, Pattern pattern, Handler handler,
-                          const RouteOptions& options, std::string* why = nullptr,
-                          const GroupMiddleware& middleware = {});
+  template <class F>
+  static AnyHandler erase(F function) {
+    if constexpr (Signature<F>::reference_count > 0) {
+      return UnboundHandler::of(std::move(function));
+    } else {
+      return Handler::of(std::move(function));
+    }
+  }
+  RouteId register_route(std::string_view method, std::string_view pattern, AnyHandler handler,
+                         const RouteOptions& options, const Surroundings& around);
+  Result<RouteId> add_route(std::string_view method, Pattern pattern, AnyHandler handler,
+                            const RouteOptions& options, const Surroundings& around,
+                            std::string* why = nullptr);
   template <class F>
   static ErrorRenderer renderer_of(F render) {
     static_assert(std::is_invocable_r_v<Response, const F&, const Problem&>,
@@ -166,16 +204,22 @@ class Router : public RouteMethods<Router> {
       return std::as_const(render)(problem);
     };
   }
+  void bind_services(const ServiceRefs& services);
   void set_renderer(std::string_view prefix, ErrorRenderer render);
-  void set_fallback(std::string_view prefix, Handler handler, const RouteOptions& options,
-                    const GroupMiddleware& middleware);
-  void mount(std::string_view prefix, const GroupMiddleware& middleware, Router& inner);
+  void set_fallback(std::string_view prefix, AnyHandler handler, const RouteOptions& options,
+                    const Surroundings& around);
+  void mount(std::string_view prefix, Surroundings around, Router& inner);
   void check_prefix(std::string_view prefix);
   void add_error(std::string_view what, std::string_view where, std::string_view why);
   void add_middleware(Middleware middleware);
 
   std::unique_ptr<RouteStore> store_;
   std::vector<Middleware> middleware_;
+  Surroundings surroundings_;          // of routes without a group; its middleware is empty
+  std::vector<UnboundRoute> unbound_;  // their handlers wait for services
+  /// Fallbacks that take what no middleware sets; a router in which this one is mounted may do so.
+  std::vector<UnboundRoute> unbound_fallbacks_;
+  bool bound_by_app_ = false;
   std::string id_header_;
   std::string errors_;
   mutable std::atomic<bool> errors_logged_{false};
@@ -195,7 +239,7 @@ class RouteGroup : public RouteMethods<RouteGroup> {
               RouteOptions options = {}) {
     const std::string_view text = pattern.text() == "/" ? std::string_view() : pattern.text();
     return router_.register_route(method, prefix_ + std::string(text),
-                                  Handler::of(std::move(handler)), options, middleware_);
+                                  Router::erase(std::move(handler)), options, around_);
   }
   /// Adds a route with a pattern that was made at run time.
   /// Errors: those of Router::add() for such a pattern.
@@ -207,17 +251,18 @@ class RouteGroup : public RouteMethods<RouteGroup> {
     if (!whole) return fail(whole.error());
     const PatternError error = check_shapes(whole->shape(), Signature<F>::shape);
     if (error != PatternError::none) return fail(error);
-    return router_.try_add(method, std::move(*whole), Handler::of(std::move(handler)), options,
-                           nullptr, middleware_);
+    return router_.add_route(method, std::move(*whole), Router::erase(std::move(handler)), options,
+                             around_);
   }
   /// Answers the requests below the prefix that would get 404, of any method:
   /// `group.fallback([] { return http::html("<p>Nothing here.</p>", Status::not_found); })`. The
-  /// handler is one like others, without path parameters. The group's middleware is around it.
-  /// 405 and the answer to OPTIONS stay the router's own. A later call replaces the fallback.
+  /// handler is one like others, without path parameters and services. The group's middleware is
+  /// around it, so it may take the values of a `group<T>()`. 405 and the answer to OPTIONS stay the
+  /// router's own. A later call replaces the fallback.
   template <class F>
   void fallback(F handler, RouteOptions options = {}) {
     static_assert(Signature<F>::shape.params == 0, "a fallback takes no path parameters");
-    router_.set_fallback(prefix_, Handler::of(std::move(handler)), options, middleware_);
+    router_.set_fallback(prefix_, Router::erase(std::move(handler)), options, around_);
   }
   /// Sets the form of the errors below the prefix, including 404, 405 and 500; see
   /// Router::render_errors().
@@ -227,42 +272,45 @@ class RouteGroup : public RouteMethods<RouteGroup> {
   }
   /// Moves the routes of `inner` into this group; see Router::mount().
   void mount(std::string_view prefix, Router&& inner) {
-    router_.mount(prefix_ + std::string(prefix), middleware_, inner);
+    router_.mount(prefix_ + std::string(prefix), around_, inner);
   }
   /// Puts middleware around the routes that are added to this group from now on, inside of the
-  /// middleware that it has.
-  template <class F>
+  /// middleware that it has. `Values` are the types that it sets; see Router::group().
+  template <class... Values, class F>
   void use(F middleware) {
-    middleware_.push_back(
+    (around_.values.push_back(&inject::type<Values>), ...);
+    around_.middleware.push_back(
         std::make_shared<const Middleware>(Middleware::of(std::move(middleware))));
   }
   /// Returns a group inside of this one; its middleware is inside of this group's.
-  template <class... M>
+  template <class... Values, class... M>
   RouteGroup group(std::string_view prefix, M... middleware) {
     router_.check_prefix(prefix);
-    RouteGroup inner(router_, prefix_ + std::string(prefix), middleware_);
+    RouteGroup inner(router_, prefix_ + std::string(prefix), around_);
+    (inner.around_.values.push_back(&inject::type<Values>), ...);
     (inner.use(std::move(middleware)), ...);
     return inner;
   }
 
  private:
   friend class Router;
-  RouteGroup(Router& router, std::string prefix, Router::GroupMiddleware middleware)
-      : router_(router), prefix_(std::move(prefix)), middleware_(std::move(middleware)) {}
+  RouteGroup(Router& router, std::string prefix, Surroundings around)
+      : router_(router), prefix_(std::move(prefix)), around_(std::move(around)) {}
 
   Router& router_;
   std::string prefix_;
-  Router::GroupMiddleware middleware_;
+  Surroundings around_;
 };
 
 template <class F>
 void Router::fallback(F handler, RouteOptions options) {
-  RouteGroup(*this, {}, {}).fallback(std::move(handler), options);
+  RouteGroup(*this, {}, surroundings_).fallback(std::move(handler), options);
 }
 
-template <class... M>
+template <class... Values, class... M>
 RouteGroup Router::group(std::string_view prefix, M... middleware) {
-  return RouteGroup(*this, {}, {}).group(prefix, std::move(middleware)...);
+  return RouteGroup(*this, {}, surroundings_)
+      .template group<Values...>(prefix, std::move(middleware)...);
 }
 
 }  // namespace weir::http

@@ -331,7 +331,7 @@ TEST(Router, BadRegexesAndMethodsAreStartUpErrors) {
   routes.add("", "/", say("x"));
   routes.add("CONNECT", "/", say("x"));
   EXPECT_FALSE(routes.check());
-  EXPECT_EQ(std::count(routes.error_text().begin(), routes.error_text().end(), '\n'), 5);
+  EXPECT_EQ(std::ranges::count(routes.error_text(), '\n'), 5);
   EXPECT_NE(routes.error_text().find("RE2 rejects"), std::string::npos);
   EXPECT_EQ(ask(routes, "GET /").code, 404);
 }

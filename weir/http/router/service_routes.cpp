@@ -21,9 +21,9 @@ std::string key_of(const Route& route) {
 
 }  // namespace
 
-void ServiceRoutes::register_route(std::string_view method, std::string_view text,
-                                   Result<Pattern> pattern, Handler handler,
-                                   const RouteOptions& options) {
+void ServiceRoutes::register_route(
+    std::string_view method, std::string_view text, Result<Pattern> pattern, Handler handler,
+    const RouteOptions& options, const std::vector<std::shared_ptr<const Middleware>>& middleware) {
   assert(!closed_ && "routes are registered before their owner has started");
   const auto add_error = [&](std::string_view what) {
     if (!errors_.empty()) errors_ += "; ";
@@ -32,6 +32,7 @@ void ServiceRoutes::register_route(std::string_view method, std::string_view tex
   if (!pattern) return add_error(pattern.error().message());
   auto route = std::make_unique<Route>(
       Route{std::string(method), std::move(*pattern), std::move(handler), options});
+  route->middleware = middleware;
   std::string key = key_of(*route);
   const auto same = std::ranges::find(registered_, key, &Registered::key);
   if (same != registered_.end()) return add_error("conflicts with " + same->route->pattern.text());

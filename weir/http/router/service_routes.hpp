@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,6 +12,8 @@
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/unbound_route.hpp"
+#include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
 #include "weir/http/router/live_routes.hpp"
 #include "weir/http/router/route_methods.hpp"
@@ -53,6 +56,11 @@ class ServiceRoutes : public RouteMethods<ServiceRoutes, LivePattern> {
            RouteOptions options = {}) {
     register_route(method, pattern.text(), pattern.get(), Handler::of(std::move(handler)), options);
   }
+  /// Registers a route of a router whose handler takes these services, for an App.
+  void add_bound(const UnboundRoute& route, std::span<void* const> services) {
+    register_route(route.method, route.pattern.text(), route.pattern, route.bind(services),
+                   route.options, route.around.middleware);
+  }
 
  protected:
   /// A route, and a key that is equal for all routes of its method and shape.
@@ -71,7 +79,8 @@ class ServiceRoutes : public RouteMethods<ServiceRoutes, LivePattern> {
 
  private:
   void register_route(std::string_view method, std::string_view text, Result<Pattern> pattern,
-                      Handler handler, const RouteOptions& options);
+                      Handler handler, const RouteOptions& options,
+                      const std::vector<std::shared_ptr<const Middleware>>& middleware = {});
 
   std::vector<Registered> registered_;
   std::string errors_;

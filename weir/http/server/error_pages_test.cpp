@@ -29,7 +29,7 @@ class ErrorPagesTest : public HttpTest {
     routes_.get("/own", [] { return text("own page", Status::not_found); });
     routes_.get("/empty", [] { return Response(Status{299}); });
     routes_.get("/throws", []() -> Response { throw std::runtime_error("a secret"); });
-    routes_.post("/note", [](const Note& note) { return text(note.text); });
+    routes_.post("/note", [](Note note) { return text(note.text); });
   }
   sim::HttpResponse ask(std::string_view line, std::string_view more = {}) {
     const std::string method(line.substr(0, line.find(' ')));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -41,6 +42,7 @@ struct TypeDescriptor {
   Task<> (*stop)(void* memory);           ///< nullptr if the service has no stop()
   /// True if a parameter is a Scope& or ServiceRoutes&, which belongs to the service alone.
   bool has_owned_arguments;
+  std::string_view advice = {};  ///< what to do besides if no service provides a parameter's type
 };
 
 namespace detail {

@@ -121,7 +121,7 @@ class Validator {
       }
     } else if (selection.registration == no_index) {
       report(needs + (key.filter == nullptr
-                          ? ", but no service provides it"
+                          ? ", but no service provides it" + advice_for(instance, parameter)
                           : ", but its filter accepts no service that provides it"));
     } else if (graph_.registration(selection.registration).per_requester &&
                graph_.is_owned_by(instance, selection.registration)) {
@@ -131,6 +131,14 @@ class Validator {
                !can_write(graph_.registration(selection.registration), instance)) {
       report(needs + " as writable, but that service is shared (take it as const)");
     }
+  }
+
+  /// Returns what the program may write to provide the type of the parameter.
+  static std::string advice_for(const Instance& instance, const Parameter& parameter) {
+    const std::string type(parameter.type->name);
+    std::string advice = " (register one: app.per_core<" + type + ">()";
+    if (!parameter.writable) advice += " or app.shared<" + type + ">()";
+    return advice + std::string(instance.registration->descriptor->advice) + ")";
   }
 
   /// Returns true if it is no error that no service with the key is visible.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/base/detail/function_type.hpp"
 #include "weir/http/matching/arguments.hpp"
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/message/detail/urlencoded.hpp"
@@ -337,8 +338,33 @@ struct PartReader<std::optional<A>> {
 
 // Values that a type of the user makes from the request.
 
+template <class P>
+inline constexpr bool is_reference_parameter =
+    std::is_lvalue_reference_v<P> && std::is_class_v<std::remove_reference_t<P>> &&
+    !std::is_same_v<std::remove_cvref_t<P>, Request>;
+
+template <class... P>
+constexpr void references_after_request(Parameters<P...>) {}
+template <class... P>
+  requires(is_reference_parameter<P> && ...)
+constexpr Parameters<P...> references_after_request(Parameters<const Request&, P...>) {
+  return {};
+}
+
+/// Returns the references that T::from_request() takes after the request, as Parameters<...>.
+/// Returns void if T has no such function.
 template <class T>
-concept HasFromRequest = requires(const Request& request) { T::from_request(request); };
+constexpr auto references_of_from_request() {
+  if constexpr (requires(const Request& request) { T::from_request(request); }) {
+    return Parameters<>();
+  } else if constexpr (requires { requires std::is_pointer_v<decltype(&T::from_request)>; }) {
+    return references_after_request(
+        typename FunctionTypeOf<decltype(&T::from_request)>::ParameterTypes());
+  }
+}
+
+template <class T>
+concept HasFromRequest = !std::is_void_v<decltype(references_of_from_request<T>())>;
 
 /// True if a class has any member with the name from_request, which need not be usable. The name
 /// is then ambiguous in a class that inherits another one.
@@ -358,8 +384,9 @@ concept NamesFromRequest = std::is_class_v<T> && !std::is_final_v<T> &&
 template <class B>
 struct BodyOf {
   static_assert(HasFromRequest<B> || !NamesFromRequest<B>,
-                "weir::http: from_request() must be static, public and take a const Request&; "
-                "otherwise, the client could send the value as the body");
+                "weir::http: from_request() must be static, public and take a const Request&, "
+                "then services as references; otherwise, the client could send the value as the "
+                "body");
   static constexpr bool is_body = json::is_composite<B> && !PathParamType<B> && !HasFromRequest<B>;
   static constexpr bool is_form = false;
   using Value = B;
@@ -385,6 +412,17 @@ struct BodyOf<std::optional<B>> {
   static constexpr bool is_form = BodyOf<B>::is_form;
   using Value = typename BodyOf<B>::Value;
 };
+
+/// True for the types that name a body, which a handler may also take by const reference: Json,
+/// Form and a std::optional of one.
+template <class B>
+inline constexpr bool names_body = false;
+template <class T>
+inline constexpr bool names_body<Json<T>> = true;
+template <class T>
+inline constexpr bool names_body<Form<T>> = true;
+template <class B>
+inline constexpr bool names_body<std::optional<B>> = names_body<B>;
 
 /// Returns true if the body may be read as a form. Its Content-Type must be
 /// application/x-www-form-urlencoded or absent; see accepts_type().

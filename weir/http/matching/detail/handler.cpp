@@ -1,7 +1,16 @@
 // The responses for errors, and the start of handlers that do not wait.
 #include "weir/http/matching/detail/handler.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace weir::http {
+
+void detail::throw_missing_value(std::string_view type) {
+  throw std::runtime_error("the handler takes a " + std::string(type) +
+                           ", but no middleware of its route has called request.set<" +
+                           std::string(type) + ">()");
+}
 
 Response error_response(std::error_code error) {
   Response response(to_status(error));

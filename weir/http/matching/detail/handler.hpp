@@ -1,6 +1,7 @@
 // Handlers: functions of any signature, converted to one type.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/service_refs.hpp"
 #include "weir/http/matching/detail/signature.hpp"
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/message/json.hpp"
@@ -75,6 +77,37 @@ Task<Response> to_response_task(Task<T> task) {
   co_return to_response(std::move(value));
 }
 
+/// A function with the objects that it takes by reference, in the order of Signature::References.
+/// An object is nullptr if middleware sets the value.
+/// Lifetime: the objects outlive it.
+template <class F>
+struct BoundFunction {
+  std::shared_ptr<const F> function;
+  std::array<void*, Signature<F>::reference_count> objects;
+};
+
+/// The function that a Handler for F calls, with its objects if it takes references.
+template <class F>
+class Callee {
+ public:
+  /// `target` is an F, or a BoundFunction<F> if F takes references.
+  explicit Callee(const void* target) noexcept {
+    if constexpr (Signature<F>::reference_count == 0) {
+      function_ = static_cast<const F*>(target);
+    } else {
+      const auto& bound = *static_cast<const BoundFunction<F>*>(target);
+      function_ = bound.function.get();
+      objects_ = bound.objects.data();
+    }
+  }
+  const F& function() const noexcept { return *function_; }
+  void* object(std::size_t index) const noexcept { return objects_[index]; }
+
+ private:
+  const F* function_;
+  void* const* objects_ = nullptr;
+};
+
 /// The arguments of one call of a handler of type F, made step by step before the call.
 template <class F>
 class CallArguments {
@@ -114,10 +147,11 @@ class CallArguments {
 
   /// Makes the values of from_request(), then reads the parts of the head.
   /// Returns: the answer to a head that does not fit.
-  Rejection read_head([[maybe_unused]] const Request& request) {
+  Rejection read_head([[maybe_unused]] const Callee<F>& callee,
+                      [[maybe_unused]] const Request& request) {
     Rejection rejected;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      static_cast<void>((true && ... && make_value<I>(request, rejected)));
+      static_cast<void>((true && ... && make_value<I>(callee, request, rejected)));
     }(indices);
     if constexpr (S::takes_parts) {
       if (rejected != nullptr) return rejected;
@@ -142,9 +176,9 @@ class CallArguments {
   Rejection read_body(std::string_view text) { return detail::read_body(text, body()); }
 
   /// Calls the handler, once.
-  auto call(const F& handler, Request& request, [[maybe_unused]] Scope* scope = nullptr) {
+  auto call(const Callee<F>& callee, Request& request, [[maybe_unused]] Scope* scope = nullptr) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return handler(argument<I>(request, scope)...);
+      return callee.function()(argument<I>(callee, request, scope)...);
     }(indices);
   }
 
@@ -173,9 +207,11 @@ class CallArguments {
     }
   }
   template <std::size_t I>
-  bool make_value([[maybe_unused]] const Request& request, [[maybe_unused]] Rejection& rejected) {
+  bool make_value([[maybe_unused]] const Callee<F>& callee, [[maybe_unused]] const Request& request,
+                  [[maybe_unused]] Rejection& rejected) {
     if constexpr (List::kinds[I] == Kind::made) {
-      auto made = Value<I>::from_request(request);
+      auto made = call_from_request<I>(callee, request, references_of_from_request<Value<I>>(),
+                                       std::make_index_sequence<List::reference_counts[I]>());
       if constexpr (std::is_same_v<decltype(made), Value<I>>) {
         std::get<I>(slots_).emplace(std::move(made));
       } else {
@@ -188,6 +224,12 @@ class CallArguments {
     }
     return true;
   }
+  template <std::size_t I, class... P, std::size_t... J>
+  static auto call_from_request([[maybe_unused]] const Callee<F>& callee, const Request& request,
+                                Parameters<P...>, std::index_sequence<J...>) {
+    return Value<I>::from_request(
+        request, reference_to<P>(callee.object(List::reference_index(I) + J), request)...);
+  }
   template <std::size_t I>
   void read_part_at([[maybe_unused]] const Request& request,
                     [[maybe_unused]] Violations& violations) {
@@ -196,11 +238,14 @@ class CallArguments {
     }
   }
   template <std::size_t I>
-  decltype(auto) argument([[maybe_unused]] Request& request, [[maybe_unused]] Scope* scope) {
+  decltype(auto) argument([[maybe_unused]] const Callee<F>& callee,
+                          [[maybe_unused]] Request& request, [[maybe_unused]] Scope* scope) {
     if constexpr (List::kinds[I] == Kind::request) {
       return (request);
     } else if constexpr (List::kinds[I] == Kind::scope) {
       return (*scope);
+    } else if constexpr (List::kinds[I] == Kind::reference) {
+      return reference_to<Parameter<I>>(callee.object(List::reference_index(I)), request);
     } else if constexpr (List::kinds[I] == Kind::path || List::kinds[I] == Kind::made) {
       return std::move(*std::get<I>(slots_));
     } else {
@@ -216,12 +261,12 @@ class CallArguments {
 template <class F>
 class ScopedCall {
  public:
-  ScopedCall(const F& handler, Request& request, CallArguments<F>&& arguments)
-      : handler_(&handler), request_(&request), arguments_(std::move(arguments)) {}
-  auto operator()(Scope& scope) { return arguments_.call(*handler_, *request_, &scope); }
+  ScopedCall(const Callee<F>& callee, Request& request, CallArguments<F>&& arguments)
+      : callee_(callee), request_(&request), arguments_(std::move(arguments)) {}
+  auto operator()(Scope& scope) { return arguments_.call(callee_, *request_, &scope); }
 
  private:
-  const F* handler_;
+  Callee<F> callee_;
   Request* request_;
   CallArguments<F> arguments_;
 };
@@ -229,11 +274,12 @@ class ScopedCall {
 /// Starts a handler that returns a Task. `arguments` lives until the task ends if the handler takes
 /// a body.
 template <class F>
-Task<Response> start_handler(const F& handler, Request& request, CallArguments<F>& arguments) {
+Task<Response> start_handler(const Callee<F>& callee, Request& request,
+                             CallArguments<F>& arguments) {
   if constexpr (Signature<F>::takes_scope) {
-    return to_response_task(with_scope(ScopedCall<F>(handler, request, std::move(arguments))));
+    return to_response_task(with_scope(ScopedCall<F>(callee, request, std::move(arguments))));
   } else {
-    return to_response_task(arguments.call(handler, request));
+    return to_response_task(arguments.call(callee, request));
   }
 }
 
@@ -249,19 +295,21 @@ class Handler {
   static Handler of(F function) {
     using S = Signature<F>;
     S::check();
-    Target target(new F(std::move(function)),
-                  [](const void* object) noexcept { delete static_cast<const F*>(object); });
-    if constexpr (!S::is_valid) {
-      return Handler(std::move(target), nullptr, nullptr);
-    } else if constexpr (S::takes_body) {
-      Handler handler(std::move(target), nullptr, &start_with_body<F>);
-      if constexpr (!S::is_async) handler.call_with_body_ = &call_with_body<F>;
-      return handler;
-    } else if constexpr (S::is_async) {
-      return Handler(std::move(target), nullptr, &start_as<F>);
+    static_assert(S::reference_count == 0,
+                  "only a handler of an http::Router or its groups takes services or values of "
+                  "middleware by reference; the handlers of a service use those of its "
+                  "constructor");
+    if constexpr (S::reference_count == 0) {
+      return of_target<F>(new F(std::move(function)));
     } else {
-      return Handler(std::move(target), &call_as<F>, nullptr);
+      return Handler(Target(nullptr, [](const void*) noexcept {}), nullptr, nullptr);
     }
+  }
+  /// Returns a handler that calls a function of type F with objects for its references.
+  /// Lifetime: see BoundFunction.
+  template <class F>
+  static Handler bound(detail::BoundFunction<F> function) {
+    return of_target<F>(new detail::BoundFunction<F>(std::move(function)));
   }
 
   /// Returns true if the handler returns a Task or takes a body, which may not have arrived. The
@@ -296,42 +344,62 @@ class Handler {
   Handler(Target target, Call call, Start start) noexcept
       : target_(std::move(target)), call_(call), start_(start) {}
 
+  /// `object` is what Callee<F> takes.
+  template <class F, class Object>
+  static Handler of_target(const Object* object) {
+    using S = Signature<F>;
+    Target target(object,
+                  [](const void* owned) noexcept { delete static_cast<const Object*>(owned); });
+    if constexpr (!S::is_valid) {
+      return Handler(std::move(target), nullptr, nullptr);
+    } else if constexpr (S::takes_body) {
+      Handler handler(std::move(target), nullptr, &start_with_body<F>);
+      if constexpr (!S::is_async) handler.call_with_body_ = &call_with_body<F>;
+      return handler;
+    } else if constexpr (S::is_async) {
+      return Handler(std::move(target), nullptr, &start_as<F>);
+    } else {
+      return Handler(std::move(target), &call_as<F>, nullptr);
+    }
+  }
+
   static Task<Response> call_later(const Handler& handler, Request& request,
                                    const PathParams& params);
 
   template <class F>
   static Response call_as(const void* target, Request& request, const PathParams& params) {
-    const F& handler = *static_cast<const F*>(target);
+    const detail::Callee<F> callee(target);
     detail::CallArguments<F> arguments;
     if (!arguments.read_path(params)) return Response(Status::not_found);
     if constexpr (Signature<F>::takes_head) {
-      if (auto rejected = arguments.read_head(request)) [[unlikely]]
+      if (auto rejected = arguments.read_head(callee, request)) [[unlikely]]
         return std::move(*rejected);
     }
-    return detail::response_of([&] { return arguments.call(handler, request); });
+    return detail::response_of([&] { return arguments.call(callee, request); });
   }
 
   template <class F>
   static Task<Response> start_as(const void* target, Request& request, const PathParams& params) {
-    const F& handler = *static_cast<const F*>(target);
+    const detail::Callee<F> callee(target);
     detail::CallArguments<F> arguments;
     if (!arguments.read_path(params)) return detail::ready_task(Response(Status::not_found));
     if constexpr (Signature<F>::takes_head) {
-      if (auto rejected = arguments.read_head(request)) {
+      if (auto rejected = arguments.read_head(callee, request)) {
         return detail::ready_task(std::move(*rejected));
       }
     }
-    return detail::start_handler(handler, request, arguments);
+    return detail::start_handler(callee, request, arguments);
   }
 
   /// Makes all arguments but the body.
   /// Returns: the answer to a request whose head does not fit.
   template <class F>
-  static detail::Rejection read_before_body(detail::CallArguments<F>& arguments, Request& request,
+  static detail::Rejection read_before_body([[maybe_unused]] const detail::Callee<F>& callee,
+                                            detail::CallArguments<F>& arguments, Request& request,
                                             const PathParams& params) {
     if (!arguments.read_path(params)) return detail::reject(Status::not_found);
     if constexpr (Signature<F>::takes_head) {
-      if (auto rejected = arguments.read_head(request)) return rejected;
+      if (auto rejected = arguments.read_head(callee, request)) return rejected;
     }
     if (!arguments.accepts_body(request)) return detail::reject(Status::unsupported_media_type);
     return nullptr;
@@ -340,29 +408,30 @@ class Handler {
   template <class F>
   static Response call_with_body(const void* target, Request& request, const PathParams& params,
                                  std::string_view text) {
-    const F& handler = *static_cast<const F*>(target);
+    const detail::Callee<F> callee(target);
     detail::CallArguments<F> arguments;
-    if (auto rejected = read_before_body(arguments, request, params)) return std::move(*rejected);
+    if (auto rejected = read_before_body(callee, arguments, request, params))
+      return std::move(*rejected);
     if (auto rejected = arguments.read_body(text)) return std::move(*rejected);
-    return detail::response_of([&] { return arguments.call(handler, request); });
+    return detail::response_of([&] { return arguments.call(callee, request); });
   }
 
   /// Reads the body, then calls the handler.
   template <class F>
   static Task<Response> start_with_body(const void* target, Request& request,
                                         const PathParams& params) {
-    const F& handler = *static_cast<const F*>(target);
+    const detail::Callee<F> callee(target);
     detail::CallArguments<F> arguments;
-    if (auto rejected = read_before_body(arguments, request, params))
+    if (auto rejected = read_before_body(callee, arguments, request, params))
       co_return std::move(*rejected);
     const auto text = co_await request.body_view();
     if (!text) co_return error_response(text.error());
     if (auto rejected = arguments.read_body(*text)) co_return std::move(*rejected);
     if constexpr (Signature<F>::is_async) {
-      auto answer = detail::start_handler(handler, request, arguments);
+      auto answer = detail::start_handler(callee, request, arguments);
       co_return co_await std::move(answer);
     } else {
-      co_return detail::response_of([&] { return arguments.call(handler, request); });
+      co_return detail::response_of([&] { return arguments.call(callee, request); });
     }
   }
 

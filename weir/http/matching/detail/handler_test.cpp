@@ -223,7 +223,7 @@ TEST_F(HandlerTest, AnswersABodyThatDoesNotArriveWithItsError) {
   NoBody body;
   Request request(request_.head(), body);
   int calls = 0;
-  const Handler sync = Handler::of([&calls](const std::vector<int>&) {
+  const Handler sync = Handler::of([&calls](std::vector<int>) {
     ++calls;
     return Status::ok;
   });
@@ -247,7 +247,7 @@ TEST_F(HandlerTest, AnswersNotFoundBeforeItReadsTheBody) {
   NoBody body;
   Request request(request_.head(), body);
   params_.add("x");
-  const Handler sync = Handler::of([](int, const std::vector<int>&) { return Status::ok; });
+  const Handler sync = Handler::of([](int, std::vector<int>) { return Status::ok; });
   const Handler async =
       Handler::of([](int, std::vector<int>) -> Task<Status> { co_return Status::ok; });
   EXPECT_EQ(run(sync.start(request, params_)).status(), Status::not_found);
@@ -259,14 +259,14 @@ TEST_F(HandlerTest, AnswersAnotherMediaTypeBeforeItReadsTheBody) {
   NoBody body;
   TextRequest other("POST /path", {}, "Content-Type: text/plain\r\n");
   Request request(other.head(), body);
-  const Handler sync = Handler::of([](const std::vector<int>&) { return Status::ok; });
+  const Handler sync = Handler::of([](std::vector<int>) { return Status::ok; });
   const Handler async = Handler::of([](std::vector<int>) -> Task<Status> { co_return Status::ok; });
   EXPECT_EQ(run(sync.start(request, params_)).status(), Status::unsupported_media_type);
   EXPECT_EQ(run(async.start(request, params_)).status(), Status::unsupported_media_type);
 }
 
 TEST_F(HandlerTest, AnswersABodyThatHasArrived) {
-  const Handler handler = Handler::of([](int factor, const std::vector<int>& numbers) {
+  const Handler handler = Handler::of([](int factor, std::vector<int> numbers) {
     return text(std::to_string(factor * numbers.at(0)));
   });
   params_.add("2");

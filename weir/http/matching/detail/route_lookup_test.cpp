@@ -333,7 +333,7 @@ TEST_F(RouteMatchAnswers, OwnErrorsAreDescribedByTheServer) {
 
 TEST_F(RouteMatchAnswers, HandlersOfJsonNeedOnlyTheBody) {
   TextRequest request("POST /a", "[1,2]");
-  match([](const std::vector<int>& numbers) { return text(std::to_string(numbers.size())); },
+  match([](std::vector<int> numbers) { return text(std::to_string(numbers.size())); },
         request, "POST");
   ASSERT_TRUE(match_.found());
   EXPECT_TRUE(match_.needs_only_body());

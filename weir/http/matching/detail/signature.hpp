@@ -57,9 +57,10 @@ enum class ArgumentKind : std::uint8_t {
   none,  ///< nothing that a handler can take
   request,
   scope,
-  path,  ///< a path parameter
-  made,  ///< a value that the type's from_request() makes
-  part,  ///< a Query, Header, Cookie or a std::optional of one
+  path,       ///< a path parameter
+  made,       ///< a value that the type's from_request() makes
+  part,       ///< a Query, Header, Cookie or a std::optional of one
+  reference,  ///< a service, or a value that middleware has set
   body,
 };
 
@@ -72,13 +73,20 @@ consteval ArgumentKind kind_of_argument() {
     return ArgumentKind::scope;
   } else if constexpr (std::is_lvalue_reference_v<P> &&
                        !std::is_const_v<std::remove_reference_t<P>>) {
-    return ArgumentKind::none;
+    constexpr bool is_value =
+        HasFromRequest<T> || PathParamType<T> || PartReader<T>::is_part || names_body<T>;
+    return is_reference_parameter<P> && !is_value ? ArgumentKind::reference : ArgumentKind::none;
   } else if constexpr (HasFromRequest<T>) {
     return ArgumentKind::made;
   } else if constexpr (PathParamType<T>) {
     return ArgumentKind::path;
   } else if constexpr (PartReader<T>::is_part) {
     return ArgumentKind::part;
+  } else if constexpr (std::is_lvalue_reference_v<P> && !names_body<T>) {
+    static_assert(!NamesFromRequest<T> || HasFromRequest<T>,
+                  "weir::http: from_request() must be static, public and take a const Request&, "
+                  "then services as references");
+    return std::is_class_v<T> ? ArgumentKind::reference : ArgumentKind::none;
   } else {
     return BodyOf<T>::is_body ? ArgumentKind::body : ArgumentKind::none;
   }
@@ -89,6 +97,34 @@ inline constexpr bool takes_text = std::is_same_v<std::remove_cvref_t<P>, Wildca
                                    std::is_same_v<std::remove_cvref_t<P>, std::string_view> ||
                                    std::is_same_v<std::remove_cvref_t<P>, std::string>;
 
+/// The references of one parameter: itself, or those that its from_request() takes.
+template <class P>
+constexpr auto references_of_parameter() {
+  if constexpr (kind_of_argument<P>() == ArgumentKind::reference) {
+    return Parameters<P>();
+  } else if constexpr (kind_of_argument<P>() == ArgumentKind::made) {
+    return references_of_from_request<std::remove_cvref_t<P>>();
+  } else {
+    return Parameters<>();
+  }
+}
+
+template <class... P>
+constexpr std::size_t size_of(Parameters<P...>) {
+  return sizeof...(P);
+}
+template <class... All>
+struct JoinedParameters {
+  using type = Parameters<>;
+};
+template <class... P>
+struct JoinedParameters<Parameters<P...>> {
+  using type = Parameters<P...>;
+};
+template <class... P, class... Q, class... More>
+struct JoinedParameters<Parameters<P...>, Parameters<Q...>, More...>
+    : JoinedParameters<Parameters<P..., Q...>, More...> {};
+
 /// The types of a list of parameters, by their kinds.
 template <class P>
 struct ArgumentList;
@@ -96,6 +132,10 @@ template <class... P>
 struct ArgumentList<Parameters<P...>> {
   using Types = std::tuple<P...>;
   static constexpr std::array<ArgumentKind, sizeof...(P)> kinds{kind_of_argument<P>()...};
+  /// The references of all parameters, in their order, as Parameters<...>.
+  using References = typename JoinedParameters<decltype(references_of_parameter<P>())...>::type;
+  static constexpr std::array<std::size_t, sizeof...(P)> reference_counts{
+      size_of(references_of_parameter<P>())...};
 
   static constexpr std::size_t count(ArgumentKind kind) {
     return static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), kind));
@@ -109,11 +149,18 @@ struct ArgumentList<Parameters<P...>> {
     const auto end = kinds.begin() + static_cast<std::ptrdiff_t>(index);
     return static_cast<std::size_t>(std::count(kinds.begin(), end, ArgumentKind::path));
   }
-  /// True if a parameter other than the request, the scope and the body is a reference.
+  /// Returns the index of the first reference of the parameter at `index`.
+  static constexpr std::size_t reference_index(std::size_t index) {
+    std::size_t sum = 0;
+    for (std::size_t each = 0; each < index; ++each) sum += reference_counts[each];
+    return sum;
+  }
+  /// True if a parameter that is read from the head is a reference.
   static constexpr bool any_reference =
       (false || ... ||
        (std::is_reference_v<P> && kind_of_argument<P>() != ArgumentKind::request &&
         kind_of_argument<P>() != ArgumentKind::scope &&
+        kind_of_argument<P>() != ArgumentKind::reference &&
         kind_of_argument<P>() != ArgumentKind::body));
 
   static constexpr HandlerShape shape() {
@@ -153,21 +200,27 @@ struct ReturnType<Task<T>> {
 }  // namespace detail
 
 /// The signature of a handler. Its parameters are, in any order: the path parameters in the order
-/// of the pattern, the typed arguments of arguments.hpp, values of types with from_request(), the
-/// Request& and a Scope&. At most one of them is the body. It returns a Response, a Status, a value
-/// that is written as JSON, a Result of one, or a Task of any of these.
+/// of the pattern, the typed arguments of arguments.hpp, values of types with from_request(),
+/// references, the Request& and a Scope&. At most one of them is the body. It returns a Response, a
+/// Status, a value that is written as JSON, a Result of one, or a Task of any of these.
 ///
 /// The arguments are made in this order, and the first step that fails is the answer: the path
 /// parameters (404), the values of from_request(), the parts of the head (400), the media type of
 /// the body (415), and the body.
 ///
 /// `static ... from_request(const Request&)` returns a T, a Result<T>, or a std::expected<T, E>
-/// whose error is the Response or the Status that answers the request instead.
+/// whose error is the Response or the Status that answers the request instead. It may take
+/// references after the request: `from_request(const Request&, const Store&)`.
 ///
-/// A parameter that is a struct, container, tuple or variant, by value or const reference, is the
-/// body as Json<T> is; see weir/json.hpp for the JSON form of each type. A body that does not
-/// arrive is answered with the error of Request::body(). A returned value is sent with 200; for
-/// another status return http::json(value, status).
+/// A reference to an object of a class is a service of the App that serves the router: a T& of this
+/// core, or a const T& that may be shared; see serve_http(). A const T& in a `group<T>()` is the
+/// value that the middleware of the group has set instead; see Router::group(). A client never
+/// sends what a handler takes by reference, except for Json, Form and the parts of the head.
+///
+/// A parameter that is a struct, container, tuple or variant, by value, is the body as Json<T> is;
+/// see weir/json.hpp for the JSON form of each type. A body that does not arrive is answered with
+/// the error of Request::body(). A returned value is sent with 200; for another status return
+/// http::json(value, status).
 ///
 /// An error in a Result is answered with its to_status(). An exception is answered with 500 and
 /// logged; the client does not see its text.
@@ -180,6 +233,10 @@ class Signature {
   using Arguments = detail::ArgumentList<typename Of::ParameterTypes>;
   static constexpr bool takes_body = Arguments::count(Kind::body) > 0;
   static constexpr bool takes_scope = Arguments::count(Kind::scope) > 0;
+  using References = typename Arguments::References;
+  static constexpr std::size_t reference_count = detail::size_of(References());
+  /// The largest number of references of one handler; App gives a service at most 16 arguments.
+  static constexpr std::size_t reference_count_max = 15;
   static constexpr bool takes_parts = Arguments::count(Kind::part) > 0;
   /// True if arguments are made from the head, which may not fit.
   static constexpr bool takes_head = takes_parts || Arguments::count(Kind::made) > 0;
@@ -204,10 +261,13 @@ class Signature {
     static_assert(
         Arguments::count(Kind::none) == 0,
         "a handler takes path parameters, http::Query, Header, Cookie, Form, Json, types with "
-        "from_request(), a Request& and a Scope&; path parameters are std::string_view, "
+        "from_request(), services as T& or const T&, a Request& and a Scope&; path parameters are "
+        "std::string_view, "
         "std::string, integers (not bool or char), float, double, http::Wildcard or types with "
         "from_path_param(); a body, read from JSON, is one struct of public fields, container, "
-        "tuple or variant; all by value or const reference");
+        "tuple or variant, by value");
+    static_assert(reference_count <= reference_count_max,
+                  "a handler takes at most 15 references to services and values of middleware");
     static_assert(Arguments::count(Kind::body) <= 1, "a handler takes at most one body");
     static_assert(detail::ReturnType<typename Of::ReturnType>::is_valid,
                   "a handler returns a Response, a Status, a value that is written as JSON (a "

@@ -71,6 +71,7 @@ class ServiceRouteRegistry {
   /// Closes the registry, after the last owner has left.
   void close();
 
+  Router& router() const noexcept { return router_; }
   /// Returns the loop of the owner core. owner_loop() and loops() may be called while the registry
   /// is open.
   /// Threads: any.

@@ -157,7 +157,7 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/pieces", pieces);
     routes_.post("/ten-pieces", pieces, {.body_max = 10});
     routes_.post("/errors", three_errors, {.body_max = 10});
-    routes_.post("/sum", [](const Pair& pair) { return text(std::to_string(sum(pair)) + "\n"); });
+    routes_.post("/sum", [](Pair pair) { return text(std::to_string(sum(pair)) + "\n"); });
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.post("/echoes-path/{rest...}",
                  [](Request& request, std::string_view) { return text(request.path_text()); });

@@ -248,6 +248,7 @@ void Call::complete() noexcept {
   server_.counters().responses.add();
   check_stall();
   head_copy_.reset();
+  request_.values_.clear();
 }
 
 /// Checks, after a part of a request has run, if it made this turn slow.

@@ -146,9 +146,9 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
     routes_.get("/hello/{name}",
                 [](std::string_view name) { return text("Hello, " + std::string(name) + "!\n"); });
     routes_.post("/ping", ping);
-    routes_.post("/json", [](const Ping& ping) { return ping; });
+    routes_.post("/json", [](Ping ping) { return ping; });
     routes_.post("/json/task", [](Ping ping) -> Task<Result<Ping>> { co_return ping; });
-    routes_.post("/json/long", [](const Ping& ping) {
+    routes_.post("/json/long", [](Ping ping) {
       return Pong{ping, "a text that makes the answer longer than what a Body holds in itself"};
     });
     loop_->group().listener_registry().on_listening = [this](const os::Address& bound) {

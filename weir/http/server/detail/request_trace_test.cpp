@@ -139,7 +139,7 @@ TEST_F(RequestTraceTest, EveryPartOfARequestRunsWithItsTrace) {
     ids.push_back(current_id());
     return Status::ok;
   });
-  routes_.post("/json", [&ids](const std::vector<int>&) {
+  routes_.post("/json", [&ids](std::vector<int>) {
     ids.push_back(current_id());
     return Status::ok;
   });
