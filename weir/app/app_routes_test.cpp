@@ -255,7 +255,7 @@ TEST_F(AppRoutes, AServerMayDrainBeforeAllServicesHaveStarted) {
 TEST_F(AppRoutes, AServerHasTheLimitsOfItsOptions) {
   text("a");
   http::Limits limits;
-  limits.head.request_line_max = std::string_view("GET /page HTTP/1.1").size();
+  limits.head.request_line_max = static_cast<std::uint32_t>(sizeof("GET /page HTTP/1.1") - 1);
   serve_http(app_, routes_, {.endpoint = os::Address::loopback(81), .limits = limits});
   ASSERT_TRUE(start());
   EXPECT_EQ(ask("/page", 81), "200 a");
