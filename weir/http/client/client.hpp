@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
+#include "weir/http/client/request_methods.hpp"
 #include "weir/http/syntax/client_error.hpp"
-#include "weir/http/syntax/url.hpp"
+#include "weir/http/syntax/method.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
@@ -28,6 +28,7 @@ class ClientPool;
 ///     auto response = co_await client.get("http://localhost:8080/notes/7");
 ///     if (!response) co_return fail(response.error());
 ///     const auto note = co_await response->json<Note>();
+///     auto added = co_await client.post("http://localhost:8080/notes", *note);
 ///
 /// *Pool.* A connection becomes idle when its response has ended and both sides keep it open. Any
 /// byte, the end of the stream or a reset removes an idle connection from the pool at that moment.
@@ -54,7 +55,7 @@ class ClientPool;
 /// error of the body's stream function is one too. A response of any status is no error.
 /// Threads: one core's.
 /// Lifetime: outlives its tasks and its responses (asserted).
-class Client {
+class Client : public RequestMethods<Client> {
  public:
   explicit Client(ClientOptions options = {});
   Client(const Client&) = delete;
@@ -67,31 +68,8 @@ class Client {
   /// Cancel: closes the connection; the server may have received the request.
   Task<Result<ClientResponse>> send(ClientRequest request);
 
-  /// Sends a GET request.
-  /// Errors: those of Url::parse(), and see above.
-  /// Cancel: closes the connection.
-  Task<Result<ClientResponse>> get(std::string_view url) {
-    return send(ClientRequest(Method::get, url));
-  }
-
-  /// Sends a POST request with this body.
-  /// Errors: those of Url::parse(), and see above.
-  /// Cancel: closes the connection; the server may have received the request.
-  Task<Result<ClientResponse>> post(std::string_view url, MediaType type, Body body) {
-    ClientRequest request(Method::post, url);
-    request.set_body(type, std::move(body));
-    return send(std::move(request));
-  }
-
-  /// Sends a POST request with `value` as JSON.
-  /// Errors: those of Url::parse(), and see above.
-  /// Cancel: closes the connection; the server may have received the request.
-  template <class T>
-  Task<Result<ClientResponse>> post_json(std::string_view url, const T& value) {
-    ClientRequest request(Method::post, url);
-    request.set_json(value);
-    return send(std::move(request));
-  }
+  /// Makes a request for send(); get(), post() and the others use it.
+  static ClientRequest request(Method method, std::string_view url) { return {method, url}; }
 
   /// Returns the number of open connections, in use and idle.
   std::size_t connection_count() const noexcept;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cassert>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -54,14 +53,12 @@ class ClientRequest {
   void remove_header(std::string_view name) noexcept { headers_.remove(name); }
   const Headers& headers() const noexcept { return headers_; }
 
-  /// Sets the body and its media type. The bytes of a Body are sent with a Content-Length. A
-  /// stream is sent in chunks unless `length` is given, which other bodies ignore. A stream that
-  /// writes another number of bytes fails the request with Errc::bad_input. A stream is called at
-  /// most once.
-  void set_body(MediaType type, Body body, std::optional<std::uint64_t> length = std::nullopt) {
+  /// Sets the body and its media type. A body whose length is known is sent with a Content-Length,
+  /// and other streams are sent in chunks. A stream that writes another number of bytes fails the
+  /// request with Errc::bad_input. A stream is called at most once.
+  void set_body(MediaType type, Body body) {
     content_type_ = type.text();
     body_ = std::move(body);
-    length_ = length;
   }
   /// Sets `value` as JSON.
   template <class T>
@@ -74,12 +71,10 @@ class ClientRequest {
   void clear_body() noexcept {
     content_type_ = {};
     body_ = Body();
-    length_.reset();
   }
   std::string_view content_type() const noexcept { return content_type_; }
   Body& body() noexcept { return body_; }
   const Body& body() const noexcept { return body_; }
-  std::optional<std::uint64_t> length() const noexcept { return length_; }
 
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
@@ -94,7 +89,6 @@ class ClientRequest {
   Headers headers_;
   Body body_;
   std::string_view content_type_;
-  std::optional<std::uint64_t> length_;
   std::optional<Duration> timeout_;
   std::error_code error_;
   Method method_;

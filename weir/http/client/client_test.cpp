@@ -151,7 +151,7 @@ TEST_F(ClientTest, PostSendsAndReadsJson) {
   const auto talk = []() -> Task<> {
     Client client;
     const Note note{6, "text"};
-    auto response = co_await client.post_json("http://127.0.0.1/notes", note);
+    auto response = co_await client.post("http://127.0.0.1/notes", note);
     EXPECT_TRUE(response);
     if (!response) co_return;
     EXPECT_EQ(response->status(), Status::ok);
@@ -183,7 +183,7 @@ TEST_F(ClientTest, SendsOneExactHead) {
     Client client;
     ClientRequest post = request(Method::post, "/a%20b?c=d", 81);
     post.add_header("X-Kind", "note");
-    post.set_body("text/plain", Body(Literal("body")), 5);  // only a stream has such a length
+    post.set_body("text/plain", Body(Literal("body")));
     auto serving = serve_script(*listener, script);
     auto asking = outcome_of(client, std::move(post));
     const auto both = co_await all(std::move(serving), std::move(asking));
@@ -236,13 +236,13 @@ TEST_F(ClientTest, StreamsABodyInChunksOrWithItsLength) {
     Client client;
     for (const auto length : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(18)}) {
       ClientRequest post = request(Method::post, "/");
-      post.set_body("text/plain", Body(StreamFunction(write)), length);
+      post.set_body("text/plain", Body(StreamFunction(write), length));
       const Outcome outcome = co_await outcome_of(client, std::move(post));
       EXPECT_EQ(outcome.body, "piece piece piece ") << outcome.error.message();
     }
     for (const std::uint64_t length : {17U, 19U}) {
       ClientRequest post = request(Method::post, "/");
-      post.set_body("text/plain", Body(StreamFunction(write)), length);
+      post.set_body("text/plain", Body(StreamFunction(write), length));
       const Outcome outcome = co_await outcome_of(client, std::move(post));
       EXPECT_EQ(outcome.error, Errc::bad_input) << length;
     }

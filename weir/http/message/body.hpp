@@ -66,9 +66,8 @@ class BodySink {
 
 using StreamFunction = std::move_only_function<Task<Result<>>(BodySink&)>;
 
-/// The content of a response; move-only. A body of at most `inline_max` bytes needs no heap
-/// memory. A Buffer uses the memory of its core.
-/// Threads: one at a time.
+/// The content of a response or a request; move-only. A body of at most `inline_max` bytes needs no
+/// heap memory. A Buffer uses the memory of its core. Threads: one at a time.
 class Body {
  public:
   static constexpr std::size_t inline_max = 62;

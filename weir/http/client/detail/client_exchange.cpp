@@ -68,12 +68,11 @@ Result<std::string> request_head(const ClientRequest& request) {
   if (!request.content_type().empty() && !request.headers().contains("content-type")) {
     head.append("Content-Type: ").append(request.content_type()).append(line_end);
   }
-  if (request.body().is_stream() && !request.length()) {
+  const std::optional<std::uint64_t> length = request.body().length();
+  if (!length) {
     head.append("Transfer-Encoding: chunked\r\n");
   } else if (request.body().is_stream() || sends_length(request)) {
-    const std::uint64_t length =
-        request.body().is_stream() ? *request.length() : request.body().text().size();
-    head.append("Content-Length: ").append(std::to_string(length)).append(line_end);
+    head.append("Content-Length: ").append(std::to_string(*length)).append(line_end);
   }
   return head.append(line_end);
 }
@@ -223,12 +222,13 @@ Task<Result<>> ClientExchange::write_request(ClientRequest& request, std::string
 }
 
 Task<Result<>> ClientExchange::write_stream(ClientRequest& request) {
-  ChunkSink sink(*this, request.length());
+  const std::optional<std::uint64_t> length = request.body().length();
+  ChunkSink sink(*this, length);
   stream_called_ = true;
   const Result<> streamed = co_await (*request.body().stream())(sink);
   if (!streamed) co_return streamed;
   if (!sink.complete()) co_return fail(Errc::bad_input);
-  if (request.length()) co_return {};
+  if (length) co_return {};
   const Bytes last = to_bytes(last_chunk);
   co_return co_await write(std::span<const Bytes>(&last, 1));
 }
