@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -65,7 +66,12 @@ World::World(const WorldOptions& options)
       state_(options),
       links_(state_) {}
 
+/// Kills what runs after run_until().
 World::~World() {
+  if (moment_ != Instant() && !done()) {
+    for (const auto& host : hosts_) host->kill();
+    std::ignore = run_until_done(cancel_timeout);
+  }
   while (!hosts_.empty()) hosts_.pop_back();  // a machine outlives the other processes on it
 }
 
@@ -166,21 +172,46 @@ void World::run_checks(std::vector<Check>& checks) {
   }
 }
 
-bool World::all_done() const {
+bool World::done() const {
   return std::ranges::all_of(hosts_, [](const auto& host) { return host->done(); });
+}
+
+/// Resumes mains, or gives a core a turn. Returns false if nothing is ready.
+bool World::step() {
+  bool did = state_.clock.move_to(now());
+  for (const auto& host : hosts_) did = resume_main(*host) || did;
+  if (!did && !run_one_turn()) return false;
+  if (std::exchange(moment_, now()) != now()) steps_ = 0;
+  ++steps_;
+  return true;
+}
+
+bool World::run_until(const std::function<bool()>& done, Duration limit) {
+  const Instant end = after(now(), limit);
+  steps_ = 0;
+  services_stay_ = true;
+  bool possible = true;
+  while (possible && !done()) {
+    if (step()) {
+      possible = !livelocked();
+      continue;
+    }
+    const Instant next = next_event_time();
+    possible = next <= end && next != never;
+    if (possible || next != never) state_.clock.move_to(std::min(next, end));
+  }
+  services_stay_ = false;
+  return possible;
 }
 
 WorldReport World::run_until_done(Duration limit) {
   aborted_ = false;
   Instant end = after(now(), limit);
-  Instant moment = now();
   steps_ = 0;
-  while (!all_done()) {
-    bool did = state_.clock.move_to(now());
-    for (const auto& host : hosts_) did = resume_main(*host) || did;
-    if (did || run_one_turn()) {
-      if (std::exchange(moment, now()) != now()) steps_ = 0;
-      if (++steps_ <= steps_per_instant_max_) continue;
+  if (std::exchange(stop_is_due_, false)) stop_services();
+  while (!done()) {
+    if (step()) {
+      if (!livelocked()) continue;
       steps_ = 0;
       abort_run("livelock: " + std::to_string(steps_per_instant_max_) +
                 " steps without progress of the virtual time");
@@ -245,6 +276,10 @@ bool World::resume_main(Host& host) {
 
 /// Raises SIGTERM in the services when all other mains have returned.
 void World::stop_services() {
+  if (services_stay_) {
+    stop_is_due_ = true;
+    return;
+  }
   bool is_awaited = false;
   for (const auto& host : hosts_) {
     is_awaited = is_awaited || host->is_awaited();

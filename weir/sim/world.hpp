@@ -105,6 +105,13 @@ class World {
   /// virtual time passes first, or if every host waits for an event that can never happen. The
   /// World then cancels everything that still runs.
   [[nodiscard]] WorldReport run_until_done(Duration limit);
+  /// Runs until `done` returns true; the next call continues. It stops no service and makes no
+  /// check. A test can thus look at the programs in between; run_until_done() ends the run.
+  /// Returns: false if `limit` of virtual time passes first, if every host waits for an event that
+  /// can never happen, or after WorldOptions::steps_per_instant_max.
+  [[nodiscard]] bool run_until(const std::function<bool()>& done, Duration limit);
+  /// Returns true if no main runs and none waits to be started.
+  bool done() const;
   /// Returns the trace of the run. Empty unless WorldOptions::trace is true; see Trace.
   const std::string& trace() const noexcept { return state_.trace.text(); }
 
@@ -117,7 +124,8 @@ class World {
 
   Host* find(const std::string& name) const;
   void add_to_hosts_files(Host& made);
-  bool all_done() const;
+  bool step();
+  bool livelocked() const noexcept { return steps_ > steps_per_instant_max_; }
   bool resume_main(Host& host);
   bool is_paused(const Host& host, const Host::Core& core) const;
   bool run_one_turn();
@@ -132,7 +140,10 @@ class World {
   std::uint64_t seed_;
   std::string replay_;
   std::uint64_t steps_per_instant_max_;
-  std::uint64_t steps_ = 0;  // at the current moment
+  std::uint64_t steps_ = 0;     // at the moment of the last step
+  Instant moment_{};            // of the last step
+  bool services_stay_ = false;  // during run_until()
+  bool stop_is_due_ = false;    // run_until() has put off stop_services()
   WorldState state_;
   Links links_;
   std::vector<std::unique_ptr<Host>> hosts_;
