@@ -1,4 +1,5 @@
-// Public header of weir/http_testing: a client for unit tests of routers.
+// Public header of weir/http_testing: a client for tests of HTTP services, and the World.
 #pragma once
 
 #include "weir/http_testing/test_client.hpp"
+#include "weir/sim.hpp"

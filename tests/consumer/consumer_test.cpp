@@ -1,10 +1,11 @@
 // consumer_test [SEED] tests services of a project that uses an installed Weir, in the simulated
 // world. The services send greetings by TCP, found by name, and by UDP.
 #include <weir/app.hpp>
+#include <weir/http.hpp>
+#include <weir/http_testing.hpp>
 #include <weir/net/dns/connect.hpp>
 #include <weir/net/listen/listener.hpp>
 #include <weir/net/udp.hpp>
-#include <weir/sim/world.hpp>
 
 #include <cstdio>
 #include <string>
@@ -66,7 +67,15 @@ Task<> visit(Scope&, std::string server, Endpoint address, std::string& heard) {
   if (datagram) heard += std::string(", ") + std::string(datagram->buffer.text());
 }
 
+http::Router routes() {
+  http::Router router;
+  router.get("/", [] { return http::text("hello"); });
+  return router;
+}
+
 int main(int argc, char** argv) {
+  http::TestClient tester(routes());
+  if (tester.get("/").body() != "hello") return 1;
   sim::World world({.seed = argc > 1 ? std::stoull(argv[1]) : sim::fresh_seed(),
                     .replay = std::string(argv[0]) + " "});
   sim::Host& server = world.host("server");

@@ -1,167 +1,164 @@
 #include "weir/http_testing/test_client.hpp"
 
-#include <chrono>
+#include <cstdio>
 #include <functional>
-#include <optional>
+#include <limits>
 #include <ostream>
 #include <stdexcept>
+#include <tuple>
 
-#include "weir/http/server/detail/accept_connections.hpp"
-#include "weir/http/syntax/detail/char_class.hpp"
-#include "weir/loop/loop.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/http/client/client.hpp"
+#include "weir/http/server/serve.hpp"
+#include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/testing/memory/detail/memory_peer.hpp"
-#include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+const RuntimeOptions one_core{.cores = 1, .announce = false};
+
+[[noreturn]] void throw_error(const std::string& why) {
+  throw std::runtime_error("TestClient: " + why);
+}
+
+/// Returns the options of a client that has no limit of its own: TestClientOptions has the limit.
+ClientOptions unlimited() {
+  ClientOptions options;
+  options.limits.head_timeout = Duration::max();
+  options.limits.body_timeout = Duration::max();
+  options.limits.body_max = std::numeric_limits<std::uint64_t>::max();
+  options.limits.redirects_max = 0;
+  return options;
+}
+
+Task<> exchange(Scope&, ClientRequest& request, std::optional<Result<TestResponse>>& outcome) {
+  Client client(unlimited());
+  auto response = co_await client.send(std::move(request));
+  if (!response) {
+    outcome.emplace(fail(response.error()));
+    co_return;
+  }
+  Headers headers;
+  for (std::size_t index = 0; index < response->header_count(); ++index) {
+    const HeaderField field = response->header_at(index);
+    std::ignore = headers.add(field.name, field.value);  // the parser has checked it
+  }
+  auto body = co_await response->body();
+  if (!body) {
+    outcome.emplace(fail(body.error()));
+    co_return;
+  }
+  outcome.emplace(TestResponse(response->status(), std::move(headers), std::move(*body)));
+}
+
+}  // namespace
 
 void PrintTo(Status status, std::ostream* out) {
   *out << code_of(status);
 }
 
-std::optional<std::string_view> TestResponse::header(std::string_view name) const noexcept {
-  for (const Header& each : headers_) {
-    if (equals_ignoring_case(each.first, name)) return each.second;
-  }
-  return std::nullopt;
-}
-
-/// The server of a TestClient: one loop on a memory platform.
-class TestClient::Server : Continuation, loop::Runnable {
- public:
-  Server(const Router& router, const TestClientOptions& options)
-      : Continuation(&on_ended),
-        loop::Runnable(&begin),
-        response_timeout_(options.response_timeout),
-        state_(*loop_, router, options.limits) {
-    loop_->ready(*this);
-    platform_.run_until_idle(*loop_);
-    if (ended_) throw std::runtime_error("TestClient: invalid routes: " + router.error_text());
-  }
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
-  ~Server() {
-    loop_->drain();
-    advance(std::chrono::seconds(2));
-    if (!ended_) cancel_.cancel();
-    platform_.run_until_idle(*loop_);
-    root_.reset();
-  }
-
-  void advance(Duration length) { platform_.advance(*loop_, length); }
-  const std::vector<std::string>& logged() const noexcept { return platform_.logged(); }
-
-  /// Returns the first final response to `request`.
-  TestResponse send(std::string_view request);
-
- private:
-  static void begin(loop::Runnable& self) {
-    auto& server = static_cast<Server&>(self);
-    server.root_.emplace(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(server.state_),
-                                    server.address_));
-    server.root_->start(Context{server.loop_.get(), &server.cancel_}, server);
-  }
-  static std::coroutine_handle<> on_ended(Continuation& self, std::coroutine_handle<>) {
-    static_cast<Server&>(self).ended_ = true;
-    return std::noop_coroutine();
-  }
-
-  Duration response_timeout_;
-  MemoryPlatform platform_;
-  std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
-  os::Address address_ = os::Address::loopback(80);
-  ServerState state_;
-  CancelSource cancel_;
-  std::optional<Task<Result<>>> root_;
-  bool ended_ = false;
+/// The programs that answer, and the host that asks them.
+struct TestClient::Network {
+  std::optional<Router> router;
+  std::optional<sim::World> own_world;
+  sim::World* world = nullptr;
+  sim::Host* client = nullptr;
+  sim::Host* server = nullptr;  ///< nullptr in a World of the test
 };
 
-namespace {
-
-/// Returns the final response in `text` if it is complete. The end of the connection completes a
-/// response without a length.
-std::optional<sim::HttpResponse> final_response(std::string_view text, std::string_view method,
-                                                bool ended) {
-  for (sim::HttpResponse& each : sim::parse_http_responses(text, {method})) {
-    const bool interim = each.status >= 100 && each.status < 200;
-    if (interim) continue;
-    if (each.complete || (ended && each.until_close)) return std::move(each);
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-TestResponse TestClient::Server::send(std::string_view request) {
-  const std::string_view line = request.substr(0, request.find('\r'));
-  const std::string_view method = line.substr(0, line.find(' '));
-  MemoryPeer peer(platform_, address_);
-  std::string_view left = request;
-  std::optional<sim::HttpResponse> response;
-  const Instant until = after(platform_.now(), response_timeout_);
-  const auto done = [&] {
-    left.remove_prefix(peer.send(left));
-    const bool ended = peer.ended() || peer.was_reset();
-    response = final_response(peer.received(), method, ended);
-    return response || ended || platform_.now() >= until;
-  };
-  const bool possible = platform_.run_until(*loop_, done);
-  if (!response) {
-    std::string why = "the connection ended without a complete response";
-    if (!possible) why = "the handler waits for an event that cannot happen";
-    if (platform_.now() >= until) why = "no response within the response_timeout";
-    throw std::runtime_error("TestClient: " + std::string(line) + ": " + why);
-  }
-  TestResponse answer(peer.received(), Status{static_cast<std::uint16_t>(response->status)},
-                      std::move(response->headers), std::move(response->body));
-  peer.close();
-  platform_.run_until_idle(*loop_);
-  return answer;
-}
-
 TestClient::TestClient(const Router& router, TestClientOptions options)
-    : server_(std::make_unique<Server>(router, options)) {}
+    : options_(options), network_(std::make_unique<Network>()) {
+  serve(router);
+}
 
 TestClient::TestClient(Router&& router, TestClientOptions options)
-    : own_router_(std::move(router)), server_(std::make_unique<Server>(*own_router_, options)) {}
-
-TestClient::~TestClient() = default;
-
-TestResponse TestClient::send(std::string_view method, std::string_view target) {
-  std::string request(method);
-  request.append(" ").append(target).append(" HTTP/1.1\r\nHost: test\r\n");
-  request.append(headers_.lines()).append("\r\n");
-  return send_text(request);
+    : options_(options), network_(std::make_unique<Network>()) {
+  serve(network_->router.emplace(std::move(router)));
 }
 
-TestResponse TestClient::send(std::string_view method, std::string_view target,
-                              const Response& content) {
-  const std::string_view body = content.body().text();
-  std::string request(method);
-  request.append(" ").append(target).append(" HTTP/1.1\r\nHost: test\r\n");
-  request.append("Content-Type: ").append(content.content_type()).append("\r\n");
-  request.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
-  request.append(headers_.lines()).append("\r\n").append(body);
-  return send_text(request);
+TestClient::TestClient(sim::World& world, std::string_view url, TestClientOptions options)
+    : options_(options), network_(std::make_unique<Network>()) {
+  connect(world, url);
 }
 
-TestResponse TestClient::send_text(std::string_view request) {
-  return server_->send(request);
+TestClient::~TestClient() {
+  if (network_->world->done()) return;
+  const sim::WorldReport report = network_->world->run_until_done(1h);
+  if (!report.ok()) std::fprintf(stderr, "TestClient: %s", report.text().c_str());
+}
+
+void TestClient::serve(const Router& router) {
+  if (!router.check()) throw_error("invalid routes: " + router.error_text());
+  const sim::WorldOptions steady{.seed = 1, .jitter = sim::no_jitter};
+  sim::World& world = network_->own_world.emplace(steady);
+  network_->server = &world.host("server");
+  network_->server->start_service([this, &router](loop::Platform& platform) {
+    return run(router, platform, {Endpoint::any(80), options_.limits});
+  });
+  connect(world, "http://server");
+}
+
+void TestClient::connect(sim::World& world, std::string_view url) {
+  const Result<Url> parsed = Url::parse(url);
+  if (!parsed) throw_error("the URL " + std::string(url) + ": " + parsed.error().message());
+  url_ = *parsed;
+  network_->world = &world;
+  network_->client = &world.host("test-client");
+  advance(1s);
+}
+
+ClientRequest TestClient::request(Method method, std::string_view url) const {
+  const Result<Url> resolved = url_->resolve(url);
+  if (!resolved) throw_error("the URL " + std::string(url) + ": " + resolved.error().message());
+  return {method, *resolved};
+}
+
+TestResponse TestClient::send(ClientRequest request) {
+  if (request.error()) throw_error("invalid request: " + request.error().message());
+  for (const HeaderField field : headers_) {
+    if (!request.headers().contains(field.name)) request.add_header(field.name, field.value);
+  }
+  const std::string name =
+      std::string(name_of(request.method())) + " " + std::string(request.url().target());
+  sim::World& world = *network_->world;
+  sim::Host& client = *network_->client;
+  std::optional<Result<TestResponse>> outcome;
+  client.start([&](loop::Platform& platform) {
+    return Runtime(platform, one_core)
+        .run_on_each_core(exchange, std::ref(request), std::ref(outcome));
+  });
+  const auto done = [&client] { return client.done(); };
+  const Instant end = after(world.now(), options_.response_timeout);
+  if (!world.run_until(done, options_.response_timeout)) {
+    const bool late = world.now() >= end;
+    client.kill();
+    std::ignore = world.run_until(done, 1h);
+    throw_error(name + ": " +
+                (late ? "no response within the response_timeout"
+                      : "the handler waits for an event that cannot happen"));
+  }
+  if (!outcome) throw_error(name + ": the client failed");
+  if (!*outcome) throw_error(name + ": " + outcome->error().message());
+  return std::move(**outcome);
 }
 
 void TestClient::set_header(std::string_view name, std::string_view value) {
   if (const auto set = headers_.set(name, value); !set)
-    throw std::runtime_error("TestClient: invalid header: " + std::string(name));
+    throw_error("invalid header: " + std::string(name));
 }
 
 void TestClient::advance(Duration length) {
-  server_->advance(length);
+  sim::World& world = *network_->world;
+  const Instant end = after(world.now(), length);
+  world.schedule(length, [] {});  // so that time passes if nothing else happens
+  std::ignore = world.run_until([&] { return world.now() >= end; }, length);
 }
 
 const std::vector<std::string>& TestClient::logged() const noexcept {
-  return server_->logged();
+  static const std::vector<std::string> none;
+  return network_->server == nullptr ? none : network_->server->logged();
 }
 
 }  // namespace weir::http

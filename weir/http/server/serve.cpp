@@ -37,4 +37,8 @@ int run(const Router& router, int argc, char** argv, const Limits& limits) {
                                            ServeOptions{options.endpoint, limits});
 }
 
+int run(const Router& router, loop::Platform& platform, const ServeOptions& options) {
+  return Runtime(platform, {.announce = false}).run_on_each_core(serve, std::cref(router), options);
+}
+
 }  // namespace weir::http

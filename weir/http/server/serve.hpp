@@ -4,6 +4,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/limits.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
@@ -33,5 +34,9 @@ Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options);
 /// SIGTERM, and drains. A program with other tasks or options calls Runtime and serve() itself.
 /// Returns: the exit status of the process; see Runtime::run_on_each_core().
 int run(const Router& router, int argc, char** argv, const Limits& limits = {});
+/// Serves the router on every core of `platform`; the main function of a host in a sim::World.
+/// Returns: the exit status of the program.
+int run(const Router& router, loop::Platform& platform,
+        const ServeOptions& options = {.endpoint = Endpoint::any(80)});
 
 }  // namespace weir::http
