@@ -15,7 +15,7 @@ HandlerService::HandlerService(http::UnboundRoute route)
       parameters_{parameter_of<http::ServiceRoutes&>()},
       descriptor_{} {
   for (const http::HandlerReference& each : route_.handler.references()) {
-    if (!route_.is_service(each)) continue;
+    if (route_.around.sets(each)) continue;
     parameters_.push_back({each.type, nullptr, DependencyKind::required, each.writable});
   }
   descriptor_ = {.type = &type_,

@@ -13,6 +13,17 @@ Task<Result<>> finished(RouteUpdate& change) {
 
 }  // namespace
 
+Task<Result<RouteId>> LiveRoutes::add_in(const Surroundings& around, std::string_view method,
+                                         std::string_view, Result<Pattern> pattern,
+                                         AnyHandler handler, const RouteOptions& options) const {
+  if (!pattern) return failed(pattern.error());
+  if (!bind_values(handler, around)) return failed(make_error_code(Errc::bad_configuration));
+  auto route = std::make_unique<Route>(Route{std::string(method), std::move(*pattern),
+                                             std::get<Handler>(std::move(handler)), options});
+  route->middleware = around.middleware;
+  return add_route(*updater_, std::move(route));
+}
+
 Task<Result<RouteId>> LiveRoutes::failed(std::error_code error) {
   co_return fail(error);
 }

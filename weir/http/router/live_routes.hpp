@@ -12,6 +12,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/unbound_route.hpp"
 #include "weir/http/matching/route.hpp"
 #include "weir/http/router/route_methods.hpp"
 #include "weir/http/router/router.hpp"
@@ -29,18 +30,45 @@ class LivePattern {
   LivePattern(const Pattern& pattern) noexcept : text_(pattern.text()), pattern_(&pattern) {}
   std::string_view text() const noexcept { return text_; }
 
-  /// Returns: the parsed pattern.
+  /// Returns: the parsed pattern, below a prefix.
   /// Errors: a PatternError, also if the handler cannot take the pattern's params.
-  Result<Pattern> get() const {
-    if (pattern_ == nullptr) return Pattern::parse(text_);
-    const PatternError error = check_shapes(pattern_->shape(), Signature<F>::shape);
+  Result<Pattern> get(std::string_view prefix = {}) const {
+    if (prefix.empty() && pattern_ == nullptr) return Pattern::parse(text_);
+    auto whole = prefix.empty() ? *pattern_ : Pattern::parse(path_below(prefix, text_));
+    if (!whole) return fail(whole.error());
+    const PatternError error = check_shapes(whole->shape(), Signature<F>::shape);
     if (error != PatternError::none) return fail(error);
-    return *pattern_;
+    return whole;
   }
 
  private:
   std::string_view text_;
   const Pattern* pattern_ = nullptr;
+};
+
+/// A LiveGroup adds routes whose paths begin with its prefix, with its middleware around them, to a
+/// LiveRoutes or a ServiceRoutes: `routes.group("/api", require_login)`. See RouteGroup.
+/// Threads, Lifetime: those of `Routes`.
+template <class Routes>
+class LiveGroup : public GroupMethods<LiveGroup<Routes>, LivePattern> {
+ public:
+  /// Adds a route; see add() of `Routes`. The handler may take the values of a `group<T>()`, and
+  /// no other references.
+  /// Errors: Errc::bad_configuration if it takes another reference; those of `Routes`. A prefix
+  /// cannot have path parameters.
+  template <class F>
+  auto add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern, F handler,
+           RouteOptions options = {}) {
+    return routes_.add_in(this->around(), method, this->below(pattern.text()),
+                          pattern.get(this->prefix()), any_handler(std::move(handler)), options);
+  }
+
+ private:
+  friend class LiveRoutes;
+  friend class ServiceRoutes;
+  explicit LiveGroup(Routes routes) : routes_(routes) {}
+
+  Routes routes_;
 };
 
 /// Changes the routes of a router while any number of cores and runtimes, or none, serve it:
@@ -52,7 +80,8 @@ class LivePattern {
 /// runnables of its loop. A request is looked up in the old table or in the new one, and finds
 /// the route or 404, nothing else. Changes that are requested at the same time share one table. A
 /// change takes time in proportion to the number of routes, and a turn of each loop that serves;
-/// it costs requests nothing. Middleware does not change.
+/// it costs requests nothing. The middleware of the router does not change; group() adds routes
+/// with middleware of their own.
 ///
 /// The task that removes a handler destroys it, on the task's core, before remove() returns. The
 /// last request of that route has then ended on every core. This includes requests that wait,
@@ -80,11 +109,15 @@ class LiveRoutes : public RouteMethods<LiveRoutes, LivePattern> {
   template <class F>
   Task<Result<RouteId>> add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern,
                             F handler, RouteOptions options = {}) {
-    auto known = pattern.get();
-    if (!known) return failed(known.error());
-    return add_route(*updater_,
-                     std::make_unique<Route>(Route{std::string(method), std::move(*known),
-                                                   Handler::of(std::move(handler)), options}));
+    return add_in({}, method, pattern.text(), pattern.get(), Handler::of(std::move(handler)),
+                  options);
+  }
+
+  /// Returns a group of routes with a prefix and middleware; see Router::group(). A route keeps its
+  /// middleware if its handler is replaced.
+  template <class... Values, class... M>
+  LiveGroup<LiveRoutes> group(std::string_view prefix, M... middleware) const {
+    return LiveGroup<LiveRoutes>(*this).template group<Values...>(prefix, std::move(middleware)...);
   }
 
   /// Replaces a route's handler in one step: `co_await routes.replace(id, handler)`. No request
@@ -113,6 +146,10 @@ class LiveRoutes : public RouteMethods<LiveRoutes, LivePattern> {
   Task<Result<>> remove(RouteId id) { return remove_route(*updater_, id); }
 
  private:
+  friend class LiveGroup<LiveRoutes>;
+  Task<Result<RouteId>> add_in(const Surroundings& around, std::string_view method,
+                               std::string_view text, Result<Pattern> pattern, AnyHandler handler,
+                               const RouteOptions& options) const;
   static Task<Result<RouteId>> failed(std::error_code error);
   static Task<Result<RouteId>> add_route(RouteUpdater& updater, std::unique_ptr<Route> route);
   static Task<Result<>> replace_handler(RouteUpdater& updater, RouteId id, Handler handler,

@@ -1,12 +1,16 @@
-// The functions that add routes, one for each usual method.
+// The functions that add routes, one for each usual method, and those of groups of routes.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
+#include "weir/http/matching/detail/unbound_route.hpp"
+#include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
 
 namespace weir::http {
@@ -76,6 +80,44 @@ class RouteMethods {
 
  private:
   Derived& derived() noexcept { return static_cast<Derived&>(*this); }
+};
+
+/// The base of a class that adds routes with a prefix before their paths and with middleware around
+/// them. The route "/" of a group is the prefix itself.
+template <class Derived, template <class F> class PatternOf = PatternFor>
+class GroupMethods : public RouteMethods<Derived, PatternOf> {
+ public:
+  /// Puts middleware around the routes that are added to this group from now on, inside of the
+  /// middleware that it has. `Values` are the types that it sets; see Router::group().
+  template <class... Values, class F>
+  void use(F middleware) {
+    (around_.values.push_back(&inject::type<Values>), ...);
+    around_.middleware.push_back(
+        std::make_shared<const Middleware>(Middleware::of(std::move(middleware))));
+  }
+  /// Returns a group inside of this one; its middleware is inside of this group's.
+  template <class... Values, class... M>
+  Derived group(std::string_view prefix, M... middleware) const {
+    Derived inner = static_cast<const Derived&>(*this);
+    inner.prefix_ += prefix;
+    (inner.around_.values.push_back(&inject::type<Values>), ...);
+    (inner.use(std::move(middleware)), ...);
+    return inner;
+  }
+
+ protected:
+  GroupMethods() = default;
+  GroupMethods(std::string_view prefix, Surroundings around)
+      : prefix_(prefix), around_(std::move(around)) {}
+
+  const std::string& prefix() const noexcept { return prefix_; }
+  const Surroundings& around() const noexcept { return around_; }
+  /// Returns the path of a route of this group.
+  std::string below(std::string_view path) const { return path_below(prefix_, path); }
+
+ private:
+  std::string prefix_;
+  Surroundings around_;
 };
 
 }  // namespace weir::http

@@ -32,13 +32,10 @@ Result<RouteId> Router::add_route(std::string_view method, Pattern pattern, AnyH
                                   const RouteOptions& options, const Surroundings& around,
                                   std::string* why) {
   assert(!updater_->in_use() && "the routes of a served router are changed through LiveRoutes");
-  if (auto* const unbound = std::get_if<UnboundHandler>(&handler)) {
-    UnboundRoute route{std::string(method), pattern, std::move(*unbound), options, around};
-    if (route.takes_services()) {
-      unbound_.push_back(std::move(route));
-      return RouteId{RouteId::none};
-    }
-    handler = route.bind({});
+  if (!bind_values(handler, around)) {
+    unbound_.push_back({std::string(method), std::move(pattern),
+                        std::get<UnboundHandler>(std::move(handler)), options, around});
+    return RouteId{RouteId::none};
   }
   auto route = std::make_unique<Route>(Route{std::string(method), std::move(pattern),
                                              std::get<Handler>(std::move(handler)), options});
@@ -84,7 +81,7 @@ void Router::bind_services(const ServiceRefs& services) {
   for (UnboundRoute& route : std::exchange(unbound_, {})) {
     std::vector<void*> objects;
     for (const HandlerReference& each : route.handler.references()) {
-      if (!route.is_service(each)) continue;
+      if (route.around.sets(each)) continue;
       objects.push_back(each.find_in(services));
       if (objects.back() == nullptr) {
         add_error(route.method, route.pattern.text(),
@@ -101,12 +98,7 @@ std::string Router::error_text() const {
   std::string text = errors_;
   const auto add = [&text](const UnboundRoute& route, std::string_view why) {
     text.append(route.name()).append(": the handler takes ");
-    std::string_view separator;
-    for (const HandlerReference& each : route.handler.references()) {
-      if (!route.is_service(each)) continue;
-      text.append(std::exchange(separator, " and ")).append(each.text());
-    }
-    text.append(why).append("\n");
+    text.append(route.handler.services_text(route.around)).append(why).append("\n");
   };
   for (const UnboundRoute& each : unbound_fallbacks_) {
     add(each,
@@ -149,13 +141,10 @@ void Router::set_fallback(std::string_view prefix, AnyHandler handler, const Rou
   std::erase_if(unbound_fallbacks_, [&pattern](const UnboundRoute& each) {
     return each.pattern.text() == pattern->text();
   });
-  if (auto* const unbound = std::get_if<UnboundHandler>(&handler)) {
-    UnboundRoute route{"fallback", *pattern, std::move(*unbound), options, around};
-    if (route.takes_services()) {
-      unbound_fallbacks_.push_back(std::move(route));
-      return;
-    }
-    handler = route.bind({});
+  if (!bind_values(handler, around)) {
+    unbound_fallbacks_.push_back({"fallback", std::move(*pattern),
+                                  std::get<UnboundHandler>(std::move(handler)), options, around});
+    return;
   }
   PrefixRule& rule = store_->rules().at(*pattern);
   auto route = std::make_unique<Route>(
@@ -176,9 +165,7 @@ void Router::mount(std::string_view prefix, Surroundings around, Router& inner) 
   for (Middleware& each : std::exchange(inner.middleware_, {}))
     around.middleware.push_back(std::make_shared<const Middleware>(std::move(each)));
   inner.store_->table().set_middleware({});
-  const auto below = [prefix](std::string_view path) {
-    return std::string(prefix) + std::string(path == "/" ? std::string_view() : path);
-  };
+  const auto below = [prefix](std::string_view path) { return path_below(prefix, path); };
   for (PrefixRule& each : inner.store_->rules().all()) {
     std::string path(prefix);
     for (const std::string& segment : each.prefix) path.append("/").append(encode_segment(segment));
@@ -186,19 +173,19 @@ void Router::mount(std::string_view prefix, Surroundings around, Router& inner) 
     if (each.fallback == nullptr) continue;
     Route& fallback = *each.fallback;
     set_fallback(path, std::move(fallback.handler), fallback.options,
-                 around.around({std::move(fallback.middleware), {}}));
+                 around.enclosing({std::move(fallback.middleware), {}}));
   }
   for (UnboundRoute& each : std::exchange(inner.unbound_fallbacks_, {})) {
     set_fallback(below(each.pattern.text()), std::move(each.handler), each.options,
-                 around.around(each.around));
+                 around.enclosing(each.around));
   }
   for (const auto& each : inner.store_->extract_all()) {
     register_route(each->method, below(each->pattern.text()), std::move(each->handler),
-                   each->options, around.around({std::move(each->middleware), {}}));
+                   each->options, around.enclosing({std::move(each->middleware), {}}));
   }
   for (UnboundRoute& each : std::exchange(inner.unbound_, {})) {
     register_route(each.method, below(each.pattern.text()), std::move(each.handler), each.options,
-                   around.around(each.around));
+                   around.enclosing(each.around));
   }
 }
 

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "weir/base/result.hpp"
@@ -74,7 +73,7 @@ class Router : public RouteMethods<Router> {
   template <class F>
   RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
               RouteOptions options = {}) {
-    return register_route(method, pattern.text(), erase(std::move(handler)), options,
+    return register_route(method, pattern.text(), any_handler(std::move(handler)), options,
                           surroundings_);
   }
 
@@ -86,7 +85,8 @@ class Router : public RouteMethods<Router> {
                       RouteOptions options = {}) {
     const PatternError error = check_shapes(pattern.shape(), Signature<F>::shape);
     if (error != PatternError::none) return fail(error);
-    return add_route(method, std::move(pattern), erase(std::move(handler)), options, surroundings_);
+    return add_route(method, std::move(pattern), any_handler(std::move(handler)), options,
+                     surroundings_);
   }
 
   /// Returns a group of routes whose paths begin with `prefix`, such as "/api", with middleware of
@@ -181,16 +181,6 @@ class Router : public RouteMethods<Router> {
 
  private:
   friend class RouteGroup;
-  using AnyHandler = std::variant<Handler, UnboundHandler>;
-
-  template <class F>
-  static AnyHandler erase(F function) {
-    if constexpr (Signature<F>::reference_count > 0) {
-      return UnboundHandler::of(std::move(function));
-    } else {
-      return Handler::of(std::move(function));
-    }
-  }
   RouteId register_route(std::string_view method, std::string_view pattern, AnyHandler handler,
                          const RouteOptions& options, const Surroundings& around);
   Result<RouteId> add_route(std::string_view method, Pattern pattern, AnyHandler handler,
@@ -231,28 +221,26 @@ class Router : public RouteMethods<Router> {
 /// group is the prefix itself.
 /// Threads: that of the router.
 /// Lifetime: the router outlives the group.
-class RouteGroup : public RouteMethods<RouteGroup> {
+class RouteGroup : public GroupMethods<RouteGroup> {
  public:
   /// Adds a route; see Router::add().
   template <class F>
   RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
               RouteOptions options = {}) {
-    const std::string_view text = pattern.text() == "/" ? std::string_view() : pattern.text();
-    return router_.register_route(method, prefix_ + std::string(text),
-                                  Router::erase(std::move(handler)), options, around_);
+    return router_.register_route(method, below(pattern.text()), any_handler(std::move(handler)),
+                                  options, around());
   }
   /// Adds a route with a pattern that was made at run time.
   /// Errors: those of Router::add() for such a pattern.
   template <class F>
   Result<RouteId> add(std::string_view method, Pattern pattern, F handler,
                       RouteOptions options = {}) {
-    const std::string text = pattern.text() == "/" ? std::string() : pattern.text();
-    auto whole = Pattern::parse(prefix_ + text);
+    auto whole = Pattern::parse(below(pattern.text()));
     if (!whole) return fail(whole.error());
     const PatternError error = check_shapes(whole->shape(), Signature<F>::shape);
     if (error != PatternError::none) return fail(error);
-    return router_.add_route(method, std::move(*whole), Router::erase(std::move(handler)), options,
-                             around_);
+    return router_.add_route(method, std::move(*whole), any_handler(std::move(handler)), options,
+                             around());
   }
   /// Answers the requests below the prefix that would get 404, of any method:
   /// `group.fallback([] { return http::html("<p>Nothing here.</p>", Status::not_found); })`. The
@@ -262,55 +250,41 @@ class RouteGroup : public RouteMethods<RouteGroup> {
   template <class F>
   void fallback(F handler, RouteOptions options = {}) {
     static_assert(Signature<F>::shape.params == 0, "a fallback takes no path parameters");
-    router_.set_fallback(prefix_, Router::erase(std::move(handler)), options, around_);
+    router_.set_fallback(prefix(), any_handler(std::move(handler)), options, around());
   }
   /// Sets the form of the errors below the prefix, including 404, 405 and 500; see
   /// Router::render_errors().
   template <class F>
   void render_errors(F render) {
-    router_.set_renderer(prefix_, Router::renderer_of(std::move(render)));
+    router_.set_renderer(prefix(), Router::renderer_of(std::move(render)));
   }
   /// Moves the routes of `inner` into this group; see Router::mount().
   void mount(std::string_view prefix, Router&& inner) {
-    router_.mount(prefix_ + std::string(prefix), around_, inner);
-  }
-  /// Puts middleware around the routes that are added to this group from now on, inside of the
-  /// middleware that it has. `Values` are the types that it sets; see Router::group().
-  template <class... Values, class F>
-  void use(F middleware) {
-    (around_.values.push_back(&inject::type<Values>), ...);
-    around_.middleware.push_back(
-        std::make_shared<const Middleware>(Middleware::of(std::move(middleware))));
+    router_.mount(GroupMethods::prefix() + std::string(prefix), around(), inner);
   }
   /// Returns a group inside of this one; its middleware is inside of this group's.
   template <class... Values, class... M>
-  RouteGroup group(std::string_view prefix, M... middleware) {
+  RouteGroup group(std::string_view prefix, M... middleware) const {
     router_.check_prefix(prefix);
-    RouteGroup inner(router_, prefix_ + std::string(prefix), around_);
-    (inner.around_.values.push_back(&inject::type<Values>), ...);
-    (inner.use(std::move(middleware)), ...);
-    return inner;
+    return GroupMethods::group<Values...>(prefix, std::move(middleware)...);
   }
 
  private:
   friend class Router;
-  RouteGroup(Router& router, std::string prefix, Surroundings around)
-      : router_(router), prefix_(std::move(prefix)), around_(std::move(around)) {}
+  RouteGroup(Router& router, const Surroundings& around)
+      : GroupMethods({}, around), router_(router) {}
 
   Router& router_;
-  std::string prefix_;
-  Surroundings around_;
 };
 
 template <class F>
 void Router::fallback(F handler, RouteOptions options) {
-  RouteGroup(*this, {}, surroundings_).fallback(std::move(handler), options);
+  RouteGroup(*this, surroundings_).fallback(std::move(handler), options);
 }
 
 template <class... Values, class... M>
 RouteGroup Router::group(std::string_view prefix, M... middleware) {
-  return RouteGroup(*this, {}, surroundings_)
-      .template group<Values...>(prefix, std::move(middleware)...);
+  return RouteGroup(*this, surroundings_).group<Values...>(prefix, std::move(middleware)...);
 }
 
 }  // namespace weir::http

@@ -21,18 +21,24 @@ std::string key_of(const Route& route) {
 
 }  // namespace
 
-void ServiceRoutes::register_route(
-    std::string_view method, std::string_view text, Result<Pattern> pattern, Handler handler,
-    const RouteOptions& options, const std::vector<std::shared_ptr<const Middleware>>& middleware) {
+void ServiceRoutes::add_in(const Surroundings& around, std::string_view method,
+                           std::string_view text, Result<Pattern> pattern, AnyHandler handler,
+                           const RouteOptions& options) {
   assert(!closed_ && "routes are registered before their owner has started");
   const auto add_error = [&](std::string_view what) {
     if (!errors_.empty()) errors_ += "; ";
     errors_.append(method).append(" ").append(text).append(": ").append(what);
   };
   if (!pattern) return add_error(pattern.error().message());
-  auto route = std::make_unique<Route>(
-      Route{std::string(method), std::move(*pattern), std::move(handler), options});
-  route->middleware = middleware;
+  if (!bind_values(handler, around)) {
+    return add_error("the handler takes " +
+                     std::get<UnboundHandler>(handler).services_text(around) +
+                     ", which no middleware of its group sets (a service takes it in its "
+                     "constructor)");
+  }
+  auto route = std::make_unique<Route>(Route{std::string(method), std::move(*pattern),
+                                             std::get<Handler>(std::move(handler)), options});
+  route->middleware = around.middleware;
   std::string key = key_of(*route);
   const auto same = std::ranges::find(registered_, key, &Registered::key);
   if (same != registered_.end()) return add_error("conflicts with " + same->route->pattern.text());

@@ -54,12 +54,20 @@ class ServiceRoutes : public RouteMethods<ServiceRoutes, LivePattern> {
   template <class F>
   void add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern, F handler,
            RouteOptions options = {}) {
-    register_route(method, pattern.text(), pattern.get(), Handler::of(std::move(handler)), options);
+    add_in({}, method, pattern.text(), pattern.get(), Handler::of(std::move(handler)), options);
+  }
+  /// Returns a group of routes with a prefix and middleware; see Router::group(). Its handlers may
+  /// take the values of a `group<T>()`. They use the services of the owner's constructor.
+  /// Lifetime: that of this object.
+  template <class... Values, class... M>
+  LiveGroup<ServiceRoutes&> group(std::string_view prefix, M... middleware) {
+    return LiveGroup<ServiceRoutes&>(*this).template group<Values...>(prefix,
+                                                                      std::move(middleware)...);
   }
   /// Registers a route of a router whose handler takes these services, for an App.
   void add_bound(const UnboundRoute& route, std::span<void* const> services) {
-    register_route(route.method, route.pattern.text(), route.pattern, route.bind(services),
-                   route.options, route.around.middleware);
+    add_in(route.around, route.method, route.pattern.text(), route.pattern, route.bind(services),
+           route.options);
   }
 
  protected:
@@ -78,9 +86,9 @@ class ServiceRoutes : public RouteMethods<ServiceRoutes, LivePattern> {
   void close() noexcept { closed_ = true; }
 
  private:
-  void register_route(std::string_view method, std::string_view text, Result<Pattern> pattern,
-                      Handler handler, const RouteOptions& options,
-                      const std::vector<std::shared_ptr<const Middleware>>& middleware = {});
+  friend class LiveGroup<ServiceRoutes&>;
+  void add_in(const Surroundings& around, std::string_view method, std::string_view text,
+              Result<Pattern> pattern, AnyHandler handler, const RouteOptions& options);
 
   std::vector<Registered> registered_;
   std::string errors_;

@@ -296,9 +296,9 @@ class Handler {
     using S = Signature<F>;
     S::check();
     static_assert(S::reference_count == 0,
-                  "only a handler of an http::Router or its groups takes services or values of "
-                  "middleware by reference; the handlers of a service use those of its "
-                  "constructor");
+                  "only a handler of an http::Router or its groups takes services by reference, "
+                  "and only one of a group takes values of middleware; the handlers of a service "
+                  "use those of its constructor");
     if constexpr (S::reference_count == 0) {
       return of_target<F>(new F(std::move(function)));
     } else {

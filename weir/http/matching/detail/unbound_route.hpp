@@ -5,7 +5,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "weir/http/matching/detail/handler.hpp"
@@ -22,8 +24,12 @@ struct Surroundings {
   std::vector<std::shared_ptr<const Middleware>> middleware;
   std::vector<const inject::Type*> values;
 
+  /// Returns true if middleware sets the value for this reference; it is a service otherwise.
+  bool sets(const HandlerReference& reference) const {
+    return !reference.writable && std::ranges::find(values, reference.type) != values.end();
+  }
   /// Returns these with `inner` inside of them.
-  Surroundings around(const Surroundings& inner) const {
+  Surroundings enclosing(const Surroundings& inner) const {
     Surroundings whole = *this;
     whole.middleware.insert(whole.middleware.end(), inner.middleware.begin(),
                             inner.middleware.end());
@@ -31,6 +37,11 @@ struct Surroundings {
     return whole;
   }
 };
+
+/// Returns a path below a prefix; "/" is the prefix itself.
+inline std::string path_below(std::string_view prefix, std::string_view path) {
+  return std::string(prefix) + std::string(path == "/" ? std::string_view() : path);
+}
 
 /// A handler that takes references, before it is bound to objects. Copies share the function.
 /// Threads: const members on any thread.
@@ -55,6 +66,16 @@ class UnboundHandler {
   /// Returns a handler that calls the function with these objects, one for each reference. An
   /// object is nullptr if middleware sets the value.
   Handler bind(std::span<void* const> objects) const { return bind_(target_, objects); }
+  /// Returns the references to services as a handler writes them: "Store& and const Clock&".
+  std::string services_text(const Surroundings& around) const {
+    std::string text;
+    for (const HandlerReference& each : references_) {
+      if (around.sets(each)) continue;
+      if (!text.empty()) text += " and ";
+      text += each.text();
+    }
+    return text;
+  }
 
  private:
   using Target = std::shared_ptr<const void>;
@@ -66,6 +87,30 @@ class UnboundHandler {
   std::span<const HandlerReference> references_;
   Bind bind_;
 };
+
+/// The handler of a route, which may wait for its references.
+using AnyHandler = std::variant<Handler, UnboundHandler>;
+
+template <class F>
+AnyHandler any_handler(F function) {
+  if constexpr (Signature<F>::reference_count > 0) {
+    return UnboundHandler::of(std::move(function));
+  } else {
+    return Handler::of(std::move(function));
+  }
+}
+
+/// Binds the handler to the values that middleware sets.
+/// Returns: false if the handler takes a service and is therefore still unbound.
+inline bool bind_values(AnyHandler& handler, const Surroundings& around) {
+  const auto* const unbound = std::get_if<UnboundHandler>(&handler);
+  if (unbound == nullptr) return true;
+  const auto references = unbound->references();
+  const auto is_value = [&around](const HandlerReference& each) { return around.sets(each); };
+  if (!std::ranges::all_of(references, is_value)) return false;
+  handler = unbound->bind(std::vector<void*>(references.size()));
+  return true;
+}
 
 /// A route whose handler takes references. The App that serves the router makes one Route for
 /// each core, with the services of that core; Router::bind() makes one Route.
@@ -79,22 +124,12 @@ struct UnboundRoute {
 
   /// Returns the route as "POST /users/{user}", for messages.
   std::string name() const { return method + " " + pattern.text(); }
-  /// Returns true if the reference is a service, and false if middleware sets the value.
-  bool is_service(const HandlerReference& reference) const {
-    return reference.writable ||
-           std::ranges::find(around.values, reference.type) == around.values.end();
-  }
-  /// Returns true if the handler takes a service.
-  bool takes_services() const {
-    return std::ranges::any_of(handler.references(),
-                               [this](const auto& each) { return is_service(each); });
-  }
   /// Returns the handler with these services, in the order of its references.
   Handler bind(std::span<void* const> services) const {
     std::vector<void*> objects;
     auto next = services.begin();
     for (const HandlerReference& each : handler.references())
-      objects.push_back(is_service(each) ? *next++ : nullptr);
+      objects.push_back(around.sets(each) ? nullptr : *next++);
     return handler.bind(objects);
   }
 };
