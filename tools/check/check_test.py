@@ -46,7 +46,7 @@ class CheckTest(CheckTestCase):
                     {"weir/base/big.hpp": HEADER.format("big") + "\n" * 500})
         self.expect("file-size", "weir/base/error_test.cpp",
                     {"weir/base/error_test.cpp": "// Tests.\n" * 801})
-        self.expect("file-size", "examples/hello.cpp", {"examples/hello.cpp": "// Hello.\n" * 61})
+        self.expect("file-size", "examples/hello.cpp", {"examples/hello.cpp": "// Hello.\n" * 91})
 
     def test_long_lines(self):
         self.expect("columns", "dev", {"dev": "#" * 101})
