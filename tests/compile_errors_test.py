@@ -231,6 +231,14 @@ class RefusedTest(unittest.TestCase):
                     self.assertRegex(text, rf"\bcases:{line}:", "no error at this line")
                     self.assertIn(words, text)
 
+    def test_a_parameter_that_no_handler_takes_is_named(self):
+        code = ("void add(http::Router& routes) {\n"
+                '  routes.get("/{a}", [](int, bool, Store&) { return http::Status::ok; });\n}\n')
+        for compiler in self.each_compiler():
+            status, text = compiled(compiler, code)
+            self.assertNotEqual(status, 0)
+            self.assertRegex(text, r"can_take_parameter<2, bool>|Number = 2; P = bool\b")
+            self.assertNotRegex(text, r"can_take_parameter<[13],|Number = [13];")
 
     def test_a_field_without_a_form_is_named_first_and_alone(self):
         code = ("void add(http::Router& routes) {\n"

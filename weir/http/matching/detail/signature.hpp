@@ -125,6 +125,22 @@ template <class... P, class... Q, class... More>
 struct JoinedParameters<Parameters<P...>, Parameters<Q...>, More...>
     : JoinedParameters<Parameters<P..., Q...>, More...> {};
 
+/// True if a handler can take a P. The compiler names the parameter, counted from 1, in its
+/// message.
+template <int Number, class P>
+inline constexpr bool can_take_parameter = kind_of_argument<P>() != ArgumentKind::none;
+
+template <int Number, class P>
+constexpr void check_parameter() {
+  static_assert(
+      can_take_parameter<Number, P>,
+      "a handler takes path parameters, http::Query, Header, Cookie, Form, Json, types with "
+      "from_request(), services as T& or const T&, a Request& and a Scope&; path parameters are "
+      "std::string_view, std::string, integers (not bool or char), float, double, http::Wildcard "
+      "or types with from_path_param(); a body, read from JSON, is one struct of public fields, "
+      "container, tuple or variant, by value");
+}
+
 /// The types of a list of parameters, by their kinds.
 template <class P>
 struct ArgumentList;
@@ -162,6 +178,13 @@ struct ArgumentList<Parameters<P...>> {
         kind_of_argument<P>() != ArgumentKind::scope &&
         kind_of_argument<P>() != ArgumentKind::reference &&
         kind_of_argument<P>() != ArgumentKind::body));
+
+  /// Fails to compile if a handler cannot take a parameter.
+  static constexpr void check() {
+    []<std::size_t... I>(std::index_sequence<I...>) {
+      (check_parameter<static_cast<int>(I) + 1, P>(), ...);
+    }(std::index_sequence_for<P...>());
+  }
 
   static constexpr HandlerShape shape() {
     HandlerShape shape;
@@ -258,14 +281,7 @@ class Signature {
                   "generic ones have no single signature; wrap the call in a lambda");
     static_assert(Of::callable_as_const,
                   "all cores share a handler: its operator() must be const (no mutable lambda)");
-    static_assert(
-        Arguments::count(Kind::none) == 0,
-        "a handler takes path parameters, http::Query, Header, Cookie, Form, Json, types with "
-        "from_request(), services as T& or const T&, a Request& and a Scope&; path parameters are "
-        "std::string_view, "
-        "std::string, integers (not bool or char), float, double, http::Wildcard or types with "
-        "from_path_param(); a body, read from JSON, is one struct of public fields, container, "
-        "tuple or variant, by value");
+    Arguments::check();
     static_assert(reference_count <= reference_count_max,
                   "a handler takes at most 15 references to services and values of middleware");
     static_assert(Arguments::count(Kind::body) <= 1, "a handler takes at most one body");
