@@ -115,6 +115,21 @@ PEERS = [
          steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
 ]
 
+# Clients on other projects' libraries. Each takes URL CONNECTIONS SECONDS WARM_UP BYTES, and prints
+# the requests, the failures and the seconds of processor time of the measured time as JSON.
+CLIENT_PEERS = [
+    Peer("client-hyper", "{home}/target/release/client_hyper", source="client-hyper",
+         tools=("cargo",), steps=(("cargo", "build", "--release"),)),
+    Peer("client-curl", "{home}/client", source="client-curl", tools=("cc",),
+         library="libcurl (libcurl4-openssl-dev)",
+         steps=(("cc", "-std=gnu11", "-O2", "-o", "client", "client.c", "-lcurl"),)),
+    Peer("client-go", "{home}/client-go", source="client-go", tools=("go",),
+         steps=(("go", "build", "-o", "client-go", "."),)),
+    Peer("client-undici", "node {home}/client.js", source="client-undici",
+         tools=("node", "npm"), warm_up=1,
+         steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
+]
+
 
 def peers_called(names):
     """Returns the peers of `all`, `none`, or a list of names with commas."""

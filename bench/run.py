@@ -21,6 +21,7 @@ import traceback
 
 import allocators
 import calls
+import clients
 import figures
 import hardening
 import idle
@@ -34,8 +35,8 @@ import services
 import verify
 from serving import Failure
 
-KINDS = (measure, scaling, idle, calls, inside, services)
-WITHOUT_PEERS = (scaling, inside, services)
+KINDS = (measure, scaling, idle, calls, clients, inside, services)
+WITHOUT_PEERS = (scaling, clients, inside, services)  # they need no peer among the servers
 
 
 def say(text):

@@ -141,12 +141,17 @@ def generator(options, port, work):
             "--json", *work.options()]
 
 
-def output_of(command, seconds_max=LOAD_SECONDS_MORE_MAX):
-    """Returns the JSON that a command prints, even if the command fails afterwards."""
-    try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds_max)
-        return json.loads(ran.stdout)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{command[0]} did not end in time") from None
-    except json.JSONDecodeError:
-        raise Failure(f"{' '.join(command)} failed: {(ran.stderr or ran.stdout).strip()}") from None
+def output_of(command, seconds_max=LOAD_SECONDS_MORE_MAX, limit=lambda process: None):
+    """Returns the JSON that a command prints, even if the command fails afterwards. Calls `limit`
+    with the id of its process."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            limit(process.pid)
+            output, errors = process.communicate(timeout=seconds_max)
+            return json.loads(output)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Failure(f"{command[0]} did not end in time") from None
+        except json.JSONDecodeError:
+            raise Failure(f"{' '.join(command)} failed: {(errors or output).strip()}") from None

@@ -1,0 +1,3 @@
+module weir.bench/client-go
+
+go 1.22
