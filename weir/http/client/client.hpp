@@ -18,7 +18,6 @@
 
 namespace weir::http {
 
-class ClientExchange;
 class ClientPool;
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one
@@ -77,8 +76,6 @@ class Client : public RequestMethods<Client> {
   std::size_t idle_count() const noexcept;
 
  private:
-  Task<Result<std::unique_ptr<ClientExchange>>> send_once(ClientRequest& request, Instant deadline);
-
   ClientOptions options_;
   std::unique_ptr<ClientPool> pool_;
 };

@@ -41,6 +41,10 @@ class ClientRequest {
     return *url_;
   }
   void set_url(Url url) noexcept { url_ = std::move(url); }
+  Url take_url() && noexcept {
+    assert(url_);
+    return std::move(*url_);
+  }
 
   /// add_header() appends a header. set_header() replaces all headers of that name. A header that
   /// is_valid_header() rejects makes the request invalid with Errc::bad_input.

@@ -80,8 +80,22 @@ Survey survey(std::string_view text) noexcept {
   return seen;
 }
 
-/// Splits `text`, which starts with '/' or '?' or is empty, and checks both parts.
-ParseError take_path_and_query(std::string_view text, Target& target) noexcept {
+ParseError take_absolute(Method method, std::string_view text, Target& target) noexcept {
+  const std::size_t scheme = scheme_length(text);
+  if (scheme == 0) return ParseError::bad_target_form;
+  target.form = TargetForm::absolute;
+  text.remove_prefix(scheme);
+  const std::size_t length = std::min(text.find_first_of("/?"), text.size());
+  target.authority = text.substr(0, length);
+  if (!parse_authority(target.authority)) return ParseError::bad_target_authority;
+  text.remove_prefix(length);
+  if (text.empty() && method == Method::options) target.form = TargetForm::asterisk;
+  return parse_path_and_query(text, target);
+}
+
+}  // namespace
+
+ParseError parse_path_and_query(std::string_view text, Target& target) noexcept {
   const Survey seen = survey(text);
   if (!seen.valid) return ParseError::bad_target;
   target.path = text;
@@ -96,21 +110,6 @@ ParseError take_path_and_query(std::string_view text, Target& target) noexcept {
   if (const ParseError error = check_path(target.path); error != ParseError::none) return error;
   return check_escapes(target.query);
 }
-
-ParseError take_absolute(Method method, std::string_view text, Target& target) noexcept {
-  const std::size_t scheme = scheme_length(text);
-  if (scheme == 0) return ParseError::bad_target_form;
-  target.form = TargetForm::absolute;
-  text.remove_prefix(scheme);
-  const std::size_t length = std::min(text.find_first_of("/?"), text.size());
-  target.authority = text.substr(0, length);
-  if (!parse_authority(target.authority)) return ParseError::bad_target_authority;
-  text.remove_prefix(length);
-  if (text.empty() && method == Method::options) target.form = TargetForm::asterisk;
-  return take_path_and_query(text, target);
-}
-
-}  // namespace
 
 std::optional<std::size_t> percent_decode(std::string_view in, char* out) noexcept {
   char* const start = out;
@@ -192,7 +191,7 @@ ParseError parse_target(Method method, std::string_view text, Target& target) no
     target.authority = text;
     return ParseError::none;
   }
-  if (text.front() == '/') return take_path_and_query(text, target);
+  if (text.front() == '/') return parse_path_and_query(text, target);
   if (text == "*") {
     target.form = TargetForm::asterisk;
     return method == Method::options ? ParseError::none : ParseError::bad_target_form;

@@ -95,4 +95,9 @@ struct Target {
 /// Returns: ParseError::none, or the reason why the target is rejected.
 ParseError parse_target(Method method, std::string_view text, Target& target) noexcept;
 
+/// Splits `text`, which starts with '/' or '?' or is empty, into the path and the query of
+/// `target`; every byte is checked.
+/// Returns: ParseError::none, or the reason why the text is rejected.
+ParseError parse_path_and_query(std::string_view text, Target& target) noexcept;
+
 }  // namespace weir::http

@@ -7,7 +7,6 @@
 
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
-#include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/uri.hpp"
 
@@ -66,7 +65,9 @@ std::string remove_dot_segments(std::string_view path) {
 }
 
 void append_in_lower_case(std::string& text, std::string_view part) {
-  for (const char each : part) text += to_lower(each);
+  const std::size_t start = text.size();
+  text.append(part);
+  std::transform(part.begin(), part.end(), text.data() + start, to_lower);
 }
 
 }  // namespace
@@ -79,15 +80,21 @@ Result<Url> Url::parse(std::string_view text) {
   const std::optional<std::uint16_t> default_port = default_port_of(scheme);
   if (!default_port) return fail(Errc::unsupported);
   if (const ParseError error = drop_fragment(text); error != ParseError::none) return fail(error);
-  Target target;
-  const ParseError error = parse_target(Method::get, text, target);
-  if (error != ParseError::none) return fail(error);
-  const std::optional<Authority> authority = parse_authority(target.authority);
+  text.remove_prefix(scheme_size + 1);
+  if (!text.starts_with(authority_mark)) return fail(ParseError::bad_target_form);
+  text.remove_prefix(authority_mark.size());
+  const std::size_t authority_size = std::min(text.find_first_of("/?"), text.size());
+  const std::optional<Authority> authority = parse_authority(text.substr(0, authority_size));
   const bool resolvable = authority && authority->port.value_or(*default_port) != 0 &&
                           authority->host.find('%') == std::string_view::npos;
   if (!resolvable) return fail(ParseError::bad_target_authority);
+  Target target;
+  const ParseError error = parse_path_and_query(text.substr(authority_size), target);
+  if (error != ParseError::none) return fail(error);
 
   Url url;
+  // The path may get its '/', and text has no scheme any more.
+  url.text_.reserve(scheme_size + 4 + text.size());
   url.port_ = authority->port.value_or(*default_port);
   append_in_lower_case(url.text_, scheme);
   url.scheme_size_ = static_cast<std::uint32_t>(url.text_.size());

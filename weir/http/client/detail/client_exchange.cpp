@@ -59,8 +59,12 @@ Result<std::string> request_head(const ClientRequest& request) {
   for (const HeaderField header : request.headers()) {
     if (is_of_client(header.name)) return fail(Errc::bad_input);
   }
-  std::string head(name_of(request.method()));
-  head.append(" ").append(request.url().target()).append(" HTTP/1.1\r\n");
+  const std::string_view method = name_of(request.method());
+  constexpr std::size_t rest_max = 128;  // this client's own names, values and line ends
+  std::string head;
+  head.reserve(method.size() + request.url().text().size() + request.headers().lines().size() +
+               request.content_type().size() + rest_max);
+  head.append(method).append(" ").append(request.url().target()).append(" HTTP/1.1\r\n");
   if (!request.headers().contains("host")) {
     head.append("Host: ").append(request.url().authority()).append(line_end);
   }
@@ -94,20 +98,51 @@ Duration idle_time_of(std::string_view keep_alive) noexcept {
   return Duration::max();
 }
 
-/// Writes pieces like Stream::write(), and counts the bytes that the kernel took, also if it fails.
-class ClientExchange::CountedWrite : public Timed<Write>::Awaiter {
+class ClientExchange::Writing : public Timed<Write>::Awaiter {
   using Base = Timed<Write>::Awaiter;
 
  public:
-  CountedWrite(ClientExchange& exchange, std::span<const Bytes> pieces, IoOptions options) noexcept
+  Writing(ClientExchange& exchange, std::span<const Bytes> pieces, IoOptions options) noexcept
       : Base(exchange.lease_.stream().write(pieces), options), exchange_(exchange) {}
   Result<> await_resume() noexcept {
     exchange_.sent_ += this->sent;
-    return Base::await_resume();
+    Result<> written = Base::await_resume();
+    if (written || written.error() == Errc::cancelled) return written;
+    if (written.error() == Errc::timed_out) {
+      return fail(exchange_.timeout_error(ClientError::body_timed_out));
+    }
+    exchange_.lost_ = true;
+    return fail(ClientError::connection_lost);
   }
 
  private:
   ClientExchange& exchange_;
+};
+
+class ClientExchange::Reading : public Timed<Read>::Awaiter {
+  using Base = Timed<Read>::Awaiter;
+
+ public:
+  Reading(ClientExchange& exchange, IoOptions options, ClientError timed_out) noexcept
+      : Base(exchange.lease_.stream().read(), options),
+        exchange_(exchange),
+        timed_out_(timed_out) {}
+  Result<> await_resume() noexcept {
+    Result<Buffer> arrived = Base::await_resume();
+    if (arrived) {
+      exchange_.received_ = true;
+      exchange_.buffer_ = std::move(*arrived);
+      return {};
+    }
+    const std::error_code error = arrived.error();
+    if (error == Errc::timed_out) return fail(exchange_.timeout_error(timed_out_));
+    if (error == Errc::cancelled || error == Errc::end_of_stream) return fail(error);
+    return fail(ClientError::connection_lost);
+  }
+
+ private:
+  ClientExchange& exchange_;
+  ClientError timed_out_;
 };
 
 /// The sink of a streamed body. It writes chunks, or counts down a known length.
@@ -137,11 +172,10 @@ class ClientExchange::ChunkSink final : public BodySink {
   std::optional<std::uint64_t> left_;
 };
 
-ClientExchange::ClientExchange(ClientPool::Lease lease, Url url, const ClientLimits& limits,
+ClientExchange::ClientExchange(ClientPool::Lease lease, const ClientLimits& limits,
                                Instant deadline) noexcept
     : lease_(std::move(lease)),
       loop_(lease_.stream().loop()),
-      url_(std::move(url)),
       limits_(&limits),
       deadline_(deadline),
       parser_(limits.response) {}
@@ -170,7 +204,7 @@ void ClientExchange::abandon(std::error_code error) noexcept {
 void ClientExchange::finish() noexcept {
   ended_ = true;
   if (!request_complete_ || !parser_.reusable() || !input_.empty()) return lease_.release();
-  const auto keep_alive = head_.header("keep-alive");
+  const auto keep_alive = parser_.head().header("keep-alive");
   lease_.release_for_reuse(keep_alive ? idle_time_of(*keep_alive) : Duration::max());
 }
 
@@ -185,26 +219,24 @@ Instant ClientExchange::now() const {
   return loop_.platform().now();
 }
 
-Duration ClientExchange::time_until(Instant end) const {
-  const Instant earlier = std::min(end, deadline_);
-  return earlier == never ? Duration::max() : earlier - now();
+Duration ClientExchange::limited(Duration timeout) const {
+  return deadline_ == never ? timeout : std::min(timeout, deadline_ - now());
 }
 
 std::error_code ClientExchange::timeout_error(ClientError error) const {
-  return now() >= deadline_ ? ClientError::timed_out : error;
+  return deadline_ != never && now() >= deadline_ ? ClientError::timed_out : error;
 }
 
-Task<Result<>> ClientExchange::write(std::span<const Bytes> pieces) {
-  const Duration timeout = time_until(after(now(), limits_->body_timeout));
+ClientExchange::Writing ClientExchange::write(std::span<const Bytes> pieces) {
   IoOptions options;
-  options.timeout = timeout;
-  const Result<> written = co_await CountedWrite(*this, pieces, options);
-  if (written || written.error() == Errc::cancelled) co_return written;
-  if (written.error() == Errc::timed_out) {
-    co_return fail(timeout_error(ClientError::body_timed_out));
-  }
-  lost_ = true;
-  co_return fail(ClientError::connection_lost);
+  options.timeout = limited(limits_->body_timeout);
+  return Writing(*this, pieces, options);
+}
+
+ClientExchange::Reading ClientExchange::receive(Duration timeout, ClientError timed_out) {
+  IoOptions options;
+  options.timeout = limited(timeout);
+  return Reading(*this, options, timed_out);
 }
 
 Task<Result<>> ClientExchange::write_request(ClientRequest& request, std::string_view head) {
@@ -240,11 +272,16 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
   if (may_wait) {
     written = co_await write_while_reading(request, head);
   } else {
-    written = co_await write_request(request, head);
+    // As write_request(), without the frame of another coroutine.
+    const std::string_view body = request.body().text();
+    const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(body)};
+    const std::span<const Bytes> used(pieces.data(), body.empty() ? 1 : 2);
+    written = co_await write(used);
+    request_complete_ = written.has_value();
   }
   if (has_head_) co_return {};
   if (!written && !lost_) co_return written;
-  const Result<> received = co_await read_head(after(now(), limits_->head_timeout));
+  const Result<> received = co_await read_head(limits_->head_timeout);
   if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
   co_return fail(ClientError::connection_lost);
 }
@@ -281,53 +318,38 @@ Task<Result<>> ClientExchange::write_then_cancel(ClientRequest& request, std::st
 }
 
 Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
-  const Result<> received = co_await read_head(never);
+  const Result<> received = co_await read_head(Duration::max());
   const bool cancelled = !received && received.error() == Errc::cancelled;
-  if (!cancelled && (!received || code_of(status_) >= 300)) writing.cancel();
+  if (!cancelled && (!received || code_of(status()) >= 300)) writing.cancel();
   co_return received;
 }
 
-/// Reads more bytes into the buffer, until `until` or the deadline of the request.
-Task<Result<>> ClientExchange::receive(Instant until, ClientError timed_out) {
-  const Duration timeout = time_until(until);
-  Result<Buffer> arrived = co_await lease_.stream().read({.timeout = timeout});
-  if (arrived) {
-    received_ = true;
-    buffer_ = std::move(*arrived);
-    co_return {};
-  }
-  if (arrived.error() == Errc::timed_out) {
-    co_return fail(timeout_error(timed_out));
-  }
-  const bool kept = arrived.error() == Errc::cancelled || arrived.error() == Errc::end_of_stream;
-  if (kept) co_return fail(arrived.error());
-  co_return fail(ClientError::connection_lost);
+/// Copies the bytes of the head before another buffer takes the place of theirs.
+void ClientExchange::keep_head() {
+  if (!std::exchange(head_in_buffer_, false)) return;
+  head_text_ = parser_.head().bytes();
+  parser_.head().rebase(head_text_.data());
 }
 
-Task<Result<>> ClientExchange::read_head(Instant until) {
+Task<Result<>> ClientExchange::read_head(Duration timeout) {
+  const Instant until = after(loop_.now(), timeout);
   while (true) {
     const ResponseEvent event = parser_.next(input_);
     if (event.kind == Kind::error) co_return fail(ClientError::bad_response);
     if (event.kind == Kind::head) {
-      // The head moves to memory of its own, since the buffer is used for the body.
-      head_ = parser_.head();
-      status_ = parser_.head().status();
-      std::string bytes(input_.substr(0, event.consumed));
       input_.remove_prefix(event.consumed);
-      // The rest of the input is the end of the buffer, even if the head arrived in pieces.
-      assert(input_.size() <= buffer_.size());
-      input_ = buffer_.text().substr(buffer_.size() - input_.size());
-      head_text_ = std::move(bytes);
-      head_.rebase(head_text_.data());
       has_head_ = true;
+      head_in_buffer_ = head_text_.empty();
       co_return {};
     }
     if (event.kind == Kind::interim) {
       input_.remove_prefix(event.consumed);
       continue;
     }
+    // The first wait needs no clock; `until` limits the later ones.
+    const Duration left = received_ && until != never ? until - now() : timeout;
     std::string before(input_);
-    const Result<> received = co_await receive(until, ClientError::head_timed_out);
+    const Result<> received = co_await receive(left, ClientError::head_timed_out);
     if (!received) {
       co_return fail(received.error() == Errc::end_of_stream
                          ? make_error_code(ClientError::connection_lost)
@@ -356,8 +378,8 @@ Task<Result<Bytes>> ClientExchange::read() {
       abandon(ClientError::bad_response);
       break;
     }
-    const Instant until = after(now(), limits_->body_timeout);
-    const Result<> received = co_await receive(until, ClientError::body_timed_out);
+    keep_head();
+    const Result<> received = co_await receive(limits_->body_timeout, ClientError::body_timed_out);
     if (received) {
       input_ = buffer_.text();
     } else if (received.error() == Errc::cancelled) {

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
@@ -31,8 +33,7 @@ class ClientExchange final : public ResponseSource {
  public:
   /// `deadline` is the end of ClientLimits::total_timeout. `lease` has a connection. `limits`
   /// outlive the object.
-  ClientExchange(ClientPool::Lease lease, Url url, const ClientLimits& limits,
-                 Instant deadline) noexcept;
+  ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
   ClientExchange(const ClientExchange&) = delete;
   ClientExchange& operator=(const ClientExchange&) = delete;
   /// Gives the connection back if the rest of the response has arrived already.
@@ -53,13 +54,15 @@ class ClientExchange final : public ResponseSource {
   /// request is idempotent, or it has an Idempotency-Key, or the kernel took none of its bytes.
   bool may_repeat(const ClientRequest& request) const noexcept;
   ClientPool::Lease take_lease() noexcept { return std::move(lease_); }
+  /// Sets the URL that answered.
+  void set_url(Url url) noexcept { url_.emplace(std::move(url)); }
 
-  Status status() const noexcept override { return status_; }
-  std::size_t header_count() const noexcept override { return head_.header_count(); }
+  Status status() const noexcept override { return parser_.head().status(); }
+  std::size_t header_count() const noexcept override { return parser_.head().header_count(); }
   HeaderField header_at(std::size_t index) const noexcept override {
-    return head_.header_at(index);
+    return parser_.head().header_at(index);
   }
-  const Url& url() const noexcept override { return url_; }
+  const Url& url() const noexcept override { return *url_; }
   const Headers& trailers() const noexcept override { return parser_.trailers(); }
   std::uint64_t body_max() const noexcept override { return limits_->body_max; }
   Task<Result<Bytes>> read() override;
@@ -67,37 +70,41 @@ class ClientExchange final : public ResponseSource {
 
  private:
   class ChunkSink;
-  class CountedWrite;
+  class Reading;
+  class Writing;
 
   Instant now() const;
-  /// Returns the time until `end` or the deadline, whichever is earlier.
-  Duration time_until(Instant end) const;
+  /// Returns `timeout`, or the time until the deadline if that is earlier.
+  Duration limited(Duration timeout) const;
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
   Task<Result<>> write_request(ClientRequest& request, std::string_view head);
   Task<Result<>> write_stream(ClientRequest& request);
-  Task<Result<>> write(std::span<const Bytes> pieces);
+  /// Writes pieces like Stream::write(), and counts the bytes that the kernel took, also if it
+  /// fails. An error is that of a ClientResponse.
+  Writing write(std::span<const Bytes> pieces);
   Task<Result<>> write_while_reading(ClientRequest& request, std::string_view head);
   Task<Result<>> write_then_cancel(ClientRequest& request, std::string_view head,
                                    CancelSource& reading);
   Task<Result<>> read_then_cancel(CancelSource& writing);
-  Task<Result<>> read_head(Instant until);
-  Task<Result<>> receive(Instant until, ClientError timed_out);
+  Task<Result<>> read_head(Duration timeout);
+  /// Reads more bytes into the buffer. It fails with `timed_out` after the timeout.
+  Reading receive(Duration timeout, ClientError timed_out);
+  void keep_head();
   void finish() noexcept;
 
   ClientPool::Lease lease_;
   Loop& loop_;
-  Url url_;
+  std::optional<Url> url_;
   const ClientLimits* limits_;
   Instant deadline_;
   ResponseParser parser_;
-  ReceivedResponseHead head_;  ///< that of the final response; its bytes are in head_text_
-  Status status_{};
   Buffer buffer_;           ///< the bytes that arrived last
-  std::string head_text_;   ///< the bytes of a head that arrives in pieces
+  std::string head_text_;   ///< the bytes of a head that arrived in pieces or before the buffer
   std::string_view input_;  ///< the bytes in either that the parser has not consumed
   std::uint64_t sent_ = 0;  ///< bytes of the request that the kernel took
   bool has_head_ = false;
+  bool head_in_buffer_ = false;
   bool received_ = false;       ///< true if a byte of a response has come
   bool lost_ = false;           ///< true if a write has failed
   bool stream_called_ = false;  ///< true if the body's function was called

@@ -48,7 +48,7 @@ PooledConnection::PooledConnection(tcp::Stream stream) noexcept
           Event::input),
       loop::Timer([](loop::Timer& timer) {
         auto& self = static_cast<PooledConnection&>(timer);
-        self.pool_->close(self);
+        self.pool_->on_timer(self);
       }),
       opened_(stream.loop().platform().now()),
       stream_(std::move(stream)) {}
@@ -66,18 +66,29 @@ ClientPool::~ClientPool() {
 ClientPool::Origin& ClientPool::origin_of(const Url& url) {
   const std::string_view name =
       options_->unix_socket.empty() ? url.origin() : std::string_view(options_->unix_socket);
+  if (last_origin_ != nullptr && last_origin_->name == name) return *last_origin_;
   const auto known = origins_.find(name);
-  if (known != origins_.end()) return known->second;
+  if (known != origins_.end()) return *(last_origin_ = &known->second);
   const std::size_t most = std::max<std::size_t>(options_->limits.connections_per_origin_max, 1);
   const auto added = origins_.try_emplace(std::string(name), most).first;
   added->second.name = added->first;
-  return added->second;
+  return *(last_origin_ = &added->second);
 }
 
 /// Forgets an origin that nothing uses any more.
 void ClientPool::leave(Origin& origin) noexcept {
   assert(origin.users > 0);
-  if (--origin.users == 0) origins_.erase(origins_.find(origin.name));
+  if (--origin.users > 0) return;
+  if (last_origin_ == &origin) last_origin_ = nullptr;
+  origins_.erase(origins_.find(origin.name));
+}
+
+std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
+  Lease lease(*this, origin_of(url));
+  const bool free =
+      try_take(lease.origin_->permits, lease.of_origin_) && try_take(permits_, lease.of_pool_);
+  if (!free) return std::nullopt;
+  return lease;
 }
 
 Task<Result<ClientPool::Lease>> ClientPool::acquire(const Url& url, Instant deadline) {
@@ -118,7 +129,7 @@ void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection
                           Duration idle_max) {
   const ClientLimits& limits = options_->limits;
   Loop& loop = connection->stream_.loop();
-  const Instant now = loop.platform().now();
+  const Instant now = loop.now();  // early in a long turn; the connection then closes early
   const Instant until = std::min(after(now, std::min(idle_max, limits.idle_timeout)),
                                  after(connection->opened_, limits.age_max));
   if (until <= now) return;
@@ -129,7 +140,9 @@ void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection
   idle_.push_back(idle.in_pool_);
   ++origin.users;
   ++idle_count_;
-  loop.timers().start(idle, until);
+  idle.idle_until_ = until;
+  const auto& timer = static_cast<const loop::Timer&>(idle);
+  if (!timer.armed() || timer.deadline() > until) loop.timers().start(idle, until);
   idle.stream_.observe_hangup(&idle);
 }
 
@@ -137,13 +150,12 @@ BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
   while (const Node* const node = origin.idle.front()) {
     PooledConnection& chosen = node->connection;
     // The timer is late after a long turn, or after a pause of the process.
-    if (chosen.deadline() <= chosen.stream_.loop().platform().now()) {
+    if (chosen.idle_until_ <= chosen.stream_.loop().platform().now()) {
       close(chosen);
       continue;
     }
     chosen.in_origin_.unlink();
     chosen.in_pool_.unlink();
-    static_cast<loop::Timer&>(chosen).cancel();
     chosen.stream_.observe_hangup(nullptr);
     --idle_count_;
     --origin.users;  // the lease that takes the connection is another user
@@ -168,6 +180,15 @@ void ClientPool::on_input(PooledConnection& connection) noexcept {
   --idle_count_;
   Loop& loop = connection.stream_.loop();
   loop.timers().start(connection, loop.now());
+}
+
+/// Closes a connection that is dead, or has been idle for too long.
+void ClientPool::on_timer(PooledConnection& connection) noexcept {
+  const bool idle = connection.in_pool_.linked();
+  if (!connection.dead_ && !idle) return;  // in use
+  Loop& loop = connection.stream_.loop();
+  if (connection.dead_ || connection.idle_until_ <= loop.now()) return close(connection);
+  loop.timers().start(connection, connection.idle_until_);
 }
 
 /// Closes a connection that is idle or dead.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,6 +46,8 @@ class ClientPool {
   /// Closes all idle connections.
   ~ClientPool();
 
+  /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
+  std::optional<Lease> try_acquire(const Url& url);
   /// Waits for the right to use a connection to the origin of `url`, until `deadline` and for at
   /// most ClientLimits::queue_timeout.
   /// Errors: ClientError (queue_full, queue_timed_out, timed_out); Errc::cancelled.
@@ -84,6 +87,7 @@ class ClientPool {
   BlockPtr<PooledConnection> take_idle(Origin& origin);
   void make_room();
   void on_input(PooledConnection& connection) noexcept;
+  void on_timer(PooledConnection& connection) noexcept;
   void close(PooledConnection& connection) noexcept;
   void leave(Origin& origin) noexcept;
 
@@ -91,6 +95,7 @@ class ClientPool {
   std::size_t connections_max_;
   Semaphore permits_;
   std::unordered_map<std::string, Origin, Hash, std::equal_to<>> origins_;
+  Origin* last_origin_ = nullptr;  // that of the last request, if it is still in use
   List<Node> idle_;  // those of all origins, the one that has been idle for the longest time first
   List<Node> dead_;  // those that are closed in this turn, since input or an end has arrived
   std::size_t open_count_ = 0;
@@ -99,7 +104,8 @@ class ClientPool {
 };
 
 /// A connection of a client, in use or idle. No operation is pending on an idle connection: the
-/// loop reports any byte, the end of the stream and a reset to the observer.
+/// loop reports any byte, the end of the stream and a reset to the observer. The timer stays armed
+/// while the connection is in use, so that a request neither starts nor cancels it.
 /// Threads: its loop's.
 class PooledConnection : loop::HangupObserver, loop::Timer {
  public:
@@ -117,6 +123,7 @@ class PooledConnection : loop::HangupObserver, loop::Timer {
   ClientPool::Node in_pool_{*this};
   bool dead_ = false;
   Instant opened_;
+  Instant idle_until_ = never;
   tcp::Stream stream_;
 };
 

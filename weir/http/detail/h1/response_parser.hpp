@@ -64,6 +64,7 @@ class ResponseParser {
   /// Returns the head of the last head or interim event. Its views point into the input of that
   /// call; see MessageHead::rebase().
   ReceivedResponseHead& head() noexcept { return head_; }
+  const ReceivedResponseHead& head() const noexcept { return head_; }
   /// Returns the trailer fields after a chunked body, complete after its end.
   const Headers& trailers() const noexcept { return chunks_.trailers(); }
 
