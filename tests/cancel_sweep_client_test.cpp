@@ -110,13 +110,13 @@ Task<> posting(CancelInjector& injector, SweepEnvironment& env) {
   co_await with_server(injector, env, use_post);
 }
 
-Task<> use_post(CancelInjector& injector, http::Client& client, std::string url) {
+Task<> use_post_json(CancelInjector& injector, http::Client& client, std::string url) {
   const Word word{"late"};
   auto response = co_await injector.run_with_cancel(client.post(url, word));
   if (succeeded(response)) co_await expect_body(*response, "{\"text\":\"late\"}");
 }
-Task<> posting(CancelInjector& injector, SweepEnvironment& env) {
-  co_await with_server(injector, env, use_post);
+Task<> posting_json(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_post_json);
 }
 
 Task<> use_read(CancelInjector& injector, http::Client& client, std::string url) {
@@ -186,7 +186,7 @@ constexpr std::array of_clients = {
     SweepCase{"http::Client::get", getting},
     SweepCase{"http::Client::send", sending},
     SweepCase{"http::Client::post", posting},
-    SweepCase{"http::Client::post", posting},
+    SweepCase{"http::Client::post", posting_json},
     SweepCase{"http::ClientExchange::run", sending},
     SweepCase{"http::ClientExchange::read", reading_a_piece},
     SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
