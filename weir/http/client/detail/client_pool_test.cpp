@@ -166,6 +166,19 @@ TEST_F(ClientPoolTest, IdleConnectionsCloseAfterTheShorterTimeout) {
   });
 }
 
+TEST_F(ClientPoolTest, AnIdleTimeoutCountsFromTheEndOfTheLastRequest) {
+  const Step slow{.answer = "", .late = std::string(hello), .pause = 5s};
+  with_server({{Step{}, slow}}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(co_await ask(client), "hello") << "the timeout ends no request";
+    EXPECT_EQ(server_of_scripts_.accepted, 1U);
+    co_await wait(3999ms);
+    EXPECT_EQ(client.idle_count(), 1U);
+    co_await wait(2ms);
+    EXPECT_EQ(client.connection_count(), 0U);
+  });
+}
+
 TEST_F(ClientPoolTest, OldConnectionsAreReplaced) {
   ClientLimits limits;
   limits.age_max = 10s;
