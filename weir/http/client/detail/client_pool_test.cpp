@@ -179,6 +179,19 @@ TEST_F(ClientPoolTest, AnIdleTimeoutCountsFromTheEndOfTheLastRequest) {
   });
 }
 
+TEST_F(ClientPoolTest, ALaterResponseCanShortenTheIdleTimeout) {
+  const Step brief{
+      .answer = "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 5\r\n\r\nhello"};
+  with_server({{Step{}, brief}}, [](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(co_await ask(client), "hello");
+    co_await wait(999ms);
+    EXPECT_EQ(client.idle_count(), 1U);
+    co_await wait(2ms);
+    EXPECT_EQ(client.connection_count(), 0U);
+  });
+}
+
 TEST_F(ClientPoolTest, OldConnectionsAreReplaced) {
   ClientLimits limits;
   limits.age_max = 10s;
