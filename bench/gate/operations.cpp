@@ -169,6 +169,13 @@ class RouteMatchFixture {
   fixture.match(times);
 }
 
+Loop& loop() {
+  static OsPlatform platform;
+  static const std::unique_ptr<Loop> made =
+      Loop::make(platform, {.backend = BackendChoice::poll}).value();
+  return *made;
+}
+
 // ---- Arguments ----------------------------------------------------------------------------------
 
 // Each kind of a typed argument, and a handler that reads the same by hand, as strictly.
@@ -249,8 +256,17 @@ class CallFixture : http::BodySource {
       expect(response.status() == http::Status::ok, "the answer");
     }
   }
+  /// Calls a handler that is a coroutine.
+  void call_and_wait(unsigned times) { run(loop(), wait_for(times)); }
 
  private:
+  Task<> wait_for(unsigned times) {
+    for (; times != 0; --times) {
+      use(head_);
+      const http::Response response = co_await handler_.start(request_, params_);
+      expect(response.status() == http::Status::ok, "the answer");
+    }
+  }
   Task<Result<Bytes>> read() override { co_return Bytes(); }
   Task<Result<std::string_view>> read_all() override { co_return body_; }
   const http::Headers& trailers() const noexcept override { return trailers_; }
@@ -289,6 +305,16 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
       form_body);
   fixture.call(times);
 }
+[[gnu::noinline]] void form_by_hand(unsigned times) {
+  static const auto read = [](http::Request& request) -> Task<http::Response> {
+    const auto text = co_await request.body();
+    Page page{};
+    if (!text || !read_page(*text, page)) co_return http::Status::bad_request;
+    co_return answer_page(page);
+  };
+  static CallFixture fixture(http::Handler::of(read), form_body);
+  fixture.call_and_wait(times);
+}
 [[gnu::noinline]] void header_argument(unsigned times) {
   static CallFixture fixture(
       http::Handler::of([](http::Header<"X-Count", int> count) { return answer_number(*count); }));
@@ -323,6 +349,17 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
       json_body);
   fixture.call(times);
 }
+[[gnu::noinline]] void json_by_hand(unsigned times) {
+  static const auto read = [](http::Request& request) -> Task<http::Response> {
+    const auto text = co_await request.body();
+    if (!text) co_return http::Status::bad_request;
+    const auto page = json::read<Page>(*text);
+    if (!page) co_return http::Status::bad_request;
+    co_return answer_page(*page);
+  };
+  static CallFixture fixture(http::Handler::of(read), json_body);
+  fixture.call_and_wait(times);
+}
 
 // ---- Responses ----------------------------------------------------------------------------------
 
@@ -343,13 +380,6 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
 }
 
 // ---- Tasks --------------------------------------------------------------------------------------
-
-Loop& loop() {
-  static OsPlatform platform;
-  static const std::unique_ptr<Loop> made =
-      Loop::make(platform, {.backend = BackendChoice::poll}).value();
-  return *made;
-}
 
 [[gnu::noinline]] Task<int> one() {
   co_return 1;
@@ -430,11 +460,13 @@ constexpr Operation operations[]{
     {"query_argument", query_argument},
     {"query_by_hand", query_by_hand},
     {"form_argument", form_argument},
+    {"form_by_hand", form_by_hand},
     {"header_argument", header_argument},
     {"header_by_hand", header_by_hand},
     {"cookie_argument", cookie_argument},
     {"cookie_by_hand", cookie_by_hand},
     {"json_argument", json_argument},
+    {"json_by_hand", json_by_hand},
     {"write_response", write_response},
     {"run_task", run_task},
     {"spawn_task", spawn_task},
