@@ -18,6 +18,7 @@ function(weir_install)
   set_target_properties(weir_all PROPERTIES EXPORT_NAME weir)
   install(TARGETS ${targets} EXPORT weir-targets)
   install(TARGETS weir)
+  add_custom_target(installed DEPENDS ${targets} weir)  # all that a package needs
   install(FILES docs/gcc-12.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING
     PATTERN "*.hpp" PATTERN "test" EXCLUDE)
