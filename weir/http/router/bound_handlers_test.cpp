@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -153,6 +154,28 @@ TEST_F(BoundHandlersTest, TakeValuesThatMiddlewareHasSet) {
   EXPECT_EQ(ask("GET /api/me", "Authorization: forgotten\r\n"), "500")
       << "no value of an earlier request is left";
   EXPECT_TRUE(logged("no middleware of its route has called request.set<"));
+}
+
+TEST_F(BoundHandlersTest, NeverTakeAValueOfMiddlewareFromTheClient) {
+  RouteGroup api = routes_.group<User>("/api", require_login);
+  api.post("/users", [](const User&, Json<User> user) { return text(user->name); });
+  EXPECT_TRUE(routes_.check()) << "Json says that the client sends it";
+  api.post("/me", [](User user) { return text(user.name); });
+  api.post("/stored", [](Store&, std::optional<User>) { return Status::ok; });
+  api.fallback([](User user) { return text(user.name); });
+  EXPECT_FALSE(api.post(Pattern::parse("/x").value(), [](User) { return Status::ok; }));
+  Router inner;
+  inner.post("/", [](User user) { return text(user.name); });
+  EXPECT_TRUE(inner.check()) << "no middleware sets a User here";
+  api.mount("/inner", std::move(inner));
+  for (const char* const route :
+       {"POST /api/me: ", "POST /api/stored: ", "fallback /api: ", "POST /api/inner: "}) {
+    EXPECT_NE(routes_.error_text().find(route + std::string("the handler takes a ")),
+              std::string::npos)
+        << route << routes_.error_text();
+  }
+  EXPECT_NE(routes_.error_text().find("User by value, which is the body that a client sends"),
+            std::string::npos);
 }
 
 TEST_F(BoundHandlersTest, ForgetValuesBetweenTheRequestsOfAConnection) {

@@ -65,6 +65,9 @@ TEST_F(LiveGroupsTest, LiveRoutesThatDoNotFitTheirGroupAreRefused) {
   const auto takes_store = [](const Store&) { return Status::ok; };
   auto api = live_.group<User>("/api", require_login);
   EXPECT_EQ(run_on(0, api.get("/store", takes_store)).error(), Errc::bad_configuration);
+  const auto takes_user = [](User user) { return text(user.name); };
+  EXPECT_EQ(run_on(0, api.post("/user", takes_user)).error(), Errc::bad_configuration)
+      << "a client could send the user";
   EXPECT_EQ(run_on(0, live_.group("/{x}").get("/{word}", greet)).error(),
             make_error_code(PatternError::wrong_param_count));
   EXPECT_EQ(run_on(0, api.get(Pattern::parse("/a").value(), greet)).error(),
@@ -116,6 +119,12 @@ TEST_F(OwnerGroupsTest, RoutesOfAnOwnerDoNotTakeServices) {
             std::string::npos)
       << owner_->error_text();
   EXPECT_EQ(owner_->error_text().find("User"), std::string::npos);
+}
+
+TEST_F(OwnerGroupsTest, RoutesOfAnOwnerDoNotTakeAValueOfMiddlewareAsTheBody) {
+  owner_->group<User>("/api", require_login).post("/", [](User user) { return text(user.name); });
+  EXPECT_EQ(run_on(1, owner_->open(nullptr)).error(), Errc::bad_configuration);
+  EXPECT_NE(owner_->error_text().find("POST /api: the handler takes a "), std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ Task<Result<RouteId>> LiveRoutes::add_in(const Surroundings& around, std::string
                                          std::string_view, Result<Pattern> pattern,
                                          AnyHandler handler, const RouteOptions& options) const {
   if (!pattern) return failed(pattern.error());
-  if (!bind_values(handler, around)) return failed(make_error_code(Errc::bad_configuration));
+  if (!body_error(handler, around).empty() || !bind_values(handler, around))
+    return failed(make_error_code(Errc::bad_configuration));
   auto route = std::make_unique<Route>(Route{std::string(method), std::move(*pattern),
                                              std::get<Handler>(std::move(handler)), options});
   route->middleware = around.middleware;

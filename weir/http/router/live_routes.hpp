@@ -54,8 +54,8 @@ class LiveGroup : public GroupMethods<LiveGroup<Routes>, LivePattern> {
  public:
   /// Adds a route; see add() of `Routes`. The handler may take the values of a `group<T>()`, and
   /// no other references.
-  /// Errors: Errc::bad_configuration if it takes another reference; those of `Routes`. A prefix
-  /// cannot have path parameters.
+  /// Errors: Errc::bad_configuration if it takes another reference, or such a value as its body;
+  /// those of `Routes`. A prefix cannot have path parameters.
   template <class F>
   auto add(std::string_view method, std::type_identity_t<LivePattern<F>> pattern, F handler,
            RouteOptions options = {}) {

@@ -32,6 +32,10 @@ Result<RouteId> Router::add_route(std::string_view method, Pattern pattern, AnyH
                                   const RouteOptions& options, const Surroundings& around,
                                   std::string* why) {
   assert(!updater_->in_use() && "the routes of a served router are changed through LiveRoutes");
+  if (auto error = body_error(handler, around); !error.empty()) {
+    if (why != nullptr) *why = std::move(error);
+    return fail(Errc::bad_configuration);
+  }
   if (!bind_values(handler, around)) {
     unbound_.push_back({std::string(method), std::move(pattern),
                         std::get<UnboundHandler>(std::move(handler)), options, around});
@@ -141,6 +145,8 @@ void Router::set_fallback(std::string_view prefix, AnyHandler handler, const Rou
   std::erase_if(unbound_fallbacks_, [&pattern](const UnboundRoute& each) {
     return each.pattern.text() == pattern->text();
   });
+  if (const auto error = body_error(handler, around); !error.empty())
+    return add_error("fallback", pattern->text(), error);
   if (!bind_values(handler, around)) {
     unbound_fallbacks_.push_back({"fallback", std::move(*pattern),
                                   std::get<UnboundHandler>(std::move(handler)), options, around});

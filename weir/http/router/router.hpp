@@ -94,7 +94,8 @@ class Router : public RouteMethods<Router> {
   /// `group<User>("/api", require_login)` says that this middleware calls Request::set<User>().
   /// The handlers of the group then take that value as `const User&`. A request for which no
   /// middleware has set it is answered with 500 and logged.
-  /// Errors: collected for check(): a prefix that has path parameters or ends with '/'.
+  /// Errors: collected for check(): a prefix that has path parameters or ends with '/'. A handler
+  /// that takes a User by value, since that would be the body of the client.
   /// Lifetime: the router outlives the group. The routes stay when the group is destroyed.
   template <class... Values, class... M>
   RouteGroup group(std::string_view prefix, M... middleware);

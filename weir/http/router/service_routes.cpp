@@ -30,6 +30,7 @@ void ServiceRoutes::add_in(const Surroundings& around, std::string_view method,
     errors_.append(method).append(" ").append(text).append(": ").append(what);
   };
   if (!pattern) return add_error(pattern.error().message());
+  if (const auto error = body_error(handler, around); !error.empty()) return add_error(error);
   if (!bind_values(handler, around)) {
     return add_error("the handler takes " +
                      std::get<UnboundHandler>(handler).services_text(around) +

@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
@@ -312,6 +313,9 @@ class Handler {
     return of_target<F>(new detail::BoundFunction<F>(std::move(function)));
   }
 
+  /// Returns the type of the body if the handler takes it without Json or Form; else nullptr.
+  const inject::Type* plain_body() const noexcept { return plain_body_; }
+
   /// Returns true if the handler returns a Task or takes a body, which may not have arrived. The
   /// caller then uses start().
   bool is_async() const noexcept { return call_ == nullptr; }
@@ -354,6 +358,7 @@ class Handler {
       return Handler(std::move(target), nullptr, nullptr);
     } else if constexpr (S::takes_body) {
       Handler handler(std::move(target), nullptr, &start_with_body<F>);
+      handler.plain_body_ = S::Arguments::plain_body();
       if constexpr (!S::is_async) handler.call_with_body_ = &call_with_body<F>;
       return handler;
     } else if constexpr (S::is_async) {
@@ -438,6 +443,7 @@ class Handler {
   Target target_;
   Call call_;
   CallWithBody call_with_body_ = nullptr;
+  const inject::Type* plain_body_ = nullptr;
   Start start_;
 };
 

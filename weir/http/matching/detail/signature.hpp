@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "weir/base/detail/function_type.hpp"
+#include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
@@ -109,6 +110,16 @@ constexpr auto references_of_parameter() {
   }
 }
 
+/// Returns the type of a body that the handler takes as it is, without Json or Form; else nullptr.
+template <class P>
+constexpr const inject::Type* plain_body_of_parameter() {
+  using T = std::remove_cvref_t<P>;
+  if constexpr (kind_of_argument<P>() == ArgumentKind::body) {
+    if constexpr (!names_body<T>) return &inject::type<typename BodyOf<T>::Value>;
+  }
+  return nullptr;
+}
+
 template <class... P>
 constexpr std::size_t size_of(Parameters<P...>) {
   return sizeof...(P);
@@ -179,6 +190,12 @@ struct ArgumentList<Parameters<P...>> {
         kind_of_argument<P>() != ArgumentKind::reference &&
         kind_of_argument<P>() != ArgumentKind::body));
 
+  /// Returns the type of the body if no Json or Form names it; else nullptr.
+  static constexpr const inject::Type* plain_body() {
+    const inject::Type* found = nullptr;
+    ((found = found != nullptr ? found : plain_body_of_parameter<P>()), ...);
+    return found;
+  }
   /// Fails to compile if a handler cannot take a parameter.
   static constexpr void check() {
     []<std::size_t... I>(std::index_sequence<I...>) {

@@ -28,6 +28,15 @@ struct Surroundings {
   bool sets(const HandlerReference& reference) const {
     return !reference.writable && std::ranges::find(values, reference.type) != values.end();
   }
+  /// Returns why a handler with this plain body must not be called here; empty if it may be. A
+  /// client could send what middleware should set.
+  std::string body_error(const inject::Type* plain_body) const {
+    if (plain_body == nullptr || std::ranges::find(values, plain_body) == values.end()) return {};
+    const std::string type(plain_body->name);
+    return "the handler takes a " + type +
+           " by value, which is the body that a client sends (take " +
+           "the value of middleware as const " + type + "&, or a body as http::Json<" + type + ">)";
+  }
   /// Returns these with `inner` inside of them.
   Surroundings enclosing(const Surroundings& inner) const {
     Surroundings whole = *this;
@@ -52,17 +61,18 @@ class UnboundHandler {
     using S = Signature<F>;
     S::check();
     static constexpr auto references = detail::describe_references(typename S::References());
-    return UnboundHandler(std::make_shared<const F>(std::move(function)), references,
-                          [](const Target& target, std::span<void* const> objects) {
-                            detail::BoundFunction<F> bound{
-                                std::static_pointer_cast<const F>(target), {}};
-                            for (std::size_t i = 0; i < references.size(); ++i)
-                              bound.objects[i] = objects[i];
-                            return Handler::bound<F>(std::move(bound));
-                          });
+    return UnboundHandler(
+        std::make_shared<const F>(std::move(function)), references, S::Arguments::plain_body(),
+        [](const Target& target, std::span<void* const> objects) {
+          detail::BoundFunction<F> bound{std::static_pointer_cast<const F>(target), {}};
+          for (std::size_t i = 0; i < references.size(); ++i) bound.objects[i] = objects[i];
+          return Handler::bound<F>(std::move(bound));
+        });
   }
 
   std::span<const HandlerReference> references() const noexcept { return references_; }
+  /// See Handler::plain_body().
+  const inject::Type* plain_body() const noexcept { return plain_body_; }
   /// Returns a handler that calls the function with these objects, one for each reference. An
   /// object is nullptr if middleware sets the value.
   Handler bind(std::span<void* const> objects) const { return bind_(target_, objects); }
@@ -80,11 +90,13 @@ class UnboundHandler {
  private:
   using Target = std::shared_ptr<const void>;
   using Bind = Handler (*)(const Target& target, std::span<void* const> objects);
-  UnboundHandler(Target target, std::span<const HandlerReference> references, Bind bind) noexcept
-      : target_(std::move(target)), references_(references), bind_(bind) {}
+  UnboundHandler(Target target, std::span<const HandlerReference> references,
+                 const inject::Type* plain_body, Bind bind) noexcept
+      : target_(std::move(target)), references_(references), plain_body_(plain_body), bind_(bind) {}
 
   Target target_;
   std::span<const HandlerReference> references_;
+  const inject::Type* plain_body_;
   Bind bind_;
 };
 
@@ -98,6 +110,11 @@ AnyHandler any_handler(F function) {
   } else {
     return Handler::of(std::move(function));
   }
+}
+
+/// Returns why the handler must not be called in these surroundings; empty if it may be.
+inline std::string body_error(const AnyHandler& handler, const Surroundings& around) {
+  return around.body_error(std::visit([](const auto& each) { return each.plain_body(); }, handler));
 }
 
 /// Binds the handler to the values that middleware sets.
