@@ -10,7 +10,7 @@ struct Ping {
   int sequence;
 };
 
-Ping ping(const Ping& ping) {
+Ping ping(Ping ping) {
   return ping;
 }
 
