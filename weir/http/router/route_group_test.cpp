@@ -218,6 +218,28 @@ TEST_F(RouteGroupTest, PatternMadeAtRunTimeGetsThePrefix) {
   EXPECT_EQ(get("/g/a"), "g a");
 }
 
+TEST_F(RouteGroupTest, GroupWithoutAPrefixHasItsMiddleware) {
+  RouteGroup guarded = routes_.group("", require_login);
+  guarded.get("/users/{id}", [](unsigned id) { return text(std::to_string(id)); });
+  guarded.group("/admin", Mark("admin ")).get("/", [] { return text("home"); });
+  routes_.get("/users", [] { return text("all"); });
+  serve();
+  EXPECT_EQ(get("/users"), "all");
+  EXPECT_EQ(get("/users/7"), "401");
+  EXPECT_EQ(get("/users/7", "Authorization: a\r\n"), "7");
+  EXPECT_EQ(get("/admin"), "401");
+  EXPECT_EQ(get("/admin", "Authorization: a\r\n"), "admin home");
+}
+
+TEST(RouteGroup, MountReportsAnIdHeaderThatWouldBeLost) {
+  Router routes;
+  Router inner;
+  inner.trust_id_header("X-Request-Id");
+  routes.mount("/a", std::move(inner));
+  EXPECT_EQ(routes.error_text(),
+            "mount /a: trust_id_header() is called on the router that is served\n");
+}
+
 TEST(RouteGroup, RejectsAPrefixThatCannotBeOne) {
   Router routes;
   routes.group("/a/{b}");

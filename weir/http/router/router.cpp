@@ -119,6 +119,7 @@ std::string Router::error_text() const {
 }
 
 void Router::check_prefix(std::string_view prefix) {
+  if (prefix.empty()) return;
   std::string why;
   const auto pattern = Pattern::parse(prefix);
   if (!pattern) {
@@ -168,6 +169,9 @@ void Router::mount(std::string_view prefix, Surroundings around, Router& inner) 
   assert(!inner.updater_->in_use() && !inner.bound_by_app_ && "a served router is not mounted");
   check_prefix(prefix);
   errors_.append(std::exchange(inner.errors_, {}));
+  if (!inner.id_header_.empty() && inner.id_header_ != id_header_) {
+    add_error("mount", prefix, "trust_id_header() is called on the router that is served");
+  }
   for (Middleware& each : std::exchange(inner.middleware_, {}))
     around.middleware.push_back(std::make_shared<const Middleware>(std::move(each)));
   inner.store_->table().set_middleware({});

@@ -90,7 +90,8 @@ class Router : public RouteMethods<Router> {
   }
 
   /// Returns a group of routes whose paths begin with `prefix`, such as "/api", with middleware of
-  /// its own around them. The first middleware is the outermost one, inside of the router's.
+  /// its own around them. The first middleware is the outermost one, inside of the router's. An
+  /// empty prefix groups routes of any paths: `group("", require_login).get("/me", me)`.
   /// `group<User>("/api", require_login)` says that this middleware calls Request::set<User>().
   /// The handlers of the group then take that value as `const User&`. A request for which no
   /// middleware has set it is answered with 500 and logged.
