@@ -26,6 +26,7 @@ const RuntimeOptions one_core{.cores = 1, .announce = false};
 /// Returns the options of a client that has no limit of its own: TestClientOptions has the limit.
 ClientOptions unlimited() {
   ClientOptions options;
+  options.limits.connect_timeout = Duration::max();
   options.limits.head_timeout = Duration::max();
   options.limits.body_timeout = Duration::max();
   options.limits.body_max = std::numeric_limits<std::uint64_t>::max();
@@ -50,7 +51,12 @@ Task<> exchange(Scope&, ClientRequest& request, std::optional<Result<TestRespons
     outcome.emplace(fail(body.error()));
     co_return;
   }
-  outcome.emplace(TestResponse(response->status(), std::move(headers), std::move(*body)));
+  Headers trailers;
+  for (const HeaderField field : response->trailers()) {
+    std::ignore = trailers.add(field.name, field.value);
+  }
+  outcome.emplace(
+      TestResponse(response->status(), std::move(headers), std::move(*body), std::move(trailers)));
 }
 
 }  // namespace
@@ -137,7 +143,8 @@ TestResponse TestClient::send(ClientRequest request) {
     std::ignore = world.run_until(done, 1h);
     throw_error(name + ": " +
                 (late ? "no response within the response_timeout"
-                      : "the handler waits for an event that cannot happen"));
+                      : "the handler waits for an event that cannot happen, or repeats itself "
+                        "without a wait"));
   }
   if (!outcome) throw_error(name + ": the client failed");
   if (!*outcome) throw_error(name + ": " + outcome->error().message());

@@ -33,12 +33,14 @@ constexpr bool operator==(Status status, int number) noexcept {
 /// Makes the messages of a failed test show the number.
 void PrintTo(Status status, std::ostream* out);
 
-/// A response whose whole body has arrived. It has the functions of ClientResponse, of which none
-/// is awaited.
+/// A response whose whole body has arrived.
 class TestResponse {
  public:
-  TestResponse(Status status, Headers headers, std::string body) noexcept
-      : status_(status), headers_(std::move(headers)), body_(std::move(body)) {}
+  TestResponse(Status status, Headers headers, std::string body, Headers trailers = {}) noexcept
+      : status_(status),
+        headers_(std::move(headers)),
+        body_(std::move(body)),
+        trailers_(std::move(trailers)) {}
 
   Status status() const noexcept { return status_; }
   /// Returns the value of the first header called `name`, compared without case.
@@ -47,6 +49,8 @@ class TestResponse {
   }
   const Headers& headers() const noexcept { return headers_; }
   const std::string& body() const noexcept { return body_; }
+  /// Returns the trailer fields after a chunked body.
+  const Headers& trailers() const noexcept { return trailers_; }
   /// Returns the body as a T: `response.json<Note>()->text`.
   /// Errors: those of json::read().
   template <class T>
@@ -58,6 +62,7 @@ class TestResponse {
   Status status_;
   Headers headers_;
   std::string body_;
+  Headers trailers_;
 };
 
 /// TestClientOptions sets up a TestClient, and the server of its router.
