@@ -83,8 +83,8 @@ class Clients:
         for share in SHARES:
             look = self.measure(GENERATOR, None, share, PROBE_SECONDS)
             if look.get("busy", 0) >= BUSY_ENOUGH:
-                break
-        return share
+                return share
+        raise Failure("the server keeps no client busy")
 
     def measure(self, name, peer, share=None, seconds=None):
         """Returns the numbers of one run of one client."""
@@ -138,36 +138,36 @@ def rows_of(rounds, names):
         row = {"name": name, "kind": "weir" if name == OURS else "client",
                "errors": sum(each[name]["errors"] for each in rounds)}
         rows.append(row)
+        if name == OURS:
+            judge(row, of_generator[name], rounds, others)
         if not results:
             continue
         for key in ("figure", "busy", "rate"):
             row[key] = statistics.median(result[key] for result in results)
         if of_generator[name]:
             row["ratio"] = figures.spread(of_generator[name])
-        if name == OURS:
-            judge(row, of_generator[name], rounds, others)
     return rows
 
 
 def judge(row, of_generator, rounds, others):
-    """Adds the lines on both targets to Weir's row."""
+    """Adds the lines on both targets to Weir's row. A target without ratios is not judged."""
     beside = {name: figures.ratios(rounds, [OURS], others={name}, judging=True)[OURS]
               for name in others}
-    beside = {name: found for name, found in beside.items() if found}
-    targets = [(GENERATOR, of_generator, LEAST_OF_GENERATOR)]
-    if beside:
-        nearest = min(beside, key=lambda name: statistics.median(beside[name]))
-        targets.append((nearest, beside[nearest], LEAST_OF_PEERS))
-    for name, found, least in targets:
-        if not found:
-            continue
-        spread = figures.spread(found)
-        verdict = ("missed: errors" if row["errors"]
-                   else f"not judged: {len(found)} rounds" if len(found) < figures.PAIRS_MIN
-                   else f"{'met' if spread['median'] >= least else 'MISSED'} (≥ {least})")
-        reached = (f"{spread['median']:.2f} ({spread['min']:.2f}..{spread['max']:.2f})")
-        row.setdefault("targets", []).append(
-            {"of": f"the client of Weir / {name}", "reached": reached, "verdict": verdict})
+    nearest = min((name for name, found in beside.items() if found), default="the best peer",
+                  key=lambda name: statistics.median(beside[name]))
+    for name, found, least in ((GENERATOR, of_generator, LEAST_OF_GENERATOR),
+                               (nearest, beside.get(nearest, []), LEAST_OF_PEERS)):
+        target = {"of": f"the client of Weir / {name}", "reached": "–"}
+        row.setdefault("targets", []).append(target)
+        if found:
+            spread = figures.spread(found)
+            target["reached"] = f"{spread['median']:.2f} ({spread['min']:.2f}..{spread['max']:.2f})"
+        if row["errors"]:
+            target["verdict"] = "missed: errors"
+        elif len(found) < figures.PAIRS_MIN:
+            target["verdict"] = f"not judged: saturated in {len(found)} rounds"
+        else:
+            target["verdict"] = f"{'met' if spread['median'] >= least else 'MISSED'} (≥ {least})"
 
 
 def in_a_line(name, result):

@@ -26,8 +26,8 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(self.verdicts(90.0, 91.0), ["met (≥ 0.85)", "MISSED (≥ 1)"])
 
     def test_nine_saturated_rounds_are_needed(self):
-        self.assertEqual(self.verdicts(90.0, rounds=8), ["not judged: 8 rounds"] * 2)
-        self.assertNotIn("targets", row_of_ours(90.0, busy=0.5))
+        self.assertEqual(self.verdicts(90.0, rounds=8), ["not judged: saturated in 8 rounds"] * 2)
+        self.assertEqual(self.verdicts(90.0, busy=0.5), ["not judged: saturated in 0 rounds"] * 2)
 
     def test_an_error_misses_the_targets(self):
         self.assertEqual(self.verdicts(90.0, errors=1), ["missed: errors"] * 2)
