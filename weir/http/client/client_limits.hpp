@@ -19,8 +19,8 @@ struct ClientLimits {
   Duration connect_timeout = std::chrono::seconds(5);
   /// Time from the end of the request to the end of the final response's head; head_timed_out.
   Duration head_timeout = std::chrono::seconds(30);
-  /// Time of each write of the request, and of each wait for bytes of the response's body;
-  /// body_timed_out.
+  /// Time of each write of the request, of which one has at most 256 KiB of a text, and of each wait
+  /// for bytes of the response's body; body_timed_out.
   Duration body_timeout = std::chrono::seconds(30);
   /// Time from the call of send() to the end of the response's body, with the retry and the
   /// redirects; timed_out.

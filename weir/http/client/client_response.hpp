@@ -55,9 +55,11 @@ class ClientResponse {
 
   Status status() const noexcept { return source_->status(); }
   /// Returns the value of the first header called `name`, compared without case.
+  /// Lifetime: the text is valid as long as the response.
   std::optional<std::string_view> header(std::string_view name) const noexcept;
   std::size_t header_count() const noexcept { return source_->header_count(); }
   /// Returns the header at `index`, in the order of arrival.
+  /// Lifetime: the texts are valid as long as the response.
   HeaderField header_at(std::size_t index) const noexcept { return source_->header_at(index); }
   /// Returns the URL that answered. It differs from that of the request after a redirect.
   const Url& url() const noexcept { return source_->url(); }

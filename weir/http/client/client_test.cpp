@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -107,6 +108,7 @@ class ClientTest : public HttpTest {
     EXPECT_EQ(platform_.open_descriptors(), 0U);
     return outcome;
   }
+  void run_beside(Script& script, std::function<Task<>(Client&)> body);
   Outcome answer(std::vector<std::string> pieces) {
     Script script{std::move(pieces)};
     return ask(script);
@@ -452,6 +454,89 @@ TEST_F(ClientTest, TheErrorOfAStreamFunctionEndsTheRequest) {
     EXPECT_EQ(client.connection_count(), 0U);
   };
   run(talk());
+}
+
+/// Runs `body` with a client, beside a server that follows the script.
+void ClientTest::run_beside(Script& script, std::function<Task<>(Client&)> body) {
+  const auto talk = [&]() -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::loopback(81));
+    EXPECT_TRUE(listener);
+    Client client;
+    auto serving = serve_script(*listener, script);
+    auto asking = body(client);
+    EXPECT_TRUE(co_await all(std::move(serving), std::move(asking)));
+  };
+  run(talk());
+  EXPECT_EQ(platform_.open_descriptors(), 0U);
+}
+
+TEST_F(ClientTest, HeadersStayValidWhileTheBodyArrives) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/of-the-first-buffer\r\n";
+  for (const std::string& rest : {"Content-Length: 5\r\n\r\n", "\r\n"}) {
+    Script script{{head + rest, "he", "llo"}, 1s};
+    run_beside(script, [](Client& client) -> Task<> {
+      auto response = co_await client.send(request(Method::get, "/", 81));
+      EXPECT_TRUE(response);
+      if (!response) co_return;
+      const auto type = response->header("content-type");
+      const auto body = co_await response->body();
+      EXPECT_EQ(body.value_or(""), "hello");
+      EXPECT_EQ(type.value_or(""), "text/of-the-first-buffer");
+    });
+  }
+}
+
+TEST_F(ClientTest, TheWholeTimeoutEndsABodyThatIsAlwaysThere) {
+  Script script{{"HTTP/1.1 200 OK\r\n\r\n" + std::string(256 * 1024, 'a')}};
+  run_beside(script, [](Client& client) -> Task<> {
+    auto asking = request(Method::get, "/", 81);
+    asking.set_timeout(2s);
+    auto response = co_await client.send(std::move(asking));
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    int pieces = 0;
+    std::error_code error;
+    while (!error && pieces < 100) {
+      const auto piece = co_await response->read();
+      if (!piece) error = piece.error();
+      ++pieces;
+      std::ignore = co_await sleep(500ms);
+    }
+    EXPECT_EQ(error, ClientError::timed_out);
+    EXPECT_LE(pieces, 6);
+  });
+}
+
+TEST_F(ClientTest, TheWholeTimeoutEndsAStreamFunctionAfterAnEarlyHead) {
+  Script script{{std::string(ok_head)}};
+  run_beside(script, [this](Client& client) -> Task<> {
+    auto asking = request(Method::post, "/", 81);
+    asking.set_body("text/plain", Body([](BodySink& sink) -> Task<Result<>> {
+                      const Result<> written = co_await sink.write("a");
+                      if (!written) co_return written;
+                      co_return co_await sleep(1h);
+                    }));
+    asking.set_timeout(2s);
+    const Instant start = loop_->now();
+    const Outcome outcome = co_await outcome_of(client, std::move(asking));
+    EXPECT_EQ(outcome.error, ClientError::timed_out);
+    EXPECT_EQ(loop_->now() - start, 2s);
+  });
+}
+
+TEST_F(ClientTest, AStreamFunctionCannotHideAFailedWrite) {
+  Script script{{std::string(ok_head) + "hello"}};
+  run_beside(script, [](Client& client) -> Task<> {
+    auto asking = request(Method::post, "/", 81);
+    const auto write = [](BodySink& sink) -> Task<Result<>> {
+      EXPECT_EQ((co_await sink.write("too long")).error(), Errc::bad_input);
+      EXPECT_EQ((co_await sink.write("exact")).error(), Errc::bad_input);
+      co_return {};
+    };
+    asking.set_body("text/plain", Body(StreamFunction(write), 5));
+    const Outcome outcome = co_await outcome_of(client, std::move(asking));
+    EXPECT_EQ(outcome.error, Errc::bad_input);
+  });
 }
 
 TEST_F(ClientTest, AsksAServerOnAUnixSocket) {

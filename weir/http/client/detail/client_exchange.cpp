@@ -16,6 +16,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::http {
 namespace {
@@ -24,6 +25,8 @@ using Kind = ResponseEvent::Kind;
 
 // Bytes of a body that the kernel takes without waiting for the server, as a rule.
 constexpr std::size_t short_body = 32 * 1024;
+// Bytes of a longer body that ClientLimits::body_timeout limits together.
+constexpr std::size_t body_slice = 256 * 1024;
 
 constexpr std::array<std::string_view, 4> headers_of_client{"content-length", "transfer-encoding",
                                                             "connection", "upgrade"};
@@ -44,13 +47,16 @@ bool sends_length(const ClientRequest& request) noexcept {
 /// Cancels a source at the end of its block, also if an exception ends it.
 class CancelAtEnd {
  public:
-  explicit CancelAtEnd(CancelSource& source) noexcept : source_(source) {}
+  explicit CancelAtEnd(CancelSource& source) noexcept : source_(&source) {}
   CancelAtEnd(const CancelAtEnd&) = delete;
   CancelAtEnd& operator=(const CancelAtEnd&) = delete;
-  ~CancelAtEnd() { source_.cancel(); }
+  ~CancelAtEnd() {
+    if (source_ != nullptr) source_->cancel();
+  }
+  void dismiss() noexcept { source_ = nullptr; }
 
  private:
-  CancelSource& source_;
+  CancelSource* source_;
 };
 
 }  // namespace
@@ -145,16 +151,32 @@ class ClientExchange::Reading : public Timed<Read>::Awaiter {
   ClientError timed_out_;
 };
 
-/// The sink of a streamed body. It writes chunks, or counts down a known length.
+/// The sink of a streamed body. It writes chunks, or counts down a known length. After a failed
+/// write, all later ones fail with the same error, because the server has a part of a piece.
 class ClientExchange::ChunkSink final : public BodySink {
  public:
   ChunkSink(ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
       : exchange_(&exchange), left_(length) {}
   using BodySink::write;
   Task<Result<>> write(Bytes piece) override {
+    if (error_) co_return fail(error_);
     if (piece.empty()) co_return {};
+    error_ = exchange_->late() ? make_error_code(ClientError::timed_out) : std::error_code();
+    if (!error_ && left_ && piece.size() > *left_) error_ = make_error_code(Errc::bad_input);
+    if (error_) co_return fail(error_);
+    const Result<> written = co_await write_whole(piece);
+    if (!written) error_ = written.error();
+    co_return written;
+  }
+  /// Returns the first error; bad_input if bytes of a known length are missing.
+  std::error_code error() const noexcept {
+    if (!error_ && left_.value_or(0) > 0) return make_error_code(Errc::bad_input);
+    return error_;
+  }
+
+ private:
+  Task<Result<>> write_whole(Bytes piece) {
     if (left_) {
-      if (piece.size() > *left_) co_return fail(Errc::bad_input);
       *left_ -= piece.size();
       co_return co_await exchange_->write(std::span<const Bytes>(&piece, 1));
     }
@@ -164,12 +186,10 @@ class ClientExchange::ChunkSink final : public BodySink {
                                       to_bytes(chunk_end)};
     co_return co_await exchange_->write(pieces);
   }
-  /// Returns true if all bytes of a known length were written.
-  bool complete() const noexcept { return left_.value_or(0) == 0; }
 
- private:
   ClientExchange* exchange_;
   std::optional<std::uint64_t> left_;
+  std::error_code error_;
 };
 
 ClientExchange::ClientExchange(ClientPool::Lease lease, const ClientLimits& limits,
@@ -223,8 +243,12 @@ Duration ClientExchange::limited(Duration timeout) const {
   return deadline_ == never ? timeout : std::min(timeout, deadline_ - now());
 }
 
+bool ClientExchange::late() const {
+  return deadline_ != never && now() >= deadline_;
+}
+
 std::error_code ClientExchange::timeout_error(ClientError error) const {
-  return deadline_ != never && now() >= deadline_ ? ClientError::timed_out : error;
+  return late() ? ClientError::timed_out : error;
 }
 
 ClientExchange::Writing ClientExchange::write(std::span<const Bytes> pieces) {
@@ -240,11 +264,18 @@ ClientExchange::Reading ClientExchange::receive(Duration timeout, ClientError ti
 }
 
 Task<Result<>> ClientExchange::write_request(ClientRequest& request, std::string_view head) {
-  const std::string_view body = request.body().text();
-  const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(body)};
+  std::string_view body = request.body().text();
+  const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(body.substr(0, body_slice))};
   const std::span<const Bytes> used(pieces.data(), body.empty() ? 1 : 2);
   const Result<> written = co_await write(used);
   if (!written) co_return written;
+  while (body.size() > body_slice) {
+    body.remove_prefix(body_slice);
+    if (late()) co_return fail(ClientError::timed_out);
+    const Bytes slice = to_bytes(body.substr(0, body_slice));
+    const Result<> more = co_await write(std::span<const Bytes>(&slice, 1));
+    if (!more) co_return more;
+  }
   if (request.body().is_stream()) {
     const Result<> streamed = co_await write_stream(request);
     if (!streamed) co_return streamed;
@@ -259,7 +290,7 @@ Task<Result<>> ClientExchange::write_stream(ClientRequest& request) {
   stream_called_ = true;
   const Result<> streamed = co_await (*request.body().stream())(sink);
   if (!streamed) co_return streamed;
-  if (!sink.complete()) co_return fail(Errc::bad_input);
+  if (sink.error()) co_return fail(sink.error());
   if (length) co_return {};
   const Bytes last = to_bytes(last_chunk);
   co_return co_await write(std::span<const Bytes>(&last, 1));
@@ -313,22 +344,30 @@ Task<Result<>> ClientExchange::write_while_reading(ClientRequest& request, std::
 Task<Result<>> ClientExchange::write_then_cancel(ClientRequest& request, std::string_view head,
                                                  CancelSource& reading) {
   const CancelAtEnd at_end(reading);
-  const Result<> written = co_await write_request(request, head);
+  auto writing = write_request(request, head);
+  // The function of a stream can wait for something else than the server.
+  const Result<> written = co_await timeout(limited(Duration::max()), std::move(writing));
+  if (!written && written.error() == Errc::timed_out) co_return fail(ClientError::timed_out);
   co_return written;
 }
 
 Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
+  CancelAtEnd at_end(writing);
   const Result<> received = co_await read_head(Duration::max());
   const bool cancelled = !received && received.error() == Errc::cancelled;
-  if (!cancelled && (!received || code_of(status()) >= 300)) writing.cancel();
+  const bool ends_early = !cancelled && (!received || code_of(status()) >= 300);
+  if (!ends_early) at_end.dismiss();
   co_return received;
 }
 
-/// Copies the bytes of the head before another buffer takes the place of theirs.
+/// Copies the bytes of the head unless no other buffer will take the place of theirs: views of
+/// headers are valid as long as the response.
 void ClientExchange::keep_head() {
-  if (!std::exchange(head_in_buffer_, false)) return;
-  head_text_ = parser_.head().bytes();
-  parser_.head().rebase(head_text_.data());
+  ReceivedResponseHead& head = parser_.head();
+  const bool whole = head.has_content_length() && head.content_length() <= input_.size();
+  if (!head_text_.empty() || whole) return;
+  head_text_ = head.bytes();
+  head.rebase(head_text_.data());
 }
 
 Task<Result<>> ClientExchange::read_head(Duration timeout) {
@@ -339,7 +378,7 @@ Task<Result<>> ClientExchange::read_head(Duration timeout) {
     if (event.kind == Kind::head) {
       input_.remove_prefix(event.consumed);
       has_head_ = true;
-      head_in_buffer_ = head_text_.empty();
+      keep_head();
       co_return {};
     }
     if (event.kind == Kind::interim) {
@@ -348,14 +387,19 @@ Task<Result<>> ClientExchange::read_head(Duration timeout) {
     }
     // The first wait needs no clock; `until` limits the later ones.
     const Duration left = received_ && until != never ? until - now() : timeout;
-    std::string before(input_);
+    // Bytes that wait for more move to memory of their own once; `input_` is then its end.
+    if (head_text_.empty()) {
+      head_text_ = input_;
+    } else {
+      head_text_.erase(0, head_text_.size() - input_.size());
+    }
+    input_ = head_text_;
     const Result<> received = co_await receive(left, ClientError::head_timed_out);
     if (!received) {
       co_return fail(received.error() == Errc::end_of_stream
                          ? make_error_code(ClientError::connection_lost)
                          : received.error());
     }
-    head_text_ = std::move(before);
     if (head_text_.empty()) {
       input_ = buffer_.text();
     } else {
@@ -378,7 +422,10 @@ Task<Result<Bytes>> ClientExchange::read() {
       abandon(ClientError::bad_response);
       break;
     }
-    keep_head();
+    if (late()) {
+      abandon(ClientError::timed_out);
+      break;
+    }
     const Result<> received = co_await receive(limits_->body_timeout, ClientError::body_timed_out);
     if (received) {
       input_ = buffer_.text();

@@ -76,6 +76,8 @@ class ClientExchange final : public ResponseSource {
   Instant now() const;
   /// Returns `timeout`, or the time until the deadline if that is earlier.
   Duration limited(Duration timeout) const;
+  /// Returns true after the deadline.
+  bool late() const;
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
   Task<Result<>> write_request(ClientRequest& request, std::string_view head);
@@ -100,11 +102,10 @@ class ClientExchange final : public ResponseSource {
   Instant deadline_;
   ResponseParser parser_;
   Buffer buffer_;           ///< the bytes that arrived last
-  std::string head_text_;   ///< the bytes of a head that arrived in pieces or before the buffer
+  std::string head_text_;   ///< bytes of the head, unless one buffer has the whole response
   std::string_view input_;  ///< the bytes in either that the parser has not consumed
   std::uint64_t sent_ = 0;  ///< bytes of the request that the kernel took
   bool has_head_ = false;
-  bool head_in_buffer_ = false;
   bool received_ = false;       ///< true if a byte of a response has come
   bool lost_ = false;           ///< true if a write has failed
   bool stream_called_ = false;  ///< true if the body's function was called

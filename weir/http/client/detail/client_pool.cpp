@@ -27,6 +27,18 @@ bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
   return free.has_value();
 }
 
+/// Counts a waiting request until the end of its block, also if an exception ends it.
+class CountedWait {
+ public:
+  explicit CountedWait(std::size_t& count) noexcept : count_(count) { ++count_; }
+  CountedWait(const CountedWait&) = delete;
+  CountedWait& operator=(const CountedWait&) = delete;
+  ~CountedWait() { --count_; }
+
+ private:
+  std::size_t& count_;
+};
+
 Task<Result<tcp::Stream>> open_stream(const Url& url, const ClientOptions& options) {
   if (!options.unix_socket.empty()) {
     co_return co_await unix_socket::connect(options.unix_socket);
@@ -116,9 +128,8 @@ Task<Result<SemaphorePermit>> ClientPool::wait(Semaphore& permits, Instant& unti
   if (until == never) until = after(now, options_->limits.queue_timeout);
   const Instant end = std::min(until, deadline);
   auto acquiring = timeout(time_until(end, now), permits.acquire());
-  ++waiting_;
+  const CountedWait counted(waiting_);
   Result<SemaphorePermit> permit = co_await std::move(acquiring);
-  --waiting_;
   if (!permit && permit.error() == Errc::timed_out) {
     co_return fail(end == deadline ? ClientError::timed_out : ClientError::queue_timed_out);
   }
