@@ -19,8 +19,8 @@ struct ClientLimits {
   Duration connect_timeout = std::chrono::seconds(5);
   /// Time from the end of the request to the end of the final response's head; head_timed_out.
   Duration head_timeout = std::chrono::seconds(30);
-  /// Time of each write of the request, of which one has at most 256 KiB of a text, and of each wait
-  /// for bytes of the response's body; body_timed_out.
+  /// Time of each write of the request (at most 256 KiB of a text), and of each wait for bytes of
+  /// the response's body; body_timed_out.
   Duration body_timeout = std::chrono::seconds(30);
   /// Time from the call of send() to the end of the response's body, with the retry and the
   /// redirects; timed_out.
@@ -30,7 +30,7 @@ struct ClientLimits {
   unsigned redirects_max = 10;  ///< redirects of one request, 0 to follow none; too_many_redirects
 
   std::size_t connections_per_origin_max = 64;  ///< connections in use and idle; the request waits
-  std::size_t connections_max = 1024;           ///< those of all origins; the request waits
+  std::size_t connections_max = 1024;           ///< connections of all origins; the request waits
   std::size_t waiting_max = 4096;               ///< requests that wait for a connection; queue_full
   /// Time for which a request waits for a connection, in the order of arrival; queue_timed_out.
   Duration queue_timeout = std::chrono::seconds(5);
