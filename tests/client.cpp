@@ -1,5 +1,4 @@
-// The test client has a socket, one buffer, and a parser that rejects what RFC 9112 does not
-// allow.
+// The test client has a socket and one buffer.
 #include "tests/client.hpp"
 
 #include <poll.h>
@@ -8,57 +7,37 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <optional>
 #include <system_error>
 
+#include "weir/http/detail/h1/response_parser.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
 namespace weir::tests {
 namespace {
 
-constexpr std::size_t line_max = 64 * 1024;
-constexpr std::size_t headers_max = 1000;
-
-char lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+http::ResponseLimits limits_of_tests() noexcept {
+  http::ResponseLimits limits;
+  limits.head.request_line_max = 64 * 1024;
+  limits.head.headers_bytes_max = 1024 * 1024;
+  return limits;
 }
 
-bool same(std::string_view left, std::string_view right) {
-  return std::ranges::equal(left, right, {}, lower, lower);
-}
-
-bool is_token(std::string_view text) {
-  static constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  const auto allowed = [](char each) {
-    return (each >= '0' && each <= '9') || (lower(each) >= 'a' && lower(each) <= 'z') ||
-           marks.contains(each);
-  };
-  return !text.empty() && std::ranges::all_of(text, allowed);
-}
-
-std::optional<std::uint64_t> read_number(std::string_view text, int base) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-/// Parses `HTTP/1.1 200 OK`. The reason may be empty, but the space before it is required.
-bool read_status_line(std::string_view line, Response& response) {
-  if (!line.starts_with("HTTP/1.1 ") || line.size() < 13 || line[12] != ' ') return false;
-  const auto status = read_number(line.substr(9, 3), 10);
-  if (!status || *status < 100) return false;
-  response.status = static_cast<int>(*status);
-  response.reason = line.substr(13);
-  return true;
+/// Stores a head in `response`. Returns false for what the parser accepts and no Weir server sends:
+/// another version than HTTP/1.1, a status line without the space before the reason, and a length
+/// in a response that has no body.
+bool store_head(const http::ReceivedResponseHead& head, Response& response) {
+  constexpr std::size_t reason_at = std::string_view("HTTP/1.1 200 ").size();
+  const std::string_view line = head.bytes().substr(0, head.bytes().find("\r\n"));
+  if (!line.starts_with("HTTP/1.1 ") || line.size() < reason_at) return false;
+  response.status = http::code_of(head.status());
+  response.reason = line.substr(reason_at);
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const http::HeaderField field = head.header_at(index);
+    response.headers.emplace_back(field.name, field.value);
+  }
+  const bool bodiless = response.status < 200 || response.status == 204;
+  return !bodiless || (!head.chunked() && !head.has_content_length());
 }
 
 [[noreturn]] void give_up(std::error_code error, const os::Address& server) {
@@ -71,7 +50,7 @@ std::string Response::header(std::string_view name) const {
   std::string joined;
   bool first = true;
   for (const auto& [each, value] : headers) {
-    if (!same(each, name)) continue;
+    if (!http::equals_ignoring_case(each, name)) continue;
     joined += (first ? "" : ", ") + value;
     first = false;
   }
@@ -79,7 +58,8 @@ std::string Response::header(std::string_view name) const {
 }
 
 bool Response::has_header(std::string_view name) const {
-  return std::ranges::any_of(headers, [&](const auto& header) { return same(header.first, name); });
+  return std::ranges::any_of(
+      headers, [&](const auto& header) { return http::equals_ignoring_case(header.first, name); });
 }
 
 Client::Client(std::uint16_t port, std::chrono::milliseconds timeout)
@@ -218,34 +198,7 @@ Result<> Client::receive_more(Deadline until) {
   }
 }
 
-Result<std::string> Client::take(std::size_t count, Deadline until) {
-  while (pending().size() < count) {
-    WEIR_TRY(receive_more(until));
-  }
-  return consume(count);
-}
-
-/// Takes a line and its CRLF, and returns the line. A bare CR or LF is an error.
-Result<std::string> Client::take_line(Deadline until) {
-  std::size_t scanned = 0;
-  for (;;) {
-    const std::string_view bytes = pending();
-    const auto end = std::min(bytes.find_first_of("\r\n", scanned), bytes.size());
-    if (end < bytes.size() && bytes[end] == '\n') return fail(Errc::bad_input);
-    if (end + 1 < bytes.size()) {
-      if (bytes[end + 1] != '\n') return fail(Errc::bad_input);
-      std::string line = consume(end + 2);
-      line.resize(end);
-      return line;
-    }
-    if (end > line_max) return fail(Errc::bad_input);
-    scanned = end;
-    WEIR_TRY(receive_more(until));
-  }
-}
-
-std::string Client::consume(std::size_t count) {
-  std::string bytes(pending().substr(0, count));
+void Client::consume(std::size_t count) {
   taken_ += count;
   // Moving the rest to the front for every answer would make long pipelines slow.
   constexpr std::size_t taken_max = 1 << 20;
@@ -253,78 +206,41 @@ std::string Client::consume(std::size_t count) {
     received_.erase(0, taken_);
     taken_ = 0;
   }
-  return bytes;
-}
-
-Result<Client::Headers> Client::take_headers(Deadline until) {
-  Headers headers;
-  for (;;) {
-    WEIR_TRY(const auto line, take_line(until));
-    if (line.empty()) return headers;
-    const auto colon = line.find(':');
-    if (colon == line.npos || headers.size() == headers_max) return fail(Errc::bad_input);
-    std::string name = line.substr(0, colon);
-    if (!is_token(name)) return fail(Errc::bad_input);
-    headers.emplace_back(std::move(name), trimmed(std::string_view(line).substr(colon + 1)));
-  }
-}
-
-Result<> Client::take_chunks(Response& response, Deadline until) {
-  for (;;) {
-    WEIR_TRY(const auto line, take_line(until));
-    const auto size = read_number(std::string_view(line).substr(0, line.find(';')), 16);
-    if (!size) return fail(Errc::bad_input);
-    if (*size == 0) break;
-    WEIR_TRY(const auto bytes, take(*size, until));
-    response.body += bytes;
-    WEIR_TRY(const auto end, take_line(until));
-    if (!end.empty()) return fail(Errc::bad_input);
-  }
-  WEIR_TRY(auto trailers, take_headers(until));
-  response.trailers = std::move(trailers);
-  return {};
-}
-
-/// RFC 9112, section 6.3.
-Result<> Client::take_body(Response& response, std::string_view method, Deadline until) {
-  const bool chunked = response.has_header("Transfer-Encoding");
-  const bool counted = response.has_header("Content-Length");
-  const bool bodiless = response.status < 200 || response.status == 204;
-  if (bodiless && (chunked || counted)) return fail(Errc::bad_input);
-  if (bodiless || response.status == 304 || method == "HEAD") return {};
-  if (chunked) {
-    const bool known = same(response.header("Transfer-Encoding"), "chunked");
-    if (!known || counted) return fail(Errc::bad_input);
-    return take_chunks(response, until);
-  }
-  if (counted) {
-    const auto length = read_number(response.header("Content-Length"), 10);
-    if (!length) return fail(Errc::bad_input);
-    WEIR_TRY(auto bytes, take(*length, until));
-    response.body = std::move(bytes);
-    return {};
-  }
-  WEIR_TRY(auto rest, read_to_end());
-  response.body = std::move(rest);
-  response.ended_by_close = true;
-  return {};
 }
 
 Result<Response> Client::read(std::string_view method) {
+  using Kind = http::ResponseEvent::Kind;
   const Deadline until = deadline();
+  http::ResponseParser parser(limits_of_tests());
+  parser.begin(method == "HEAD" ? http::Method::head : http::Method::get);
   Response response;
-  WEIR_TRY(const auto line, take_line(until));
-  if (!read_status_line(line, response)) return fail(Errc::bad_input);
-  WEIR_TRY(auto headers, take_headers(until));
-  response.headers = std::move(headers);
-  WEIR_TRY(take_body(response, method, until));
+  while (true) {
+    const http::ResponseEvent event = parser.next(pending());
+    const bool has_head = event.kind == Kind::head || event.kind == Kind::interim;
+    if (has_head && !store_head(parser.head(), response)) return fail(Errc::bad_input);
+    response.body += event.data;
+    consume(event.consumed);
+    if (event.kind == Kind::error) return fail(Errc::bad_input);
+    if (event.kind == Kind::interim) return response;
+    if (event.kind == Kind::end) break;
+    if (event.kind != Kind::need_more) continue;
+    const Result<> more = receive_more(until);
+    if (more) continue;
+    const bool ended = more.error() == Errc::end_of_stream && parser.finish_at_close();
+    if (!ended) return fail(more.error());
+    response.ended_by_close = true;
+    break;
+  }
+  for (const http::HeaderField field : parser.trailers()) {
+    response.trailers.emplace_back(field.name, field.value);
+  }
   return response;
 }
 
 Result<Response> Client::exchange(std::string_view request, std::string_view method) {
   WEIR_TRY(send(request));
   auto response = read(method);
-  while (response && response->status < 200 && response->status != 101) response = read(method);
+  while (response && response->status < 200) response = read(method);
   return response;
 }
 
@@ -347,7 +263,9 @@ Result<std::string> Client::read_to_end() {
     const auto more = receive_more(until);
     if (more) continue;
     if (more.error() != Errc::end_of_stream) return fail(more.error());
-    return consume(pending().size());
+    std::string bytes(pending());
+    consume(bytes.size());
+    return bytes;
   }
 }
 

@@ -1,6 +1,5 @@
-// A Client is an HTTP/1.1 client for tests. It sends any bytes, including invalid ones, and
-// parses answers strictly. It shares no code with the library's own HTTP, so the two cannot be
-// wrong in the same way.
+// A Client is an HTTP/1.1 client for tests. It sends any bytes, including invalid ones, and parses
+// answers with the parser of the library's client. It also rejects what only lax servers send.
 #pragma once
 
 #include <chrono>
@@ -91,7 +90,6 @@ class Client {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  using Headers = std::vector<std::pair<std::string, std::string>>;
 
   Client() = default;
   Result<> open(const os::Address& server);
@@ -100,12 +98,7 @@ class Client {
   Result<> send_while_receiving(std::string_view bytes);
   Result<> receive_more(Deadline until);
   std::string_view pending() const { return std::string_view(received_).substr(taken_); }
-  std::string consume(std::size_t count);
-  Result<std::string> take(std::size_t count, Deadline until);
-  Result<std::string> take_line(Deadline until);
-  Result<Headers> take_headers(Deadline until);
-  Result<> take_chunks(Response& response, Deadline until);
-  Result<> take_body(Response& response, std::string_view method, Deadline until);
+  void consume(std::size_t count);
 
   os::Fd socket_;
   std::chrono::milliseconds timeout_ = default_timeout;

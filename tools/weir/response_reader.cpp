@@ -1,38 +1,18 @@
-// The reader of responses: heads, bodies and their comparison with the reference.
+// The reader of responses: the events of the parser and their comparison with the reference.
 #include "tools/weir/response_reader.hpp"
 
 #include <algorithm>
-#include <charconv>
-
-#include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::bench {
 namespace {
 
-constexpr std::string_view head_end = "\r\n\r\n";
-constexpr std::size_t shown_bytes_max = 400;
+using Kind = http::ResponseEvent::Kind;
 
-/// Parses a decimal number that consists only of digits.
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t value = 0;
-  if (text.empty() || !http::all_in(text, http::CharClass::digit)) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+constexpr std::size_t shown_bytes_max = 400;
 
 std::string shown(char byte) {
   if (byte > ' ' && byte < 0x7f) return {'\'', byte, '\''};
   return "byte " + std::to_string(static_cast<unsigned char>(byte));
-}
-
-bool has_list_member(std::string_view value, std::string_view option) {
-  while (!value.empty()) {
-    const std::size_t comma = std::min(value.find(','), value.size());
-    if (http::equals_ignoring_case(http::trim(value.substr(0, comma)), option)) return true;
-    value.remove_prefix(std::min(comma + 1, value.size()));
-  }
-  return false;
 }
 
 }  // namespace
@@ -40,7 +20,7 @@ bool has_list_member(std::string_view value, std::string_view option) {
 unsigned ResponseReader::read(std::string_view input, unsigned wanted) {
   unsigned whole = 0;
   while (!input.empty() && error_ == ResponseError::none) {
-    if (state_ == State::start) {
+    if (state_ == State::idle) {
       if (whole == wanted) {
         mismatch_ = "unexpected bytes after the last response: " +
                     std::string(input.substr(0, shown_bytes_max));
@@ -57,7 +37,7 @@ unsigned ResponseReader::read(std::string_view input, unsigned wanted) {
         continue;
       }
     }
-    const bool from_start = state_ == State::start;
+    const bool from_start = state_ == State::idle;
     const std::string_view before = input;
     while (!input.empty() && error_ == ResponseError::none) {
       if (!step(input)) continue;
@@ -74,30 +54,15 @@ unsigned ResponseReader::read(std::string_view input, unsigned wanted) {
 }
 
 unsigned ResponseReader::end() {
-  if (state_ == State::start || error_ != ResponseError::none) return 0;
-  if (state_ == State::until_close) return finish() ? 1 : 0;
+  if (state_ == State::idle || error_ != ResponseError::none) return 0;
+  if (parser_.finish_at_close()) return finish() ? 1 : 0;
   fail(ResponseError::malformed);
   return 0;
 }
 
 bool ResponseReader::step(std::string_view& input) {
-  switch (state_) {
-    case State::start:
-      head_.clear();
-      state_ = State::head;
-      [[fallthrough]];
-    case State::head:
-      return read_head(input);
-    case State::body:
-      return read_body(input);
-    case State::chunks:
-      return read_chunks(input);
-    case State::until_close:
-      append_body(input);
-      input = {};
-      return false;
-  }
-  return false;
+  if (state_ == State::idle) begin();
+  return state_ == State::head ? read_head(input) : read_body(input);
 }
 
 std::string ResponseReader::describe_error() const {
@@ -106,126 +71,65 @@ std::string ResponseReader::describe_error() const {
   return mismatch_ + ": " + head;
 }
 
-// The head. ---------------------------------------------------------------------------------------
-
-bool ResponseReader::read_head(std::string_view& input) {
-  const std::size_t before = head_.size();
-  head_.append(input.substr(0, head_bytes_max - before));
-  // The end of the head may have begun in the last piece.
-  const std::size_t end = head_.find(head_end, before < 3 ? 0 : before - 3);
-  if (end == std::string::npos) {
-    input = {};
-    if (head_.size() == head_bytes_max) fail(ResponseError::malformed);
-    return false;
-  }
-  input.remove_prefix(end + head_end.size() - before);
-  head_.resize(end + head_end.size());
-  return parse_head(head_) && start_body();
-}
-
-bool ResponseReader::parse_head(std::string_view head) {
-  chunked_ = false;
+void ResponseReader::begin() {
+  parser_.begin(reference_->rules.to_head ? http::Method::head : http::Method::get);
+  state_ = State::head;
+  head_.clear();
   difference_.clear();
-  length_.reset();
   body_bytes_ = 0;
   first_ = !reference_->known;
   first_body_.clear();
-
-  const std::size_t line_end = head.find("\r\n");
-  const std::string_view line = head.substr(0, line_end);
-  head.remove_prefix(line_end + 2);
-  // RFC 9112 §4 requires the space after the status even if no reason follows.
-  constexpr std::string_view version = "HTTP/1.1 ";
-  constexpr std::string_view old_version = "HTTP/1.0 ";  // RFC 9112 §9.3: closes by default
-  closes_ = line.starts_with(old_version);
-  const auto status =
-      line.size() < version.size() + 4 ? std::nullopt : number_of(line.substr(version.size(), 3));
-  if (!(closes_ || line.starts_with(version)) || !status || *status < 100 || *status > 599 ||
-      line[version.size() + 3] != ' ' || !http::all_in(line, http::CharClass::value)) {
-    return fail(ResponseError::malformed);
-  }
-  status_ = static_cast<unsigned>(*status);
-  while (!head.starts_with("\r\n")) {
-    const std::size_t end = head.find("\r\n");
-    if (!parse_header(head.substr(0, end))) return fail(ResponseError::malformed);
-    head.remove_prefix(end + 2);
-  }
-  return !(length_ && chunked_) || fail(ResponseError::malformed);
 }
 
-bool ResponseReader::parse_header(std::string_view line) {
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return false;
-  const std::string_view name = line.substr(0, colon);
-  const std::string_view value = http::trim(line.substr(colon + 1));
-  if (!http::is_token(name) || !http::all_in(value, http::CharClass::value)) return false;
-  if (http::equals_ignoring_case(name, "content-length")) {
-    const auto length = number_of(value);
-    // RFC 9110 §8.6 allows a repeated header with the same length.
-    if (!length || (length_ && *length_ != *length)) return false;
-    length_ = length;
-    return true;
+bool ResponseReader::read_head(std::string_view& input) {
+  // A head that arrives in pieces needs memory of its own.
+  const std::size_t before = head_.size();
+  if (before != 0) head_.append(input);
+  const http::ResponseEvent event = parser_.next(before == 0 ? input : head_);
+  if (event.kind == Kind::need_more || event.kind == Kind::error) {
+    if (before == 0) head_ = input;
+    input = {};
+    return event.kind == Kind::error && fail(ResponseError::malformed);
   }
-  if (http::equals_ignoring_case(name, "transfer-encoding")) {
-    if (chunked_ || !http::equals_ignoring_case(value, "chunked")) return false;
-    chunked_ = true;
-  } else if (http::equals_ignoring_case(name, "connection")) {
-    closes_ = has_list_member(value, "close") || (closes_ && !has_list_member(value, "keep-alive"));
-  }
-  return true;
+  if (before == 0) head_ = input;
+  head_.resize(event.consumed);
+  input.remove_prefix(event.consumed - before);
+  if (event.kind == Kind::interim) return check_interim();
+  if (!check_head()) return false;
+  state_ = State::body;
+  return read_body(input);
 }
 
-// The body. ---------------------------------------------------------------------------------------
-
-bool ResponseReader::start_body() {
-  const bool interim = status_ < 200;
-  if (!interim && status_ != reference_->rules.status) {
-    mismatch_ =
-        "expected " + std::to_string(reference_->rules.status) + ", got " + std::to_string(status_);
-    return fail(ResponseError::status);
-  }
-  if (interim) {
-    if (status_ == 101 || length_ || chunked_) return fail(ResponseError::malformed);
-    state_ = State::start;  // the final response follows
-    return false;
-  }
-  if (reference_->rules.to_head || status_ == 204 || status_ == 304) {
-    // A Content-Length here is not the size of a body that arrives.
-    return finish();
-  }
-  if (chunked_) {
-    decoder_.reset();
-    state_ = State::chunks;
-    return false;
-  }
-  if (length_) {
-    left_ = *length_;
-    state_ = State::body;
-    return left_ == 0 && finish();
-  }
-  if (!reference_->rules.closing && !closes_) return fail(ResponseError::no_length);
-  state_ = State::until_close;
-  closes_ = true;
+/// The final response follows an interim one, which has no body.
+bool ResponseReader::check_interim() {
+  const http::MessageHead& head = parser_.head();
+  if (head.has_content_length() || head.chunked()) return fail(ResponseError::malformed);
+  head_.clear();
   return false;
 }
 
-bool ResponseReader::read_body(std::string_view& input) {
-  const std::string_view piece = input.substr(0, std::min<std::uint64_t>(left_, input.size()));
-  append_body(piece);
-  left_ -= piece.size();
-  input.remove_prefix(piece.size());
-  return left_ == 0 && finish();
+bool ResponseReader::check_head() {
+  const int expected = static_cast<int>(reference_->rules.status);
+  const int status = http::code_of(parser_.head().status());
+  if (status != expected) {
+    mismatch_ = "expected " + std::to_string(expected) + ", got " + std::to_string(status);
+    return fail(ResponseError::status);
+  }
+  const bool until_close = parser_.reads_until_close();
+  const bool keeps = parser_.head().keep_alive();
+  if (until_close && keeps && !reference_->rules.closing) return fail(ResponseError::no_length);
+  closes_ = until_close || !keeps;
+  return true;
 }
 
-bool ResponseReader::read_chunks(std::string_view& input) {
-  using Kind = http::ChunkedDecoder::Step::Kind;
-  for (;;) {
-    const auto step = decoder_.next(input);
-    append_body(step.data);
-    input.remove_prefix(step.consumed);
-    if (step.kind == Kind::end) return finish();
-    if (step.kind == Kind::error) return fail(ResponseError::malformed);
-    if (step.kind == Kind::need_more) return false;
+bool ResponseReader::read_body(std::string_view& input) {
+  while (true) {
+    const http::ResponseEvent event = parser_.next(input);
+    input.remove_prefix(event.consumed);
+    if (event.kind == Kind::end) return finish();
+    if (event.kind == Kind::error) return fail(ResponseError::malformed);
+    if (event.kind != Kind::data) return false;
+    append_body(event.data);
   }
 }
 
@@ -268,7 +172,7 @@ bool ResponseReader::check_length(std::uint64_t expected) {
 
 bool ResponseReader::finish() {
   ResponseReference& reference = *reference_;
-  state_ = State::start;
+  state_ = State::idle;
   const auto& asked = reference.rules.body_bytes;
   if (asked && !check_length(*asked)) return false;
   if (reference.rules.bodies_vary) return true;

@@ -1,4 +1,4 @@
-// Reads responses as a client that verifies each of them.
+// Verifies the responses of one connection.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "tools/weir/number_placeholder.hpp"
-#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/response_parser.hpp"
 
 namespace weir::bench {
 
 /// The error of a response.
 enum class ResponseError : std::uint8_t {
   none,
-  malformed,   ///< violation of RFC 9112, in HTTP/1.1 or HTTP/1.0
+  malformed,   ///< bytes that the parser of the HTTP client rejects
   no_length,   ///< no Content-Length and not chunked, on a connection that stays open
   status,      ///< unexpected status
   length,      ///< unexpected length of the body
@@ -57,14 +57,10 @@ struct ResponseReference {
   bool last_verified_closes = false;
 };
 
-/// Parses the responses of one connection from pieces of any size, and verifies each response. It
-/// uses no sockets.
-/// Threads: one at a time.
+/// Verifies the responses of one connection, which arrive in pieces of any size. It uses no
+/// sockets. Threads: one at a time.
 class ResponseReader {
  public:
-  /// Largest size of a head; a longer head is malformed.
-  static constexpr std::size_t head_bytes_max = 64 * 1024;
-
   explicit ResponseReader(ResponseReference& reference) noexcept : reference_(&reference) {}
 
   /// Sets the number that the next response must have, if ResponseRules has a placeholder. Later
@@ -82,24 +78,23 @@ class ResponseReader {
   /// Returns true if the last response announced that the connection closes after it.
   bool closes() const noexcept { return closes_; }
   /// Returns true if the reader is between two responses.
-  bool idle() const noexcept { return state_ == State::start; }
+  bool idle() const noexcept { return state_ == State::idle; }
   /// Returns the expected and the actual value, if they are known, and the head that was read
   /// last.
   std::string describe_error() const;
 
  private:
-  enum class State : std::uint8_t { start, head, body, chunks, until_close };
+  enum class State : std::uint8_t { idle, head, body };
 
   /// Each step consumes what it can from the front of `input`. It returns true when a response is
   /// complete.
   bool step(std::string_view& input);
+  void begin();
   bool read_head(std::string_view& input);
   bool read_body(std::string_view& input);
-  bool read_chunks(std::string_view& input);
 
-  bool parse_head(std::string_view head);
-  bool parse_header(std::string_view line);
-  bool start_body();
+  bool check_interim();
+  bool check_head();
   void append_body(std::string_view piece);
   bool finish();
   bool check_number();
@@ -114,21 +109,17 @@ class ResponseReader {
   }
 
   ResponseReference* reference_;
-  State state_ = State::start;
+  State state_ = State::idle;
   ResponseError error_ = ResponseError::none;
   bool closes_ = false;
-  bool chunked_ = false;
-  bool first_ = false;  // true: no reference existed when this response began
-  unsigned status_ = 0;
-  std::optional<std::uint64_t> length_;
-  std::uint64_t left_ = 0;        // bytes left of a body with a length
+  bool first_ = false;            // true: no reference existed when this response began
   std::uint64_t body_bytes_ = 0;  // bytes of the body that were read
   std::string head_;              // part of the head that was read
   std::string difference_;        // description of the first different byte of the body
   std::string mismatch_;          // description of the expected and the actual value
   std::string first_body_;        // body of a response that is `first_` or has a number
   std::uint64_t number_ = 0;      // number that the present response must have
-  http::ChunkedDecoder decoder_;
+  http::ResponseParser parser_;
 };
 
 /// Returns the name of an error for reports and JSON, for example "wrong status".

@@ -156,11 +156,12 @@ TEST(ResponseReader, ReadsResponsesWithoutABody) {
   EXPECT_EQ(read_every_way(head + head, to_head), good(2));
 }
 
-TEST(ResponseReader, AcceptsARepeatedContentLength) {
+TEST(ResponseReader, RejectsARepeatedContentLength) {
   const std::string twice = "Content-Length: 5\r\nContent-Length: ";
-  EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\n" + twice + "5\r\n\r\nhello"), good(1));
-  EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\n" + twice + "6\r\n\r\nhello"),
-            bad(ResponseError::malformed));
+  for (const char* second : {"5", "6"}) {
+    EXPECT_EQ(read_every_way("HTTP/1.1 200 OK\r\n" + twice + second + "\r\n\r\nhello"),
+              bad(ResponseError::malformed));
+  }
 }
 
 /// Reads `input`, then the end of the connection, with default rules.
@@ -237,7 +238,6 @@ TEST(ResponseReader, RejectsMalformedResponses) {
   for (const std::string head : {
            "HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.0 20 OK\r\nContent-Length: 5\r\n\r\n",
-           "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.1 20 OK\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.1 2000 OK\r\nContent-Length: 5\r\n\r\n",
            "HTTP/1.1  200 OK\r\nContent-Length: 5\r\n\r\n",
@@ -263,16 +263,17 @@ TEST(ResponseReader, RejectsMalformedResponses) {
 
 TEST(ResponseReader, RejectsAHeadWithoutEnd) {
   const std::string endless =
-      "HTTP/1.1 200 OK\r\nX: " + std::string(ResponseReader::head_bytes_max, 'x');
+      "HTTP/1.1 200 OK\r\nX: " + std::string(http::HeadLimits().headers_bytes_max, 'x');
   EXPECT_EQ(read_in_pieces({endless}, {}), bad(ResponseError::malformed));
 }
 
 TEST(ResponseReader, AcceptsAHeadOfTheLargestSizeOnly) {
-  const std::string begin = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ";
+  const std::string status = "HTTP/1.1 200 OK\r\n";
+  const std::string begin = "Content-Length: 5\r\nX: ";
   const std::string end = "\r\n\r\n";
-  const std::size_t rest = ResponseReader::head_bytes_max - begin.size() - end.size();
-  const std::string largest = begin + std::string(rest, 'x') + end;
-  const std::string too_large = begin + std::string(rest + 1, 'x') + end;
+  const std::size_t rest = http::HeadLimits().headers_bytes_max - begin.size() - end.size();
+  const std::string largest = status + begin + std::string(rest, 'x') + end;
+  const std::string too_large = status + begin + std::string(rest + 1, 'x') + end;
   for (const std::size_t first : {std::size_t{1}, largest.size() - 3, largest.size()}) {
     const auto read = [&](std::string_view head) {
       return read_in_pieces({head.substr(0, first), head.substr(first), "hello"}, {});

@@ -1,4 +1,4 @@
-// Parses the responses of a server that may be wrong, and finds where they violate HTTP/1.1.
+// Collects the responses of a server that may be wrong, and describes how they violate HTTP/1.1.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/response_parser.hpp"
 
 namespace weir::check {
 
@@ -33,17 +33,18 @@ struct Response {
   std::optional<std::string> header(std::string_view name) const;
 };
 
-/// Parses the responses of one connection from pieces of any size. It is as lenient as clients
-/// are with white space around values, and strict with framing.
+/// Collects the responses of one connection from pieces of any size. The parser of the HTTP client
+/// reads them.
 /// Threads: one at a time.
 class ResponseParser {
  public:
-  /// Largest input that is searched for the end of a head. More without an end are an error.
-  static constexpr std::size_t head_bytes_max = 256 * 1024;
+  /// Largest size of a status line, and of all headers of a response.
+  static constexpr std::uint32_t head_bytes_max = 256 * 1024;
   /// Largest number of responses on one connection, including interim ones. More are an error and
   /// are not stored.
   static constexpr std::size_t responses_max = 1000;
 
+  ResponseParser() noexcept;
   /// Sets the method of the next request whose method is not set yet. Other requests count as
   /// GET.
   void expect_response_to(std::string_view method) { methods_.emplace_back(method); }
@@ -63,26 +64,18 @@ class ResponseParser {
   const std::string& protocol_error() const noexcept { return protocol_error_; }
 
  private:
-  enum class State : std::uint8_t { head, sized_body, chunks, until_close };
-
   bool step();
-  bool read_head();
-  bool parse_head(std::string_view head, Response& response);
-  bool parse_header(std::string_view line, Response& response);
-  bool start_body(Response& response);
-  bool read_sized_body();
-  bool read_chunks();
-  bool finish();
+  bool add_response();
+  void finish();
   void append_body(std::string_view piece);
-  bool set_error(std::string what);
+  bool set_error(std::string_view what);
 
-  State state_ = State::head;
+  http::ResponseParser parser_;
+  bool busy_ = false;  // true between the first byte of a response and its end
   std::string input_;
   std::vector<std::string> methods_;
   std::vector<Response> responses_;
   std::size_t final_count_ = 0;
-  std::uint64_t remaining_ = 0;
-  http::ChunkedDecoder decoder_;
   std::string protocol_error_;
 };
 

@@ -78,7 +78,12 @@ TEST(ResponseParser, DescribesProtocolErrors) {
   EXPECT_EQ(fault("HTTP/1.1 2000 OK\r\n\r\n"), "a malformed status line");
   EXPECT_EQ(fault("HTTP/1.1 999 OK\r\n\r\n"), "a malformed status line");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX : y\r\n\r\n"), "a malformed header line");
-  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX: a\nb\r\n\r\n"), "control characters in a header");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\n y\r\n\r\n"), "a malformed header line");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX: a\nb\r\n\r\n"), "a CR or LF that is not part of CRLF");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX: a\bb\r\n\r\n"), "control characters in a header");
+  EXPECT_EQ(fault("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
+            "an upgrade without a request for it");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nConnection: a b\r\n\r\n"), "bad_connection");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"),
             "a response with Content-Length and Transfer-Encoding");
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n"),
@@ -90,6 +95,8 @@ TEST(ResponseParser, DescribesProtocolErrors) {
   EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", true),
             "a truncated response");
   EXPECT_EQ(fault("HTTP/1.1 200", true), "a truncated response");
+  EXPECT_EQ(fault("HTTP/1.1 200 OK\r\nX: " + std::string(ResponseParser::head_bytes_max, 'a')),
+            "a head without an end");
   EXPECT_EQ(fault("HTTP/1.1 200 " + std::string(ResponseParser::head_bytes_max, 'a')),
             "a head without an end");
 }
@@ -156,7 +163,7 @@ TEST(ResponseParser, LimitsTheSizeOfAHead) {
   ResponseParser reader;
   reader.read(largest);
   EXPECT_EQ(reader.protocol_error(), "");
-  reader.read("a");
+  reader.read("aa");
   EXPECT_EQ(reader.protocol_error(), "a head without an end");
 }
 
