@@ -7,9 +7,11 @@
 
 #include "tests/cancel_sweep.hpp"
 #include "weir/http.hpp"
+#include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/net/listen/listener.hpp"
+#include "weir/net/tcp.hpp"
 #include "weir/task/combinators.hpp"
 
 namespace weir::tests {
@@ -182,6 +184,37 @@ Task<> waiting_for_a_connection(CancelInjector& injector, SweepEnvironment& env)
   co_await with_server(injector, env, use_queue);
 }
 
+/// Opens a tunnel late, and waits for the end of its connection.
+Task<> serve_tunnel(tcp::Listener* listener) {
+  constexpr std::string_view answer = "HTTP/1.1 200 OK\r\n\r\n";
+  auto stream = co_await listener->accept();
+  EXPECT_TRUE(stream);
+  if (!stream) co_return;
+  const auto request = co_await stream->read();
+  if (!request) co_return;
+  static_cast<void>(co_await sleep(short_delay));
+  const auto written = co_await stream->write(answer);
+  if (!written) co_return;
+  static_cast<void>(co_await stream->read());
+}
+
+Task<> opening_a_tunnel(CancelInjector& injector, SweepEnvironment& env) {
+  auto listener = co_await tcp::listen(Endpoint::loopback(0));
+  EXPECT_TRUE(listener);
+  env.spawn(serve_tunnel(&*listener));
+  {
+    auto stream = co_await tcp::connect(Endpoint::loopback(listener->local_address().port()));
+    EXPECT_TRUE(stream);
+    if (!stream) co_return;
+    const http::Url url = *http::Url::parse("http://a.test/");
+    const http::ClientOptions options;
+    auto opening = http::open_tunnel(*stream, url, options);
+    const auto opened = co_await injector.run_with_cancel(std::move(opening));
+    static_cast<void>(succeeded(opened));
+  }  // the proxy waits until its client has closed the connection
+  co_await env.wait_until_idle();
+}
+
 constexpr std::array of_clients = {
     SweepCase{"http::Client::get", getting},
     SweepCase{"http::Client::send", sending},
@@ -191,6 +224,7 @@ constexpr std::array of_clients = {
     SweepCase{"http::ClientExchange::read", reading_a_piece},
     SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
     SweepCase{"http::ClientPool::Lease::connect", getting},
+    SweepCase{"http::open_tunnel", opening_a_tunnel},
     SweepCase{"http::ResponseSource::read", reading_a_piece},
     SweepCase{"http::ClientResponse::read", reading_a_piece},
     SweepCase{"http::ClientResponse::body", reading_a_body},

@@ -5,9 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "weir/http/client/cookie_jar.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/client/detail/redirect.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
 
@@ -32,12 +35,14 @@ Task<Result<ClientResponse>> Client::send(ClientRequest request) {
   if (!sendable) co_return fail(Errc::bad_input);
   const Duration total = request.timeout().value_or(options_.limits.total_timeout);
   Instant deadline = never;
-  if (total != Duration::max()) {
+  WallTime now;
+  if (total != Duration::max() || options_.cookie_jar != nullptr) {
     const Context own = co_await this_context();
     deadline = after(own.loop->platform().now(), total);
+    now = own.loop->platform().wall_time();
   }
   for (unsigned redirects = 0;; ++redirects) {
-    WEIR_CO_TRY(const std::string head, request_head(request));
+    WEIR_CO_TRY(const std::string head, head_of(request, now));
     if (request.url().scheme() != "http") co_return fail(Errc::unsupported);
     std::optional<ClientPool::Lease> lease = pool_->try_acquire(request.url());
     if (!lease) {
@@ -62,6 +67,7 @@ Task<Result<ClientResponse>> Client::send(ClientRequest request) {
       reused = false;
     }
     ClientExchange& source = *exchange;
+    if (options_.cookie_jar != nullptr) store_cookies(source, request.url(), now);
     ClientResponse response(std::move(exchange));
     Redirect followed = Redirect::none;
     if (code_of(response.status()) >= 300 && options_.limits.redirects_max > 0) {
@@ -77,6 +83,37 @@ Task<Result<ClientResponse>> Client::send(ClientRequest request) {
     if (redirects == options_.limits.redirects_max) {
       co_return fail(ClientError::too_many_redirects);
     }
+  }
+}
+
+/// Returns the head of a request. `now` is needed for a jar of cookies only.
+Result<std::string> Client::head_of(const ClientRequest& request, WallTime now) {
+  HeadContext context;
+  context.target = request.url().target();
+  std::string credentials;
+  if (uses_proxy(request.url(), options_)) {
+    if (!is_valid_header("proxy-authorization", options_.proxy.authorization)) {
+      return fail(Errc::bad_input);
+    }
+    if (uses_absolute_form(request.url(), options_)) {
+      context.target = request.url().text();
+      credentials = authorization_line(options_.proxy);
+      context.more_lines = credentials;
+    }
+  }
+  std::string cookies;
+  if (options_.cookie_jar != nullptr) {
+    cookies = options_.cookie_jar->header_for(request.url(), now);
+    context.cookies = cookies;
+  }
+  return request_head(request, context);
+}
+
+void Client::store_cookies(const ResponseSource& response, const Url& url, WallTime now) {
+  for (std::size_t index = 0; index < response.header_count(); ++index) {
+    const HeaderField field = response.header_at(index);
+    if (!equals_ignoring_case(field.name, "set-cookie")) continue;
+    options_.cookie_jar->store(url, field.value, now);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "weir/base/result.hpp"
@@ -46,6 +47,8 @@ class ClientPool;
 /// Authorization, Cookie, Proxy-Authorization and ClientOptions::sensitive_headers. It does not
 /// follow a redirect from https to http.
 ///
+/// *Proxy and cookies.* See ProxyOptions and CookieJar.
+///
 /// *Streams.* The client does not read a response's body before the request is complete. A response
 /// with a status of 300 or more ends the request's body early.
 ///
@@ -76,6 +79,9 @@ class Client : public RequestMethods<Client> {
   std::size_t idle_count() const noexcept;
 
  private:
+  Result<std::string> head_of(const ClientRequest& request, WallTime now);
+  void store_cookies(const ResponseSource& response, const Url& url, WallTime now);
+
   ClientOptions options_;
   std::unique_ptr<ClientPool> pool_;
 };

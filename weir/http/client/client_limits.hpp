@@ -3,14 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
+#include "weir/http/syntax/url.hpp"
 #include "weir/net/dns/resolver.hpp"
 
 namespace weir::http {
+
+class CookieJar;
 
 /// The limits of a client. Each comment ends with the error of a request beyond the limit.
 struct ClientLimits {
@@ -42,21 +46,39 @@ struct ClientLimits {
   Duration age_max = std::chrono::minutes(5);
 };
 
+/// An HTTP proxy. The client sends it requests for http URLs with the whole URL (RFC 9112 §3.2.2).
+struct ProxyOptions {
+  std::optional<Url> url = {};  ///< scheme, host and port of the proxy; nullopt: no proxy
+  /// The value of the Proxy-Authorization header, such as "Basic dXNlcjpzZWNyZXQ=". Only the proxy
+  /// receives it.
+  std::string authorization = {};
+  /// True to ask the proxy for a tunnel to each origin by CONNECT, also for http URLs. The proxy
+  /// then sees no request.
+  bool tunnel = false;
+  /// Hosts that the client connects to without the proxy. Each name includes the hosts below it;
+  /// "*" is all hosts.
+  std::vector<std::string> bypass = {"localhost", "127.0.0.1", "::1"};
+};
+
 /// ClientOptions sets up a Client.
 struct ClientOptions {
   ClientLimits limits = {};
   /// The path of a Unix socket, or a name that begins with '@' in the abstract namespace. Each
   /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
   std::string unix_socket = {};
+  ProxyOptions proxy = {};            ///< not used with a Unix socket
   dns::Resolver* resolver = nullptr;  ///< nullptr: the resolver of the core
+  /// Keeps the cookies of responses for later requests, and outlives the client; nullptr: the
+  /// client ignores cookies. A request with a Cookie header of its own is sent with that header.
+  CookieJar* cookie_jar = nullptr;
   /// Names of headers that a redirect to another origin drops, in addition to Authorization, Cookie
   /// and Proxy-Authorization.
   std::vector<std::string> sensitive_headers = {};
 };
 
 /// Upper bounds, in bytes, of the memory of this process that the servers of one Client can make it
-/// hold. They exclude the kernel's socket buffers, the requests and what the program keeps of the
-/// responses. A bound that does not fit its type is the largest number of that type.
+/// hold. They exclude the kernel's socket buffers, the requests, a CookieJar, and what the program
+/// keeps of the responses. A bound that does not fit its type is the largest number of that type.
 struct ClientMemoryBound {
   std::uint64_t idle_connection;  ///< a connection that is idle
   std::uint64_t connection;       ///< a connection in use, with the longest head and body

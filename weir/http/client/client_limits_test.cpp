@@ -1,13 +1,129 @@
-// Tests of the memory bound of a client.
+// Tests of the memory bound of a client, and that it holds when all servers send the most that they
+// may.
 #include "weir/http/client/client_limits.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/http/client/client.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/net/listen/listener.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+
+// The sanitizers count the bytes; other builds have no such function.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::http {
 namespace {
+
+using namespace std::chrono_literals;
+
+std::size_t heap_bytes() {
+  if (&__sanitizer_get_current_allocated_bytes != nullptr) {
+    return __sanitizer_get_current_allocated_bytes();
+  }
+  const struct mallinfo2 heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+/// Measures the heap with the buffers of the simulated connections and of their servers.
+class ClientMemory : public HttpTest {
+ protected:
+  ClientMemory() {
+    limits_.response.head.headers_bytes_max = 48 * 1024;
+    limits_.body_max = 256 * 1024;
+    limits_.connections_max = 8;
+    limits_.waiting_max = 0;
+  }
+
+  /// Sends a head and a body of almost the largest sizes in small pieces, and then waits.
+  Task<> serve_one(tcp::Stream stream) {
+    const auto request = co_await stream.read();
+    if (!request) co_return;
+    const std::string field = "X: " + std::string(995, 'x') + "\r\n";
+    const std::string body(4096, 'b');
+    std::vector<std::string_view> pieces{"HTTP/1.1 200 OK\r\n"};
+    pieces.insert(pieces.end(), limits_.response.head.headers_bytes_max / field.size() - 1, field);
+    const std::string end = "Content-Length: " + std::to_string(limits_.body_max) + "\r\n\r\n";
+    pieces.emplace_back(end);
+    pieces.insert(pieces.end(), limits_.body_max / body.size() - 1, body);
+    for (const std::string_view piece : pieces) {
+      const auto written = co_await stream.write(piece);
+      if (!written) co_return;
+      static_cast<void>(co_await sleep(1ms));
+    }
+    static_cast<void>(co_await stream.read());
+  }
+  Task<> serve_all(Scope& scope, tcp::Listener listener) {
+    while (true) {
+      auto stream = co_await listener.accept();
+      if (!stream) co_return;
+      scope.spawn(serve_one(std::move(*stream)));
+    }
+  }
+  static Task<> ask(Client& client) {
+    auto response = co_await client.get("http://127.0.0.1:81/");
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    const auto body = co_await response->body();
+    EXPECT_TRUE(!body && body.error() == ClientError::body_timed_out);
+  }
+  Task<> measure(std::size_t& peak) {
+    const std::size_t rest = bytes();
+    while (true) {
+      const auto slept = co_await sleep(500us);
+      if (!slept) co_return;
+      const std::size_t now = bytes();
+      peak = std::max(peak, now - std::min(now, rest));
+    }
+  }
+  std::size_t bytes() {
+    loop_->blocks().collect();
+    return heap_bytes() - loop_->blocks().cached_bytes();
+  }
+
+  ClientLimits limits_;
+};
+
+TEST_F(ClientMemory, StaysBelowTheBoundWithAllConnectionsInUse) {
+  std::size_t peak = 0;
+  const auto talk = [&](Scope& scope) -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::loopback(81));
+    EXPECT_TRUE(listener);
+    if (!listener) co_return;
+    scope.spawn(serve_all(scope, std::move(*listener)));
+    scope.spawn(measure(peak));
+    ClientOptions options;
+    options.limits = limits_;
+    Client client(std::move(options));
+    std::vector<Task<>> asking;
+    for (std::size_t each = 0; each < limits_.connections_max; ++each) {
+      asking.push_back(ask(client));
+    }
+    const auto done = co_await all(std::move(asking));
+    EXPECT_TRUE(done);
+    scope.cancel();
+  };
+  static_cast<void>(weir::run(*loop_, with_scope(OnFailure::isolate, talk)));
+  const ClientMemoryBound bound = memory_bound(limits_);
+  EXPECT_LE(peak, bound.total);
+  EXPECT_GE(8 * peak, bound.total) << "the bound is far too large";
+  EXPECT_GT(peak, limits_.connections_max * limits_.body_max) << "the bodies were not collected";
+  RecordProperty("bytes", std::to_string(peak) + " of " + std::to_string(bound.total));
+}
 
 TEST(ClientMemoryBound, CountsConnectionsAndWaitingRequests) {
   ClientLimits limits;

@@ -28,6 +28,7 @@ constexpr std::array rows{
     Row{ClientError::bad_json, Status::bad_gateway, "bad_json"},
     Row{ClientError::bad_redirect, Status::bad_gateway, "bad_redirect"},
     Row{ClientError::too_many_redirects, Status::bad_gateway, "too_many_redirects"},
+    Row{ClientError::proxy_refused, Status::bad_gateway, "proxy_refused"},
 };
 
 const Row* find(int value) noexcept {

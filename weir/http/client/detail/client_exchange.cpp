@@ -61,20 +61,24 @@ class CancelAtEnd {
 
 }  // namespace
 
-Result<std::string> request_head(const ClientRequest& request) {
+Result<std::string> request_head(const ClientRequest& request, const HeadContext& context) {
   for (const HeaderField header : request.headers()) {
     if (is_of_client(header.name)) return fail(Errc::bad_input);
   }
   const std::string_view method = name_of(request.method());
   constexpr std::size_t rest_max = 128;  // this client's own names, values and line ends
   std::string head;
-  head.reserve(method.size() + request.url().text().size() + request.headers().lines().size() +
-               request.content_type().size() + rest_max);
-  head.append(method).append(" ").append(request.url().target()).append(" HTTP/1.1\r\n");
+  head.reserve(method.size() + context.target.size() + request.url().text().size() +
+               context.more_lines.size() + context.cookies.size() +
+               request.headers().lines().size() + request.content_type().size() + rest_max);
+  head.append(method).append(" ").append(context.target).append(" HTTP/1.1\r\n");
   if (!request.headers().contains("host")) {
     head.append("Host: ").append(request.url().authority()).append(line_end);
   }
-  head.append(request.headers().lines());
+  head.append(request.headers().lines()).append(context.more_lines);
+  if (!context.cookies.empty() && !request.headers().contains("cookie")) {
+    head.append("Cookie: ").append(context.cookies).append(line_end);
+  }
   if (!request.content_type().empty() && !request.headers().contains("content-type")) {
     head.append("Content-Type: ").append(request.content_type()).append(line_end);
   }

@@ -114,9 +114,17 @@ class ClientExchange final : public ResponseSource {
   std::error_code error_;  ///< that of the body, for later reads
 };
 
-/// Returns the head of the request, with its empty line.
+/// The parts of a request's head that depend on the client.
+struct HeadContext {
+  std::string_view target;           ///< the request target
+  std::string_view cookies = {};     ///< the value of the Cookie header; empty: no header
+  std::string_view more_lines = {};  ///< complete header lines
+};
+
+/// Returns the head of the request, with its empty line. A Cookie header of the request replaces
+/// that of the context.
 /// Errors: Errc::bad_input for a header that belongs to the client.
-Result<std::string> request_head(const ClientRequest& request);
+Result<std::string> request_head(const ClientRequest& request, const HeadContext& context);
 
 /// Returns the time for which a connection may be idle according to a Keep-Alive header: its
 /// timeout less the larger of 1 s and 10 %. Duration::max() without a timeout.

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/dns/connect.hpp"
@@ -43,10 +44,24 @@ Task<Result<tcp::Stream>> open_stream(const Url& url, const ClientOptions& optio
   if (!options.unix_socket.empty()) {
     co_return co_await unix_socket::connect(options.unix_socket);
   }
+  const bool proxied = uses_proxy(url, options);
+  const Url& peer = proxied ? *options.proxy.url : url;
+  if (peer.scheme() != "http") co_return fail(Errc::unsupported);
   tcp::ConnectOptions how;
   how.resolver = options.resolver;
-  std::string host(url.host());
-  co_return co_await tcp::connect(std::move(host), url.port(), how);
+  std::string host(peer.host());
+  Result<tcp::Stream> stream = co_await tcp::connect(std::move(host), peer.port(), how);
+  if (!stream || !proxied || uses_absolute_form(url, options)) co_return stream;
+  const Result<> opened = co_await open_tunnel(*stream, url, options);
+  if (!opened) co_return fail(opened.error());
+  co_return stream;
+}
+
+/// Returns the errors that open_stream() has from its own protocol, and connect_failed for others.
+std::error_code connect_error(std::error_code error) noexcept {
+  const bool known = error.category() == client_error_category() || error == Errc::cancelled ||
+                     error == Errc::unsupported;
+  return known ? error : make_error_code(ClientError::connect_failed);
 }
 
 }  // namespace
@@ -75,9 +90,14 @@ ClientPool::~ClientPool() {
   assert(origins_.empty() && "a response or a request outlives its client");
 }
 
+/// Returns the text that is equal for URLs whose requests can use the same connections.
+std::string_view ClientPool::key_of(const Url& url) const noexcept {
+  if (!options_->unix_socket.empty()) return options_->unix_socket;
+  return uses_absolute_form(url, *options_) ? options_->proxy.url->text() : url.origin();
+}
+
 ClientPool::Origin& ClientPool::origin_of(const Url& url) {
-  const std::string_view name =
-      options_->unix_socket.empty() ? url.origin() : std::string_view(options_->unix_socket);
+  const std::string_view name = key_of(url);
   if (last_origin_ != nullptr && last_origin_->name == name) return *last_origin_;
   const auto known = origins_.find(name);
   if (known != origins_.end()) return *(last_origin_ = &known->second);
@@ -248,8 +268,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
     ++pool_->open_count_;
     co_return {};
   }
-  if (stream.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-  if (stream.error() != Errc::timed_out) co_return fail(ClientError::connect_failed);
+  if (stream.error() != Errc::timed_out) co_return fail(connect_error(stream.error()));
   co_return fail(limit == left ? ClientError::timed_out : ClientError::connect_timed_out);
 }
 

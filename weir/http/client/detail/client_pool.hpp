@@ -66,7 +66,8 @@ class ClientPool {
     explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
     PooledConnection& connection;
   };
-  /// An origin that has connections or requests. A Unix socket is one origin.
+  /// An origin that has connections or requests. A Unix socket is one origin, and so is a proxy
+  /// without tunnels.
   struct Origin {
     explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
     std::string_view name;
@@ -81,6 +82,7 @@ class ClientPool {
     }
   };
 
+  std::string_view key_of(const Url& url) const noexcept;
   Origin& origin_of(const Url& url);
   Task<Result<SemaphorePermit>> wait(Semaphore& permits, Instant& until, Instant deadline);
   void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
@@ -139,8 +141,10 @@ class ClientPool::Lease {
   /// Takes the idle connection that was used last.
   /// Returns: false if no connection is idle.
   bool take_idle();
-  /// Closes the connection, if there is one, and opens another.
-  /// Errors: ClientError (connect_failed, connect_timed_out, timed_out); Errc::cancelled.
+  /// Closes the connection, if there is one, and opens another: to the origin, to a proxy, or
+  /// through a tunnel.
+  /// Errors: ClientError (connect_failed, connect_timed_out, timed_out; those of open_tunnel());
+  /// Errc::unsupported for https; Errc::cancelled.
   /// Cancel: aborts the attempt.
   Task<Result<>> connect(const Url& url, Instant deadline);
   /// Returns the stream of a lease that has a connection.

@@ -4,19 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "weir/http/client/client.hpp"
-#include "weir/http/test/http_fixture.hpp"
-#include "weir/http/test/scripted_server_fixture.hpp"
+#include "weir/http/test/client_fixture.hpp"
 #include "weir/task/combinators.hpp"
-#include "weir/task/detail/run.hpp"
-#include "weir/task/scope.hpp"
-#include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
@@ -26,43 +20,15 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view address = "http://127.0.0.1:81/";
 
-Task<std::string> outcome_of(Client& client, ClientRequest request) {
-  auto response = co_await client.send(std::move(request));
-  if (!response) co_return response.error().message();
-  const auto body = co_await response->body();
-  if (!body) co_return body.error().message();
-  co_return *body;
-}
-
-Task<std::string> ask(Client& client, std::string_view url = address) {
-  return outcome_of(client, ClientRequest(Method::get, url));
-}
-
-class ClientPoolTest : public HttpTest {
+class ClientPoolTest : public ClientFixture {
  protected:
-  using Body = std::function<Task<>(Client&)>;
+  using ClientFixture::with_server;
 
-  /// Runs `body` with a client of a server that follows the scripts.
   void with_server(std::vector<std::vector<Step>> scripts, const ClientLimits& limits, Body body) {
-    server_of_scripts_ = ScriptedServer(std::move(scripts));
     ClientOptions options;
     options.limits = limits;
-    Client client(std::move(options));
-    const auto talk = [&](Scope& scope) -> Task<> {
-      EXPECT_TRUE(co_await server_of_scripts_.listen(scope));
-      EXPECT_TRUE(co_await server_of_scripts_.listen(scope, 82));
-      co_await body(client);
-      scope.cancel();
-    };
-    static_cast<void>(weir::run(*loop_, with_scope(OnFailure::isolate, talk)));
-    EXPECT_EQ(client.connection_count(), client.idle_count()) << "all leases are given back";
+    with_server(std::move(scripts), std::move(options), std::move(body));
   }
-  void with_server(std::vector<std::vector<Step>> scripts, Body body) {
-    with_server(std::move(scripts), {}, std::move(body));
-  }
-  static Task<> wait(Duration length) { static_cast<void>(co_await sleep(length)); }
-
-  ScriptedServer server_of_scripts_;
 };
 
 TEST_F(ClientPoolTest, RequestsUseAnIdleConnectionAgain) {
@@ -380,8 +346,8 @@ TEST_F(ClientPoolTest, AConnectionThatTakesNoByteIsReplacedForAnyMethod) {
   });
 }
 
-TEST_F(ClientPoolTest, APostIsSentAtMostOnceAtEveryCutPoint) {
-  const std::string head = "POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\nContent-Length: 0\r\n\r\n";
+/// Returns the steps that end at each byte of a request with this head, and of its response.
+std::vector<Step> cuts_of(std::string_view head) {
   std::vector<Step> cuts;
   for (std::size_t read = 0; read <= head.size(); ++read) {
     cuts.push_back({.answer = "", .close = true, .reads = read});
@@ -389,7 +355,13 @@ TEST_F(ClientPoolTest, APostIsSentAtMostOnceAtEveryCutPoint) {
   for (std::size_t sent = 0; sent <= hello.size(); ++sent) {
     cuts.push_back({.answer = std::string(hello.substr(0, sent)), .close = true});
   }
-  for (const Step& cut : cuts) {
+  return cuts;
+}
+
+TEST_F(ClientPoolTest, APostIsSentAtMostOnceAtEveryCutPoint) {
+  const std::string_view head =
+      "POST / HTTP/1.1\r\nHost: 127.0.0.1:81\r\nContent-Length: 0\r\n\r\n";
+  for (const Step& cut : cuts_of(head)) {
     with_server({{Step(), cut}}, [&](Client& client) -> Task<> {
       EXPECT_EQ(co_await ask(client), "hello");
       const std::string outcome = co_await outcome_of(client, ClientRequest(Method::post, address));
@@ -398,6 +370,17 @@ TEST_F(ClientPoolTest, APostIsSentAtMostOnceAtEveryCutPoint) {
       if (outcome == "hello") {
         EXPECT_EQ(arrivals, 1U) << cut.reads << cut.answer;
       }
+    });
+  }
+}
+
+TEST_F(ClientPoolTest, AGetFailsOnlyAtTheCutPointsOfItsResponse) {
+  for (const Step& cut : cuts_of("GET / HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n")) {
+    with_server({{Step(), cut}}, [&](Client& client) -> Task<> {
+      EXPECT_EQ(co_await ask(client), "hello");
+      const bool is_cut = !cut.answer.empty() && cut.answer != hello;
+      const std::string_view expected = is_cut ? lost : "hello";
+      EXPECT_EQ(co_await ask(client), expected) << cut.reads << cut.answer;
     });
   }
 }

@@ -1,0 +1,175 @@
+#include "weir/http/client/cookie_jar.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "weir/http/client/detail/set_cookie.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr Duration lifetime_max = std::chrono::days(400);
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& each : lower) {
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+  }
+  return lower;
+}
+
+/// Returns true for an IP address. The last label of a name is never a number.
+bool is_address(std::string_view host) noexcept {
+  const std::string_view last = host.substr(host.rfind('.') + 1);
+  return host.find(':') != host.npos || all_in(last, CharClass::digit);
+}
+
+/// Returns true if `host` is below `domain`.
+bool is_below(std::string_view host, std::string_view domain) noexcept {
+  return host.size() > domain.size() && host.ends_with(domain) &&
+         host[host.size() - domain.size() - 1] == '.' && !is_address(host);
+}
+
+/// Returns the path of a cookie without Path (RFC 6265 §5.1.4).
+std::string_view default_path(std::string_view path) noexcept {
+  const std::size_t last = path.rfind('/');
+  return last == 0 || last == path.npos ? "/" : path.substr(0, last);
+}
+
+/// RFC 6265 §5.1.4.
+bool path_matches(std::string_view path, std::string_view of_cookie) noexcept {
+  return path.starts_with(of_cookie) && (path.size() == of_cookie.size() ||
+                                         of_cookie.ends_with('/') || path[of_cookie.size()] == '/');
+}
+
+bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) noexcept {
+  return equals_ignoring_case(text.substr(0, prefix.size()), prefix);
+}
+
+/// Returns true if the name promises what the attributes do not keep (RFC 6265bis §4.1.3).
+bool breaks_prefix(const SetCookie& cookie) noexcept {
+  if (starts_with_ignoring_case(cookie.name, "__Secure-")) return !cookie.secure;
+  if (!starts_with_ignoring_case(cookie.name, "__Host-")) return false;
+  return !cookie.secure || !cookie.domain.empty() || cookie.path != "/";
+}
+
+WallTime expiry_of(const SetCookie& cookie, WallTime now) noexcept {
+  if (cookie.max_age) {
+    if (*cookie.max_age <= Duration::zero()) return WallTime::min();
+    return now + std::min(*cookie.max_age, lifetime_max);
+  }
+  if (cookie.expires) return std::min(*cookie.expires, now + lifetime_max);
+  return WallTime::max();
+}
+
+}  // namespace
+
+bool CookieJar::store(const Url& url, std::string_view set_cookie, WallTime now) {
+  if (set_cookie.size() > limits_.cookie_bytes_max) return false;
+  const std::optional<SetCookie> parsed = parse_set_cookie(set_cookie);
+  const bool https = url.scheme() == "https";
+  if (!parsed || breaks_prefix(*parsed) || (parsed->secure && !https)) return false;
+  std::string domain = in_lower_case(parsed->domain);
+  if (domain.empty()) domain = url.host();
+  const bool is_parent = domain.find('.') != domain.npos && is_below(url.host(), domain);
+  if (domain != url.host() && !is_parent) return false;
+  const bool host_only =
+      parsed->domain.empty() || domain.find('.') == domain.npos || is_address(domain);
+  const std::string_view path = parsed->path.empty() ? default_path(url.path()) : parsed->path;
+  const std::size_t bytes =
+      parsed->name.size() + parsed->value.size() + domain.size() + path.size();
+  if (bytes > limits_.cookie_bytes_max) return false;
+  const auto same = std::ranges::find_if(cookies_, [&](const Stored& each) {
+    return each.name == parsed->name && each.domain == domain && each.path == path &&
+           each.host_only == host_only;
+  });
+  if (same != cookies_.end() && same->secure && !https) return false;
+  const WallTime expires = expiry_of(*parsed, now);
+  if (expires <= now) {
+    if (same != cookies_.end()) cookies_.erase(same);
+    return true;
+  }
+  if (same != cookies_.end()) {
+    same->value = std::string(parsed->value);
+    same->expires = expires;
+    same->secure = parsed->secure;
+    same->used = ++uses_;
+    return true;
+  }
+  if (limits_.cookies_max == 0 || limits_.cookies_per_domain_max == 0) return false;
+  make_room(domain, now);
+  Stored added{.name = std::string(parsed->name),
+               .value = std::string(parsed->value),
+               .domain = std::move(domain),
+               .path = std::string(path),
+               .expires = expires,
+               .used = ++uses_,
+               .host_only = host_only,
+               .secure = parsed->secure};
+  cookies_.push_back(std::move(added));
+  return true;
+}
+
+/// Drops cookies until the limits allow one more of `domain`.
+void CookieJar::make_room(std::string_view domain, WallTime now) {
+  std::erase_if(cookies_, [now](const Stored& each) { return each.expires <= now; });
+  const auto of_domain =
+      std::ranges::count_if(cookies_, [&](const Stored& each) { return each.domain == domain; });
+  if (static_cast<std::size_t>(of_domain) >= limits_.cookies_per_domain_max) {
+    drop_least_recent(domain);
+  }
+  if (cookies_.size() >= limits_.cookies_max) drop_least_recent({});
+}
+
+/// Drops a cookie of `domain`, or of any domain if it is empty.
+void CookieJar::drop_least_recent(std::string_view domain) {
+  auto found = cookies_.end();
+  for (auto each = cookies_.begin(); each != cookies_.end(); ++each) {
+    if (!domain.empty() && each->domain != domain) continue;
+    if (found == cookies_.end() || each->used < found->used) found = each;
+  }
+  if (found != cookies_.end()) cookies_.erase(found);
+}
+
+std::string CookieJar::header_for(const Url& url, WallTime now) {
+  std::vector<Stored*> chosen;
+  for (Stored& each : cookies_) {
+    const bool of_host =
+        each.domain == url.host() || (!each.host_only && is_below(url.host(), each.domain));
+    const bool sendable = !each.secure || url.scheme() == "https";
+    if (of_host && sendable && each.expires > now && path_matches(url.path(), each.path)) {
+      chosen.push_back(&each);
+    }
+  }
+  std::ranges::sort(chosen, [](const Stored* a, const Stored* b) {
+    return a->path.size() != b->path.size() ? a->path.size() > b->path.size() : a < b;
+  });
+  std::string header;
+  for (Stored* const each : chosen) {
+    const std::size_t size = each->name.size() + 1 + each->value.size() + (header.empty() ? 0 : 2);
+    if (header.size() + size > limits_.header_bytes_max) break;
+    if (!header.empty()) header += "; ";
+    header.append(each->name).append("=").append(each->value);
+    each->used = ++uses_;
+  }
+  return header;
+}
+
+std::uint64_t memory_bound(const CookieLimits& limits) noexcept {
+  // A vector doubles its memory while the old memory still exists. A cookie that is replaced may
+  // keep the memory of its longer value.
+  constexpr std::uint64_t of_each = 3 * sizeof(CookieJar::Stored) + 4 * 32;
+  std::uint64_t each = 0;
+  std::uint64_t total = 0;
+  const bool fits = !__builtin_mul_overflow(limits.cookie_bytes_max, 2, &each) &&
+                    !__builtin_add_overflow(each, of_each, &each) &&
+                    !__builtin_mul_overflow(each, limits.cookies_max, &total) &&
+                    !__builtin_add_overflow(total, limits.header_bytes_max, &total);
+  return fits ? total : std::numeric_limits<std::uint64_t>::max();
+}
+
+}  // namespace weir::http

@@ -1,0 +1,165 @@
+// Tests of the jar of cookies.
+#include "weir/http/client/cookie_jar.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr WallTime now(1'000'000'000s);
+
+class CookieJarTest : public testing::Test {
+ protected:
+  bool store(std::string_view url, std::string_view text, WallTime when = now) {
+    return jar_.store(*Url::parse(url), text, when);
+  }
+  std::string header(std::string_view url, WallTime when = now) {
+    return jar_.header_for(*Url::parse(url), when);
+  }
+
+  CookieJar jar_;
+};
+
+TEST_F(CookieJarTest, ACookieWithoutDomainReturnsToItsHostOnly) {
+  EXPECT_TRUE(store("http://a.test/", "id=7"));
+  EXPECT_EQ(header("http://a.test/"), "id=7");
+  EXPECT_EQ(header("http://a.test:81/"), "id=7") << "ports do not separate cookies";
+  EXPECT_EQ(header("http://b.a.test/"), "");
+  EXPECT_EQ(header("http://test/"), "");
+  EXPECT_EQ(header("http://xa.test/"), "");
+}
+
+TEST_F(CookieJarTest, ADomainIncludesTheHostsBelowIt) {
+  EXPECT_TRUE(store("http://www.a.test/", "id=7; Domain=A.Test"));
+  for (const std::string_view url :
+       {"http://a.test/", "http://www.a.test/", "http://x.y.a.test/"}) {
+    EXPECT_EQ(header(url), "id=7") << url;
+  }
+  for (const std::string_view url : {"http://xa.test/", "http://b.test/", "http://a.test.b/"}) {
+    EXPECT_EQ(header(url), "") << url;
+  }
+}
+
+TEST_F(CookieJarTest, AHostSetsNoCookieForOthers) {
+  for (const std::string_view text :
+       {"id=7; Domain=b.test", "id=7; Domain=x.a.test", "id=7; Domain=test", "id=7; Domain=.",
+        "id=7; Domain=.test", "id=7; Domain=a.test.", "id=7; Domain=.test"}) {
+    const bool is_dot = text.ends_with("=.");
+    EXPECT_EQ(store("http://a.test/", text), is_dot) << text;
+    EXPECT_EQ(header("http://b.test/"), "") << text;
+  }
+  EXPECT_FALSE(store("http://10.0.0.1/", "id=7; Domain=0.0.1"));
+  EXPECT_TRUE(store("http://10.0.0.1/", "id=7; Domain=10.0.0.1"));
+  EXPECT_EQ(header("http://10.0.0.1/"), "id=7");
+  EXPECT_TRUE(store("http://localhost/", "id=7; Domain=localhost"));
+  EXPECT_EQ(header("http://localhost/"), "id=7");
+  EXPECT_EQ(header("http://x.localhost/"), "") << "a domain without a dot is its host only";
+  EXPECT_TRUE(store("http://[::1]/", "id=7"));
+  EXPECT_EQ(header("http://[::1]/"), "id=7");
+}
+
+TEST_F(CookieJarTest, PathsLimitCookies) {
+  EXPECT_TRUE(store("http://a.test/dir/page", "one=1"));
+  EXPECT_TRUE(store("http://a.test/dir/page", "two=2; Path=/dir/page"));
+  EXPECT_TRUE(store("http://a.test/dir/page", "root=3; Path=/"));
+  EXPECT_TRUE(store("http://a.test/page", "top=4"));
+  EXPECT_TRUE(store("http://a.test/", "slash=5; Path=/dir/"));
+  EXPECT_EQ(header("http://a.test/dir/page?q"), "two=2; slash=5; one=1; root=3; top=4");
+  EXPECT_EQ(header("http://a.test/dir/page/x"), "two=2; slash=5; one=1; root=3; top=4");
+  EXPECT_EQ(header("http://a.test/dir/pages"), "slash=5; one=1; root=3; top=4");
+  EXPECT_EQ(header("http://a.test/dir"), "one=1; root=3; top=4");
+  EXPECT_EQ(header("http://a.test/director"), "root=3; top=4");
+}
+
+TEST_F(CookieJarTest, ALaterCookieReplacesAnEarlierOneOfItsNameDomainAndPath) {
+  EXPECT_TRUE(store("http://a.test/", "id=1"));
+  EXPECT_TRUE(store("http://a.test/", "x=1"));
+  EXPECT_TRUE(store("http://a.test/", "id=2"));
+  EXPECT_EQ(header("http://a.test/"), "id=2; x=1") << "it keeps its place";
+  EXPECT_TRUE(store("http://a.test/", "id=3; Domain=a.test"));
+  EXPECT_EQ(header("http://a.test/"), "id=2; x=1; id=3") << "another domain is another cookie";
+  EXPECT_TRUE(store("http://a.test/", "id=; Max-Age=0"));
+  EXPECT_EQ(header("http://a.test/"), "x=1; id=3");
+  EXPECT_EQ(jar_.size(), 2U);
+  jar_.clear();
+  EXPECT_EQ(header("http://a.test/"), "");
+}
+
+TEST_F(CookieJarTest, CookiesExpire) {
+  EXPECT_TRUE(store("http://a.test/", "age=1; Max-Age=10; Expires=Sun, 06 Nov 1994 08:49:37 GMT"));
+  EXPECT_TRUE(store("http://a.test/", "date=1; Expires=Sun, 09 Sep 2001 01:46:50 GMT"));
+  EXPECT_TRUE(store("http://a.test/", "long=1; Max-Age=999999999"));
+  EXPECT_TRUE(store("http://a.test/", "past=1; Expires=Sun, 06 Nov 1994 08:49:37 GMT"));
+  EXPECT_TRUE(store("http://a.test/", "none=1"));
+  EXPECT_EQ(header("http://a.test/", now + 9s), "age=1; date=1; long=1; none=1");
+  EXPECT_EQ(header("http://a.test/", now + 10s), "long=1; none=1");
+  EXPECT_EQ(header("http://a.test/", now + std::chrono::days(400)), "none=1");
+  EXPECT_EQ(jar_.size(), 4U);
+  EXPECT_TRUE(store("http://a.test/", "next=1", now + 10s));
+  EXPECT_EQ(jar_.size(), 3U) << "a new cookie drops those that have expired";
+}
+
+TEST_F(CookieJarTest, SecureCookiesNeedHttps) {
+  EXPECT_FALSE(store("http://a.test/", "id=1; Secure"));
+  EXPECT_TRUE(store("https://a.test/", "id=1; Secure"));
+  EXPECT_EQ(header("http://a.test/"), "");
+  EXPECT_EQ(header("https://a.test/"), "id=1");
+  EXPECT_FALSE(store("http://a.test/", "id=2")) << "it would replace a secure cookie";
+  EXPECT_EQ(header("https://a.test/"), "id=1");
+}
+
+TEST_F(CookieJarTest, PrefixesOfNamesAreKept) {
+  EXPECT_FALSE(store("https://a.test/", "__Secure-id=1"));
+  EXPECT_TRUE(store("https://a.test/", "__secure-id=1; Secure"));
+  EXPECT_FALSE(store("https://a.test/", "__Host-id=1; Secure"));
+  EXPECT_FALSE(store("https://a.test/", "__Host-id=1; Secure; Path=/; Domain=a.test"));
+  EXPECT_FALSE(store("https://a.test/", "__Host-id=1; Path=/"));
+  EXPECT_TRUE(store("https://a.test/", "__Host-id=1; Secure; Path=/"));
+  EXPECT_FALSE(store("http://a.test/", "__Host-id=1; Secure; Path=/"));
+}
+
+TEST_F(CookieJarTest, LimitsDropTheCookieThatWasNotUsedForTheLongestTime) {
+  jar_ = CookieJar({.cookies_max = 4, .cookies_per_domain_max = 2});
+  EXPECT_TRUE(store("http://a.test/", "one=1"));
+  EXPECT_TRUE(store("http://a.test/x/", "two=2"));
+  EXPECT_EQ(header("http://a.test/"), "one=1");
+  EXPECT_TRUE(store("http://a.test/", "three=3"));
+  EXPECT_EQ(header("http://a.test/x/"), "one=1; three=3") << "the domain has its limit";
+  EXPECT_TRUE(store("http://b.test/", "b=1"));
+  EXPECT_TRUE(store("http://c.test/", "c=1"));
+  EXPECT_EQ(header("http://b.test/"), "b=1");
+  EXPECT_TRUE(store("http://d.test/", "d=1"));
+  EXPECT_EQ(jar_.size(), 4U);
+  EXPECT_EQ(header("http://a.test/"), "three=3");
+  jar_ = CookieJar({.cookies_max = 0});
+  EXPECT_FALSE(store("http://a.test/", "one=1"));
+  EXPECT_EQ(jar_.size(), 0U);
+}
+
+TEST_F(CookieJarTest, LongCookiesAreIgnoredAndHeadersAreBounded) {
+  jar_ = CookieJar({.cookie_bytes_max = 40, .header_bytes_max = 20});
+  EXPECT_FALSE(store("http://a.test/", "a=" + std::string(39, 'x')));
+  EXPECT_FALSE(store("http://a.test/" + std::string(40, 'p') + "/", "a=1"));
+  EXPECT_TRUE(store("http://a.test/", "root=45678901"));
+  EXPECT_TRUE(store("http://a.test/p/", "path=45678901"));
+  EXPECT_EQ(header("http://a.test/p/"), "path=45678901") << "two of them have 28 bytes";
+}
+
+TEST(CookieMemoryBound, CountsCookies) {
+  CookieLimits limits;
+  const std::uint64_t bound = memory_bound(limits);
+  EXPECT_GT(bound, limits.cookies_max * limits.cookie_bytes_max);
+  EXPECT_LT(bound, 3 * limits.cookies_max * limits.cookie_bytes_max);
+  limits.cookie_bytes_max = std::numeric_limits<std::size_t>::max();
+  EXPECT_EQ(memory_bound(limits), std::numeric_limits<std::uint64_t>::max());
+}
+
+}  // namespace
+}  // namespace weir::http
