@@ -114,6 +114,30 @@ Outcome with_pools(const sim::WorldOptions& options) {
   return outcome;
 }
 
+Outcome with_client(const sim::WorldOptions& options) {
+  sim::World world(options);
+  const bool cuts = world.random().bernoulli(0.5);
+  ClientScenario scenario(world.random(), {.cut_share = cuts ? 0.2 : 0.0});
+  return run_client(world, scenario);
+}
+
+Outcome run_client(sim::World& world, ClientScenario& scenario) {
+  world.host("server").start_service([&scenario](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario](Scope& scope) {
+      return scenario.serve(scope);
+    });
+  });
+  world.host("client").start([&scenario](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario](Scope& scope) {
+      return scenario.ask(scope);
+    });
+  });
+  world.check("client", [&scenario] { return scenario.find_violation(); });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.answered();
+  return outcome;
+}
+
 Outcome with_datagrams(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);

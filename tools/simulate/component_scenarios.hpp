@@ -1,6 +1,7 @@
 // Scenarios that do more than send requests to an HTTP service.
 #pragma once
 
+#include "tools/simulate/client_scenario.hpp"
 #include "tools/simulate/scenarios.hpp"
 
 namespace weir::simulate {
@@ -14,6 +15,11 @@ Outcome with_cores(const sim::WorldOptions& options);
 Outcome with_events(const sim::WorldOptions& options);
 /// Runs one to five cores that share a pool for blocking work.
 Outcome with_pools(const sim::WorldOptions& options);
+/// Sends requests over connections that the server closes at any moment; half of the runs only
+/// close idle ones.
+Outcome with_client(const sim::WorldOptions& options);
+/// Runs the server and the clients of `scenario`, which draws from the numbers of `world`.
+Outcome run_client(sim::World& world, ClientScenario& scenario);
 /// Sends requests in datagrams through a network that loses, duplicates and cuts.
 Outcome with_datagrams(const sim::WorldOptions& options);
 

@@ -115,6 +115,8 @@ constexpr std::array all_scenarios = {
     Scenario{"events",
              "one to five cores that publish events for each other until the bus is stopped",
              with_events},
+    Scenario{"client", "an HTTP client whose server closes connections at the moments of their use",
+             with_client},
     Scenario{"datagrams", "requests in datagrams that are lost, duplicated and truncated",
              with_datagrams},
     Scenario{"names", "names of servers that fail, with cached results and hosts that do not reply",
