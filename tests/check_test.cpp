@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,19 +82,6 @@ TEST(CheckSlow, TheHelloExamplePassesTheSlowCases) {
 // -----------------------------------------------------------------------------
 
 const std::filesystem::path root = std::filesystem::path(WEIR_TEST_DATA_DIR) / "../..";
-
-/// Returns the path of an installed program, or an empty string.
-std::string in_path(const std::string& name) {
-  const char* const path = std::getenv("PATH");
-  // These folders are usual for root and for manual installations.
-  std::istringstream folders((path == nullptr ? std::string() : std::string(path) + ":") +
-                             "/usr/sbin:/usr/local/go/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string program = folder + "/" + name;
-    if (::access(program.c_str(), X_OK) == 0) return program;
-  }
-  return {};
-}
 
 // The server may have to be built first.
 constexpr std::chrono::seconds start_max{90};

@@ -13,8 +13,10 @@
 #include <charconv>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -232,6 +234,18 @@ Process::~Process() {
 
 std::string example_path(std::string_view name) {
   return std::string(examples_dir) + "/example_" + std::string(name);
+}
+
+std::string in_path(std::string_view name) {
+  const char* const path = std::getenv("PATH");
+  // These folders are usual for root and for manual installations.
+  std::istringstream folders((path == nullptr ? std::string() : std::string(path) + ":") +
+                             "/usr/sbin:/usr/local/go/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = folder + "/" + std::string(name);
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
 }
 
 Process Process::example(std::string_view name, const std::vector<std::string>& arguments) {

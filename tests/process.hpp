@@ -23,6 +23,9 @@ inline constexpr std::chrono::seconds default_timeout{30};
 /// Returns the path of the built examples/`name`.cpp.
 std::string example_path(std::string_view name);
 
+/// Returns the path of an installed program, or an empty string.
+std::string in_path(std::string_view name);
+
 /// A Process is a child process. The destructor kills it with SIGKILL. The kernel kills it when
 /// the thread that started it ends.
 /// Threads: one at a time.

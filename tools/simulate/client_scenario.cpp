@@ -33,7 +33,7 @@ ClientScenario::Cut ClientScenario::draw_cut(bool first) {
   return cut;
 }
 
-/// Reads a head, or the part of it that the cut leaves.
+/// Reads a head, or the part that the cut leaves.
 /// Returns: true if the head is complete.
 Task<bool> ClientScenario::receive(tcp::Stream& stream, std::string& input, const Cut& cut) {
   const Duration idle_timeout = random_->between(4995ms, 5005ms);
