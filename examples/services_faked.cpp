@@ -29,8 +29,7 @@ int main() {
     wire(app, router, Endpoint::any(80));
     app.fake<Clock>([clock] { return FakeClock(clock); });
     app.fake<Store>([&kept] { return ListStore(kept); });
-    Runtime runtime(platform, {.announce = false});
-    return app.run(runtime);
+    return app.run(platform);
   });
   http::TestClient client(world, "http://server");
   std::string heard;

@@ -46,7 +46,7 @@ HEAVY_HEADER = re.compile(
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
 CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 TEST_LIBRARY_USERS = ("tools/simulate/", "examples/simulated.cpp", "examples/services_faked.cpp",
-                      "examples/notes_tested.cpp")
+                      "examples/notes_tested.cpp", "examples/fan_out_tested.cpp")
 
 
 def place_of(path):

@@ -206,6 +206,11 @@ int App::run(Runtime& runtime) {
   return runtime.run_on_each_core(serve, this);
 }
 
+int App::run(loop::Platform& platform) {
+  Runtime runtime(platform, {.announce = false});
+  return run(runtime);
+}
+
 int App::run(const RuntimeOptions& options) {
   Runtime runtime(options);
   return run(runtime);

@@ -171,6 +171,9 @@ class App {
   int run(const RuntimeOptions& options);
   /// Runs the app in the same way on a runtime of the caller.
   int run(Runtime& runtime);
+  /// Runs the app in the same way on every core of `platform`; the main function of a host in a
+  /// sim::World.
+  int run(loop::Platform& platform);
 
   /// `co_await app.start()` starts all services on the cores of this loop's runtime. The app logs
   /// each error and reports it in errors().

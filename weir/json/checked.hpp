@@ -50,7 +50,14 @@ class Checked {
   constexpr const T* operator->() const noexcept { return &value_; }
   constexpr operator const T&() const noexcept { return value_; }
   constexpr bool operator==(const Checked&) const = default;
-  constexpr bool operator==(const T& other) const { return value_ == other; }
+  template <class U>
+    requires(!std::same_as<U, Checked> &&
+             requires(const T& value, const U& other) {
+               { value == other } -> std::convertible_to<bool>;
+             })
+  constexpr bool operator==(const U& other) const {
+    return value_ == other;
+  }
 
   /// Returns true if the value satisfies the rules.
   constexpr bool holds() const { return (true && ... && Rules::holds(value_)); }

@@ -1,0 +1,16 @@
+// notes_api: serves the notes of notes_api.hpp; notes_tested tests them.
+#include "examples/notes_api.hpp"
+
+#include <weir/app.hpp>
+#include <weir/app/http_server.hpp>
+
+using namespace weir;
+
+int main(int argc, char** argv) {
+  auto options = ServerOptions::from_args(argc, argv);
+  http::Router router = routes();
+  App app;
+  app.shared<Store>();
+  serve_http(app, router, {.endpoint = options.endpoint});
+  return app.run(options);
+}
