@@ -19,8 +19,9 @@
 namespace weir::http {
 
 /// A request of a client; move-only. The client sets Host, Content-Length, Transfer-Encoding and
-/// Connection; a request that sets one of the last three is invalid. So is a request whose URL or
-/// header is invalid. An invalid request is not sent: the call that sends it fails with error().
+/// Connection. A request that sets one of the last three, or Upgrade, is invalid. So is a request
+/// whose URL or header is invalid. An invalid request is not sent: the call that sends it fails
+/// with error().
 /// Threads: one at a time.
 class ClientRequest {
  public:

@@ -1,4 +1,4 @@
-// The body of a response: a literal, bytes that it owns, or a function that streams it.
+// The body of a response or a request: a literal, bytes that it owns, or a function that streams it.
 #pragma once
 
 #include <array>
@@ -54,12 +54,14 @@ concept OwnedText =
 class BodySink {
  public:
   virtual ~BodySink() = default;
-  /// Sends all of `piece`; an empty piece sends nothing. It waits while the client is slow, and
+  /// Sends all of `piece`; an empty piece sends nothing. It waits while the receiver is slow, and
   /// returns when the caller may reuse the memory of the piece. Calls must not overlap
   /// (asserted).
-  /// Errors: those of the connection, and Errc::timed_out if the client was too slow for
-  /// Limits::write_rate. The caller must stop writing after an error.
-  /// Cancel: the response is cut off; the connection closes.
+  /// Errors: Errc::bad_input for bytes beyond the length of the body. In a response, those of the
+  /// connection, and Errc::timed_out if the client was too slow for Limits::write_rate. In a
+  /// request, ClientError (connection_lost, body_timed_out, timed_out). The caller must stop
+  /// writing after an error.
+  /// Cancel: the message is cut off; the connection closes.
   virtual Task<Result<>> write(Bytes piece) = 0;
   Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }
 };
