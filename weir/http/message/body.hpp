@@ -1,4 +1,4 @@
-// The body of a response or a request: a literal, bytes that it owns, or a function that streams it.
+// The body of a response or a request: a literal, bytes that it owns, or a function that writes it.
 #pragma once
 
 #include <array>
