@@ -53,6 +53,10 @@ TEST_F(LiveGroupsTest, LiveRoutesHaveThePrefixAndTheMiddlewareOfTheirGroup) {
   EXPECT_EQ(ask_as(1, "GREET /api/hello", "Bob"), "200 hello Bob");
   EXPECT_EQ(ask_as(1, "POST /api/notes", "Ann"), "403");
   EXPECT_EQ(ask_all("/notes/hi"), "404");
+  ASSERT_TRUE(run_on(0, live_.group<User>("", require_login).get("/", [](const User& user) {
+    return text(user.name);
+  })));
+  EXPECT_EQ(ask_as(1, "GET /", "Ann"), "200 Ann");
   ASSERT_TRUE(run_on(1, live_.replace(*added, [](std::string_view) { return text("new"); })));
   EXPECT_EQ(ask_all("/api/notes/hi"), "401") << "a new handler keeps the middleware";
   EXPECT_EQ(ask_as(0, "GET /api/notes/hi", "Ann"), "200 new");

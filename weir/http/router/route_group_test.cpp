@@ -222,6 +222,12 @@ TEST_F(RouteGroupTest, GroupWithoutAPrefixHasItsMiddleware) {
   RouteGroup guarded = routes_.group("", require_login);
   guarded.get("/users/{id}", [](unsigned id) { return text(std::to_string(id)); });
   guarded.group("/admin", Mark("admin ")).get("/", [] { return text("home"); });
+  guarded.get("/", [] { return text("root"); });
+  guarded.fallback([] { return text("nothing"); });
+  Router inner;
+  inner.post("/", [] { return text("mounted"); });
+  routes_.mount("", std::move(inner));
+  ASSERT_TRUE(routes_.check()) << routes_.error_text();
   routes_.get("/users", [] { return text("all"); });
   serve();
   EXPECT_EQ(get("/users"), "all");
@@ -229,6 +235,11 @@ TEST_F(RouteGroupTest, GroupWithoutAPrefixHasItsMiddleware) {
   EXPECT_EQ(get("/users/7", "Authorization: a\r\n"), "7");
   EXPECT_EQ(get("/admin"), "401");
   EXPECT_EQ(get("/admin", "Authorization: a\r\n"), "admin home");
+  EXPECT_EQ(get("/"), "401");
+  EXPECT_EQ(get("/", "Authorization: a\r\n"), "root");
+  EXPECT_EQ(get("/none"), "401");
+  EXPECT_EQ(get("/none", "Authorization: a\r\n"), "nothing");
+  EXPECT_EQ(body("POST /", "Content-Length: 0\r\n\r\n"), "mounted");
 }
 
 TEST(RouteGroup, MountReportsAnIdHeaderThatWouldBeLost) {

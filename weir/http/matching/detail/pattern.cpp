@@ -21,4 +21,9 @@ Result<Pattern> Pattern::parse(std::string_view text) {
   return pattern;
 }
 
+std::string path_below(std::string_view prefix, std::string_view path) {
+  if (prefix.empty()) return std::string(path);
+  return std::string(prefix) + std::string(path == "/" ? std::string_view() : path);
+}
+
 }  // namespace weir::http

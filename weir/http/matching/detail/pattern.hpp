@@ -144,4 +144,8 @@ consteval void report_pattern_error(PatternError error, std::size_t in_pattern) 
 }
 
 }  // namespace detail
+
+/// Returns the path of a route of a group with this prefix; "/" is the prefix itself.
+std::string path_below(std::string_view prefix, std::string_view path);
+
 }  // namespace weir::http

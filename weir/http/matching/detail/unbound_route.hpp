@@ -47,11 +47,6 @@ struct Surroundings {
   }
 };
 
-/// Returns a path below a prefix; "/" is the prefix itself.
-inline std::string path_below(std::string_view prefix, std::string_view path) {
-  return std::string(prefix) + std::string(path == "/" ? std::string_view() : path);
-}
-
 /// A handler that takes references, before it is bound to objects. Copies share the function.
 /// Threads: const members on any thread.
 class UnboundHandler {
