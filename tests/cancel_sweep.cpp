@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <system_error>
 #include <tuple>
 
 #include "weir/net/listen/listener.hpp"
@@ -192,8 +193,10 @@ void TempDirectory::write(std::string_view name, std::string_view text) const {
 
 Task<Pair> connect_pair() {
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
+  if (!listener) throw std::system_error(listener.error(), "connect_pair() cannot listen");
   auto both = all(as_task(listener->accept()), tcp::connect(listener->local_address()));
   auto streams = co_await std::move(both);
+  if (!streams) throw std::system_error(streams.error(), "connect_pair() cannot connect");
   co_return Pair{std::move(std::get<0>(*streams)), std::move(std::get<1>(*streams))};
 }
 

@@ -67,7 +67,7 @@ Response query(http::Request& request) {
   return answer("query", values);
 }
 
-Document document(int, const Document& received) {
+Document document(int, Document received) {
   return received;
 }
 
