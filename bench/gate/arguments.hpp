@@ -126,12 +126,12 @@ class CallFixture : http::BodySource {
 constexpr std::string_view form_body = "page=7&size=50&search=weir";
 constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})";
 
-[[gnu::noinline]] void query_argument(unsigned times) {
+[[gnu::noinline, maybe_unused]] void query_argument(unsigned times) {
   static CallFixture fixture(
       http::Handler::of([](const http::Query<Page>& page) { return answer_page(*page); }));
   fixture.call(times);
 }
-[[gnu::noinline]] void query_by_hand(unsigned times) {
+[[gnu::noinline, maybe_unused]] void query_by_hand(unsigned times) {
   static CallFixture fixture(http::Handler::of([](const http::Request& request) -> http::Response {
     Page page{};
     if (!read_page(request.query_text(), page)) return http::Status::bad_request;
@@ -139,13 +139,13 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
   }));
   fixture.call(times);
 }
-[[gnu::noinline]] void form_argument(unsigned times) {
+[[gnu::noinline, maybe_unused]] void form_argument(unsigned times) {
   static CallFixture fixture(
       http::Handler::of([](const http::Form<Page>& page) { return answer_page(*page); }),
       form_body);
   fixture.call(times);
 }
-[[gnu::noinline]] void form_by_hand(unsigned times) {
+[[gnu::noinline, maybe_unused]] void form_by_hand(unsigned times) {
   static const auto read = [](http::Request& request) -> Task<http::Response> {
     const auto text = co_await request.body();
     Page page{};
@@ -155,12 +155,12 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
   static CallFixture fixture(http::Handler::of(read), form_body);
   fixture.call_and_wait(times);
 }
-[[gnu::noinline]] void header_argument(unsigned times) {
+[[gnu::noinline, maybe_unused]] void header_argument(unsigned times) {
   static CallFixture fixture(
       http::Handler::of([](http::Header<"X-Count", int> count) { return answer_number(*count); }));
   fixture.call(times);
 }
-[[gnu::noinline]] void header_by_hand(unsigned times) {
+[[gnu::noinline, maybe_unused]] void header_by_hand(unsigned times) {
   static CallFixture fixture(http::Handler::of([](const http::Request& request) -> http::Response {
     const auto text = request.header("X-Count");
     int count = 0;
@@ -169,12 +169,12 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
   }));
   fixture.call(times);
 }
-[[gnu::noinline]] void cookie_argument(unsigned times) {
+[[gnu::noinline, maybe_unused]] void cookie_argument(unsigned times) {
   static CallFixture fixture(
       http::Handler::of([](http::Cookie<"count", int> count) { return answer_number(*count); }));
   fixture.call(times);
 }
-[[gnu::noinline]] void cookie_by_hand(unsigned times) {
+[[gnu::noinline, maybe_unused]] void cookie_by_hand(unsigned times) {
   static CallFixture fixture(http::Handler::of([](const http::Request& request) -> http::Response {
     const auto text = count_cookie(request);
     int count = 0;
@@ -183,13 +183,13 @@ constexpr std::string_view json_body = R"({"page":7,"size":50,"search":"weir"})"
   }));
   fixture.call(times);
 }
-[[gnu::noinline]] void json_argument(unsigned times) {
+[[gnu::noinline, maybe_unused]] void json_argument(unsigned times) {
   static CallFixture fixture(
       http::Handler::of([](const http::Json<Page>& page) { return answer_page(*page); }),
       json_body);
   fixture.call(times);
 }
-[[gnu::noinline]] void json_by_hand(unsigned times) {
+[[gnu::noinline, maybe_unused]] void json_by_hand(unsigned times) {
   static const auto read = [](http::Request& request) -> Task<http::Response> {
     const auto text = co_await request.body();
     if (!text) co_return http::Status::bad_request;

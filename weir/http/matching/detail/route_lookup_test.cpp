@@ -333,8 +333,8 @@ TEST_F(RouteMatchAnswers, OwnErrorsAreDescribedByTheServer) {
 
 TEST_F(RouteMatchAnswers, HandlersOfJsonNeedOnlyTheBody) {
   TextRequest request("POST /a", "[1,2]");
-  match([](std::vector<int> numbers) { return text(std::to_string(numbers.size())); },
-        request, "POST");
+  match([](std::vector<int> numbers) { return text(std::to_string(numbers.size())); }, request,
+        "POST");
   ASSERT_TRUE(match_.found());
   EXPECT_TRUE(match_.needs_only_body());
   EXPECT_TRUE(match_.is_async());
