@@ -472,7 +472,7 @@ void ClientTest::run_beside(Script& script, std::function<Task<>(Client&)> body)
 
 TEST_F(ClientTest, HeadersStayValidWhileTheBodyArrives) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/of-the-first-buffer\r\n";
-  for (const std::string& rest : {"Content-Length: 5\r\n\r\n", "\r\n"}) {
+  for (const char* const rest : {"Content-Length: 5\r\n\r\n", "\r\n"}) {
     Script script{{head + rest, "he", "llo"}, 1s};
     run_beside(script, [](Client& client) -> Task<> {
       auto response = co_await client.send(request(Method::get, "/", 81));
