@@ -1,42 +1,24 @@
 // The memory that the limits of a client imply.
 #include "weir/http/client/client_limits.hpp"
 
-#include <bit>
-#include <initializer_list>
-#include <limits>
+#include <cstdint>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/detail/block_pool.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/message/detail/memory_sizes.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir::http {
 namespace {
 
-constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+using detail::block;
+using detail::product;
+using detail::sum;
+
 // Coroutine frames have no size that a program could query; see memory_bound() of a server.
 constexpr std::uint64_t frames_bytes = 16 * 1024;
 constexpr std::uint64_t stream_bytes = 2 * 1024;
-
-std::uint64_t sum(std::initializer_list<std::uint64_t> parts) noexcept {
-  std::uint64_t total = 0;
-  for (const std::uint64_t each : parts) {
-    if (__builtin_add_overflow(total, each, &total)) return unbounded;
-  }
-  return total;
-}
-
-std::uint64_t product(std::uint64_t left, std::uint64_t right) noexcept {
-  std::uint64_t result = 0;
-  return __builtin_mul_overflow(left, right, &result) ? unbounded : result;
-}
-
-/// Returns the size of a block of BlockPool, with its header.
-std::uint64_t block(std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t header = 16;
-  return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
-}
 
 /// Returns the bytes of a text that doubles its memory while the old memory still exists.
 std::uint64_t growing(std::uint64_t bytes) noexcept {

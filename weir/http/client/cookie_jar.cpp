@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "weir/http/client/detail/set_cookie.hpp"
+#include "weir/http/message/detail/memory_sizes.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
@@ -163,13 +163,8 @@ std::uint64_t memory_bound(const CookieLimits& limits) noexcept {
   // A vector doubles its memory while the old memory still exists. A cookie that is replaced may
   // keep the memory of its longer value.
   constexpr std::uint64_t of_each = 3 * sizeof(CookieJar::Stored) + 4 * 32;
-  std::uint64_t each = 0;
-  std::uint64_t total = 0;
-  const bool fits = !__builtin_mul_overflow(limits.cookie_bytes_max, 2, &each) &&
-                    !__builtin_add_overflow(each, of_each, &each) &&
-                    !__builtin_mul_overflow(each, limits.cookies_max, &total) &&
-                    !__builtin_add_overflow(total, limits.header_bytes_max, &total);
-  return fits ? total : std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t each = detail::sum({detail::product(2, limits.cookie_bytes_max), of_each});
+  return detail::sum({detail::product(each, limits.cookies_max), limits.header_bytes_max});
 }
 
 }  // namespace weir::http

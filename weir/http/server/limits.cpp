@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdio>
-#include <initializer_list>
-#include <limits>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/detail/block_pool.hpp"
+#include "weir/http/message/detail/memory_sizes.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
@@ -25,27 +22,11 @@ constexpr std::uint64_t idle_bytes = 2 * 1024;
 constexpr std::uint64_t lent_buffers = 256;
 // Other memory of a core: its scopes, its listener, its server, and the lingering streams.
 constexpr std::uint64_t core_bytes = 64 * 1024;
-constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
-/// Returns the sum; the largest number if the sum does not fit.
-std::uint64_t sum(std::initializer_list<std::uint64_t> parts) noexcept {
-  std::uint64_t total = 0;
-  for (const std::uint64_t each : parts) {
-    if (__builtin_add_overflow(total, each, &total)) return unbounded;
-  }
-  return total;
-}
-/// Returns the product; the largest number if the product does not fit.
-std::uint64_t product(std::uint64_t left, std::uint64_t right) noexcept {
-  std::uint64_t result = 0;
-  return __builtin_mul_overflow(left, right, &result) ? unbounded : result;
-}
+using detail::block;
+using detail::product;
+using detail::sum;
 
-/// Returns the size that BlockPool allocates for `bytes`: at most twice `bytes`, with a header.
-std::uint64_t block(std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t header = 16;
-  return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
-}
 std::uint64_t buffer(std::uint64_t bytes) noexcept {
   return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
 }

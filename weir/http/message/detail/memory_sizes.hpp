@@ -1,0 +1,34 @@
+// Arithmetic of memory_bound(): a result that does not fit is the largest number.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+
+#include "weir/base/detail/block_pool.hpp"
+
+namespace weir::http::detail {
+
+inline constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+
+constexpr std::uint64_t sum(std::initializer_list<std::uint64_t> parts) noexcept {
+  std::uint64_t total = 0;
+  for (const std::uint64_t each : parts) {
+    if (__builtin_add_overflow(total, each, &total)) return unbounded;
+  }
+  return total;
+}
+
+constexpr std::uint64_t product(std::uint64_t left, std::uint64_t right) noexcept {
+  std::uint64_t result = 0;
+  return __builtin_mul_overflow(left, right, &result) ? unbounded : result;
+}
+
+/// Returns the size that BlockPool allocates for `bytes`: at most twice `bytes`, with a header.
+constexpr std::uint64_t block(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t header = 16;
+  return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
+}
+
+}  // namespace weir::http::detail
