@@ -307,7 +307,7 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
   if (may_wait) {
     written = co_await write_while_reading(request, head);
   } else {
-    // As write_request(), without the frame of another coroutine.
+    // A call of write_request() would cost a coroutine frame for each request.
     const std::string_view body = request.body().text();
     const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(body)};
     const std::span<const Bytes> used(pieces.data(), body.empty() ? 1 : 2);
