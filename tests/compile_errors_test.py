@@ -53,12 +53,14 @@ struct WantsText { static WantsText from_request(const http::Request&, int) { re
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
 inline Task<http::Status> ok() { co_return http::Status::ok; }
 // The names of internal contracts are free for the types of a user.
-struct Backend {}; struct Completion {}; struct Datagram {}; struct Descriptor {};
-struct FileSystem {}; struct Handover {}; struct Inbox {}; struct Operation {};
+struct Backend {}; struct Completion {}; struct Counter {}; struct Datagram {};
+struct Descriptor {}; struct FileSystem {}; struct Handover {}; struct Inbox {}; struct List {};
+struct ListNode {}; struct Operation {};
 struct Platform {}; struct Runnable {}; struct Signal {}; struct Slots {}; struct Socket {};
 struct Timer {}; struct Watchdog {};
-inline void own_names(Backend, Completion, Datagram, Descriptor, FileSystem, Handover, Inbox,
-                      Operation, Platform, Runnable, Signal, Slots, Socket, Timer, Watchdog) {}
+inline void own_names(Backend, Completion, Counter, Datagram, Descriptor, FileSystem, Handover,
+                      Inbox, List, ListNode, Operation, Platform, Runnable, Signal, Slots, Socket,
+                      Timer, Watchdog) {}
 """
 
 SHARED = "a shared service is used by all cores and takes others as const"

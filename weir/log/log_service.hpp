@@ -49,7 +49,7 @@ class LogRing final : public MetricSource {
   LogRing& operator=(const LogRing&) = delete;
 
   unsigned number() const noexcept { return number_; }
-  const Counter& dropped() const noexcept { return dropped_; }
+  const detail::Counter& dropped() const noexcept { return dropped_; }
 
   /// Adds a record. Returns false if there is no room; the record is then dropped and counted.
   bool push(Bytes record) noexcept;
@@ -80,7 +80,7 @@ class LogRing final : public MetricSource {
   const std::size_t size_;  // a power of two
   const unsigned number_;
   const std::unique_ptr<std::byte[]> bytes_;
-  Counter dropped_;
+  detail::Counter dropped_;
   std::uint64_t sequence_ = 0;
   std::uint64_t read_position_seen_ = 0;  // the producer's older copy of read_position_
   std::uint64_t read_limit_ = 0;          // the consumer's
@@ -200,8 +200,8 @@ class LogService final : loop::ThreadWork {
   std::vector<std::unique_ptr<LogSink>> sinks_;
   LogRecord record_;
   bool failure_reported_ = false;
-  Counter written_;
-  Counter failed_;
+  detail::Counter written_;
+  detail::Counter failed_;
   std::atomic<bool> idle_{false};  // the thread sleeps, or is about to
   std::unique_ptr<loop::PlatformThread> thread_;
 };

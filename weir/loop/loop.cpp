@@ -161,14 +161,14 @@ void Loop::stop() noexcept {
 
 void Loop::drain() {
   if (std::exchange(draining_, true)) return;
-  List<DrainObserver> observers;
+  detail::List<DrainObserver> observers;
   observers.splice_back(drain_observers_);
   while (DrainObserver* observer = observers.pop_front()) observer->function_(*observer);
 }
 
 void Loop::resume_accepting() {
   if (!std::exchange(accepting_paused_, false)) return;
-  List<AcceptObserver> observers;
+  detail::List<AcceptObserver> observers;
   observers.splice_back(accept_observers_);
   while (AcceptObserver* observer = observers.pop_front()) observer->function_(*observer);
 }

@@ -25,7 +25,7 @@ namespace weir {
 
 /// A callback that the loop calls once when it starts to drain. A draining loop takes no new work
 /// and finishes the work that it has.
-class DrainObserver : public ListNode {
+class DrainObserver : public detail::ListNode {
  public:
   using Function = void (*)(DrainObserver&);
   explicit DrainObserver(Function function) noexcept : function_(function) {}
@@ -37,7 +37,7 @@ class DrainObserver : public ListNode {
 
 /// A callback that the loop calls once in resume_accepting(). The listeners of the loop may accept
 /// from then on; see Loop::pause_accepting().
-class AcceptObserver : public ListNode {
+class AcceptObserver : public detail::ListNode {
  public:
   using Function = void (*)(AcceptObserver&);
   explicit AcceptObserver(Function function) noexcept : function_(function) {}
@@ -49,13 +49,16 @@ class AcceptObserver : public ListNode {
 
 /// Counters of one loop. The thread of the loop writes them, and they only grow.
 struct LoopCounters {
-  Counter turns;
-  Counter slow_turns;  ///< turns whose runnables ran longer than Loop::slow_turn; see StallLog
-  Counter run_time;    ///< nanoseconds spent in runnables
-  Counter wait_time;   ///< nanoseconds spent in Backend::wait(): submitting, polling and sleeping
-  Counter ran;         ///< runnables run
-  Counter received;    ///< runnables received through the inbox
-  Counter inbox_depth_max;  ///< largest number of runnables taken from the inbox in one look
+  detail::Counter turns;
+  detail::Counter
+      slow_turns;  ///< turns whose runnables ran longer than Loop::slow_turn; see StallLog
+  detail::Counter run_time;  ///< nanoseconds spent in runnables
+  detail::Counter
+      wait_time;        ///< nanoseconds spent in Backend::wait(): submitting, polling and sleeping
+  detail::Counter ran;  ///< runnables run
+  detail::Counter received;  ///< runnables received through the inbox
+  detail::Counter
+      inbox_depth_max;  ///< largest number of runnables taken from the inbox in one look
 };
 
 /// The event loop of one thread. A turn runs at most 4096 runnables, and takes the inbox before
@@ -198,8 +201,8 @@ class Loop {
   loop::LoopGroup* group_;
   std::unique_ptr<loop::Backend> backend_;
   std::string backend_reason_;
-  List<DrainObserver> drain_observers_;
-  List<AcceptObserver> accept_observers_;
+  detail::List<DrainObserver> drain_observers_;
+  detail::List<AcceptObserver> accept_observers_;
   bool draining_ = false;
   bool accepting_paused_ = false;
   unsigned core_;

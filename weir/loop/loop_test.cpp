@@ -316,7 +316,7 @@ TEST_F(LoopOfMemory, ResumeAcceptingCallsEachObserverOnceInOrder) {
 
 TEST_F(LoopOfMemory, KeepsAnObjectOfAHigherFloor) {
   struct Counted {
-    Counter events;
+    detail::Counter events;
   };
   EXPECT_EQ(loop_->slots().find<Counted>(), nullptr);
   loop_->slots().get<Counted>().events.add();

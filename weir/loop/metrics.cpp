@@ -20,7 +20,7 @@ void MetricSnapshot::add(const Metric& metric) {
 /// them have released it.
 struct MetricSource::Registry {
   std::mutex mutex;  // guards the members below
-  List<MetricSource> sources;
+  detail::List<MetricSource> sources;
   MetricSnapshot retained;
 };
 

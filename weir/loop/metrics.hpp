@@ -38,7 +38,7 @@ class MetricSnapshot {
 /// A component with counters for one core.
 /// Threads: attach() and detach() on one thread at a time; collect() on any.
 /// Lifetime: the source and its Metrics may be destroyed in either order.
-class MetricSource : public ListNode {
+class MetricSource : public detail::ListNode {
  public:
   /// Adds the metrics of this source to `sum`. Any thread may call it. It reads only Counters and
   /// constants and takes no lock.

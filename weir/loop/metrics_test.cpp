@@ -20,8 +20,8 @@ class Server final : public MetricSource {
  public:
   explicit Server(Metrics& metrics) { metrics.add(*this); }
   ~Server() { detach(); }
-  Counter requests;
-  Counter open;
+  detail::Counter requests;
+  detail::Counter open;
 
  private:
   void collect(MetricSnapshot& sum) const override {

@@ -380,7 +380,7 @@ TEST_P(StreamTest, ClosedStreamHasNoAddressAndNoPendingBytes) {
 
 TEST_P(StreamTest, LoopCountsItsOpenConnections) {
   const auto talk = [this]() -> Task<> {
-    const Counter& open = ConnectionCounters::of(*loop_).open;
+    const detail::Counter& open = ConnectionCounters::of(*loop_).open;
     EXPECT_EQ(open.value(), 0U);
     {
       Pair pair = co_await connect_pair();

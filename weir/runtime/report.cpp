@@ -225,7 +225,7 @@ std::ostream& operator<<(std::ostream& out, const RuntimeReport& report) {
 CoreReport report_on(Loop& loop) {
   const LoopCounters& counters = loop.counters();
   const loop::BackendCounters& backend = loop.backend().counters();
-  const auto length = [](const Counter& nanoseconds) {
+  const auto length = [](const detail::Counter& nanoseconds) {
     return Duration(static_cast<std::int64_t>(nanoseconds.value()));
   };
   CoreReport report;

@@ -36,7 +36,7 @@ class Counting final : public MetricSource {
  public:
   explicit Counting(Loop& loop) { loop.metrics().add(*this); }
   ~Counting() { detach(); }
-  Counter things;
+  detail::Counter things;
 
  private:
   void collect(MetricSnapshot& sum) const override { sum.add({"things", things.value()}); }

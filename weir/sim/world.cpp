@@ -323,7 +323,7 @@ void World::turn(Host& host, Host::Core& core) {
     hash_turn(place);
     state_.trace.set_location(place);
   }
-  const Counter& ran = core.loop->counters().ran;
+  const detail::Counter& ran = core.loop->counters().ran;
   const std::uint64_t before = ran.value();
   core.loop->turn(now());
   steps_ += ran.value() - before;

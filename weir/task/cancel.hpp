@@ -13,7 +13,7 @@ class TraceContext;
 /// A CancelNode is a callback that its source calls once, when the source is cancelled. The
 /// source unlinks the node before the call. The callback requests an action: it asks a backend to
 /// cancel or a loop to run something. It never resumes a coroutine itself.
-class CancelNode : public ListNode {
+class CancelNode : public detail::ListNode {
  public:
   using Function = void (*)(CancelNode&);
   explicit CancelNode(Function cancel) noexcept : cancel_(cancel) {}
@@ -60,7 +60,7 @@ class CancelSource {
 
   void cancel() {
     if (std::exchange(cancelled_, true)) return;
-    List<CancelNode> cancelled_nodes;
+    detail::List<CancelNode> cancelled_nodes;
     cancelled_nodes.splice_back(nodes_);
     while (CancelNode* node = cancelled_nodes.pop_front()) node->cancel_(*node);
   }
@@ -74,7 +74,7 @@ class CancelSource {
     CancelSource& source_;
   };
 
-  List<CancelNode> nodes_;
+  detail::List<CancelNode> nodes_;
   ParentLink parent_link_;
   const TraceContext* trace_ = nullptr;
   bool cancelled_ = false;

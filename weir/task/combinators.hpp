@@ -23,7 +23,7 @@ struct DroppedExceptions {
   /// Returns the count of the core of `loop`.
   /// Threads: any.
   static DroppedExceptions& of(Loop& loop) { return loop.slots().get<DroppedExceptions>(); }
-  Counter count;
+  detail::Counter count;
 };
 
 // Gather is the common part of all combinators.

@@ -84,7 +84,7 @@ class BlockPool {
   /// until the owner collects it.
   std::size_t blocks_in_use() const noexcept {
     std::size_t all = 0;
-    for (const Counter& each : in_use_) all += each.value();
+    for (const detail::Counter& each : in_use_) all += each.value();
     return all;
   }
   std::size_t blocks_in_use(BlockUse use) const noexcept {
@@ -157,7 +157,7 @@ class BlockPool {
   static void release_foreign(void* block) noexcept;
   void* pop_or_allocate(std::size_t bucket, BlockUse use);
   // data() skips the index check: `use` comes from a block of this pool.
-  Counter& counter_of(BlockUse use) noexcept {
+  detail::Counter& counter_of(BlockUse use) noexcept {
     return in_use_.data()[static_cast<std::size_t>(use)];
   }
   void free_cached() noexcept;
@@ -190,8 +190,8 @@ class BlockPool {
   static constinit thread_local BlockPool* current_;
   std::array<FreeBlock*, bucket_count> free_{};
   static constexpr std::size_t use_count = 3;
-  std::array<Counter, use_count> in_use_;
-  Counter cached_bytes_;
+  std::array<detail::Counter, use_count> in_use_;
+  detail::Counter cached_bytes_;
   std::size_t kept_bytes_ = idle_bytes;
   static constexpr std::size_t system_bytes_min = 512 * 1024;
   std::size_t trimmed_bytes_ = 0;  // not yet returned to the system

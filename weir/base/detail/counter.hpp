@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace weir {
+namespace weir::detail {
 
 /// A Counter has one writing thread and any number of reading threads. An addition is a plain load
 /// and store. Relaxed order is enough, because a count orders no other memory and readers need only
@@ -27,4 +27,4 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-}  // namespace weir
+}  // namespace weir::detail

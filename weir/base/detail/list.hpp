@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cstddef>
 
-namespace weir {
+namespace weir::detail {
 
 /// A ListNode is the base of an element in at most one List. It unlinks itself when destroyed. It
 /// cannot be copied or moved.
@@ -102,4 +102,4 @@ class List {
   ListNode head_;
 };
 
-}  // namespace weir
+}  // namespace weir::detail

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir {
+namespace weir::detail {
 namespace {
 
 struct Item : ListNode {
@@ -142,4 +142,4 @@ TEST(List, AgreesWithADeque) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::detail

@@ -16,7 +16,7 @@ class SubscriberTable;
 /// A Subscriber is a handler or interceptor. Its table, its registration and the tasks of a
 /// handler share its ownership.
 /// Threads: its core's.
-class Subscriber : public ListNode {
+class Subscriber : public detail::ListNode {
  public:
   virtual ~Subscriber() = default;
 
@@ -37,7 +37,8 @@ class Subscriber : public ListNode {
  private:
   friend class SubscriberTable;
   SubscriberTable* table_ = nullptr;
-  List<Subscriber>* list_ = nullptr;    // the list that calls it, now or after apply_changes()
+  detail::List<Subscriber>* list_ =
+      nullptr;                          // the list that calls it, now or after apply_changes()
   Subscriber* next_changed_ = nullptr;  // see SubscriberTable::apply_changes()
   unsigned refs_ = 1;                   // the first one is the table's
   bool ended_ = false;

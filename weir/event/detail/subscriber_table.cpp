@@ -54,7 +54,7 @@ void SubscriberTable::collect(MetricSnapshot& sum) const {
   sum.add({"event runs dropped", counters_.dropped.value()});
 }
 
-void SubscriberTable::detach_all(List<Subscriber>& list) noexcept {
+void SubscriberTable::detach_all(detail::List<Subscriber>& list) noexcept {
   while (Subscriber* const subscriber = list.pop_front()) {
     subscriber->table_ = nullptr;
     subscriber->unref();
@@ -97,7 +97,8 @@ EventRegistration SubscriberTable::add(std::unique_ptr<EventInterceptor> interce
   return insert(*interceptor.release(), list);
 }
 
-EventRegistration SubscriberTable::insert(Subscriber& subscriber, List<Subscriber>& list) noexcept {
+EventRegistration SubscriberTable::insert(Subscriber& subscriber,
+                                          detail::List<Subscriber>& list) noexcept {
   subscriber.table_ = this;
   subscriber.list_ = &list;
   if (frozen_) {
@@ -175,7 +176,7 @@ void SubscriberTable::dispatch_intercepted(const EventTopic& topic, const EventO
   call_after(interceptors_, topic, event, outcome);
 }
 
-bool SubscriberTable::vetoed(const List<Subscriber>& interceptors, const EventTopic& topic,
+bool SubscriberTable::vetoed(const detail::List<Subscriber>& interceptors, const EventTopic& topic,
                              const AnyEvent& event) {
   for (auto* each = interceptors.front(); each != nullptr; each = interceptors.next(*each)) {
     if (each->ended()) continue;
@@ -188,8 +189,9 @@ bool SubscriberTable::vetoed(const List<Subscriber>& interceptors, const EventTo
   return false;
 }
 
-void SubscriberTable::call_after(const List<Subscriber>& interceptors, const EventTopic& topic,
-                                 const AnyEvent& event, const EventOutcome& outcome) {
+void SubscriberTable::call_after(const detail::List<Subscriber>& interceptors,
+                                 const EventTopic& topic, const AnyEvent& event,
+                                 const EventOutcome& outcome) {
   for (auto* each = interceptors.front(); each != nullptr; each = interceptors.next(*each)) {
     if (each->ended()) continue;
     try {

@@ -22,13 +22,13 @@ class Loop;
 /// Threads: any thread may read them.
 struct EventCounters {
   /// Events taken from the queue, each counted once for any number of handlers.
-  Counter handled;
-  Counter received;  ///< Events from other cores.
-  Counter rejected;  ///< Events that were not published because a queue was full or closed.
-  Counter vetoed;    ///< Events that an interceptor vetoed.
-  Counter failures;  ///< Handlers and interceptors that threw or returned an error.
+  detail::Counter handled;
+  detail::Counter received;  ///< Events from other cores.
+  detail::Counter rejected;  ///< Events that were not published because a queue was full or closed.
+  detail::Counter vetoed;    ///< Events that an interceptor vetoed.
+  detail::Counter failures;  ///< Handlers and interceptors that threw or returned an error.
   /// Events that a task handler dropped: EventTaskOptions::concurrency_max was reached.
-  Counter dropped;
+  detail::Counter dropped;
 };
 
 namespace detail {
@@ -38,8 +38,8 @@ struct EventTopic {
   EventTopic(const EventType& of, std::size_t number) noexcept : type(of), index(number) {}
   const EventType& type;
   const std::size_t index;
-  List<Subscriber> handlers;
-  List<Subscriber> interceptors;
+  detail::List<Subscriber> handlers;
+  detail::List<Subscriber> interceptors;
 };
 
 }  // namespace detail
@@ -119,23 +119,24 @@ class SubscriberTable final : MetricSource {
   void collect(MetricSnapshot& sum) const override;
   std::size_t add_topic(const EventType& type);
   void insert_slot(const EventType& type, std::size_t topic) noexcept;
-  EventRegistration insert(Subscriber& subscriber, List<Subscriber>& list) noexcept;
+  EventRegistration insert(Subscriber& subscriber, detail::List<Subscriber>& list) noexcept;
   void remove(Subscriber& subscriber) noexcept;
   void queue_change(Subscriber& subscriber) noexcept;
-  static void detach_all(List<Subscriber>& list) noexcept;
+  static void detach_all(detail::List<Subscriber>& list) noexcept;
 
   std::size_t call_handlers(const EventTopic& topic, EventSource source, const void* value);
   void dispatch_intercepted(const EventTopic& topic, const EventOptions& options,
                             const void* value);
-  bool vetoed(const List<Subscriber>& interceptors, const EventTopic& topic, const AnyEvent& event);
-  void call_after(const List<Subscriber>& interceptors, const EventTopic& topic,
+  bool vetoed(const detail::List<Subscriber>& interceptors, const EventTopic& topic,
+              const AnyEvent& event);
+  void call_after(const detail::List<Subscriber>& interceptors, const EventTopic& topic,
                   const AnyEvent& event, const EventOutcome& outcome);
 
   std::vector<std::unique_ptr<EventTopic>> topics_;
   // Open addressing, at most half full; the number of slots is a power of two.
   std::unique_ptr<Slot[]> slots_;
   std::size_t mask_;
-  List<Subscriber> interceptors_;  // for events of all types
+  detail::List<Subscriber> interceptors_;  // for events of all types
   Subscriber* first_changed_ = nullptr;
   Subscriber* last_changed_ = nullptr;
   bool frozen_ = false;

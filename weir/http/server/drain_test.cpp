@@ -215,7 +215,8 @@ TEST_F(DrainTest, StopCountsNoSilentConnectionAndNoFailure) {
   EXPECT_EQ(server_->counters().silent_connections.value(), 0U);
   EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
   EXPECT_EQ(server_->counters().slow_readers.value(), 0U);
-  for (const Counter& each : server_->counters().parse_errors) EXPECT_EQ(each.value(), 0U);
+  for (const weir::detail::Counter& each : server_->counters().parse_errors)
+    EXPECT_EQ(each.value(), 0U);
   EXPECT_EQ(server_->counters().connections_open.value(), 0U);
   EXPECT_EQ(answers(silent) + answers(in_head), "");
   EXPECT_TRUE(platform_.logged().empty());

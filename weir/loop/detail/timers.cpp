@@ -13,7 +13,7 @@ TimerWheel::TimerWheel(Instant now) : origin_(now) {
 }
 
 TimerWheel::~TimerWheel() {
-  const auto disarm = [this](List<Timer>& timers) {
+  const auto disarm = [this](detail::List<Timer>& timers) {
     while (Timer* timer = timers.front()) remove(*timer);
   };
   for (auto& level : wheels_) std::for_each(level.begin(), level.end(), disarm);
@@ -84,8 +84,8 @@ Instant TimerWheel::next() const noexcept {
 
 /// Moves the timers of a finest slot that are due to `due_`, in the order of their deadlines.
 void TimerWheel::take_due(unsigned slot, Instant now) noexcept {
-  List<Timer>& timers = wheels_[0][slot];
-  List<Timer> later;
+  detail::List<Timer>& timers = wheels_[0][slot];
+  detail::List<Timer> later;
   sort_buffer_.clear();
   Instant earliest = never;
   while (Timer* timer = timers.pop_front()) {
@@ -127,7 +127,7 @@ void TimerWheel::advance_to(std::uint64_t target, Instant now) noexcept {
     const std::uint64_t tick = block | std::uint64_t{slot} << shift;
     if (tick > target) break;
     tick_ = tick;
-    List<Timer> down;
+    detail::List<Timer> down;
     down.splice_back(wheels_[level][slot]);
     occupied_[level].erase(slot);
     while (Timer* timer = down.pop_front()) insert(*timer);
@@ -137,7 +137,7 @@ void TimerWheel::advance_to(std::uint64_t target, Instant now) noexcept {
 
 void TimerWheel::advance(Instant now) {
   advance_to(tick_of(now), now);
-  List<Timer> firing;
+  detail::List<Timer> firing;
   firing.splice_back(due_);
   while (Timer* timer = firing.front()) {
     remove(*timer);

@@ -54,7 +54,7 @@ class HierarchicalBitset {
 /// it.
 /// Threads: those of its wheel.
 /// Lifetime: neither copied nor moved.
-class Timer : public ListNode {
+class Timer : public detail::ListNode {
  public:
   using Function = void (*)(Timer&);
   explicit Timer(Function fire) noexcept : fire_(fire) {}
@@ -127,10 +127,10 @@ class TimerWheel {
   void advance_to(std::uint64_t target, Instant now) noexcept;
   std::uint64_t tick_of(Instant moment) const noexcept;
 
-  std::array<std::array<List<Timer>, slots>, level_count> wheels_;
+  std::array<std::array<detail::List<Timer>, slots>, level_count> wheels_;
   std::array<HierarchicalBitset, level_count> occupied_;
   std::array<Instant, slots> earliest_{};  // a lower bound for each finest slot
-  List<Timer> due_;                        // timers with deadlines before tick_
+  detail::List<Timer> due_;                // timers with deadlines before tick_
   std::vector<Due> sort_buffer_;  // kept to reuse its memory; some is reserved at the start
   Instant origin_;
   std::uint64_t tick_ = 0;  // present tick of the wheels

@@ -46,13 +46,13 @@ Result<std::vector<Endpoint>> with_port(AddressOrder& order, std::uint16_t port)
 /// Counts an operation as pending during its own lifetime.
 class InFlightCount {
  public:
-  explicit InFlightCount(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
+  explicit InFlightCount(detail::Counter& counter) noexcept : counter_(counter) { counter_.add(); }
   InFlightCount(const InFlightCount&) = delete;
   InFlightCount& operator=(const InFlightCount&) = delete;
   ~InFlightCount() { counter_.subtract(); }
 
  private:
-  Counter& counter_;
+  detail::Counter& counter_;
 };
 
 }  // namespace
@@ -75,7 +75,7 @@ Resolver::~Resolver() {
 /// Threads: any; see MetricSource.
 void Resolver::collect(MetricSnapshot& sum) const {
   std::uint64_t failed = counters_.failed_locally.value();
-  for (const Counter& each : counters_.failures) failed += each.value();
+  for (const detail::Counter& each : counters_.failures) failed += each.value();
   sum.add({"dns requests", counters_.requests.value()});
   sum.add({"dns look-ups", counters_.lookups.value()});
   sum.add({"dns look-ups failed", failed});

@@ -69,16 +69,16 @@ struct ResolverOptions {
 /// Counters of a resolver. One core writes them; any thread may read them. Each request counts once
 /// for each family.
 struct ResolverCounters {
-  Counter requests;
-  Counter hits;       ///< requests answered from the cache or without a look-up
-  Counter coalesced;  ///< requests that joined a pending look-up of the same name
-  Counter lookups;    ///< look-ups started
-  Counter in_flight;  ///< look-ups pending now
-  Counter querying;   ///< look-ups in `in_flight` that query servers now
-  Counter rejected;   ///< requests or look-ups that exceeded a limit
+  detail::Counter requests;
+  detail::Counter hits;       ///< requests answered from the cache or without a look-up
+  detail::Counter coalesced;  ///< requests that joined a pending look-up of the same name
+  detail::Counter lookups;    ///< look-ups started
+  detail::Counter in_flight;  ///< look-ups pending now
+  detail::Counter querying;   ///< look-ups in `in_flight` that query servers now
+  detail::Counter rejected;   ///< requests or look-ups that exceeded a limit
   /// Failed look-ups, by ResolveError.
-  std::array<Counter, resolve_error_count> failures;
-  Counter failed_locally;  ///< look-ups that failed for lack of local descriptors or memory
+  std::array<detail::Counter, resolve_error_count> failures;
+  detail::Counter failed_locally;  ///< look-ups that failed for lack of local descriptors or memory
 };
 
 /// A Resolver looks up names with its own cache and server list. Programs mostly use the resolver

@@ -332,7 +332,7 @@ TEST(ResolverWithoutSockets, ReportsTheErrorAndTriesAgain) {
     const auto half = co_await resolver.resolve("a.example");
     EXPECT_EQ(half.value(), ips("192.0.2.1"));
     EXPECT_EQ(resolver.counters().failed_locally.value(), 3U);
-    for (const Counter& each : resolver.counters().failures) {
+    for (const detail::Counter& each : resolver.counters().failures) {
       EXPECT_EQ(each.value(), 0U);
     }
     const MetricSnapshot snapshot = loop->metrics().read();

@@ -26,11 +26,12 @@ struct ConnectionCounters {
     return *counters;
   }
 
-  Counter open;  ///< open streams: accepted here, handed over to this core, or connected by it
+  detail::Counter
+      open;  ///< open streams: accepted here, handed over to this core, or connected by it
   /// Accepted connections that were closed because memory ran out.
-  Counter dropped;
-  Counter handed_over;  ///< connections accepted here and given to other cores
-  Counter taken_over;   ///< connections accepted by other cores and given to this one
+  detail::Counter dropped;
+  detail::Counter handed_over;  ///< connections accepted here and given to other cores
+  detail::Counter taken_over;   ///< connections accepted by other cores and given to this one
 };
 
 /// The number of connections that the servers on all loops of a group have open. A limit for the

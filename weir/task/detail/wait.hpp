@@ -85,10 +85,10 @@ class Wait {
 };
 
 /// A QueuedWait is a wait in the queue of a primitive.
-class QueuedWait : public Wait, public ListNode {
+class QueuedWait : public Wait, public detail::ListNode {
  public:
   QueuedWait() noexcept = default;
-  QueuedWait(QueuedWait&& other) noexcept : Wait(std::move(other)), ListNode() {}
+  QueuedWait(QueuedWait&& other) noexcept : Wait(std::move(other)), detail::ListNode() {}
 
   void grant() {
     unlink();
@@ -98,7 +98,7 @@ class QueuedWait : public Wait, public ListNode {
 
 /// A WaitQueue holds the waits for a primitive in the order of arrival.
 template <class W>
-class WaitQueue : public List<W> {
+class WaitQueue : public detail::List<W> {
  public:
   ~WaitQueue() { assert(this->empty() && "destroyed while waited on"); }
 };

@@ -51,12 +51,12 @@ class CountedProvider : loop::Timer {
 
   void* object_;
   const Instance& instance_;
-  List<ProviderRef> refs_;
+  weir::detail::List<ProviderRef> refs_;
   OnUnused on_unused_{};
 };
 
 /// A reference to a provider from construction to destruction.
-class ProviderRef : public ListNode {
+class ProviderRef : public weir::detail::ListNode {
  public:
   /// `cancel`, if not null, is cancelled if the provider leaves and its stop timeout has passed.
   ProviderRef(CountedProvider& of, CancelSource* cancel) noexcept : of_(of), cancel_(cancel) {

@@ -169,7 +169,7 @@ class Lifecycle {
 
    private:
     friend class Lifecycle;
-    struct Entry : ListNode {
+    struct Entry : weir::detail::ListNode {
       explicit Entry(SettledAwaiter& awaiter) noexcept : of(awaiter) {}
       SettledAwaiter& of;
     };
@@ -258,7 +258,7 @@ class Lifecycle {
   std::vector<AgentEvent> events_;
   std::vector<AgentEvent> handled_events_;  // kept for its memory
   std::vector<Failure> failures_;
-  List<SettledAwaiter::Entry> settled_awaiters_;
+  weir::detail::List<SettledAwaiter::Entry> settled_awaiters_;
   std::size_t transitions_ = 0;
   bool running_ = false;
   bool all_or_nothing_ = false;

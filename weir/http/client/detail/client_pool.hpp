@@ -62,7 +62,7 @@ class ClientPool {
   friend PooledConnection;
 
   /// A place in the list of an origin or of the pool.
-  struct Node : ListNode {
+  struct Node : weir::detail::ListNode {
     explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
     PooledConnection& connection;
   };
@@ -72,8 +72,8 @@ class ClientPool {
     explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
     std::string_view name;
     Semaphore permits;
-    List<Node> idle;        // the last used one first
-    std::size_t users = 0;  // leases, and connections that are idle or dead
+    weir::detail::List<Node> idle;  // the last used one first
+    std::size_t users = 0;          // leases, and connections that are idle or dead
   };
   struct Hash {
     using is_transparent = void;
@@ -98,8 +98,10 @@ class ClientPool {
   Semaphore permits_;
   std::unordered_map<std::string, Origin, Hash, std::equal_to<>> origins_;
   Origin* last_origin_ = nullptr;  // that of the last request, if it is still in use
-  List<Node> idle_;  // those of all origins, the one that has been idle for the longest time first
-  List<Node> dead_;  // those that are closed in this turn, since input or an end has arrived
+  weir::detail::List<Node>
+      idle_;  // those of all origins, the one that has been idle for the longest time first
+  weir::detail::List<Node>
+      dead_;  // those that are closed in this turn, since input or an end has arrived
   std::size_t open_count_ = 0;
   std::size_t idle_count_ = 0;
   std::size_t waiting_ = 0;

@@ -19,7 +19,7 @@ namespace weir::http {
 /// The waiting requests of all routes of one owner on one core.
 /// Threads: that core's.
 struct OwnerInFlight {
-  List<InFlightRequest> requests;
+  weir::detail::List<InFlightRequest> requests;
   ManualResetEvent empty{true};  ///< reset by the task that waits for the last request
 
   void on_request_ended() {

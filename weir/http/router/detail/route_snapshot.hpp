@@ -21,7 +21,7 @@ struct InFlightRequests;
 /// Keeps the route of a waiting request until the request ends. It lives in the object that
 /// serves the connection. A request that is answered within one turn needs none.
 /// Threads: its loop's.
-class InFlightRequest : public ListNode {
+class InFlightRequest : public weir::detail::ListNode {
  public:
   /// Stops the request soon, because the removal of its route no longer waits for it. It may be
   /// called repeatedly, and resumes no coroutine itself.
@@ -32,7 +32,7 @@ class InFlightRequest : public ListNode {
   ~InFlightRequest();
 
   /// Stops all requests of the list.
-  static void stop_all(List<InFlightRequest>& requests);
+  static void stop_all(weir::detail::List<InFlightRequest>& requests);
 
  private:
   RouteSnapshot& snapshot_;
@@ -43,7 +43,7 @@ class InFlightRequest : public ListNode {
 
 /// The waiting requests of one route on one core.
 struct InFlightRequests {
-  List<InFlightRequest> requests;
+  weir::detail::List<InFlightRequest> requests;
   RouteUpdate* retiring = nullptr;  ///< update that waits for the last request
 };
 
@@ -52,7 +52,7 @@ struct InFlightRequests {
 /// up and answered within one turn.
 /// Threads: its loop's; any thread while the loop does not run.
 /// Lifetime: outlives the requests of its server; its loop and its router outlive it.
-class RouteSnapshot : public ListNode {
+class RouteSnapshot : public weir::detail::ListNode {
  public:
   RouteSnapshot(Loop& loop, RouteUpdater& updater);
   ~RouteSnapshot();

@@ -28,7 +28,7 @@ struct HandlerReplacement {
 /// change, which awaits it once. It destroys the removed or replaced route with itself.
 /// Cancel: see LiveRoutes.
 /// Threads: its loop's; the updater's while it waits.
-class RouteUpdate : loop::Runnable, public ListNode {
+class RouteUpdate : loop::Runnable, public weir::detail::ListNode {
  public:
   /// Adds a route. The update is done when every core serves the route.
   RouteUpdate(RouteUpdater& updater, std::unique_ptr<Route> added) noexcept

@@ -77,7 +77,7 @@ void RouteUpdater::stop_requests_of_cancelled(RouteSnapshot& snapshot) {
   std::vector<InFlightRequests*> late;
   {
     const std::lock_guard lock(mutex_);
-    for (List<RouteUpdate>* const list : {&published_, &waiting_for_requests_}) {
+    for (weir::detail::List<RouteUpdate>* const list : {&published_, &waiting_for_requests_}) {
       for (RouteUpdate* each = list->front(); each != nullptr; each = list->next(*each)) {
         InFlightRequests* const in_flight =
             each->stop_requested_ ? snapshot.in_flight_of(*each) : nullptr;
@@ -144,7 +144,7 @@ void RouteUpdater::step(loop::Runnable& self) {
 }
 
 void RouteUpdater::publish() {
-  List<RouteUpdate> batch;
+  weir::detail::List<RouteUpdate> batch;
   {
     const std::lock_guard lock(mutex_);
     batch.splice_back(queued_);
@@ -215,7 +215,7 @@ void RouteUpdater::resume_on_owner(loop::RunQueue& done) noexcept {
 }
 
 /// Applies the changes, which have no order among each other. Removals make room for additions.
-void RouteUpdater::apply(List<RouteUpdate>& batch) {
+void RouteUpdater::apply(weir::detail::List<RouteUpdate>& batch) {
   for (RouteUpdate* each = batch.front(); each != nullptr; each = batch.next(*each)) {
     if (each->kind_ != RouteUpdate::Kind::add) apply_removal(*each);
   }

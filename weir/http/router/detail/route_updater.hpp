@@ -65,7 +65,7 @@ class RouteUpdater : loop::Runnable {
   static void step(loop::Runnable& self);
   void publish();
   void finish_publish();
-  void apply(List<RouteUpdate>& batch);
+  void apply(weir::detail::List<RouteUpdate>& batch);
   void apply_removal(RouteUpdate& change);
   void apply_add(RouteUpdate& change);
   bool waits_for(const void* route, const void* requesting_route) const;
@@ -83,13 +83,13 @@ class RouteUpdater : loop::Runnable {
   // Guards the members below, and the members of snapshots and changes that name it.
   mutable std::mutex mutex_;
   const RouteTable* newest_;
-  List<RouteSnapshot> snapshots_;
+  weir::detail::List<RouteSnapshot> snapshots_;
   std::size_t outdated_snapshots_ = 0;  // snapshots without the newest table
   bool step_queued_ = false;            // true if a step is queued, or waits for snapshots
   Loop* step_loop_ = nullptr;
-  List<RouteUpdate> queued_;
-  List<RouteUpdate> published_;              // until all snapshots are up to date
-  List<RouteUpdate> waiting_for_requests_;   // changes that wait for requests
+  weir::detail::List<RouteUpdate> queued_;
+  weir::detail::List<RouteUpdate> published_;             // until all snapshots are up to date
+  weir::detail::List<RouteUpdate> waiting_for_requests_;  // changes that wait for requests
   std::vector<RouteUpdate*> from_requests_;  // changes of both lists that a request waits for
 };
 

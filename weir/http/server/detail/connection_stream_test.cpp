@@ -199,7 +199,7 @@ Task<> linger_with_more_bytes(ConnectionStreamTest& test, Connection connection)
 }
 template <std::uint64_t most>
 Task<> linger_with_far_more_bytes(ConnectionStreamTest& test, Connection connection) {
-  const Counter& received = connection.loop().backend().counters().bytes_received;
+  const weir::detail::Counter& received = connection.loop().backend().counters().bytes_received;
   const std::uint64_t before = received.value();
   test.peer().send(std::string(45'000, 'x'));
   const Limits limits{.linger_bytes_max = most};

@@ -17,7 +17,7 @@ class ServerState;
 
 /// The place of a Connection in the list of its server's open connections. It has no virtual
 /// function, because a virtual table would make each idle connection 16 bytes larger.
-class ConnectionNode : public ListNode {
+class ConnectionNode : public weir::detail::ListNode {
  protected:
   ~ConnectionNode() = default;
 };
@@ -84,7 +84,7 @@ class OpenConnections : DrainObserver {
   std::size_t connections_max_;
   std::size_t rejections_ = 0;
   bool draining_;
-  List<ConnectionNode> open_;
+  weir::detail::List<ConnectionNode> open_;
 };
 
 }  // namespace weir::http

@@ -8,7 +8,7 @@ namespace weir::http {
 
 /// Runs on any thread, see MetricSource. Parse errors with a count of 0 are left out.
 void ServerCounters::collect(MetricSnapshot& sum) const {
-  const auto total = [&sum](std::string name, const Counter& counter) {
+  const auto total = [&sum](std::string name, const weir::detail::Counter& counter) {
     sum.add({std::move(name), counter.value()});
   };
   total("http connections", connections_accepted);

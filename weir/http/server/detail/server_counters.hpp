@@ -25,15 +25,16 @@ class ServerCounters final : MetricSource {
   /// bad_host".
   std::string summary() const;
 
-  Counter connections_accepted;
-  Counter connections_rejected;  ///< connections beyond connections_max
-  Counter connections_open;
-  Counter silent_connections;  ///< connections closed because no byte ever came
-  Counter slow_readers;        ///< connections closed because of Limits::write_rate
-  Counter requests;            ///< parsed heads
-  Counter responses;           ///< responses handed over for sending
-  Counter handler_failures;
-  std::array<Counter, parse_error_count> parse_errors;  ///< rejected requests, by reason
+  weir::detail::Counter connections_accepted;
+  weir::detail::Counter connections_rejected;  ///< connections beyond connections_max
+  weir::detail::Counter connections_open;
+  weir::detail::Counter silent_connections;  ///< connections closed because no byte ever came
+  weir::detail::Counter slow_readers;        ///< connections closed because of Limits::write_rate
+  weir::detail::Counter requests;            ///< parsed heads
+  weir::detail::Counter responses;           ///< responses handed over for sending
+  weir::detail::Counter handler_failures;
+  std::array<weir::detail::Counter, parse_error_count>
+      parse_errors;  ///< rejected requests, by reason
 
  private:
   void collect(MetricSnapshot& sum) const override;

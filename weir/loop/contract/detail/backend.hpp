@@ -31,11 +31,11 @@ struct SocketOptions {
 };
 
 struct BackendCounters {
-  Counter system_calls;
-  Counter bytes_received;
-  Counter bytes_sent;
-  Counter accepts;        ///< connections accepted from the kernel
-  Counter accept_pauses;  ///< pauses of accepting because descriptors or memory ran out
+  detail::Counter system_calls;
+  detail::Counter bytes_received;
+  detail::Counter bytes_sent;
+  detail::Counter accepts;        ///< connections accepted from the kernel
+  detail::Counter accept_pauses;  ///< pauses of accepting because descriptors or memory ran out
 };
 
 /// The I/O of one loop. The implementations are io_uring, epoll, poll, and the in-memory one of

@@ -243,7 +243,7 @@ bool ReadinessBackend::try_outgoing(ReadinessSocket& socket) {
 
 void ReadinessBackend::retry_paused() {
   if (paused_.empty() || platform_.now() < retry_at_) return;
-  List<ReadinessSocket> retrying;
+  detail::List<ReadinessSocket> retrying;
   retrying.splice_back(paused_);
   while (ReadinessSocket* listener = retrying.pop_front()) {
     listener->paused = false;

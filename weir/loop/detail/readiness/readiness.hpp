@@ -16,7 +16,7 @@ namespace weir::loop {
 // A socket of a readiness backend, and the slab that holds such sockets.
 
 /// The state of one descriptor in a readiness backend: one cache line.
-struct alignas(64) ReadinessSocket : Socket, ListNode {
+struct alignas(64) ReadinessSocket : Socket, detail::ListNode {
   Operation* incoming = nullptr;       ///< the pending receive or accept
   Operation* outgoing = nullptr;       ///< the pending send or connect
   HangupObserver* observer = nullptr;  ///< called once, then reset to nullptr
@@ -76,7 +76,7 @@ class SocketSlab {
 
   // Declared before the list, whose destructor unlinks the sockets in the chunks.
   std::vector<std::unique_ptr<ReadinessSocket[]>> chunks_;
-  List<ReadinessSocket> free_;
+  detail::List<ReadinessSocket> free_;
 };
 
 /// One report of the kernel about a descriptor.
@@ -165,7 +165,7 @@ class ReadinessBackend : public Backend {
   Platform& platform_;
   RunQueue& ready_;
   SocketSlab sockets_;
-  List<ReadinessSocket> paused_;
+  detail::List<ReadinessSocket> paused_;
   Instant retry_at_ = never;
   Duration pause_{};  // length of the last pause; 0 after a successful accept
 };

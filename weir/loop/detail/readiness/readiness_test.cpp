@@ -258,7 +258,7 @@ TEST_P(ReadinessTest, ThePauseGrowsWithEachFailureInARow) {
   const auto made = platform.make_backend(GetParam(), ready);
   ASSERT_TRUE(made);
   Backend& stopped = *made->backend;
-  const Counter& pauses = stopped.counters().accept_pauses;
+  const detail::Counter& pauses = stopped.counters().accept_pauses;
   auto listener = os::open_listener(os::Address::loopback(0));
   const auto address = *os::local_address(listener->get());
   Socket* const socket =

@@ -38,7 +38,7 @@ struct Completion {
 class Ring {
  public:
   /// `system_calls` counts entries into the kernel, and outlives the ring.
-  explicit Ring(Counter& system_calls) noexcept : system_calls_(system_calls) {}
+  explicit Ring(detail::Counter& system_calls) noexcept : system_calls_(system_calls) {}
   /// Leaves requests that are still in the kernel to be cancelled there later. Closes descriptors
   /// whose close() was never submitted.
   ~Ring();
@@ -105,7 +105,7 @@ class Ring {
   void submit();
   void submitted(int result) noexcept;
 
-  Counter& system_calls_;
+  detail::Counter& system_calls_;
   io_uring ring_{};
   bool open_ = false;
   std::thread::id issuer_;

@@ -33,7 +33,7 @@ class UringRingTest : public testing::Test {
   }
   struct alignas(16) Object {};
 
-  Counter system_calls_;
+  detail::Counter system_calls_;
   Ring ring_{system_calls_};
 };
 

@@ -91,7 +91,7 @@ struct SocketHeader : Socket {
 
 /// A socket of this backend. It stays alive after close() until the last request that names it has
 /// completed, so no completion reaches another socket. Its alignment is what Ring::mark() needs.
-struct alignas(16) SocketState : SocketHeader, ListNode {
+struct alignas(16) SocketState : SocketHeader, detail::ListNode {
   using SocketHeader::SocketHeader;
 };
 
@@ -110,13 +110,13 @@ struct BackendContext {
   Features features;
   Buffers buffers;  // declared before the ring, which is destroyed first
   Ring ring;
-  List<SocketState> sockets;
-  List<SocketState> waiting;  ///< sockets that wait for resume()
+  detail::List<SocketState> sockets;
+  detail::List<SocketState> waiting;  ///< sockets that wait for resume()
   /// Streams that found no buffer. They receive again in this order, per turn at most as many as
   /// there are buffers. If all of them tried in each turn, most would fail again.
-  List<SocketState> waiting_for_buffer;
+  detail::List<SocketState> waiting_for_buffer;
   /// Streams that wait for check_hangup(), which is due at `hangup_check_at`.
-  List<SocketState> hangup_unconfirmed;
+  detail::List<SocketState> hangup_unconfirmed;
   Instant hangup_check_at = never;
   bool notified = false;  ///< true if the current wait() has called a hang-up observer
 

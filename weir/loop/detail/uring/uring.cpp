@@ -288,7 +288,7 @@ Instant UringBackend::next_resume() noexcept {
 
 void UringBackend::resume_waiting() {
   if (context_.waiting.empty()) return;
-  List<SocketState> all;
+  detail::List<SocketState> all;
   all.splice_back(context_.waiting);
   const Instant now = context_.platform.now();
   while (SocketState* each = all.pop_front()) {
@@ -343,7 +343,7 @@ UringBackend::~UringBackend() {
 
 // Runs on the ring's own thread: closes each socket as its owner would have done.
 void UringBackend::close_in_order() {
-  List<SocketState> all;
+  detail::List<SocketState> all;
   all.splice_back(context_.sockets);
   while (SocketState* each = all.pop_front()) {
     context_.sockets.push_back(*each);

@@ -65,9 +65,9 @@ struct DnsClientOptions {
 };
 
 struct DnsClientCounters {
-  Counter queries;      ///< queries sent to a server over UDP or TCP
-  Counter connections;  ///< TCP queries, because the response was too long for a datagram
-  Counter strays;       ///< dropped datagrams that were no response to the query
+  detail::Counter queries;      ///< queries sent to a server over UDP or TCP
+  detail::Counter connections;  ///< TCP queries, because the response was too long for a datagram
+  detail::Counter strays;       ///< dropped datagrams that were no response to the query
 };
 
 /// A client of name servers. Each query uses its own connected socket, and so its own port, and a

@@ -30,7 +30,7 @@ struct MissedValues {
   /// Returns the count of the core of `loop`.
   /// Threads: any.
   static MissedValues& of(Loop& loop) { return loop.slots().get<MissedValues>(); }
-  Counter count;
+  detail::Counter count;
 };
 
 /// A BroadcastRing keeps the last values under one mutex. No value is created, copied or
@@ -72,7 +72,7 @@ class BroadcastRing {
   std::uint64_t next_ = 0;     // number of the next value
   bool closed_ = false;
   std::atomic<std::size_t> readers_{0};  // written under the mutex
-  List<BroadcastWaiter> waiting_;
+  detail::List<BroadcastWaiter> waiting_;
 };
 
 /// A BroadcastReader is one subscription.
@@ -125,7 +125,7 @@ class BroadcastReader {
 /// A BroadcastWaiter is a waiting reader, in the frame of its coroutine. A publisher takes it off
 /// the list and posts it to its owner loop; only that loop resumes it.
 /// Threads: its loop's, except for what the ring's mutex guards.
-class BroadcastWaiter : protected loop::Runnable, public ListNode {
+class BroadcastWaiter : protected loop::Runnable, public detail::ListNode {
  protected:
   BroadcastWaiter(BroadcastReader& reader, loop::Runnable::Function run) noexcept
       : loop::Runnable(run), reader_(reader) {}

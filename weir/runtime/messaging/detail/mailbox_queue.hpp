@@ -124,7 +124,7 @@ using MailboxReadable = Selectable<MailboxQueue, MailboxReadableAwaiter, Mailbox
 /// usually the receiver, moves its value, takes it off the list and posts it to its owner loop.
 /// No other loop resumes it.
 /// Threads: its loop's, except for what the queue's mutex guards.
-class MailboxSender : loop::Runnable, public ListNode {
+class MailboxSender : loop::Runnable, public detail::ListNode {
  public:
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
@@ -248,7 +248,7 @@ class MailboxQueue {
   // empty. Senders: see try_claim().
   std::atomic<std::size_t> waiting_count_{0};
   std::mutex mutex_;  // guards the list
-  List<MailboxSender> waiting_;
+  detail::List<MailboxSender> waiting_;
 };
 
 inline bool MailboxReceiver::poll() const noexcept {

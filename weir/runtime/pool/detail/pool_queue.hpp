@@ -17,7 +17,7 @@ namespace weir {
 
 /// A PoolJob is one job of a PoolQueue; it lives in the frame of its waiter.
 /// Threads: those of its queue.
-class PoolJob : public ListNode {
+class PoolJob : public detail::ListNode {
  protected:
   PoolJob() noexcept = default;
   ~PoolJob() = default;
@@ -84,7 +84,7 @@ class PoolQueue {
     }
 
     PoolLaneOptions options;
-    List<PoolJob> jobs;
+    detail::List<PoolJob> jobs;
     PoolLaneReport report;  // also holds the present counts
   };
   const Lane* next_lane(std::size_t size) const noexcept;

@@ -31,7 +31,7 @@ class PoolThreads;
 /// A PoolWorker is the state of one thread of a pool. The pool's mutex guards it, except for
 /// members that are marked otherwise.
 /// Threads: step(): its own thread.
-class PoolWorker final : public loop::ThreadWork, public ListNode {
+class PoolWorker final : public loop::ThreadWork, public detail::ListNode {
  public:
   explicit PoolWorker(PoolThreads& threads) noexcept : threads_(threads) {}
   std::optional<Instant> step() noexcept override;
@@ -157,8 +157,8 @@ class PoolThreads {
   std::vector<std::unique_ptr<PoolWorker>> workers_;
   InFlightCalls calls_{mutex_};
   std::size_t active_ = 0;
-  std::size_t ended_ = 0;  // ended workers that the controller has not freed
-  List<PoolWorker> idle_;  // most recently idle first
+  std::size_t ended_ = 0;          // ended workers that the controller has not freed
+  detail::List<PoolWorker> idle_;  // most recently idle first
   bool closed_ = false;
   bool controller_started_ = false;
   std::size_t starts_requested_ = 0;  // threads that the controller was woken to start

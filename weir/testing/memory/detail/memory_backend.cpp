@@ -46,7 +46,7 @@ std::size_t bytes_of(const loop::Operation& operation) {
 }  // namespace
 
 /// A socket with its pending operations.
-struct MemoryBackend::Entry final : loop::Socket, ListNode, MemoryObserver {
+struct MemoryBackend::Entry final : loop::Socket, detail::ListNode, MemoryObserver {
   Entry(MemoryBackend& owner, int number) : backend(owner) { descriptor = number; }
 
   bool waits() const noexcept {

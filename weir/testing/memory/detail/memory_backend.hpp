@@ -60,7 +60,7 @@ class MemoryDatagrams {
   loop::RunQueue& ready_;
   loop::BackendCounters& counters_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
-  List<Entry> changed_;
+  detail::List<Entry> changed_;
 };
 
 class Nondeterminism;
@@ -135,8 +135,8 @@ class MemoryBackend final : public loop::Backend {
   Nondeterminism& nondeterminism_;
   loop::RunQueue& ready_;
   std::map<int, std::unique_ptr<Entry>> entries_;  // by descriptor
-  List<Entry> changed_;
-  List<Entry> unfinished_;  // entries that the next wait() continues with
+  detail::List<Entry> changed_;
+  detail::List<Entry> unfinished_;  // entries that the next wait() continues with
   MemoryDatagrams datagrams_{platform_, ready_, counters_};
   // Pending file operations and the events that finish them.
   std::map<loop::FileOperation*, MemoryClock::EventId> files_;

@@ -14,7 +14,7 @@ namespace weir {
 
 /// A socket with its pending receive. A send never waits, because a full receiver drops
 /// datagrams.
-struct MemoryDatagrams::Entry final : loop::Socket, ListNode, MemoryObserver {
+struct MemoryDatagrams::Entry final : loop::Socket, detail::ListNode, MemoryObserver {
   Entry(MemoryDatagrams& its_owner, MemoryDatagramSocket& its_socket, int number)
       : owner(its_owner), socket(its_socket) {
     descriptor = number;
