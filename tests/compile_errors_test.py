@@ -51,6 +51,7 @@ struct Made { int n; static Made from_request(const http::Request&) { return {1}
 struct WantsStore { static WantsStore from_request(const http::Request&, Store&) { return {}; } };
 struct WantsText { static WantsText from_request(const http::Request&, int) { return {}; } };
 struct Alone { Alone() = default; Alone(Alone&&) = default; };
+inline Task<Result<int>> number() { co_return 1; }
 inline Task<http::Status> ok() { co_return http::Status::ok; }
 // The names of internal contracts are free for the types of a user.
 struct Backend {}; struct Completion {}; struct Counter {}; struct Datagram {};
@@ -63,6 +64,7 @@ inline void own_names(Backend, Completion, Counter, Datagram, Descriptor, FileSy
                       Timer, Watchdog) {}
 """
 
+AWAIT = "write co_await before the call"
 SHARED = "a shared service is used by all cores and takes others as const"
 
 # Each case is code that does not compile, a part of the error message, and similar code that
@@ -155,6 +157,12 @@ CASES = (
     ("auto t = []() -> Task<> { WEIR_CO_TRY(co_await sleep(1s)); };",
      "the coroutine returns a Task<Result<T>>",
      "auto t = []() -> Task<Result<>> { WEIR_CO_TRY(co_await sleep(1s)); co_return {}; };"),
+    ("auto t = []() -> Task<Result<>> { WEIR_CO_TRY(sleep(1s)); co_return {}; };", AWAIT,
+     "auto t = []() -> Task<Result<>> { WEIR_CO_TRY(co_await sleep(1s)); co_return {}; };"),
+    ("auto t = []() -> Task<Result<>> { WEIR_CO_TRY(auto n, number()); co_return {}; };", AWAIT,
+     "auto t = []() -> Task<Result<>> { WEIR_CO_TRY(auto n, co_await number()); co_return {}; };"),
+    ("auto t = []() -> Result<> { WEIR_TRY(number()); return {}; };", AWAIT,
+     "auto t = []() -> Result<> { WEIR_TRY(Result<int>(1)); return {}; };"),
     ("Channel<Throws> channel(1);", "a channel needs an object type with a noexcept move",
      "Channel<Alone> channel(1);"),
     ("Mailbox<Throws> mailbox;", "a value must not get lost half way", "Mailbox<Alone> mailbox;"),

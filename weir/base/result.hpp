@@ -88,6 +88,13 @@ struct AsResult<Result<T>> {
   using type = Result<T>;
 };
 
+/// True for a type that WEIR_TRY takes. A Task is none: it has a result only after co_await.
+template <class R>
+inline constexpr bool can_be_tried = requires(R& result) {
+  static_cast<bool>(result);
+  result.error();
+};
+
 /// Returns the failure of a result, a std::expected or a class that derives from one.
 template <class R>
 auto failure_of(R& result) {
@@ -126,10 +133,16 @@ auto failure_of(R& result) {
   WEIR_DETAIL_TRY_NONE_OF(leave, weir_try_, number, expression)
 #define WEIR_DETAIL_TRY_VALUE_OF(leave, name, number, target, ...)   \
   auto name##number = __VA_ARGS__;                                   \
+  WEIR_DETAIL_TRY_CHECK(name##number);                               \
   if (!name##number) leave ::weir::detail::failure_of(name##number); \
   target = std::move(*name##number)
 #define WEIR_DETAIL_TRY_NONE_OF(leave, name, number, expression)       \
   do {                                                                 \
     auto name##number = expression;                                    \
+    WEIR_DETAIL_TRY_CHECK(name##number);                               \
     if (!name##number) leave ::weir::detail::failure_of(name##number); \
   } while (false)
+#define WEIR_DETAIL_TRY_CHECK(name)                              \
+  static_assert(::weir::detail::can_be_tried<decltype(name)>,    \
+                "WEIR_TRY and WEIR_CO_TRY take a Result: write " \
+                "co_await before the call if it returns a Task")
