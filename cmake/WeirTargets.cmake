@@ -248,7 +248,7 @@ function(weir_system_tests)
   if(NOT sources)
     return()
   endif()
-  weir_test_binary(weir_system_test SOURCES ${sources} LIBS ${weir_floors} weir_sim)
+  weir_test_binary(weir_system_test SOURCES ${sources} LIBS ${weir_floors} weir_http_testing)
   target_include_directories(weir_system_test PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(weir_system_test PRIVATE
     WEIR_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
@@ -311,7 +311,7 @@ function(weir_fuzzers)
     add_test(NAME ${test}_run COMMAND ${target} --seconds 3 ${corpus})
     set_tests_properties(${test}_replay ${test}_run PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
   endforeach()
-  target_link_libraries(fuzz_server_fuzz PRIVATE weir_sim)
+  target_link_libraries(fuzz_server_fuzz PRIVATE weir_http_testing)
 endfunction()
 
 # The target `programs`: all executables of the default build except test binaries and fuzzers, for

@@ -11,7 +11,7 @@
 #include "fuzz/server_service.hpp"
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 
 namespace weir::fuzz {
 

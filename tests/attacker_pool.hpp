@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "weir/http_testing/detail/http_attacks.hpp"
 #include "weir/os/detail/io/fd.hpp"
-#include "weir/sim/http/detail/http_attacks.hpp"
 
 namespace weir::tests {
 

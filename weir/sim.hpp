@@ -3,7 +3,6 @@
 
 #include "weir/sim/faults.hpp"
 #include "weir/sim/host.hpp"
-#include "weir/sim/http/http_traffic.hpp"
 #include "weir/sim/peer.hpp"
 #include "weir/sim/world.hpp"
 #include "weir/sim/world_options.hpp"

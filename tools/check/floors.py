@@ -17,7 +17,7 @@ FLOORS = {
     "runtime": ["messaging", "pool", ""],
     "net": ["", "listen", "dns"],
     "testing": ["network", "memory"],
-    "sim": ["", "http"],
+    "sim": [""],
     "event": [""],
     "tls": [""],
     "json": [""],

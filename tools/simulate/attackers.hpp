@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/sim/http/detail/http_attacks.hpp"
+#include "weir/http_testing/detail/http_attacks.hpp"
 #include "weir/sim/world.hpp"
 #include "weir/testing/network/detail/memory_stream.hpp"
 

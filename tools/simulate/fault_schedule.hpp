@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "weir/http/server/limits.hpp"
-#include "weir/sim/http/http_traffic.hpp"
+#include "weir/http_testing/detail/http_traffic.hpp"
 #include "weir/sim/world.hpp"
 
 namespace weir::simulate {

@@ -1,4 +1,4 @@
-// The HTTP service that the traffic of weir/sim/http/http_traffic.hpp uses.
+// The HTTP service that the traffic of weir/http_testing/detail/http_traffic.hpp uses.
 #pragma once
 
 #include "tools/simulate/request_monitor.hpp"

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <vector>
 
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 

@@ -13,7 +13,7 @@
 #include "tools/simulate/runtime_monitor.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/http/server/serve.hpp"
-#include "weir/sim/http/http_traffic.hpp"
+#include "weir/http_testing/detail/http_traffic.hpp"
 
 namespace weir::simulate {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "weir/base/result.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::simulate {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http_testing/detail/http_request.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/tcp.hpp"
-#include "weir/sim/http/detail/http_request.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 

@@ -17,7 +17,7 @@
 #include "tools/simulate/request_scenarios.hpp"
 #include "tools/simulate/restarts.hpp"
 #include "tools/simulate/runtime_monitor.hpp"
-#include "weir/sim/http/http_traffic.hpp"
+#include "weir/http_testing/detail/http_traffic.hpp"
 
 namespace weir::simulate {
 namespace {

@@ -15,8 +15,8 @@
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
 #include "weir/http/test/http_request.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir {

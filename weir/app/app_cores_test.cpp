@@ -11,10 +11,10 @@
 #include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir {

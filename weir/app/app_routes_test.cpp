@@ -15,9 +15,9 @@
 #include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/net/listen/listener.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir {

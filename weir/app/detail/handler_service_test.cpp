@@ -13,7 +13,7 @@
 #include "weir/app/http_server.hpp"
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/matching/arguments.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
 namespace weir {

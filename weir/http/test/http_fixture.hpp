@@ -14,8 +14,8 @@
 
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/test/heap_fixture.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 #include "weir/testing/memory/memory_platform.hpp"

@@ -15,8 +15,8 @@
 
 #include "weir/http/router/live_routes.hpp"
 #include "weir/http/server/detail/accept_connections.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 

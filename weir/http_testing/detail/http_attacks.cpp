@@ -1,5 +1,5 @@
 // The list of attacks on an HTTP server.
-#include "weir/sim/http/detail/http_attacks.hpp"
+#include "weir/http_testing/detail/http_attacks.hpp"
 
 namespace weir::sim {
 namespace {

@@ -1,5 +1,5 @@
 // Tests of generated requests: each kind appears, is well formed, and names its own response.
-#include "weir/sim/http/detail/http_request.hpp"
+#include "weir/http_testing/detail/http_request.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/sim/http/http_traffic.hpp"
+#include "weir/http_testing/detail/http_traffic.hpp"
 #include "weir/sim/test/tiny_http_server.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/task/timeout.hpp"

@@ -1,5 +1,5 @@
 // Tests of the reader of HTTP responses.
-#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 
 #include <gtest/gtest.h>
 

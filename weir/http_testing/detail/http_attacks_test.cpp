@@ -1,5 +1,5 @@
 // Tests of the list of attacks: each one does what its name says.
-#include "weir/sim/http/detail/http_attacks.hpp"
+#include "weir/http_testing/detail/http_attacks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The clients of HttpTraffic and the checks of the responses.
-#include "weir/sim/http/http_traffic.hpp"
+#include "weir/http_testing/detail/http_traffic.hpp"
 
 #include <algorithm>
 #include <string_view>

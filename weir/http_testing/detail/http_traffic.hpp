@@ -11,10 +11,10 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
+#include "weir/http_testing/detail/http_request.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/os/address.hpp"
-#include "weir/sim/http/detail/http_answers.hpp"
-#include "weir/sim/http/detail/http_request.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::sim {

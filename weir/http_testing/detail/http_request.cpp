@@ -1,5 +1,5 @@
 // Random HTTP requests and the responses that they expect.
-#include "weir/sim/http/detail/http_request.hpp"
+#include "weir/http_testing/detail/http_request.hpp"
 
 #include <charconv>
 #include <string_view>

@@ -1,5 +1,5 @@
 // A strict reader of framed HTTP/1.1 responses.
-#include "weir/sim/http/detail/http_answers.hpp"
+#include "weir/http_testing/detail/http_answers.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // Tests of HttpTraffic: it finds the faults of a server.
-#include "weir/sim/http/http_traffic.hpp"
+#include "weir/http_testing/detail/http_traffic.hpp"
 
 #include <gtest/gtest.h>
 
