@@ -1,95 +1,70 @@
-// A strict reader of framed HTTP/1.1 responses.
+// Collects the responses in a text.
 #include "weir/http_testing/detail/http_answers.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <system_error>
+
+#include "weir/http/detail/h1/response_parser.hpp"
 
 namespace weir::sim {
 namespace {
 
+using Event = http::ResponseEvent;
+
 constexpr std::string_view version = "HTTP/1.1 ";
 
-/// Takes the text before `mark`, and the mark; nullopt if there is no mark.
-std::optional<std::string_view> take_until(std::string_view& text, std::string_view mark) {
-  const std::size_t end = text.find(mark);
-  if (end == text.npos) return std::nullopt;
-  const std::string_view taken = text.substr(0, end);
-  text.remove_prefix(end + mark.size());
-  return taken;
+/// Returns limits that no response of a test reaches.
+http::ResponseLimits wide_limits() noexcept {
+  http::ResponseLimits limits;
+  limits.head.request_line_max = limits.head.headers_bytes_max = 16 * 1024 * 1024;
+  limits.chunks.trailers_bytes_max = 16 * 1024 * 1024;
+  return limits;
 }
 
-/// Returns the number; std::nullopt if `text` is not a number of this base.
-std::optional<std::size_t> number(std::string_view text, int base) {
-  std::size_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
-
-/// Returns true if the body is complete.
-bool read_chunks(std::string_view& text, std::string& body) {
-  for (;;) {
-    const auto line = take_until(text, "\r\n");
-    const auto size = line ? number(*line, 16) : std::nullopt;
-    if (!size) {
-      text = {};
-      return false;
-    }
-    if (text.size() < 2 || text.size() - 2 < *size) {
-      body += text;
-      text = {};
-      return false;
-    }
-    body += text.substr(0, *size);
-    const bool framed = text.substr(*size, 2) == "\r\n";
-    text.remove_prefix(*size + 2);
-    if (*size == 0 || !framed) return framed;
+/// Returns false for another version than HTTP/1.1, and for a status line without the space before
+/// the reason. The parser accepts both, but no server of Weir sends them.
+bool store_head(const http::ReceivedResponseHead& head, HttpResponse& answer) {
+  constexpr std::size_t reason_at = version.size() + 4;
+  const std::string_view line = head.bytes().substr(0, head.bytes().find("\r\n"));
+  if (!line.starts_with(version) || line.size() < reason_at) return false;
+  answer.status = http::code_of(head.status());
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const http::HeaderField field = head.header_at(index);
+    answer.headers.emplace_back(field.name, field.value);
   }
+  return true;
 }
 
-bool read_head(std::string_view head, HttpResponse& answer) {
-  auto line = take_until(head, "\r\n");
-  if (!line || !line->starts_with(version)) return false;
-  line->remove_prefix(version.size());
-  if (line->substr(std::min<std::size_t>(line->size(), 3), 1) != " ") return false;
-  answer.status = static_cast<int>(number(line->substr(0, 3), 10).value_or(0));
-  while (line = take_until(head, "\r\n"), line) {
-    const std::size_t colon = line->find(": ");
-    if (colon == line->npos) return false;
-    answer.headers.emplace_back(line->substr(0, colon), line->substr(colon + 2));
+/// Takes the first response of `text`, and all of `text` if nothing can follow it.
+HttpResponse take_response(std::string_view& text, http::Method method) {
+  HttpResponse answer;
+  const std::string_view whole = text;
+  http::ResponseParser parser(wide_limits());
+  parser.begin(method);
+  while (true) {
+    const Event event = parser.next(text);
+    text.remove_prefix(event.consumed);
+    const bool has_head = event.kind == Event::Kind::head || event.kind == Event::Kind::interim;
+    const bool strange = has_head && !store_head(parser.head(), answer);
+    answer.body += event.data;
+    answer.complete = event.kind == Event::Kind::end || event.kind == Event::Kind::interim;
+    if (strange || event.kind == Event::Kind::error) {
+      text = {};
+      if (answer.status == 0) answer.body = whole;
+      answer.complete = false;
+      return answer;
+    }
+    if (answer.complete) return answer;
+    if (event.kind != Event::Kind::need_more) continue;
+    text = {};
+    answer.until_close = parser.finish_at_close();
+    return answer;
   }
-  return answer.status >= 100;
 }
 
 /// Returns true if the server may have sent this response before it knew the method. It sends 408
 /// if the head is late, and 503 to a connection that it rejects.
 bool may_precede_method(const HttpResponse& answer, bool first) noexcept {
   return answer.status == 408 || (answer.status == 503 && first);
-}
-
-void read_body(std::string_view& text, HttpResponse& answer, bool head_only) {
-  const bool bodiless = answer.status < 200 || answer.status == 204 || answer.status == 304;
-  const auto sizes = std::ranges::count_if(answer.headers, [](const auto& each) {
-    return each.first == "Content-Length" || each.first == "Transfer-Encoding";
-  });
-  if (sizes > 1) {
-    answer.body = std::exchange(text, {});
-  } else if (head_only || bodiless) {
-    answer.complete = true;
-  } else if (answer.header("Transfer-Encoding") == "chunked") {
-    answer.complete = read_chunks(text, answer.body);
-  } else if (const std::string length = answer.header("Content-Length"); !length.empty()) {
-    const std::size_t size = number(length, 10).value_or(text.npos);
-    answer.body = text.substr(0, size);
-    answer.complete = answer.body.size() == size;
-    text.remove_prefix(answer.body.size());
-  } else {
-    answer.body = text;
-    answer.until_close = true;
-    text = {};
-  }
 }
 
 }  // namespace
@@ -106,20 +81,16 @@ std::vector<HttpResponse> parse_http_responses(std::string_view text,
   std::vector<HttpResponse> answers;
   std::size_t final = 0;
   while (!text.empty()) {
-    HttpResponse& answer = answers.emplace_back();
-    const std::size_t end = text.find("\r\n\r\n");
-    if (end == text.npos) break;
-    if (!read_head(text.substr(0, end + 2), answer)) {
-      answer.status = 0;
-      answer.body = text;
-      break;
-    }
-    text.remove_prefix(end + 4);
+    const std::string_view before = text;
     const bool to_head = final < methods.size() && methods[final] == "HEAD";
+    HttpResponse answer = take_response(text, to_head ? http::Method::head : http::Method::get);
     const bool at_end = text.empty() || text.starts_with(version);
-    const bool has_body = !at_end && may_precede_method(answer, answers.size() == 1);
-    read_body(text, answer, to_head && !has_body);
+    if (to_head && !at_end && may_precede_method(answer, answers.empty())) {
+      text = before;
+      answer = take_response(text, http::Method::get);
+    }
     if (answer.status >= 200) ++final;
+    answers.push_back(std::move(answer));
   }
   return answers;
 }

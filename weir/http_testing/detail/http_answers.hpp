@@ -1,4 +1,4 @@
-// A strict reader of framed HTTP/1.1 responses.
+// Collects responses by the parser of the HTTP client.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,7 @@ struct HttpResponse {
 /// Returns the responses in `text`, interim ones included; the last one may be incomplete.
 /// `methods` are those of the requests, in order; a missing one is GET. A response to HEAD has no
 /// body. A 408 and a first response with 503 may have one, because the server may not know the
-/// method yet. Bytes that belong to no response become a response with status 0. A response is
-/// incomplete if its size is no number, or is given twice.
+/// method yet. Bytes that are not HTTP/1.1 become a response with status 0.
 std::vector<HttpResponse> parse_http_responses(std::string_view text,
                                                const std::vector<std::string_view>& methods = {});
 
