@@ -1,6 +1,7 @@
 // Umbrella header for streams, listeners, datagrams, files and host names.
 #pragma once
 
+#include "weir/net/any_stream.hpp"
 #include "weir/net/dns/connect.hpp"
 #include "weir/net/dns/resolver.hpp"
 #include "weir/net/files.hpp"
@@ -8,4 +9,5 @@
 #include "weir/net/listen/unix_socket.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/net/tcp.hpp"
+#include "weir/net/tls_info.hpp"
 #include "weir/net/udp.hpp"

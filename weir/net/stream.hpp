@@ -23,6 +23,9 @@ class ReadInto;
 class Write;
 template <class Plain>
 class Timed;
+class AnyStream;
+class StreamLayer;
+struct TlsInfo;
 
 /// IoOptions limits one operation: `co_await stream.read({.timeout = 2s})`.
 struct IoOptions {
@@ -92,8 +95,12 @@ class Stream {
   /// with Errc::closed, the addresses are none, and another close() does nothing.
   virtual void close() = 0;
 
+  /// Returns the loop of a stream that was not moved from.
+  virtual Loop& loop() const noexcept = 0;
   virtual os::Address peer_address() const = 0;
   virtual os::Address local_address() const = 0;
+  /// Returns the facts of the TLS connection; nullptr if the stream is plain or closed.
+  virtual const TlsInfo* tls() const noexcept { return nullptr; }
 
   /// Cancels the pending read or write, if any, as cancelling its task would.
   void cancel_read() { cancel(reading_); }
@@ -101,7 +108,7 @@ class Stream {
   /// Returns the number of bytes of the pending write that the kernel has taken; 0 if no write is
   /// pending.
   std::size_t pending_write_sent() const noexcept {
-    return writing_ == nullptr ? 0 : static_cast<const loop::SendOperation*>(writing_)->sent;
+    return writing_ == nullptr ? 0 : sent_of(*static_cast<const loop::SendOperation*>(writing_));
   }
   /// Returns the number of sent bytes that the peer's host has not acknowledged yet.
   virtual std::size_t unacked_bytes() const = 0;
@@ -123,8 +130,16 @@ class Stream {
   virtual bool start_receive(loop::ReceiveOperation& operation) = 0;
   virtual bool start_send(loop::SendOperation& operation) = 0;
   virtual void cancel_operation(loop::Operation& operation) = 0;
+  /// Returns the number of bytes of a pending send that the kernel has taken.
+  virtual std::size_t sent_of(const loop::SendOperation& operation) const noexcept {
+    return operation.sent;
+  }
+  /// Moves this stream into a new object of its class at `room`, which has AnyStream::size bytes.
+  virtual Stream* move_to(void* room) noexcept = 0;
 
  private:
+  friend class AnyStream;
+  friend class StreamLayer;
   friend class Read;
   friend class ReadInto;
   friend class Write;

@@ -1,6 +1,7 @@
 // TCP connections. Unix sockets use the same stream type; see listen/unix_socket.hpp.
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include "weir/base/result.hpp"
@@ -29,7 +30,7 @@ class Stream final : public weir::Stream {
   /// effect on Unix sockets.
   /// Errors: Errc::closed after close(); the kernel's.
   Result<> set_no_delay(bool on);
-  Loop& loop() const noexcept { return *loop_; }
+  Loop& loop() const noexcept override { return *loop_; }
 
   Result<> finish_writing() override;
   void close() override;
@@ -42,6 +43,9 @@ class Stream final : public weir::Stream {
   bool start_receive(loop::ReceiveOperation& operation) override;
   bool start_send(loop::SendOperation& operation) override;
   void cancel_operation(loop::Operation& operation) override;
+  weir::Stream* move_to(void* room) noexcept override {
+    return new (room) Stream(std::move(*this));
+  }
 
   Loop* loop_;
   loop::Socket* socket_;

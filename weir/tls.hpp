@@ -1,0 +1,11 @@
+// Umbrella header for TLS: servers, clients, certificates and streams.
+#pragma once
+
+#include "weir/base/result.hpp"
+#include "weir/tls/client.hpp"
+#include "weir/tls/error.hpp"
+#include "weir/tls/identity.hpp"
+#include "weir/tls/options.hpp"
+#include "weir/tls/server.hpp"
+#include "weir/tls/stream.hpp"
+#include "weir/tls/ticket_keys.hpp"

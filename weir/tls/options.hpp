@@ -1,0 +1,94 @@
+// The options of TLS servers and clients, with their defaults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/base/time.hpp"
+#include "weir/net/tls_info.hpp"
+#include "weir/tls/identity.hpp"
+
+namespace weir::tls {
+
+/// The limits of handshakes on one core. Each comment ends with the error beyond the limit.
+struct HandshakeLimits {
+  /// Time from the first call to the end of the handshake, with its wait for a turn; timed_out.
+  Duration timeout = std::chrono::seconds(10);
+  std::size_t concurrency_max = 256;  ///< handshakes under way on a core; further ones wait
+  std::size_t waiting_max = 1024;     ///< handshakes that wait on a core; too_many_handshakes
+  /// Bytes that the peer may send before the handshake is complete; input_too_large.
+  std::size_t input_bytes_max = 16 * 1024;
+};
+
+/// The files of an identity in PEM. Server::load() reads them again on each call.
+struct IdentityFiles {
+  std::string chain;  ///< path of the chain, the certificate of this side first
+  std::string key;    ///< path of the unencrypted private key
+};
+
+/// Trust names the issuers whose certificates a side accepts. The parts add up.
+struct Trust {
+  bool system = false;            ///< true: the issuers that the operating system trusts
+  std::vector<std::string> files;  ///< paths of files with certificates in PEM
+  std::string pem;                ///< certificates in PEM
+};
+
+/// The certificates that a server wants from its clients.
+enum class ClientCertificates : std::uint8_t {
+  none,       ///< the server asks for none
+  requested,  ///< a client may send one; the server refuses one that it does not trust
+  required,   ///< a client without a certificate is refused; certificate_missing
+};
+
+/// The answer of a server to a client that asks for a name of none of its identities.
+enum class UnknownName : std::uint8_t {
+  first_identity,  ///< the first identity; the client decides
+  refused,         ///< alert unrecognized_name; unknown_server_name
+};
+
+/// ServerOptions sets up a Server. Renegotiation, compression, early data (0-RTT) and cipher suites
+/// without authenticated encryption are always off.
+struct ServerOptions {
+  /// Identities that the program has made. The first identity of both lists together, this one
+  /// first, serves clients that ask for no name. A client that asks for a name gets the first
+  /// identity with this exact name, else the first one with a wildcard for its first label.
+  std::vector<Identity> identities = {};
+  std::vector<IdentityFiles> files = {};
+  /// A certificate made by Server::load() if both lists are empty; see Identity::self_signed(). Its
+  /// `not_before` is set to the time of the platform.
+  std::optional<SelfSigned> self_signed = {};
+  UnknownName unknown_name = UnknownName::first_identity;
+  /// Protocols of ALPN, the preferred one first. A client that offers none of them is refused. A
+  /// client without ALPN is served. Empty: the server ignores ALPN.
+  std::vector<std::string> protocols = {"http/1.1"};
+  TlsVersion version_min = TlsVersion::tls_1_2;
+  ClientCertificates client_certificates = ClientCertificates::none;
+  Trust client_trust = {};  ///< issuers of client certificates; not empty if they are wanted
+  bool tickets = true;      ///< true to resume sessions; see TicketKeys
+  HandshakeLimits limits = {};
+};
+
+/// The check of a server's certificate.
+enum class Verification : std::uint8_t {
+  full,      ///< issuers, dates, purpose, and the name of the server
+  any_name,  ///< all but the name
+  none,      ///< nothing: an attacker in between can read and change everything
+};
+
+/// ClientOptions sets up a Client.
+struct ClientOptions {
+  Trust trust = {.system = true, .files = {}, .pem = {}};
+  Verification verification = Verification::full;
+  std::optional<Identity> identity = {};  ///< shown to servers that ask for a certificate
+  /// Protocols of ALPN, the preferred one first. A server that chooses none is accepted. Empty: the
+  /// client offers none.
+  std::vector<std::string> protocols = {"http/1.1"};
+  TlsVersion version_min = TlsVersion::tls_1_2;
+  bool tickets = true;  ///< true to resume sessions
+  HandshakeLimits limits = {};
+};
+
+}  // namespace weir::tls
