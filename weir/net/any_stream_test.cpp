@@ -45,7 +45,8 @@ TEST_P(AnyStreamTest, AssignmentClosesTheOldStream) {
   run(assign_any_stream());
 }
 
-INSTANTIATE_TEST_SUITE_P(Everywhere, AnyStreamTest, every_net_kind(), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Everywhere, AnyStreamTest, every_net_kind(),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace weir

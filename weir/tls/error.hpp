@@ -15,25 +15,25 @@ namespace weir::tls {
 /// the handshakes that failed, by reason: Runtime::report() has "tls handshakes failed: NAME".
 enum class Error : std::uint8_t {
   // The files and options of this side.
-  unreadable_file = 1,     ///< a file that cannot be read or is too large
-  invalid_certificate,     ///< no PEM certificate, or one that is malformed
-  invalid_key,             ///< no PEM private key, or one that is malformed or encrypted
-  key_mismatch,            ///< a private key that does not belong to the certificate
-  invalid_options,         ///< options that contradict each other
-  library_failure,         ///< OpenSSL lacks memory or a needed algorithm
+  unreadable_file = 1,  ///< a file that cannot be read or is too large
+  invalid_certificate,  ///< no PEM certificate, or one that is malformed
+  invalid_key,          ///< no PEM private key, or one that is malformed or encrypted
+  key_mismatch,         ///< a private key that does not belong to the certificate
+  invalid_options,      ///< options that contradict each other
+  library_failure,      ///< OpenSSL lacks memory or a needed algorithm
 
   // A handshake that does not fit.
-  timed_out,               ///< HandshakeLimits::timeout
-  too_many_handshakes,     ///< HandshakeLimits::waiting_max
-  input_too_large,         ///< HandshakeLimits::input_bytes_max
-  peer_left,               ///< the stream ended or failed before the handshake was complete
-  plain_http,              ///< the peer sent an HTTP request instead of TLS
-  not_tls,                 ///< the peer sent other bytes that are not TLS
-  no_common_version,       ///< no common protocol version
-  no_common_cipher,        ///< no common cipher suite, group or signature algorithm
-  no_common_protocol,      ///< no common protocol of ALPN; alert no_application_protocol
-  unknown_server_name,     ///< ServerOptions::unknown_name; alert unrecognized_name
-  bad_message,             ///< a message that violates TLS
+  timed_out,            ///< HandshakeLimits::timeout
+  too_many_handshakes,  ///< HandshakeLimits::waiting_max
+  input_too_large,      ///< HandshakeLimits::input_bytes_max
+  peer_left,            ///< the stream ended or failed before the handshake was complete
+  plain_http,           ///< the peer sent an HTTP request instead of TLS
+  not_tls,              ///< the peer sent other bytes that are not TLS
+  no_common_version,    ///< no common protocol version
+  no_common_cipher,     ///< no common cipher suite, group or signature algorithm
+  no_common_protocol,   ///< no common protocol of ALPN; alert no_application_protocol
+  unknown_server_name,  ///< ServerOptions::unknown_name; alert unrecognized_name
+  bad_message,          ///< a message that violates TLS
 
   // A certificate of the peer that this side refuses.
   certificate_missing,        ///< the peer sent none, but one is required
@@ -49,10 +49,10 @@ enum class Error : std::uint8_t {
   peer_refused,              ///< any other alert of the peer before the end of the handshake
 
   // An established connection.
-  truncated,    ///< the stream ended without close_notify: data may be missing
-  bad_record,   ///< a record that is malformed, too long or fails its authentication
-  record_flood, ///< too many records without data in a row
-  peer_alert,   ///< a fatal alert of the peer
+  truncated,     ///< the stream ended without close_notify: data may be missing
+  bad_record,    ///< a record that is malformed, too long or fails its authentication
+  record_flood,  ///< too many records without data in a row
+  peer_alert,    ///< a fatal alert of the peer
 };
 
 inline constexpr std::size_t error_count = static_cast<std::size_t>(Error::peer_alert) + 1;

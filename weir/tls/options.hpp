@@ -31,9 +31,9 @@ struct IdentityFiles {
 
 /// Trust names the issuers whose certificates a side accepts. The parts add up.
 struct Trust {
-  bool system = false;            ///< true: the issuers that the operating system trusts
+  bool system = false;             ///< true: the issuers that the operating system trusts
   std::vector<std::string> files;  ///< paths of files with certificates in PEM
-  std::string pem;                ///< certificates in PEM
+  std::string pem;                 ///< certificates in PEM
 };
 
 /// The certificates that a server wants from its clients.
