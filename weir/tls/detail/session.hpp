@@ -1,0 +1,106 @@
+// Session: an established TLS connection, with its inner stream and the operations on both levels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/result.hpp"
+#include "weir/net/any_stream.hpp"
+#include "weir/net/tls_info.hpp"
+#include "weir/tls/detail/record_layer.hpp"
+
+namespace weir::tls::detail {
+
+/// The state of a tls::Stream. At most one receive and one send of the inner stream are pending,
+/// each for the operation of the same kind above it. The end of an inner operation continues the
+/// upper one in the same runnable.
+///
+/// What a read has to answer (KeyUpdate, alerts) waits in the output for the next write, or for the
+/// close. RFC 8446, 4.6.3 asks for no earlier answer.
+/// Threads: one core's.
+class Session : StreamLayer {
+ public:
+  /// `input` holds bytes behind the handshake, and `output` bytes that are still to be sent.
+  Session(AnyStream inner, std::unique_ptr<RecordLayer> records, TlsInfo info, Buffer input,
+          Buffer output) noexcept;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const weir::Stream& inner() const noexcept { return *inner_; }
+  weir::Stream& inner() noexcept { return *inner_; }
+  const TlsInfo& info() const noexcept { return info_; }
+
+  // The functions of a stream; see weir::Stream and Backend.
+  bool receive(loop::ReceiveOperation& operation);
+  bool send(loop::SendOperation& operation);
+  void cancel(loop::Operation& operation);
+  std::size_t sent_of(const loop::SendOperation& operation) const noexcept;
+  Result<> finish_writing();
+  /// Returns true if a receive would not wait.
+  bool has_data() const noexcept { return !plain_.empty() || read_end_ || records_->has_input(); }
+  /// Sends close_notify if the kernel has room, and closes the inner stream. The session destroys
+  /// itself later if the kernel still uses its output.
+  static void close(BlockPtr<Session> session) noexcept;
+
+ private:
+  /// Data that one send of the inner stream takes. Large writes are sealed in parts, so that they
+  /// need no more memory.
+  static constexpr std::size_t batch_max = 4 * RecordLayer::plain_max;
+
+  struct InnerReceive : loop::ReceiveOperation {
+    explicit InnerReceive(Session& owner) noexcept
+        : loop::ReceiveOperation(
+              [](loop::Runnable& self) { static_cast<InnerReceive&>(self).session.on_received(); }),
+          session(owner) {}
+    Session& session;
+  };
+  struct InnerSend : loop::SendOperation {
+    explicit InnerSend(Session& owner) noexcept
+        : loop::SendOperation(
+              [](loop::Runnable& self) { static_cast<InnerSend&>(self).session.on_sent(); }),
+          session(owner) {}
+    Session& session;
+  };
+
+  bool advance_read(loop::ReceiveOperation& operation);
+  bool deliver(loop::ReceiveOperation& operation);
+  void open_records() noexcept;
+  void take_received() noexcept;
+  void on_received();
+
+  bool advance_send(loop::SendOperation& operation);
+  bool end_send(loop::SendOperation& operation, std::error_code error) noexcept;
+  void seal_batch(const loop::SendOperation& operation);
+  void seal(Bytes plain);
+  bool start_output();
+  void finish_batch(loop::SendOperation& operation) noexcept;
+  void on_sent();
+  void on_flushed();
+
+  AnyStream inner_;
+  std::unique_ptr<RecordLayer> records_;
+  TlsInfo info_;
+  InnerReceive receive_{*this};
+  InnerSend send_{*this};
+  Bytes sending_;  // the one piece of send_
+  Buffer input_;   // received, not yet opened
+  Buffer plain_;   // opened, not yet read
+  Buffer output_;  // sealed, not yet sent
+  loop::ReceiveOperation* reader_ = nullptr;
+  loop::SendOperation* writer_ = nullptr;
+  std::error_code read_end_;       // why reading has ended
+  std::error_code write_end_;      // why writing has ended
+  std::size_t piece_ = 0;          // index of the piece of the writer that is sealed next
+  std::size_t piece_offset_ = 0;   // bytes of this piece that are sealed
+  std::size_t batch_plain_ = 0;    // bytes of the writer in the output
+  bool read_cancelling_ = false;   // the reader was cancelled, and its inner receive has data
+  bool write_cancelling_ = false;  // the writer was cancelled, and its inner send continues
+  bool finished_ = false;          // close_notify is sealed
+  bool closing_ = false;           // closed; destroyed when the inner send has ended
+};
+
+}  // namespace weir::tls::detail

@@ -1,0 +1,359 @@
+#include "weir/tls/detail/ssl_engine.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/detail/session_cache.hpp"
+
+namespace weir::tls::detail {
+
+/// The functions of Weir's BIO. OpenSSL is C: no exception may leave them.
+struct EngineBio {
+  static SslEngine& engine_of(BIO* bio) { return *static_cast<SslEngine*>(BIO_get_data(bio)); }
+
+  static int read(BIO* bio, char* target, int size) {
+    BIO_clear_retry_flags(bio);
+    SslEngine& engine = engine_of(bio);
+    if (engine.input_ == nullptr || engine.input_->empty()) {
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    Buffer& input = *engine.input_;
+    const std::size_t count = std::min(static_cast<std::size_t>(size), input.size());
+    std::memcpy(target, input.data(), count);
+    input.consume(count);
+    return static_cast<int>(count);
+  }
+
+  static int write(BIO* bio, const char* data, int size) {
+    BIO_clear_retry_flags(bio);
+    SslEngine& engine = engine_of(bio);
+    if (engine.output_ == nullptr) return -1;
+    const auto count = static_cast<std::size_t>(size);
+    try {
+      if (engine.output_->owns_memory()) {
+        engine.output_->make_room(count);
+      } else {
+        // The first record of an answer is often the only one.
+        *engine.output_ = Buffer::with_capacity(static_cast<std::uint32_t>(count));
+      }
+    } catch (const std::bad_alloc&) {
+      engine.out_of_memory_ = true;
+      return -1;
+    }
+    std::memcpy(engine.output_->room().data(), data, count);
+    engine.output_->commit(count);
+    return size;
+  }
+
+  static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+  /// Returns the method, which all connections of the process share.
+  static const BIO_METHOD* method() {
+    static BIO_METHOD* const made = [] {
+      BIO_METHOD* const fresh = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "weir");
+      if (fresh != nullptr) {
+        BIO_meth_set_read(fresh, &read);
+        BIO_meth_set_write(fresh, &write);
+        BIO_meth_set_ctrl(fresh, &control);
+      }
+      return fresh;
+    }();
+    return made;
+  }
+};
+
+/// Lends the buffers of one call to the BIO.
+class SslEngine::Use {
+ public:
+  Use(SslEngine& engine, Buffer* input, Buffer* output) noexcept : engine_(engine) {
+    ERR_clear_error();
+    engine.input_ = input;
+    engine.output_ = output;
+  }
+  ~Use() {
+    engine_.input_ = engine_.output_ = nullptr;
+    ERR_clear_error();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  SslEngine& engine_;
+};
+
+Outcome<std::unique_ptr<SslEngine>> SslEngine::make(ssl_ctx_st& context, Side side) {
+  ERR_clear_error();
+  SslPtr ssl(SSL_new(&context));
+  const BIO_METHOD* const method = EngineBio::method();
+  BIO* const bio = ssl == nullptr || method == nullptr ? nullptr : BIO_new(method);
+  if (bio == nullptr) return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl.get(), bio, bio);
+  auto engine = std::unique_ptr<SslEngine>(new SslEngine(std::move(ssl), side));
+  BIO_set_data(bio, engine.get());
+  SSL_set_app_data(engine->ssl_.get(), engine.get());
+  SSL_set_verify(engine->ssl_.get(), SSL_CTX_get_verify_mode(&context), &on_verified);
+  side == Side::server ? SSL_set_accept_state(engine->ssl_.get())
+                       : SSL_set_connect_state(engine->ssl_.get());
+  return engine;
+}
+
+SslEngine::~SslEngine() {
+  // OpenSSL would mark the session of a connection without a close_notify as not resumable. It
+  // writes nothing here.
+  SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+}
+
+SslEngine& SslEngine::of(const ssl_st& ssl) noexcept {
+  return *static_cast<SslEngine*>(SSL_get_app_data(&ssl));
+}
+
+void SslEngine::set_time(WallTime now) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), seconds);
+}
+
+Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<SessionCache> cache) {
+  const bool address = is_ip_address(host);
+  if (!address && !is_dns_name(host)) {
+    return std::unexpected(Failure(Error::invalid_options, "not a DNS name or an IP address"));
+  }
+  host_ = std::move(host);
+  sessions_ = std::move(cache);
+  bool set = address || SSL_set_tlsext_host_name(ssl_.get(), host_.c_str()) == 1;
+  X509_VERIFY_PARAM* const rules = SSL_get0_param(ssl_.get());
+  if (checked && address) {
+    set = X509_VERIFY_PARAM_set1_ip_asc(rules, host_.c_str()) == 1 && set;
+  } else if (checked) {
+    X509_VERIFY_PARAM_set_hostflags(
+        rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    set = X509_VERIFY_PARAM_set1_host(rules, host_.data(), host_.size()) == 1 && set;
+  }
+  const SslSessionPtr session = sessions_ == nullptr ? nullptr : sessions_->take(host_);
+  if (session != nullptr) SSL_set_session(ssl_.get(), session.get());
+  if (!set) return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
+  return {};
+}
+
+/// OpenSSL calls it for each certificate and each fault, and keeps no certificate afterwards.
+int SslEngine::on_verified(int accepted, x509_store_ctx_st* verification) {
+  if (accepted != 0) return accepted;
+  const int index = SSL_get_ex_data_X509_STORE_CTX_idx();
+  const auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(verification, index));
+  SslEngine& engine = of(*ssl);
+  try {
+    if (!engine.refusal_) engine.refusal_.emplace(refusal_of(*verification, engine.host_));
+  } catch (const std::bad_alloc&) {
+    engine.out_of_memory_ = true;
+  }
+  return 0;
+}
+
+// --- the handshake -------------------------------------------------------------------------------
+
+SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
+  const Use use(*this, &input, &output);
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) {
+    SSL_set_msg_callback(ssl_.get(), &count_record);
+    return Step::finished;
+  }
+  if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ && !out_of_memory_) {
+    return Step::needs_input;
+  }
+  if (!refusal_) refusal_.emplace(failure_of_handshake());
+  error_ = refusal_->code();
+  return Step::failed;
+}
+
+Failure SslEngine::take_failure() {
+  return refusal_ ? std::move(*refusal_) : Failure(Error::library_failure);
+}
+
+namespace {
+
+/// Returns the reason for an alert of the peer.
+Failure failure_of_alert(int alert) {
+  const std::string text = std::string("alert ") + SSL_alert_desc_string_long(alert);
+  switch (alert) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+    case SSL_AD_ACCESS_DENIED:
+    case SSL_AD_CERTIFICATE_REQUIRED:
+      return Failure(Error::peer_refused_certificate, text);
+    default:
+      return Failure(Error::peer_refused, text);
+  }
+}
+
+Error error_of_reason(int reason) {
+  switch (reason) {
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+      return Error::plain_http;
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+    case SSL_R_UNEXPECTED_RECORD:
+      return Error::not_tls;
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+    case SSL_R_NO_PROTOCOLS_AVAILABLE:
+    case SSL_R_WRONG_SSL_VERSION:
+      return Error::no_common_version;
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_CIPHERS_AVAILABLE:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SUITABLE_GROUPS:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+      return Error::no_common_cipher;
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+      return Error::no_common_protocol;
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return Error::certificate_missing;
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+    case SSL_R_CA_MD_TOO_WEAK:
+    case SSL_R_EE_KEY_TOO_SMALL:
+      return Error::certificate_refused;
+    case ERR_R_MALLOC_FAILURE:
+    case ERR_R_INTERNAL_ERROR:
+      return Error::library_failure;
+    default:
+      return Error::bad_message;
+  }
+}
+
+}  // namespace
+
+Failure SslEngine::failure_of_handshake() const {
+  if (out_of_memory_) return Failure(Error::library_failure, "out of memory");
+  const unsigned long code = ERR_peek_error();
+  if (code == 0) return Failure(Error::library_failure);
+  const int reason = ERR_GET_REASON(code);
+  if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
+    return failure_of_alert(reason - SSL_AD_REASON_OFFSET);
+  }
+  const char* const text = ERR_reason_error_string(code);
+  const Error error =
+      ERR_GET_LIB(code) == ERR_LIB_SSL ? error_of_reason(reason) : Error::bad_message;
+  return Failure(error, text == nullptr ? "" : text);
+}
+
+TlsInfo SslEngine::info() const {
+  const SSL* const ssl = ssl_.get();
+  TlsInfo info;
+  info.version = SSL_version(ssl) == TLS1_3_VERSION ? TlsVersion::tls_1_3 : TlsVersion::tls_1_2;
+  info.resumed = SSL_session_reused(ssl) == 1;
+  const char* const cipher = SSL_CIPHER_standard_name(SSL_get_current_cipher(ssl));
+  if (cipher != nullptr) info.cipher = cipher;
+  const unsigned char* protocol = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl, &protocol, &size);
+  if (size != 0) info.protocol.assign(reinterpret_cast<const char*>(protocol), size);
+  const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (name != nullptr) {
+    info.server_name = name;
+    for (char& each : info.server_name) {
+      if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+    }
+  }
+  const X509* const peer = SSL_get0_peer_certificate(ssl);
+  if (peer != nullptr) info.peer = std::make_unique<const TlsPeer>(describe(*peer));
+  return info;
+}
+
+/// OpenSSL calls it for each header of a record, among others. Records without data are tickets,
+/// KeyUpdates, warnings and empty ones.
+void SslEngine::count_record(int sent, int, int type, const void*, std::size_t, ssl_st* ssl,
+                             void*) {
+  if (sent == 0 && type == SSL3_RT_HEADER) ++of(*ssl).empty_records_;
+}
+
+// --- the records ---------------------------------------------------------------------------------
+
+RecordLayer::Opened SslEngine::open(Buffer& input, Buffer& plain, Buffer& output) {
+  assert(plain.empty());
+  const Use use(*this, &input, &output);
+  if (error_) return Opened::failed;
+  // Small records need a small buffer only.
+  const std::size_t wanted = std::clamp<std::size_t>(input.size(), 512, plain_max);
+  for (;;) {
+    if (plain.size() == plain.capacity() || plain.room().empty()) {
+      if (!plain.empty()) return Opened::data;
+      plain = Buffer::with_capacity(static_cast<std::uint32_t>(wanted));
+    }
+    const MutableBytes room = plain.room();
+    std::size_t count = 0;
+    const int result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &count);
+    if (result == 1) {
+      empty_records_ = 0;
+      plain.commit(count);
+      continue;
+    }
+    if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ && !out_of_memory_) {
+      if (!plain.empty()) return Opened::data;
+      plain = {};
+      if (empty_records_ <= empty_records_max) return Opened::none;
+      error_ = Error::record_flood;
+      return Opened::failed;
+    }
+    if (!plain.empty()) return Opened::data;  // the next call reports the end again
+    plain = {};
+    return fail_with(result);
+  }
+}
+
+/// Returns the end that SSL_read() has found.
+RecordLayer::Opened SslEngine::fail_with(int result) {
+  if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) return Opened::closed;
+  const unsigned long code = ERR_peek_error();
+  const int reason = ERR_GET_REASON(code);
+  if (out_of_memory_) {
+    error_ = std::make_error_code(std::errc::not_enough_memory);
+  } else if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
+    error_ = Error::peer_alert;
+  } else {
+    error_ = Error::bad_record;
+  }
+  return Opened::failed;
+}
+
+bool SslEngine::has_input() const noexcept {
+  return SSL_pending(ssl_.get()) > 0 ||
+         (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0 || error_;
+}
+
+std::error_code SslEngine::seal(Bytes plain, Buffer& output) {
+  assert(!plain.empty() && plain.size() <= plain_max);
+  const Use use(*this, nullptr, &output);
+  if (error_) return error_;
+  std::size_t count = 0;
+  const int result = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &count);
+  if (result == 1 && count == plain.size()) return {};
+  error_ = out_of_memory_ ? std::make_error_code(std::errc::not_enough_memory)
+                          : make_error_code(Error::library_failure);
+  return error_;
+}
+
+void SslEngine::seal_close(Buffer& output) {
+  if (error_ || (SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) return;
+  const Use use(*this, nullptr, &output);
+  SSL_shutdown(ssl_.get());
+}
+
+}  // namespace weir::tls::detail

@@ -1,0 +1,90 @@
+// SslEngine: one connection of OpenSSL over two buffers, without a socket.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/time.hpp"
+#include "weir/net/tls_info.hpp"
+#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/detail/record_layer.hpp"
+#include "weir/tls/error.hpp"
+
+struct x509_store_ctx_st;
+
+namespace weir::tls::detail {
+
+class SessionCache;
+
+/// Shakes hands, and is the record layer of OpenSSL afterwards. OpenSSL reads and writes through a
+/// BIO of Weir, which takes bytes from the input and appends bytes to the output of the present
+/// call. Input behind the last complete record stays in OpenSSL's own buffer.
+/// Threads: one core's.
+class SslEngine final : public RecordLayer {
+ public:
+  enum class Side : std::uint8_t { server, client };
+  /// The result of a step of the handshake.
+  enum class Step : std::uint8_t { finished, needs_input, failed };
+
+  /// Makes a connection with the settings of `context`, which it keeps alive.
+  /// Errors: Error::library_failure.
+  static Outcome<std::unique_ptr<SslEngine>> make(ssl_ctx_st& context, Side side);
+  ~SslEngine() override;
+
+  // Before the handshake.
+
+  /// Verifies the dates of certificates at this time.
+  void set_time(WallTime now);
+  /// Sends `host` as the server name if it is a DNS name. Requires a certificate for it if
+  /// `checked` is true. Uses and keeps the tickets of `cache`; nullptr: none. Errors:
+  /// Error::invalid_options, library_failure.
+  Outcome<> set_host(std::string host, bool checked, std::shared_ptr<SessionCache> cache);
+
+  // The handshake.
+
+  /// Uses the input and appends to the output what the peer is to receive, also after a failure.
+  Step handshake(Buffer& input, Buffer& output);
+  /// Returns why the handshake has failed.
+  Failure take_failure();
+  /// Returns the facts of the finished handshake.
+  TlsInfo info() const;
+  /// The callbacks of the context set the reason of a failure that they cause.
+  void refuse(Failure failure) { refusal_.emplace(std::move(failure)); }
+  /// Returns the engine of a connection; the callbacks of OpenSSL use it.
+  static SslEngine& of(const ssl_st& ssl) noexcept;
+
+  // The records.
+
+  Opened open(Buffer& input, Buffer& plain, Buffer& output) override;
+  bool has_input() const noexcept override;
+  std::error_code seal(Bytes plain, Buffer& output) override;
+  void seal_close(Buffer& output) override;
+  std::error_code error() const noexcept override { return error_; }
+
+ private:
+  class Use;
+  friend struct EngineBio;
+  SslEngine(SslPtr ssl, Side side) noexcept : ssl_(std::move(ssl)), side_(side) {}
+  static int on_verified(int accepted, x509_store_ctx_st* verification);
+  static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
+                           ssl_st* ssl, void* argument);
+  Failure failure_of_handshake() const;
+  Opened fail_with(int result);
+
+  SslPtr ssl_;
+  Side side_;
+  bool out_of_memory_ = false;  // an append to the output has failed
+  unsigned empty_records_ = 0;  // records since the last data
+  Buffer* input_ = nullptr;     // of the present call
+  Buffer* output_ = nullptr;    // of the present call
+  std::error_code error_;
+  std::string host_;  // that of a client
+  std::shared_ptr<SessionCache> sessions_;
+  std::optional<Failure> refusal_;  // why this side refuses the peer
+};
+
+}  // namespace weir::tls::detail
