@@ -131,7 +131,6 @@ bool Session::send(loop::SendOperation& operation) {
 }
 
 bool Session::end_send(loop::SendOperation& operation, std::error_code error) noexcept {
-  output_ = {};
   operation.finish(error);
   return true;
 }
@@ -189,16 +188,19 @@ void Session::seal(Bytes plain) {
   if (error) write_end_ = error;
 }
 
-/// Starts to send the output. Returns true if that has finished.
+/// Starts to send the output. Returns true if that has finished. Reading may append to the output
+/// meanwhile.
 bool Session::start_output() {
-  sending_ = output_.bytes();
-  send_.pieces = std::span<const Bytes>(&sending_, 1);
+  sending_ = std::move(output_);
+  sending_piece_ = sending_.bytes();
+  send_.pieces = std::span<const Bytes>(&sending_piece_, 1);
   send_.sent = 0;
-  return start_send(*inner_, send_);
+  send_pending_ = !start_send(*inner_, send_);
+  return !send_pending_;
 }
 
 void Session::finish_batch(loop::SendOperation& operation) noexcept {
-  output_ = {};
+  sending_ = {};
   if (!send_.error()) {
     operation.sent += std::exchange(batch_plain_, 0);
   } else if (send_.error() == Errc::cancelled) {
@@ -210,6 +212,7 @@ void Session::finish_batch(loop::SendOperation& operation) noexcept {
 }
 
 void Session::on_sent() {
+  send_pending_ = false;
   if (writer_ == nullptr) return on_flushed();
   loop::SendOperation& operation = *std::exchange(writer_, nullptr);
   const bool cancelling = std::exchange(write_cancelling_, false);
@@ -229,7 +232,7 @@ void Session::on_sent() {
 }
 
 std::size_t Session::sent_of(const loop::SendOperation& operation) const noexcept {
-  if (sending_.empty() || batch_plain_ == 0) return operation.sent;
+  if (!send_pending_ || batch_plain_ == 0) return operation.sent;
   // The share of the batch that the inner stream has taken; records add a few bytes.
   const std::size_t taken = StreamLayer::sent_of(*inner_, send_);
   return operation.sent + batch_plain_ * std::min(taken, sending_.size()) / sending_.size();
@@ -259,14 +262,14 @@ Result<> Session::finish_writing() {
   finished_ = true;
   if (output_.empty()) return inner_->finish_writing();
   if (!start_output()) return {};  // on_flushed() continues
-  output_ = {};
+  sending_ = {};
   if (send_.error()) return fail(send_.error());
   return inner_->finish_writing();
 }
 
 /// The close_notify is sent, or has failed.
 void Session::on_flushed() {
-  output_ = {};
+  sending_ = {};
   if (closing_) {
     BlockPtr<Session>(this).reset();
   } else if (send_.error()) {
@@ -278,9 +281,8 @@ void Session::on_flushed() {
 
 void Session::close(BlockPtr<Session> session) noexcept {
   assert(session->reader_ == nullptr && session->writer_ == nullptr);
-  const bool flushing = session->send_.state() == loop::Operation::State::pending;
-  bool pending = flushing;
-  if (!flushing) {
+  bool pending = session->send_pending_;
+  if (!pending) {
     // A failed layer has an alert in the output; a broken write has nothing that can follow.
     try {
       if (!session->write_end_ && !session->finished_) {

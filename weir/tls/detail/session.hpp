@@ -73,11 +73,11 @@ class Session : StreamLayer {
   void on_received();
 
   bool advance_send(loop::SendOperation& operation);
-  bool end_send(loop::SendOperation& operation, std::error_code error) noexcept;
   void seal_batch(const loop::SendOperation& operation);
   void seal(Bytes plain);
   bool start_output();
   void finish_batch(loop::SendOperation& operation) noexcept;
+  static bool end_send(loop::SendOperation& operation, std::error_code error) noexcept;
   void on_sent();
   void on_flushed();
 
@@ -86,10 +86,11 @@ class Session : StreamLayer {
   TlsInfo info_;
   InnerReceive receive_{*this};
   InnerSend send_{*this};
-  Bytes sending_;  // the one piece of send_
-  Buffer input_;   // received, not yet opened
-  Buffer plain_;   // opened, not yet read
-  Buffer output_;  // sealed, not yet sent
+  Buffer input_;    // received, not yet opened
+  Buffer plain_;    // opened, not yet read
+  Buffer output_;   // sealed, not yet given to the inner stream
+  Buffer sending_;  // used by the inner send
+  Bytes sending_piece_;
   loop::ReceiveOperation* reader_ = nullptr;
   loop::SendOperation* writer_ = nullptr;
   std::error_code read_end_;       // why reading has ended
@@ -99,6 +100,7 @@ class Session : StreamLayer {
   std::size_t batch_plain_ = 0;    // bytes of the writer in the output
   bool read_cancelling_ = false;   // the reader was cancelled, and its inner receive has data
   bool write_cancelling_ = false;  // the writer was cancelled, and its inner send continues
+  bool send_pending_ = false;      // until on_sent()
   bool finished_ = false;          // close_notify is sealed
   bool closing_ = false;           // closed; destroyed when the inner send has ended
 };

@@ -177,6 +177,19 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   return Step::failed;
 }
 
+bool SslEngine::may_hold_output() const noexcept {
+  return side_ == Side::server && SSL_version(ssl_.get()) == TLS1_3_VERSION;
+}
+
+bool SslEngine::keep_session(ssl_session_st* session) {
+  if (sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1) return false;
+  // put() destroys the reference if it throws, so it gets one of its own.
+  SSL_SESSION_up_ref(session);
+  sessions_->put(host_, SslSessionPtr(session));
+  SSL_SESSION_free(session);
+  return true;
+}
+
 Failure SslEngine::take_failure() {
   return refusal_ ? std::move(*refusal_) : Failure(Error::library_failure);
 }

@@ -48,12 +48,18 @@ class SslEngine final : public RecordLayer {
 
   /// Uses the input and appends to the output what the peer is to receive, also after a failure.
   Step handshake(Buffer& input, Buffer& output);
+  Side side() const noexcept { return side_; }
+  /// Returns true if the peer needs no output of the last step before it sends data.
+  bool may_hold_output() const noexcept;
   /// Returns why the handshake has failed.
   Failure take_failure();
   /// Returns the facts of the finished handshake.
   TlsInfo info() const;
   /// The callbacks of the context set the reason of a failure that they cause.
   void refuse(Failure failure) { refusal_.emplace(std::move(failure)); }
+  /// Keeps a session that the peer's ticket describes.
+  /// Returns: true if the engine has taken this reference to `session`.
+  bool keep_session(ssl_session_st* session);
   /// Returns the engine of a connection; the callbacks of OpenSSL use it.
   static SslEngine& of(const ssl_st& ssl) noexcept;
 

@@ -1,0 +1,85 @@
+#include "weir/tls/client.hpp"
+
+#include <utility>
+
+#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/detail/contexts.hpp"
+#include "weir/tls/detail/handshakes.hpp"
+#include "weir/tls/detail/pem_files.hpp"
+#include "weir/tls/detail/session_cache.hpp"
+#include "weir/tls/detail/ssl_engine.hpp"
+
+namespace weir::tls {
+
+using detail::ClientSnapshot;
+using detail::SslEngine;
+
+Client::Client(ClientOptions options) : options_(std::move(options)) {}
+Client::~Client() = default;
+
+std::shared_ptr<const ClientSnapshot> Client::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+Task<Outcome<>> Client::load() {
+  auto fresh = std::make_shared<ClientSnapshot>();
+  if (options_.verification != Verification::none) {
+    WEIR_CO_TRY(fresh->trust, co_await detail::read_trust(options_.trust));
+  }
+  WEIR_CO_TRY(detail::StorePtr store, detail::make_store(fresh->trust));
+  fresh->store = std::shared_ptr<x509_store_st>(std::move(store));
+  WEIR_CO_TRY(detail::make_client_context(options_, *fresh));
+  const std::lock_guard lock(mutex_);
+  snapshot_ = std::move(fresh);
+  co_return {};
+}
+
+class detail::ConnectorState {
+ public:
+  ConnectorState(Loop& loop, Client& client)
+      : loop_(loop), client_(client), handshakes_(loop, client.options().limits) {}
+
+  Task<Outcome<Stream>> connect(AnyStream inner, std::string host) {
+    if (client_.snapshot() == nullptr) {
+      WEIR_CO_TRY(co_await client_.load());
+    }
+    WEIR_CO_TRY(refresh());
+    WEIR_CO_TRY(auto engine, SslEngine::make(*context_, SslEngine::Side::client));
+    engine->set_time(loop_.platform().wall_time());
+    const bool checked = client_.options().verification == Verification::full;
+    WEIR_CO_TRY(engine->set_host(std::move(host), checked, sessions_));
+    co_return co_await handshakes_.run(std::move(engine), std::move(inner));
+  }
+
+ private:
+  /// Makes the context of the newest snapshot. The tickets of other trusted issuers are dropped.
+  Outcome<> refresh() {
+    std::shared_ptr<const ClientSnapshot> newest = client_.snapshot();
+    if (newest == used_) return {};
+    WEIR_TRY(context_, make_client_context(client_.options(), *newest));
+    if (sessions_ != nullptr) sessions_->clear();
+    if (client_.options().tickets && sessions_ == nullptr) {
+      sessions_ = std::make_shared<SessionCache>();
+    }
+    used_ = std::move(newest);
+    return {};
+  }
+
+  Loop& loop_;
+  Client& client_;
+  Handshakes handshakes_;
+  std::shared_ptr<const ClientSnapshot> used_;
+  SslContextPtr context_;
+  std::shared_ptr<SessionCache> sessions_;  // shared with the streams, which receive tickets
+};
+
+Connector::Connector(Loop& loop, Client& client)
+    : state_(std::make_unique<detail::ConnectorState>(loop, client)) {}
+Connector::~Connector() = default;
+
+Task<Outcome<Stream>> Connector::connect(AnyStream inner, std::string host) {
+  return state_->connect(std::move(inner), std::move(host));
+}
+
+}  // namespace weir::tls

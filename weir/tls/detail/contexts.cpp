@@ -1,0 +1,282 @@
+#include "weir/tls/detail/contexts.hpp"
+
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/detail/session_cache.hpp"
+#include "weir/tls/detail/ssl_engine.hpp"
+
+namespace weir::tls::detail {
+namespace {
+
+std::unexpected<Failure> library_failure() {
+  return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
+}
+std::unexpected<Failure> invalid(std::string text) {
+  return std::unexpected(Failure(Error::invalid_options, std::move(text)));
+}
+
+/// Makes a context with the settings that both sides share.
+Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_min, bool tickets) {
+  ERR_clear_error();
+  SslContextPtr context(SSL_CTX_new(method));
+  if (context == nullptr) return library_failure();
+  SSL_CTX* const ctx = context.get();
+  const int lowest = version_min == TlsVersion::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+  // Only suites with authenticated encryption and forward secrecy. RFC 9325, 4.2.
+  const bool set =
+      SSL_CTX_set_min_proto_version(ctx, lowest) == 1 &&
+      SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+      SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK:!SRP") == 1;
+  if (!set) return library_failure();
+  SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                               SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+                               (tickets ? 0 : SSL_OP_NO_TICKET));
+  SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                            SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_read_ahead(ctx, 0);
+  return context;
+}
+
+Outcome<> use_identity(SSL_CTX& context, const Identity& identity) {
+  auto chain = read_certificates(identity.chain());
+  if (!chain) return std::unexpected(std::move(chain.error()));
+  auto key = read_key(identity.key());
+  if (!key) return std::unexpected(std::move(key.error()));
+  bool set = SSL_CTX_use_certificate(&context, chain->front().get()) == 1 &&
+             SSL_CTX_use_PrivateKey(&context, key->get()) == 1;
+  for (std::size_t index = 1; set && index < chain->size(); ++index) {
+    set = SSL_CTX_add1_chain_cert(&context, (*chain)[index].get()) == 1;
+  }
+  if (!set) {
+    return std::unexpected(Failure(Error::invalid_certificate, take_openssl_error()));
+  }
+  return {};
+}
+
+/// Returns the protocols in the form of RFC 7301.
+Outcome<std::vector<unsigned char>> to_wire(const std::vector<std::string>& protocols) {
+  std::vector<unsigned char> wire;
+  for (const std::string& each : protocols) {
+    if (each.empty() || each.size() > 255) return invalid("a protocol of ALPN has 1 to 255 bytes");
+    wire.push_back(static_cast<unsigned char>(each.size()));
+    wire.insert(wire.end(), each.begin(), each.end());
+  }
+  if (wire.size() > 65535) return invalid("too many protocols of ALPN");
+  return wire;
+}
+
+// --- callbacks of a server: OpenSSL is C, so no exception may leave them.
+// -------------------------
+
+int on_server_name(SSL* ssl, int* alert, void* argument) {
+  const auto& contexts = *static_cast<const ServerContexts*>(argument);
+  const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (name == nullptr) return SSL_TLSEXT_ERR_OK;
+  try {
+    std::string wanted = name;
+    std::ranges::transform(wanted, wanted.begin(), [](char each) {
+      return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+    });
+    if (SSL_CTX* const found = contexts.find(wanted)) {
+      if (found != SSL_get_SSL_CTX(ssl)) SSL_set_SSL_CTX(ssl, found);
+      return SSL_TLSEXT_ERR_OK;
+    }
+    if (contexts.options().unknown_name == UnknownName::first_identity) return SSL_TLSEXT_ERR_OK;
+    const std::string text = is_dns_name(wanted) ? wanted : "a malformed name";
+    SslEngine::of(*ssl).refuse(Failure(Error::unknown_server_name, text));
+  } catch (const std::bad_alloc&) {
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *alert = SSL_AD_UNRECOGNIZED_NAME;
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+int on_protocols(SSL*, const unsigned char** out, unsigned char* out_size,
+                 const unsigned char* offered, unsigned offered_size, void* argument) {
+  const auto& contexts = *static_cast<const ServerContexts*>(argument);
+  for (const std::string& each : contexts.options().protocols) {
+    for (unsigned offset = 0; offset < offered_size; offset += 1U + offered[offset]) {
+      const std::string_view name(reinterpret_cast<const char*>(offered) + offset + 1,
+                                  offered[offset]);
+      if (name != each) continue;
+      *out = offered + offset + 1;
+      *out_size = offered[offset];
+      return SSL_TLSEXT_ERR_OK;
+    }
+  }
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+bool set_mac_key(EVP_MAC_CTX* mac, const TicketKey& key) {
+  char digest[] = "SHA256";
+  auto* const secret = const_cast<std::uint8_t*>(key.mac.data());
+  const std::array<OSSL_PARAM, 3> parameters{
+      OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, secret, key.mac.size()),
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+      OSSL_PARAM_construct_end()};
+  return EVP_MAC_CTX_set_params(mac, parameters.data()) == 1;
+}
+
+/// Returns the key with this name, or nullptr.
+const TicketKey* find_key(const TicketKeys& keys, const unsigned char* name) {
+  const auto matches = [name](const TicketKey& key) {
+    return std::memcmp(key.name.data(), name, key.name.size()) == 0;
+  };
+  if (matches(keys.current)) return &keys.current;
+  if (keys.previous && matches(*keys.previous)) return &*keys.previous;
+  if (keys.next && matches(*keys.next)) return &*keys.next;
+  return nullptr;
+}
+
+/// Returns 1 to use a ticket, 2 to also replace it, 0 to ignore it, -1 after an error.
+int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
+              EVP_MAC_CTX* mac, int encrypts) {
+  // A name may have switched the connection to another context of the same server.
+  SSL_CTX* const context = SSL_get_SSL_CTX(ssl);
+  const auto& contexts = *static_cast<const ServerContexts*>(SSL_CTX_get_app_data(context));
+  const TicketKeys& keys = contexts.snapshot().ticket_keys;
+  if (encrypts != 0) {
+    const TicketKey& key = keys.current;
+    std::memcpy(name, key.name.data(), key.name.size());
+    const bool set =
+        RAND_bytes(iv, 16) == 1 &&
+        EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key.cipher.data(), iv) == 1 &&
+        set_mac_key(mac, key);
+    return set ? 1 : -1;
+  }
+  const TicketKey* const key = find_key(keys, name);
+  if (key == nullptr) return 0;
+  const bool set = set_mac_key(mac, *key) && EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr,
+                                                                key->cipher.data(), iv) == 1;
+  if (!set) return -1;
+  return key == &keys.current ? 1 : 2;
+}
+
+bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot) {
+  // Tickets of a server with other trusted issuers are of another session context, and ignored.
+  std::array<unsigned char, 32> id{};
+  unsigned size = 0;
+  return EVP_Digest(snapshot.trust.data(), snapshot.trust.size(), id.data(), &size, EVP_sha256(),
+                    nullptr) == 1 &&
+         SSL_CTX_set_session_id_context(&context, id.data(), size) == 1 &&
+         SSL_CTX_set_tlsext_ticket_key_evp_cb(&context, &on_ticket) == 1;
+}
+
+/// OpenSSL calls it for each ticket that a client receives. Returns 1 if the session is kept.
+int on_session(SSL* ssl, SSL_SESSION* session) {
+  try {
+    return SslEngine::of(*ssl).keep_session(session) ? 1 : 0;
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
+    const ServerOptions& options, std::shared_ptr<const ServerSnapshot> snapshot) {
+  if (snapshot->identities.empty()) return invalid("a server needs an identity");
+  const bool asks = options.client_certificates != ClientCertificates::none;
+  if (asks && snapshot->trust.empty()) return invalid("client certificates need client_trust");
+  if (auto wire = to_wire(options.protocols); !wire) {
+    return std::unexpected(std::move(wire.error()));
+  }
+  std::unique_ptr<ServerContexts> made(new ServerContexts(options, std::move(snapshot)));
+  for (const Identity& each : made->snapshot_->identities) {
+    auto context = made->make_context(each);
+    if (!context) return std::unexpected(std::move(context.error()));
+    for (const std::string& name : each.names()) {
+      made->by_name_.try_emplace(name, made->contexts_.size());
+    }
+    made->contexts_.push_back(std::move(*context));
+  }
+  return made;
+}
+
+Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
+  auto context = make_common(TLS_server_method(), options_.version_min, options_.tickets);
+  if (!context) return context;
+  SSL_CTX& ctx = **context;
+  if (auto used = use_identity(ctx, identity); !used) {
+    return std::unexpected(std::move(used.error()));
+  }
+  if (options_.client_certificates != ClientCertificates::none) {
+    const bool required = options_.client_certificates == ClientCertificates::required;
+    SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                       nullptr);
+    SSL_CTX_set1_cert_store(&ctx, snapshot_->store.get());
+  }
+  if (!set_tickets(ctx, *snapshot_)) return library_failure();
+  SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_app_data(&ctx, this);
+  SSL_CTX_set_tlsext_servername_callback(&ctx, &on_server_name);
+  SSL_CTX_set_tlsext_servername_arg(&ctx, this);
+  if (!options_.protocols.empty()) SSL_CTX_set_alpn_select_cb(&ctx, &on_protocols, this);
+  return context;
+}
+
+ssl_ctx_st* ServerContexts::find(std::string_view name) const {
+  auto found = by_name_.find(std::string(name));
+  const std::size_t dot = name.find('.');
+  if (found == by_name_.end() && dot != std::string_view::npos) {
+    found = by_name_.find("*" + std::string(name.substr(dot)));
+  }
+  return found == by_name_.end() ? nullptr : contexts_[found->second].get();
+}
+
+Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
+                                           const ClientSnapshot& snapshot) {
+  auto context = make_common(TLS_client_method(), options.version_min, options.tickets);
+  if (!context) return context;
+  SSL_CTX& ctx = **context;
+  if (options.identity) {
+    if (auto used = use_identity(ctx, *options.identity); !used) {
+      return std::unexpected(std::move(used.error()));
+    }
+  }
+  if (options.verification != Verification::none) {
+    SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set1_cert_store(&ctx, snapshot.store.get());
+  }
+  auto wire = to_wire(options.protocols);
+  if (!wire) return std::unexpected(std::move(wire.error()));
+  // This function returns 0 for success.
+  if (!wire->empty() &&
+      SSL_CTX_set_alpn_protos(&ctx, wire->data(), static_cast<unsigned>(wire->size())) != 0) {
+    return library_failure();
+  }
+  SSL_CTX_set_session_cache_mode(&ctx, options.tickets
+                                           ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL
+                                           : SSL_SESS_CACHE_OFF);
+  SSL_CTX_sess_set_new_cb(&ctx, &on_session);
+  return context;
+}
+
+Outcome<> check_dates(const Identity& identity, WallTime now) {
+  const std::string name = identity.names().empty() ? "the certificate" : identity.names().front();
+  if (now < identity.not_before()) {
+    return std::unexpected(Failure(Error::certificate_not_yet_valid,
+                                   name + " is valid from " + to_text(identity.not_before())));
+  }
+  if (now > identity.not_after()) {
+    return std::unexpected(Failure(Error::certificate_expired,
+                                   name + " has expired on " + to_text(identity.not_after())));
+  }
+  return {};
+}
+
+}  // namespace weir::tls::detail

@@ -1,0 +1,76 @@
+// The settings of OpenSSL for a server and a client, made from the options.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weir/base/time.hpp"
+#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/error.hpp"
+#include "weir/tls/options.hpp"
+#include "weir/tls/ticket_keys.hpp"
+
+namespace weir::tls::detail {
+
+/// Everything that a server uses at one time. It does not change. All cores share the store, which
+/// is large and counts its users atomically; each core makes the other objects of OpenSSL on its
+/// own.
+struct ServerSnapshot {
+  std::vector<Identity> identities;
+  std::string trust;  ///< the trusted certificates in PEM
+  std::shared_ptr<x509_store_st> store;
+  TicketKeys ticket_keys;
+  std::uint64_t generation = 0;
+};
+
+/// Everything that a client uses at one time.
+struct ClientSnapshot {
+  std::string trust;
+  std::shared_ptr<x509_store_st> store;
+};
+
+/// The objects of OpenSSL for the identities of a server on one core.
+/// Threads: one core's.
+/// Lifetime: `options` outlive it.
+class ServerContexts {
+ public:
+  /// Checks the options and makes the objects.
+  /// Errors: those of Server::load() except for files and dates.
+  static Outcome<std::unique_ptr<ServerContexts>> make(
+      const ServerOptions& options, std::shared_ptr<const ServerSnapshot> snapshot);
+  ServerContexts(const ServerContexts&) = delete;
+  ServerContexts& operator=(const ServerContexts&) = delete;
+
+  /// Returns the context of the first identity, with which a handshake begins.
+  ssl_ctx_st& first() const noexcept { return *contexts_.front(); }
+  /// Returns the context of the identity for a name in lower case, or nullptr.
+  ssl_ctx_st* find(std::string_view name) const;
+  const ServerOptions& options() const noexcept { return options_; }
+  const ServerSnapshot& snapshot() const noexcept { return *snapshot_; }
+
+ private:
+  ServerContexts(const ServerOptions& options, std::shared_ptr<const ServerSnapshot> snapshot)
+      : options_(options), snapshot_(std::move(snapshot)) {}
+  Outcome<SslContextPtr> make_context(const Identity& identity);
+
+  const ServerOptions& options_;
+  std::shared_ptr<const ServerSnapshot> snapshot_;
+  std::vector<SslContextPtr> contexts_;  // of the identities, in their order
+  std::unordered_map<std::string, std::size_t> by_name_;
+};
+
+/// Makes the object of OpenSSL for a client on one core.
+/// Errors: Error::invalid_options, library_failure.
+Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
+                                           const ClientSnapshot& snapshot);
+
+/// Returns an error if the certificate of an identity is not valid now.
+/// Errors: Error::certificate_expired, certificate_not_yet_valid.
+Outcome<> check_dates(const Identity& identity, WallTime now);
+
+}  // namespace weir::tls::detail
