@@ -58,10 +58,8 @@ class detail::ConnectorState {
     std::shared_ptr<const ClientSnapshot> newest = client_.snapshot();
     if (newest == used_) return {};
     WEIR_TRY(context_, make_client_context(client_.options(), *newest));
-    if (sessions_ != nullptr) sessions_->clear();
-    if (client_.options().tickets && sessions_ == nullptr) {
-      sessions_ = std::make_shared<SessionCache>();
-    }
+    // Older streams may still receive tickets of servers that the new issuers do not vouch for.
+    if (client_.options().tickets) sessions_ = std::make_shared<SessionCache>();
     used_ = std::move(newest);
     return {};
   }

@@ -23,9 +23,17 @@ std::shared_ptr<const ServerSnapshot> Server::snapshot() const {
   return snapshot_;
 }
 
-void Server::publish(std::shared_ptr<const ServerSnapshot> snapshot) {
+/// Publishes `fresh` with these ticket keys, or with those that are in use. Several cores may do so
+/// at the same time; each call has a generation of its own.
+void Server::publish(std::shared_ptr<ServerSnapshot> fresh, const TicketKeys* keys) {
   const std::lock_guard lock(mutex_);
-  snapshot_ = std::move(snapshot);
+  if (keys != nullptr) {
+    fresh->ticket_keys = *keys;
+  } else if (snapshot_ != nullptr) {
+    fresh->ticket_keys = snapshot_->ticket_keys;
+  }
+  fresh->generation = snapshot_ == nullptr ? 1 : snapshot_->generation + 1;
+  snapshot_ = std::move(fresh);
   // release pairs with generation().
   generation_.store(snapshot_->generation, std::memory_order_release);
 }
@@ -68,16 +76,7 @@ Task<Outcome<>> Server::load() {
   WEIR_CO_TRY(fresh->trust, co_await detail::read_trust(options_.client_trust));
   WEIR_CO_TRY(detail::StorePtr store, detail::make_store(fresh->trust));
   fresh->store = std::shared_ptr<x509_store_st>(std::move(store));
-  // No wait follows, so that of two calls on one core the later one wins. Two cores may publish in
-  // either order; both have read the files during their calls.
-  const auto old = snapshot();
-  if (old != nullptr) {
-    fresh->ticket_keys = old->ticket_keys;
-    fresh->generation = old->generation + 1;
-  } else {
-    WEIR_CO_TRY(fresh->ticket_keys, TicketKeys::random());
-    fresh->generation = 1;
-  }
+  WEIR_CO_TRY(fresh->ticket_keys, TicketKeys::random());
   // Every core makes contexts of its own later; this proves that it can.
   WEIR_CO_TRY(ServerContexts::make(options_, fresh));
   publish(std::move(fresh));
@@ -87,10 +86,7 @@ Task<Outcome<>> Server::load() {
 Outcome<> Server::set_ticket_keys(TicketKeys keys) {
   const auto old = snapshot();
   if (old == nullptr) return std::unexpected(Failure(Error::invalid_options, "load() comes first"));
-  auto fresh = std::make_shared<ServerSnapshot>(*old);
-  fresh->ticket_keys = std::move(keys);
-  ++fresh->generation;
-  publish(std::move(fresh));
+  publish(std::make_shared<ServerSnapshot>(*old), &keys);
   return {};
 }
 

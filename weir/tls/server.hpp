@@ -63,7 +63,7 @@ class Server {
  private:
   friend detail::AcceptorState;
   std::shared_ptr<const detail::ServerSnapshot> snapshot() const;
-  void publish(std::shared_ptr<const detail::ServerSnapshot> snapshot);
+  void publish(std::shared_ptr<detail::ServerSnapshot> snapshot, const TicketKeys* keys = nullptr);
 
   const ServerOptions options_;
   std::atomic<std::uint64_t> generation_{0};

@@ -32,7 +32,6 @@ class SessionCache {
     return session;
   }
   std::size_t size() const noexcept { return sessions_.size(); }
-  void clear() noexcept { sessions_.clear(); }
 
  private:
   std::unordered_map<std::string, SslSessionPtr> sessions_;

@@ -124,6 +124,11 @@ void SslEngine::set_time(WallTime now) {
   X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), seconds);
 }
 
+void SslEngine::set_version_max(TlsVersion version) {
+  SSL_set_max_proto_version(ssl_.get(),
+                            version == TlsVersion::tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+}
+
 Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<SessionCache> cache) {
   const bool address = is_ip_address(host);
   if (!address && !is_dns_name(host)) {

@@ -39,6 +39,8 @@ class SslEngine final : public RecordLayer {
 
   /// Verifies the dates of certificates at this time.
   void set_time(WallTime now);
+  /// Offers no version above this one, as an old peer would.
+  void set_version_max(TlsVersion version);
   /// Sends `host` as the server name if it is a DNS name. Requires a certificate for it if
   /// `checked` is true. Uses and keeps the tickets of `cache`; nullptr: none. Errors:
   /// Error::invalid_options, library_failure.

@@ -1,0 +1,372 @@
+// Tests handshakes and records of OpenSSL's engine in memory: the facts, and hostile bytes.
+#include "weir/tls/detail/ssl_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "weir/tls/test/engine_fixture.hpp"
+
+namespace weir::tls::detail {
+namespace {
+
+class SslEngineTest : public EngineTest {};
+
+TEST_F(SslEngineTest, HandshakeHasItsFacts) {
+  make("A.example");
+  shake();
+  ASSERT_TRUE(connected());
+  const TlsInfo server = server_->info();
+  EXPECT_EQ(server.version, TlsVersion::tls_1_3);
+  EXPECT_FALSE(server.resumed);
+  EXPECT_TRUE(server.cipher.starts_with("TLS_")) << server.cipher;
+  EXPECT_EQ(server.protocol, "http/1.1");
+  EXPECT_EQ(server.server_name, "a.example");
+  EXPECT_EQ(server.peer, nullptr);
+  const TlsInfo client = client_->info();
+  EXPECT_EQ(client.cipher, server.cipher);
+  EXPECT_EQ(client.protocol, "http/1.1");
+  ASSERT_NE(client.peer, nullptr);
+  EXPECT_EQ(client.peer->subject, "CN=server");
+  EXPECT_EQ(client.peer->issuer, "CN=Test Root");
+  const std::vector<std::string> names{"DNS:a.example", "DNS:*.b.example"};
+  EXPECT_EQ(client.peer->alternative_names, names);
+  EXPECT_EQ(client.peer->not_before, test_start - std::chrono::hours(1));
+}
+
+TEST_F(SslEngineTest, RecordsArriveWholeAndByteByByte) {
+  make();
+  shake();
+  ASSERT_TRUE(connected());
+  std::string plain;
+  EXPECT_EQ(open(*client_, tickets_, plain), Opened::none);
+  std::string records = sealed(*client_, "hello ");
+  records += sealed(*client_, "world");
+  EXPECT_EQ(open(*server_, records, plain), Opened::none);
+  EXPECT_EQ(plain, "hello world");
+  plain.clear();
+  for (const char each : sealed(*server_, "hello client")) {
+    EXPECT_EQ(open(*client_, {&each, 1}, plain), Opened::none);
+  }
+  EXPECT_EQ(plain, "hello client");
+}
+
+TEST_F(SslEngineTest, LargestRecordArrives) {
+  make();
+  shake();
+  const std::string large(RecordLayer::plain_max, 'x');
+  const std::string record = sealed(*client_, large);
+  EXPECT_LE(record.size(), large.size() + 5 + 1 + 16);
+  std::string plain;
+  EXPECT_EQ(open(*server_, record, plain), Opened::none);
+  EXPECT_EQ(plain, large);
+}
+
+TEST_F(SslEngineTest, CloseNotifyEndsTheRecords) {
+  make();
+  shake();
+  Buffer output;
+  ASSERT_FALSE(client_->seal(to_bytes("last"), output));
+  client_->seal_close(output);
+  const std::size_t size = output.size();
+  client_->seal_close(output);
+  EXPECT_EQ(output.size(), size) << "it is sent once";
+  std::string plain;
+  EXPECT_EQ(open(*server_, output.text(), plain), Opened::closed);
+  EXPECT_EQ(plain, "last");
+  EXPECT_EQ(open(*server_, "", plain), Opened::closed);
+  EXPECT_FALSE(server_->error());
+  // The other direction continues.
+  plain.clear();
+  EXPECT_EQ(open(*client_, tickets_ + sealed(*server_, "answer"), plain), Opened::none);
+  EXPECT_EQ(plain, "answer");
+}
+
+TEST_F(SslEngineTest, ChangedRecordIsRefusedWithAnAlert) {
+  make();
+  shake();
+  const std::string record = sealed(*client_, "hello");
+  for (const std::size_t index : {std::size_t{5}, record.size() / 2, record.size() - 1}) {
+    make();
+    shake();
+    std::string changed = sealed(*client_, "hello");
+    changed[index] = static_cast<char>(changed[index] ^ 1);
+    Buffer input = buffer_of(changed);
+    Buffer data;
+    Buffer output;
+    EXPECT_EQ(server_->open(input, data, output), Opened::failed) << index;
+    EXPECT_EQ(server_->error(), make_error_code(Error::bad_record));
+    EXPECT_TRUE(data.empty());
+    EXPECT_FALSE(output.empty()) << "bad_record_mac";
+    EXPECT_TRUE(server_->seal(to_bytes("more"), output)) << "nothing follows the alert";
+    std::string plain;
+    EXPECT_EQ(open(*client_, tickets_ + std::string(output.text()), plain), Opened::failed);
+    EXPECT_EQ(client_->error(), make_error_code(Error::peer_alert));
+  }
+}
+
+TEST_F(SslEngineTest, RepeatedRecordIsRefused) {
+  make();
+  shake();
+  const std::string record = sealed(*client_, "pay 100");
+  std::string plain;
+  EXPECT_EQ(open(*server_, record + record, plain), Opened::failed);
+  EXPECT_EQ(plain, "pay 100");
+  EXPECT_EQ(server_->error(), make_error_code(Error::bad_record));
+}
+
+TEST_F(SslEngineTest, TooLongRecordIsRefused) {
+  make();
+  shake();
+  // 16,640 bytes are the most that a record may have (RFC 8446, 5.2).
+  const std::string header("\x17\x03\x03\x41\x01", 5);
+  std::string plain;
+  EXPECT_EQ(open(*server_, header + std::string(0x4101, 'x'), plain), Opened::failed);
+}
+
+TEST_F(SslEngineTest, TicketResumesASessionOnce) {
+  for (const TlsVersion version : {TlsVersion::tls_1_3, TlsVersion::tls_1_2}) {
+    SCOPED_TRACE(name_of(version));
+    sessions_ = std::make_shared<SessionCache>();
+    make();
+    if (version == TlsVersion::tls_1_2) limit_to_1_2();
+    shake();
+    ASSERT_TRUE(connected());
+    EXPECT_FALSE(server_->info().resumed);
+    std::string plain;
+    open(*client_, tickets_, plain);
+    EXPECT_EQ(sessions_->size(), 1U);
+    make();
+    if (version == TlsVersion::tls_1_2) limit_to_1_2();
+    EXPECT_EQ(sessions_->size(), 0U) << "a ticket is used once";
+    shake();
+    ASSERT_TRUE(connected());
+    EXPECT_TRUE(server_->info().resumed);
+    EXPECT_TRUE(client_->info().resumed);
+    EXPECT_EQ(client_->info().version, version);
+  }
+}
+
+TEST_F(SslEngineTest, TicketSurvivesOneRotationOfItsKey) {
+  ticket_keys_ = TicketKeys::random().value();
+  for (int rotations = 0; rotations <= 2; ++rotations) {
+    sessions_ = std::make_shared<SessionCache>();
+    make();
+    shake();
+    std::string plain;
+    open(*client_, tickets_, plain);
+    for (int count = 0; count < rotations; ++count) ticket_keys_ = ticket_keys_->rotated().value();
+    make();
+    shake();
+    ASSERT_TRUE(connected());
+    EXPECT_EQ(server_->info().resumed, rotations < 2) << rotations;
+  }
+}
+
+TEST_F(SslEngineTest, OtherTrustedIssuersEndOldTickets) {
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.pem = authority_.pem();
+  client_options_.identity = authority_.issue({.common_name = "worker"});
+  make();
+  shake();
+  ASSERT_TRUE(connected());
+  std::string plain;
+  open(*client_, tickets_, plain);
+  server_options_.client_trust.pem = CertificateAuthority("Other Root").pem();
+  make();
+  shake();
+  std::string out;
+  EXPECT_EQ(server_step_, Step::failed);
+  EXPECT_TRUE(server_->take_failure() == Error::unknown_issuer);
+}
+
+// --- hostile bytes -------------------------------------------------------------------------------
+
+TEST_F(SslEngineTest, EachTruncationOfAHelloWaitsForMore) {
+  make();
+  std::string hello;
+  ASSERT_EQ(feed(*client_, "", hello), Step::needs_input);
+  for (std::size_t size = 0; size < hello.size(); ++size) {
+    auto server = SslEngine::make(contexts_->first(), SslEngine::Side::server).value();
+    std::string out;
+    ASSERT_EQ(feed(*server, std::string_view(hello).substr(0, size), out), Step::needs_input)
+        << size;
+    ASSERT_TRUE(out.empty()) << size;
+    ASSERT_EQ(feed(*server, std::string_view(hello).substr(size), out), Step::needs_input) << size;
+    ASSERT_FALSE(out.empty()) << size;
+  }
+}
+
+TEST_F(SslEngineTest, EachChangedByteOfAHelloNeverFinishes) {
+  make();
+  std::string hello;
+  feed(*client_, "", hello);
+  for (std::size_t index = 0; index < hello.size(); ++index) {
+    std::string changed = hello;
+    changed[index] = static_cast<char>(changed[index] ^ 0x55);
+    auto server = SslEngine::make(contexts_->first(), SslEngine::Side::server).value();
+    std::string out;
+    EXPECT_NE(feed(*server, changed, out), Step::finished) << index;
+  }
+}
+
+TEST_F(SslEngineTest, OtherProtocolsAreNamed) {
+  make();
+  std::string out;
+  EXPECT_EQ(feed(*server_, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", out), Step::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::plain_http));
+  make();
+  EXPECT_EQ(feed(*server_, "SSH-2.0-OpenSSH_9.2p1\r\n", out), Step::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::not_tls));
+}
+
+// --- certificates, names and protocols -----------------------------------------------------------
+
+class Certificates : public EngineTest {
+ protected:
+  /// Returns why the client refuses a server with this certificate.
+  std::string client_refusal(const Identity& identity, const std::string& host = "a.example") {
+    server_options_.identities = {identity};
+    make(host);
+    shake();
+    if (client_step_ != Step::failed) return "accepted";
+    EXPECT_EQ(server_step_, Step::failed) << "an alert tells the server";
+    EXPECT_EQ(server_->error(), make_error_code(Error::peer_refused_certificate));
+    return client_->take_failure().text();
+  }
+  std::string client_refusal(const Issued& what, const std::string& host = "a.example") {
+    return client_refusal(authority_.issue(what), host);
+  }
+};
+
+TEST_F(Certificates, WrongNameHasTheNames) {
+  const Issued what{.names = "DNS:www.example.org,DNS:*.cdn.example.org"};
+  EXPECT_EQ(client_refusal(what, "api.example.org"),
+            "wrong_name: api.example.org is not among www.example.org, *.cdn.example.org");
+  EXPECT_EQ(client_refusal(what, "a.b.cdn.example.org"),
+            "wrong_name: a.b.cdn.example.org is not among www.example.org, *.cdn.example.org");
+  EXPECT_EQ(client_refusal(what, "x.cdn.example.org"), "accepted");
+  EXPECT_EQ(client_refusal(what, "192.0.2.1"),
+            "wrong_name: 192.0.2.1 is not among www.example.org, *.cdn.example.org");
+  EXPECT_EQ(client_refusal({.names = "IP:192.0.2.1"}, "192.0.2.1"), "accepted");
+  EXPECT_EQ(client_refusal({.common_name = "a.example"}, "a.example"),
+            "wrong_name: a.example is not among no names")
+      << "the common name is no name";
+}
+
+TEST_F(Certificates, DatesAreThoseOfThePlatform) {
+  EXPECT_EQ(client_refusal({.names = "DNS:a.example", .not_after = test_start - 1s}),
+            "certificate_expired: CN=test has expired on 2024-12-31 23:59:59 UTC");
+  EXPECT_EQ(client_refusal({.names = "DNS:a.example", .not_before = test_start + 1h}),
+            "certificate_not_yet_valid: CN=test is valid from 2025-01-01 01:00:00 UTC");
+}
+
+TEST_F(Certificates, IssuerMustBeTrusted) {
+  const CertificateAuthority other("Other Root");
+  EXPECT_EQ(client_refusal(other.issue({.names = "DNS:a.example"})),
+            "unknown_issuer: no trusted issuer of CN=test, which names CN=Other Root");
+  SelfSigned options;
+  options.names = {"a.example"};
+  options.not_before = test_start - 1h;
+  EXPECT_EQ(client_refusal(Identity::self_signed(options).value()),
+            "certificate_self_signed: CN=a.example");
+}
+
+TEST_F(Certificates, ChainMayHaveIntermediates) {
+  const CertificateAuthority middle = authority_.intermediate({.common_name = "Middle"});
+  EXPECT_EQ(client_refusal(middle.issue({.names = "DNS:a.example"})), "accepted");
+}
+
+TEST_F(Certificates, PurposeMustBeAServer) {
+  EXPECT_EQ(client_refusal({.names = "DNS:a.example", .purpose = "clientAuth"})
+                .substr(0, sizeof("certificate_refused") - 1),
+            "certificate_refused");
+}
+
+TEST_F(Certificates, VerificationMayBeSwitchedOff) {
+  client_options_.verification = Verification::any_name;
+  server_options_.identities = {authority_.issue({.names = "DNS:other.example"})};
+  make("a.example", false);
+  shake();
+  EXPECT_TRUE(connected());
+  client_options_.verification = Verification::none;
+  server_options_.identities = {CertificateAuthority("Other Root").issue({})};
+  make("a.example", false);
+  shake();
+  EXPECT_TRUE(connected());
+}
+
+TEST_F(Certificates, ServerRequiresOneOfItsClients) {
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.pem = authority_.pem();
+  make();
+  shake();
+  EXPECT_EQ(server_step_, Step::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::certificate_missing));
+  client_options_.identity =
+      authority_.issue({.common_name = "worker", .names = "URI:spiffe://a/b"});
+  make();
+  shake();
+  ASSERT_TRUE(connected());
+  const TlsInfo info = server_->info();
+  ASSERT_NE(info.peer, nullptr);
+  EXPECT_EQ(info.peer->subject, "CN=worker");
+  EXPECT_EQ(info.peer->alternative_names, std::vector<std::string>{"URI:spiffe://a/b"});
+  EXPECT_FALSE(info.peer->serial.empty());
+}
+
+TEST_F(Certificates, RequestedOneMayBeMissingButNotUntrusted) {
+  server_options_.client_certificates = ClientCertificates::requested;
+  server_options_.client_trust.pem = authority_.pem();
+  make();
+  shake();
+  EXPECT_TRUE(connected());
+  client_options_.identity = CertificateAuthority("Other Root").issue({.common_name = "worker"});
+  make();
+  shake();
+  EXPECT_EQ(server_step_, Step::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::unknown_issuer));
+}
+
+TEST_F(Certificates, ServerNameChoosesTheIdentity) {
+  server_options_.identities = {
+      authority_.issue({.common_name = "first", .names = "DNS:first.example"}),
+      authority_.issue({.common_name = "exact", .names = "DNS:a.b.example"}),
+      authority_.issue({.common_name = "wildcard", .names = "DNS:*.b.example"})};
+  client_options_.verification = Verification::any_name;
+  const auto chosen_for = [&](const std::string& host) {
+    make(host, false);
+    shake();
+    return connected() ? client_->info().peer->subject : client_->take_failure().text();
+  };
+  EXPECT_EQ(chosen_for("a.b.example"), "CN=exact");
+  EXPECT_EQ(chosen_for("A.B.EXAMPLE"), "CN=exact");
+  EXPECT_EQ(chosen_for("x.b.example"), "CN=wildcard");
+  EXPECT_EQ(chosen_for("x.y.b.example"), "CN=first") << "a wildcard stands for one label";
+  EXPECT_EQ(chosen_for("b.example"), "CN=first");
+  EXPECT_EQ(chosen_for("192.0.2.1"), "CN=first") << "an address is no server name";
+  server_options_.unknown_name = UnknownName::refused;
+  EXPECT_EQ(chosen_for("x.b.example"), "CN=wildcard");
+  EXPECT_EQ(chosen_for("192.0.2.1"), "CN=first");
+  EXPECT_EQ(chosen_for("x.example").substr(0, 12), "peer_refused");
+  EXPECT_TRUE(server_->take_failure() == Error::unknown_server_name);
+}
+
+TEST_F(Certificates, ProtocolIsThePreferredOneOfTheServer) {
+  const auto chosen = [&](std::vector<std::string> of_server, std::vector<std::string> of_client) {
+    server_options_.protocols = std::move(of_server);
+    client_options_.protocols = std::move(of_client);
+    make();
+    shake();
+    return connected() ? client_->info().protocol : name_of_error(*server_);
+  };
+  EXPECT_EQ(chosen({"h2", "http/1.1"}, {"http/1.1", "h2"}), "h2");
+  EXPECT_EQ(chosen({"http/1.1"}, {"h2", "http/1.1"}), "http/1.1");
+  EXPECT_EQ(chosen({"http/1.1"}, {"h2"}), "no_common_protocol");
+  EXPECT_EQ(chosen({"http/1.1"}, {}), "") << "a client without ALPN is served";
+  EXPECT_EQ(chosen({}, {"h2"}), "") << "a server without protocols ignores ALPN";
+}
+
+}  // namespace
+}  // namespace weir::tls::detail
