@@ -53,6 +53,8 @@ class Stream final : public weir::Stream {
     return new (room) Stream(std::move(*this));
   }
 
+  friend detail::Session;
+
   BlockPtr<detail::Session> session_;
 };
 

@@ -12,6 +12,7 @@
 #include "weir/net/any_stream.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/tls/detail/record_layer.hpp"
+#include "weir/tls/stream.hpp"
 
 namespace weir::tls::detail {
 
@@ -30,6 +31,8 @@ class Session : StreamLayer {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  /// Returns the session of an open stream.
+  static Session& of(Stream& stream) noexcept { return *stream.session_; }
   const weir::Stream& inner() const noexcept { return *inner_; }
   weir::Stream& inner() noexcept { return *inner_; }
   const TlsInfo& info() const noexcept { return info_; }

@@ -1,0 +1,187 @@
+// Tests of handshakes over streams: limits, failures, reloading, and what is counted.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weir/task/timeout.hpp"
+#include "weir/tls/detail/tls_counters.hpp"
+#include "weir/tls/test/tls_fixture.hpp"
+
+namespace weir::tls {
+namespace {
+
+class HandshakeTest : public TlsTest {
+ protected:
+  /// Sends `bytes` to an acceptor and ends. Returns why the handshake has failed, and what the
+  /// acceptor has answered.
+  Task<std::pair<Failure, std::string>> accept_bytes(std::string_view bytes, bool ends) {
+    co_await make_sides();
+    Pair plain = co_await connect_pair();
+    EXPECT_TRUE(co_await plain.client.write(bytes));
+    if (ends) EXPECT_TRUE(plain.client.finish_writing());
+    AnyStream end(std::move(plain.server));
+    auto accepted = co_await acceptor_->accept(std::move(end));
+    EXPECT_FALSE(accepted);
+    auto answer = co_await read_to_end(plain.client);
+    co_return std::pair(accepted.error(), std::move(answer.first));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(On, HandshakeTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// Tests that need virtual time.
+class SimulatedHandshakeTest : public HandshakeTest {};
+INSTANTIATE_TEST_SUITE_P(On, SimulatedHandshakeTest, simulated_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(HandshakeTest, ResumesTheSessionOfAnEarlierConnection) {
+  const auto talk = [this]() -> Task<> {
+    for (int round = 0; round < 3; ++round) {
+      SecurePair pair = co_await secure_pair();
+      EXPECT_EQ(pair.server.tls()->resumed, round > 0) << round;
+      EXPECT_TRUE(co_await pair.server.write("hello")) << "the tickets travel with it";
+      EXPECT_EQ(co_await read_some(pair.client, 5), "hello");
+    }
+    const detail::TlsCounters& counters = detail::TlsCounters::of(*loop_);
+    EXPECT_EQ(counters.begun.value(), 6U);
+    EXPECT_EQ(counters.finished[1].value(), 6U);
+    EXPECT_EQ(counters.resumed.value(), 4U);
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, PlainHttpIsNamedAndCounted) {
+  const auto talk = [this]() -> Task<> {
+    const auto failed = co_await accept_bytes("GET / HTTP/1.1\r\nHost: a\r\n\r\n", false);
+    EXPECT_TRUE(failed.first == Error::plain_http) << failed.first.text();
+    constexpr auto index = static_cast<std::size_t>(Error::plain_http);
+    EXPECT_EQ(detail::TlsCounters::of(*loop_).failed[index].value(), 1U);
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, ClientThatLeavesIsCounted) {
+  const auto talk = [this]() -> Task<> {
+    const auto failed = co_await accept_bytes("\x16\x03\x01", true);
+    EXPECT_TRUE(failed.first == Error::peer_left) << failed.first.text();
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, ReloadChangesLaterConnectionsOnly) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    const std::uint64_t before = server_->generation();
+    SecurePair first = co_await secure_pair();
+    EXPECT_TRUE(co_await server_->load());
+    EXPECT_EQ(server_->generation(), before + 1);
+    SecurePair second = co_await secure_pair();
+    EXPECT_TRUE(co_await first.client.write("first"));
+    EXPECT_EQ(co_await read_some(first.server, 5), "first");
+    EXPECT_TRUE(co_await second.client.write("second"));
+    EXPECT_EQ(co_await read_some(second.server, 6), "second");
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, ServerWithoutAnIdentityIsNotLoaded) {
+  const auto talk = [this]() -> Task<> {
+    Server empty({});
+    const auto loaded = co_await empty.load();
+    EXPECT_TRUE(!loaded && loaded.error() == Error::invalid_options);
+    EXPECT_FALSE(empty.loaded());
+    Acceptor acceptor(*loop_, empty);
+    Pair plain = co_await connect_pair();
+    AnyStream end(std::move(plain.server));
+    const auto accepted = co_await acceptor.accept(std::move(end));
+    EXPECT_TRUE(!accepted && accepted.error() == Error::invalid_options);
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, MissingFileIsNamed) {
+  const auto talk = [this]() -> Task<> {
+    ServerOptions options;
+    options.files = {{.chain = "/nowhere/cert.pem", .key = "/nowhere/key.pem"}};
+    Server server(options);
+    const auto loaded = co_await server.load();
+    EXPECT_FALSE(loaded);
+    EXPECT_TRUE(loaded.error() == Error::unreadable_file);
+    EXPECT_TRUE(loaded.error().text().starts_with("unreadable_file: /nowhere/cert.pem: "))
+        << loaded.error().text();
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, InputBeforeTheEndIsBounded) {
+  server_options_.limits.input_bytes_max = 1024;
+  const auto talk = [this]() -> Task<> {
+    // One handshake message of 16 MiB, which never ends.
+    const std::string start("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9);
+    const auto failed = co_await accept_bytes(start + std::string(16 * 1024, '\0'), false);
+    EXPECT_FALSE(failed.first == Error::timed_out) << failed.first.text();
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, SilentClientTimesOut) {
+  const auto talk = [this]() -> Task<> {
+    const Instant begin = platform_->now();
+    const auto failed = co_await accept_bytes("\x16", false);
+    EXPECT_TRUE(failed.first == Error::timed_out) << failed.first.text();
+    EXPECT_EQ(platform_->now() - begin, 10s);
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitInOrder) {
+  server_options_.limits = {.timeout = 10s, .concurrency_max = 1, .waiting_max = 1};
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair silent = co_await connect_pair();
+    Pair waits = co_await connect_pair();
+    Pair refused = co_await connect_pair();
+    AnyStream first(std::move(silent.server));
+    AnyStream second(std::move(waits.server));
+    AnyStream third(std::move(refused.server));
+    auto one = acceptor_->accept(std::move(first));
+    auto two = acceptor_->accept(std::move(second));
+    auto three = acceptor_->accept(std::move(third));
+    auto done = co_await all(std::move(one), std::move(two), std::move(three));
+    EXPECT_TRUE(std::get<0>(done.value()).error() == Error::timed_out);
+    EXPECT_TRUE(std::get<1>(done.value()).error() == Error::timed_out);
+    EXPECT_TRUE(std::get<2>(done.value()).error() == Error::too_many_handshakes);
+  };
+  run(talk());
+}
+
+// Two turns are enough for one handshake, so that a slow turn is the work of one step.
+TEST_P(SimulatedHandshakeTest, StepsTakeTurns) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    const std::uint64_t before = loop_->counters().turns.value();
+    SecurePair one = co_await secure_pair();
+    EXPECT_GE(loop_->counters().turns.value() - before, 4U) << "four steps of two sides";
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, CancellationClosesTheConnection) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair plain = co_await connect_pair();
+    AnyStream end(std::move(plain.server));
+    auto accepting = acceptor_->accept(std::move(end));
+    const auto outcome = co_await timeout(1s, std::move(accepting));
+    EXPECT_TRUE(outcome && !*outcome && outcome->error().code() == Errc::cancelled);
+    const auto read = co_await plain.client.read();
+    EXPECT_FALSE(read);
+    EXPECT_EQ(detail::TlsCounters::of(*loop_).cancelled.value(), 1U);
+  };
+  run(talk());
+}
+
+}  // namespace
+}  // namespace weir::tls

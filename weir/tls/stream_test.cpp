@@ -1,0 +1,232 @@
+// Tests of TLS streams: data in both directions, ends, cancellation and timeouts.
+#include "weir/tls/stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/task/scope.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/tls/detail/session.hpp"
+#include "weir/tls/test/tls_fixture.hpp"
+
+namespace weir::tls {
+namespace {
+
+class TlsStreamTest : public TlsTest {
+ protected:
+  /// Returns the stream below a TLS stream.
+  static weir::Stream& inner_of(Stream& stream) { return detail::Session::of(stream).inner(); }
+};
+INSTANTIATE_TEST_SUITE_P(On, TlsStreamTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// Tests that need virtual time.
+class SimulatedTlsStreamTest : public TlsTest {};
+INSTANTIATE_TEST_SUITE_P(On, SimulatedTlsStreamTest, simulated_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// Returns a text in which each position has a content of its own.
+std::string long_text(std::size_t size) {
+  std::string text;
+  while (text.size() < size) text += std::to_string(text.size()) + " ";
+  text.resize(size);
+  return text;
+}
+
+TEST_P(TlsStreamTest, CarriesDataInBothDirections) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_NE(pair.server.tls(), nullptr);
+    EXPECT_EQ(pair.server.tls()->server_name, "a.example");
+    EXPECT_EQ(pair.client.tls()->peer->subject, "CN=server");
+    EXPECT_TRUE(co_await pair.client.write("hello server"));
+    EXPECT_EQ(co_await read_some(pair.server, 12), "hello server");
+    EXPECT_TRUE(co_await pair.server.write("hello client"));
+    EXPECT_EQ(co_await read_some(pair.client, 12), "hello client");
+    EXPECT_EQ(pair.server.peer_address().port(), pair.client.local_address().port());
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, JoinsSmallPiecesAndSplitsLargeOnes) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    const std::string large = long_text(40'000);
+    const std::vector<Bytes> pieces{to_bytes("head "), {}, to_bytes(large), to_bytes(" tail")};
+    auto writing = as_task(pair.client.write(pieces));
+    auto reading = read_some(pair.server, 5 + 40'000 + 5);
+    auto both = co_await all(std::move(writing), std::move(reading));
+    EXPECT_EQ(std::get<1>(both.value()), "head " + large + " tail");
+    EXPECT_TRUE(co_await pair.client.write(std::string_view())) << "nothing is written";
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, CarriesAMebibyteInEachDirectionAtTheSameTime) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    const std::string text = long_text(1024 * 1024);
+    auto up = as_task(pair.client.write(text));
+    auto down = as_task(pair.server.write(text));
+    auto at_server = read_some(pair.server, text.size());
+    auto at_client = read_some(pair.client, text.size());
+    auto done =
+        co_await all(std::move(up), std::move(down), std::move(at_server), std::move(at_client));
+    EXPECT_TRUE(std::get<2>(done.value()) == text);
+    EXPECT_TRUE(std::get<3>(done.value()) == text);
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, ReadsIntoMemoryOfAnySize) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.client.write("hello world"));
+    std::string text;
+    std::array<std::byte, 3> target;
+    while (text.size() < 11) {
+      const auto count = co_await pair.server.read_into(target);
+      EXPECT_TRUE(count);
+      if (!count) break;
+      text += to_text(Bytes(target).first(*count));
+    }
+    EXPECT_EQ(text, "hello world");
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, HalfCloseIsAnOrderlyEnd) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.client.write("last"));
+    EXPECT_TRUE(pair.client.finish_writing());
+    auto all_of_it = co_await read_to_end(pair.server);
+    EXPECT_EQ(all_of_it.first, "last");
+    EXPECT_EQ(all_of_it.second, make_error_code(Errc::end_of_stream));
+    EXPECT_TRUE(co_await pair.server.write("answer")) << "the other direction is open";
+    EXPECT_EQ(co_await read_some(pair.client, 6), "answer");
+    const auto written = co_await pair.client.write("more");
+    EXPECT_FALSE(written);
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, CloseIsAnOrderlyEndToo) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.client.write("last"));
+    pair.client.close();
+    EXPECT_EQ(pair.client.tls(), nullptr);
+    const auto closed = co_await pair.client.read();
+    EXPECT_TRUE(!closed && closed.error() == Errc::closed);
+    auto all_of_it = co_await read_to_end(pair.server);
+    EXPECT_EQ(all_of_it.first, "last");
+    EXPECT_EQ(all_of_it.second, make_error_code(Errc::end_of_stream));
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, EndWithoutCloseNotifyIsATruncation) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.client.write("half"));
+    EXPECT_TRUE(inner_of(pair.client).finish_writing());
+    auto all_of_it = co_await read_to_end(pair.server);
+    EXPECT_EQ(all_of_it.first, "half");
+    EXPECT_EQ(all_of_it.second, make_error_code(Error::truncated));
+    const auto again = co_await pair.server.read();
+    EXPECT_TRUE(!again && again.error() == Error::truncated) << "it stays so";
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, BytesThatAreNoRecordEndBothDirections) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await inner_of(pair.client).write("GET / HTTP/1.1\r\n\r\n"));
+    const auto bytes = co_await pair.server.read();
+    EXPECT_TRUE(!bytes && bytes.error() == Error::bad_record);
+    EXPECT_FALSE(co_await pair.server.write("more"));
+    pair.server.close();
+    const auto alert = co_await pair.client.read();
+    EXPECT_TRUE(!alert && alert.error() == Error::peer_alert) << "the close sends the alert";
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, CancelledReadLosesNoData) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    for (int round = 0; round < 3; ++round) {
+      auto reading = as_task(pair.server.read());
+      auto none = co_await timeout(1ms, std::move(reading));
+      EXPECT_TRUE(!none && none.error() == Errc::timed_out);
+      const auto late = co_await pair.server.read({.timeout = 1ms});
+      EXPECT_TRUE(!late && late.error() == Errc::timed_out);
+      EXPECT_TRUE(co_await pair.client.write("hello"));
+      EXPECT_EQ(co_await read_some(pair.server, 5), "hello");
+    }
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, CancelledWriteEndsWriting) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    const std::string text = long_text(64 * 1024 * 1024);
+    const auto written = co_await pair.client.write(text, {.timeout = 20ms});
+    EXPECT_TRUE(!written && written.error() == Errc::timed_out);
+    EXPECT_FALSE(co_await pair.client.write("more"));
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, MovesWithItsConnection) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    AnyStream server(std::move(pair.server));
+    EXPECT_NE(server->tls(), nullptr);
+    EXPECT_TRUE(co_await pair.client.write("hello"));
+    EXPECT_EQ(co_await read_some(*server, 5), "hello");
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, LayersMayBeStacked) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair outer = co_await secure_pair();
+    AnyStream server_end(std::move(outer.server));
+    AnyStream client_end(std::move(outer.client));
+    auto accepting = acceptor_->accept(std::move(server_end));
+    auto connecting = connector_->connect(std::move(client_end), host_);
+    auto both = co_await all(std::move(accepting), std::move(connecting));
+    Stream server = std::move(std::get<0>(both.value()).value());
+    Stream client = std::move(std::get<1>(both.value()).value());
+    EXPECT_TRUE(co_await client.write("twice"));
+    EXPECT_EQ(co_await read_some(server, 5), "twice");
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedTlsStreamTest, IdleStreamHoldsNoBuffer) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.client.write("hello"));
+    EXPECT_EQ(co_await read_some(pair.server, 5), "hello");
+    EXPECT_TRUE(co_await pair.server.write("hello"));
+    EXPECT_EQ(co_await read_some(pair.client, 5), "hello");
+    EXPECT_EQ(loop_->blocks().blocks_in_use(BlockUse::buffer), 0U);
+    auto waiting = as_task(pair.server.read());
+    const auto none = co_await timeout(1ms, std::move(waiting));
+    EXPECT_FALSE(none);
+    EXPECT_EQ(loop_->blocks().blocks_in_use(BlockUse::buffer), 0U);
+  };
+  run(talk());
+}
+
+}  // namespace
+}  // namespace weir::tls
