@@ -19,7 +19,7 @@ FLOORS = {
     "testing": ["network", "memory"],
     "sim": [""],
     "event": [""],
-    "tls": [""],
+    "tls": ["certificate", ""],
     "json": [""],
     "config": ["source", "type", ""],
     "log": [""],
@@ -114,6 +114,8 @@ def check_includes(repository, report):
     for file in repository.cxx:
         for line, opening, path in file.includes:
             check_spelling(repository, report, file, line, opening, path)
+            if path.startswith("openssl/") and floor_of(file.path) not in (None, "tls"):
+                report(file, line, "floors", "only tls may include OpenSSL")
             if path in repository.files and path.startswith("weir/"):
                 check_direction(report, file, line, path)
 

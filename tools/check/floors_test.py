@@ -27,6 +27,12 @@ class FloorsTest(CheckTestCase):
         self.expect("floors", "weir/http/server/serve.cpp",
                     self.include("http/server", "serve", '"weir/tls/wire.hpp"'), "must never")
 
+    def test_only_tls_includes_openssl(self):
+        self.expect("floors", "weir/net/tcp.cpp", self.include("net", "tcp", "<openssl/ssl.h>"),
+                    "only tls")
+        (self.root / "weir/net/tcp.cpp").unlink()
+        self.expect_clean(self.include("tls", "wire", "<openssl/ssl.h>"))
+
     def test_tls_and_json_do_not_know_each_other(self):
         self.expect("floors", "weir/tls/wire.cpp",
                     self.include("tls", "wire", '"weir/json/parse.hpp"'))

@@ -43,7 +43,7 @@ class AnyStream {
   const Stream* operator->() const noexcept { return &**this; }
 
  private:
-  alignas(void*) std::array<std::byte, size> room_;
+  std::array<void*, size / sizeof(void*)> room_;
 };
 
 /// A StreamLayer gives a stream above another stream access to the operations of the lower one. It

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
 #include "weir/tls/detail/pem_files.hpp"

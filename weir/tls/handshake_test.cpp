@@ -20,7 +20,9 @@ class HandshakeTest : public TlsTest {
     co_await make_sides();
     Pair plain = co_await connect_pair();
     EXPECT_TRUE(co_await plain.client.write(bytes));
-    if (ends) EXPECT_TRUE(plain.client.finish_writing());
+    if (ends) {
+      EXPECT_TRUE(plain.client.finish_writing());
+    }
     AnyStream end(std::move(plain.server));
     auto accepted = co_await acceptor_->accept(std::move(end));
     EXPECT_FALSE(accepted);

@@ -9,7 +9,7 @@
 
 #include "weir/base/time.hpp"
 #include "weir/net/tls_info.hpp"
-#include "weir/tls/identity.hpp"
+#include "weir/tls/certificate/identity.hpp"
 
 namespace weir::tls {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "weir/task/context.hpp"
-#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
 #include "weir/tls/detail/pem_files.hpp"

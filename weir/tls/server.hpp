@@ -10,7 +10,7 @@
 
 #include "weir/net/any_stream.hpp"
 #include "weir/task/task.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 #include "weir/tls/options.hpp"
 #include "weir/tls/stream.hpp"
 #include "weir/tls/ticket_keys.hpp"

@@ -20,14 +20,13 @@ class Session;
 /// A TLS connection over an inner stream, after its handshake; see weir::Stream. An Acceptor or a
 /// Connector makes it. tls() is never nullptr while it is open. Move-only.
 ///
-/// Additional errors of a read: Error::truncated if the peer's stream ends without close_notify, so
-/// that an attacker may have cut it, Error::bad_record, record_flood and peer_alert. The end after
-/// a close_notify is Errc::end_of_stream. Each of these ends reading; after an error other than
-/// truncated, writing has ended too.
+/// The end after the peer's close_notify is Errc::end_of_stream. The end without one is
+/// Error::truncated, because an attacker may have cut the stream. Other errors of a read are
+/// Error::bad_record, record_flood and peer_alert, which also end writing.
 ///
-/// finish_writing() sends close_notify and then the end of the inner stream. close() sends a
-/// close_notify if the kernel has room for it. unacked_bytes() and the observers are those of the
-/// inner stream: they count records, and notice every record as input.
+/// finish_writing() sends close_notify and then the end of the inner stream. A close sends
+/// close_notify too, if the kernel has room for it. unacked_bytes() counts bytes of records. An
+/// observer of input is also called for a record without data.
 class Stream final : public weir::Stream {
  public:
   explicit Stream(BlockPtr<detail::Session> session) noexcept;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
 
 namespace weir::tls {
 namespace {

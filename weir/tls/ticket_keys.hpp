@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "weir/base/detail/bytes.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::tls {
 

@@ -14,7 +14,7 @@
 #include <new>
 #include <utility>
 
-#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 

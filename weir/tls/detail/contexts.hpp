@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
-#include "weir/tls/detail/openssl.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/certificate/error.hpp"
 #include "weir/tls/options.hpp"
 #include "weir/tls/ticket_keys.hpp"
 

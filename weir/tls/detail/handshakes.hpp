@@ -9,9 +9,9 @@
 #include "weir/net/any_stream.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
+#include "weir/tls/certificate/error.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/detail/tls_counters.hpp"
-#include "weir/tls/error.hpp"
 #include "weir/tls/options.hpp"
 #include "weir/tls/stream.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "weir/task/task.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 #include "weir/tls/options.hpp"
 
 namespace weir::tls::detail {

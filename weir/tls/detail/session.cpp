@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::tls::detail {
 

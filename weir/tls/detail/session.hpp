@@ -50,7 +50,7 @@ class Session : StreamLayer {
   static void close(BlockPtr<Session> session) noexcept;
 
  private:
-  /// Data that one send of the inner stream takes. Large writes are sealed in parts, so that they
+  /// Bytes of data in one send of the inner stream. Large writes are sealed in parts, so that they
   /// need no more memory.
   static constexpr std::size_t batch_max = 4 * RecordLayer::plain_max;
 

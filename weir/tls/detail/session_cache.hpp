@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
 
 namespace weir::tls::detail {
 

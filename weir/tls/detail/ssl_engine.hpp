@@ -10,9 +10,9 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/time.hpp"
 #include "weir/net/tls_info.hpp"
-#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/certificate/error.hpp"
 #include "weir/tls/detail/record_layer.hpp"
-#include "weir/tls/error.hpp"
 
 struct x509_store_ctx_st;
 

@@ -19,7 +19,7 @@ void TlsCounters::count_failure(const std::error_code& code) noexcept {
 
 /// Runs on any thread, see MetricSource. Reasons with a count of 0 are left out.
 void TlsCounters::collect(MetricSnapshot& sum) const {
-  const auto total = [&sum](std::string name, const Counter& counter) {
+  const auto total = [&sum](std::string name, const weir::detail::Counter& counter) {
     sum.add({std::move(name), counter.value()});
   };
   total("tls handshakes", begun);

@@ -7,7 +7,7 @@
 #include "weir/base/detail/counter.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/tls_info.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::tls::detail {
 
@@ -25,11 +25,11 @@ class TlsCounters final : MetricSource {
   /// Counts a failed handshake: an Error, Errc::cancelled, or another failure of the stream.
   void count_failure(const std::error_code& code) noexcept;
 
-  Counter begun;  ///< handshakes that have begun, on either side
-  Counter resumed;
-  std::array<Counter, 2> finished;  ///< by TlsVersion
-  Counter cancelled;
-  std::array<Counter, error_count> failed;  ///< by Error; index 0: other codes
+  weir::detail::Counter begun;  ///< handshakes that have begun, on either side
+  weir::detail::Counter resumed;
+  std::array<weir::detail::Counter, 2> finished;  ///< by TlsVersion
+  weir::detail::Counter cancelled;
+  std::array<weir::detail::Counter, error_count> failed;  ///< by Error; index 0: other codes
 
  private:
   void collect(MetricSnapshot& sum) const override;

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
-#include "weir/tls/identity.hpp"
+#include "weir/tls/certificate/identity.hpp"
 
 namespace weir::tls {
 
 /// The wall time of a MemoryPlatform at its start.
 inline constexpr WallTime test_start = WallTime(std::chrono::seconds(1'735'689'600));
 
-/// What a certificate says.
+/// The content of a certificate.
 struct Issued {
   std::string common_name = "test";
   std::string names = {};  ///< alternative names in OpenSSL's form: "DNS:a.example,IP:192.0.2.1"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"

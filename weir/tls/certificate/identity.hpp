@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::tls {
 

@@ -7,8 +7,8 @@
 
 #include "weir/base/time.hpp"
 #include "weir/net/tls_info.hpp"
-#include "weir/tls/detail/openssl.hpp"
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 struct x509_store_ctx_st;
 

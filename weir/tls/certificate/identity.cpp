@@ -1,5 +1,5 @@
 // Reading, checking and making identities.
-#include "weir/tls/identity.hpp"
+#include "weir/tls/certificate/identity.hpp"
 
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "weir/tls/detail/certificate.hpp"
-#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
 
 namespace weir::tls {
 namespace {

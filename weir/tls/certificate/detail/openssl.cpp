@@ -1,4 +1,4 @@
-#include "weir/tls/detail/openssl.hpp"
+#include "weir/tls/certificate/detail/openssl.hpp"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>

@@ -1,5 +1,5 @@
 // The names of the reasons and their error category.
-#include "weir/tls/error.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 #include <array>
 

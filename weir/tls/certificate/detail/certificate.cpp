@@ -1,4 +1,4 @@
-#include "weir/tls/detail/certificate.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
 
 #include <openssl/asn1.h>
 #include <openssl/bio.h>

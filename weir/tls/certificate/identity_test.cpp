@@ -1,5 +1,5 @@
 // Tests what identities accept, and the certificates that they make.
-#include "weir/tls/identity.hpp"
+#include "weir/tls/certificate/identity.hpp"
 
 #include <gtest/gtest.h>
 
