@@ -104,7 +104,7 @@ TEST_P(HandshakeTest, ServerWithoutAnIdentityIsNotLoaded) {
 }
 
 TEST_P(HandshakeTest, MissingFileIsNamed) {
-  const auto talk = [this]() -> Task<> {
+  const auto talk = []() -> Task<> {
     ServerOptions options;
     options.files = {{.chain = "/nowhere/cert.pem", .key = "/nowhere/key.pem"}};
     Server server(options);

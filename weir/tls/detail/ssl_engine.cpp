@@ -157,6 +157,7 @@ int SslEngine::on_verified(int accepted, x509_store_ctx_st* verification) {
   const int index = SSL_get_ex_data_X509_STORE_CTX_idx();
   const auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(verification, index));
   SslEngine& engine = of(*ssl);
+  if (SSL_get_verify_mode(ssl) == SSL_VERIFY_NONE) return 0;  // OpenSSL goes on
   try {
     if (!engine.refusal_) engine.refusal_.emplace(refusal_of(*verification, engine.host_));
   } catch (const std::bad_alloc&) {
@@ -330,14 +331,16 @@ RecordLayer::Opened SslEngine::open(Buffer& input, Buffer& plain, Buffer& output
       error_ = Error::record_flood;
       return Opened::failed;
     }
-    if (!plain.empty()) return Opened::data;  // the next call reports the end again
+    // OpenSSL reports an error once. The next call reports an end behind data.
+    const Opened end = end_of(result);
+    if (!plain.empty()) return Opened::data;
     plain = {};
-    return fail_with(result);
+    return end;
   }
 }
 
-/// Returns the end that SSL_read() has found.
-RecordLayer::Opened SslEngine::fail_with(int result) {
+/// Returns the end that SSL_read() has found, and keeps the error of a failure.
+RecordLayer::Opened SslEngine::end_of(int result) {
   if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) return Opened::closed;
   const unsigned long code = ERR_peek_error();
   const int reason = ERR_GET_REASON(code);

@@ -81,7 +81,7 @@ class SslEngine final : public RecordLayer {
   static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
                            ssl_st* ssl, void* argument);
   Failure failure_of_handshake() const;
-  Opened fail_with(int result);
+  Opened end_of(int result);
 
   SslPtr ssl_;
   Side side_;
