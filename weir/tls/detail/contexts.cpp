@@ -163,7 +163,8 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
   const bool set = set_mac_key(mac, *key) && EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr,
                                                                 key->cipher.data(), iv) == 1;
   if (!set) return -1;
-  return key == &keys.current ? 1 : 2;
+  // A client uses a ticket of TLS 1.3 once, so it needs another.
+  return key == &keys.current && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
 
 bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot) {

@@ -37,7 +37,6 @@ bool Session::advance_read(loop::ReceiveOperation& operation) {
       open_records();
       continue;
     }
-    input_ = {};
     if (!start_receive(*inner_, receive_)) return false;
     take_received();
   }
@@ -67,10 +66,11 @@ void Session::open_records() noexcept {
   try {
     switch (records_->open(input_, plain_, output_)) {
       case RecordLayer::Opened::data:
+        if (input_.empty()) input_ = {};
         return;
       case RecordLayer::Opened::none:
         assert(input_.empty());
-        return;
+        break;
       case RecordLayer::Opened::closed:
         read_end_ = Errc::end_of_stream;
         break;
@@ -221,8 +221,9 @@ void Session::on_sent() {
   if (cancelled) {
     end_send(operation, Errc::cancelled);
   } else if (cancelling && !write_end_) {
-    // Completion beats cancellation, if this batch was the last one.
+    // Completion beats cancellation, if this batch was the last one. Nothing can follow a part.
     const bool complete = piece_ == operation.pieces.size();
+    if (!complete) write_end_ = system_error(EPIPE);
     end_send(operation, complete ? std::error_code() : make_error_code(Errc::cancelled));
   } else if (!advance_send(operation)) {
     writer_ = &operation;

@@ -35,7 +35,11 @@ struct Issued {
 class CertificateAuthority {
  public:
   explicit CertificateAuthority(const std::string& name = "Test Root")
-      : CertificateAuthority(Issued{.common_name = name, .authority = true}, nullptr) {}
+      : CertificateAuthority(Issued{.common_name = name,
+                                    .not_before = WallTime(std::chrono::seconds(0)),
+                                    .not_after = WallTime(std::chrono::years(200)),
+                                    .authority = true},
+                             nullptr) {}
 
   /// Returns an authority whose certificate this one has issued.
   CertificateAuthority intermediate(Issued what) const {
