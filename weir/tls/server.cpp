@@ -47,11 +47,7 @@ Task<Outcome<std::vector<Identity>>> read_identities(const ServerOptions& option
     WEIR_CO_TRY(const std::string chain, co_await detail::read_pem(each.chain));
     WEIR_CO_TRY(const std::string key, co_await detail::read_pem(each.key));
     auto identity = Identity::from_pem(chain, key);
-    if (!identity) {
-      const Failure& why = identity.error();
-      co_return std::unexpected(
-          Failure(why.code(), each.chain + ", " + each.key + ": " + why.text()));
-    }
+    if (!identity) co_return std::unexpected(identity.error().at(each.chain + ", " + each.key));
     all.push_back(std::move(*identity));
   }
   if (all.empty() && options.self_signed) {

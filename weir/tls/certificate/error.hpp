@@ -90,6 +90,8 @@ class Failure {
   bool operator==(Error error) const noexcept { return code_ == make_error_code(error); }
   /// Returns "REASON: facts", or only the reason.
   std::string text() const;
+  /// Returns the same failure with "`where`: " in front of its facts.
+  Failure at(const std::string& where) const { return {code_, where + ": " + text_}; }
 
  private:
   std::error_code code_;

@@ -21,6 +21,9 @@
 namespace weir::tls::detail {
 namespace {
 
+// Lifetime of a ticket: that of a key that rotates every eight hours.
+constexpr long ticket_seconds = 8L * 60 * 60;
+
 std::unexpected<Failure> library_failure() {
   return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
 }
@@ -223,6 +226,7 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   }
   if (!set_tickets(ctx, *snapshot_)) return library_failure();
   SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_timeout(&ctx, ticket_seconds);
   SSL_CTX_set_app_data(&ctx, this);
   SSL_CTX_set_tlsext_servername_callback(&ctx, &on_server_name);
   SSL_CTX_set_tlsext_servername_arg(&ctx, this);
