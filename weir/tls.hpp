@@ -2,9 +2,9 @@
 #pragma once
 
 #include "weir/base/result.hpp"
-#include "weir/tls/client.hpp"
 #include "weir/tls/certificate/error.hpp"
 #include "weir/tls/certificate/identity.hpp"
+#include "weir/tls/client.hpp"
 #include "weir/tls/options.hpp"
 #include "weir/tls/server.hpp"
 #include "weir/tls/stream.hpp"
