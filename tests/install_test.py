@@ -27,7 +27,7 @@ CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
                     (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
 # Packages that weir-config.cmake and the libraries need on a machine that builds with Weir.
-NEEDED = {"liburing-dev", "libre2-dev", "pkg-config"}
+NEEDED = {"liburing-dev", "libre2-dev", "libssl-dev", "pkg-config"}
 COMPILERS = ("clang++-19", "g++-12")
 # Options for apt: a system without any package. The caches of this machine stay unchanged.
 NOTHING_INSTALLED = ("-o", "Dir::State::status=/dev/null", "-o", "Dir::Cache::pkgcache=",
