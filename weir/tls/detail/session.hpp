@@ -44,7 +44,9 @@ class Session : StreamLayer {
   std::size_t sent_of(const loop::SendOperation& operation) const noexcept;
   Result<> finish_writing();
   /// Returns true if a receive would not wait.
-  bool has_data() const noexcept { return !plain_.empty() || read_end_ || records_->has_input(); }
+  bool has_data() const noexcept {
+    return !plain_.empty() || read_end_ || !input_.empty() || records_->has_input();
+  }
   /// Sends close_notify if the kernel has room, and closes the inner stream. The session destroys
   /// itself later if the kernel still uses its output.
   static void close(BlockPtr<Session> session) noexcept;
