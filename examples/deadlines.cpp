@@ -10,9 +10,7 @@ Task<Result<std::string>> slow_answer(std::string name, Duration length) {
 
 Task<http::Response> patient(int milliseconds) {
   auto answer = co_await timeout(200ms, slow_answer("it", std::chrono::milliseconds(milliseconds)));
-  if (!answer)
-    co_return http::Response(answer.error() == Errc::timed_out ? http::Status::gateway_timeout
-                                                               : http::Status::internal_error);
+  if (!answer) co_return http::to_status(answer.error());  // 504 for Errc::timed_out
   co_return http::text(*answer);
 }
 

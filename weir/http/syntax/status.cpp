@@ -136,7 +136,7 @@ std::string_view reason_of_later_error(Status status) noexcept {
 Status to_status_errc(Errc error) noexcept {
   switch (error) {
     case Errc::timed_out:
-      return Status::request_timeout;
+      return Status::gateway_timeout;
     case Errc::limit_reached:
       return Status::content_too_large;
     case Errc::bad_input:

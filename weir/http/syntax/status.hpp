@@ -85,10 +85,15 @@ constexpr bool may_have_body(Status status) noexcept {
 std::string_view reason_of(Status status) noexcept;
 
 /// Returns the status that answers a request whose handling failed with `error`. A ParseError has
-/// its own status, and so has a ClientError. Values of Errc have these statuses: timed_out 408,
+/// its own status, and so has a ClientError. Values of Errc have these statuses: timed_out 504,
 /// limit_reached 413, bad_input and end_of_stream 400, not_found 404, conflict 409, unsupported
 /// 501, cancelled and closed 503. A connection that the client reset or closed is 400. All other
 /// errors are 500.
+///
+/// The status of a timeout names the side that was late. 408: the client, which sent the head or
+/// the body too slowly (a ParseError). 504: another party that the handler waited for. 503: the
+/// server itself, which cancelled the handler at the timeout of its route, or had no connection
+/// free for its own request.
 Status to_status(std::error_code error) noexcept;
 
 }  // namespace weir::http

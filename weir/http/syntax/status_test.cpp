@@ -45,7 +45,7 @@ TEST(Status, AcceptsOnlyValidNumbers) {
 }
 
 TEST(Status, MapsErrorsToStatuses) {
-  EXPECT_EQ(to_status(Errc::timed_out), Status::request_timeout);
+  EXPECT_EQ(to_status(Errc::timed_out), Status::gateway_timeout);
   EXPECT_EQ(to_status(Errc::limit_reached), Status::content_too_large);
   EXPECT_EQ(to_status(Errc::bad_input), Status::bad_request);
   EXPECT_EQ(to_status(Errc::end_of_stream), Status::bad_request);
@@ -133,7 +133,7 @@ TEST(Status, HasTheCodesAndReasonPhrasesOfTheRegistry) {
 
 TEST(Status, MapsEveryErrorOfTheContract) {
   for (const auto& [error, code] :
-       std::initializer_list<std::pair<Errc, int>>{{Errc::timed_out, 408},
+       std::initializer_list<std::pair<Errc, int>>{{Errc::timed_out, 504},
                                                    {Errc::limit_reached, 413},
                                                    {Errc::bad_input, 400},
                                                    {Errc::end_of_stream, 400},

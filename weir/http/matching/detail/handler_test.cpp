@@ -104,7 +104,7 @@ TEST_F(HandlerTest, AnswersWithAStatusOrAResult) {
   EXPECT_EQ(answer([]() -> Result<Response> { return text("fine"); }).body().text(), "fine");
   EXPECT_EQ(answer([]() -> Result<Status> { return Status::created; }).status(), Status::created);
   EXPECT_EQ(answer([]() -> Result<Response> { return fail(Errc::timed_out); }).status(),
-            Status::request_timeout);
+            Status::gateway_timeout);
 }
 
 TEST_F(HandlerTest, WaitsIfItReturnsATask) {
@@ -116,7 +116,7 @@ TEST_F(HandlerTest, WaitsIfItReturnsATask) {
 
 TEST_F(HandlerTest, MapsAnErrorOfATaskToItsStatus) {
   const auto timing_out = [] { return failing(Errc::timed_out); };
-  EXPECT_EQ(answer(timing_out).status(), Status::request_timeout);
+  EXPECT_EQ(answer(timing_out).status(), Status::gateway_timeout);
   const auto fine = []() -> Task<Result<Status>> { co_return Status::created; };
   EXPECT_EQ(answer(fine).status(), Status::created);
   const auto plain = []() -> Task<Status> { co_return Status::gone; };
@@ -161,7 +161,7 @@ TEST_F(HandlerTest, ReportsTheErrorOfAFailedChildOfItsScope) {
     scope.spawn(child());
     co_return Status::ok;
   };
-  EXPECT_EQ(answer(spawning).status(), Status::request_timeout);
+  EXPECT_EQ(answer(spawning).status(), Status::gateway_timeout);
 }
 
 TEST_F(HandlerTest, PassesCancellationToItsWaits) {

@@ -455,7 +455,7 @@ TEST_F(RequestLoopTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
   };
   const Row rows[] = {
       {"not-found", Errc::not_found, "404", nullptr},
-      {"timed-out", Errc::timed_out, "408", nullptr},
+      {"timed-out", Errc::timed_out, "504", "handler failed: "},
       {"cancelled", Errc::cancelled, "503", nullptr},
       {"closed", Errc::closed, "503", "handler failed: "},
       {"unsupported", Errc::unsupported, "501", "handler failed: "},
