@@ -1,4 +1,4 @@
-// Tests of the statuses of errors.
+// Tests of the statuses of errors, and of errors that are sent before the body has arrived.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,6 +17,7 @@ namespace {
 class ErrorAnswersTest : public HttpTest {
  protected:
   ErrorAnswersTest() {
+    routes_.get("/", [] { return text("root"); });
     routes_.post("/read", [](Request& request) -> Task<Result<Response>> {
       WEIR_CO_TRY(const std::string body, co_await request.body());
       co_return text(body);
@@ -35,17 +36,33 @@ class ErrorAnswersTest : public HttpTest {
       const auto pattern = Pattern::parse("/client/" + std::string(name_of(error)));
       std::ignore = routes_.post(*pattern, [error]() -> Result<Response> { return fail(error); });
     }
+    routes_.post("/forbidden", [] { return Status::forbidden; });
+    routes_.post("/later", []() -> Task<Response> {
+      std::ignore = co_await sleep(1s);
+      co_return Status::forbidden;
+    });
+    routes_.post("/moved", [] { return redirect("/"); });
+    routes_.post("/ignored", [] { return text("ignored"); });
+    routes_.post("/streamed", [] {
+      return stream(text_type, {.status = Status::forbidden},
+                    [](BodySink& sink) -> Task<Result<>> { return sink.write("streamed"); });
+    });
   }
   static std::string post_of(std::string_view path, std::string_view framing) {
     return "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(framing) +
            "\r\n\r\n";
   }
-  static std::string answers(const MemoryPeer& peer) {
+  static std::string answers(MemoryPeer& peer) {
     return sim::statuses_of(sim::parse_http_responses(peer.received()));
   }
+  std::uint64_t rejected(ParseError error) {
+    return server_->counters().parse_errors[static_cast<std::size_t>(error)].value();
+  }
 
+  static constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   static constexpr std::string_view ten_bytes = "Content-Length: 10";
   static constexpr std::string_view no_bytes = "Content-Length: 0";
+  static constexpr std::string_view chunked = "Transfer-Encoding: chunked";
 };
 
 TEST_F(ErrorAnswersTest, TheStatusOfATimeoutNamesTheSideThatWasLate) {
@@ -76,6 +93,116 @@ TEST_F(ErrorAnswersTest, AnErrorOfAClientNamesTheOtherServer) {
   ASSERT_EQ(platform_.logged().size(), 3U);
   EXPECT_EQ(platform_.logged()[1],
             "weir: POST /client/head_timed_out: handler failed: head_timed_out");
+}
+
+TEST_F(ErrorAnswersTest, AnErrorDoesNotWaitForTheBody) {
+  serve();
+  struct Row {
+    const char* path;
+    const char* status;
+  };
+  for (const Row row : {Row{"/forbidden", "403"}, Row{"/moved", "303"}, Row{"/nowhere", "404"}}) {
+    for (const std::string_view framing : {ten_bytes, chunked}) {
+      SCOPED_TRACE(row.path + std::string(framing));
+      MemoryPeer& peer = connect();
+      talk(peer, post_of(row.path, framing));
+      EXPECT_EQ(answers(peer), row.status);
+      EXPECT_FALSE(peer.ended()) << "the connection stays open for the rest";
+      pass(1s);
+      talk(peer, framing == chunked ? "5\r\n01234\r\n" : "01234");
+      pass(1s);
+      talk(peer, framing == chunked ? "5\r\n56789\r\n0\r\n\r\n" : "56789");
+      talk(peer, get);
+      EXPECT_EQ(answers(peer), std::string(row.status) + " 200");
+    }
+  }
+  MemoryPeer& waiting = connect();
+  talk(waiting, post_of("/later", ten_bytes));
+  pass(1s);
+  EXPECT_EQ(answers(waiting), "403");
+  talk(waiting, "0123456789" + std::string(get));
+  EXPECT_EQ(answers(waiting), "403 200");
+}
+
+TEST_F(ErrorAnswersTest, ASlowBodyDoesNotReplaceAnErrorByAnother) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/forbidden", ten_bytes) + "01234");
+  pass(20s);
+  EXPECT_EQ(answers(peer), "403");
+  EXPECT_TRUE(peer.ended());
+  EXPECT_EQ(rejected(ParseError::body_timed_out), 1U);
+  pass(1s);
+  EXPECT_EQ(server_->counters().connections_open.value(), 0U);
+}
+
+TEST_F(ErrorAnswersTest, ABodyThatBecomesMalformedAfterTheErrorClosesTheConnection) {
+  serve({.unread_body_max = 8});
+  MemoryPeer& bad = connect();
+  talk(bad, post_of("/forbidden", chunked));
+  talk(bad, "g\r\n" + std::string(get));
+  EXPECT_EQ(answers(bad), "403");
+  EXPECT_TRUE(bad.ended());
+  EXPECT_EQ(rejected(ParseError::bad_chunk_size), 1U);
+  MemoryPeer& large = connect();
+  talk(large, post_of("/forbidden", chunked));
+  talk(large, "9\r\n012345678\r\n0\r\n\r\n" + std::string(get));
+  EXPECT_EQ(answers(large), "403");
+  EXPECT_TRUE(large.ended());
+  MemoryPeer& cut = connect();
+  talk(cut, post_of("/forbidden", chunked));
+  cut.finish();
+  settle();
+  EXPECT_EQ(answers(cut), "403");
+  EXPECT_TRUE(cut.ended());
+}
+
+TEST_F(ErrorAnswersTest, OnlyAMalformedBodyThatHasArrivedReplacesTheError) {
+  serve();
+  const std::string head = post_of("/forbidden", chunked);
+  for (const std::string body :
+       {"g\r\n", "5\r\n01234X", "-1\r\n", "5\r\n01234\r\n0\r\nX : y\r\n\r\n"}) {
+    const std::string request = head + body;
+    EXPECT_EQ(statuses(request + std::string(get)), "400") << request;
+    for (std::size_t cut = 1; cut < request.size(); ++cut) {
+      MemoryPeer& peer = connect();
+      talk(peer, request.substr(0, cut));
+      talk(peer, request.substr(cut) + std::string(get));
+      EXPECT_EQ(answers(peer), cut < head.size() ? "400" : "403") << cut << ": " << request;
+      EXPECT_TRUE(peer.ended()) << cut << ": " << request;
+    }
+  }
+}
+
+TEST_F(ErrorAnswersTest, ASuccessAndAStreamWaitForTheBody) {
+  serve();
+  for (const std::string_view path : {"/ignored", "/streamed"}) {
+    MemoryPeer& peer = connect();
+    talk(peer, post_of(path, chunked));
+    EXPECT_EQ(answers(peer), "") << path;
+    talk(peer, "g\r\n");
+    EXPECT_EQ(answers(peer), "400") << path;
+  }
+}
+
+TEST_F(ErrorAnswersTest, AnEarlyErrorLeavesNothingBehind) {
+  serve();
+  MemoryPeer& gone = connect();
+  talk(gone, post_of("/forbidden", ten_bytes));
+  gone.reset();
+  settle();
+  MemoryPeer& closing = connect();
+  talk(closing, post_of("/forbidden", "Connection: close\r\nContent-Length: 10"));
+  EXPECT_EQ(answers(closing), "403");
+  EXPECT_TRUE(closing.ended());
+  pass(1s);
+  expect_at_rest();
+  MemoryPeer& draining = connect();
+  talk(draining, post_of("/forbidden", ten_bytes));
+  drain();
+  pass(5s);
+  EXPECT_EQ(answers(draining), "403");
+  EXPECT_TRUE(draining.ended());
 }
 
 }  // namespace

@@ -70,6 +70,13 @@ class StreamSink final : public BodySink {
   bool writing_ = false;
 };
 
+/// Returns true if the client can still receive a response after this error of
+/// BodyReader::discard().
+bool may_answer(std::error_code error) noexcept {
+  return error.category() == parse_error_category() || error == Errc::limit_reached ||
+         error == Errc::end_of_stream;
+}
+
 }  // namespace
 
 RequestLoop::RequestLoop(ServerState& server, Connection& connection, const Context& context,
@@ -280,11 +287,9 @@ Task<RequestLoop::Action> RequestLoop::finish() {
   }
   if (settled) settled = co_await finish_body();
   Action action = Action::abort;
-  if (settled) {
-    if (call_.stage() == Call::Stage::routed) call_.respond();
-    action = co_await send_response();
-  }
+  if (settled) action = co_await send_response();
   call_.release();
+  if (action == Action::idle && !body_.ended()) action = co_await discard_body();
   co_return call_.peer_gone() || broken() ? Action::abort : action;
 }
 
@@ -319,28 +324,36 @@ bool RequestLoop::can_discard_body() const noexcept {
          body_.bytes_left() <= server_.limits().unread_body_max;
 }
 
+/// Returns true if the response does not wait for a body that the handler did not read. The
+/// response of a success waits: it would hide that the body is malformed. So does a streamed one,
+/// whose function could read the body.
+bool RequestLoop::is_early_response() const noexcept {
+  const Response& response = call_.response();
+  return code_of(response.status()) >= 300 && !response.body().is_stream();
+}
+
 /// Moves the input behind a body that the handler did not read, or decides that the connection
-/// closes. A request with a malformed body is rejected, unless the handler has read the body and
-/// answers with an error itself. A handler that has read a part may answer a body that is too
-/// large.
+/// closes. After an early response, discard_body() moves the input instead. A request with a
+/// malformed body is rejected, unless the handler has read the body and answers with an error
+/// itself. A handler that has read a part may answer a body that is too large.
 /// Errors: those of the connection.
 Task<Result<>> RequestLoop::finish_body() {
   if (body_.ended() || call_.rejected()) co_return {};
   const bool can_discard = can_discard_body();
   const bool handler_saw_error = static_cast<bool>(body_.error());
-  if (body_.discard_received()) co_return {};
-  if (can_discard) {
+  const bool arrived = body_.discard_received();
+  const bool malformed = !arrived && static_cast<bool>(body_.error());
+  if (call_.stage() == Call::Stage::routed && !malformed) call_.respond();
+  if (arrived) co_return {};
+  if (can_discard && !malformed) {
+    if (is_early_response()) co_return {};
     auto dropped = co_await body_.discard(server_.limits().unread_body_max);
     if (dropped) co_return {};
-    const std::error_code error = dropped.error();
-    const bool cut = error == Errc::end_of_stream;
-    if (error.category() != parse_error_category() && error != Errc::limit_reached && !cut) {
-      co_return fail(error);
-    }
-    if (cut) call_.reject(Status::bad_request);
+    if (!may_answer(dropped.error())) co_return fail(dropped.error());
+    if (dropped.error() == Errc::end_of_stream) call_.reject(Status::bad_request);
   }
+  count_body_error();
   if (body_.error().category() == parse_error_category()) {
-    server_.counters().count_parse_error(static_cast<ParseError>(body_.error().value()));
     const Status status = to_status(body_.error());
     const bool needs_no_more =
         !handler_saw_error && body_.error() == make_error_code(ParseError::body_too_large);
@@ -353,6 +366,21 @@ Task<Result<>> RequestLoop::finish_body() {
   keep_alive_ = false;
   body_.close();  // a function that streams the response would read a body with a gap
   co_return {};
+}
+
+/// Reads and drops the rest of the body after an early response.
+/// Returns: idle, or the way to close.
+Task<RequestLoop::Action> RequestLoop::discard_body() {
+  const Result<> dropped = co_await body_.discard(server_.limits().unread_body_max);
+  body_.release();
+  if (dropped) co_return Action::idle;
+  count_body_error();
+  co_return may_answer(dropped.error()) ? Action::close : Action::abort;
+}
+
+void RequestLoop::count_body_error() noexcept {
+  if (body_.error().category() != parse_error_category()) return;
+  server_.counters().count_parse_error(static_cast<ParseError>(body_.error().value()));
 }
 
 /// Sends a response of any size.

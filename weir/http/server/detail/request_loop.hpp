@@ -87,7 +87,10 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   Task<Action> finish();
   Task<Result<>> send_waiting();
   Task<> wait_for_task();
+  bool is_early_response() const noexcept;
   Task<Result<>> finish_body();
+  Task<Action> discard_body();
+  void count_body_error() noexcept;
   Task<Action> send_response();
   Task<Action> send_stream(std::size_t output_before);
   void handle_wrong_length(bool too_long);
