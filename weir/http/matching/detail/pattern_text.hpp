@@ -131,12 +131,6 @@ class PatternReader {
 
 namespace detail {
 
-constexpr int hex_digit(char digit) noexcept {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  const char lower = to_lower(digit);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 constexpr PatternError check_literal(std::string_view literal) noexcept {
   std::size_t dots = 0;
   std::size_t characters = 0;
@@ -148,8 +142,8 @@ constexpr PatternError check_literal(std::string_view literal) noexcept {
     }
     if (character == '%') {
       if (literal.size() - index < 3) return PatternError::bad_escape;
-      const int high = hex_digit(literal[index + 1]);
-      const int low = hex_digit(literal[index + 2]);
+      const int high = hex_value(literal[index + 1]);
+      const int low = hex_value(literal[index + 2]);
       if (high < 0 || low < 0 || high + low == 0) return PatternError::bad_escape;
       character = high * 16 + low;
       index += 2;
