@@ -38,7 +38,7 @@ inline weir::Task<http::Response> compare(http::Client& client, const Shops& sho
 inline void wire(weir::App& app, http::Router& router, const Shops& shops,
                  const weir::Endpoint& endpoint) {
   router.get("/prices", compare);
-  app.per_core([] { return std::make_unique<http::Client>(); });  // one pool on each core
+  app.per_core<http::Client>();  // one pool on each core
   app.shared([shops] { return shops; });
   weir::serve_http(app, router, {.endpoint = endpoint});
 }

@@ -292,6 +292,51 @@ TEST_F(AppTest, AFactorysResultIsTheService) {
   stop();
 }
 
+struct Counter {
+  std::unique_ptr<int> count = std::make_unique<int>(0);
+};
+
+TEST_F(AppTest, AValueIsOneServiceThatOutlivesEachRun) {
+  app_.shared(Number{7});
+  app_.shared<Named>(Square());
+  app_.shared(Counter());
+  struct First {};
+  struct Last {};
+  std::vector<const void*> seen;
+  std::string name;
+  app_.per_core([&](const Counter& counter, const Number& number) {
+    seen.push_back(&counter);
+    *counter.count += number.value;
+    return First();
+  });
+  app_.per_core([&](const Counter& counter, const Named& named, const First&) {
+    seen.push_back(&counter);
+    name = named.name + std::to_string(*counter.count);
+    return Last();
+  });
+  for (const char* const expected : {"square7", "square14"}) {
+    ASSERT_TRUE(start());
+    EXPECT_EQ(name, expected);
+    stop();
+  }
+  ASSERT_EQ(seen.size(), 4U);
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), seen[0]), 4);
+}
+
+TEST_F(AppTest, AFakeReplacesAValue) {
+  app_.shared(Number{7});
+  app_.fake<Number>([] { return Number{8}; });
+  int seen = 0;
+  struct Last {};
+  app_.per_core([&seen](const Number& number) {
+    seen = number.value;
+    return Last();
+  });
+  ASSERT_TRUE(start());
+  EXPECT_EQ(seen, 8);
+  stop();
+}
+
 TEST_F(AppTest, OneInstanceHasSeveralInterfaces) {
   app_.per_core<Square, Named, Shape>();
   bool same = false;

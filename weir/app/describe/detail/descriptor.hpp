@@ -176,6 +176,14 @@ constexpr bool has_only_const_dependencies(Parameters<P...>) {
   return (true && ... && reads(parameter_of<P>()));
 }
 
+/// A service that its factory owns.
+struct KeptDeleter {
+  template <class T>
+  void operator()(T*) const noexcept {}
+};
+template <class T>
+using Kept = std::unique_ptr<T, KeptDeleter>;
+
 /// A factory without its type.
 using FactoryPtr = std::unique_ptr<const void, void (*)(const void*)>;
 

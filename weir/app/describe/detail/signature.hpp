@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weir/app/describe/detail/parameter.hpp"
 #include "weir/base/detail/function_type.hpp"
 #include "weir/base/result.hpp"
 
@@ -78,6 +79,24 @@ constexpr bool accepts_count() {
   return is_constructible_with<T>(std::make_index_sequence<N>());
 }
 
+/// An argument that converts to every reference and to every handle of Weir, but to no other value:
+/// both conversions fit that, so it is ambiguous.
+template <class T>
+struct ReferenceArgument {
+  template <class U, class = std::enable_if_t<is_other<T, U>>>
+  operator U&() const noexcept;
+  template <class U, class = std::enable_if_t<is_other<T, U> && !DescribesParameter<U>>>
+  operator U() const noexcept;
+};
+
+template <class T, std::size_t>
+using ReferenceArgumentAt = ReferenceArgument<T>;
+
+template <class T, std::size_t... I>
+constexpr bool takes_only_references(std::index_sequence<I...>) {
+  return std::is_constructible_v<T, ReferenceArgumentAt<T, I>...>;
+}
+
 inline constexpr std::size_t no_match = parameters_max + 1;
 inline constexpr std::size_t ambiguous = parameters_max + 2;
 
@@ -93,15 +112,26 @@ constexpr std::size_t least_count() {
   }
 }
 
+/// Returns true if T's constructor of N parameters takes a value, which no service provides, and no
+/// constructor takes more.
+template <class T, std::size_t N>
+constexpr bool only_takes_values() {
+  return least_count<T, N + 1>() == no_match &&
+         !takes_only_references<T>(std::make_index_sequence<N>());
+}
+
 /// Returns the number of the constructor's parameters, or of the members that an aggregate
-/// requires.
+/// requires. A class whose other constructor takes values, such as `explicit Client(Options options
+/// = {})`, is made without arguments.
 template <class T>
 constexpr std::size_t count_parameters() {
   constexpr std::size_t least = least_count<T, 0>();
   if constexpr (std::is_aggregate_v<T> || least == no_match) {
     return least;
+  } else if constexpr (constexpr std::size_t more = least_count<T, least + 1>(); more == no_match) {
+    return least;
   } else {
-    return least_count<T, least + 1>() == no_match ? least : ambiguous;
+    return least == 0 && only_takes_values<T, more>() ? least : ambiguous;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "weir/app/describe/detail/descriptor.hpp"
 #include "weir/app/handles/handles.hpp"
+#include "weir/http/client/client.hpp"
 
 namespace weir::inject {
 namespace {
@@ -111,6 +112,25 @@ struct OptionallyNothing {
   OptionallyNothing() = default;
   explicit OptionallyNothing(A&) {}
 };
+struct Options {
+  int count = 0;
+  std::string text;
+};
+struct OptionallyAValue {
+  explicit OptionallyAValue(Options = {}) {}
+  OptionallyAValue(const OptionallyAValue&) = delete;
+};
+struct OptionallyTwoValues {
+  OptionallyTwoValues() = default;
+  OptionallyTwoValues(int, A&) {}
+};
+struct SeveralOptionalValues {
+  explicit SeveralOptionalValues(Options = {}, int = 0) {}
+};
+struct OptionallyAHandle {
+  OptionallyAHandle() = default;
+  explicit OptionallyAHandle(inject::Optional<A>) {}
+};
 struct ByRvalue {
   explicit ByRvalue(A&&) {}
 };
@@ -127,6 +147,14 @@ TEST(Constructor, AmbiguousOrPrivateConstructorsAreRejected) {
   static_assert(!has_one_constructor<OptionallyNothing>);
   static_assert(!has_one_constructor<ByRvalue>);
   static_assert(!has_one_constructor<Private>);
+}
+
+TEST(Constructor, AClassThatTakesOptionalValuesIsMadeWithoutArguments) {
+  static_assert(std::is_same_v<Of<OptionallyAValue>, Parameters<>>);
+  static_assert(std::is_same_v<Of<OptionallyTwoValues>, Parameters<>>);
+  static_assert(std::is_same_v<Of<http::Client>, Parameters<>>);
+  static_assert(!has_one_constructor<SeveralOptionalValues>);
+  static_assert(!has_one_constructor<OptionallyAHandle>);
 }
 
 }  // namespace
