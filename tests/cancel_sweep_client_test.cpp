@@ -225,7 +225,6 @@ constexpr std::array of_clients = {
     SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
     SweepCase{"http::ClientPool::Lease::connect", getting},
     SweepCase{"http::open_tunnel", opening_a_tunnel},
-    SweepCase{"http::ResponseSource::read", reading_a_piece},
     SweepCase{"http::ClientResponse::read", reading_a_piece},
     SweepCase{"http::ClientResponse::body", reading_a_body},
     SweepCase{"http::ClientResponse::json", reading_json},

@@ -50,12 +50,12 @@ Task<Result<ClientResponse>> Client::send(ClientRequest request) {
       lease = std::move(waited);
     }
     bool reused = lease->take_idle();
-    std::unique_ptr<ClientExchange> exchange;
+    detail::ExchangePtr exchange;
     while (exchange == nullptr) {
       if (!reused) {
         WEIR_CO_TRY(co_await lease->connect(request.url(), deadline));
       }
-      exchange = std::make_unique<ClientExchange>(std::move(*lease), options_.limits, deadline);
+      exchange.reset(new ClientExchange(std::move(*lease), options_.limits, deadline));
       const Result<> answered = co_await exchange->run(request, head);
       if (answered) break;
       // The request is sent a second time only if a reused connection was lost.
@@ -109,9 +109,10 @@ Result<std::string> Client::head_of(const ClientRequest& request, WallTime now) 
   return request_head(request, context);
 }
 
-void Client::store_cookies(const ResponseSource& response, const Url& url, WallTime now) {
-  for (std::size_t index = 0; index < response.header_count(); ++index) {
-    const HeaderField field = response.header_at(index);
+void Client::store_cookies(const ClientExchange& exchange, const Url& url, WallTime now) {
+  const ReceivedResponseHead& head = exchange.head();
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField field = head.header_at(index);
     if (!equals_ignoring_case(field.name, "set-cookie")) continue;
     options_.cookie_jar->store(url, field.value, now);
   }

@@ -19,6 +19,7 @@
 
 namespace weir::http {
 
+class ClientExchange;
 class ClientPool;
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one
@@ -80,7 +81,7 @@ class Client : public RequestMethods<Client> {
 
  private:
   Result<std::string> head_of(const ClientRequest& request, WallTime now);
-  void store_cookies(const ResponseSource& response, const Url& url, WallTime now);
+  void store_cookies(const ClientExchange& exchange, const Url& url, WallTime now);
 
   ClientOptions options_;
   std::unique_ptr<ClientPool> pool_;

@@ -1,26 +1,50 @@
-// The response of a client: look-up of headers and the collection of the body.
+// The response of a client: what its exchange has received, and the collection of the body.
 #include "weir/http/client/client_response.hpp"
 
-#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/client/detail/client_exchange.hpp"
 
 namespace weir::http {
 
+void detail::ReleaseExchange::operator()(ClientExchange* exchange) const noexcept {
+  delete exchange;
+}
+
+Status ClientResponse::status() const noexcept {
+  return exchange_->head().status();
+}
+
+std::size_t ClientResponse::header_count() const noexcept {
+  return exchange_->head().header_count();
+}
+
+HeaderField ClientResponse::header_at(std::size_t index) const noexcept {
+  return exchange_->head().header_at(index);
+}
+
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
-  for (std::size_t index = 0; index < header_count(); ++index) {
-    const HeaderField field = header_at(index);
-    if (equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return std::nullopt;
+  return exchange_->head().header(name);
+}
+
+const Url& ClientResponse::url() const noexcept {
+  return exchange_->url();
+}
+
+const Headers& ClientResponse::trailers() const noexcept {
+  return exchange_->trailers();
+}
+
+Task<Result<Bytes>> ClientResponse::read() {
+  return exchange_->read();
 }
 
 Task<Result<std::string>> ClientResponse::body() {
   std::string text;
   while (true) {
-    const Result<Bytes> piece = co_await source_->read();
+    const Result<Bytes> piece = co_await exchange_->read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return text;
-    if (piece->size() > source_->body_max() - text.size()) {
-      source_->abandon(ClientError::body_too_large);
+    if (piece->size() > exchange_->body_max() - text.size()) {
+      exchange_->abandon(ClientError::body_too_large);
       co_return fail(ClientError::body_too_large);
     }
     text += to_text(*piece);

@@ -21,26 +21,16 @@
 
 namespace weir::http {
 
-/// The source of a response: a connection of a client, or a router of the same process in a test.
-/// Threads: one core's.
-class ResponseSource {
- public:
-  virtual ~ResponseSource() = default;
-  virtual Status status() const noexcept = 0;
-  virtual std::size_t header_count() const noexcept = 0;
-  virtual HeaderField header_at(std::size_t index) const noexcept = 0;
-  virtual const Url& url() const noexcept = 0;
-  virtual const Headers& trailers() const noexcept = 0;
-  /// Returns ClientLimits::body_max.
-  virtual std::uint64_t body_max() const noexcept = 0;
-  /// Returns the next bytes of the body; empty at its end and in all later calls.
-  /// Errors: those of ClientResponse::read().
-  /// Cancel: no data is lost.
-  /// Lifetime: the bytes are valid until the next call.
-  virtual Task<Result<Bytes>> read() = 0;
-  /// Drops the rest of the body. Later reads fail with `error`.
-  virtual void abandon(std::error_code error) noexcept = 0;
+class ClientExchange;
+namespace detail {
+
+/// Ends the exchange of a response that nothing uses any more.
+struct ReleaseExchange {
+  void operator()(ClientExchange* exchange) const noexcept;
 };
+using ExchangePtr = std::unique_ptr<ClientExchange, ReleaseExchange>;
+
+}  // namespace detail
 
 /// A response whose head has arrived; move-only. Its body is read on demand, so that a slow reader
 /// slows down the server. The connection is free for other requests when read() or body() has
@@ -50,26 +40,25 @@ class ResponseSource {
 /// Lifetime: the client outlives it. No read is pending when it is moved or destroyed (asserted).
 class ClientResponse {
  public:
-  explicit ClientResponse(std::unique_ptr<ResponseSource> source) noexcept
-      : source_(std::move(source)) {}
+  explicit ClientResponse(detail::ExchangePtr exchange) noexcept : exchange_(std::move(exchange)) {}
 
-  Status status() const noexcept { return source_->status(); }
+  Status status() const noexcept;
   /// Returns the value of the first header called `name`, compared without case.
   /// Lifetime: the text is valid as long as the response.
   std::optional<std::string_view> header(std::string_view name) const noexcept;
-  std::size_t header_count() const noexcept { return source_->header_count(); }
+  std::size_t header_count() const noexcept;
   /// Returns the header at `index`, in the order of arrival.
   /// Lifetime: the texts are valid as long as the response.
-  HeaderField header_at(std::size_t index) const noexcept { return source_->header_at(index); }
+  HeaderField header_at(std::size_t index) const noexcept;
   /// Returns the URL that answered. It differs from that of the request after a redirect.
-  const Url& url() const noexcept { return source_->url(); }
+  const Url& url() const noexcept;
 
   /// Returns the next piece of the body; empty at its end.
   /// Errors: ClientError (connection_lost, bad_response, body_timed_out, timed_out);
   /// Errc::cancelled. An incomplete body is always an error, and later reads fail with it again.
   /// Cancel: no data is lost; the next call returns the piece.
   /// Lifetime: the piece is valid until the next call.
-  Task<Result<Bytes>> read() { return source_->read(); }
+  Task<Result<Bytes>> read();
   /// Returns the whole body, or the rest after earlier calls of read().
   /// Errors: those of read(); ClientError::body_too_large above ClientLimits::body_max, after which
   /// the connection is closed.
@@ -88,10 +77,10 @@ class ClientResponse {
     co_return std::move(*value);
   }
   /// Returns the trailer fields after a chunked body; complete once read() has returned the end.
-  const Headers& trailers() const noexcept { return source_->trailers(); }
+  const Headers& trailers() const noexcept;
 
  private:
-  std::unique_ptr<ResponseSource> source_;
+  detail::ExchangePtr exchange_;
 };
 
 }  // namespace weir::http

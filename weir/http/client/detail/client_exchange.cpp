@@ -359,7 +359,7 @@ Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
   CancelAtEnd at_end(writing);
   const Result<> received = co_await read_head(Duration::max());
   const bool cancelled = !received && received.error() == Errc::cancelled;
-  const bool ends_early = !cancelled && (!received || code_of(status()) >= 300);
+  const bool ends_early = !cancelled && (!received || code_of(head().status()) >= 300);
   if (!ends_early) at_end.dismiss();
   co_return received;
 }

@@ -29,7 +29,7 @@ namespace weir::http {
 /// It gives the connection back when the response has ended, and closes it otherwise.
 /// Threads: one core's.
 /// Lifetime: no operation is pending when it is destroyed (asserted).
-class ClientExchange final : public ResponseSource {
+class ClientExchange {
  public:
   /// `deadline` is the end of ClientLimits::total_timeout. `lease` has a connection. `limits`
   /// outlive the object.
@@ -37,7 +37,7 @@ class ClientExchange final : public ResponseSource {
   ClientExchange(const ClientExchange&) = delete;
   ClientExchange& operator=(const ClientExchange&) = delete;
   /// Gives the connection back if the rest of the response has arrived already.
-  ~ClientExchange() override;
+  ~ClientExchange();
 
   static void* operator new(std::size_t size) { return BlockPool::allocate(size); }
   static void operator delete(void* memory) noexcept { BlockPool::release(memory); }
@@ -57,16 +57,17 @@ class ClientExchange final : public ResponseSource {
   /// Sets the URL that answered.
   void set_url(Url url) noexcept { url_.emplace(std::move(url)); }
 
-  Status status() const noexcept override { return parser_.head().status(); }
-  std::size_t header_count() const noexcept override { return parser_.head().header_count(); }
-  HeaderField header_at(std::size_t index) const noexcept override {
-    return parser_.head().header_at(index);
-  }
-  const Url& url() const noexcept override { return *url_; }
-  const Headers& trailers() const noexcept override { return parser_.trailers(); }
-  std::uint64_t body_max() const noexcept override { return limits_->body_max; }
-  Task<Result<Bytes>> read() override;
-  void abandon(std::error_code error) noexcept override;
+  const ReceivedResponseHead& head() const noexcept { return parser_.head(); }
+  const Url& url() const noexcept { return *url_; }
+  const Headers& trailers() const noexcept { return parser_.trailers(); }
+  std::uint64_t body_max() const noexcept { return limits_->body_max; }
+  /// Returns the next bytes of the body; empty at its end and in all later calls.
+  /// Errors: those of ClientResponse::read().
+  /// Cancel: no data is lost.
+  /// Lifetime: the bytes are valid until the next call.
+  Task<Result<Bytes>> read();
+  /// Drops the rest of the body. Later reads fail with `error`.
+  void abandon(std::error_code error) noexcept;
 
  private:
   class ChunkSink;
