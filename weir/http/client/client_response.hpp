@@ -43,6 +43,13 @@ class ClientResponse {
   explicit ClientResponse(detail::ExchangePtr exchange) noexcept : exchange_(std::move(exchange)) {}
 
   Status status() const noexcept;
+  /// Returns an error if the status is 400 or more, for callers that need a success:
+  /// `WEIR_CO_TRY(response.error_for_status());`.
+  /// Errors: error_of(status()).
+  Result<> error_for_status() const {
+    if (status() >= Status::bad_request) return fail(error_of(status()));
+    return {};
+  }
   /// Returns the value of the first header called `name`, compared without case.
   /// Lifetime: the text is valid as long as the response.
   std::optional<std::string_view> header(std::string_view name) const noexcept;

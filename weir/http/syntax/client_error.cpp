@@ -38,10 +38,19 @@ const Row* find(int value) noexcept {
   return nullptr;
 }
 
+std::string message_of(Status status) {
+  std::string text = "the server answered " + std::to_string(code_of(status));
+  if (const std::string_view reason = reason_of(status); !reason.empty()) {
+    text.append(" ").append(reason);
+  }
+  return text;
+}
+
 class Category final : public std::error_category {
  public:
   const char* name() const noexcept override { return "weir.http.client"; }
   std::string message(int value) const override {
+    if (value >= code_of(Status::bad_request)) return message_of(Status(value));
     const Row* const row = find(value);
     return row != nullptr ? std::string(row->name) : "unknown error";
   }
@@ -57,6 +66,10 @@ Status to_status(ClientError error) noexcept {
 std::string_view name_of(ClientError error) noexcept {
   const Row* const row = find(static_cast<int>(error));
   return row != nullptr ? row->name : "unknown";
+}
+
+std::error_code error_of(Status status) noexcept {
+  return {code_of(status), client_error_category()};
 }
 
 const std::error_category& client_error_category() noexcept {

@@ -12,7 +12,7 @@ namespace weir::http {
 /// The reason why a client has no response, or only a part of one. It converts to std::error_code
 /// (category "weir.http.client"). to_status() of that code is 503 for the queue, 504 for another
 /// timeout and 502 otherwise. A handler may therefore return the error of a server that it asked.
-enum class ClientError : std::uint8_t {
+enum class ClientError : std::uint16_t {
   connect_failed = 1,  ///< no address, or no address that accepts connections
   connect_timed_out,   ///< ClientLimits::connect_timeout
   queue_full,          ///< ClientLimits::waiting_max
@@ -35,6 +35,11 @@ Status to_status(ClientError error) noexcept;
 /// Returns a short name for counters and logs, such as "head_timed_out".
 /// Lifetime: the text lives as long as the process.
 std::string_view name_of(ClientError error) noexcept;
+
+/// Returns the error for a response of another server with this status, which is 400 or more. Its
+/// category is that of ClientError, its value is the number of the status, and its text is "the
+/// server answered 404 Not Found". to_status() of it is 502.
+std::error_code error_of(Status status) noexcept;
 
 /// Returns the category of ClientError; its name is "weir.http.client".
 const std::error_category& client_error_category() noexcept;

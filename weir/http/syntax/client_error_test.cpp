@@ -42,6 +42,18 @@ TEST(ClientError, HasTheStatusAndTheNameOfItsCause) {
   }
 }
 
+TEST(ClientError, NamesTheStatusOfAnotherServer) {
+  EXPECT_EQ(error_of(Status::not_found).message(), "the server answered 404 Not Found");
+  EXPECT_EQ(error_of(Status{599}).message(), "the server answered 599");
+  EXPECT_EQ(error_of(Status::bad_request).message(), "the server answered 400 Bad Request");
+  for (const int status : {400, 404, 500, 504, 513, 599}) {
+    const std::error_code error = error_of(Status(status));
+    EXPECT_EQ(error.category(), client_error_category());
+    EXPECT_EQ(error.value(), status);
+    EXPECT_EQ(to_status(error), Status::bad_gateway) << status;
+  }
+}
+
 TEST(ClientError, UnknownNumbersHaveNoName) {
   EXPECT_EQ(client_error_category().message(0), "unknown error");
   EXPECT_EQ(client_error_category().message(100), "unknown error");
