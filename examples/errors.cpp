@@ -4,6 +4,7 @@
 #include <weir/http.hpp>
 #include <weir/net/files.hpp>
 
+#include <expected>
 #include <stdexcept>
 
 using namespace weir;
@@ -25,10 +26,11 @@ Result<Account> show(int number) {
   return find_account(number);
 }
 
-Task<Result<Account>> pay(int number, Payment payment) {
-  WEIR_CO_TRY(auto account, find_account(number));                    // 404
-  if (payment.cents <= 0) co_return fail(Errc::bad_input);            // 400
-  if (payment.cents > account.cents) co_return fail(Errc::conflict);  // 409
+Task<std::expected<Account, http::Response>> pay(int number, Payment payment) {
+  WEIR_CO_TRY(auto account, find_account(number));          // 404
+  if (payment.cents <= 0) co_return fail(Errc::bad_input);  // 400
+  if (payment.cents > account.cents)                        // 409, with a text
+    co_return std::unexpected(http::problem(http::Status::conflict, "the account has less money"));
   account.cents -= payment.cents;
   auto writing = files::write_file("receipts/last.txt", std::to_string(payment.cents));
   WEIR_CO_TRY(co_await timeout(2s, std::move(writing)));  // 500 if the folder is missing

@@ -16,6 +16,10 @@ constexpr std::array<std::string_view, 4> owned_by_server{"content-length", "tra
 
 }  // namespace
 
+Response::Response(std::error_code error) : Response(to_status(error)) {
+  set_cause(error);
+}
+
 Response::Extras& Response::extras() {
   if (extras_ == nullptr) extras_ = make_block<Extras>();
   return *extras_;

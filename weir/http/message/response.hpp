@@ -31,6 +31,9 @@ class Response {
   /// Makes a response without a body. A handler that returns a Status is answered in this way. The
   /// server adds the description of the error to a status of 400 or more; see needs_error_page().
   Response(Status status = Status::ok) noexcept : status_(status) {}
+  /// Makes the response to an error of a handler: its to_status(), without a body, and the error as
+  /// its cause().
+  Response(std::error_code error);
   Response(Status status, MediaType content_type, Body body) noexcept
       : status_(status), content_type_(content_type.text()), body_(std::move(body)) {}
 

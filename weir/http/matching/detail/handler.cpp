@@ -12,12 +12,6 @@ void detail::throw_missing_value(std::string_view type) {
                            std::string(type) + ">()");
 }
 
-Response error_response(std::error_code error) {
-  Response response(to_status(error));
-  response.set_cause(error);
-  return response;
-}
-
 Task<Response> detail::ready_task(Response response) {
   co_return std::move(response);
 }

@@ -31,18 +31,14 @@
 
 namespace weir::http {
 
-/// Returns the response for an error that a handler returned; see to_status() and
-/// Response::cause().
-Response error_response(std::error_code error);
-
 namespace detail {
 
 Task<Response> ready_task(Response response);
 
 template <class T>
 Response to_response(T&& value) {
-  if constexpr (is_result<std::remove_cvref_t<T>>) {
-    if (!value) return error_response(value.error());
+  if constexpr (is_expected<std::remove_cvref_t<T>>) {
+    if (!value) return Response(std::forward<T>(value).error());
     return to_response(*std::forward<T>(value));
   } else if constexpr (std::is_convertible_v<T, Response>) {
     return Response(std::forward<T>(value));
@@ -60,13 +56,6 @@ Response response_of(const Call& call) {
   } else {
     return to_response(call());
   }
-}
-
-inline Response to_rejection(Response response) {
-  return response;
-}
-inline Response to_rejection(std::error_code error) {
-  return error_response(error);
 }
 
 inline Task<Response> to_response_task(Task<Response> task) {
@@ -217,7 +206,7 @@ class CallArguments {
         std::get<I>(slots_).emplace(std::move(made));
       } else {
         if (!made) {
-          rejected = reject(to_rejection(std::move(made.error())));
+          rejected = reject(Response(std::move(made.error())));
           return false;
         }
         std::get<I>(slots_).emplace(std::move(*made));
@@ -430,7 +419,7 @@ class Handler {
     if (auto rejected = read_before_body(callee, arguments, request, params))
       co_return std::move(*rejected);
     const auto text = co_await request.body_view();
-    if (!text) co_return error_response(text.error());
+    if (!text) co_return Response(text.error());
     if (auto rejected = arguments.read_body(*text)) co_return std::move(*rejected);
     if constexpr (Signature<F>::is_async) {
       auto answer = detail::start_handler(callee, request, arguments);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <expected>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -107,6 +108,42 @@ TEST_F(HandlerTest, AnswersWithAStatusOrAResult) {
             Status::gateway_timeout);
 }
 
+struct Price {
+  int cents;
+};
+
+/// Passes an error on, describes one, or returns a value.
+std::expected<Price, Response> price_of(int number) {
+  const auto found = [number]() -> Result<int> {
+    if (number == 1) return fail(Errc::not_found);
+    return 100 * number;
+  };
+  WEIR_TRY(const int cents, found());
+  if (number == 2) return std::unexpected(problem(Status::conflict, "sold out"));
+  if (number == 3) return fail(Errc::closed);
+  return Price{cents};
+}
+
+TEST_F(HandlerTest, AnswersWithTheResponseOfAnExpected) {
+  const auto later = [](int number) -> Task<std::expected<Price, Response>> {
+    std::ignore = co_await sleep(1s);
+    WEIR_CO_TRY(const Price price, price_of(number));
+    co_return price;
+  };
+  EXPECT_EQ(answer(price_of, {"1"}).cause(), Errc::not_found);
+  EXPECT_EQ(answer(later, {"1"}).cause(), Errc::not_found);
+  EXPECT_EQ(answer(later, {"1"}).status(), Status::not_found);
+  EXPECT_EQ(text_of(price_of, {"2"}), R"({"title":"Conflict","status":409,"detail":"sold out"})");
+  EXPECT_EQ(text_of(later, {"2"}), R"({"title":"Conflict","status":409,"detail":"sold out"})");
+  EXPECT_EQ(answer(price_of, {"3"}).status(), Status::service_unavailable);
+  EXPECT_EQ(text_of(price_of, {"4"}), R"({"cents":400})");
+  EXPECT_EQ(text_of(later, {"4"}), R"({"cents":400})");
+  const auto status = []() -> std::expected<Status, Status> {
+    return std::unexpected(Status::locked);
+  };
+  EXPECT_EQ(answer(status).status(), Status::locked);
+}
+
 TEST_F(HandlerTest, WaitsIfItReturnsATask) {
   EXPECT_FALSE(Handler::of(greet).is_async());
   EXPECT_TRUE(Handler::of(slow).is_async());
@@ -200,7 +237,7 @@ static_assert(Signature<Response (*)(int, Wildcard, int)>::shape.wildcard_index 
 
 TEST(ErrorResponse, HasTheStatusAndTheCauseOfTheError) {
   for (const Errc error : {Errc::timed_out, Errc::not_found, Errc::conflict, Errc::closed}) {
-    const Response response = error_response(make_error_code(error));
+    const Response response = Response(make_error_code(error));
     EXPECT_EQ(response.status(), to_status(make_error_code(error)));
     EXPECT_EQ(response.cause(), error);
     EXPECT_TRUE(response.needs_error_page());

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -217,14 +219,24 @@ struct ArgumentList<Parameters<P...>> {
   }
 };
 
+/// True for a Result and for a std::expected with any error.
+template <class T>
+inline constexpr bool is_expected = is_result<T>;
+template <class T, class E>
+inline constexpr bool is_expected<std::expected<T, E>> = true;
+
 /// True for a Response, a type that converts to one, or a type that is written as JSON.
 template <class R>
 inline constexpr bool is_response_type =
     std::is_convertible_v<R, Response> || json::is_composite<std::remove_cvref_t<R>>;
+template <class T, class E>
+inline constexpr bool is_response_type<std::expected<T, E>> =
+    is_response_type<T> && std::is_convertible_v<E, Response>;
+template <class E>
+inline constexpr bool is_response_type<std::expected<void, E>> = false;
 template <class T>
-inline constexpr bool is_response_type<Result<T>> = is_response_type<T>;
-template <>
-inline constexpr bool is_response_type<Result<void>> = false;
+inline constexpr bool is_response_type<Result<T>> =
+    is_response_type<std::expected<T, std::error_code>>;
 
 template <class R>
 struct ReturnType {
@@ -242,7 +254,8 @@ struct ReturnType<Task<T>> {
 /// The signature of a handler. Its parameters are, in any order: the path parameters in the order
 /// of the pattern, the typed arguments of arguments.hpp, values of types with from_request(),
 /// references, the Request& and a Scope&. At most one of them is the body. It returns a Response, a
-/// Status, a value that is written as JSON, a Result of one, or a Task of any of these.
+/// Status, a value that is written as JSON, a Result or a std::expected<T, Response> of one, or a
+/// Task of any of these.
 ///
 /// The arguments are made in this order, and the first step that fails is the answer: the path
 /// parameters (404), the values of from_request(), the parts of the head (400), the media type of
@@ -262,8 +275,10 @@ struct ReturnType<Task<T>> {
 /// the error of Request::body(). A returned value is sent with 200; for another status return
 /// http::json(value, status).
 ///
-/// An error in a Result is answered with its to_status(). An exception is answered with 500 and
-/// logged; the client does not see its text.
+/// An error in a Result is answered with its to_status(). The Response in a std::expected is sent
+/// as it is: `return std::unexpected(http::problem(Status::conflict, "the name is taken"))`. fail()
+/// and WEIR_TRY work there too, since an error converts to its Response. An exception is answered
+/// with 500 and logged; the client does not see its text.
 template <class F>
 class Signature {
   using Of = decltype(detail::function_of<F>());
@@ -304,8 +319,8 @@ class Signature {
     static_assert(Arguments::count(Kind::body) <= 1, "a handler takes at most one body");
     static_assert(detail::ReturnType<typename Of::ReturnType>::is_valid,
                   "a handler returns a Response, a Status, a value that is written as JSON (a "
-                  "struct of public fields, container, tuple or variant), a Result of one, or a "
-                  "Task of these");
+                  "struct of public fields, container, tuple or variant), a Result or a "
+                  "std::expected<T, Response> of one, or a Task of these");
     static_assert(!takes_scope || is_async, "a handler that takes a Scope& returns a Task");
     static_assert(!is_async || !Arguments::any_reference,
                   "a handler that returns a Task takes path parameters and typed arguments by "
