@@ -23,9 +23,8 @@ struct User {
   std::string name;
 
   static std::expected<User, http::Response> from_request(const http::Request& request) {
-    const auto token = request.header("Authorization").value_or("");
-    if (token.starts_with("Bearer ")) return User{std::string(token.substr(7))};
-    return std::unexpected(http::problem(http::Status::unauthorized, "log in first"));
+    WEIR_TRY(const auto bearer, http::Bearer::from_request(request));
+    return User{std::string(bearer.token)};
   }
 };
 

@@ -21,8 +21,7 @@ struct Note {
 };
 
 struct Store {  // all cores use it
-  const std::map<std::string, std::string, std::less<>> users{{"Bearer 1", "Ann"},
-                                                              {"Bearer 2", "Bob"}};
+  const std::map<std::string, std::string, std::less<>> users{{"1", "Ann"}, {"2", "Bob"}};
   std::mutex mutex;  // protects the members below
   std::map<std::string, std::map<int, Note>> notes_by_user;
   int last_id = 0;
@@ -33,9 +32,10 @@ struct User {
 
   static std::expected<User, http::Response> from_request(const http::Request& request,
                                                           const Store& store) {
-    const auto found = store.users.find(request.header("Authorization").value_or(""));
+    WEIR_TRY(const auto bearer, http::Bearer::from_request(request));  // else 401
+    const auto found = store.users.find(bearer.token);
     if (found != store.users.end()) return User{found->second};
-    return std::unexpected(http::problem(http::Status::unauthorized, "log in first"));
+    return std::unexpected(http::unauthorized(http::Bearer::invalid_token));
   }
 };
 

@@ -16,7 +16,7 @@ http::Response add_note(int user, http::Json<Note> note) {
 }
 
 Task<http::Response> require_login(http::Request& request, http::Next next) {
-  if (!request.header("Authorization")) co_return http::Status::unauthorized;
+  if (!request.header("Authorization")) co_return http::unauthorized("Bearer");
   co_return co_await next(request);
 }
 

@@ -46,7 +46,9 @@ inline weir::Result<Note> remove_note(int id, const Store& store) {
   return store.with(id, [](auto& notes, auto at) { return notes.extract(at).mapped(); });
 }
 inline weir::Task<http::Response> require_login(http::Request& request, http::Next next) {
-  if (request.header("Authorization") != "Bearer secret") co_return http::Status::unauthorized;
+  auto bearer = http::Bearer::from_request(request);
+  if (!bearer) co_return std::move(bearer.error());
+  if (bearer->token != "secret") co_return http::unauthorized(http::Bearer::invalid_token);
   co_return co_await next(request);
 }
 inline http::Router routes() {

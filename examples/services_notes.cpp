@@ -12,7 +12,7 @@ struct Note {
 
 class Store {  // all cores use it
  public:
-  bool knows(std::string_view token) const { return token == "Bearer secret"; }
+  bool knows(std::string_view token) const { return token == "secret"; }
   int add(const std::string& text) const {
     const std::lock_guard lock(mutex_);
     notes_.emplace(++last_id_, text);
@@ -33,8 +33,9 @@ class Store {  // all cores use it
 struct User {
   static std::expected<User, http::Response> from_request(const http::Request& request,
                                                           const Store& store) {
-    if (store.knows(request.header("Authorization").value_or(""))) return User();
-    return std::unexpected(http::problem(http::Status::unauthorized, "log in first"));
+    WEIR_TRY(const auto bearer, http::Bearer::from_request(request));
+    if (store.knows(bearer.token)) return User();
+    return std::unexpected(http::unauthorized(http::Bearer::invalid_token));
   }
 };
 

@@ -12,6 +12,7 @@
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/matching/pattern_error.hpp"
 #include "weir/http/matching/route.hpp"
+#include "weir/http/message/authorization.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/json.hpp"

@@ -38,7 +38,7 @@ std::string_view name_of(ClientError error) noexcept;
 
 /// Returns the error for a response of another server with this status, which is 400 or more. Its
 /// category is that of ClientError, its value is the number of the status, and its text is "the
-/// server answered 404 Not Found". to_status() of it is 502.
+/// server answered 404 Not Found". Its to_status() is 502.
 std::error_code error_of(Status status) noexcept;
 
 /// Returns the category of ClientError; its name is "weir.http.client".

@@ -90,10 +90,9 @@ std::string_view reason_of(Status status) noexcept;
 /// 501, cancelled and closed 503. A connection that the client reset or closed is 400. All other
 /// errors are 500.
 ///
-/// The status of a timeout names the side that was late. 408: the client, which sent the head or
-/// the body too slowly (a ParseError). 504: another party that the handler waited for. 503: the
-/// server itself, which cancelled the handler at the timeout of its route, or had no connection
-/// free for its own request.
+/// The status of a timeout names the side that was late. It is 408 for a client that sent its
+/// request too slowly (a ParseError), and 504 for another party that the handler waited for. It is
+/// 503 for the server itself, which cancels a handler at the timeout of its route.
 Status to_status(std::error_code error) noexcept;
 
 }  // namespace weir::http
