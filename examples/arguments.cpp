@@ -15,7 +15,7 @@ struct Search {
   std::optional<unsigned> most;  // may be missing
 };
 struct Login {
-  std::string name;
+  Checked<std::string, rule::Pattern<"[A-Za-z0-9]{1,40}">> name;  // safe in a cookie
 };
 
 /// The user of a request, or the answer to a request without one.
@@ -40,8 +40,8 @@ http::Response search(http::Query<Search> query) {
 }
 
 http::Response login(http::Form<Login> form) {
-  auto response = http::text("welcome, " + form->name + "\n");
-  response.add_header("Set-Cookie", "name=" + form->name + "; HttpOnly");
+  auto response = http::text("welcome, " + *form->name + "\n");
+  response.add_header("Set-Cookie", "name=" + *form->name + "; HttpOnly");
   return response;
 }
 

@@ -56,6 +56,17 @@ TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+TEST_P(Check, HandlersWithArgumentsRefuseContentsThatDoNotFit) {
+  Server server("arguments", GetParam());
+  for (const std::string path : {"/login", "/boards/1/notes"}) {
+    const Checked checked = check(
+        server.port(), {"--only", "contents", "--path", "/notes?word=x", "--post-path", path});
+    EXPECT_EQ(checked.status, 0) << checked.output;
+    EXPECT_TRUE(checked.output.contains("57 passed, 0 failed, 0 not applicable")) << checked.output;
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
 // Most machines resolve localhost to ::1 first, and no server listens there.
 TEST_P(Check, FindsAServerThatListensOnOneOfTwoAddresses) {
   Server server("hello", GetParam());

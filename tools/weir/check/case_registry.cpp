@@ -87,6 +87,7 @@ CaseRegistry::CaseRegistry() {
   read_notes(data::http1_rules);
   add_answer_scripts(*this);
   add_limit_scripts(*this);
+  add_content_scripts(*this);
   add_slow_scripts(*this);
 }
 
@@ -142,11 +143,12 @@ const Rule* CaseRegistry::rule(std::string_view name) const noexcept {
 }
 
 void CaseRegistry::add(std::string_view rule, std::string_view name, std::string_view why,
-                       Script script) {
+                       Script script, std::string bytes) {
   Case& made = cases_.emplace_back();
   made.name = std::string(rule) + "/" + std::string(name);
   made.rule = this->rule(rule);
   made.why = why;
+  made.bytes = std::move(bytes);
   made.script = script;
 }
 

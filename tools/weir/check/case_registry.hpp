@@ -58,8 +58,9 @@ class CaseRegistry {
   const std::vector<Case>& cases() const noexcept { return cases_; }
   /// Returns the rule of that name, or nullptr if no rule has it.
   const Rule* rule(std::string_view name) const noexcept;
-  /// Adds a script as the case "rule/name"; `rule` must exist.
-  void add(std::string_view rule, std::string_view name, std::string_view why, Script script);
+  /// Adds a script as the case "rule/name"; `rule` must exist. `bytes` is for the script.
+  void add(std::string_view rule, std::string_view name, std::string_view why, Script script,
+           std::string bytes = {});
 
  private:
   void read_rules(std::string_view json);

@@ -7,6 +7,8 @@ class CaseRegistry;
 
 /// Adds cases about the form and number of responses: pipelining, HEAD, close, Expect, splitting.
 void add_answer_scripts(CaseRegistry& registry);
+/// Adds cases with forms, JSON texts, queries and headers that a handler cannot use.
+void add_content_scripts(CaseRegistry& registry);
 /// Adds cases that send more than a server should accept: targets, fields, bodies, chunk
 /// extensions.
 void add_limit_scripts(CaseRegistry& registry);
