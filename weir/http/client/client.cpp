@@ -7,6 +7,7 @@
 
 #include "weir/http/client/cookie_jar.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
+#include "weir/http/client/detail/client_head.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/client/detail/redirect.hpp"
@@ -29,7 +30,7 @@ std::size_t Client::idle_count() const noexcept {
   return pool_->idle_count();
 }
 
-Task<Result<ClientResponse>> Client::send(ClientRequest request) {
+Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request) {
   if (request.error()) co_return fail(request.error());
   const bool sendable = request.method() != Method::connect && request.method() != Method::other;
   if (!sendable) co_return fail(Errc::bad_input);
@@ -56,7 +57,7 @@ Task<Result<ClientResponse>> Client::send(ClientRequest request) {
         WEIR_CO_TRY(co_await lease->connect(request.url(), deadline));
       }
       exchange.reset(new ClientExchange(std::move(*lease), options_.limits, deadline));
-      const Result<> answered = co_await exchange->run(request, head);
+      const Result<> answered = co_await exchange->run(request, head, scope);
       if (answered) break;
       // The request is sent a second time only if a reused connection was lost.
       const bool repeat = reused && answered.error() == ClientError::connection_lost &&

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
@@ -16,6 +17,10 @@
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/task/task.hpp"
+
+namespace weir {
+class Scope;
+}
 
 namespace weir::http {
 
@@ -50,8 +55,10 @@ class ClientPool;
 ///
 /// *Proxy and cookies.* See ProxyOptions and CookieJar.
 ///
-/// *Streams.* The client does not read a response's body before the request is complete. A response
-/// with a status of 300 or more ends the request's body early.
+/// *Streams.* A response with a status of 300 or more ends the request's body early, and its
+/// connection is not used again. Otherwise the client sends the whole request before it returns the
+/// response. For a server that streams its response while it reads, such as an echo, give send() a
+/// Scope.
 ///
 /// Every function that sends has these errors: ClientError, Errc::unsupported for https, the error
 /// of an invalid request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. The
@@ -69,7 +76,19 @@ class Client : public RequestMethods<Client> {
   /// Sends the request and waits for the head of its final response. 1xx responses are dropped.
   /// Errors: see above.
   /// Cancel: closes the connection; the server may have received the request.
-  Task<Result<ClientResponse>> send(ClientRequest request);
+  Task<Result<ClientResponse>> send(ClientRequest request) {
+    return send_in(nullptr, std::move(request));
+  }
+  /// Sends the request, and returns when the head of its final response has arrived. A task of
+  /// `scope` still sends a long or streamed body then. The task ends early if the response is
+  /// destroyed. If it fails, for example in the function of the body, the reads of the response
+  /// fail with its error.
+  /// Errors: see above.
+  /// Cancel: closes the connection; the server may have received the request.
+  /// Lifetime: the client, and all that the function of the body refers to, outlive the scope.
+  Task<Result<ClientResponse>> send(Scope& scope, ClientRequest request) {
+    return send_in(&scope, std::move(request));
+  }
 
   /// Makes a request for send(); get(), post() and the others use it.
   static ClientRequest request(Method method, std::string_view url) { return {method, url}; }
@@ -80,6 +99,7 @@ class Client : public RequestMethods<Client> {
   std::size_t idle_count() const noexcept;
 
  private:
+  Task<Result<ClientResponse>> send_in(Scope* scope, ClientRequest request);
   Result<std::string> head_of(const ClientRequest& request, WallTime now);
   void store_cookies(const ClientExchange& exchange, const Url& url, WallTime now);
 

@@ -6,7 +6,7 @@
 namespace weir::http {
 
 void detail::ReleaseExchange::operator()(ClientExchange* exchange) const noexcept {
-  delete exchange;
+  exchange->release();
 }
 
 Status ClientResponse::status() const noexcept {

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <charconv>
+#include <exception>
 #include <new>
 #include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "weir/http/client/detail/client_head.hpp"
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/loop.hpp"
@@ -28,22 +29,6 @@ constexpr std::size_t short_body = 32 * 1024;
 // Bytes of a longer body that ClientLimits::body_timeout limits together.
 constexpr std::size_t body_slice = 256 * 1024;
 
-constexpr std::array<std::string_view, 4> headers_of_client{"content-length", "transfer-encoding",
-                                                            "connection", "upgrade"};
-
-bool is_of_client(std::string_view name) noexcept {
-  return std::ranges::any_of(headers_of_client, [name](std::string_view each) {
-    return equals_ignoring_case(name, each);
-  });
-}
-
-/// Returns true if the request has a length although its body is empty (RFC 9110 §8.6).
-bool sends_length(const ClientRequest& request) noexcept {
-  const Method method = request.method();
-  return !request.body().text().empty() || method == Method::post || method == Method::put ||
-         method == Method::patch;
-}
-
 /// Cancels a source at the end of its block, also if an exception ends it.
 class CancelAtEnd {
  public:
@@ -60,53 +45,6 @@ class CancelAtEnd {
 };
 
 }  // namespace
-
-Result<std::string> request_head(const ClientRequest& request, const HeadContext& context) {
-  for (const HeaderField header : request.headers()) {
-    if (is_of_client(header.name)) return fail(Errc::bad_input);
-  }
-  const std::string_view method = name_of(request.method());
-  constexpr std::size_t rest_max = 128;  // this client's own names, values and line ends
-  std::string head;
-  head.reserve(method.size() + context.target.size() + request.url().text().size() +
-               context.more_lines.size() + context.cookies.size() +
-               request.headers().lines().size() + request.content_type().size() + rest_max);
-  head.append(method).append(" ").append(context.target).append(" HTTP/1.1\r\n");
-  if (!request.headers().contains("host")) {
-    head.append("Host: ").append(request.url().authority()).append(line_end);
-  }
-  head.append(request.headers().lines()).append(context.more_lines);
-  if (!context.cookies.empty() && !request.headers().contains("cookie")) {
-    head.append("Cookie: ").append(context.cookies).append(line_end);
-  }
-  if (!request.content_type().empty() && !request.headers().contains("content-type")) {
-    head.append("Content-Type: ").append(request.content_type()).append(line_end);
-  }
-  const std::optional<std::uint64_t> length = request.body().length();
-  if (!length) {
-    head.append("Transfer-Encoding: chunked\r\n");
-  } else if (request.body().is_stream() || sends_length(request)) {
-    head.append("Content-Length: ").append(std::to_string(*length)).append(line_end);
-  }
-  return head.append(line_end);
-}
-
-Duration idle_time_of(std::string_view keep_alive) noexcept {
-  constexpr std::string_view name = "timeout=";
-  while (!keep_alive.empty()) {
-    std::string_view each = keep_alive.substr(0, keep_alive.find(','));
-    keep_alive.remove_prefix(std::min(each.size() + 1, keep_alive.size()));
-    each.remove_prefix(std::min(each.find_first_not_of(" \t"), each.size()));
-    if (!equals_ignoring_case(each.substr(0, name.size()), name)) continue;
-    std::uint32_t seconds = 0;
-    const char* const digits = each.data() + name.size();
-    const auto read = std::from_chars(digits, each.data() + each.size(), seconds);
-    if (read.ec != std::errc()) continue;
-    const Duration given = std::chrono::seconds(seconds);
-    return given - std::max<Duration>(std::chrono::seconds(1), given / 10);
-  }
-  return Duration::max();
-}
 
 class ClientExchange::Writing : public Timed<Write>::Awaiter {
   using Base = Timed<Write>::Awaiter;
@@ -218,16 +156,33 @@ ClientExchange::~ClientExchange() {
   }
 }
 
-void ClientExchange::abandon(std::error_code error) noexcept {
-  lease_.release();
-  ended_ = true;
-  error_ = error;
+void ClientExchange::release() noexcept {
+  if (!is_sending()) {
+    delete this;
+    return;
+  }
+  released_ = true;
+  stop_sending();
 }
 
-/// Ends a complete response. The connection becomes idle if it can carry another request.
+void ClientExchange::abandon(std::error_code error) noexcept {
+  ended_ = true;
+  abandoned_ = true;
+  error_ = error;
+  if (is_sending()) return stop_sending();
+  lease_.release();
+}
+
+/// Ends a complete response. The task that sends the request may be a little later.
 void ClientExchange::finish() noexcept {
   ended_ = true;
-  if (!request_complete_ || !parser_.reusable() || !input_.empty()) return lease_.release();
+  if (!is_sending()) release_connection();
+}
+
+/// Gives up the connection. It becomes idle if it can carry another request.
+void ClientExchange::release_connection() noexcept {
+  const bool reusable = !abandoned_ && request_complete_ && parser_.reusable() && input_.empty();
+  if (!reusable) return lease_.release();
   const auto keep_alive = parser_.head().header("keep-alive");
   lease_.release_for_reuse(keep_alive ? idle_time_of(*keep_alive) : Duration::max());
 }
@@ -267,32 +222,32 @@ ClientExchange::Reading ClientExchange::receive(Duration timeout, ClientError ti
   return Reading(*this, options, timed_out);
 }
 
-Task<Result<>> ClientExchange::write_request(ClientRequest& request, std::string_view head) {
-  std::string_view body = request.body().text();
-  const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(body.substr(0, body_slice))};
-  const std::span<const Bytes> used(pieces.data(), body.empty() ? 1 : 2);
+Task<Result<>> ClientExchange::write_request(Body& body, std::string_view head) {
+  std::string_view text = body.text();
+  const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(text.substr(0, body_slice))};
+  const std::span<const Bytes> used(pieces.data(), text.empty() ? 1 : 2);
   const Result<> written = co_await write(used);
   if (!written) co_return written;
-  while (body.size() > body_slice) {
-    body.remove_prefix(body_slice);
+  while (text.size() > body_slice) {
+    text.remove_prefix(body_slice);
     if (late()) co_return fail(ClientError::timed_out);
-    const Bytes slice = to_bytes(body.substr(0, body_slice));
+    const Bytes slice = to_bytes(text.substr(0, body_slice));
     const Result<> more = co_await write(std::span<const Bytes>(&slice, 1));
     if (!more) co_return more;
   }
-  if (request.body().is_stream()) {
-    const Result<> streamed = co_await write_stream(request);
+  if (body.is_stream()) {
+    const Result<> streamed = co_await write_stream(body);
     if (!streamed) co_return streamed;
   }
   request_complete_ = true;
   co_return {};
 }
 
-Task<Result<>> ClientExchange::write_stream(ClientRequest& request) {
-  const std::optional<std::uint64_t> length = request.body().length();
+Task<Result<>> ClientExchange::write_stream(Body& body) {
+  const std::optional<std::uint64_t> length = body.length();
   ChunkSink sink(*this, length);
   stream_called_ = true;
-  const Result<> streamed = co_await (*request.body().stream())(sink);
+  const Result<> streamed = co_await (*body.stream())(sink);
   if (!streamed) co_return streamed;
   if (sink.error()) co_return fail(sink.error());
   if (length) co_return {};
@@ -300,12 +255,13 @@ Task<Result<>> ClientExchange::write_stream(ClientRequest& request) {
   co_return co_await write(std::span<const Bytes>(&last, 1));
 }
 
-Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head) {
+Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   parser_.begin(request.method());
   const bool may_wait = request.body().is_stream() || request.body().text().size() > short_body;
+  if (may_wait && scope != nullptr) co_return co_await read_head_beside(*scope, request, head);
   Result<> written;
   if (may_wait) {
-    written = co_await write_while_reading(request, head);
+    written = co_await write_while_reading(request.body(), head);
   } else {
     // A call of write_request() would cost a coroutine frame for each request.
     const std::string_view body = request.body().text();
@@ -324,13 +280,13 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
 /// Writes the request and reads the head of a response that comes before the request's end. The
 /// writing ends early if that response is an error or a redirect.
 /// Returns: no error if the request was sent or the head has arrived.
-Task<Result<>> ClientExchange::write_while_reading(ClientRequest& request, std::string_view head) {
+Task<Result<>> ClientExchange::write_while_reading(Body& body, std::string_view head) {
   const Context own = co_await this_context();
   CancelSource writing(own.cancel);
   CancelSource reading(own.cancel);
   const Context write_context{own.loop, &writing};
   const Context read_context{own.loop, &reading};
-  auto write = as_task(in_context(write_context, write_then_cancel(request, head, reading)));
+  auto write = as_task(in_context(write_context, write_then_cancel(body, head, reading)));
   auto read = as_task(in_context(read_context, read_then_cancel(writing)));
   const auto both = co_await settled(std::move(write), std::move(read));
   const Result<>& written = std::get<0>(both);
@@ -345,10 +301,14 @@ Task<Result<>> ClientExchange::write_while_reading(ClientRequest& request, std::
   co_return written;
 }
 
-Task<Result<>> ClientExchange::write_then_cancel(ClientRequest& request, std::string_view head,
+Task<Result<>> ClientExchange::write_then_cancel(Body& body, std::string_view head,
                                                  CancelSource& reading) {
   const CancelAtEnd at_end(reading);
-  auto writing = write_request(request, head);
+  co_return co_await write_in_time(body, head);
+}
+
+Task<Result<>> ClientExchange::write_in_time(Body& body, std::string_view head) {
+  auto writing = write_request(body, head);
   // The function of a stream can wait for something else than the server.
   const Result<> written = co_await timeout(limited(Duration::max()), std::move(writing));
   if (!written && written.error() == Errc::timed_out) co_return fail(ClientError::timed_out);
@@ -362,6 +322,79 @@ Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
   const bool ends_early = !cancelled && (!received || code_of(head().status()) >= 300);
   if (!ends_early) at_end.dismiss();
   co_return received;
+}
+
+/// Starts the task that sends the request, and reads the head of the response. The request keeps
+/// its body if nothing sends it any more, so that it can be sent again.
+Task<Result<>> ClientExchange::read_head_beside(Scope& scope, ClientRequest& request,
+                                                std::string_view head) {
+  sending_ = std::make_unique<Sending>();
+  sending_->body = std::move(request.body());
+  sending_->head = head;
+  scope.spawn(send_beside());
+  Result<> received = co_await read_head_while_sending();
+  const bool goes_on = received && code_of(this->head().status()) < 300;
+  if (goes_on) co_return received;
+  if (is_sending()) {
+    stop_sending();
+    const Result<> ended = co_await sending_->ended.wait();
+    if (!ended) co_return ended;
+  }
+  request.body() = std::move(sending_->body);
+  if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
+  co_return fail(ClientError::connection_lost);
+}
+
+/// Reads the head of the response. Its timeout begins at the end of the request.
+Task<Result<>> ClientExchange::read_head_while_sending() {
+  const Context own = co_await this_context();
+  Result<> received;
+  for (bool again = true; again;) {
+    if (sending_->error) co_return fail(sending_->error);
+    const bool was_sending = is_sending();
+    const Duration timeout = was_sending ? Duration::max() : limits_->head_timeout;
+    received = co_await read_head(timeout);
+    // The task that sends ends a read that has no timeout.
+    again = was_sending && !received && received.error() == Errc::cancelled && !own.cancelled();
+  }
+  if (!received || !sending_->error) co_return received;
+  has_head_ = false;
+  co_return fail(sending_->error);
+}
+
+/// The task that sends the request. It may destroy the exchange.
+Task<> ClientExchange::send_beside() {
+  const Context own = co_await this_context();
+  CancelSource cancel(own.cancel);
+  sending_->cancel = &cancel;
+  Result<> sent = fail(Errc::closed);  // if the function of the body throws
+  std::exception_ptr thrown;
+  try {
+    auto writing =
+        in_context(Context{own.loop, &cancel}, write_in_time(sending_->body, sending_->head));
+    sent = co_await std::move(writing);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  end_sending(sent);
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void ClientExchange::stop_sending() noexcept {
+  sending_->stopped = true;
+  sending_->cancel->cancel();
+}
+
+void ClientExchange::end_sending(const Result<>& sent) noexcept {
+  sending_->cancel = nullptr;
+  if (released_) {
+    delete this;
+    return;
+  }
+  if (!sent && !lost_ && !sending_->stopped) sending_->error = sent.error();
+  sending_->ended.set();
+  if (ended_) return release_connection();
+  if (!has_head_ || sending_->error) lease_.stream().cancel_read();
 }
 
 /// Copies the bytes of the head unless no other buffer will take the place of theirs: views of
@@ -430,10 +463,15 @@ Task<Result<Bytes>> ClientExchange::read() {
       abandon(ClientError::timed_out);
       break;
     }
+    if (sending_ != nullptr && sending_->error) {
+      abandon(sending_->error);
+      break;
+    }
     const Result<> received = co_await receive(limits_->body_timeout, ClientError::body_timed_out);
     if (received) {
       input_ = buffer_.text();
     } else if (received.error() == Errc::cancelled) {
+      if (sending_ != nullptr && sending_->error) continue;
       co_return fail(Errc::cancelled);
     } else if (received.error() == Errc::end_of_stream) {
       const bool complete = parser_.finish_at_close();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,8 @@
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/task/cancel.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
@@ -36,19 +39,20 @@ class ClientExchange {
   ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
   ClientExchange(const ClientExchange&) = delete;
   ClientExchange& operator=(const ClientExchange&) = delete;
-  /// Gives the connection back if the rest of the response has arrived already.
-  ~ClientExchange();
 
   static void* operator new(std::size_t size) { return BlockPool::allocate(size); }
   static void operator delete(void* memory) noexcept { BlockPool::release(memory); }
 
   /// Sends the request, then waits for the head of the final response. A server may answer before
   /// it has read the whole body, so a failed write of the body is no error if a head arrives. A
-  /// long or streamed body ends early if the status of the response is 300 or more.
+  /// long or streamed body ends early if the status of the response is 300 or more. With a scope, a
+  /// task of that scope sends such a body, also after the return.
   /// Errors: those of Client::send() that concern one connection.
   /// Cancel: the connection can only be closed.
   /// Lifetime: `head`, the result of request_head(), lives until the return.
-  Task<Result<>> run(ClientRequest& request, std::string_view head);
+  Task<Result<>> run(ClientRequest& request, std::string_view head, Scope* scope);
+  /// Destroys the exchange. A task that still sends is cancelled and destroys it at its end.
+  void release() noexcept;
   /// Returns true if the request may be sent again after the connection was lost: no byte of a
   /// response has come, the body can be sent again, and a repetition has no other effect. The
   /// request is idempotent, or it has an Idempotency-Key, or the kernel took none of its bytes.
@@ -73,6 +77,18 @@ class ClientExchange {
   class ChunkSink;
   class Reading;
   class Writing;
+  /// A request that a task of a scope sends.
+  struct Sending {
+    Body body;
+    std::string head;
+    CancelSource* cancel = nullptr;  ///< that of the task; nullptr if it does not run
+    ManualResetEvent ended;
+    bool stopped = false;        ///< true if the exchange itself cancelled the task
+    std::error_code error = {};  ///< why the request is incomplete, unless it was stopped
+  };
+
+  /// Gives the connection back if the rest of the response has arrived already.
+  ~ClientExchange();
 
   Instant now() const;
   /// Returns `timeout`, or the time until the deadline if that is earlier.
@@ -81,20 +97,28 @@ class ClientExchange {
   bool late() const;
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
-  Task<Result<>> write_request(ClientRequest& request, std::string_view head);
-  Task<Result<>> write_stream(ClientRequest& request);
+  Task<Result<>> write_request(Body& body, std::string_view head);
+  Task<Result<>> write_stream(Body& body);
+  /// Writes the request until the deadline.
+  Task<Result<>> write_in_time(Body& body, std::string_view head);
   /// Writes pieces like Stream::write(), and counts the bytes that the kernel took, also if it
   /// fails. An error is that of a ClientResponse.
   Writing write(std::span<const Bytes> pieces);
-  Task<Result<>> write_while_reading(ClientRequest& request, std::string_view head);
-  Task<Result<>> write_then_cancel(ClientRequest& request, std::string_view head,
-                                   CancelSource& reading);
+  Task<Result<>> write_while_reading(Body& body, std::string_view head);
+  Task<Result<>> write_then_cancel(Body& body, std::string_view head, CancelSource& reading);
   Task<Result<>> read_then_cancel(CancelSource& writing);
+  bool is_sending() const noexcept { return sending_ != nullptr && sending_->cancel != nullptr; }
+  Task<Result<>> read_head_beside(Scope& scope, ClientRequest& request, std::string_view head);
+  Task<Result<>> read_head_while_sending();
+  Task<> send_beside();
+  void stop_sending() noexcept;
+  void end_sending(const Result<>& sent) noexcept;
   Task<Result<>> read_head(Duration timeout);
   /// Reads more bytes into the buffer. It fails with `timed_out` after the timeout.
   Reading receive(Duration timeout, ClientError timed_out);
   void keep_head();
   void finish() noexcept;
+  void release_connection() noexcept;
 
   ClientPool::Lease lease_;
   Loop& loop_;
@@ -112,23 +136,10 @@ class ClientExchange {
   bool stream_called_ = false;  ///< true if the body's function was called
   bool request_complete_ = false;
   bool ended_ = false;
+  bool abandoned_ = false;
+  bool released_ = false;  ///< true if the task that sends destroys the object
+  std::unique_ptr<Sending> sending_;
   std::error_code error_;  ///< that of the body, for later reads
 };
-
-/// The parts of a request's head that depend on the client.
-struct HeadContext {
-  std::string_view target;           ///< the request target
-  std::string_view cookies = {};     ///< the value of the Cookie header; empty: no header
-  std::string_view more_lines = {};  ///< complete header lines
-};
-
-/// Returns the head of the request, with its empty line. A Cookie header of the request replaces
-/// that of the context.
-/// Errors: Errc::bad_input for a header that belongs to the client.
-Result<std::string> request_head(const ClientRequest& request, const HeadContext& context);
-
-/// Returns the time for which a connection may be idle according to a Keep-Alive header: its
-/// timeout less the larger of 1 s and 10 %. Duration::max() without a timeout.
-Duration idle_time_of(std::string_view keep_alive) noexcept;
 
 }  // namespace weir::http

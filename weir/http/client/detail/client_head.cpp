@@ -1,0 +1,79 @@
+#include "weir/http/client/detail/client_head.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::array<std::string_view, 4> headers_of_client{"content-length", "transfer-encoding",
+                                                            "connection", "upgrade"};
+
+bool is_of_client(std::string_view name) noexcept {
+  return std::ranges::any_of(headers_of_client, [name](std::string_view each) {
+    return equals_ignoring_case(name, each);
+  });
+}
+
+/// Returns true if the request has a length although its body is empty (RFC 9110 §8.6).
+bool sends_length(const ClientRequest& request) noexcept {
+  const Method method = request.method();
+  return !request.body().text().empty() || method == Method::post || method == Method::put ||
+         method == Method::patch;
+}
+
+}  // namespace
+
+Result<std::string> request_head(const ClientRequest& request, const HeadContext& context) {
+  for (const HeaderField header : request.headers()) {
+    if (is_of_client(header.name)) return fail(Errc::bad_input);
+  }
+  const std::string_view method = name_of(request.method());
+  constexpr std::size_t rest_max = 128;  // this client's own names, values and line ends
+  std::string head;
+  head.reserve(method.size() + context.target.size() + request.url().text().size() +
+               context.more_lines.size() + context.cookies.size() +
+               request.headers().lines().size() + request.content_type().size() + rest_max);
+  head.append(method).append(" ").append(context.target).append(" HTTP/1.1\r\n");
+  if (!request.headers().contains("host")) {
+    head.append("Host: ").append(request.url().authority()).append(line_end);
+  }
+  head.append(request.headers().lines()).append(context.more_lines);
+  if (!context.cookies.empty() && !request.headers().contains("cookie")) {
+    head.append("Cookie: ").append(context.cookies).append(line_end);
+  }
+  if (!request.content_type().empty() && !request.headers().contains("content-type")) {
+    head.append("Content-Type: ").append(request.content_type()).append(line_end);
+  }
+  const std::optional<std::uint64_t> length = request.body().length();
+  if (!length) {
+    head.append("Transfer-Encoding: chunked\r\n");
+  } else if (request.body().is_stream() || sends_length(request)) {
+    head.append("Content-Length: ").append(std::to_string(*length)).append(line_end);
+  }
+  return head.append(line_end);
+}
+
+Duration idle_time_of(std::string_view keep_alive) noexcept {
+  constexpr std::string_view name = "timeout=";
+  while (!keep_alive.empty()) {
+    std::string_view each = keep_alive.substr(0, keep_alive.find(','));
+    keep_alive.remove_prefix(std::min(each.size() + 1, keep_alive.size()));
+    each.remove_prefix(std::min(each.find_first_not_of(" \t"), each.size()));
+    if (!equals_ignoring_case(each.substr(0, name.size()), name)) continue;
+    std::uint32_t seconds = 0;
+    const char* const digits = each.data() + name.size();
+    const auto read = std::from_chars(digits, each.data() + each.size(), seconds);
+    if (read.ec != std::errc()) continue;
+    const Duration given = std::chrono::seconds(seconds);
+    return given - std::max<Duration>(std::chrono::seconds(1), given / 10);
+  }
+  return Duration::max();
+}
+
+}  // namespace weir::http
