@@ -23,6 +23,7 @@ using weir::fuzz::ExactCopy;
 using weir::fuzz::require;
 
 namespace config = weir::config;
+namespace json = weir::json;
 
 enum class Color : std::uint8_t { red, green };
 
@@ -63,12 +64,12 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 void check_units(std::string_view text) {
-  if (const auto length = config::parse_duration(text)) {
+  if (const auto length = json::parse_duration(text)) {
     require(length->count() >= 0);
-    require(config::parse_duration(config::to_text(*length)) == length);
+    require(json::parse_duration(json::to_text(*length)) == length);
   }
-  if (const auto size = config::parse_byte_size(text)) {
-    require(config::parse_byte_size(config::to_text(*size)) == size);
+  if (const auto size = json::parse_byte_size(text)) {
+    require(json::parse_byte_size(json::to_text(*size)) == size);
   }
 }
 

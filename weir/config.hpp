@@ -5,4 +5,3 @@
 #include "weir/config/reload.hpp"
 #include "weir/config/source/error.hpp"
 #include "weir/config/source/sources.hpp"
-#include "weir/config/type/units.hpp"

@@ -38,4 +38,5 @@
 #include "weir/json/error.hpp"
 #include "weir/json/read.hpp"
 #include "weir/json/read_options.hpp"
+#include "weir/json/text/units.hpp"
 #include "weir/json/write.hpp"

@@ -20,7 +20,7 @@ FLOORS = {
     "sim": [""],
     "event": [""],
     "tls": ["certificate", ""],
-    "json": [""],
+    "json": ["text", ""],
     "config": ["source", "type", ""],
     "log": [""],
     "http": ["syntax", "message", "h1", "client", "matching", "router", "server"],

@@ -62,7 +62,7 @@ class ConfigReloadTest : public LoopTest {
 
 TEST_F(ConfigReloadTest, NotifiesSubscribersOfChangedParts) {
   const auto server = reloadable_->on_change(&Settings::server, [&](const Server& next) {
-    calls_.push_back("server " + to_text(next.idle_timeout));
+    calls_.push_back("server " + json::to_text(next.idle_timeout));
   });
   const auto seed =
       reloadable_->on_change(&Settings::seed, [&](std::uint64_t) { calls_.push_back("seed"); });

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "weir/json/detail/utf8.hpp"
+#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::detail {
 namespace {

@@ -24,7 +24,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/counter.hpp"
-#include "weir/config/type/units.hpp"
+#include "weir/json/text/units.hpp"
 #include "weir/log/detail/record.hpp"
 #include "weir/log/logger.hpp"
 #include "weir/log/sink.hpp"

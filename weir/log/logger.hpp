@@ -19,8 +19,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "weir/config/type/units.hpp"
 #include "weir/json/detail/shape.hpp"
+#include "weir/json/text/units.hpp"
 #include "weir/log/detail/record.hpp"
 #include "weir/os/address.hpp"
 
@@ -77,9 +77,9 @@ auto to_log_value(const T& value) {
   } else if constexpr (std::is_same_v<T, std::error_code>) {
     return value.message();
   } else if constexpr (is_std_duration<T>) {
-    return config::to_text(std::chrono::duration_cast<Duration>(value));
+    return json::to_text(std::chrono::duration_cast<Duration>(value));
   } else if constexpr (std::is_same_v<T, ByteSize>) {
-    return config::to_text(value);
+    return json::to_text(value);
   } else if constexpr (std::is_same_v<T, os::Address>) {
     return value.to_string();
   } else if constexpr (std::is_enum_v<T>) {

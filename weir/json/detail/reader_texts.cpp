@@ -1,7 +1,7 @@
 // Reads strings: RFC 8259 §7, in UTF-8 (§8.1).
-#include "weir/json/detail/plain_text.hpp"
 #include "weir/json/detail/reader.hpp"
-#include "weir/json/detail/utf8.hpp"
+#include "weir/json/text/detail/plain_text.hpp"
+#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::json {
 namespace {

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "weir/json/detail/plain_text.hpp"
-#include "weir/json/detail/utf8.hpp"
+#include "weir/json/text/detail/plain_text.hpp"
+#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::json {
 namespace {

@@ -136,7 +136,7 @@ void StringType::write(std::string& out, const void* value) const {
 
 bool ByteSizeType::read(const RawValue& raw, void* value) const {
   std::optional<ByteSize> size;
-  if (raw.is_text()) size = parse_byte_size(raw.text);
+  if (raw.is_text()) size = json::parse_byte_size(raw.text);
   if (raw.kind == RawValue::Kind::integer && raw.integer >= 0) {
     size = ByteSize(static_cast<std::uint64_t>(raw.integer));
   }
@@ -145,7 +145,7 @@ bool ByteSizeType::read(const RawValue& raw, void* value) const {
 }
 
 void ByteSizeType::write(std::string& out, const void* value) const {
-  write_text(out, to_text(as<ByteSize>(value)));
+  write_text(out, json::to_text(as<ByteSize>(value)));
 }
 
 bool EndpointType::read(const RawValue& raw, void* value) const {

@@ -10,7 +10,7 @@
 
 #include "weir/config/source/detail/raw_value.hpp"
 #include "weir/config/type/detail/type.hpp"
-#include "weir/config/type/units.hpp"
+#include "weir/json/text/units.hpp"
 #include "weir/os/address.hpp"
 
 namespace weir::config {

@@ -14,9 +14,9 @@
 
 #include "weir/config/type/detail/scalar.hpp"
 #include "weir/config/type/detail/type.hpp"
-#include "weir/config/type/units.hpp"
 #include "weir/json/detail/shape.hpp"
 #include "weir/json/detail/text_value.hpp"
+#include "weir/json/text/units.hpp"
 
 namespace weir::config::detail {
 
@@ -125,19 +125,19 @@ class DurationType final : public ValueType {
     if (__builtin_mul_overflow(count, Tick::num, &nanoseconds)) {
       return write_number(out, static_cast<std::int64_t>(count));
     }
-    write_text(out, to_text(Duration(nanoseconds)));
+    write_text(out, json::to_text(Duration(nanoseconds)));
   }
   std::string placeholder() const override { return "DURATION"; }
   std::string expected() const override {
     const std::string form = "a duration such as 250ms, 5s or 1h30min";
     if constexpr (Tick::num == 1) return form;
-    return form + ", a multiple of " + to_text(Duration(Tick::num));
+    return form + ", a multiple of " + json::to_text(Duration(Tick::num));
   }
 
  private:
   bool read(const RawValue& raw, void* value) const override {
     if (!raw.is_text()) return false;
-    const auto length = parse_duration(raw.text);
+    const auto length = json::parse_duration(raw.text);
     if (!length || length->count() % Tick::num != 0) return false;
     const Duration::rep ticks = length->count() / Tick::num;
     if (!std::in_range<typename D::rep>(ticks)) return false;

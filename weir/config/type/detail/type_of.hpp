@@ -15,8 +15,8 @@
 #include "weir/config/type/detail/scalar_of.hpp"
 #include "weir/config/type/detail/section.hpp"
 #include "weir/config/type/detail/type.hpp"
-#include "weir/config/type/units.hpp"
 #include "weir/json/detail/shape.hpp"
+#include "weir/json/text/units.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
 
 /// The names of BackendChoice, which allow RuntimeOptions to be a section.

@@ -1,5 +1,5 @@
 // Tests how durations and sizes are parsed and printed.
-#include "weir/config/type/units.hpp"
+#include "weir/json/text/units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <random>
 #include <string>
 
-namespace weir::config {
+namespace weir::json {
 namespace {
 
-TEST(ConfigUnits, ParsesDurations) {
+TEST(Units, ParsesDurations) {
   EXPECT_EQ(parse_duration("250ms"), 250ms);
   EXPECT_EQ(parse_duration("5s"), 5s);
   EXPECT_EQ(parse_duration("0s"), 0s);
@@ -28,7 +28,7 @@ TEST(ConfigUnits, ParsesDurations) {
   EXPECT_EQ(parse_duration("1.0ns"), 1ns);
 }
 
-TEST(ConfigUnits, RejectsInvalidDurations) {
+TEST(Units, RejectsInvalidDurations) {
   for (const char* const text : {"",      "5",      "s",    "5 s",   " 5s",
                                  "5s ",   "-5s",    "+5s",  "5sec",  "5S",
                                  "5m",    "5M",     "1.5",  ".5s",   "1.s",
@@ -41,7 +41,7 @@ TEST(ConfigUnits, RejectsInvalidDurations) {
   EXPECT_EQ(parse_duration(std::string_view("5s\0", 3)), std::nullopt);
 }
 
-TEST(ConfigUnits, TheLongestDurationIsExact) {
+TEST(Units, TheLongestDurationIsExact) {
   EXPECT_EQ(parse_duration("9223372036854775807ns"), Duration::max());
   EXPECT_EQ(parse_duration("9223372036854775808ns"), std::nullopt);
   EXPECT_EQ(parse_duration("106751d23h47min16s854ms775us807ns"), Duration::max());
@@ -49,7 +49,7 @@ TEST(ConfigUnits, TheLongestDurationIsExact) {
   EXPECT_EQ(parse_duration("99999999999999999999d"), std::nullopt);
 }
 
-TEST(ConfigUnits, ParsesSizes) {
+TEST(Units, ParsesSizes) {
   EXPECT_EQ(parse_byte_size("64KiB"), 64_KiB);
   EXPECT_EQ(parse_byte_size("64kB"), ByteSize(64'000));
   EXPECT_EQ(parse_byte_size("1.5MiB"), ByteSize(1'572'864));
@@ -65,7 +65,7 @@ TEST(ConfigUnits, ParsesSizes) {
   EXPECT_EQ(parse_byte_size("16777215TiB1023GiB"), ByteSize(0xFFFF'FFFF'C000'0000));
 }
 
-TEST(ConfigUnits, RejectsInvalidSizes) {
+TEST(Units, RejectsInvalidSizes) {
   for (const char* const text : {"",
                                  "B",
                                  "KiB",
@@ -96,7 +96,7 @@ TEST(ConfigUnits, RejectsInvalidSizes) {
   }
 }
 
-TEST(ConfigUnits, WritesTheLargestWholeUnit) {
+TEST(Units, WritesTheLargestWholeUnit) {
   EXPECT_EQ(to_text(Duration(0)), "0s");
   EXPECT_EQ(to_text(Duration(90s)), "90s");
   EXPECT_EQ(to_text(Duration(1h)), "1h");
@@ -113,7 +113,7 @@ TEST(ConfigUnits, WritesTheLargestWholeUnit) {
   EXPECT_EQ(to_text(ByteSize(1500)), "1500B");
 }
 
-TEST(ConfigUnits, LiteralsHaveUnitsOf1024) {
+TEST(Units, LiteralsHaveUnitsOf1024) {
   EXPECT_EQ(ByteSize().bytes(), 0U);
   EXPECT_EQ((3_B).bytes(), 3U);
   EXPECT_EQ((3_KiB).bytes(), 3U * 1024);
@@ -121,7 +121,7 @@ TEST(ConfigUnits, LiteralsHaveUnitsOf1024) {
   EXPECT_EQ((3_GiB).bytes(), 3ULL * 1024 * 1024 * 1024);
 }
 
-TEST(ConfigUnits, PrintedValuesParseAgain) {
+TEST(Units, PrintedValuesParseAgain) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20'000; ++round) {
     // Covers all magnitudes, and many whole units.
@@ -134,4 +134,4 @@ TEST(ConfigUnits, PrintedValuesParseAgain) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::json

@@ -1,5 +1,5 @@
 // Parses and prints durations and sizes.
-#include "weir/config/type/units.hpp"
+#include "weir/json/text/units.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-namespace weir::config {
+namespace weir::json {
 namespace {
 
 struct Unit {
@@ -145,4 +145,4 @@ std::string to_text(ByteSize size) {
   return in_unit(size.bytes(), size_units.back());
 }
 
-}  // namespace weir::config
+}  // namespace weir::json

@@ -1,5 +1,5 @@
 // UTF-8: checks byte sequences and encodes code points.
-#include "weir/json/detail/utf8.hpp"
+#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::json::detail {
 namespace {

@@ -51,7 +51,7 @@ consteval ByteSize operator""_GiB(unsigned long long count) {
 
 }  // namespace literals
 
-namespace config {
+namespace json {
 
 /// Parses a number with a unit, such as `250ms` or `1.5s`, or several with units in falling order,
 /// such as `1h30min`. The units are d, h, min, s, ms, us and ns. Signs and blanks are not allowed.
@@ -70,5 +70,5 @@ std::optional<ByteSize> parse_byte_size(std::string_view text) noexcept;
 std::string to_text(Duration length);
 std::string to_text(ByteSize size);
 
-}  // namespace config
+}  // namespace json
 }  // namespace weir

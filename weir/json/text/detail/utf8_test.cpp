@@ -1,5 +1,5 @@
 // Tests of UTF-8 sequences, with an independent decoder.
-#include "weir/json/detail/utf8.hpp"
+#include "weir/json/text/detail/utf8.hpp"
 
 #include <gtest/gtest.h>
 
