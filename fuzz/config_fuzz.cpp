@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct Leaf {
   std::vector<std::int8_t> numbers;
   std::map<std::string, Color> colors;
   std::chrono::milliseconds wait{5};
+  std::chrono::sys_time<std::chrono::milliseconds> at;
+  std::filesystem::path file;
 };
 struct Settings {
   bool a = false;
@@ -67,6 +70,13 @@ void check_units(std::string_view text) {
   if (const auto length = json::parse_duration(text)) {
     require(length->count() >= 0);
     require(json::parse_duration(json::to_text(*length)) == length);
+  }
+  namespace values = json::detail;
+  for (const std::int64_t most : {std::int64_t{7'000'000'000}, INT64_MAX}) {
+    const values::TimeScale scale{1000, -most, most};
+    if (const auto ticks = values::parse_time(text, scale)) {
+      require(values::parse_time(values::time_text(*ticks, scale.tick), scale) == ticks);
+    }
   }
   if (const auto size = json::parse_byte_size(text)) {
     require(json::parse_byte_size(json::to_text(*size)) == size);

@@ -2,8 +2,10 @@
 // accepted value survives writing and parsing, and reading and skipping agree. An error message
 // contains printable characters only.
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,6 +45,9 @@ struct Tree {
   std::map<std::int16_t, Color> colors;
   std::unique_ptr<Tree> next;
   std::optional<std::tuple<std::int8_t, std::array<bool, 2>>> pair;
+  std::optional<std::chrono::duration<std::int32_t, std::milli>> wait;
+  std::optional<std::chrono::sys_time<std::chrono::microseconds>> at;
+  std::optional<std::filesystem::path> file;
 };
 struct Nothing {};
 

@@ -24,8 +24,14 @@
 //     std::variant                          the alternative that fits the kind of the value;
 //                                           structs are distinguished by the names of their fields
 //     std::string_view, const char*         written as a string, never read
+//     std::chrono durations                 string: "250ms", "5s", "1h30min"; see text/units.hpp
+//     std::chrono::sys_time                 string (RFC 3339): "2026-11-25T22:14:43.5Z"
+//     std::filesystem::path                 string without NUL
 //     Checked<T, rule::Range<1, 5>>         a T that satisfies rules: see checked.hpp
 //     other types                           the form that json::Codec of the type defines
+//
+// A duration and a time have whole ticks: a finer text is an error, and nothing is rounded. A
+// negative duration is written, but not read. A time is written in UTC, and read with any offset.
 //
 // A struct has at most 32 fields, no base class, no C arrays and no bit-fields. The text must
 // contain each field exactly once, in any order, and no other names. Optionals and pointers

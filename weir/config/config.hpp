@@ -24,6 +24,8 @@
 //     std::string                       a string
 //     enums                             the names of json::enumerators
 //     std::chrono durations             "250ms", "5s", "1h30min"; never rounded
+//     std::chrono::sys_time             2026-11-25T22:14:43Z, with or without quotes (RFC 3339)
+//     std::filesystem::path             a string without NUL
 //     ByteSize                          "64KiB", "1.5MiB", 1000
 //     Endpoint                          "127.0.0.1:8080", "[::1]:80", "unix:/run/a.sock"
 //     std::optional                     the type in it; empty if no source gives a value

@@ -110,7 +110,8 @@ std::string number_text(Number number) {
 
 namespace rule {
 
-/// A number from Min to Max.
+/// A number from Min to Max. For a duration, both are numbers of its ticks:
+/// `Checked<std::chrono::seconds, rule::Range<1, 60>>` takes 1s to 1min.
 template <auto Min, auto Max>
 struct Range {
   static_assert(Min <= Max);
@@ -128,7 +129,12 @@ struct Range {
   }
   template <class T>
   static std::string text() {
-    return "from " + weir::detail::number_text(Min) + " to " + weir::detail::number_text(Max);
+    if constexpr (json::detail::is_duration<T>) {
+      using Text = json::detail::TextValue<T>;
+      return "from " + Text::write(T(Min)) + " to " + Text::write(T(Max));
+    } else {
+      return "from " + weir::detail::number_text(Min) + " to " + weir::detail::number_text(Max);
+    }
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,16 @@ TEST(Checked, ReadsAndWritesTheValueInIt) {
   EXPECT_EQ(review->stars, 5);
   EXPECT_EQ(review->title->size(), 4U);
   EXPECT_EQ(json::write(*review), R"({"title":"abcd","stars":5,"color":"red"})");
+}
+
+TEST(Checked, RangeCountsTheTicksOfADuration) {
+  using Timeout = Checked<std::chrono::seconds, rule::Range<1, 60>>;
+  EXPECT_EQ(*json::read<Timeout>(R"("1s")"), std::chrono::seconds(1));
+  EXPECT_EQ(*json::read<Timeout>(R"("1min")"), std::chrono::seconds(60));
+  EXPECT_EQ(errors_of<Timeout>(R"("61s")"),
+            "expected a duration from 1s to 1min, found \"61s\" (at byte 0)\n");
+  EXPECT_EQ(errors_of<Timeout>(R"("0s")"),
+            "expected a duration from 1s to 1min, found \"0s\" (at byte 0)\n");
 }
 
 TEST(Checked, NamesTheRuleThatIsBroken) {

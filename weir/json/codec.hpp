@@ -11,6 +11,7 @@
 
 #include "weir/json/detail/reader.hpp"
 #include "weir/json/detail/shape.hpp"
+#include "weir/json/detail/text_value.hpp"
 #include "weir/json/detail/writer.hpp"
 
 namespace weir::json {
@@ -119,6 +120,21 @@ struct CodecOf<T, Shape::view> {
     return false;
   }
   static void write(Writer& out, std::string_view value) { out.write(value); }
+};
+
+template <class T>
+struct CodecOf<T, Shape::text_value> {
+  static constexpr Kinds kinds = kinds_of(Kind::text);
+  static bool read(Reader& in, T& value) {
+    if (in.kind() != Kind::text) return in.fail_expected(TextValue<T>::expected());
+    const Reader::Mark mark = in.mark();
+    std::string text;
+    if (!in.read(text)) return false;
+    return TextValue<T>::read(text, value) || in.fail_rule(mark, expected_instead_of<T>(text));
+  }
+  static void write(Writer& out, const T& value) {
+    out.write(std::string_view(TextValue<T>::write(value)));
+  }
 };
 
 template <class T>

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
@@ -63,8 +64,43 @@ TEST(ConfigType, ValuesAreWrittenAsInToml) {
 TEST(ConfigType, DurationsAreWrittenWithTheirUnit) {
   EXPECT_EQ(written(std::chrono::hours(2)), ">\"2h\"");
   EXPECT_EQ(written(std::chrono::milliseconds(-5)), ">\"-5ms\"");
-  EXPECT_EQ(written(std::chrono::hours(std::int64_t{1} << 50)), ">1125899906842624")
+  EXPECT_EQ(written(std::chrono::hours(std::int64_t{1} << 50)), ">\"1125899906842624h\"")
       << "more than a Duration holds";
+}
+
+TEST(ConfigType, TimesAreDatesOfTomlOrTexts) {
+  using Time = std::chrono::sys_seconds;
+  const Time expected(std::chrono::seconds(1'795'644'883));
+  for (const std::string text :
+       {"2026-11-25T22:14:43Z", "2026-11-25T22:14:43.000Z", "2026-11-25T23:14:43+01:00",
+        "2026-11-25 21:44:43-00:30", "'2026-11-25T22:14:43Z'"}) {
+    EXPECT_EQ(settings<One<Time>>({"value = " + text}).value, expected) << text;
+  }
+  EXPECT_EQ(settings<One<Time>>({"", {"APP_VALUE=2026-11-25T22:14:43Z"}}).value, expected);
+  EXPECT_EQ(written(expected), ">\"2026-11-25T22:14:43Z\"");
+  EXPECT_EQ(type_of<Time>().placeholder(), "TIME");
+  const std::string found = ", found a date or time";
+  EXPECT_EQ(error_in_file<Time>("2026-11-25T22:14:43"),
+            "expected a time that ends with Z or an offset such as +01:00" + found);
+  EXPECT_EQ(error_in_file<Time>("2026-11-25T22:14:43.5Z"),
+            "expected a time that is a multiple of 1s" + found);
+  const std::string form =
+      "expected a time such as 2026-11-25T22:14:43Z or 2026-11-25T23:14:43+01:00, a multiple of 1s";
+  EXPECT_EQ(error_in_file<Time>("2026-11-25"), form + found);
+  EXPECT_EQ(error_in_file<Time>("22:14:43"), form + found);
+  EXPECT_EQ(error_in_file<Time>("1795644883"), form + ", found 1795644883");
+  EXPECT_NE(error_in_file<Duration>("2026-11-25T22:14:43Z"), "");
+}
+
+TEST(ConfigType, PathsAreStringsWithoutNul) {
+  using Path = std::filesystem::path;
+  EXPECT_EQ(settings<One<Path>>({"value = '/etc/weir.pem'"}).value, Path("/etc/weir.pem"));
+  EXPECT_EQ(settings<One<Path>>({"", {"APP_VALUE=a b"}}).value, Path("a b"));
+  EXPECT_EQ(written(Path("a/b")), ">\"a/b\"");
+  EXPECT_EQ(error_in_file<Path>("\"a\\u0000b\""),
+            "expected a path without the character NUL, found the string \"a\\u0000b\"");
+  EXPECT_EQ(type_of<Path>().placeholder(), "PATH");
+  EXPECT_EQ(type_of<Duration>().placeholder(), "DURATION");
 }
 
 TEST(ConfigType, ErrorDescribesTheFoundValue) {

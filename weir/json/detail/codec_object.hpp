@@ -97,12 +97,7 @@ consteval bool check_form() {
 /// Checks that all fields of a struct have forms in JSON.
 template <class T>
 consteval bool check_forms() {
-  return with_fields(field_probe<T>.value, []<class... Field>(Field&...) {
-    return []<std::size_t... I>(std::index_sequence<I...>) {
-      return (true && ... &&
-              check_form<T, std::remove_const_t<Field>, pointer_at<I>(field_pointers<T>())>());
-    }(std::make_index_sequence<sizeof...(Field)>());
-  });
+  return check_fields<T>([]<class Type, auto Field>() { return check_form<T, Type, Field>(); });
 }
 
 template <class T>

@@ -67,6 +67,19 @@ constexpr auto field_pointers() {
   });
 }
 
+/// Returns true if `check` returns true for each field of T. It is called with the type of a field
+/// and its pointer as template arguments, so the message of a static_assert names the field.
+template <class T, class Check>
+consteval bool check_fields(Check check) {
+  return with_fields(field_probe<T>.value, [check]<class... Field>(Field&...) {
+    return [check]<std::size_t... I>(std::index_sequence<I...>) {
+      return (true && ... &&
+              check.template
+              operator()<std::remove_const_t<Field>, pointer_at<I>(field_pointers<T>())>());
+    }(std::make_index_sequence<sizeof...(Field)>());
+  });
+}
+
 /// Returns a text that ends with the name of the field after a dot or colon, and at most two
 /// brackets.
 template <auto Pointer>

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -45,9 +48,10 @@ enum class Shape : std::uint8_t {
   view,  ///< string that is written but never read
   number_enumeration,
   named_enumeration,
-  nothing,   ///< null
-  optional,  ///< null or a value
-  pointer,   ///< null or a value on the heap
+  text_value,  ///< string that TextValue reads and writes: a duration, a time or a path
+  nothing,     ///< null
+  optional,    ///< null or a value
+  pointer,     ///< null or a value on the heap
   sequence,
   set,
   array,  ///< array of a fixed length
@@ -65,6 +69,18 @@ template <class T>
 inline constexpr bool is_pointer = false;
 template <class T>
 inline constexpr bool is_pointer<std::unique_ptr<T>> = !std::is_array_v<T>;
+/// True for durations of whole ticks that are a whole number of nanoseconds.
+template <class T>
+inline constexpr bool is_duration = false;
+template <class Rep, class Period>
+inline constexpr bool is_duration<std::chrono::duration<Rep, Period>> =
+    Integer<Rep> && std::ratio_divide<Period, std::nano>::den == 1;
+/// True for times of the system clock, which are in UTC.
+template <class T>
+inline constexpr bool is_time = false;
+template <class D>
+inline constexpr bool is_time<std::chrono::time_point<std::chrono::system_clock, D>> =
+    is_duration<D> && std::is_signed_v<typename D::rep>;
 template <class T>
 inline constexpr bool is_variant = false;
 template <class... T>
@@ -80,6 +96,14 @@ inline constexpr bool is_tuple<std::tuple<T...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple<std::pair<A, B>> = true;
 
+/// A PathLike is a std::filesystem::path, whose header most programs do not need: a range of paths
+/// that is made from a string.
+template <class T>
+concept PathLike = requires(const T& path) {
+  { path.native() } -> std::same_as<const std::string&>;
+  { *path.begin() } -> std::convertible_to<const T&>;
+  requires std::constructible_from<T, std::string>;
+};
 template <class T>
 concept MapLike = requires(T& map, typename T::key_type key) {
   typename T::mapped_type;
@@ -112,6 +136,8 @@ consteval Shape shape_of_class() {
     return Shape::array;
   } else if constexpr (is_tuple<T>) {
     return Shape::tuple;
+  } else if constexpr (is_duration<T> || is_time<T> || PathLike<T>) {
+    return Shape::text_value;
   } else if constexpr (MapLike<T>) {
     return Shape::map;
   } else if constexpr (SetLike<T>) {

@@ -6,11 +6,15 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "weir/json/detail/shape.hpp"
+#include "weir/json/text/detail/time_text.hpp"
+#include "weir/json/text/units.hpp"
 
 namespace weir::json::detail {
 
@@ -28,13 +32,16 @@ consteval const char* noun() {
   if (shape == Shape::integer) return "an integer";
   if (shape == Shape::real) return "a number";
   if (shape == Shape::text || shape == Shape::view) return "a string";
+  if (is_duration<T>) return "a duration";
+  if (is_time<T>) return "a time";
+  if (PathLike<T>) return "a path";
   if (shape >= Shape::sequence && shape <= Shape::tuple) return "an array";
   return shape == Shape::map || shape == Shape::object ? "an object" : "a value";
 }
 
 /// TextValue<T> reads a T from the whole of a text. read() leaves the value unchanged if the text
-/// does not fit. expected() describes the texts that fit. A type without such a form has no
-/// TextValue.
+/// does not fit. expected() describes the texts that fit. A value of Shape::text_value also has
+/// write(), whose text read() accepts. A type without such a form has no TextValue.
 template <class T>
 struct TextValue;
 
@@ -119,6 +126,77 @@ struct TextValue<T> {
     return names;
   }
 };
+
+/// The length of a tick of a duration in nanoseconds.
+template <class D>
+inline constexpr std::uint64_t tick_of = std::ratio_divide<typename D::period, std::nano>::num;
+
+/// A text with units, such as `250ms`. read() accepts no negative duration.
+template <class T>
+  requires is_duration<T>
+struct TextValue<T> {
+  using Rep = typename T::rep;
+  static bool read(std::string_view text, T& value) noexcept {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Rep>::max());
+    const auto ticks = parse_ticks(text, tick_of<T>, most);
+    if (ticks) value = T(static_cast<Rep>(*ticks));
+    return ticks.has_value();
+  }
+  static std::string expected() {
+    std::string form = "a duration such as 250ms, 5s or 1h30min";
+    if constexpr (tick_of<T> > 1) form += ", a multiple of " + ticks_text(1, tick_of<T>);
+    return form;
+  }
+  static std::string write(const T& value) {
+    const auto count = static_cast<std::uint64_t>(value.count());
+    if (std::cmp_less(value.count(), 0)) return "-" + ticks_text(0 - count, tick_of<T>);
+    return ticks_text(count, tick_of<T>);
+  }
+};
+
+/// A text of RFC 3339, such as `2026-11-25T22:14:43Z`.
+template <class T>
+  requires is_time<T>
+struct TextValue<T> {
+  using Rep = typename T::rep;
+  static constexpr TimeScale scale{tick_of<typename T::duration>, std::numeric_limits<Rep>::min(),
+                                   std::numeric_limits<Rep>::max()};
+  static bool read(std::string_view text, T& value) {
+    const auto ticks = parse_time(text, scale);
+    if (ticks) value = T(typename T::duration(static_cast<Rep>(*ticks)));
+    return ticks.has_value();
+  }
+  static std::string expected() { return expected_time(scale); }
+  static std::string expected_instead_of(std::string_view text) {
+    const auto ticks = parse_time(text, scale);
+    return ticks ? expected() : ticks.error();
+  }
+  static std::string write(const T& value) {
+    return time_text(value.time_since_epoch().count(), scale.tick);
+  }
+};
+
+/// A path is any text without the character NUL, at which the kernel would cut it off.
+template <PathLike T>
+struct TextValue<T> {
+  static bool read(std::string_view text, T& value) {
+    if (text.find('\0') != text.npos) return false;
+    value = T(std::string(text));
+    return true;
+  }
+  static std::string expected() { return "a path without the character NUL"; }
+  static const std::string& write(const T& value) noexcept { return value.native(); }
+};
+
+/// Returns the description of the texts that fit, for the error of a text that does not.
+template <class T>
+std::string expected_instead_of([[maybe_unused]] std::string_view text) {
+  if constexpr (requires { TextValue<T>::expected_instead_of(text); }) {
+    return TextValue<T>::expected_instead_of(text);
+  } else {
+    return TextValue<T>::expected();
+  }
+}
 
 /// True if a T has a form as a text without quotes.
 template <class T>

@@ -82,8 +82,8 @@ std::string_view take_word(std::string_view& text) noexcept {
 }
 
 /// Parses an amount of at most `most`, in the smallest of `units`.
-std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const Unit> units,
-                                          std::uint64_t most) noexcept {
+std::optional<Wide> parse_amount(std::string_view text, std::span<const Unit> units,
+                                 Wide most) noexcept {
   Wide total = 0;
   do {
     const auto number = take_number(text);
@@ -96,18 +96,43 @@ std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const
     if (total > most) return std::nullopt;
     units = units.subspan(static_cast<std::size_t>(unit - units.begin()) + 1);
   } while (!text.empty());
-  return static_cast<std::uint64_t>(total);
+  return total;
 }
 
-std::string in_unit(std::uint64_t amount, const Unit& unit) {
-  return std::to_string(amount / unit.factor).append(unit.name);
+std::string in_unit(Wide amount, const Unit& unit) {
+  std::string text(unit.name);
+  amount /= unit.factor;
+  do {
+    text.insert(text.begin(), static_cast<char>('0' + amount % 10));
+    amount /= 10;
+  } while (amount != 0);
+  return text;
 }
 
 }  // namespace
 
+namespace detail {
+
+std::optional<std::uint64_t> parse_ticks(std::string_view text, std::uint64_t tick,
+                                         std::uint64_t most) noexcept {
+  const auto amount = parse_amount(text, time_units, Wide{most} * tick);
+  if (!amount || *amount % tick != 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*amount / tick);
+}
+
+std::string ticks_text(std::uint64_t ticks, std::uint64_t tick) {
+  if (ticks == 0) return "0s";
+  const Wide amount = Wide{ticks} * tick;
+  return in_unit(amount, *std::ranges::find_if(time_units, [amount](const Unit& each) {
+                   return amount % each.factor == 0;
+                 }));
+}
+
+}  // namespace detail
+
 std::optional<Duration> parse_duration(std::string_view text) noexcept {
   constexpr auto most = static_cast<std::uint64_t>(Duration::max().count());
-  const auto amount = parse_amount(text, time_units, most);
+  const auto amount = detail::parse_ticks(text, 1, most);
   if (!amount) return std::nullopt;
   return Duration(static_cast<Duration::rep>(*amount));
 }
@@ -121,16 +146,13 @@ std::optional<ByteSize> parse_byte_size(std::string_view text) noexcept {
   }
   const auto bytes = parse_amount(text, size_units, std::numeric_limits<std::uint64_t>::max());
   if (!bytes) return std::nullopt;
-  return ByteSize(*bytes);
+  return ByteSize(static_cast<std::uint64_t>(*bytes));
 }
 
 std::string to_text(Duration length) {
-  if (length.count() == 0) return "0s";
   const auto count = static_cast<std::uint64_t>(length.count());
-  const std::uint64_t amount = length.count() < 0 ? 0 - count : count;
-  const auto unit = std::ranges::find_if(
-      time_units, [amount](const Unit& each) { return amount % each.factor == 0; });
-  return (length.count() < 0 ? "-" : "") + in_unit(amount, *unit);
+  if (length.count() < 0) return "-" + detail::ticks_text(0 - count, 1);
+  return detail::ticks_text(count, 1);
 }
 
 std::string to_text(ByteSize size) {

@@ -70,5 +70,16 @@ std::optional<ByteSize> parse_byte_size(std::string_view text) noexcept;
 std::string to_text(Duration length);
 std::string to_text(ByteSize size);
 
+namespace detail {
+
+/// Parses a duration as a number of at most `most` ticks, each of `tick` nanoseconds.
+/// Returns: nullopt for a text that parse_duration() rejects, and for a fraction of a tick.
+std::optional<std::uint64_t> parse_ticks(std::string_view text, std::uint64_t tick,
+                                         std::uint64_t most) noexcept;
+/// Returns the text of a duration of `ticks` times `tick` nanoseconds, as to_text() does.
+std::string ticks_text(std::uint64_t ticks, std::uint64_t tick);
+
+}  // namespace detail
+
 }  // namespace json
 }  // namespace weir

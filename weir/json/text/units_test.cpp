@@ -49,6 +49,21 @@ TEST(Units, TheLongestDurationIsExact) {
   EXPECT_EQ(parse_duration("99999999999999999999d"), std::nullopt);
 }
 
+TEST(Units, CountsTicksOfAnyLength) {
+  constexpr std::uint64_t minute = 60'000'000'000;
+  constexpr std::uint64_t most = ~std::uint64_t{0};
+  EXPECT_EQ(detail::parse_ticks("1h30min", minute, most), 90U);
+  EXPECT_EQ(detail::parse_ticks("90s", minute, most), std::nullopt) << "one and a half";
+  EXPECT_EQ(detail::parse_ticks("4min", minute, 4), 4U);
+  EXPECT_EQ(detail::parse_ticks("5min", minute, 4), std::nullopt);
+  EXPECT_EQ(detail::parse_ticks("18446744073709551615min", minute, most), most);
+  EXPECT_EQ(detail::parse_ticks("18446744073709551616min", minute, most), std::nullopt);
+  EXPECT_EQ(detail::ticks_text(0, minute), "0s");
+  EXPECT_EQ(detail::ticks_text(90, minute), "90min");
+  EXPECT_EQ(detail::ticks_text(2880, minute), "2d");
+  EXPECT_EQ(detail::ticks_text(most, minute), "18446744073709551615min");
+}
+
 TEST(Units, ParsesSizes) {
   EXPECT_EQ(parse_byte_size("64KiB"), 64_KiB);
   EXPECT_EQ(parse_byte_size("64kB"), ByteSize(64'000));

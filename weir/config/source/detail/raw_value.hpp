@@ -33,7 +33,8 @@ struct RawValue {
   Position position;
   std::string name;  ///< The key, if the value is an item of a table.
   Position name_position;
-  std::string text;  ///< The text of an untyped value or a string.
+  /// The text of an untyped value or a string; of a date with a time, as RFC 3339 writes it.
+  std::string text;
   std::int64_t integer = 0;
   double real = 0;
   bool boolean = false;

@@ -20,7 +20,11 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace weir::config {
@@ -52,6 +56,22 @@ std::vector<RawValue> items_of(const toml::array& array) {
   return items;
 }
 
+/// Returns a date with a time as RFC 3339 writes it; without an offset if it has none.
+std::string text_of(const toml::date_time& value) {
+  std::array<char, 64> room;
+  const auto& [date, time] = std::tie(value.date, value.time);
+  std::snprintf(room.data(), room.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%09u", date.year,
+                date.month, date.day, time.hour, time.minute, time.second, time.nanosecond);
+  std::string text(room.data());
+  if (value.offset) {
+    const int minutes = std::abs(value.offset->minutes);
+    std::snprintf(room.data(), room.size(), "%c%02d:%02d", value.offset->minutes < 0 ? '-' : '+',
+                  minutes / 60, minutes % 60);
+    text += room.data();
+  }
+  return text;
+}
+
 RawValue raw_value_of(const toml::node& node) {
   RawValue raw;
   raw.position = position_of(node.source());
@@ -75,6 +95,7 @@ RawValue raw_value_of(const toml::node& node) {
     raw.boolean = boolean->get();
   } else {
     raw.kind = RawValue::Kind::date_time;
+    if (const auto* const time = node.as_date_time()) raw.text = text_of(time->get());
   }
   return raw;
 }

@@ -45,6 +45,19 @@ TEST(ConfigToml, ASingleValueHasNeitherANameNorAPosition) {
   EXPECT_EQ(table.items[1].real, 0.5);
 }
 
+TEST(ConfigToml, ADateWithATimeHasATextOfRfc3339) {
+  const auto text_of = [](const std::string& text) {
+    const auto value = parse_toml_value(text);
+    return value ? value->text : value.error();
+  };
+  EXPECT_EQ(text_of("2026-01-02T03:04:05Z"), "2026-01-02T03:04:05.000000000+00:00");
+  EXPECT_EQ(text_of("2026-01-02 03:04:05.5-09:30"), "2026-01-02T03:04:05.500000000-09:30");
+  EXPECT_EQ(text_of("2026-01-02T03:04:05+01:00"), "2026-01-02T03:04:05.000000000+01:00");
+  EXPECT_EQ(text_of("2026-01-02T03:04:05"), "2026-01-02T03:04:05.000000000");
+  EXPECT_EQ(text_of("2026-01-02"), "");
+  EXPECT_EQ(text_of("03:04:05"), "");
+}
+
 TEST(ConfigToml, ASingleValueHasOneLine) {
   for (const char* const text : {"[1,\n2]", "[1]\r", "[1]\nother = 2", "\n[1]"}) {
     const auto value = parse_toml_value(text);

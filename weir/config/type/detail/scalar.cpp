@@ -96,6 +96,10 @@ std::string placeholder_of_names(std::span<const std::string_view> names) {
   return text.size() > placeholder_size_max ? "NAME" : text;
 }
 
+std::string placeholder_of_noun(std::string_view noun) {
+  return to_variable_name(noun.substr(noun.find(' ') + 1));
+}
+
 void write_text(std::string& out, std::string_view text) {
   write_json(out, text);
 }

@@ -30,6 +30,8 @@ std::string expected_exact(int bits);
 std::string expected_names(std::span<const std::string_view> names);
 /// Returns `a|b|c`, or `NAME` if that text would be long.
 std::string placeholder_of_names(std::span<const std::string_view> names);
+/// Returns `DURATION` for `a duration`.
+std::string placeholder_of_noun(std::string_view noun);
 
 void write_text(std::string& out, std::string_view text);
 void write_number(std::string& out, std::int64_t number);

@@ -1,12 +1,10 @@
-// The Types of numbers, enums and durations of every size and unit.
+// The Types of numbers, enums, durations, times and paths.
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <ratio>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,7 +14,6 @@
 #include "weir/config/type/detail/type.hpp"
 #include "weir/json/detail/shape.hpp"
 #include "weir/json/detail/text_value.hpp"
-#include "weir/json/text/units.hpp"
 
 namespace weir::config::detail {
 
@@ -112,37 +109,27 @@ class EnumType final : public ValueType {
   }
 };
 
-template <class D>
-class DurationType final : public ValueType {
-  using Tick = std::ratio_divide<typename D::period, std::nano>;
-  static_assert(Tick::den == 1 && std::is_integral_v<typename D::rep>,
-                "weir::config: a duration has a whole number of ticks of a nanosecond or more");
+/// A duration, a time or a path, which json::detail::TextValue reads and writes.
+template <class T>
+class TextValueType final : public ValueType {
+  using Text = json::detail::TextValue<T>;
 
  public:
   void write(std::string& out, const void* value) const override {
-    const auto count = static_cast<const D*>(value)->count();
-    Duration::rep nanoseconds = 0;
-    if (__builtin_mul_overflow(count, Tick::num, &nanoseconds)) {
-      return write_number(out, static_cast<std::int64_t>(count));
-    }
-    write_text(out, json::to_text(Duration(nanoseconds)));
+    write_text(out, Text::write(*static_cast<const T*>(value)));
   }
-  std::string placeholder() const override { return "DURATION"; }
-  std::string expected() const override {
-    const std::string form = "a duration such as 250ms, 5s or 1h30min";
-    if constexpr (Tick::num == 1) return form;
-    return form + ", a multiple of " + json::to_text(Duration(Tick::num));
-  }
+  std::string placeholder() const override { return placeholder_of_noun(json::detail::noun<T>()); }
+  std::string expected() const override { return Text::expected(); }
 
  private:
+  static bool has_text(const RawValue& raw) noexcept {
+    return raw.is_text() || (json::detail::is_time<T> && raw.kind == RawValue::Kind::date_time);
+  }
+  std::string expected_instead_of(const RawValue& raw) const override {
+    return has_text(raw) ? json::detail::expected_instead_of<T>(raw.text) : expected();
+  }
   bool read(const RawValue& raw, void* value) const override {
-    if (!raw.is_text()) return false;
-    const auto length = json::parse_duration(raw.text);
-    if (!length || length->count() % Tick::num != 0) return false;
-    const Duration::rep ticks = length->count() / Tick::num;
-    if (!std::in_range<typename D::rep>(ticks)) return false;
-    *static_cast<D*>(value) = D(static_cast<typename D::rep>(ticks));
-    return true;
+    return has_text(raw) && Text::read(raw.text, *static_cast<T*>(value));
   }
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <map>
 #include <optional>
@@ -32,11 +31,6 @@ namespace weir::config {
 namespace detail {
 
 template <class T>
-inline constexpr bool is_duration = false;
-template <class Rep, class Period>
-inline constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
-
-template <class T>
 struct TypeOf {
   static_assert(std::is_aggregate_v<T> && !std::is_array_v<T>,
                 "weir::config: this type is neither a struct whose fields are all public, nor one "
@@ -58,9 +52,9 @@ struct TypeOf<T> {
   using type = EnumType<T>;
 };
 template <class T>
-  requires is_duration<T>
+  requires(json::detail::shape_of<T>() == json::detail::Shape::text_value)
 struct TypeOf<T> {
-  using type = DurationType<T>;
+  using type = TextValueType<T>;
 };
 template <>
 struct TypeOf<bool> {
