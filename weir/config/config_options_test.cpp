@@ -103,6 +103,29 @@ TEST(ConfigOptions, WrongListIsReportedOnce) {
             "argument --tags: expected an array, each element a string, found \"['b'\"");
 }
 
+TEST(ConfigOptions, AListOfAddressesMayBeginWithABracket) {
+  using Addresses = One<std::vector<Endpoint>>;
+  const auto listed = [](const std::vector<std::string>& arguments) {
+    std::string text;
+    for (const Endpoint& each : settings<Addresses>({"", {}, arguments}).value) {
+      text += each.to_string() + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(listed({"--value", "[::]:80"}), "[::]:80 ");
+  EXPECT_EQ(listed({"--value", "[::]:80,[::1]:81,127.0.0.1:82"}),
+            "[::]:80 [::1]:81 127.0.0.1:82 ");
+  EXPECT_EQ(listed({"--value=:79", "--value=[::1]:81,:82"}), "[::]:79 [::1]:81 [::]:82 ");
+  EXPECT_EQ(listed({"--value", "['[::]:80', \"[::1]:81\"]"}), "[::]:80 [::1]:81 ");
+  EXPECT_EQ(listed({"--value=[]"}), "");
+  EXPECT_EQ(settings<Addresses>({"", {"APP_VALUE=[fe80::1]:80"}}).value.size(), 1U);
+  // All other texts with a bracket in front are TOML, and a mistake in them is an error.
+  using Texts = One<std::vector<std::string>>;
+  for (const std::string text : {"['a', 'b'", "[a:b", "['a:b']:c", "[a b:]:c", "[ab]:c", "[a:b]"}) {
+    EXPECT_TRUE(errors_of<Texts>({"", {}, {"--value", text}}).contains("; invalid TOML: ")) << text;
+  }
+}
+
 TEST(ConfigOptions, ArgumentsThatAreNoOptionsAreReported) {
   EXPECT_EQ(errors_of({"", {}, {"--", "x"}}),
             "argument \"--\": expected an option that begins with --\n"
@@ -203,6 +226,15 @@ TEST(ConfigHelp, FieldIsListedByItsNameInTheConfiguration) {
   EXPECT_EQ(read.content_type, "x");
   EXPECT_TRUE(read.class_);
   EXPECT_NE(errors_of<Renamed>({"content_type = 'x'"}), "");
+}
+
+TEST(ConfigHelp, ListIsGivenAsItsPlaceholderSays) {
+  EXPECT_TRUE(help<One<std::vector<Endpoint>>>(Sources()).contains("  --value ADDRESS,...  "));
+  const std::string tables = help<One<std::vector<Inner>>>(Sources());
+  EXPECT_TRUE(tables.contains("  --value [TABLE, ...]  ")) << tables;
+  EXPECT_EQ(settings<One<std::vector<Inner>>>({"", {}, {"--value", "[{x = 1}]"}}).value.at(0).x, 1);
+  EXPECT_TRUE(help<One<std::vector<std::vector<int>>>>(Sources())
+                  .contains("  --value [INTEGER,..., ...]  "));
 }
 
 TEST(ConfigHelp, MapOfStructsIsGivenAsATable) {

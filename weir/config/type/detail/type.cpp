@@ -49,8 +49,21 @@ void OptionalType::write(std::string& out, const void* value) const {
   }
 }
 
+namespace {
+
+/// Returns true for a text such as `[::1]:80,...`. No array of TOML begins with a colon within and
+/// another one behind its brackets.
+bool begins_with_address(std::string_view text) noexcept {
+  const std::size_t end = text.find(']');
+  if (end == text.npos || !text.substr(end).starts_with("]:")) return false;
+  const std::string_view inside = text.substr(1, end - 1);
+  return inside.contains(':') && inside.find_first_of("[{\"', \t") == inside.npos;
+}
+
+}  // namespace
+
 std::expected<RawValue, std::string> ListType::split(std::string_view text) {
-  if (text.starts_with('[')) return parse_toml_value(text);
+  if (text.starts_with('[') && !begins_with_address(text)) return parse_toml_value(text);
   RawValue list;
   list.kind = RawValue::Kind::array;
   while (!text.empty()) {
@@ -61,6 +74,13 @@ std::expected<RawValue, std::string> ListType::split(std::string_view text) {
     if (text.empty()) list.items.push_back(RawValue::untyped(""));
   }
   return list;
+}
+
+std::string ListType::placeholder() const {
+  // The commas in a table or an inner array would separate elements.
+  const bool is_toml = element().section() != nullptr || element().map() != nullptr ||
+                       element().is_list();
+  return is_toml ? "[" + element().placeholder() + ", ...]" : element().placeholder() + ",...";
 }
 
 void ListType::fill(const RawValue& raw, void* value, FillContext& context) const {

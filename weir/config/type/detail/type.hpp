@@ -122,11 +122,11 @@ class OptionalType : public Type {
 };
 
 /// A ListType is filled from an array, which replaces the previous elements. An untyped text is an
-/// array in TOML's notation, or elements with commas between them.
+/// array in TOML's notation, or elements with commas between them, such as `[::]:80,[::1]:81`.
 class ListType : public Type {
  public:
   void fill(const RawValue& raw, void* value, FillContext& context) const final;
-  std::string placeholder() const final { return element().placeholder() + ",..."; }
+  std::string placeholder() const final;
   std::string expected() const final { return "an array, each element " + element().expected(); }
   bool is_list() const noexcept final { return true; }
 
