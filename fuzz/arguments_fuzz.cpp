@@ -1,8 +1,10 @@
 // Reads any bytes as a query, a form and a Cookie header, and compares the typed arguments with the
 // pairs of UrlencodedPairs and with a plain search.
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +25,9 @@ struct Fields {
   std::optional<int> n;
   std::vector<std::string> more;
   std::optional<bool> on;
+  std::optional<std::chrono::milliseconds> wait;
+  std::vector<std::chrono::sys_seconds> at;
+  std::optional<std::filesystem::path> file;
 };
 
 /// The pairs of one name, as UrlencodedPairs sees them. A pair whose value has a bad escape fails.
@@ -47,6 +52,30 @@ Expected expected(std::string_view text, std::string_view name) {
   return found;
 }
 
+/// Reads the values of durations, times and paths once more from their decoded texts.
+void check_text_values(std::string_view text, const Fields& fields) {
+  namespace values = weir::json::detail;
+  const Expected wait = expected(text, "wait");
+  const Expected at = expected(text, "at");
+  const Expected file = expected(text, "file");
+  require(wait.values.size() == (fields.wait ? 1 : 0) && at.values.size() == fields.at.size());
+  if (fields.wait) {
+    std::chrono::milliseconds again{};
+    require(values::TextValue<std::chrono::milliseconds>::read(wait.values[0], again));
+    require(again == *fields.wait);
+  }
+  for (std::size_t index = 0; index < fields.at.size(); ++index) {
+    using Time = values::TextValue<std::chrono::sys_seconds>;
+    std::chrono::sys_seconds again;
+    require(Time::read(at.values[index], again) && again == fields.at[index]);
+    require(Time::read(Time::write(again), again) && again == fields.at[index]);
+  }
+  if (fields.file) {
+    require(fields.file->native() == file.values[0]);
+    require(file.values[0].find('\0') == std::string::npos);
+  }
+}
+
 void check_pairs(std::string_view text) {
   Fields fields;
   http::detail::Violations violations;
@@ -67,6 +96,7 @@ void check_pairs(std::string_view text) {
     }
     const Expected on = expected(text, "on");
     if (fields.on) require(on.values[0] == (*fields.on ? "true" : "false"));
+    check_text_values(text, fields);
   } else {
     const auto response = std::move(violations).answer(http::Status::bad_request);
     const http::Problem problem = response.problem();

@@ -44,6 +44,7 @@ struct Nested { Ping ping; };
 class Secret { int value = 0; public: int get() const { return value; } };
 struct Holder { int number; std::vector<Secret> secrets; };
 struct Outer { Ping ping; Holder holder; };
+struct Filter { int page; std::optional<Secret> hidden; };
 struct Throws { Throws() = default; Throws(Throws&&) {} };
 struct TakesMore { static TakesMore from_request(http::Request&) { return {}; } };
 struct NotStatic { int n; NotStatic from_request(const http::Request&) const { return {1}; } };
@@ -253,13 +254,32 @@ class RefusedTest(unittest.TestCase):
     def test_a_field_without_a_form_is_named_first_and_alone(self):
         code = ("void add(http::Router& routes) {\n"
                 '  routes.post("/", [](http::Json<Outer> outer) { return outer->holder; });\n}\n')
+        self.assert_one_error(code, "a field of a struct has no form in JSON",
+                              r"Holder.*Secret.*secrets")
+
+    def test_a_field_without_a_text_is_named_first_and_alone(self):
+        for argument in ("http::Query<Filter>", "http::Form<Filter>"):
+            code = ("void add(http::Router& routes) {\n"
+                    f'  routes.post("/", []({argument}) {{ return http::Status::ok; }});\n}}\n')
+            self.assert_one_error(code, "a field of a query or a form is a number, a bool",
+                                  r"Filter.*Secret.*hidden")
+
+    def test_a_header_without_a_text_is_named_first_and_alone(self):
+        for argument in ('http::Header<"X-A", Secret>', 'http::Cookie<"a", Secret>',
+                         'std::optional<http::Header<"X-A", Secret>>'):
+            code = ("void add(http::Router& routes) {\n"
+                    f"  routes.get(\"/\", []({argument}) {{ return http::Status::ok; }});\n}}\n")
+            self.assert_one_error(code, "a header or a cookie is read as a number, a bool",
+                                  r"Secret")
+
+    def assert_one_error(self, code, words, names):
         for compiler in self.each_compiler():
             status, text = compiled(compiler, code)
             self.assertNotEqual(status, 0)
             errors = [line for line in text.splitlines() if " error: " in line]
             self.assertEqual(len(errors), 1, text)
-            self.assertIn("a field of a struct has no form in JSON", errors[0])
-            self.assertRegex(text, r"Holder.*Secret.*secrets")
+            self.assertIn(words, errors[0])
+            self.assertRegex(text, names)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -115,6 +117,59 @@ TEST_F(ArgumentsTest, QueryReadsAllTypes) {
                  R"({"in":"query","name":"deep","detail":"expected true or false, found \"1\""},)"
                  R"({"in":"query","name":"order",)"
                  R"("detail":"expected \"newest\" or \"oldest\", found \"new\""})"));
+}
+
+struct Upload {
+  std::filesystem::path file;
+  std::optional<std::chrono::seconds> timeout;
+  std::vector<std::chrono::sys_seconds> at;
+};
+
+TEST_F(ArgumentsTest, DurationsTimesAndPathsAreFields) {
+  using std::chrono::sys_seconds;
+  const auto show_upload = [](const Upload& upload) {
+    std::string shown = upload.file.string();
+    if (upload.timeout) shown += "," + std::to_string(upload.timeout->count());
+    for (const sys_seconds each : upload.at) {
+      shown += "," + std::to_string(each.time_since_epoch().count());
+    }
+    return text(shown);
+  };
+  const auto query = [&](const Query<Upload>& upload) { return show_upload(*upload); };
+  const auto form = [&](const Form<Upload>& upload) { return show_upload(*upload); };
+  const auto header = [](Header<"X-Timeout", std::chrono::milliseconds> timeout,
+                         Cookie<"since", sys_seconds> since) {
+    return text(std::to_string(timeout->count()) + "," +
+                std::to_string(since->time_since_epoch().count()));
+  };
+  EXPECT_EQ(text_of(query,
+                    "GET /?file=a%2Fb&timeout=2min&at=1970-01-01T00:00:07Z"
+                    "&at=1970-01-01T01%3A00%3A08%2B01%3A00"),
+            "a/b,120,7,8");
+  EXPECT_EQ(text_of(form, "POST /", "", "file=a+b&at=1970-01-01T00%3A00%3A07Z"), "a b,7");
+  EXPECT_EQ(text_of(header, "GET /", "X-Timeout: 1.5s\r\nCookie: since=1970-01-01T00:00:07Z\r\n"),
+            "1500,7");
+  std::string long_path;
+  for (int count = 0; count < 200; ++count) long_path += "%2Fa";
+  EXPECT_EQ(text_of(query, "GET /?file=" + long_path).size(), 400U);
+  const auto detail_of = [&](std::string_view pair) {
+    const Response response = answer(query, "GET /?file=a&" + std::string(pair));
+    EXPECT_EQ(response.status(), Status::bad_request) << pair;
+    return response.problem().violations.at(0).detail;
+  };
+  EXPECT_EQ(detail_of("timeout=250"),
+            "expected a duration such as 250ms, 5s or 1h30min, a multiple of 1s, found \"250\"");
+  EXPECT_EQ(detail_of("at=2016-12-31T23%3A59%3A60Z"),
+            "expected a time without a leap second (seconds from 00 to 59), found "
+            "\"2016-12-31T23:59:60Z\"");
+  // An offset with a '+' that was not encoded: the text shows the space in its place.
+  EXPECT_EQ(detail_of("at=1970-01-01T01:00:08+01:00"),
+            "expected a time that ends with Z or an offset such as +01:00, found "
+            "\"1970-01-01T01:00:08 01:00\"");
+  EXPECT_EQ(answer(form, "POST /", "", "file=a%00b").problem().violations.at(0).detail,
+            "expected a path without the character NUL, found \"a\\u0000b\"");
+  EXPECT_TRUE(text_of(header, "GET /", "X-Timeout: secret\r\n")
+                  .contains("expected a duration such as 250ms, 5s or 1h30min"));
 }
 
 struct Defaults {

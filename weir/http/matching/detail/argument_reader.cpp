@@ -21,10 +21,12 @@ void Violations::add(std::string_view in, std::string_view name, std::string_vie
   problem_->add_violation({in, std::string(name), std::string(detail)});
 }
 
-void Violations::add_unfit(std::string_view in, std::string_view name, std::string (*expected)(),
-                           std::string_view found) {
+void Violations::add_unfit(std::string_view in, std::string_view name, const RawPair& pair,
+                           std::string (*expected)(std::string_view found)) {
+  const Result<std::string> decoded = decode_form(pair.value);
+  const std::string_view found = decoded ? std::string_view(*decoded) : pair.value;
   std::string detail("expected ");
-  detail.append(expected()).append(", found ");
+  detail.append(expected(found)).append(", found ");
   json::append_printable(detail, found.substr(0, shown_max));
   if (found.size() > shown_max) detail.append("...");
   add(in, name, detail);

@@ -38,9 +38,10 @@ class Violations {
  public:
   bool empty() const noexcept { return problem_ == nullptr; }
   [[gnu::cold]] void add(std::string_view in, std::string_view name, std::string_view detail);
-  /// Adds `expected …, found "…"`. `expected` is a function, so that callers stay small.
-  [[gnu::cold]] void add_unfit(std::string_view in, std::string_view name,
-                               std::string (*expected)(), std::string_view found);
+  /// Adds `expected …, found "…"` for the value of a pair. `expected` is a function, so that
+  /// callers stay small.
+  [[gnu::cold]] void add_unfit(std::string_view in, std::string_view name, const RawPair& pair,
+                               std::string (*expected)(std::string_view found));
   /// Returns the problem that names all violations.
   [[gnu::cold]] Response answer(Status status) &&;
 
@@ -72,12 +73,13 @@ template <TextArgument T>
   }
 }
 
+/// Returns the description of the texts that fit, for the error of a text that does not.
 template <TextArgument T>
-std::string expected_text() {
+std::string expected_text(std::string_view found) {
   if constexpr (CustomPathParam<T>) {
     return "another text";
   } else {
-    return json::detail::TextValue<T>::expected();
+    return json::detail::expected_instead_of<T>(found);
   }
 }
 
@@ -107,7 +109,8 @@ inline constexpr bool is_checked_string = false;
 template <class... Rules>
 inline constexpr bool is_checked_string<Checked<std::string, Rules...>> = true;
 
-/// Reads the value of a pair. A value with escapes, if it is no string, has at most 256 bytes.
+/// Reads the value of a pair. A value with escapes, if it is no string and no path, has at most 256
+/// bytes.
 template <TextArgument T>
 bool read_value(const RawPair& pair, T& value) {
   if constexpr (std::same_as<T, std::string>) {
@@ -117,16 +120,45 @@ bool read_value(const RawPair& pair, T& value) {
     if (!decode_value(pair, text)) return false;
     value = std::move(text);
     return value.holds();
+  } else if constexpr (json::detail::PathLike<T>) {
+    std::string text;
+    return decode_value(pair, text) && read_text(text, value);
   } else {
-    static_assert(
-        !std::same_as<T, std::string_view>,
-        "weir::http: a field of a query or a form cannot be a std::string_view, since its "
-        "text may have to be decoded: use std::string");
     if (!pair.value_has_escapes) [[likely]]
       return read_text(pair.value, value);
     std::array<char, 256> room;
     const std::optional<std::string_view> decoded = decode_form(pair.value, room);
     return decoded && read_text(*decoded, value);
+  }
+}
+
+/// True if a field of a query or a form is read from texts. The compiler names all three in its
+/// message.
+template <class Struct, class Type, auto Field>
+inline constexpr bool field_has_text = TextArgument<typename ValueOfField<Type>::type>;
+
+template <class Struct, class Type, auto Field>
+consteval bool check_field() {
+  constexpr bool is_view = std::same_as<typename ValueOfField<Type>::type, std::string_view>;
+  static_assert(!is_view || !field_has_text<Struct, Type, Field>,
+                "weir::http: a field of a query or a form cannot be a std::string_view, since its "
+                "text may have to be decoded: use std::string");
+  static_assert(field_has_text<Struct, Type, Field>,
+                "weir::http: a field of a query or a form is a number, a bool, a std::string, an "
+                "enum with json::enumerators, a duration, a time, a path, a type with "
+                "from_path_param(), or a std::optional or a std::vector of these");
+  return field_has_text<Struct, Type, Field> && !is_view;
+}
+
+/// Checks that T is a struct whose fields are all read from texts.
+template <class T>
+consteval bool check_pairs() {
+  if constexpr (json::detail::check_struct<T>()) {
+    return json::detail::check_names<T>() &&
+           json::detail::check_fields<T>(
+               []<class Type, auto Field>() { return check_field<T, Type, Field>(); });
+  } else {
+    return false;
   }
 }
 
@@ -148,10 +180,6 @@ template <class Field>
 void read_field(PairSource& source, const RawPair& pair, std::string_view name, bool seen,
                 Field& field) {
   using Value = typename ValueOfField<Field>::type;
-  static_assert(TextArgument<Value>,
-                "weir::http: a field of a query or a form is a number, a bool, a std::string, an "
-                "enum with json::enumerators, a type with from_path_param(), or a std::optional or "
-                "a std::vector of these");
   bool fits = false;
   if constexpr (is_vector<Field>) {
     if (++source.values > source.values_max) return;
@@ -172,7 +200,7 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
     }
   }
   if (!fits) [[unlikely]]
-    source.violations.add_unfit(source.in, name, &expected_text<Value>, pair.value);
+    source.violations.add_unfit(source.in, name, pair, &expected_text<Value>);
 }
 
 /// Returns true if a field that was not read has a default other than 0, false or an empty text.
@@ -225,7 +253,7 @@ template <class T>
 void read_pairs(std::string_view in, std::string_view text, T& value, Violations& violations) {
   static_assert(std::is_aggregate_v<T>,
                 "weir::http: http::Query<T> and http::Form<T> take a struct of public fields");
-  if constexpr (json::detail::check_struct<T>() && json::detail::check_names<T>()) {
+  if constexpr (check_pairs<T>()) {
     PairSource source{in, violations};
     json::detail::with_fields(value, [&](auto&... fields) {
       read_fields<T>(source, text, std::make_index_sequence<sizeof...(fields)>(), fields...);
@@ -294,13 +322,15 @@ template <class T>
                                              Violations& violations) {
   static_assert(TextArgument<T>,
                 "weir::http: a header or a cookie is read as a number, a bool, a std::string, a "
-                "std::string_view, an enum with json::enumerators or a type with "
-                "from_path_param()");
-  if (!text) [[unlikely]]
-    return violations.add(in, name, "missing");
-  // The answer does not show the text: headers and cookies often hold secrets.
-  if (!read_text(*text, value)) [[unlikely]]
-    violations.add(in, name, "expected " + expected_text<T>());
+                "std::string_view, an enum with json::enumerators, a duration, a time, a path or a "
+                "type with from_path_param()");
+  if constexpr (TextArgument<T>) {
+    if (!text) [[unlikely]]
+      return violations.add(in, name, "missing");
+    // The answer does not show the text: headers and cookies often hold secrets.
+    if (!read_text(*text, value)) [[unlikely]]
+      violations.add(in, name, "expected " + expected_text<T>(*text));
+  }
 }
 
 template <ConstantText Name, class T>
