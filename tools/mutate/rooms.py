@@ -25,9 +25,9 @@ FUZZERS = {
     "weir/net/dns": ["names_fuzz"],
     "weir/http/detail/h1": ["h1_parser_fuzz", "chunked_fuzz", "response_fuzz"],
     "weir/http/syntax": ["uri_fuzz"],
-    "weir/http/message": ["uri_fuzz"],
+    "weir/http/message": ["uri_fuzz", "problem_fuzz"],
     "weir/http/router": ["routing_fuzz"],
-    "weir/http/matching": ["routing_fuzz"],
+    "weir/http/matching": ["routing_fuzz", "arguments_fuzz", "problem_fuzz"],
     "weir/http/server": ["server_fuzz"],
 }
 
