@@ -17,7 +17,7 @@ inline constexpr std::array json::enumerators<Shipping>{json::Named{Shipping::st
 struct Item {
   std::string name;
   std::int32_t cents;
-  std::optional<std::uint16_t> count;  // 1 if absent
+  std::uint16_t count = 1;  // may be missing
 };
 struct Order {
   std::string customer;
@@ -35,10 +35,9 @@ Result<Invoice> make_invoice(Order order) {
   if (order.items.empty()) return fail(Errc::bad_input);  // 400
   Invoice invoice{order.customer, {}, order.shipping == Shipping::express ? 1499 : 499};
   for (const Item& item : order.items) {
-    const int count = item.count.value_or(1);
-    const std::int64_t cents = std::int64_t{item.cents} * count;
+    const std::int64_t cents = std::int64_t{item.cents} * item.count;
     invoice.total_cents += cents;
-    invoice.lines.push_back(std::to_string(count) + " x " + item.name + ": " +
+    invoice.lines.push_back(std::to_string(item.count) + " x " + item.name + ": " +
                             std::to_string(cents));
   }
   return invoice;

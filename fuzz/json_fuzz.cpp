@@ -39,6 +39,7 @@ struct Line {
 };
 struct Tree {
   std::string name;
+  std::int16_t level = 3;
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Point, Line> value;
   std::vector<Tree> children;
   std::map<std::string, std::uint64_t> counts;

@@ -14,7 +14,7 @@
 //     integers                              number; exact to 64 bits; 20.0 is not an integer
 //     float, double                         number
 //     std::string                           string
-//     enums                                 integer, or name: see json::enumerators
+//     enums                                 name: see json::enumerators; without names, any integer
 //     std::optional, std::unique_ptr        null or the value; an empty field is left out, and a
 //                                           field may be missing
 //     std::monostate, std::nullptr_t        null
@@ -33,10 +33,18 @@
 // A duration and a time have whole ticks: a finer text is an error, and nothing is rounded. A
 // negative duration is written, but not read. A time is written in UTC, and read with any offset.
 //
-// A struct has at most 32 fields, no base class, no C arrays and no bit-fields. The text must
-// contain each field exactly once, in any order, and no other names. Optionals and pointers
-// may be missing. ReadOptions are more lenient. json::renames gives fields other names, and a
-// field `class_` has the name "class".
+// An enum without names also takes integers that are no enumerators, as `enum class Id : int {};`
+// needs it.
+//
+// A struct has at most 32 fields, no base class, no C arrays and no bit-fields. The text contains
+// each field exactly once, in any order, and no other names. json::renames gives fields other
+// names, and a field `class_` has the name "class".
+//
+// One rule says which fields may be missing, in JSON, queries and forms. A field is optional if it
+// is a std::optional (or a std::unique_ptr), or if its struct gives it a default other than zero,
+// such as `int page = 1`. A default of 0, false, "" or an empty container looks like no default, so
+// such a field is required: write a std::optional. A struct as a field has a default only if it has
+// operator==. ReadOptions are more lenient.
 #pragma once
 
 #include "weir/json/checked.hpp"

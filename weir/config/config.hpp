@@ -33,11 +33,12 @@
 //     std::vector                       an array; outside of files `a,b,c`, or TOML: `["a", "b"]`
 //     std::map from std::string         a table with keys of the user's choice
 //
-// A struct has the limits of json.hpp: at most 32 fields, and names from json::renames. The
-// variable config::field_help adds help texts. Loading reports all errors together, each with its
-// source, line and key. An unknown key is an error too, and its message suggests the nearest known
-// name. Nothing here reads the process environment: main() passes it in. See reload.hpp for a file
-// that changes while the program runs.
+// Each field may be missing in all sources, and then keeps its initialiser. A struct has the limits
+// of json.hpp: at most 32 fields, and names from json::renames. The variable config::field_help
+// adds help texts. Loading reports all errors together, each with its source, line and key. An
+// unknown key is an error too, and its message suggests the nearest known name. Nothing here reads
+// the process environment: main() passes it in. See reload.hpp for a file that changes while the
+// program runs.
 #pragma once
 
 #include <algorithm>

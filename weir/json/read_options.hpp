@@ -16,7 +16,9 @@ enum class UnknownFields : std::uint8_t {
 
 /// The handling of a field that the text does not contain.
 enum class MissingFields : std::uint8_t {
-  refuse,  ///< an error, except for an optional or pointer, which is then empty
+  /// An error, except for an optional or pointer, which is then empty, and for a field with a
+  /// default other than zero, which then has its default; see json.hpp.
+  refuse,
   /// The field keeps its value: the one before read_into(), or its default. A value in an optional,
   /// a pointer, a variant, a sequence, a set or a map is always new: its fields have their
   /// defaults. Elements of a std::array, a pair or a tuple are not new.

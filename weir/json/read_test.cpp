@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,19 +18,21 @@
 #include <variant>
 #include <vector>
 
+#include "weir/json/checked.hpp"
 #include "weir/json/test/json_fixture.hpp"
 #include "weir/json/write.hpp"
 
 namespace weir::json {
 namespace {
 
+enum class Color : std::uint8_t { red, green };
 struct Ping {
   int sequence;
   bool operator==(const Ping&) const = default;
 };
 struct Address {
   std::string street;
-  int zip = 7;
+  int zip;
   bool operator==(const Address&) const = default;
 };
 struct User {
@@ -167,7 +170,95 @@ TEST(Read, MissingFieldsAreRefusedUnlessKept) {
   EXPECT_EQ(error_of<Users>(R"({"users":[{"name":"a","addresses":[{"street":"s"}]}]})"),
             "users[0].addresses[0].zip: missing (at byte 48)");
   EXPECT_EQ(read<Address>(R"({"street":"s"})", {.missing_fields = MissingFields::keep}),
-            (Address{"s", 7}));
+            (Address{"s", 0}));
+}
+
+struct Size {
+  int columns = 80;
+  int rows;
+  bool operator==(const Size&) const = default;
+};
+struct Defaults {
+  int one = 1;
+  bool on = true;
+  std::string text = "text";
+  Color color = Color::green;
+  std::vector<Nothing> list{Nothing()};
+  std::array<int, 2> array{0, 2};
+  std::tuple<int, std::string> tuple{0, "x"};
+  Size size{80, 25};
+  Checked<int, rule::Range<1, 5>> stars = 3;
+  Checked<std::vector<Tree>, rule::Length<1, 2>> trees = std::vector<Tree>(1);
+  std::chrono::seconds timeout{30};
+};
+
+TEST(Read, AFieldWithADefaultOtherThanZeroMayBeMissing) {
+  const auto all = read<Defaults>("{}");
+  ASSERT_TRUE(all.has_value()) << all.error().message();
+  EXPECT_EQ(all->one, 1);
+  EXPECT_TRUE(all->on);
+  EXPECT_EQ(all->text, "text");
+  EXPECT_EQ(all->color, Color::green);
+  EXPECT_EQ(all->list.size(), 1U);
+  EXPECT_EQ(all->array, (std::array{0, 2}));
+  EXPECT_EQ(all->size, (Size{80, 25}));
+  EXPECT_EQ(*all->stars, 3);
+  EXPECT_EQ(all->trees->size(), 1U);
+  EXPECT_EQ(all->timeout, std::chrono::seconds(30));
+  EXPECT_EQ(read<Size>(R"({"rows":1})"), (Size{80, 1}));
+  EXPECT_EQ(read<Size>(R"({"columns":0,"rows":1})"), (Size{0, 1}));
+  EXPECT_EQ(error_of<Size>(R"({"columns":2})"), "rows: missing (at byte 12)");
+  EXPECT_EQ(error_of<Defaults>(R"({"one":null})"),
+            "one: expected an integer, found null (at byte 7)");
+  Defaults used;
+  used.one = 9;
+  used.text = "old";
+  used.list.clear();
+  ASSERT_TRUE(read_into(used, R"({"on":false})"));
+  EXPECT_EQ(used.one, 1) << "nothing of the old value is left";
+  EXPECT_EQ(used.text, "text");
+  EXPECT_EQ(used.list.size(), 1U);
+  EXPECT_FALSE(used.on);
+  used.one = 9;
+  ASSERT_TRUE(read_into(used, "{}", {.missing_fields = MissingFields::keep}));
+  EXPECT_EQ(used.one, 9);
+}
+
+struct Zeros {
+  int number = 0;
+  bool flag = false;
+  std::string text = "";
+  std::vector<int> list = {};
+  std::array<int, 2> array{};
+  std::tuple<int> tuple{};
+  std::variant<int, bool> variant = 3;
+  Ping ping = {0};
+  Nothing nothing = {};
+  Color color = Color::red;
+  double real = -0.0;
+};
+
+TEST(Read, AZeroIsNoDefault) {
+  Zeros zeros;
+  const std::vector<Error> errors = read_all_errors(zeros, "{}", {.errors_max = 20});
+  ASSERT_EQ(errors.size(), 11U);
+  for (const Error& each : errors) EXPECT_EQ(each.what, "missing");
+}
+
+TEST(Read, AFieldWithADefaultIsNotNeededToChooseAStruct) {
+  struct First {
+    int id;
+    int level = 1;
+  };
+  struct Second {
+    int id;
+    std::optional<int> level;
+    int rank;
+  };
+  using Either = std::variant<Second, First>;
+  const auto first = read<Either>(R"({"id":1})");
+  ASSERT_TRUE(first.has_value()) << first.error().message();
+  EXPECT_EQ(std::get<First>(*first).level, 1);
 }
 
 TEST(Read, DoubledFieldsAreRefused) {
@@ -355,7 +446,7 @@ TEST(Read, MissingFieldsOfANewValueHaveTheirDefaults) {
                         R"({"plain":{},"optional":{},"pointer":{},"list":[{}],)"
                         R"("map":{"a":{}},"variant":{},"array":[{},{"zip":2}],"pair":[2,{}]})",
                         options));
-  const Address fresh{"", 7};
+  const Address fresh{"", 0};
   EXPECT_EQ(holder.plain, old);
   EXPECT_EQ(holder.optional, fresh);
   ASSERT_NE(holder.pointer, nullptr);

@@ -51,10 +51,9 @@ class Form : public Argument<T> {
 
 /// The query of the request, as the fields of the struct T. A field is a number, a bool (`true` or
 /// `false`), a std::string, an enum with names, a duration (`250ms`), a time (RFC 3339), a path or
-/// a type with from_path_param(). A std::optional of these may be missing, and so may a field with
-/// a default other than 0, false and an empty text, such as `int page = 1`. A std::vector of these
-/// takes a name any number of times. Other names in the query are ignored. json::renames gives
-/// fields other names.
+/// a type with from_path_param(). The rule of weir/json.hpp says which of these may be missing. A
+/// std::vector of these takes a name any number of times. Other names in the query are ignored.
+/// json::renames gives fields other names.
 template <class T>
 class Query : public Argument<T> {
  public:

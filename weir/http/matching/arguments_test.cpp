@@ -197,6 +197,27 @@ TEST_F(ArgumentsTest, FieldWithADefaultMayBeMissing) {
   EXPECT_EQ(answer(show_all, "GET /?required=7&search=&size=x").status(), Status::bad_request);
 }
 
+TEST_F(ArgumentsTest, OneRuleOfDefaultsHoldsForQueriesFormsAndJson) {
+  const auto shown = [](const Defaults& all) { return text(all.sort + all.search); };
+  const auto query = [&](const Query<Defaults>& all) { return shown(*all); };
+  const auto form = [&](const Form<Defaults>& all) { return shown(*all); };
+  const auto json = [&](const Json<Defaults>& all) { return shown(*all); };
+  EXPECT_EQ(text_of(query, "GET /?required=1&search=a"), "namea");
+  EXPECT_EQ(text_of(form, "POST /", "", "required=1&search=a"), "namea");
+  EXPECT_EQ(text_of(json, "POST /", "", R"({"required":1,"search":"a"})"), "namea");
+  const auto missing = [](const Response& response) {
+    std::string names;
+    for (const Violation& each : response.problem().violations) {
+      EXPECT_EQ(each.detail, "missing");
+      names += each.name + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(missing(answer(query)), "required search ");
+  EXPECT_EQ(missing(answer(form, "POST /", "", "x=1")), "required search ");
+  EXPECT_EQ(missing(answer(json, "POST /", "", "{}")), "/required /search ");
+}
+
 struct Flags {
   std::vector<bool> flags;
 };

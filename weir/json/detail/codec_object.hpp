@@ -1,9 +1,11 @@
 // The codec of structs, which are JSON objects.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -11,7 +13,44 @@
 #include "weir/json/detail/field_names.hpp"
 #include "weir/json/detail/fields.hpp"
 
+namespace weir {
+
+template <class T, class... Rules>
+class Checked;
+
+}  // namespace weir
+
 namespace weir::json::detail {
+
+template <class T>
+inline constexpr bool is_checked = false;
+template <class T, class... Rules>
+inline constexpr bool is_checked<Checked<T, Rules...>> = true;
+
+/// Returns true if a default is not the zero value of its type: 0, false, an empty text or
+/// container. A zero value does not show whether the struct names it or no initialiser exists.
+template <class Field>
+bool is_default(const Field& field) {
+  constexpr Shape shape = shape_of<Field>();
+  if constexpr (is_checked<Field>) {
+    return is_default(*field);
+  } else if constexpr (shape == Shape::sequence || shape == Shape::set || shape == Shape::map) {
+    return field.begin() != field.end();
+  } else if constexpr (shape == Shape::array) {
+    for (const auto& each : field) {
+      if (is_default(each)) return true;
+    }
+    return false;
+  } else if constexpr (shape == Shape::tuple) {
+    return std::apply([](const auto&... each) { return (false || ... || is_default(each)); },
+                      field);
+  } else if constexpr (may_be_absent<Field> || shape == Shape::variant ||
+                       !std::equality_comparable<Field>) {
+    return false;
+  } else {
+    return !(field == Field());
+  }
+}
 
 template <class T>
 consteval std::uint32_t required_fields() {
@@ -30,6 +69,46 @@ consteval std::uint32_t required_fields() {
 
 template <class T>
 inline constexpr FieldTable field_table{names<T>, required_fields<T>()};
+
+template <std::size_t Index, class Field>
+void take_default(FieldCursor& cursor, Field& field, Field& value) {
+  constexpr std::uint32_t bit = std::uint32_t{1} << Index;
+  if constexpr (!may_be_absent<Field>) {
+    if ((cursor.seen & bit) != 0 || !is_default(value)) return;
+    field = std::move(value);
+    cursor.seen |= bit;
+  }
+}
+
+/// Gives the fields that the text does not contain their defaults in a new T, and marks them as
+/// seen.
+template <class T>
+[[gnu::cold]] void take_defaults(FieldCursor& cursor, T& value) {
+  if constexpr (std::is_default_constructible_v<T>) {
+    T fresh{};
+    with_fields(value, [&](auto&... fields) {
+      with_fields(fresh, [&](auto&... defaults) {
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+          (take_default<I>(cursor, fields, defaults), ...);
+        }(std::make_index_sequence<sizeof...(fields)>());
+      });
+    });
+  }
+}
+
+/// Returns the names of T, with those as required that have no default.
+template <class T>
+FieldTable field_table_without_defaults() {
+  static const std::uint32_t required = [] {
+    FieldCursor cursor;
+    if constexpr (std::is_default_constructible_v<T>) {
+      T value{};
+      take_defaults(cursor, value);
+    }
+    return required_fields<T>() & ~cursor.seen;
+  }();
+  return {names<T>, required};
+}
 
 /// Reads the value of a field after its key has been read. Returns false after an error from which
 /// the reader has not recovered.
@@ -117,6 +196,9 @@ struct CodecOf<T, Shape::object> {
           if (!in.keeps_missing_fields()) (reset_if_missing<I>(cursor, fields), ...);
         }(std::make_index_sequence<sizeof...(fields)>());
       });
+      const bool is_missing = (required_fields<T>() & ~cursor.seen) != 0;
+      if (is_missing && !in.keeps_missing_fields()) [[unlikely]]
+        take_defaults(cursor, value);
       return in.finish_fields(field_table<T>, cursor);
     } else {
       return false;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Head {
 enum class Color { red, green, blue };
 enum class Level : std::uint8_t { low = 1, high = 200 };
 enum Old { old_a, old_b };
+enum class Id : std::int64_t {};
 struct Paint {
   Color color = Color::red;
   Level level = Level::low;
@@ -188,6 +190,10 @@ TEST(Enums, AreIntegersUnlessTheyHaveNames) {
   EXPECT_EQ(read<Paint>(R"({"color":"green","level":200,"old":1})").error().message(),
             R"(color: expected "red" or "blue", found a different string (at byte 9))");
   EXPECT_EQ(read<Color>("1").error().what, "expected a string, found a number");
+  // An enum without names is an opaque integer: it need not have enumerators.
+  EXPECT_EQ(read<Id>("-9223372036854775808"), Id{std::numeric_limits<std::int64_t>::min()});
+  EXPECT_EQ(read<Level>("7"), Level{7});
+  EXPECT_EQ(write(Id{42}), "42");
   EXPECT_EQ(read<Level>("256").error().what,
             "expected an integer from 0 to 255, found a number out of range");
 }

@@ -106,7 +106,7 @@ struct CodecOf<std::variant<T...>, Shape::variant> {
   template <std::size_t I, class A>
   static void add_table(auto& tables, auto& indices, std::size_t& count) {
     if constexpr (shape_of<A>() == Shape::object) {
-      tables[count] = field_table<A>;
+      tables[count] = field_table_without_defaults<A>();
       indices[count++] = I;
     }
   }

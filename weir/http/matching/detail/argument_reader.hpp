@@ -25,6 +25,7 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/json/checked.hpp"
+#include "weir/json/detail/codec_object.hpp"
 #include "weir/json/detail/field_names.hpp"
 #include "weir/json/detail/fields.hpp"
 #include "weir/json/detail/text_value.hpp"
@@ -203,16 +204,6 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
     source.violations.add_unfit(source.in, name, pair, &expected_text<Value>);
 }
 
-/// Returns true if a field that was not read has a default other than 0, false or an empty text.
-template <class Field>
-bool is_set(const Field& field) {
-  if constexpr (std::equality_comparable<Field>) {
-    return !(field == Field());
-  } else {
-    return false;
-  }
-}
-
 template <class T, std::size_t... I, class... Field>
 void read_fields(PairSource& source, std::string_view text, std::index_sequence<I...>,
                  Field&... fields) {
@@ -238,7 +229,7 @@ void read_fields(PairSource& source, std::string_view text, std::index_sequence<
   }
   const auto check = [&](std::string_view name, std::uint32_t bit, bool required,
                          const auto& field) {
-    if (required && (seen & bit) == 0 && !is_set(field)) [[unlikely]]
+    if (required && (seen & bit) == 0 && !json::detail::is_default(field)) [[unlikely]]
       source.violations.add(source.in, name, "missing");
   };
   (check(names[I], std::uint32_t{1} << I, !json::detail::is_optional<Field> && !is_vector<Field>,
