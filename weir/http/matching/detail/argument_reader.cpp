@@ -32,6 +32,12 @@ void Violations::add_unfit(std::string_view in, std::string_view name, const Raw
   add(in, name, detail);
 }
 
+void Violations::add_unfit_secret(std::string_view in, std::string_view name,
+                                  std::string_view found,
+                                  std::string (*expected)(std::string_view found)) {
+  add(in, name, "expected " + expected(found));
+}
+
 Response Violations::answer(Status status) && {
   problem_->status = status;
   return problem(std::move(*problem_));

@@ -43,6 +43,10 @@ class Violations {
   /// callers stay small.
   [[gnu::cold]] void add_unfit(std::string_view in, std::string_view name, const RawPair& pair,
                                std::string (*expected)(std::string_view found));
+  /// Adds `expected …` without the value, which may be a secret.
+  [[gnu::cold]] void add_unfit_secret(std::string_view in, std::string_view name,
+                                      std::string_view found,
+                                      std::string (*expected)(std::string_view found));
   /// Returns the problem that names all violations.
   [[gnu::cold]] Response answer(Status status) &&;
 
@@ -320,7 +324,7 @@ template <class T>
       return violations.add(in, name, "missing");
     // The answer does not show the text: headers and cookies often hold secrets.
     if (!read_text(*text, value)) [[unlikely]]
-      violations.add(in, name, "expected " + expected_text<T>(*text));
+      violations.add_unfit_secret(in, name, *text, &expected_text<T>);
   }
 }
 

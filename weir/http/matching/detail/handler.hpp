@@ -139,20 +139,22 @@ class CallArguments {
   /// Returns: the answer to a head that does not fit.
   Rejection read_head([[maybe_unused]] const Callee<F>& callee,
                       [[maybe_unused]] const Request& request) {
-    Rejection rejected;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      static_cast<void>((true && ... && make_value<I>(callee, request, rejected)));
-    }(indices);
-    if constexpr (S::takes_parts) {
+    if constexpr (List::count(Kind::made) > 0) {
+      Rejection rejected;
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        static_cast<void>((true && ... && make_value<I>(callee, request, rejected)));
+      }(indices);
       if (rejected != nullptr) return rejected;
+    }
+    if constexpr (S::takes_parts) {
       Violations violations;
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         (read_part_at<I>(request, violations), ...);
       }(indices);
       if (!violations.empty()) [[unlikely]]
-        rejected = reject(std::move(violations).answer(Status::bad_request));
+        return reject(std::move(violations).answer(Status::bad_request));
     }
-    return rejected;
+    return nullptr;
   }
 
   /// Returns true if the media type of the request is that of the body.
