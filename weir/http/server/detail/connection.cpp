@@ -80,12 +80,12 @@ Instant Connection::check_read(Instant now) {
   if (read_state_ == ReadState::none || read_state_ == ReadState::expired) return never;
   if (now < read_deadline_) return read_deadline_;
   read_state_ = ReadState::expired;
-  stream_.cancel_read();
+  stream_->cancel_read();
   return never;
 }
 
 Task<> Connection::linger(const Limits& limits) {
-  if (!stream_.finish_writing()) co_return;
+  if (!stream_->finish_writing()) co_return;
   const Instant deadline = after(loop().now(), limits.linger_timeout);
   std::array<std::byte, 1024> scratch;
   // One byte beyond the limit ends the connection. A buffer may hold more than that.
@@ -94,11 +94,11 @@ Task<> Connection::linger(const Limits& limits) {
     const IoOptions until_deadline{.timeout = deadline - loop().now()};
     std::size_t dropped = 0;
     if (left >= Buffer::default_capacity) {
-      const auto bytes = co_await stream_.read(until_deadline);
+      const auto bytes = co_await stream_->read(until_deadline);
       if (bytes) dropped = bytes->size();
     } else {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left + 1, room.size()));
-      const auto bytes = co_await stream_.read_into(room.first(count), until_deadline);
+      const auto bytes = co_await stream_->read_into(room.first(count), until_deadline);
       dropped = bytes.value_or(0);
     }
     if (dropped == 0 || dropped > left) co_return;
@@ -107,7 +107,7 @@ Task<> Connection::linger(const Limits& limits) {
 }
 
 void Connection::linger_detached() noexcept {
-  if (!stream_.finish_writing()) return;
+  if (!stream_->finish_writing()) return;
   server().lingering_streams().add(std::move(stream_), server().limits().linger_timeout);
 }
 
@@ -174,11 +174,11 @@ Task<> serve_opened(Connection connection) {
 
 }  // namespace
 
-Task<> serve_connection(ConnectionPermit permit, tcp::Stream stream) {
+Task<> serve_connection(ConnectionPermit permit, AnyStream stream) {
   return serve_opened(Connection(std::move(permit), std::move(stream)));
 }
 
-Task<> reject_connection(ServerState& server, tcp::Stream stream) {
+Task<> reject_connection(ServerState& server, AnyStream stream) {
   const Rejection rejection(server);
   Connection connection(std::move(stream));
   std::optional<ConnectionIo> io(std::in_place, connection, server.limits());

@@ -11,7 +11,7 @@
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/task.hpp"
 
@@ -26,12 +26,12 @@ class RequestLoop;
 /// action of the peer is an error of the task. The permit is released when the stream is closed
 /// or moved to LingeringStreams.
 /// Cancel: cancels the handlers, waits for them and closes the connection.
-Task<> serve_connection(ConnectionPermit permit, tcp::Stream stream);
+Task<> serve_connection(ConnectionPermit permit, AnyStream stream);
 
 /// Answers 503 to a connection beyond the limit, lingers and closes it. A lingering connection
 /// holds no buffer.
 /// Cancel: closes immediately.
-Task<> reject_connection(ServerState& server, tcp::Stream stream);
+Task<> reject_connection(ServerState& server, AnyStream stream);
 
 /// A Connection is the state of a connection while it is idle; very many may exist. A connection
 /// with a request also has a ConnectionIo.
@@ -58,9 +58,9 @@ class Connection final : public ConnectionNode, loop::Timer {
   };
 
   /// A connection without a permit; it is never open.
-  explicit Connection(tcp::Stream stream) noexcept
+  explicit Connection(AnyStream stream) noexcept
       : loop::Timer(&on_timer), stream_(std::move(stream)) {}
-  Connection(ConnectionPermit permit, tcp::Stream stream) noexcept
+  Connection(ConnectionPermit permit, AnyStream stream) noexcept
       : loop::Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
   Connection(Connection&& other) noexcept
       : ConnectionNode(),
@@ -77,8 +77,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   bool cancelled() const noexcept { return cancel_ != nullptr && cancel_->cancelled(); }
   /// Returns the server of an open connection.
   ServerState& server() const noexcept { return permit_.server(); }
-  tcp::Stream& stream() noexcept { return stream_; }
-  Loop& loop() const noexcept { return stream_.loop(); }
+  Stream& stream() noexcept { return *stream_; }
+  Loop& loop() const noexcept { return stream_->loop(); }
 
   /// Shortens the wait for a request or for its head.
   void drain();
@@ -114,10 +114,10 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Errors: those of Stream::read(); Errc::timed_out after the deadline.
   /// Cancel: that of Stream::read().
   ReadAwaiter read(ReadState what, Instant deadline) noexcept {
-    return {*this, what, deadline, stream_.read()};
+    return {*this, what, deadline, stream_->read()};
   }
   ReadIntoAwaiter read_into(MutableBytes target, ReadState what, Instant deadline) noexcept {
-    return {*this, what, deadline, stream_.read_into(target)};
+    return {*this, what, deadline, stream_->read_into(target)};
   }
   ReadState read_state() const noexcept { return read_state_; }
   /// Makes the deadline of the present read earlier; ignores a later `deadline`. Call it only
@@ -187,7 +187,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   std::uint8_t turn_uses_ = 0;
   std::uint16_t budget_turn_ = 0;
   ConnectionPermit permit_;  // released after the stream is closed
-  tcp::Stream stream_;
+  AnyStream stream_;
   Instant read_deadline_{};
   ConnectionIo* io_ = nullptr;
   CancelSource* cancel_ = nullptr;

@@ -16,7 +16,7 @@
 #include "weir/http/server/detail/rate_tracker.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
@@ -42,7 +42,7 @@ class ConnectionIo {
   ConnectionIo(const ConnectionIo&) = delete;
   ConnectionIo& operator=(const ConnectionIo&) = delete;
 
-  tcp::Stream& stream() noexcept { return connection_.stream(); }
+  Stream& stream() noexcept { return connection_.stream(); }
   Loop& loop() const noexcept { return connection_.loop(); }
   Buffer& input() noexcept { return input_; }
   const Buffer& input() const noexcept { return input_; }

@@ -19,7 +19,7 @@
 #include "weir/http/server/detail/server_counters.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/net/any_stream.hpp"
 
 namespace weir::http {
 
@@ -36,7 +36,7 @@ class LingeringStreams : loop::Timer {
   explicit LingeringStreams(Loop& loop) noexcept : loop::Timer(&expire), loop_(loop) {}
 
   /// Keeps the stream for at most `time`; it replaces the oldest one if all entries are used.
-  void add(tcp::Stream stream, Duration time) noexcept {
+  void add(AnyStream stream, Duration time) noexcept {
     std::optional<Entry>& entry = entries_[next_];
     next_ = (next_ + 1) % entries_.size();
     entry.emplace(Entry{std::move(stream), after(loop_.now(), time)});
@@ -47,7 +47,7 @@ class LingeringStreams : loop::Timer {
   // Part of the descriptors that a server does not use for connections.
   static constexpr std::size_t entries_max = 16;
   struct Entry {
-    tcp::Stream stream;
+    AnyStream stream;
     Instant until;
   };
 
