@@ -40,9 +40,10 @@ class CountedWait {
   std::size_t& count_;
 };
 
-Task<Result<tcp::Stream>> open_stream(const Url& url, const ClientOptions& options) {
+Task<Result<AnyStream>> open_stream(const Url& url, const ClientOptions& options) {
   if (!options.unix_socket.empty()) {
-    co_return co_await unix_socket::connect(options.unix_socket);
+    WEIR_CO_TRY(auto local, co_await unix_socket::connect(options.unix_socket));
+    co_return AnyStream(std::move(local));
   }
   const bool proxied = uses_proxy(url, options);
   const Url& peer = proxied ? *options.proxy.url : url;
@@ -50,11 +51,12 @@ Task<Result<tcp::Stream>> open_stream(const Url& url, const ClientOptions& optio
   tcp::ConnectOptions how;
   how.resolver = options.resolver;
   std::string host(peer.host());
-  Result<tcp::Stream> stream = co_await tcp::connect(std::move(host), peer.port(), how);
-  if (!stream || !proxied || uses_absolute_form(url, options)) co_return stream;
-  const Result<> opened = co_await open_tunnel(*stream, url, options);
-  if (!opened) co_return fail(opened.error());
-  co_return stream;
+  WEIR_CO_TRY(auto plain, co_await tcp::connect(std::move(host), peer.port(), how));
+  AnyStream stream(std::move(plain));
+  if (proxied && !uses_absolute_form(url, options)) {
+    WEIR_CO_TRY(co_await open_tunnel(*stream, url, options));
+  }
+  co_return std::move(stream);
 }
 
 /// Returns the errors that open_stream() has from its own protocol, and connect_failed for others.
@@ -66,7 +68,7 @@ std::error_code connect_error(std::error_code error) noexcept {
 
 }  // namespace
 
-PooledConnection::PooledConnection(tcp::Stream stream) noexcept
+PooledConnection::PooledConnection(AnyStream stream) noexcept
     : loop::HangupObserver(
           [](loop::HangupObserver& observer) {
             auto& self = static_cast<PooledConnection&>(observer);
@@ -77,7 +79,7 @@ PooledConnection::PooledConnection(tcp::Stream stream) noexcept
         auto& self = static_cast<PooledConnection&>(timer);
         self.pool_->on_timer(self);
       }),
-      opened_(stream.loop().platform().now()),
+      opened_(stream->loop().platform().now()),
       stream_(std::move(stream)) {}
 
 ClientPool::ClientPool(const ClientOptions& options) noexcept
@@ -159,7 +161,7 @@ Task<Result<SemaphorePermit>> ClientPool::wait(Semaphore& permits, Instant& unti
 void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection,
                           Duration idle_max) {
   const ClientLimits& limits = options_->limits;
-  Loop& loop = connection->stream_.loop();
+  Loop& loop = connection->stream_->loop();
   const Instant now = loop.now();  // early in a long turn; the connection then closes early
   const Instant until = std::min(after(now, std::min(idle_max, limits.idle_timeout)),
                                  after(connection->opened_, limits.age_max));
@@ -174,20 +176,20 @@ void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection
   idle.idle_until_ = until;
   const auto& timer = static_cast<const loop::Timer&>(idle);
   if (!timer.armed() || timer.deadline() > until) loop.timers().start(idle, until);
-  idle.stream_.observe_hangup(&idle);
+  idle.stream_->observe_hangup(&idle);
 }
 
 BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
   while (const Node* const node = origin.idle.front()) {
     PooledConnection& chosen = node->connection;
     // The timer is late after a long turn, or after a pause of the process.
-    if (chosen.idle_until_ <= chosen.stream_.loop().platform().now()) {
+    if (chosen.idle_until_ <= chosen.stream_->loop().platform().now()) {
       close(chosen);
       continue;
     }
     chosen.in_origin_.unlink();
     chosen.in_pool_.unlink();
-    chosen.stream_.observe_hangup(nullptr);
+    chosen.stream_->observe_hangup(nullptr);
     --idle_count_;
     --origin.users;  // the lease that takes the connection is another user
     return BlockPtr<PooledConnection>(&chosen);
@@ -209,7 +211,7 @@ void ClientPool::on_input(PooledConnection& connection) noexcept {
   connection.in_origin_.unlink();
   dead_.push_back(connection.in_origin_);
   --idle_count_;
-  Loop& loop = connection.stream_.loop();
+  Loop& loop = connection.stream_->loop();
   loop.timers().start(connection, loop.now());
 }
 
@@ -217,7 +219,7 @@ void ClientPool::on_input(PooledConnection& connection) noexcept {
 void ClientPool::on_timer(PooledConnection& connection) noexcept {
   const bool idle = connection.in_pool_.linked();
   if (!connection.dead_ && !idle) return;  // in use
-  Loop& loop = connection.stream_.loop();
+  Loop& loop = connection.stream_->loop();
   if (connection.dead_ || connection.idle_until_ <= loop.now()) return close(connection);
   loop.timers().start(connection, connection.idle_until_);
 }
@@ -262,7 +264,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   const Duration left = time_until(deadline, own.loop->platform().now());
   const Duration limit = std::min(left, options.limits.connect_timeout);
   auto opening = open_stream(url, options);
-  Result<tcp::Stream> stream = co_await timeout(limit, std::move(opening));
+  Result<AnyStream> stream = co_await timeout(limit, std::move(opening));
   if (stream) {
     connection_ = make_block<PooledConnection>(std::move(*stream));
     ++pool_->open_count_;

@@ -15,7 +15,7 @@
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/syntax/url.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/net/any_stream.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
 
@@ -114,9 +114,9 @@ class ClientPool {
 class PooledConnection : loop::HangupObserver, loop::Timer {
  public:
   /// `stream` was connected now.
-  explicit PooledConnection(tcp::Stream stream) noexcept;
+  explicit PooledConnection(AnyStream stream) noexcept;
 
-  tcp::Stream& stream() noexcept { return stream_; }
+  Stream& stream() noexcept { return *stream_; }
 
  private:
   friend ClientPool;
@@ -128,7 +128,7 @@ class PooledConnection : loop::HangupObserver, loop::Timer {
   bool dead_ = false;
   Instant opened_;
   Instant idle_until_ = never;
-  tcp::Stream stream_;
+  AnyStream stream_;
 };
 
 /// The right to use one connection, and that connection. A moved-from lease has no right.
@@ -150,7 +150,7 @@ class ClientPool::Lease {
   /// Cancel: aborts the attempt.
   Task<Result<>> connect(const Url& url, Instant deadline);
   /// Returns the stream of a lease that has a connection.
-  tcp::Stream& stream() const noexcept { return connection_->stream(); }
+  Stream& stream() const noexcept { return connection_->stream(); }
 
   /// Gives up the right. The connection becomes idle for at most `idle_max`.
   void release_for_reuse(Duration idle_max);

@@ -54,7 +54,7 @@ std::string authorization_line(const ProxyOptions& proxy) {
   return "Proxy-Authorization: " + proxy.authorization + "\r\n";
 }
 
-Task<Result<>> open_tunnel(tcp::Stream& stream, const Url& url, const ClientOptions& options) {
+Task<Result<>> open_tunnel(Stream& stream, const Url& url, const ClientOptions& options) {
   const std::string request = connect_request(url, options.proxy);
   const Result<> written = co_await stream.write(request);
   if (!written && written.error() == Errc::cancelled) co_return written;

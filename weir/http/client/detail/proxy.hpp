@@ -6,7 +6,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/syntax/url.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
@@ -24,6 +24,6 @@ std::string authorization_line(const ProxyOptions& proxy);
 /// Errors: ClientError::proxy_refused if the status of its response is not 2xx; bad_response,
 /// connection_lost; Errc::cancelled.
 /// Cancel: the connection can only be closed.
-Task<Result<>> open_tunnel(tcp::Stream& stream, const Url& url, const ClientOptions& options);
+Task<Result<>> open_tunnel(Stream& stream, const Url& url, const ClientOptions& options);
 
 }  // namespace weir::http
