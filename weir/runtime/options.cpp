@@ -109,9 +109,29 @@ void add_tuning_options(CLI::App& parser, RawOptions& raw, ServerOptions& option
       ->check(not_empty);
 }
 
-}  // namespace
+void add_tls_options(CLI::App& parser, TlsArguments& tls) {
+  // One value for each option, so that a name behind it is not taken as a second file.
+  const auto add = [&parser](const std::string& name, std::vector<std::string>& files,
+                             const std::string& what) {
+    return parser.add_option(name, files, what)
+        ->check(CLI::ExistingFile)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  auto* const certificate = add("--tls-cert", tls.certificates,
+                                "file with a certificate chain in PEM: serve HTTPS (repeat it for "
+                                "other names)");
+  auto* const key = add("--tls-key", tls.keys, "file with the private key of the certificate");
+  certificate->needs(key);
+  key->needs(certificate);
+  parser
+      .add_flag("--tls-self-signed", tls.self_signed,
+                "serve HTTPS with a new certificate for localhost, for development")
+      ->excludes(certificate);
+}
 
-ServerOptions ServerOptions::from_args(int argc, char** argv) {
+/// Parses the command line; `tls` is nullptr if the program knows no TLS.
+ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
   ServerOptions options;
   const std::string program = argc > 0 ? argv[0] : "server";
   RawOptions raw;
@@ -120,6 +140,7 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   CLI::App parser("A network service on Weir");
   add_basic_options(parser, raw, options);
   add_tuning_options(parser, raw, options);
+  if (tls != nullptr) add_tls_options(parser, *tls);
   parser.set_version_flag("--version", version_of(program), "print the version of Weir");
   try {
     if (argc > 0) parser.parse(argc, argv);  // CLI11 reads argv[0]
@@ -139,6 +160,9 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
   if (raw.processes > 1 && !raw.hot_restart.empty()) {
     exit_with_error(program, "--processes and --hot-restart cannot be combined");
   }
+  if (tls != nullptr && tls->certificates.size() != tls->keys.size()) {
+    exit_with_error(program, "--tls-cert and --tls-key: each certificate needs one key");
+  }
 
   options.endpoint = endpoint_of(program, raw.address, raw.port);
   options.backend = backends().at(raw.backend);
@@ -154,6 +178,16 @@ ServerOptions ServerOptions::from_args(int argc, char** argv) {
     options.processes = ProcessOptions{.count = raw.processes, .endpoints = {options.endpoint}};
   }
   return options;
+}
+
+}  // namespace
+
+ServerOptions ServerOptions::from_args(int argc, char** argv) {
+  return parse_arguments(argc, argv, nullptr);
+}
+
+ServerOptions ServerOptions::from_args(int argc, char** argv, TlsArguments& tls) {
+  return parse_arguments(argc, argv, &tls);
 }
 
 namespace {

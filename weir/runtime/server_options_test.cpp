@@ -17,12 +17,14 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-ServerOptions parse(Arguments arguments) {
+ServerOptions parse(Arguments arguments, TlsArguments* tls = nullptr) {
   arguments.insert(arguments.begin(), "/opt/bin/shop");
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
   pointers.push_back(nullptr);
-  return ServerOptions::from_args(static_cast<int>(arguments.size()), pointers.data());
+  const int count = static_cast<int>(arguments.size());
+  return tls == nullptr ? ServerOptions::from_args(count, pointers.data())
+                        : ServerOptions::from_args(count, pointers.data(), *tls);
 }
 
 void expect_defaults(const RuntimeOptions& options) {
@@ -132,6 +134,53 @@ TEST(ServerCommandLine, SetsTheProcesses) {
   ASSERT_TRUE(restarting.hot_restart);
   EXPECT_EQ(restarting.hot_restart->path, "/run/shop");
   EXPECT_FALSE(restarting.processes);
+}
+
+TEST(ServerCommandLine, SetsTls) {
+  const std::string file = "/dev/null";
+  TlsArguments none;
+  parse({}, &none);
+  EXPECT_FALSE(none.used());
+  TlsArguments one;
+  EXPECT_EQ(parse({"--tls-cert", file, "--tls-key", file, "--port", "7"}, &one).endpoint.port(), 7);
+  EXPECT_TRUE(one.used());
+  EXPECT_EQ(one.certificates, Arguments{file});
+  EXPECT_EQ(one.keys, Arguments{file});
+  TlsArguments two;
+  parse({"--tls-cert", "/dev/zero", "--tls-key", file, "--tls-cert", file, "--tls-key", file},
+        &two);
+  EXPECT_EQ(two.certificates, (Arguments{"/dev/zero", file}));
+  EXPECT_EQ(two.keys.size(), 2U);
+  TlsArguments own;
+  parse({"--tls-self-signed"}, &own);
+  EXPECT_TRUE(own.used() && own.self_signed);
+}
+
+TEST(ServerCommandLineDeathTest, InvalidTlsOptionsEndTheProgramWithOneLine) {
+  struct Case {
+    Arguments arguments;
+    std::string named;
+  };
+  const std::vector<Case> cases = {
+      {{"--tls-cert", "/nowhere/a.pem", "--tls-key", "/dev/null"}, "/nowhere/a.pem"},
+      {{"--tls-cert", "", "--tls-key", "/dev/null"}, "--tls-cert"},
+      {{"--tls-cert", "/dev/null"}, "--tls-key"},
+      {{"--tls-key", "/dev/null"}, "--tls-cert"},
+      {{"--tls-cert", "/dev/null", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"},
+       "each certificate needs one key"},
+      {{"--tls-self-signed", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"},
+       "--tls-self-signed"},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(testing::PrintToString(each.arguments));
+    TlsArguments tls;
+    EXPECT_EXIT(parse(each.arguments, &tls), testing::ExitedWithCode(2),
+                "^/opt/bin/shop: [^\n]*" + each.named + "[^\n]* \\(--help shows the options\\)\n$");
+  }
+  for (const std::string name : {"--tls-self-signed", "--tls-cert=/dev/null"}) {
+    EXPECT_EXIT(parse({name}), testing::ExitedWithCode(2), name)
+        << "a program without TLS refuses it";
+  }
 }
 
 TEST(ServerCommandLineDeathTest, InvalidOptionsEndTheProgramWithOneLine) {
