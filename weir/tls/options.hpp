@@ -10,6 +10,7 @@
 #include "weir/base/time.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/tls/certificate/identity.hpp"
+#include "weir/tls/ticket_keys.hpp"
 
 namespace weir::tls {
 
@@ -68,6 +69,8 @@ struct ServerOptions {
   ClientCertificates client_certificates = ClientCertificates::none;
   Trust client_trust = {};  ///< issuers of client certificates; not empty if they are wanted
   bool tickets = true;      ///< true to resume sessions; see TicketKeys
+  /// The first keys of tickets, if several processes are to know them; nullopt: random ones.
+  std::optional<TicketKeys> ticket_keys = {};
   HandshakeLimits limits = {};
 };
 

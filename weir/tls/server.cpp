@@ -23,10 +23,9 @@ std::shared_ptr<const ServerSnapshot> Server::snapshot() const {
   return snapshot_;
 }
 
-/// Publishes `fresh` with these ticket keys, or with those that are in use. Several cores may do so
-/// at the same time; each call has a generation of its own.
+/// Publishes `fresh` with these ticket keys, or with those that are in use. The caller has locked
+/// the mutex. Each call has a generation of its own.
 void Server::publish(std::shared_ptr<ServerSnapshot> fresh, const TicketKeys* keys) {
-  const std::lock_guard lock(mutex_);
   if (keys != nullptr) {
     fresh->ticket_keys = *keys;
   } else if (snapshot_ != nullptr) {
@@ -61,7 +60,7 @@ Task<Outcome<std::vector<Identity>>> read_identities(const ServerOptions& option
 
 }  // namespace
 
-Task<Outcome<>> Server::load() {
+Task<Outcome<std::shared_ptr<ServerSnapshot>>> Server::read() const {
   const Context context = co_await this_context();
   const WallTime now = context.loop->platform().wall_time();
   auto fresh = std::make_shared<ServerSnapshot>();
@@ -72,17 +71,45 @@ Task<Outcome<>> Server::load() {
   WEIR_CO_TRY(fresh->trust, co_await detail::read_trust(options_.client_trust));
   WEIR_CO_TRY(detail::StorePtr store, detail::make_store(fresh->trust));
   fresh->store = std::shared_ptr<x509_store_st>(std::move(store));
-  WEIR_CO_TRY(fresh->ticket_keys, TicketKeys::random());
+  if (options_.ticket_keys) {
+    fresh->ticket_keys = *options_.ticket_keys;
+  } else {
+    WEIR_CO_TRY(fresh->ticket_keys, TicketKeys::random());
+  }
   // Every core makes contexts of its own later; this proves that it can.
   WEIR_CO_TRY(ServerContexts::make(options_, fresh));
+  co_return fresh;
+}
+
+Task<Outcome<>> Server::load() {
+  WEIR_CO_TRY(std::shared_ptr<ServerSnapshot> fresh, co_await read());
+  const std::lock_guard lock(mutex_);
   publish(std::move(fresh));
   co_return {};
 }
 
+Task<Outcome<>> Server::load_once() {
+  if (loaded()) co_return {};
+  const Context context = co_await this_context();
+  Outcome<std::shared_ptr<ServerSnapshot>> fresh = co_await read();
+  const std::lock_guard lock(mutex_);
+  if (snapshot_ != nullptr) co_return {};  // another core was first
+  if (!fresh) {
+    const bool logs =
+        fresh.error().code() != Errc::cancelled && !std::exchange(failure_logged_, true);
+    if (logs) context.loop->platform().log("weir: tls: " + fresh.error().text());
+    co_return std::unexpected(fresh.error());
+  }
+  publish(std::move(*fresh));
+  co_return {};
+}
+
 Outcome<> Server::set_ticket_keys(TicketKeys keys) {
-  const auto old = snapshot();
-  if (old == nullptr) return std::unexpected(Failure(Error::invalid_options, "load() comes first"));
-  publish(std::make_shared<ServerSnapshot>(*old), &keys);
+  const std::lock_guard lock(mutex_);
+  if (snapshot_ == nullptr) {
+    return std::unexpected(Failure(Error::invalid_options, "load() comes first"));
+  }
+  publish(std::make_shared<ServerSnapshot>(*snapshot_), &keys);
   return {};
 }
 

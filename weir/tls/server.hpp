@@ -49,6 +49,12 @@ class Server {
   /// Errc::cancelled.
   /// Cancel: changes nothing.
   Task<Outcome<>> load();
+  /// Calls load() unless the server is loaded. Several cores may call it at the same time; all of
+  /// them use what the first one has loaded, such as one self-signed certificate. The log has the
+  /// line of the first failure.
+  /// Errors: those of load().
+  /// Cancel: changes nothing.
+  Task<Outcome<>> load_once();
   /// Returns true after the first successful load().
   bool loaded() const noexcept { return generation() != 0; }
   /// Returns the number of successful changes.
@@ -63,12 +69,14 @@ class Server {
  private:
   friend detail::AcceptorState;
   std::shared_ptr<const detail::ServerSnapshot> snapshot() const;
+  Task<Outcome<std::shared_ptr<detail::ServerSnapshot>>> read() const;
   void publish(std::shared_ptr<detail::ServerSnapshot> snapshot, const TicketKeys* keys = nullptr);
 
   const ServerOptions options_;
   std::atomic<std::uint64_t> generation_{0};
-  mutable std::mutex mutex_;  // guards the snapshot
+  mutable std::mutex mutex_;  // guards the snapshot and the flag
   std::shared_ptr<const detail::ServerSnapshot> snapshot_;
+  bool failure_logged_ = false;
 };
 
 /// Shakes hands with the clients of one core.
