@@ -29,7 +29,7 @@ FLOORS = {
     "admin": [""],
 }
 TEST_FLOORS = {"testing", "sim", "http_testing"}  # libraries for tests, of Weir and of its users
-FORBIDDEN_PAIRS = {("http", "tls"), ("json", "tls")}
+FORBIDDEN_PAIRS = {("json", "tls")}
 RANKS = {floor: rank for rank, floor in enumerate(FLOORS)}
 FIRST_CLEAN_RANK = RANKS["task"]  # from here up, no header may reach the system or a heavy library
 ROOM_FILES_MAX = 25

@@ -21,12 +21,8 @@ class HttpServer {
       : scope_(scope), route_registry_(*app.route_registry()), router_(router), options_(options) {}
 
   Task<Result<>> start() {
-    if (auto checked = router_.check(); !checked) {
-      router_.log_errors(scope_.loop().platform());
-      co_return checked;
-    }
-    WEIR_CO_TRY(auto listener, co_await tcp::listen(options_.endpoint));
-    server_.emplace(scope_.loop(), router_, options_.limits);
+    server_.emplace(scope_.loop(), router_, options_.limits, options_.tls);
+    WEIR_CO_TRY(auto listener, co_await http::open_listener(*server_, options_.endpoint));
     route_registry_.on_server_started(scope_.loop());
     scope_.spawn(serve(std::move(listener)));
     co_return {};

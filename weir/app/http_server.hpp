@@ -7,11 +7,11 @@
 
 namespace weir {
 
-/// Adds an HTTP server for `router` on every core to the app, with the endpoint and the limits of
-/// `options`. It mounts the router (see App::mount()) unless one is mounted already. Another
-/// router may be served elsewhere, such as one for an internal network only. The start fails if
-/// the endpoint cannot be bound. Clients that connect before the whole app has started wait until
-/// it has. The router may already contain middleware, and routes that belong to no service.
+/// Adds an HTTP server for `router` on every core to the app, with the endpoint, the limits and the
+/// TLS of `options`. It mounts the router (see App::mount()) unless one is mounted already. Another
+/// router may be served elsewhere, such as one for an internal network only. The start fails if the
+/// endpoint cannot be bound. Clients that connect before the whole app has started wait until it
+/// has. The router may already contain middleware, and routes that belong to no service.
 ///
 /// A handler of the mounted router may take services by reference, in any position:
 /// `Task<http::Response> add_note(int user, http::Json<Note> note, Store& store)`. It gets the

@@ -15,6 +15,7 @@
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/loop/contract/detail/trace_context.hpp"
+#include "weir/net/tls_info.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"
 
@@ -37,6 +38,7 @@ class BodySource {
   virtual Task<Result<std::string_view>> read_all() = 0;
   virtual const Headers& trailers() const noexcept = 0;
   virtual os::Address peer_address() const = 0;
+  virtual const TlsInfo* tls() const noexcept { return nullptr; }
 };
 
 namespace detail {
@@ -123,6 +125,9 @@ class Request {
   const RequestHead& head() const noexcept { return head_; }
   /// Returns the address of the client's end of the connection.
   os::Address peer_address() const { return body_.peer_address(); }
+  /// Returns the facts of the TLS connection, such as the client's certificate; nullptr if the
+  /// connection is plain.
+  const TlsInfo* tls() const noexcept { return body_.tls(); }
   /// Returns the unique id of this request in this service; empty without a server. A Logger adds
   /// it automatically to each record that a task of this request's handler writes. See
   /// Router::trust_id_header().

@@ -66,8 +66,9 @@ struct MemoryBoundOptions {
 
 /// Upper bounds, in bytes, of the memory of this process that a server's connections and cores
 /// hold. They exclude the kernel's socket buffers, which net.ipv4.tcp_mem bounds for all
-/// processes. They also exclude the memory that the program itself holds. A bound that does not
-/// fit its type is the largest number of that type.
+/// processes. They also exclude the memory that the program itself holds, and that of TLS: OpenSSL
+/// needs about 14 KiB for an idle connection. A bound that does not fit its type is the largest
+/// number of that type.
 struct MemoryBound {
   std::uint64_t idle_connection;  ///< a connection that waits for its next request
   std::uint64_t connection;       ///< a connection at the worst moment of the worst request

@@ -1,13 +1,19 @@
 #include "weir/http/server/serve.hpp"
 
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/server_state.hpp"
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/options.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/tls/server.hpp"
 
 namespace weir::http {
 namespace {
@@ -22,19 +28,60 @@ void log_summary(Loop& loop, const ServerState& server) noexcept {
   }
 }
 
+/// Makes the TLS of all cores and all worker processes. They share one certificate, also if it is
+/// made here, and the keys of session tickets.
+tls::Outcome<std::shared_ptr<tls::Server>> make_tls(const TlsArguments& arguments, WallTime now) {
+  tls::ServerOptions options;
+  WEIR_TRY(options.ticket_keys, tls::TicketKeys::random());
+  for (std::size_t index = 0; index < arguments.certificates.size(); ++index) {
+    options.files.push_back(
+        {.chain = arguments.certificates.at(index), .key = arguments.keys.at(index)});
+  }
+  if (arguments.self_signed) {
+    tls::SelfSigned certificate;
+    certificate.not_before = now;
+    WEIR_TRY(tls::Identity identity, tls::Identity::self_signed(certificate));
+    options.identities.push_back(std::move(identity));
+  }
+  return std::make_shared<tls::Server>(std::move(options));
+}
+
 }  // namespace
 
+Response RedirectToHttps::operator()(const Request& request) const {
+  std::string_view host = request.authority();
+  const std::size_t colon = host.rfind(':');
+  const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
+  if (has_port) host = host.substr(0, colon);
+  if (host.empty()) return Status::bad_request;  // HTTP/1.0 needs no Host
+  std::string location = "https://" + std::string(host);
+  if (port_ != 443) location.append(":").append(std::to_string(port_));
+  location.append(request.path_text());
+  if (!request.query_text().empty()) location.append("?").append(request.query_text());
+  return redirect(location, Status::permanent_redirect);
+}
+
 Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options) {
-  ServerState server(scope.loop(), router, options.limits);
+  ServerState server(scope.loop(), router, options.limits, options.tls);
   auto served = co_await listen_and_serve(scope, server, options.endpoint);
   log_summary(scope.loop(), server);
   co_return served;
 }
 
 int run(const Router& router, int argc, char** argv, const Limits& limits) {
-  const auto options = ServerOptions::from_args(argc, argv);
-  return Runtime(options).run_on_each_core(serve, std::cref(router),
-                                           ServeOptions{options.endpoint, limits});
+  TlsArguments arguments;
+  const auto options = ServerOptions::from_args(argc, argv, arguments);
+  OsPlatform platform;
+  ServeOptions serving{options.endpoint, limits};
+  if (arguments.used()) {
+    auto made = make_tls(arguments, platform.wall_time());
+    if (!made) {
+      platform.log("weir: tls: " + made.error().text());
+      return 1;
+    }
+    serving.tls = std::move(*made);
+  }
+  return Runtime(platform, options).run_on_each_core(serve, std::cref(router), serving);
 }
 
 int run(const Router& router, loop::Platform& platform, const ServeOptions& options) {

@@ -1,7 +1,12 @@
 // The HTTP server that a runtime runs on each core.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+
 #include "weir/base/result.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
@@ -9,12 +14,21 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 
+namespace weir::tls {
+class Server;
+}
+
 namespace weir::http {
 
-/// ServeOptions is the endpoint of a server and the limits that its clients must respect.
+/// ServeOptions is the endpoint of a server, the limits that its clients must respect, and its TLS.
 struct ServeOptions {
   Endpoint endpoint = Endpoint::any(8080);
   Limits limits = {};
+  /// HTTPS with this server's certificates; nullptr: HTTP. All cores share it, and each serve()
+  /// loads it if the program has not. The handshake counts as part of
+  /// Limits::first_request_timeout. A client beyond Limits::connections_max is closed without an
+  /// answer.
+  std::shared_ptr<tls::Server> tls = {};
 };
 
 /// Serves HTTP/1.1 with the routes of `router`, until the loop of `scope` drains or the task is
@@ -22,16 +36,29 @@ struct ServeOptions {
 /// completes when its last connection has ended, and then logs what the server counted. A client
 /// that resets its connection cancels the handler of its request. A client that only stops sending
 /// still gets its answers.
-/// Errors: those of tcp::listen(), Errc::conflict if Router::check() fails, Errc::closed after a
-/// drain.
+/// Errors: those of tcp::listen(), Errc::conflict if Router::check() fails, those of
+/// tls::Server::load(), Errc::closed after a drain.
 /// Cancel: closes the listener immediately and cancels the connections.
 /// Threads: the loop's. All cores share `router`.
 /// Lifetime: `router` outlives the task.
 Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options);
 
+/// A handler that sends clients of plain HTTP to the same host by HTTPS, with 308. It is the whole
+/// router of a second server: `plain.fallback(http::RedirectToHttps());`.
+/// Threads: any.
+class RedirectToHttps {
+ public:
+  explicit RedirectToHttps(std::uint16_t port = 443) noexcept : port_(port) {}
+  Response operator()(const Request& request) const;
+
+ private:
+  std::uint16_t port_;
+};
+
 /// Serves the router on every core until the process is told to stop; the end of main():
-/// `return http::run(router, argc, argv);`. It reads ServerOptions::from_args(), handles SIGINT and
-/// SIGTERM, and drains. A program with other tasks or options calls Runtime and serve() itself.
+/// `return http::run(router, argc, argv);`. It reads ServerOptions::from_args() with TlsArguments,
+/// handles SIGINT and SIGTERM, and drains. With --tls-cert and --tls-key, or --tls-self-signed, it
+/// serves HTTPS. A program with other tasks or options calls Runtime and serve() itself.
 /// Returns: the exit status of the process; see Runtime::run_on_each_core().
 int run(const Router& router, int argc, char** argv, const Limits& limits = {});
 /// Serves the router on every core of `platform`; the main function of a host in a sim::World.

@@ -32,7 +32,7 @@ class HttpFixture : Continuation, loop::Runnable {
 
   /// Serves routes_ on loopback, port 80.
   void serve(const http::Limits& limits = {}) {
-    server_.emplace(*loop_, routes_, limits);
+    server_.emplace(*loop_, routes_, limits, tls_);
     loop_->ready(*this);
     settle();
     blocks_at_rest_ = blocks();
@@ -113,6 +113,7 @@ class HttpFixture : Continuation, loop::Runnable {
   std::unique_ptr<Loop> loop_ = Loop::make(platform_, {}).value();
   os::Address address_ = os::Address::loopback(80);
   http::Router routes_;
+  std::shared_ptr<tls::Server> tls_;  // set it before serve() for HTTPS
   std::optional<http::ServerState> server_;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -17,11 +18,72 @@ namespace {
 constexpr unsigned accepts_in_a_row = 16;
 static_assert(accepts_in_a_row < OpenConnections::rejections_max);
 
+// Time in which a client may still shake hands when its server drains.
+constexpr Duration drain_grace = std::chrono::seconds(1);
+
+/// Cancels a handshake at the end of its time, or after drain_grace if the loop drains.
+/// Threads: the loop's.
+class HandshakeLimit : DrainObserver, loop::Timer {
+ public:
+  HandshakeLimit(Loop& loop, CancelSource& handshake, Instant end)
+      : DrainObserver(&on_drain), loop::Timer(&on_timer), loop_(loop), handshake_(handshake) {
+    loop.timers().start(*this, end);
+    if (loop.draining()) {
+      on_drain(*this);
+    } else {
+      loop.observe_drain(*this);
+    }
+  }
+
+ private:
+  static void on_drain(DrainObserver& observer) {
+    auto& self = static_cast<HandshakeLimit&>(observer);
+    const Instant end = after(self.loop_.now(), drain_grace);
+    if (end < self.deadline()) self.loop_.timers().start(self, end);
+  }
+  static void on_timer(loop::Timer& timer) {
+    static_cast<HandshakeLimit&>(timer).handshake_.cancel();
+  }
+
+  Loop& loop_;
+  CancelSource& handshake_;
+};
+
+/// Shakes hands, and then serves the connection as another child of `connections`, so that an idle
+/// connection has no more frames than a plain one. The Acceptor counts a failure.
+Task<> shake_hands(Scope& connections, ConnectionPermit permit, AnyStream stream) {
+  ServerState& server = permit.server();
+  Loop& loop = server.loop();
+  const Instant end = after(loop.now(), server.limits().first_request_timeout);
+  const Context own = co_await this_context();
+  CancelSource handshake(own.cancel);
+  const Context within{&loop, &handshake};
+  try {
+    std::optional<HandshakeLimit> limit(std::in_place, loop, handshake, end);
+    auto accepting = in_context(within, server.acceptor()->accept(std::move(stream)));
+    auto accepted = co_await std::move(accepting);
+    limit.reset();
+    if (!accepted) {
+      if (loop.now() >= end) server.counters().silent_connections.add();
+      co_return;
+    }
+    connections.spawn(serve_connection(std::move(permit), std::move(*accepted), end));
+  } catch (const std::bad_alloc&) {
+    ConnectionCounters::made(loop).dropped.add();
+  }
+}
+
 /// Closes the connection if there is no memory to serve it; the other connections continue.
 void start_connection(Scope& connections, ServerState& server, tcp::Stream stream) noexcept {
   try {
-    if (auto permit = server.connections().try_acquire_permit()) {
+    auto permit = server.connections().try_acquire_permit();
+    const bool secure = server.acceptor() != nullptr;
+    if (permit && secure) {
+      connections.spawn(shake_hands(connections, std::move(*permit), std::move(stream)));
+    } else if (permit) {
       connections.spawn(serve_connection(std::move(*permit), std::move(stream)));
+    } else if (secure) {
+      const Rejection counted(server);  // an answer would cost a handshake
     } else {
       connections.spawn(reject_connection(server, std::move(stream)));
     }
@@ -47,12 +109,20 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
   co_return fail(Errc::cancelled);
 }
 
-Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endpoint) {
+Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint) {
   if (auto checked = server.router().check(); !checked) {
-    server.router().log_errors(scope.loop().platform());
+    server.router().log_errors(server.loop().platform());
     co_return fail(checked.error());
   }
-  WEIR_CO_TRY(auto listener, co_await tcp::listen(endpoint));
+  if (server.tls() != nullptr) {
+    const auto loaded = co_await server.tls()->load_once();
+    if (!loaded) co_return fail(loaded.error().code());
+  }
+  co_return co_await tcp::listen(endpoint);
+}
+
+Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endpoint) {
+  WEIR_CO_TRY(auto listener, co_await open_listener(server, endpoint));
   co_return co_await with_scope(OnFailure::isolate, accept_connections, std::ref(server),
                                 std::move(listener));
 }

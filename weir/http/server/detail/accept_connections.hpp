@@ -10,10 +10,17 @@
 
 namespace weir::http {
 
+/// Checks the routes of `server`, loads its TLS, and listens.
+/// Errors: Errc::conflict if Router::check() fails; those of tls::Server::load(), which the log
+/// explains; those of tcp::listen().
+/// Cancel: listens not.
+/// Threads: the loop's, which is also that of `server`.
+/// Lifetime: `server` outlives the task.
+Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint);
+
 /// Listens on `endpoint` and serves its connections until `scope`'s loop drains or the task is
 /// cancelled. The task completes when its last connection has ended.
-/// Errors: those of tcp::listen(), Errc::conflict if Router::check() fails, Errc::closed after a
-/// drain.
+/// Errors: those of open_listener(), Errc::closed after a drain.
 /// Cancel: closes the listener immediately and cancels the connections.
 /// Threads: the loop's, which is also that of `server`.
 /// Lifetime: `server` outlives the task.

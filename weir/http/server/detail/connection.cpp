@@ -64,7 +64,8 @@ Instant Connection::request_deadline() const noexcept {
   const Duration idle =
       was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
   const Duration grace = was_active_ ? drain_grace : drain_grace_new;
-  return after(loop().now(), server().draining() ? std::min(idle, grace) : idle);
+  const Instant deadline = after(loop().now(), server().draining() ? std::min(idle, grace) : idle);
+  return was_active_ ? deadline : std::min(deadline, read_deadline_);
 }
 
 void Connection::on_timer(loop::Timer& timer) {
@@ -174,8 +175,8 @@ Task<> serve_opened(Connection connection) {
 
 }  // namespace
 
-Task<> serve_connection(ConnectionPermit permit, AnyStream stream) {
-  return serve_opened(Connection(std::move(permit), std::move(stream)));
+Task<> serve_connection(ConnectionPermit permit, AnyStream stream, Instant first_request_until) {
+  return serve_opened(Connection(std::move(permit), std::move(stream), first_request_until));
 }
 
 Task<> reject_connection(ServerState& server, AnyStream stream) {

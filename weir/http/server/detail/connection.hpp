@@ -25,8 +25,10 @@ class RequestLoop;
 /// Serves the connection until the peer leaves, the peer breaks a rule, or the server drains. No
 /// action of the peer is an error of the task. The permit is released when the stream is closed
 /// or moved to LingeringStreams.
+/// The first request must begin before `first_request_until`, if Limits does not end it earlier.
 /// Cancel: cancels the handlers, waits for them and closes the connection.
-Task<> serve_connection(ConnectionPermit permit, AnyStream stream);
+Task<> serve_connection(ConnectionPermit permit, AnyStream stream,
+                        Instant first_request_until = never);
 
 /// Answers 503 to a connection beyond the limit, lingers and closes it. A lingering connection
 /// holds no buffer.
@@ -60,13 +62,17 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// A connection without a permit; it is never open.
   explicit Connection(AnyStream stream) noexcept
       : loop::Timer(&on_timer), stream_(std::move(stream)) {}
-  Connection(ConnectionPermit permit, AnyStream stream) noexcept
-      : loop::Timer(&on_timer), permit_(std::move(permit)), stream_(std::move(stream)) {}
+  Connection(ConnectionPermit permit, AnyStream stream, Instant first_request_until) noexcept
+      : loop::Timer(&on_timer),
+        permit_(std::move(permit)),
+        stream_(std::move(stream)),
+        read_deadline_(first_request_until) {}
   Connection(Connection&& other) noexcept
       : ConnectionNode(),
         loop::Timer(&on_timer),
         permit_(std::move(other.permit_)),
-        stream_(std::move(other.stream_)) {
+        stream_(std::move(other.stream_)),
+        read_deadline_(other.read_deadline_) {
     assert(!other.is_open() && !other.armed() && other.io_ == nullptr);
   }
   ~Connection();
@@ -188,7 +194,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   std::uint16_t budget_turn_ = 0;
   ConnectionPermit permit_;  // released after the stream is closed
   AnyStream stream_;
-  Instant read_deadline_{};
+  Instant read_deadline_{};  // at first, the latest begin of the first request
   ConnectionIo* io_ = nullptr;
   CancelSource* cancel_ = nullptr;
 };

@@ -1,5 +1,7 @@
 #include "weir/http/server/detail/server_state.hpp"
 
+#include <utility>
+
 #include "weir/http/server/detail/request_trace.hpp"
 
 namespace weir::http {
@@ -12,7 +14,8 @@ void ResponseHeads::refresh() noexcept {
   date_until_ = after(loop_.now(), std::chrono::seconds(1) - into_second);
 }
 
-ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits)
+ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
+                         std::shared_ptr<tls::Server> tls)
     : loop_(loop),
       router_(router),
       limits_(limits),
@@ -21,6 +24,9 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits)
       counters_(loop),
       connections_(*this, loop, limits.connections_max),
       lingering_streams_(loop),
-      heads_(loop) {}
+      heads_(loop),
+      tls_(std::move(tls)) {
+  if (tls_ != nullptr) acceptor_.emplace(loop, *tls_);
+}
 
 }  // namespace weir::http

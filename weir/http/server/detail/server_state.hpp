@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
+#include "weir/tls/server.hpp"
 
 namespace weir::http {
 
@@ -104,7 +106,9 @@ class ResponseHeads {
 /// Lifetime: outlives its connections.
 class ServerState {
  public:
-  ServerState(Loop& loop, const Router& router, const Limits& limits);
+  /// `tls` is ServeOptions::tls.
+  ServerState(Loop& loop, const Router& router, const Limits& limits,
+              std::shared_ptr<tls::Server> tls = {});
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }
@@ -119,6 +123,9 @@ class ServerState {
   LingeringStreams& lingering_streams() noexcept { return lingering_streams_; }
   ResponseHeads& heads() noexcept { return heads_; }
   HostLineCache& host_line_cache() noexcept { return host_line_cache_; }
+  /// Returns the TLS of the server, and what shakes hands on this core; nullptr: a plain server.
+  tls::Server* tls() const noexcept { return tls_.get(); }
+  tls::Acceptor* acceptor() noexcept { return acceptor_ ? &*acceptor_ : nullptr; }
 
   bool draining() const noexcept { return connections_.draining(); }
   /// Makes the connections finish their requests and close. It happens automatically when the
@@ -136,6 +143,8 @@ class ServerState {
   LingeringStreams lingering_streams_;
   ResponseHeads heads_;
   HostLineCache host_line_cache_;
+  std::shared_ptr<tls::Server> tls_;
+  std::optional<tls::Acceptor> acceptor_;
 };
 
 }  // namespace weir::http
