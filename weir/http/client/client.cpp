@@ -44,7 +44,6 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
   }
   for (unsigned redirects = 0;; ++redirects) {
     WEIR_CO_TRY(const std::string head, head_of(request, now));
-    if (request.url().scheme() != "http") co_return fail(Errc::unsupported);
     std::optional<ClientPool::Lease> lease = pool_->try_acquire(request.url());
     if (!lease) {
       WEIR_CO_TRY(ClientPool::Lease waited, co_await pool_->acquire(request.url(), deadline));

@@ -53,6 +53,11 @@ class ClientPool;
 /// Authorization, Cookie, Proxy-Authorization and ClientOptions::sensitive_headers. It does not
 /// follow a redirect from https to http.
 ///
+/// *TLS.* An https URL needs a server whose certificate is valid for the URL's host; see
+/// ClientOptions::tls. A refused certificate or another failed handshake is a tls::Error, and the
+/// log has its line: "weir: https://a.example: wrong_name: a.example is not among b.example". The
+/// client writes at most one such line in a second.
+///
 /// *Proxy and cookies.* See ProxyOptions and CookieJar.
 ///
 /// *Streams.* A response with a status of 300 or more ends the request's body early, and its
@@ -60,9 +65,9 @@ class ClientPool;
 /// response. For a server that streams its response while it reads, such as an echo, give send() a
 /// Scope.
 ///
-/// Every function that sends has these errors: ClientError, Errc::unsupported for https, the error
-/// of an invalid request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. The
-/// error of the body's stream function is one too. A response of any status is no error.
+/// Every function that sends has these errors: ClientError, tls::Error, the error of an invalid
+/// request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. The error of the
+/// body's stream function is one too. A response of any status is no error.
 /// Threads: one core's.
 /// Lifetime: outlives its tasks and its responses (asserted).
 class Client : public RequestMethods<Client> {

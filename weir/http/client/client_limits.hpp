@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "weir/http/syntax/url.hpp"
 #include "weir/net/dns/resolver.hpp"
 
+namespace weir::tls {
+class Client;
+}
+
 namespace weir::http {
 
 class CookieJar;
@@ -19,7 +24,7 @@ class CookieJar;
 /// The limits of a client. Each comment ends with the error of a request beyond the limit.
 struct ClientLimits {
   ResponseLimits response = {};  ///< sizes of heads and chunks; ClientError::bad_response
-  /// Time for the name look-up and the connection; connect_timed_out.
+  /// Time for the name look-up, the connection and the TLS handshake; connect_timed_out.
   Duration connect_timeout = std::chrono::seconds(5);
   /// Time from the end of the request to the end of the final response's head; head_timed_out.
   Duration head_timeout = std::chrono::seconds(30);
@@ -66,7 +71,10 @@ struct ClientOptions {
   /// The path of a Unix socket, or a name that begins with '@' in the abstract namespace. Each
   /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
   std::string unix_socket = {};
-  ProxyOptions proxy = {};            ///< not used with a Unix socket
+  ProxyOptions proxy = {};  ///< not used with a Unix socket
+  /// The trusted issuers and the certificate of this client for https URLs; all cores may share it.
+  /// nullptr: the issuers that the operating system trusts, and no certificate.
+  std::shared_ptr<tls::Client> tls = {};
   dns::Resolver* resolver = nullptr;  ///< nullptr: the resolver of the core
   /// Keeps the cookies of responses for later requests, and outlives the client; nullptr: the
   /// client ignores cookies. A request with a Cookie header of its own is sent with that header.

@@ -4,6 +4,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/parse_error.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::http {
 namespace {
@@ -157,6 +158,22 @@ Status to_status_errc(Errc error) noexcept {
   return Status::internal_error;
 }
 
+/// A broken connection is that of a request's own client. The other errors are of a server that a
+/// handler has asked.
+Status to_status_tls(tls::Error error) noexcept {
+  switch (error) {
+    case tls::Error::truncated:
+    case tls::Error::bad_record:
+    case tls::Error::record_flood:
+    case tls::Error::peer_alert:
+      return Status::bad_request;
+    case tls::Error::timed_out:
+      return Status::gateway_timeout;
+    default:
+      return Status::bad_gateway;
+  }
+}
+
 }  // namespace
 
 std::string_view reason_of(Status status) noexcept {
@@ -173,6 +190,9 @@ Status to_status(std::error_code error) noexcept {
   }
   if (error.category() == client_error_category()) {
     return to_status(static_cast<ClientError>(error.value()));
+  }
+  if (error.category() == tls::tls_error_category()) {
+    return to_status_tls(static_cast<tls::Error>(error.value()));
   }
   if (error == std::errc::connection_reset || error == std::errc::broken_pipe) {
     return Status::bad_request;

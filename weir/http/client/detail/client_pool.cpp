@@ -12,6 +12,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/dns/connect.hpp"
 #include "weir/net/listen/unix_socket.hpp"
+#include "weir/net/tcp.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -40,29 +41,16 @@ class CountedWait {
   std::size_t& count_;
 };
 
-Task<Result<AnyStream>> open_stream(const Url& url, const ClientOptions& options) {
-  if (!options.unix_socket.empty()) {
-    WEIR_CO_TRY(auto local, co_await unix_socket::connect(options.unix_socket));
-    co_return AnyStream(std::move(local));
-  }
-  const bool proxied = uses_proxy(url, options);
-  const Url& peer = proxied ? *options.proxy.url : url;
-  if (peer.scheme() != "http") co_return fail(Errc::unsupported);
-  tcp::ConnectOptions how;
-  how.resolver = options.resolver;
-  std::string host(peer.host());
-  WEIR_CO_TRY(auto plain, co_await tcp::connect(std::move(host), peer.port(), how));
-  AnyStream stream(std::move(plain));
-  if (proxied && !uses_absolute_form(url, options)) {
-    WEIR_CO_TRY(co_await open_tunnel(*stream, url, options));
-  }
-  co_return std::move(stream);
-}
+/// The TLS of all clients of a group of loops that have no ClientOptions::tls. It reads the issuers
+/// of the operating system once.
+struct DefaultTls {
+  tls::Client client;
+};
 
 /// Returns the errors that open_stream() has from its own protocol, and connect_failed for others.
 std::error_code connect_error(std::error_code error) noexcept {
-  const bool known = error.category() == client_error_category() || error == Errc::cancelled ||
-                     error == Errc::unsupported;
+  const bool known = error.category() == client_error_category() ||
+                     error.category() == tls::tls_error_category() || error == Errc::cancelled;
   return known ? error : make_error_code(ClientError::connect_failed);
 }
 
@@ -92,9 +80,54 @@ ClientPool::~ClientPool() {
   assert(origins_.empty() && "a response or a request outlives its client");
 }
 
+Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
+  const bool secured = url.scheme() == "https";
+  if (!options_->unix_socket.empty()) {
+    WEIR_CO_TRY(auto local, co_await unix_socket::connect(options_->unix_socket));
+    AnyStream stream(std::move(local));
+    if (secured) co_return co_await secure(std::move(stream), url, loop);
+    co_return std::move(stream);
+  }
+  const bool proxied = uses_proxy(url, *options_);
+  const Url& peer = proxied ? *options_->proxy.url : url;
+  tcp::ConnectOptions how;
+  how.resolver = options_->resolver;
+  std::string host(peer.host());
+  WEIR_CO_TRY(auto plain, co_await tcp::connect(std::move(host), peer.port(), how));
+  AnyStream stream(std::move(plain));
+  if (proxied && peer.scheme() == "https") {
+    WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, loop));
+  }
+  if (proxied && !uses_absolute_form(url, *options_)) {
+    WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
+  }
+  if (secured) co_return co_await secure(std::move(stream), url, loop);
+  co_return std::move(stream);
+}
+
+/// Shakes hands with the host of `url`.
+Task<Result<AnyStream>> ClientPool::secure(AnyStream stream, const Url& url, Loop& loop) {
+  if (!connector_) {
+    connector_.emplace(loop, options_->tls != nullptr
+                                 ? *options_->tls
+                                 : loop.group().slots().get<DefaultTls>().client);
+  }
+  std::string host(url.host());
+  auto connected = co_await connector_->connect(std::move(stream), std::move(host));
+  if (connected) co_return AnyStream(std::move(*connected));
+  const tls::Failure& failure = connected.error();
+  const Instant now = loop.platform().now();
+  if (failure.code() != Errc::cancelled && now >= next_log_) {
+    next_log_ = after(now, std::chrono::seconds(1));
+    loop.platform().log("weir: " + std::string(url.origin()) + ": " + failure.text());
+  }
+  co_return fail(failure.code());
+}
+
 /// Returns the text that is equal for URLs whose requests can use the same connections.
 std::string_view ClientPool::key_of(const Url& url) const noexcept {
-  if (!options_->unix_socket.empty()) return options_->unix_socket;
+  // The certificate of a connection is that of one host.
+  if (!options_->unix_socket.empty() && url.scheme() == "http") return options_->unix_socket;
   return uses_absolute_form(url, *options_) ? options_->proxy.url->text() : url.origin();
 }
 
@@ -263,7 +296,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   const Context own = co_await this_context();
   const Duration left = time_until(deadline, own.loop->platform().now());
   const Duration limit = std::min(left, options.limits.connect_timeout);
-  auto opening = open_stream(url, options);
+  auto opening = pool_->open_stream(url, *own.loop);
   Result<AnyStream> stream = co_await timeout(limit, std::move(opening));
   if (stream) {
     connection_ = make_block<PooledConnection>(std::move(*stream));

@@ -15,9 +15,11 @@
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/syntax/url.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
+#include "weir/tls/client.hpp"
 
 namespace weir::http {
 
@@ -66,8 +68,8 @@ class ClientPool {
     explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
     PooledConnection& connection;
   };
-  /// An origin that has connections or requests. A Unix socket is one origin, and so is a proxy
-  /// without tunnels.
+  /// An origin that has connections or requests. A Unix socket is one origin for all http URLs, and
+  /// so is a proxy without tunnels.
   struct Origin {
     explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
     std::string_view name;
@@ -82,6 +84,8 @@ class ClientPool {
     }
   };
 
+  Task<Result<AnyStream>> open_stream(const Url& url, Loop& loop);
+  Task<Result<AnyStream>> secure(AnyStream stream, const Url& url, Loop& loop);
   std::string_view key_of(const Url& url) const noexcept;
   Origin& origin_of(const Url& url);
   Task<Result<SemaphorePermit>> wait(Semaphore& permits, Instant& until, Instant deadline);
@@ -94,6 +98,8 @@ class ClientPool {
   void leave(Origin& origin) noexcept;
 
   const ClientOptions* options_;
+  std::optional<tls::Connector> connector_;  // made for the first https URL
+  Instant next_log_{};                       // no failed handshake is logged earlier
   std::size_t connections_max_;
   Semaphore permits_;
   std::unordered_map<std::string, Origin, Hash, std::equal_to<>> origins_;
@@ -146,7 +152,7 @@ class ClientPool::Lease {
   /// Closes the connection, if there is one, and opens another: to the origin, to a proxy, or
   /// through a tunnel.
   /// Errors: ClientError (connect_failed, connect_timed_out, timed_out; those of open_tunnel());
-  /// Errc::unsupported for https; Errc::cancelled.
+  /// tls::Error; Errc::cancelled.
   /// Cancel: aborts the attempt.
   Task<Result<>> connect(const Url& url, Instant deadline);
   /// Returns the stream of a lease that has a connection.
