@@ -1,0 +1,324 @@
+// Tests of HTTPS: the server's side of TLS, and a client and a server together.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/http/client/client.hpp"
+#include "weir/http/server/serve.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/runtime/runtime.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/tls/client.hpp"
+#include "weir/tls/detail/tls_counters.hpp"
+#include "weir/tls/server.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HttpsTest : public HttpTest {
+ protected:
+  using Talk = std::function<Task<>(Client&)>;
+
+  HttpsTest() { use(identity_of("127.0.0.1", platform_.wall_time())); }
+
+  /// Returns a certificate that is its own issuer.
+  static tls::Identity identity_of(const std::string& name, WallTime not_before) {
+    tls::SelfSigned certificate;
+    certificate.names = {name};
+    certificate.not_before = not_before;
+    return tls::Identity::self_signed(certificate).value();
+  }
+  /// The server uses this certificate, and the client trusts it.
+  void use(const tls::Identity& identity) {
+    server_options_.identities = {identity};
+    client_options_.trust = {.system = false, .files = {}, .pem = identity.chain()};
+  }
+  void serve_https(const Limits& limits = {}) {
+    tls_ = std::make_shared<tls::Server>(server_options_);
+    serve(limits);
+  }
+  void with_client(ClientOptions options, const Talk& talk) {
+    options.tls = std::make_shared<tls::Client>(client_options_);
+    const auto run_talk = [&]() -> Task<> {
+      Client client(std::move(options));
+      co_await talk(client);
+    };
+    weir::run(*loop_, run_talk());
+  }
+  void with_client(const Talk& talk) { with_client(ClientOptions(), talk); }
+  static Task<std::string> ask(Client& client, std::string path = "/") {
+    auto response = co_await client.get("https://127.0.0.1:80" + path);
+    if (!response) co_return response.error().message();
+    const auto body = co_await response->body();
+    co_return body ? std::string(*body) : body.error().message();
+  }
+  std::uint64_t failed(tls::Error error) {
+    return tls::detail::TlsCounters::of(*loop_).failed[static_cast<std::size_t>(error)].value();
+  }
+  auto lines_with(std::string_view text) {
+    return std::ranges::count_if(platform_.logged(),
+                                 [text](const auto& line) { return line.contains(text); });
+  }
+
+  tls::ServerOptions server_options_;
+  tls::ClientOptions client_options_;
+};
+
+TEST_F(HttpsTest, ClientAndServerShareOneConnection) {
+  routes_.get("/", [](Request& request) {
+    const TlsInfo* const tls = request.tls();
+    return tls == nullptr ? text("plain")
+                          : text(std::string(name_of(tls->version)) + " " + tls->protocol);
+  });
+  routes_.post("/echo", [](Request& request) -> Task<Response> {
+    auto body = co_await request.body();
+    co_return text(*body);
+  });
+  serve_https();
+  with_client([this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "TLSv1.3 http/1.1");
+    EXPECT_EQ(co_await ask(client), "TLSv1.3 http/1.1");
+    const std::string large(300'000, 'x');
+    auto echoed = co_await client.post("https://127.0.0.1:80/echo", text_type, large);
+    EXPECT_TRUE(echoed);
+    if (!echoed) co_return;
+    const auto body = co_await echoed->body();
+    EXPECT_TRUE(body && *body == large);
+    EXPECT_EQ(client.idle_count(), 1U);
+    EXPECT_EQ(server_->counters().connections_accepted.value(), 1U);
+  });
+  settle();
+  expect_at_rest();
+}
+
+TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
+  routes_.get("/", [](Request& request) { return text(request.tls()->resumed ? "again" : "new"); });
+  serve_https();
+  with_client([](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "new");
+    static_cast<void>(co_await sleep(5s));
+    EXPECT_EQ(client.idle_count(), 0U);
+    EXPECT_EQ(co_await ask(client), "again");
+  });
+}
+
+TEST_F(HttpsTest, WrongNameIsRefusedWithItsNames) {
+  use(identity_of("a.example", platform_.wall_time()));
+  serve_https();
+  with_client([this](Client& client) -> Task<> {
+    for (int round = 0; round < 2; ++round) {
+      const auto response = co_await client.get("https://127.0.0.1:80/");
+      EXPECT_FALSE(response);
+      EXPECT_EQ(response.error(), make_error_code(tls::Error::wrong_name));
+      EXPECT_EQ(to_status(response.error()), Status::bad_gateway);
+    }
+    EXPECT_EQ(
+        lines_with("weir: https://127.0.0.1:80: wrong_name: 127.0.0.1 is not among a.example"), 1)
+        << "at most one line in a second";
+    static_cast<void>(co_await sleep(1s));
+    static_cast<void>(co_await client.get("https://127.0.0.1:80/"));
+    EXPECT_EQ(lines_with("wrong_name"), 2);
+  });
+  EXPECT_EQ(failed(tls::Error::peer_refused_certificate), 3U) << "the server counts the alert";
+}
+
+TEST_F(HttpsTest, UnknownIssuerIsRefused) {
+  serve_https();
+  client_options_.trust.pem = identity_of("127.0.0.1", platform_.wall_time()).chain();
+  with_client([](Client& client) -> Task<> {
+    const auto response = co_await client.get("https://127.0.0.1:80/");
+    EXPECT_FALSE(response);
+    EXPECT_EQ(response.error(), make_error_code(tls::Error::certificate_self_signed));
+  });
+}
+
+TEST_F(HttpsTest, PlainServerIsNoTlsServer) {
+  routes_.get("/", [] { return text("plain"); });
+  serve();
+  with_client([this](Client& client) -> Task<> {
+    const auto response = co_await client.get("https://127.0.0.1:80/");
+    EXPECT_FALSE(response);
+    EXPECT_EQ(response.error().category(), tls::tls_error_category());
+    auto plain = co_await client.get("http://127.0.0.1:80/");
+    EXPECT_TRUE(plain) << "an origin has a scheme";
+    EXPECT_EQ(lines_with("weir: https://127.0.0.1:80: "), 1);
+  });
+}
+
+TEST_F(HttpsTest, HandlerReadsTheCertificateOfTheClient) {
+  const tls::Identity own = identity_of("worker.example", platform_.wall_time());
+  client_options_.identity = own;
+  server_options_.client_certificates = tls::ClientCertificates::required;
+  server_options_.client_trust.pem = own.chain();
+  routes_.get("/", [](Request& request) { return text(request.tls()->peer->subject); });
+  serve_https();
+  with_client(
+      [](Client& client) -> Task<> { EXPECT_EQ(co_await ask(client), "CN=worker.example"); });
+}
+
+TEST_F(HttpsTest, PlainRequestEndsTheConnection) {
+  serve_https();
+  MemoryPeer& peer = connect();
+  const std::string answer = talk(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(answer.empty() || answer.front() == '\x15') << "an alert or nothing: " << answer;
+  EXPECT_TRUE(peer.ended());
+  EXPECT_EQ(failed(tls::Error::plain_http), 1U);
+  expect_at_rest();
+}
+
+TEST_F(HttpsTest, HandshakeCountsAsSilentTime) {
+  serve_https({.first_request_timeout = 2s});
+  MemoryPeer& silent = connect();
+  pass(1999ms);
+  EXPECT_FALSE(silent.ended());
+  pass(1ms);
+  EXPECT_TRUE(silent.ended());
+  EXPECT_EQ(server_->counters().silent_connections.value(), 1U);
+  settle();
+  expect_at_rest();
+}
+
+TEST_F(HttpsTest, FirstRequestHasTheRestOfTheTime) {
+  serve_https({.first_request_timeout = 2s});
+  tls::Client client(client_options_);
+  const auto connect_late = [&]() -> Task<> {
+    tls::Connector connector(*loop_, client);
+    auto plain = co_await tcp::connect(address_);
+    EXPECT_TRUE(plain);
+    static_cast<void>(co_await sleep(1500ms));
+    AnyStream inner(std::move(*plain));
+    auto stream = co_await connector.connect(std::move(inner), "127.0.0.1");
+    EXPECT_TRUE(stream);
+    const Instant begin = loop_->platform().now();
+    const auto end = co_await stream->read();
+    EXPECT_TRUE(!end && end.error() == Errc::end_of_stream) << "close_notify";
+    EXPECT_EQ(loop_->platform().now() - begin, 500ms);
+  };
+  weir::run(*loop_, connect_late());
+  EXPECT_EQ(server_->counters().silent_connections.value(), 1U);
+}
+
+TEST_F(HttpsTest, ConnectionBeyondTheLimitIsClosedWithoutAnAnswer) {
+  serve_https({.connections_max = 1});
+  MemoryPeer& first = connect();
+  settle();
+  MemoryPeer& second = connect();
+  settle();
+  EXPECT_TRUE(second.ended());
+  EXPECT_EQ(second.received(), "");
+  EXPECT_FALSE(first.ended());
+  EXPECT_EQ(server_->counters().connections_rejected.value(), 1U);
+}
+
+TEST_F(HttpsTest, DrainEndsSilentHandshakes) {
+  serve_https();
+  connect();
+  settle();
+  drain();
+  pass(999ms);
+  EXPECT_FALSE(stopped());
+  pass(1ms);
+  settle();
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(HttpsTest, CancellationEndsHandshakes) {
+  serve_https();
+  MemoryPeer& peer = connect();
+  settle();
+  stop();
+  settle();
+  EXPECT_TRUE(stopped());
+  EXPECT_TRUE(peer.ended());
+}
+
+/// A proxy that opens one tunnel.
+Task<> copy(Stream& from, Stream& to) {
+  while (auto bytes = co_await from.read()) {
+    if (!co_await to.write(bytes->bytes())) co_return;
+  }
+  static_cast<void>(to.finish_writing());
+}
+
+Task<> open_one_tunnel(tcp::Listener& listener, os::Address target) {
+  auto client = co_await listener.accept();
+  EXPECT_TRUE(client);
+  const auto head = co_await client->read();
+  EXPECT_TRUE(head && head->text().starts_with("CONNECT 127.0.0.1:80 HTTP/1.1\r\n"));
+  auto server = co_await tcp::connect(target);
+  EXPECT_TRUE(server);
+  EXPECT_TRUE(co_await client->write("HTTP/1.1 200 OK\r\n\r\n"));
+  auto up = copy(*client, *server);
+  auto down = copy(*server, *client);
+  static_cast<void>(co_await all(std::move(up), std::move(down)));
+}
+
+TEST_F(HttpsTest, TunnelCarriesTls) {
+  routes_.get("/", [] { return text("hello"); });
+  serve_https();
+  ClientOptions options;
+  options.proxy.url = *Url::parse("http://127.0.0.1:81/");
+  options.proxy.bypass = {};
+  with_client(std::move(options), [this](Client& client) -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::loopback(81));
+    EXPECT_TRUE(listener);
+    const auto use = [&](Scope& scope) -> Task<> {
+      scope.spawn(open_one_tunnel(*listener, address_));
+      EXPECT_EQ(co_await ask(client), "hello");
+      scope.cancel();
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+  });
+}
+
+TEST_F(HttpsTest, UnusableFilesEndTheServerWithOneLine) {
+  tls::ServerOptions options;
+  options.files = {{.chain = "/nowhere/cert.pem", .key = "/nowhere/key.pem"}};
+  const ServeOptions serving{.tls = std::make_shared<tls::Server>(std::move(options))};
+  const auto body = [&](Scope& scope) { return http::serve(scope, routes_, serving); };
+  EXPECT_NE(Runtime(platform_, {.cores = 3, .announce = false}).run_on_each_core(body), 0);
+  EXPECT_EQ(lines_with("weir: tls: unreadable_file: /nowhere/cert.pem: "), 1);
+}
+
+TEST_F(HttpsTest, CoresShareOneSelfSignedCertificate) {
+  tls::ServerOptions options;
+  options.self_signed.emplace();
+  const auto server = std::make_shared<tls::Server>(std::move(options));
+  const auto body = [&](Scope&) -> Task<Result<>> {
+    const auto loaded = co_await server->load_once();
+    EXPECT_TRUE(loaded);
+    co_return {};
+  };
+  EXPECT_EQ(Runtime(platform_, {.cores = 3, .announce = false}).run_on_each_core(body), 0);
+  EXPECT_EQ(server->generation(), 1U);
+}
+
+TEST_F(HttpsTest, PlainServerRedirectsToHttps) {
+  routes_.fallback(RedirectToHttps());
+  serve();
+  const auto location = [this](const std::string& target, const std::string& host) {
+    const std::string answer =
+        talk(connect(), "GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 308 ")) << answer;
+    const std::size_t start = answer.find("https://");
+    return answer.substr(start, answer.find('\r', start) - start);
+  };
+  EXPECT_EQ(location("/a/%62?c=d", "a.example:8080"), "https://a.example/a/%62?c=d");
+  EXPECT_EQ(location("/", "[::1]:80"), "https://[::1]/");
+  EXPECT_EQ(location("/", "[::1]"), "https://[::1]/");
+}
+
+}  // namespace
+}  // namespace weir::http
