@@ -11,7 +11,7 @@ import re
 import cxx_text
 import floors
 
-WAITING_FLOORS = {"task", "runtime", "net", "event", "config", "log", "http", "app", "admin"}
+WAITING_FLOORS = {"task", "runtime", "net", "event", "tls", "config", "log", "http", "app", "admin"}
 SWEEP = re.compile(r"tests/cancel_sweep\w*_test\.cpp$")
 # {start of a name, as a regex: the reason}
 NOT_SWEPT = {
@@ -20,7 +20,7 @@ NOT_SWEPT = {
     "as_task": "its argument has its own case",
     "Scope::children_finished": "with_scope() ends with it and has a case",
     "http::LiveRoutes::(head|post|put|patch|del|options|add)": "equal to get(), which has a case",
-    "http::(serve|accept_connections)": "they share the code of listen_and_serve()",
+    "http::(serve|accept_connections|open_listener)": "they share the code of listen_and_serve()",
     "http::(serve_connection|reject_connection)": "connection_faults_test.cpp, each turn",
     "http::(BodyReader|BodySource|Call|RequestLoop|Connection|ConnectionIo)::":
         "connection_faults_test.cpp",

@@ -1,0 +1,220 @@
+// Cancels TLS handshakes, and reads and writes of TLS streams, at any time on every real backend;
+// see tests/cancel_sweep.hpp.
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/cancel_sweep.hpp"
+#include "weir/tls.hpp"
+
+namespace weir::tests {
+namespace {
+
+constexpr std::string_view host = "a.example";
+
+/// A certificate that is valid by the real and by the simulated clock.
+const tls::Identity& identity() {
+  static const tls::Identity made = [] {
+    tls::SelfSigned certificate;
+    certificate.names = {std::string(host)};
+    certificate.lifetime = std::chrono::hours(24 * 365 * 150);
+    return tls::Identity::self_signed(certificate).value();
+  }();
+  return made;
+}
+
+tls::ServerOptions server_options() {
+  tls::ServerOptions options;
+  options.identities = {identity()};
+  return options;
+}
+
+tls::ClientOptions client_options() {
+  tls::ClientOptions options;
+  options.trust = {.system = false, .files = {}, .pem = identity().chain()};
+  return options;
+}
+
+/// Both sides on one core.
+struct Sides {
+  explicit Sides(Loop& loop)
+      : server(server_options()),
+        client(client_options()),
+        acceptor(loop, server),
+        connector(loop, client) {}
+
+  tls::Server server;
+  tls::Client client;
+  tls::Acceptor acceptor;
+  tls::Connector connector;
+};
+
+/// Returns true for a success. A failure must be Errc::cancelled.
+template <class T>
+bool finished(const tls::Outcome<T>& outcome) {
+  if (!outcome) {
+    EXPECT_EQ(outcome.error().code(), Errc::cancelled) << outcome.error().text();
+  }
+  return outcome.has_value();
+}
+
+Task<> accept(Sides* sides, AnyStream stream, std::optional<tls::Stream>* result) {
+  auto accepted = co_await sides->acceptor.accept(std::move(stream));
+  if (accepted) result->emplace(std::move(*accepted));
+}
+
+Task<> connect(Sides* sides, AnyStream stream, std::optional<tls::Stream>* result) {
+  auto connected = co_await sides->connector.connect(std::move(stream), std::string(host));
+  if (connected) result->emplace(std::move(*connected));
+}
+
+/// The two ends of one TLS connection.
+struct SecurePair {
+  std::optional<tls::Stream> near;  // the server
+  std::optional<tls::Stream> far;
+};
+
+/// Shakes hands without a cancellation.
+Task<> shake(Sides& sides, SweepEnvironment& env, SecurePair& secured) {
+  Pair plain = co_await connect_pair();
+  AnyStream near(std::move(plain.near));
+  AnyStream far(std::move(plain.far));
+  env.spawn(accept(&sides, std::move(near), &secured.near));
+  env.spawn(connect(&sides, std::move(far), &secured.far));
+  co_await env.wait_until_idle();
+  EXPECT_TRUE(secured.near && secured.far);
+}
+
+Task<> loading_a_server(CancelInjector& injector, SweepEnvironment&) {
+  tls::Server server(server_options());
+  const bool loaded = finished(co_await injector.run_with_cancel(server.load()));
+  EXPECT_EQ(server.loaded(), loaded);
+}
+
+Task<> loading_a_server_once(CancelInjector& injector, SweepEnvironment& env) {
+  const TempDirectory folder(env);
+  folder.write("chain", identity().chain());
+  folder.write("key", identity().key());
+  tls::ServerOptions options;
+  options.files = {{.chain = folder.path("chain"), .key = folder.path("key")}};
+  tls::Server server(std::move(options));
+  const bool loaded = finished(co_await injector.run_with_cancel(server.load_once()));
+  EXPECT_EQ(server.loaded(), loaded);
+  EXPECT_TRUE(co_await server.load_once());
+  EXPECT_EQ(server.generation(), 1U);
+}
+
+Task<> loading_a_client(CancelInjector& injector, SweepEnvironment& env) {
+  const TempDirectory folder(env);
+  folder.write("chain", identity().chain());
+  tls::ClientOptions options;
+  options.trust = {.system = false, .files = {folder.path("chain")}, .pem = {}};
+  tls::Client client(std::move(options));
+  std::ignore = finished(co_await injector.run_with_cancel(client.load()));
+}
+
+Task<> accepting(CancelInjector& injector, SweepEnvironment& env) {
+  Sides sides(env.loop());
+  EXPECT_TRUE(co_await sides.server.load());
+  {
+    Pair plain = co_await connect_pair();
+    AnyStream near(std::move(plain.near));
+    AnyStream far(std::move(plain.far));
+    std::optional<tls::Stream> client;
+    env.spawn(connect(&sides, std::move(far), &client));
+    auto accepting = sides.acceptor.accept(std::move(near));
+    auto accepted = co_await injector.run_with_cancel(std::move(accepting));
+    if (finished(accepted)) {
+      EXPECT_NE(accepted->tls(), nullptr);
+    }
+    co_await env.wait_until_idle();
+  }
+  SecurePair later;
+  co_await shake(sides, env, later);
+}
+
+Task<> connecting(CancelInjector& injector, SweepEnvironment& env) {
+  Sides sides(env.loop());
+  EXPECT_TRUE(co_await sides.server.load());
+  {
+    Pair plain = co_await connect_pair();
+    AnyStream near(std::move(plain.near));
+    AnyStream far(std::move(plain.far));
+    std::optional<tls::Stream> server;
+    env.spawn(accept(&sides, std::move(near), &server));
+    auto connecting = sides.connector.connect(std::move(far), std::string(host));
+    auto connected = co_await injector.run_with_cancel(std::move(connecting));
+    if (finished(connected)) {
+      EXPECT_NE(connected->tls(), nullptr);
+    }
+    co_await env.wait_until_idle();
+  }
+  SecurePair later;
+  co_await shake(sides, env, later);
+}
+
+Task<> write_late(tls::Stream* stream) {
+  co_await yield();
+  EXPECT_TRUE(co_await stream->write("late"));
+}
+
+Task<> reading(CancelInjector& injector, SweepEnvironment& env) {
+  Sides sides(env.loop());
+  EXPECT_TRUE(co_await sides.server.load());
+  SecurePair pair;
+  co_await shake(sides, env, pair);
+  env.spawn(write_late(&*pair.far));
+  const auto bytes = co_await injector.run_with_cancel(as_task(pair.near->read()));
+  co_await env.wait_until_idle();
+  std::string whole(succeeded(bytes) ? bytes->text() : std::string_view());
+  while (whole.size() < 4) {
+    const auto more = co_await pair.near->read();
+    EXPECT_TRUE(more) << "behind " << whole;
+    if (!more) break;
+    whole += more->text();
+  }
+  EXPECT_EQ(whole, "late");
+}
+
+Task<> drop_all(tls::Stream* stream) {
+  while (const auto bytes = co_await stream->read()) {
+  }
+}
+
+Task<> writing(CancelInjector& injector, SweepEnvironment& env) {
+  Sides sides(env.loop());
+  EXPECT_TRUE(co_await sides.server.load());
+  SecurePair pair;
+  co_await shake(sides, env, pair);
+  const std::string much(2'000'000, 'x');
+  env.spawn(drop_all(&*pair.far));
+  std::ignore = succeeded(co_await injector.run_with_cancel(as_task(pair.near->write(much))));
+  pair.near->close();
+  co_await env.wait_until_idle();
+}
+
+constexpr std::array of_tls = {
+    SweepCase{"tls::Server::load", loading_a_server},
+    SweepCase{"tls::Server::load_once", loading_a_server_once},
+    SweepCase{"tls::Client::load", loading_a_client},
+    SweepCase{"tls::Acceptor::accept", accepting},
+    SweepCase{"tls::Connector::connect", connecting},
+    SweepCase{"tls::Stream::read", reading},
+    SweepCase{"tls::Stream::write", writing},
+};
+
+class CancelSweepOfTls : public CancelSweep {};
+INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfTls, testing::ValuesIn(all_backends), name_of);
+
+TEST_P(CancelSweepOfTls, HandshakesAndStreams) {
+  sweep_all(of_tls);
+}
+TEST(CancelSweepInTheWorld, HandshakesAndTlsStreams) {
+  sweep_all_in_world(of_tls);
+}
+
+}  // namespace
+}  // namespace weir::tests
