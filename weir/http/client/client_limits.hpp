@@ -85,8 +85,9 @@ struct ClientOptions {
 };
 
 /// Upper bounds, in bytes, of the memory of this process that the servers of one Client can make it
-/// hold. They exclude the kernel's socket buffers, the requests, a CookieJar, and what the program
-/// keeps of the responses. A bound that does not fit its type is the largest number of that type.
+/// hold. They exclude the kernel's socket buffers, the requests, a CookieJar, what the program
+/// keeps of the responses, and the memory of TLS: OpenSSL needs about 14 KiB for a connection. A
+/// bound that does not fit its type is the largest number of that type.
 struct ClientMemoryBound {
   std::uint64_t idle_connection;  ///< a connection that is idle
   std::uint64_t connection;       ///< a connection in use, with the longest head and body

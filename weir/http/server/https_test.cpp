@@ -131,6 +131,7 @@ TEST_F(HttpsTest, WrongNameIsRefusedWithItsNames) {
     static_cast<void>(co_await client.get("https://127.0.0.1:80/"));
     EXPECT_EQ(lines_with("wrong_name"), 2);
   });
+  settle();
   EXPECT_EQ(failed(tls::Error::peer_refused_certificate), 3U) << "the server counts the alert";
 }
 
@@ -280,6 +281,21 @@ TEST_F(HttpsTest, TunnelCarriesTls) {
       scope.cancel();
     };
     static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+  });
+}
+
+TEST_F(HttpsTest, ProxyMayBeAskedByHttps) {
+  routes_.get("/", [](Request& request) { return text(std::string(request.authority())); });
+  serve_https();
+  ClientOptions options;
+  options.proxy.url = *Url::parse("https://127.0.0.1:80/");
+  options.proxy.bypass = {};
+  with_client(std::move(options), [](Client& client) -> Task<> {
+    auto response = co_await client.get("http://a.test/");
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    const auto body = co_await response->body();
+    EXPECT_EQ(*body, "a.test");
   });
 }
 

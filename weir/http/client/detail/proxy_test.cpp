@@ -159,14 +159,5 @@ TEST_F(ProxyTest, CredentialsThatNoHeaderCanHoldAreNotSent) {
   });
 }
 
-TEST_F(ProxyTest, HttpsIsNotSupportedYet) {
-  ClientOptions options = with_proxy();
-  options.proxy.url = *Url::parse("https://127.0.0.1:81/");
-  with_server({}, std::move(options), [](Client& client) -> Task<> {
-    const auto response = co_await client.get("http://a.test/");
-    EXPECT_TRUE(!response && response.error() == Errc::unsupported);
-  });
-}
-
 }  // namespace
 }  // namespace weir::http
