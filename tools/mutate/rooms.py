@@ -23,6 +23,7 @@ FUZZERS = {
     "weir/json": ["json_fuzz"],
     "weir/config": ["config_fuzz"],
     "weir/net/dns": ["names_fuzz"],
+    "weir/tls": ["tls_fuzz"],
     "weir/http/detail/h1": ["h1_parser_fuzz", "chunked_fuzz", "response_fuzz"],
     "weir/http/syntax": ["uri_fuzz"],
     "weir/http/message": ["uri_fuzz", "problem_fuzz"],
