@@ -37,7 +37,8 @@ void Connection::open(CancelSource* cancel) noexcept {
 
 RequestLoop& Connection::activate(Buffer bytes) {
   // io_ refers to it from here until deactivate().
-  return *make_block<RequestLoop>(server(), *this, Context{&loop(), cancel_}, std::move(bytes))
+  return *make_block<RequestLoop>(server(), *this, Context{&server().loop(), cancel_},
+                                  std::move(bytes))
               .release();
 }
 
@@ -64,7 +65,8 @@ Instant Connection::request_deadline() const noexcept {
   const Duration idle =
       was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
   const Duration grace = was_active_ ? drain_grace : drain_grace_new;
-  const Instant deadline = after(loop().now(), server().draining() ? std::min(idle, grace) : idle);
+  const Instant now = server().loop().now();
+  const Instant deadline = after(now, server().draining() ? std::min(idle, grace) : idle);
   return was_active_ ? deadline : std::min(deadline, read_deadline_);
 }
 

@@ -84,6 +84,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Returns the server of an open connection.
   ServerState& server() const noexcept { return permit_.server(); }
   Stream& stream() noexcept { return *stream_; }
+  /// Returns the loop by a virtual call; server().loop() costs less for an open connection.
   Loop& loop() const noexcept { return stream_->loop(); }
 
   /// Shortens the wait for a request or for its head.

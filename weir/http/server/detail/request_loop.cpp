@@ -115,7 +115,7 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
 /// Returns the deadline of the head that is being read, counted from the arrival of its first
 /// bytes.
 Instant RequestLoop::head_deadline() noexcept {
-  if (std::exchange(head_number_, heads_) != heads_) head_started_ = loop().now();
+  if (std::exchange(head_number_, heads_) != heads_) head_started_ = server_.loop().now();
   const Duration usual = server_.limits().head_timeout;
   const Duration most = server_.draining() ? std::min(usual, Connection::drain_grace_head) : usual;
   return after(head_started_, most);
