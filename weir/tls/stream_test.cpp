@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/detail/session.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
@@ -154,6 +155,57 @@ TEST_P(TlsStreamTest, BytesThatAreNoRecordEndBothDirections) {
     pair.server.close();
     const auto alert = co_await pair.client.read();
     EXPECT_TRUE(!alert && alert.error() == Error::peer_alert) << "the close sends the alert";
+  };
+  run(talk());
+}
+
+/// Counts the calls of an observer.
+struct HangupProbe : loop::HangupObserver {
+  explicit HangupProbe(Event event)
+      : loop::HangupObserver(
+            [](loop::HangupObserver& self) { ++static_cast<HangupProbe&>(self).calls; }, event) {}
+  int calls = 0;
+};
+
+TEST_P(TlsStreamTest, ObserverOfInputIsCalledForTheEndAndForWaitingData) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    HangupProbe replaced(HangupProbe::Event::input);
+    pair.client.observe_hangup(&replaced);
+    HangupProbe probe(HangupProbe::Event::input);
+    pair.client.observe_hangup(&probe);
+    EXPECT_TRUE(co_await sleep(1ms));
+    EXPECT_EQ(probe.calls, 0);
+    EXPECT_TRUE(co_await pair.server.write("hello"));
+    for (int i = 0; i < 1000 && probe.calls == 0; ++i) {
+      EXPECT_TRUE(co_await sleep(1ms));
+    }
+    EXPECT_EQ(probe.calls, 1);
+    EXPECT_EQ(co_await read_some(pair.client, 1), "hello");
+    std::array<std::byte, 2> target;
+    EXPECT_TRUE(co_await pair.server.write("again"));
+    EXPECT_TRUE(co_await pair.client.read_into(target));
+    HangupProbe waiting(HangupProbe::Event::input);
+    pair.client.observe_hangup(&waiting);
+    EXPECT_EQ(waiting.calls, 1) << "three bytes are opened";
+    EXPECT_EQ(replaced.calls, 0);
+  };
+  run(talk());
+}
+
+TEST_P(TlsStreamTest, ObserverIsNotCalledAfterTheClose) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    HangupProbe probe(HangupProbe::Event::input);
+    pair.client.observe_hangup(&probe);
+    EXPECT_TRUE(co_await sleep(1ms));
+    EXPECT_EQ(probe.calls, 0);
+    // The end is in the socket, but the loop has not seen it yet.
+    EXPECT_TRUE(inner_of(pair.server).finish_writing());
+    pair.client.close();
+    EXPECT_TRUE(co_await sleep(1ms));
+    EXPECT_TRUE(co_await sleep(1ms));
+    EXPECT_EQ(probe.calls, 0);
   };
   run(talk());
 }

@@ -282,6 +282,8 @@ void Session::on_flushed() {
 
 void Session::close(BlockPtr<Session> session) noexcept {
   assert(session->reader_ == nullptr && session->writer_ == nullptr);
+  // The inner stream may stay open below, but its observer need not live any longer.
+  session->inner_->observe_hangup(nullptr);
   bool pending = session->send_pending_;
   if (!pending) {
     // A failed layer has an alert in the output; a broken write has nothing that can follow.
