@@ -47,8 +47,9 @@ Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_
   SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
                                (tickets ? 0 : SSL_OP_NO_TICKET));
-  SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                            SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Without SSL_MODE_ENABLE_PARTIAL_WRITE one call writes all records that a peer's
+  // max_fragment_length makes of the data (RFC 6066, 4).
+  SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(ctx, 0);
   return context;
 }

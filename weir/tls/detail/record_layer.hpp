@@ -41,7 +41,8 @@ class RecordLayer {
   virtual Opened open(Buffer& input, Buffer& plain, Buffer& output) = 0;
   /// Returns true if open() may return data or an end without more input.
   virtual bool has_input() const noexcept = 0;
-  /// Appends one record with `plain`, which has 1 to plain_max bytes, to `output`.
+  /// Appends one record with `plain`, which has 1 to plain_max bytes, to `output`; several for a
+  /// peer that has asked for shorter ones.
   /// Returns: no error, or error().
   virtual std::error_code seal(Bytes plain, Buffer& output) = 0;
   /// Appends close_notify to `output`, once. It appends nothing after a failure.

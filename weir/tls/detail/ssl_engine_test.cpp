@@ -2,6 +2,7 @@
 #include "weir/tls/detail/ssl_engine.hpp"
 
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 
 #include <string>
 #include <vector>
@@ -61,6 +62,22 @@ TEST_F(SslEngineTest, LargestRecordArrives) {
   std::string plain;
   EXPECT_EQ(open(*server_, record, plain), Opened::none);
   EXPECT_EQ(plain, large);
+}
+
+TEST_F(SslEngineTest, DataIsSplitForAPeerThatAsksForShortRecords) {
+  for (const TlsVersion version : {TlsVersion::tls_1_3, TlsVersion::tls_1_2}) {
+    SCOPED_TRACE(name_of(version));
+    make_contexts();
+    SSL_CTX_set_tlsext_max_fragment_length(client_context_.get(), TLSEXT_max_fragment_length_512);
+    make_engines();
+    if (version == TlsVersion::tls_1_2) limit_to_1_2();
+    shake();
+    ASSERT_TRUE(connected());
+    const std::string large(RecordLayer::plain_max, 'x');
+    std::string plain;
+    EXPECT_EQ(open(*client_, tickets_ + sealed(*server_, large), plain), Opened::none);
+    EXPECT_EQ(plain, large);
+  }
 }
 
 TEST_F(SslEngineTest, CloseNotifyEndsTheRecords) {

@@ -40,6 +40,10 @@ class EngineTest : public testing::Test {
 
   /// Makes both engines from the options.
   void make(const std::string& host = "a.example", bool checked = true) {
+    make_contexts();
+    make_engines(host, checked);
+  }
+  void make_contexts() {
     auto snapshot = std::make_shared<ServerSnapshot>();
     snapshot->identities = server_options_.identities;
     snapshot->trust = server_options_.client_trust.pem;
@@ -50,6 +54,9 @@ class EngineTest : public testing::Test {
     ClientSnapshot of_client{.trust = client_options_.trust.pem,
                              .store = make_store(client_options_.trust.pem).value()};
     client_context_ = make_client_context(client_options_, of_client).value();
+  }
+  /// Makes both engines from the contexts.
+  void make_engines(const std::string& host = "a.example", bool checked = true) {
     server_ = SslEngine::make(contexts_->first(), SslEngine::Side::server).value();
     client_ = SslEngine::make(*client_context_, SslEngine::Side::client).value();
     server_->set_time(now_);
