@@ -46,7 +46,7 @@ class detail::ConnectorState {
     }
     WEIR_CO_TRY(refresh());
     WEIR_CO_TRY(auto engine, SslEngine::make(*context_, SslEngine::Side::client));
-    engine->set_time(loop_.platform().wall_time());
+    engine->set_clock(loop_.platform());
     const bool checked = client_.options().verification == Verification::full;
     WEIR_CO_TRY(engine->set_host(std::move(host), checked, sessions_));
     co_return co_await handshakes_.run(std::move(engine), std::move(inner));

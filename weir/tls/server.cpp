@@ -125,7 +125,7 @@ class detail::AcceptorState {
     const std::shared_ptr<ServerContexts> used = std::move(*contexts);
     auto engine = SslEngine::make(used->first(), SslEngine::Side::server);
     if (!engine) co_return std::unexpected(std::move(engine.error()));
-    (*engine)->set_time(loop_.platform().wall_time());
+    (*engine)->set_clock(loop_.platform());
     co_return co_await handshakes_.run(std::move(*engine), std::move(inner));
   }
 

@@ -50,7 +50,8 @@ enum class Error : std::uint8_t {
 
   // An established connection.
   truncated,     ///< the stream ended without close_notify: data may be missing
-  bad_record,    ///< a record that is malformed, too long or fails its authentication
+  /// A record that is malformed, too long, fails its authentication or asks for a renegotiation.
+  bad_record,
   record_flood,  ///< too many records without data in a row
   peer_alert,    ///< a fatal alert of the peer
 };

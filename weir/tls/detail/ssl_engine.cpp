@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "weir/loop/contract/detail/platform.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 
@@ -24,7 +25,7 @@ struct EngineBio {
   static int read(BIO* bio, char* target, int size) {
     BIO_clear_retry_flags(bio);
     SslEngine& engine = engine_of(bio);
-    if (engine.input_ == nullptr || engine.input_->empty()) {
+    if (engine.input_ == nullptr || engine.input_->empty() || engine.violation_) {
       BIO_set_retry_read(bio);
       return -1;
     }
@@ -39,6 +40,7 @@ struct EngineBio {
     BIO_clear_retry_flags(bio);
     SslEngine& engine = engine_of(bio);
     if (engine.output_ == nullptr) return -1;
+    if (engine.answers_ > SslEngine::answers_max) return size;  // the connection ends with an error
     const auto count = static_cast<std::size_t>(size);
     try {
       if (engine.output_->owns_memory()) {
@@ -119,7 +121,13 @@ SslEngine& SslEngine::of(const ssl_st& ssl) noexcept {
   return *static_cast<SslEngine*>(SSL_get_app_data(&ssl));
 }
 
+void SslEngine::set_clock(loop::Platform& clock) {
+  clock_ = &clock;
+  set_time(clock.wall_time());
+}
+
 void SslEngine::set_time(WallTime now) {
+  time_ = now;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
   X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), seconds);
 }
@@ -296,11 +304,35 @@ TlsInfo SslEngine::info() const {
   return info;
 }
 
-/// OpenSSL calls it for each header of a record, among others. Records without data are tickets,
-/// KeyUpdates, warnings and empty ones.
-void SslEngine::count_record(int sent, int, int type, const void*, std::size_t, ssl_st* ssl,
-                             void*) {
-  if (sent == 0 && type == SSL3_RT_HEADER) ++of(*ssl).empty_records_;
+/// OpenSSL calls it for each header of a record and each message of a handshake. Records without
+/// data are tickets, KeyUpdates, warnings and empty ones. One call of OpenSSL may use many records,
+/// so a violation ends its input and its output. The caller of OpenSSL returns the error.
+void SslEngine::count_record(int sent, int, int type, const void* bytes, std::size_t size,
+                             ssl_st* ssl, void*) {
+  SslEngine& engine = of(*ssl);
+  if (sent != 0) {
+    const bool answers = type == SSL3_RT_HEADER && engine.input_ != nullptr;
+    if (answers && ++engine.answers_ > answers_max) engine.violation_ = Error::record_flood;
+  } else if (type == SSL3_RT_HEADER) {
+    // The last one may have data, which resets the number.
+    if (++engine.empty_records_ > empty_records_max + 1) engine.violation_ = Error::record_flood;
+  } else if (type == SSL3_RT_HANDSHAKE && SSL_version(ssl) != TLS1_3_VERSION) {
+    // OpenSSL answers each request of a renegotiation with a warning, and goes on.
+    engine.violation_ = Error::bad_record;
+  } else if (type == SSL3_RT_HANDSHAKE && size != 0) {
+    const auto message = *static_cast<const unsigned char*>(bytes);
+    if (message == SSL3_MT_KEY_UPDATE) engine.count_key_update();
+  }
+}
+
+void SslEngine::count_key_update() {
+  if (clock_ == nullptr) return;
+  const Instant now = clock_->now();
+  if (now - minute_ >= std::chrono::minutes(1)) {
+    minute_ = now;
+    key_updates_ = 0;
+  }
+  if (++key_updates_ > key_updates_max) violation_ = Error::record_flood;
 }
 
 // --- the records ---------------------------------------------------------------------------------
@@ -322,14 +354,18 @@ RecordLayer::Opened SslEngine::open(Buffer& input, Buffer& plain, Buffer& output
     if (result == 1) {
       empty_records_ = 0;
       plain.commit(count);
-      continue;
+      if (!violation_) continue;
+    }
+    if (violation_) {
+      error_ = violation_;
+      if (!plain.empty()) return Opened::data;
+      plain = {};
+      return Opened::failed;
     }
     if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ && !out_of_memory_) {
       if (!plain.empty()) return Opened::data;
       plain = {};
-      if (empty_records_ <= empty_records_max) return Opened::none;
-      error_ = Error::record_flood;
-      return Opened::failed;
+      return Opened::none;
     }
     // OpenSSL reports an error once. The next call reports an end behind data.
     const Opened end = end_of(result);
@@ -363,6 +399,7 @@ std::error_code SslEngine::seal(Bytes plain, Buffer& output) {
   assert(!plain.empty() && plain.size() <= plain_max);
   const Use use(*this, nullptr, &output);
   if (error_) return error_;
+  answers_ = 0;
   std::size_t count = 0;
   const int result = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &count);
   if (result == 1 && count == plain.size()) return {};

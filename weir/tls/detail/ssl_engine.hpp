@@ -16,6 +16,10 @@
 
 struct x509_store_ctx_st;
 
+namespace weir::loop {
+class Platform;
+}
+
 namespace weir::tls::detail {
 
 class SessionCache;
@@ -37,6 +41,9 @@ class SslEngine final : public RecordLayer {
 
   // Before the handshake.
 
+  /// Takes the time of `clock` for set_time(), and limits the KeyUpdates of the peer by it.
+  /// Lifetime: `clock` outlives the engine.
+  void set_clock(loop::Platform& clock);
   /// Verifies the dates of certificates at this time.
   void set_time(WallTime now);
   /// Offers no version above this one, as an old peer would.
@@ -77,18 +84,31 @@ class SslEngine final : public RecordLayer {
   class Use;
   friend struct EngineBio;
   SslEngine(SslPtr ssl, Side side) noexcept : ssl_(std::move(ssl)), side_(side) {}
+  /// Largest number of records that open() appends between two calls of seal(). They wait in the
+  /// output, whose size a peer would otherwise decide.
+  static constexpr unsigned answers_max = 128;
+  /// Largest number of KeyUpdates of the peer in a minute. Each costs more than a small record.
+  static constexpr unsigned key_updates_max = 16;
+
   static int on_verified(int accepted, x509_store_ctx_st* verification);
   static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
                            ssl_st* ssl, void* argument);
+  void count_key_update();
   Failure failure_of_handshake() const;
   Opened end_of(int result);
 
   SslPtr ssl_;
   Side side_;
   bool out_of_memory_ = false;  // an append to the output has failed
-  unsigned empty_records_ = 0;  // records since the last data
-  Buffer* input_ = nullptr;     // of the present call
-  Buffer* output_ = nullptr;    // of the present call
+  unsigned empty_records_ = 0;  // records received since the last data
+  unsigned answers_ = 0;        // records that open() has appended since the last seal()
+  unsigned key_updates_ = 0;    // those of the peer since minute_
+  Instant minute_{};
+  loop::Platform* clock_ = nullptr;
+  WallTime time_{};            // of the handshake
+  Buffer* input_ = nullptr;    // of the present call
+  Buffer* output_ = nullptr;   // of the present call
+  std::error_code violation_;  // why the peer's records end; count_record() sets it
   std::error_code error_;
   std::string host_;  // that of a client
   std::shared_ptr<SessionCache> sessions_;

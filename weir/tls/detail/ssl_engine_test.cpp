@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "weir/testing/memory/memory_platform.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
 namespace weir::tls::detail {
@@ -196,6 +197,118 @@ TEST_F(SslEngineTest, OtherTrustedIssuersEndOldTickets) {
   std::string out;
   EXPECT_EQ(server_step_, Step::failed);
   EXPECT_TRUE(server_->take_failure() == Error::unknown_issuer);
+}
+
+// --- messages behind the handshake ---------------------------------------------------------------
+
+class LaterMessages : public EngineTest {
+ protected:
+  /// Makes both engines, which may ask for a renegotiation, and shakes hands.
+  void connect(TlsVersion version) {
+    make_contexts();
+    for (SSL_CTX* const each : {client_context_.get(), &contexts_->first()}) {
+      SSL_CTX_set_info_callback(each, &find);
+    }
+    SSL_CTX_clear_options(client_context_.get(), SSL_OP_NO_RENEGOTIATION);
+    make_engines();
+    if (version == TlsVersion::tls_1_2) limit_to_1_2();
+    shake();
+    ASSERT_TRUE(connected());
+  }
+  /// Appends one KeyUpdate of the client to `out`.
+  void update_key(std::string& out, int type = SSL_KEY_UPDATE_NOT_REQUESTED) {
+    SSL_key_update(client_ssl, type);
+    EXPECT_EQ(feed(*client_, "", out), Step::finished);
+  }
+  static void find(const SSL* ssl, int, int) {
+    (SSL_is_server(ssl) == 1 ? server_ssl : client_ssl) = const_cast<SSL*>(ssl);
+  }
+
+  static inline SSL* client_ssl = nullptr;
+  static inline SSL* server_ssl = nullptr;
+};
+
+TEST_F(LaterMessages, RenegotiationEndsTheConnection) {
+  connect(TlsVersion::tls_1_2);
+  SSL_renegotiate(client_ssl);
+  std::string hello;
+  EXPECT_EQ(feed(*client_, "", hello), Step::needs_input);
+  Buffer input = buffer_of(hello);
+  Buffer data;
+  Buffer output;
+  EXPECT_EQ(server_->open(input, data, output), Opened::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::bad_record));
+  EXPECT_FALSE(output.empty()) << "no_renegotiation";
+}
+
+TEST_F(LaterMessages, RenegotiationOfAServerEndsTheConnectionToo) {
+  connect(TlsVersion::tls_1_2);
+  SSL_clear_options(server_ssl, SSL_OP_NO_RENEGOTIATION);
+  SSL_renegotiate(server_ssl);
+  std::string request;
+  feed(*server_, "", request);
+  SSL_set_options(client_ssl, SSL_OP_NO_RENEGOTIATION);
+  std::string plain;
+  EXPECT_EQ(open(*client_, request, plain), Opened::failed);
+  EXPECT_EQ(client_->error(), make_error_code(Error::bad_record));
+}
+
+TEST_F(LaterMessages, RecordsWithoutDataAreLimitedInARow) {
+  for (const unsigned count :
+       {RecordLayer::empty_records_max, RecordLayer::empty_records_max + 2}) {
+    connect(TlsVersion::tls_1_3);
+    std::string records;
+    for (unsigned done = 0; done < count; ++done) update_key(records);
+    records += sealed(*client_, "data");
+    std::string plain;
+    const Opened opened = open(*server_, records, plain);
+    if (count == RecordLayer::empty_records_max) {
+      EXPECT_EQ(opened, Opened::none);
+      EXPECT_EQ(plain, "data");
+    } else {
+      EXPECT_EQ(opened, Opened::failed) << "data behind them does not help";
+      EXPECT_EQ(server_->error(), make_error_code(Error::record_flood));
+      EXPECT_EQ(plain, "");
+    }
+  }
+}
+
+TEST_F(LaterMessages, KeyUpdatesAreLimitedInAMinute) {
+  connect(TlsVersion::tls_1_3);
+  MemoryPlatform platform;
+  auto loop = Loop::make(platform, {}).value();
+  server_->set_clock(platform);
+  const auto after_update = [this] {
+    std::string records;
+    update_key(records);
+    records += sealed(*client_, "x");
+    std::string plain;
+    return open(*server_, records, plain);
+  };
+  for (int minute = 0; minute < 2; ++minute) {
+    for (int count = 0; count < 16; ++count) ASSERT_EQ(after_update(), Opened::none) << count;
+    platform.advance(*loop, 60s);
+  }
+  for (int count = 0; count < 16; ++count) ASSERT_EQ(after_update(), Opened::none) << count;
+  EXPECT_EQ(after_update(), Opened::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::record_flood));
+}
+
+TEST_F(LaterMessages, AnswersThatWaitAreLimited) {
+  connect(TlsVersion::tls_1_3);
+  Buffer output;
+  Opened opened = Opened::none;
+  for (int round = 0; round < 1000 && opened != Opened::failed; ++round) {
+    std::string records;
+    update_key(records, SSL_KEY_UPDATE_REQUESTED);
+    records += sealed(*client_, "x");
+    Buffer input = buffer_of(records);
+    Buffer data;
+    opened = server_->open(input, data, output);
+  }
+  EXPECT_EQ(opened, Opened::failed);
+  EXPECT_EQ(server_->error(), make_error_code(Error::record_flood));
+  EXPECT_LE(output.size(), 4096U);
 }
 
 // --- hostile bytes -------------------------------------------------------------------------------
