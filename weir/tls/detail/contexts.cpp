@@ -171,14 +171,27 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
   return key == &keys.current && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
 
-bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot) {
-  // Tickets of a server with other trusted issuers are of another session context, and ignored.
+/// OpenSSL calls it for each ticket of a client. A full handshake follows if the ticket is ignored.
+SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char*,
+                                       std::size_t, SSL_TICKET_STATUS status, void*) {
+  const bool known = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+  if (!known) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  const bool required = (SSL_get_verify_mode(ssl) & SSL_VERIFY_FAIL_IF_NO_PEER_CERT) != 0;
+  const bool missing = required && SSL_SESSION_get0_peer(session) == nullptr;
+  if (missing || !SslEngine::of(*ssl).is_current(*session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertificates wanted) {
+  // Tickets of a server with other rules for clients are of another session context, and ignored.
+  // The rules are the trusted issuers and whether a certificate is needed.
+  const std::string rules = std::to_string(static_cast<int>(wanted)) + snapshot.trust;
   std::array<unsigned char, 32> id{};
   unsigned size = 0;
-  return EVP_Digest(snapshot.trust.data(), snapshot.trust.size(), id.data(), &size, EVP_sha256(),
-                    nullptr) == 1 &&
+  return EVP_Digest(rules.data(), rules.size(), id.data(), &size, EVP_sha256(), nullptr) == 1 &&
          SSL_CTX_set_session_id_context(&context, id.data(), size) == 1 &&
-         SSL_CTX_set_tlsext_ticket_key_evp_cb(&context, &on_ticket) == 1;
+         SSL_CTX_set_tlsext_ticket_key_evp_cb(&context, &on_ticket) == 1 &&
+         SSL_CTX_set_session_ticket_cb(&context, nullptr, &on_session_of_ticket, nullptr) == 1;
 }
 
 /// OpenSSL calls it for each ticket that a client receives. Returns 1 if the session is kept.
@@ -225,7 +238,7 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
                        nullptr);
     SSL_CTX_set1_cert_store(&ctx, snapshot_->store.get());
   }
-  if (!set_tickets(ctx, *snapshot_)) return library_failure();
+  if (!set_tickets(ctx, *snapshot_, options_.client_certificates)) return library_failure();
   SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_timeout(&ctx, ticket_seconds);
   SSL_CTX_set_app_data(&ctx, this);

@@ -154,7 +154,7 @@ Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<Se
     set = X509_VERIFY_PARAM_set1_host(rules, host_.data(), host_.size()) == 1 && set;
   }
   const SslSessionPtr session = sessions_ == nullptr ? nullptr : sessions_->take(host_);
-  if (session != nullptr) SSL_set_session(ssl_.get(), session.get());
+  if (session != nullptr && is_current(*session)) SSL_set_session(ssl_.get(), session.get());
   if (!set) return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
   return {};
 }
@@ -189,6 +189,12 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   if (!refusal_) refusal_.emplace(failure_of_handshake());
   error_ = refusal_->code();
   return Step::failed;
+}
+
+bool SslEngine::is_current(const ssl_session_st& session) const noexcept {
+  // OpenSSL's function takes no const session, but does not change it.
+  const X509* const peer = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(&session));
+  return peer == nullptr || not_after_of(*peer) >= time_;
 }
 
 bool SslEngine::may_hold_output() const noexcept {

@@ -66,6 +66,9 @@ class SslEngine final : public RecordLayer {
   TlsInfo info() const;
   /// The callbacks of the context set the reason of a failure that they cause.
   void refuse(Failure failure) { refusal_.emplace(std::move(failure)); }
+  /// Returns true if the certificate of the peer in `session`, if any, has not expired. The ticket
+  /// of a session may be renewed long after the certificate was verified.
+  bool is_current(const ssl_session_st& session) const noexcept;
   /// Keeps a session that the peer's ticket describes.
   /// Returns: true if the engine has taken this reference to `session`.
   bool keep_session(ssl_session_st* session);

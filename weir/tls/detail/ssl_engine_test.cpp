@@ -199,6 +199,68 @@ TEST_F(SslEngineTest, OtherTrustedIssuersEndOldTickets) {
   EXPECT_TRUE(server_->take_failure() == Error::unknown_issuer);
 }
 
+class ClientRules : public EngineTest {
+ protected:
+  /// Makes both engines. With `same_rules`, all servers accept the tickets of each other.
+  void make_with(ClientCertificates wanted, TlsVersion version, bool same_rules) {
+    server_options_.client_certificates = wanted;
+    const bool asks = wanted != ClientCertificates::none;
+    server_options_.client_trust.pem = asks ? authority_.pem() : "";
+    make_contexts();
+    if (same_rules) SSL_CTX_set_session_id_context(&contexts_->first(), &one_id_, 1);
+    make_engines();
+    if (version == TlsVersion::tls_1_2) limit_to_1_2();
+    shake();
+  }
+  /// Takes a ticket without a certificate to a server that requires one.
+  void use_ticket(ClientCertificates first, TlsVersion version, bool same_rules) {
+    sessions_ = std::make_shared<SessionCache>();
+    make_with(first, version, same_rules);
+    ASSERT_TRUE(connected());
+    std::string plain;
+    open(*client_, tickets_, plain);
+    ASSERT_EQ(sessions_->size(), 1U);
+    make_with(ClientCertificates::required, version, same_rules);
+    EXPECT_EQ(server_step_, Step::failed);
+    EXPECT_EQ(server_->error(), make_error_code(Error::certificate_missing));
+  }
+
+  const unsigned char one_id_ = 1;
+};
+
+TEST_F(ClientRules, TicketReplacesNoRequiredCertificate) {
+  for (const TlsVersion version : {TlsVersion::tls_1_3, TlsVersion::tls_1_2}) {
+    for (const auto first : {ClientCertificates::none, ClientCertificates::requested}) {
+      SCOPED_TRACE(name_of(version));
+      use_ticket(first, version, false);
+      use_ticket(first, version, true);
+    }
+  }
+}
+
+TEST_F(ClientRules, TicketReplacesNoExpiredCertificate) {
+  const Issued brief{.names = "DNS:a.example", .not_after = test_start + 1h};
+  for (const bool of_client : {true, false}) {
+    SCOPED_TRACE(of_client ? "client" : "server");
+    sessions_ = std::make_shared<SessionCache>();
+    now_ = test_start;
+    if (of_client) {
+      client_options_.identity = authority_.issue(brief);
+    } else {
+      server_options_.identities = {authority_.issue(brief)};
+    }
+    make_with(of_client ? ClientCertificates::required : ClientCertificates::none,
+              TlsVersion::tls_1_3, false);
+    ASSERT_TRUE(connected());
+    std::string plain;
+    open(*client_, tickets_, plain);
+    now_ += 2h;
+    make_with(server_options_.client_certificates, TlsVersion::tls_1_3, false);
+    SslEngine& refuses = of_client ? *server_ : *client_;
+    EXPECT_EQ(refuses.error(), make_error_code(Error::certificate_expired));
+  }
+}
+
 // --- messages behind the handshake ---------------------------------------------------------------
 
 class LaterMessages : public EngineTest {
