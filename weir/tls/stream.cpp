@@ -1,20 +1,20 @@
 #include "weir/tls/stream.hpp"
 
-#include <cassert>
-
 #include "weir/tls/detail/session.hpp"
 
 namespace weir::tls {
 
-Stream::Stream(BlockPtr<detail::Session> session) noexcept : session_(std::move(session)) {}
+Stream::Stream(BlockPtr<detail::Session> session) noexcept
+    : session_(std::move(session)), loop_(&session_->inner().loop()) {}
 
 Stream::Stream(Stream&& other) noexcept
-    : weir::Stream(other), session_(std::move(other.session_)) {}
+    : weir::Stream(other), session_(std::move(other.session_)), loop_(other.loop_) {}
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this == &other) return *this;
   close();
   session_ = std::move(other.session_);
+  loop_ = other.loop_;
   return *this;
 }
 
@@ -32,8 +32,7 @@ void Stream::close() {
 }
 
 Loop& Stream::loop() const noexcept {
-  assert(session_ != nullptr);
-  return session_->inner().loop();
+  return *loop_;
 }
 
 os::Address Stream::peer_address() const {

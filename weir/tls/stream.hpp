@@ -55,6 +55,7 @@ class Stream final : public weir::Stream {
   friend detail::Session;
 
   BlockPtr<detail::Session> session_;
+  Loop* loop_;
 };
 
 }  // namespace weir::tls

@@ -122,6 +122,7 @@ TEST_P(TlsStreamTest, CloseIsAnOrderlyEndToo) {
     EXPECT_TRUE(co_await pair.client.write("last"));
     pair.client.close();
     EXPECT_EQ(pair.client.tls(), nullptr);
+    EXPECT_EQ(&pair.client.loop(), loop_.get());
     const auto closed = co_await pair.client.read();
     EXPECT_TRUE(!closed && closed.error() == Errc::closed);
     auto all_of_it = co_await read_to_end(pair.server);
