@@ -1,5 +1,7 @@
 #include "weir/tls/server.hpp"
 
+#include <openssl/crypto.h>
+
 #include <utility>
 
 #include "weir/task/context.hpp"
@@ -39,12 +41,25 @@ void Server::publish(std::shared_ptr<ServerSnapshot> fresh, const TicketKeys* ke
 
 namespace {
 
+/// Erases a text when it is destroyed.
+class Eraser {
+ public:
+  explicit Eraser(std::string& text) noexcept : text_(text) {}
+  Eraser(const Eraser&) = delete;
+  Eraser& operator=(const Eraser&) = delete;
+  ~Eraser() { OPENSSL_cleanse(text_.data(), text_.size()); }
+
+ private:
+  std::string& text_;
+};
+
 /// Reads the identities of the options.
 Task<Outcome<std::vector<Identity>>> read_identities(const ServerOptions& options, WallTime now) {
   std::vector<Identity> all = options.identities;
   for (const IdentityFiles& each : options.files) {
     WEIR_CO_TRY(const std::string chain, co_await detail::read_pem(each.chain));
-    WEIR_CO_TRY(const std::string key, co_await detail::read_pem(each.key));
+    WEIR_CO_TRY(std::string key, co_await detail::read_pem(each.key));
+    const Eraser eraser(key);
     auto identity = Identity::from_pem(chain, key);
     if (!identity) co_return std::unexpected(identity.error().at(each.chain + ", " + each.key));
     all.push_back(std::move(*identity));
