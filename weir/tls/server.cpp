@@ -97,8 +97,12 @@ Task<Outcome<std::shared_ptr<ServerSnapshot>>> Server::read() const {
 }
 
 Task<Outcome<>> Server::load() {
+  const std::uint64_t number = loads_begun_.fetch_add(1, std::memory_order_relaxed) + 1;
   WEIR_CO_TRY(std::shared_ptr<ServerSnapshot> fresh, co_await read());
   const std::lock_guard lock(mutex_);
+  // A load that began later has read the files later, and may have been faster.
+  if (number < newest_load_) co_return {};
+  newest_load_ = number;
   publish(std::move(fresh));
   co_return {};
 }

@@ -74,8 +74,10 @@ class Server {
 
   const ServerOptions options_;
   std::atomic<std::uint64_t> generation_{0};
-  mutable std::mutex mutex_;  // guards the snapshot and the flag
+  std::atomic<std::uint64_t> loads_begun_{0};
+  mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<const detail::ServerSnapshot> snapshot_;
+  std::uint64_t newest_load_ = 0;  // number of the load() that was published last
   bool failure_logged_ = false;
 };
 
