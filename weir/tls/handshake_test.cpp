@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "weir/task/timeout.hpp"
 #include "weir/tls/detail/tls_counters.hpp"
@@ -99,6 +100,26 @@ TEST_P(HandshakeTest, ServerWithoutAnIdentityIsNotLoaded) {
     AnyStream end(std::move(plain.server));
     const auto accepted = co_await acceptor.accept(std::move(end));
     EXPECT_TRUE(!accepted && accepted.error() == Error::invalid_options);
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRefused) {
+  const auto talk = [this]() -> Task<> {
+    ServerOptions unused = server_options_;
+    unused.client_trust.pem = authority_.pem();
+    ServerOptions no_turn = server_options_;
+    no_turn.limits.concurrency_max = 0;
+    const std::vector<ServerOptions> refused{unused, no_turn};
+    for (const ServerOptions& each : refused) {
+      Server server(each);
+      const auto loaded = co_await server.load();
+      EXPECT_TRUE(!loaded && loaded.error() == Error::invalid_options);
+    }
+    client_options_.limits.concurrency_max = 0;
+    Client client(client_options_);
+    const auto loaded = co_await client.load();
+    EXPECT_TRUE(!loaded && loaded.error() == Error::invalid_options);
   };
   run(talk());
 }

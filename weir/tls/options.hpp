@@ -18,7 +18,7 @@ namespace weir::tls {
 struct HandshakeLimits {
   /// Time from the first call to the end of the handshake, with its wait for a turn; timed_out.
   Duration timeout = std::chrono::seconds(10);
-  std::size_t concurrency_max = 256;  ///< handshakes under way on a core; further ones wait
+  std::size_t concurrency_max = 256;  ///< handshakes under way on a core, at least 1; others wait
   std::size_t waiting_max = 1024;     ///< handshakes that wait on a core; too_many_handshakes
   /// Bytes that the peer may send before the handshake is complete; input_too_large.
   std::size_t input_bytes_max = 16 * 1024;
@@ -67,7 +67,7 @@ struct ServerOptions {
   std::vector<std::string> protocols = {"http/1.1"};
   TlsVersion version_min = TlsVersion::tls_1_2;
   ClientCertificates client_certificates = ClientCertificates::none;
-  Trust client_trust = {};  ///< issuers of client certificates; not empty if they are wanted
+  Trust client_trust = {};  ///< issuers of client certificates; empty exactly if none are wanted
   bool tickets = true;      ///< true to resume sessions; see TicketKeys
   /// The first keys of tickets, if several processes are to know them; nullopt: random ones.
   std::optional<TicketKeys> ticket_keys = {};

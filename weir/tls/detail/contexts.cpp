@@ -210,6 +210,8 @@ Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
   if (snapshot->identities.empty()) return invalid("a server needs an identity");
   const bool asks = options.client_certificates != ClientCertificates::none;
   if (asks && snapshot->trust.empty()) return invalid("client certificates need client_trust");
+  if (!asks && !snapshot->trust.empty()) return invalid("client_trust needs client certificates");
+  if (options.limits.concurrency_max == 0) return invalid("concurrency_max is 0");
   if (auto wire = to_wire(options.protocols); !wire) {
     return std::unexpected(std::move(wire.error()));
   }
@@ -259,6 +261,7 @@ ssl_ctx_st* ServerContexts::find(std::string_view name) const {
 
 Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
                                            const ClientSnapshot& snapshot) {
+  if (options.limits.concurrency_max == 0) return invalid("concurrency_max is 0");
   auto context = make_common(TLS_client_method(), options.version_min, options.tickets);
   if (!context) return context;
   SSL_CTX& ctx = **context;
