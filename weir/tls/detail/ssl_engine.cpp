@@ -183,10 +183,15 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
     SSL_set_msg_callback(ssl_.get(), &count_record);
     return Step::finished;
   }
-  if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ && !out_of_memory_) {
-    return Step::needs_input;
-  }
-  if (!refusal_) refusal_.emplace(failure_of_handshake());
+  const int error = SSL_get_error(ssl_.get(), result);
+  if (error == SSL_ERROR_WANT_READ && !out_of_memory_) return Step::needs_input;
+  if (error == SSL_ERROR_ZERO_RETURN) return fail_handshake(Error::peer_left);
+  return fail_handshake(failure_of_handshake());
+}
+
+/// Keeps why the handshake has failed. A reason that a callback has set comes first.
+SslEngine::Step SslEngine::fail_handshake(Failure failure) {
+  if (!refusal_) refusal_.emplace(std::move(failure));
   error_ = refusal_->code();
   return Step::failed;
 }

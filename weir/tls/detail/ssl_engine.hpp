@@ -97,6 +97,7 @@ class SslEngine final : public RecordLayer {
   static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
                            ssl_st* ssl, void* argument);
   void count_key_update();
+  Step fail_handshake(Failure failure);
   Failure failure_of_handshake() const;
   Opened end_of(int result);
 
