@@ -243,6 +243,8 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   if (!set_tickets(ctx, *snapshot_, options_.client_certificates)) return library_failure();
   SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_timeout(&ctx, ticket_seconds);
+  // TLS 1.3 sends tickets in spite of SSL_OP_NO_TICKET, but this server takes none back.
+  if (!options_.tickets) SSL_CTX_set_num_tickets(&ctx, 0);
   SSL_CTX_set_app_data(&ctx, this);
   SSL_CTX_set_tlsext_servername_callback(&ctx, &on_server_name);
   SSL_CTX_set_tlsext_servername_arg(&ctx, this);
