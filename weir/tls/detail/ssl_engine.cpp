@@ -304,7 +304,8 @@ TlsInfo SslEngine::info() const {
   SSL_get0_alpn_selected(ssl, &protocol, &size);
   if (size != 0) info.protocol.assign(reinterpret_cast<const char*>(protocol), size);
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-  if (name != nullptr) {
+  // Other bytes could forge lines of a log.
+  if (name != nullptr && is_dns_name(name)) {
     info.server_name = name;
     for (char& each : info.server_name) {
       if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');

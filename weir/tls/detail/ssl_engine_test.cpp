@@ -261,6 +261,35 @@ TEST_F(ClientRules, TicketReplacesNoExpiredCertificate) {
   }
 }
 
+TEST_F(SslEngineTest, ServerWithoutTicketsSendsNone) {
+  server_options_.tickets = false;
+  make();
+  shake();
+  ASSERT_TRUE(connected());
+  EXPECT_EQ(tickets_, "");
+}
+
+TEST_F(SslEngineTest, CloseNotifyBeforeTheEndIsALeavingPeer) {
+  make();
+  std::string out;
+  EXPECT_EQ(feed(*client_, "", out), Step::needs_input);
+  const std::string_view close_notify("\x15\x03\x03\x00\x02\x01\x00", 7);
+  EXPECT_EQ(feed(*client_, close_notify, out), Step::failed);
+  EXPECT_EQ(client_->error(), make_error_code(Error::peer_left));
+}
+
+TEST_F(SslEngineTest, ServerNameHasNoOtherBytes) {
+  make_contexts();
+  SSL_CTX_set_info_callback(client_context_.get(), [](const SSL* ssl, int event, int) {
+    if (event != SSL_CB_HANDSHAKE_START) return;
+    SSL_set_tlsext_host_name(const_cast<SSL*>(ssl), "a\nforged line");
+  });
+  make_engines();
+  shake();
+  ASSERT_TRUE(connected());
+  EXPECT_EQ(server_->info().server_name, "");
+}
+
 // --- messages behind the handshake ---------------------------------------------------------------
 
 class LaterMessages : public EngineTest {
