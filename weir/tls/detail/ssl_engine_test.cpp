@@ -499,6 +499,18 @@ TEST_F(Certificates, ChainMayHaveIntermediates) {
   EXPECT_EQ(client_refusal(middle.issue({.names = "DNS:a.example"})), "accepted");
 }
 
+TEST_F(Certificates, IdentitySendsItsOwnChainOnly) {
+  const CertificateAuthority middle = authority_.intermediate({.common_name = "Middle"});
+  const Identity whole = middle.issue({.names = "DNS:a.example"});
+  const std::string& chain = whole.chain();
+  const std::string_view end = "-----END CERTIFICATE-----\n";
+  const std::string own = chain.substr(0, chain.find(end) + end.size());
+  server_options_.client_certificates = ClientCertificates::requested;
+  server_options_.client_trust.pem = middle.pem() + authority_.pem();
+  EXPECT_EQ(client_refusal(Identity::from_pem(own, whole.key()).value()),
+            "unknown_issuer: no trusted issuer of CN=test, which names CN=Middle");
+}
+
 TEST_F(Certificates, PurposeMustBeAServer) {
   EXPECT_EQ(client_refusal({.names = "DNS:a.example", .purpose = "clientAuth"})
                 .substr(0, sizeof("certificate_refused") - 1),
