@@ -32,7 +32,8 @@ struct TicketKey {
 /// of one service need not change keys at the same moment.
 ///
 /// A server makes keys of its own at first, which no other process knows. A program with several
-/// processes or machines gives all of them the same bytes: `server.set_ticket_keys(keys)`.
+/// processes or machines gives all of them the same bytes: `server.set_ticket_keys(keys)`. A server
+/// never rotates its keys. A program that runs for days sets rotated() keys, for example each day.
 struct TicketKeys {
   /// Size in bytes of one key in from_bytes(): name, cipher key, MAC key.
   static constexpr std::size_t key_bytes = 80;

@@ -21,7 +21,7 @@
 namespace weir::tls::detail {
 namespace {
 
-// Lifetime of a ticket: that of a key that rotates every eight hours.
+// Lifetime of a ticket. It ends earlier if the program has rotated its key away; see TicketKeys.
 constexpr long ticket_seconds = 8L * 60 * 60;
 
 std::unexpected<Failure> library_failure() {
