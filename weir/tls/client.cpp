@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "weir/task/sync/semaphore.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
@@ -42,7 +43,7 @@ class detail::ConnectorState {
 
   Task<Outcome<Stream>> connect(AnyStream inner, std::string host) {
     if (client_.snapshot() == nullptr) {
-      WEIR_CO_TRY(co_await client_.load());
+      WEIR_CO_TRY(co_await load_once());
     }
     WEIR_CO_TRY(refresh());
     WEIR_CO_TRY(auto engine, SslEngine::make(*context_, SslEngine::Side::client));
@@ -53,6 +54,15 @@ class detail::ConnectorState {
   }
 
  private:
+  /// Loads the client unless another call of this core does so meanwhile. The issuers of the system
+  /// take milliseconds to parse.
+  Task<Outcome<>> load_once() {
+    WEIR_CO_TRY(const SemaphorePermit turn, co_await loading_.acquire());
+    if (client_.snapshot() == nullptr) {
+      WEIR_CO_TRY(co_await client_.load());
+    }
+    co_return {};
+  }
   /// Makes the context of the newest snapshot. The tickets of other trusted issuers are dropped.
   Outcome<> refresh() {
     std::shared_ptr<const ClientSnapshot> newest = client_.snapshot();
@@ -67,6 +77,7 @@ class detail::ConnectorState {
   Loop& loop_;
   Client& client_;
   Handshakes handshakes_;
+  Semaphore loading_{1};
   std::shared_ptr<const ClientSnapshot> used_;
   SslContextPtr context_;
   std::shared_ptr<SessionCache> sessions_;  // shared with the streams, which receive tickets
