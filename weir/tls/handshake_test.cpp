@@ -1,6 +1,7 @@
 // Tests of handshakes over streams: limits, failures, reloading, and what is counted.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -141,10 +142,10 @@ TEST_P(HandshakeTest, MissingFileIsNamed) {
 TEST_P(HandshakeTest, InputBeforeTheEndIsBounded) {
   server_options_.limits.input_bytes_max = 1024;
   const auto talk = [this]() -> Task<> {
-    // One handshake message of 16 MiB, which never ends.
-    const std::string start("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9);
-    const auto failed = co_await accept_bytes(start + std::string(16 * 1024, '\0'), false);
-    EXPECT_FALSE(failed.first == Error::timed_out) << failed.first.text();
+    // The first record of a hello of 128 KiB, a length that OpenSSL takes.
+    const std::string start("\x16\x03\x01\x40\x00\x01\x01\xff\xff", 9);
+    const auto failed = co_await accept_bytes(start + std::string(8 * 1024, '\0'), false);
+    EXPECT_TRUE(failed.first == Error::input_too_large) << failed.first.text();
   };
   run(talk());
 }
@@ -159,14 +160,18 @@ TEST_P(SimulatedHandshakeTest, SilentClientTimesOut) {
   run(talk());
 }
 
-TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitInOrder) {
+TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitOrAreRefused) {
   server_options_.limits = {.timeout = 10s, .concurrency_max = 1, .waiting_max = 1};
   const auto talk = [this]() -> Task<> {
     co_await make_sides();
-    Pair silent = co_await connect_pair();
+    Pair slow = co_await connect_pair();
     Pair waits = co_await connect_pair();
     Pair refused = co_await connect_pair();
-    AnyStream first(std::move(silent.server));
+    const std::array<Pair*, 3> pairs{&slow, &waits, &refused};
+    for (Pair* const each : pairs) {
+      EXPECT_TRUE(co_await each->client.write("\x16"));
+    }
+    AnyStream first(std::move(slow.server));
     AnyStream second(std::move(waits.server));
     AnyStream third(std::move(refused.server));
     auto one = acceptor_->accept(std::move(first));
@@ -180,13 +185,37 @@ TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitInOrder) {
   run(talk());
 }
 
-// Two turns are enough for one handshake, so that a slow turn is the work of one step.
+TEST_P(SimulatedHandshakeTest, SilentClientsDoNotCountForTheLimit) {
+  server_options_.limits = {.timeout = 10s, .concurrency_max = 1, .waiting_max = 1};
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair one = co_await connect_pair();
+    Pair two = co_await connect_pair();
+    AnyStream first(std::move(one.server));
+    AnyStream second(std::move(two.server));
+    auto silent = acceptor_->accept(std::move(first));
+    auto silent_too = acceptor_->accept(std::move(second));
+    auto served = secure_pair();
+    auto done = co_await all(std::move(silent), std::move(silent_too), std::move(served));
+    EXPECT_TRUE(std::get<0>(done.value()).error() == Error::timed_out);
+    EXPECT_TRUE(std::get<1>(done.value()).error() == Error::timed_out);
+    EXPECT_NE(std::get<2>(done.value()).server.tls(), nullptr);
+  };
+  run(talk());
+}
+
 TEST_P(SimulatedHandshakeTest, StepsTakeTurns) {
   const auto talk = [this]() -> Task<> {
     co_await make_sides();
     const std::uint64_t before = loop_->counters().turns.value();
-    SecurePair one = co_await secure_pair();
-    EXPECT_GE(loop_->counters().turns.value() - before, 4U) << "four steps of two sides";
+    auto one = secure_pair();
+    auto two = secure_pair();
+    auto three = secure_pair();
+    auto four = secure_pair();
+    auto all_of_them =
+        co_await all(std::move(one), std::move(two), std::move(three), std::move(four));
+    EXPECT_TRUE(all_of_them);
+    EXPECT_GE(loop_->counters().turns.value() - before, 16U) << "four steps each, not at once";
   };
   run(talk());
 }

@@ -14,7 +14,8 @@
 
 namespace weir::tls {
 
-/// The limits of handshakes on one core. Each comment ends with the error beyond the limit.
+/// The limits of handshakes on one core. Each comment ends with the error beyond the limit. A
+/// client without a first byte counts for the timeout only.
 struct HandshakeLimits {
   /// Time from the first call to the end of the handshake, with its wait for a turn; timed_out.
   Duration timeout = std::chrono::seconds(10);

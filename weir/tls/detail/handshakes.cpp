@@ -60,7 +60,7 @@ Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
 Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers) {
   using Step = SslEngine::Step;
   SemaphorePermit permit;
-  WEIR_CO_TRY(co_await wait_for_permit(permit));
+  bool permitted = false;
   std::size_t received = 0;
   bool reads = engine.side() == SslEngine::Side::server;
   for (;;) {
@@ -73,6 +73,11 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
       buffers.input = std::move(*bytes);
     }
     reads = true;
+    if (!permitted) {
+      // A silent client holds no permit. A server asks for one when the first bytes have arrived.
+      WEIR_CO_TRY(co_await wait_for_permit(permit));
+      permitted = true;
+    }
     WEIR_CO_TRY(co_await turns_.wait());
     const Step step = engine.handshake(buffers.input, buffers.output);
     // The tickets of TLS 1.3 travel with the first answer.
