@@ -238,6 +238,24 @@ TEST_P(TlsStreamTest, CancelledWriteEndsWriting) {
   run(talk());
 }
 
+TEST_P(TlsStreamTest, PendingWriteSaysHowMuchIsSent) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_EQ(pair.client.pending_write_sent(), 0U);
+    const std::string text(24 * 1024 * 1024, 'x');
+    const auto look = [&]() -> Task<> {
+      EXPECT_TRUE(co_await sleep(20ms));
+      EXPECT_GT(pair.client.pending_write_sent(), 0U);
+      EXPECT_LT(pair.client.pending_write_sent(), text.size());
+    };
+    auto writing = as_task(pair.client.write(text, {.timeout = 50ms}));
+    auto looking = look();
+    auto both = co_await all(std::move(writing), std::move(looking));
+    std::ignore = std::move(both);
+  };
+  run(talk());
+}
+
 TEST_P(TlsStreamTest, MovesWithItsConnection) {
   const auto talk = [this]() -> Task<> {
     SecurePair pair = co_await secure_pair();
