@@ -270,7 +270,7 @@ TEST_F(BodyReaderTest, MalformedBodiesAreRejectedForEverySegmentation) {
       "ffffffffffffffffff\r\n",
   };
   for (const char* const body : malformed) {
-    for (const char* const path : {"/back", "/copied", "/swallows", "/ignored"}) {
+    for (const char* const path : {"/back", "/copied", "/swallows", "/ignored", "/nowhere"}) {
       const std::string answer = answers_however_cut(chunked_of(path) + body);
       EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(answer)), "400") << path << " " << body;
     }

@@ -115,6 +115,8 @@ class Call : Continuation {
   /// Cancel: ends the wait.
   Task<> wait_for_core_handler();
 
+  /// Returns false if no route matched, so that the router itself answers.
+  bool has_route() const noexcept { return match_.found(); }
   /// Returns the options of the route, or the defaults if there is none.
   const RouteOptions& options() const noexcept { return match_.options(); }
   /// Returns true if the handler is a task; see start(). Any other handler needs the whole body.

@@ -287,7 +287,10 @@ Task<RequestLoop::Action> RequestLoop::finish() {
   }
   if (settled) settled = co_await finish_body();
   Action action = Action::abort;
-  if (settled) action = co_await send_response();
+  if (settled) {
+    if (call_.stage() == Call::Stage::routed) call_.respond();
+    action = co_await send_response();
+  }
   call_.release();
   if (action == Action::idle && !body_.ended()) action = co_await discard_body();
   co_return call_.peer_gone() || broken() ? Action::abort : action;
@@ -324,10 +327,13 @@ bool RequestLoop::can_discard_body() const noexcept {
          body_.bytes_left() <= server_.limits().unread_body_max;
 }
 
-/// Returns true if the response does not wait for a body that the handler did not read. The
-/// response of a success waits: it would hide that the body is malformed. So does a streamed one,
-/// whose function could read the body.
-bool RequestLoop::is_early_response() const noexcept {
+/// Calls the handler, unless it was called, before the rest of the body has arrived.
+/// Returns: true if the response does not wait for that rest, which the handler did not read. A
+/// success waits, and so does the router's own answer: it would hide that the body is malformed. A
+/// streamed response waits too, since its function could read the body.
+bool RequestLoop::respond_early() {
+  if (!call_.has_route()) return false;
+  if (call_.stage() == Call::Stage::routed) call_.respond();
   const Response& response = call_.response();
   return code_of(response.status()) >= 300 && !response.body().is_stream();
 }
@@ -341,12 +347,9 @@ Task<Result<>> RequestLoop::finish_body() {
   if (body_.ended() || call_.rejected()) co_return {};
   const bool can_discard = can_discard_body();
   const bool handler_saw_error = static_cast<bool>(body_.error());
-  const bool arrived = body_.discard_received();
-  const bool malformed = !arrived && static_cast<bool>(body_.error());
-  if (call_.stage() == Call::Stage::routed && !malformed) call_.respond();
-  if (arrived) co_return {};
-  if (can_discard && !malformed) {
-    if (is_early_response()) co_return {};
+  if (body_.discard_received()) co_return {};
+  if (can_discard && !body_.error()) {
+    if (respond_early()) co_return {};
     auto dropped = co_await body_.discard(server_.limits().unread_body_max);
     if (dropped) co_return {};
     if (!may_answer(dropped.error())) co_return fail(dropped.error());

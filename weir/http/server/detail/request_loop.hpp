@@ -87,7 +87,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   Task<Action> finish();
   Task<Result<>> send_waiting();
   Task<> wait_for_task();
-  bool is_early_response() const noexcept;
+  bool respond_early();
   Task<Result<>> finish_body();
   Task<Action> discard_body();
   void count_body_error() noexcept;
