@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <new>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +28,25 @@ INSTANTIATE_TEST_SUITE_P(On, TlsStreamTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 /// Tests that need virtual time.
-class SimulatedTlsStreamTest : public TlsTest {};
+class SimulatedTlsStreamTest : public TlsTest {
+ protected:
+  /// Shakes hands and sends a few bytes in each direction, as far as memory allows it.
+  Task<> exchange(Pair plain) {
+    AnyStream server_end(std::move(plain.server));
+    AnyStream client_end(std::move(plain.client));
+    auto accepting = acceptor_->accept(std::move(server_end));
+    auto connecting = connector_->connect(std::move(client_end), host_);
+    auto both = co_await all(std::move(accepting), std::move(connecting));
+    if (!both || !std::get<0>(*both) || !std::get<1>(*both)) co_return;
+    Stream server = std::move(std::get<0>(*both).value());
+    Stream client = std::move(std::get<1>(*both).value());
+    if (!co_await client.write("hello server")) co_return;
+    const auto received = co_await server.read();
+    if (!received) co_return;
+    if (!co_await server.write("hello client")) co_return;
+    static_cast<void>(co_await client.read());
+  }
+};
 INSTANTIATE_TEST_SUITE_P(On, SimulatedTlsStreamTest, simulated_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
@@ -256,6 +276,19 @@ TEST_P(TlsStreamTest, PendingWriteSaysHowMuchIsSent) {
   run(talk());
 }
 
+// The send of close_notify is not finished yet on io_uring. The leak sanitizer is the judge.
+TEST_P(TlsStreamTest, LoopMayEndRightAfterAClose) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    pair.client.close();
+    pair.server.close();
+  };
+  run(talk());
+  acceptor_.reset();
+  connector_.reset();
+  loop_.reset();
+}
+
 TEST_P(TlsStreamTest, MovesWithItsConnection) {
   const auto talk = [this]() -> Task<> {
     SecurePair pair = co_await secure_pair();
@@ -279,6 +312,39 @@ TEST_P(TlsStreamTest, LayersMayBeStacked) {
     Stream client = std::move(std::get<1>(both.value()).value());
     EXPECT_TRUE(co_await client.write("twice"));
     EXPECT_EQ(co_await read_some(server, 5), "twice");
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedTlsStreamTest, FailedAllocationLeavesNothingBehind) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair first = co_await connect_pair();
+    co_await exchange(std::move(first));
+    static_cast<void>(co_await sleep(1ms));
+    const std::size_t in_use = loop_->blocks().blocks_in_use();
+    std::size_t failures = 0;
+    for (bool fails = true; fails; ++failures) {
+      Pair plain = co_await connect_pair();
+      loop_->blocks().fail_after(failures);
+      try {
+        co_await exchange(std::move(plain));
+      } catch (const std::bad_alloc&) {
+      }
+      fails = !loop_->blocks().will_fail();
+      while (loop_->blocks().will_fail()) {
+        try {
+          std::ignore = make_block<int>(0);
+        } catch (const std::bad_alloc&) {
+        }
+      }
+      static_cast<void>(co_await sleep(1ms));
+      EXPECT_EQ(loop_->blocks().blocks_in_use(), in_use) << "allocation " << failures;
+    }
+    EXPECT_GT(failures, 10U);
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.client.write("hello"));
+    EXPECT_EQ(co_await read_some(pair.server, 5), "hello");
   };
   run(talk());
 }

@@ -1,6 +1,7 @@
 #include "weir/tls/detail/session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -12,8 +13,9 @@
 namespace weir::tls::detail {
 
 Session::Session(AnyStream inner, std::unique_ptr<RecordLayer> records, TlsInfo info, Buffer input,
-                 Buffer output) noexcept
+                 Buffer output)
     : inner_(std::move(inner)),
+      closing_sessions_(ClosingSessions::of(inner_->loop())),
       records_(std::move(records)),
       info_(std::move(info)),
       input_(std::move(input)),
@@ -299,7 +301,23 @@ void Session::close(BlockPtr<Session> session) noexcept {
   if (!pending) return;
   session->closing_ = true;
   cancel_operation(*session->inner_, session->send_);
+  session->closing_sessions_.add(*session);
   std::ignore = session.release();  // on_flushed() destroys it
+}
+
+void Session::abandon(BlockPtr<Session> session) noexcept {
+  if (session->send_.state() == loop::Operation::State::pending) {
+    session->send_.finish(Errc::cancelled);
+  }
+  // A stream that is never destroyed does not close its socket, which exists no more.
+  alignas(AnyStream) std::array<std::byte, sizeof(AnyStream)> forgotten;
+  new (forgotten.data()) AnyStream(std::move(session->inner_));
+}
+
+ClosingSessions::~ClosingSessions() {
+  while (Session* const session = sessions_.pop_front()) {
+    Session::abandon(BlockPtr<Session>(session));
+  }
 }
 
 }  // namespace weir::tls::detail

@@ -8,13 +8,33 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/tls/detail/record_layer.hpp"
 #include "weir/tls/stream.hpp"
 
 namespace weir::tls::detail {
+
+class Session;
+
+/// The closed sessions of a loop whose last record is still being sent. It is an object of the
+/// loop, and frees those that are left when the loop ends.
+/// Threads: the loop's.
+class ClosingSessions {
+ public:
+  ClosingSessions() = default;
+  ~ClosingSessions();
+  /// Returns those of `loop`. The first call makes the object.
+  /// Errors: throws std::bad_alloc.
+  static ClosingSessions& of(Loop& loop) { return loop.slots().get<ClosingSessions>(); }
+  void add(Session& session) noexcept { sessions_.push_back(session); }
+
+ private:
+  weir::detail::List<Session> sessions_;
+};
 
 /// The state of a tls::Stream. At most one receive and one send of the inner stream are pending,
 /// each for the operation of the same kind above it. The end of an inner operation continues the
@@ -23,11 +43,12 @@ namespace weir::tls::detail {
 /// What a read has to answer (KeyUpdate, alerts) waits in the output for the next write, or for the
 /// close. RFC 8446, 4.6.3 asks for no earlier answer.
 /// Threads: one core's.
-class Session : StreamLayer {
+class Session : public weir::detail::ListNode, StreamLayer {
  public:
   /// `input` holds bytes behind the handshake, and `output` bytes that are still to be sent.
+  /// Errors: throws std::bad_alloc.
   Session(AnyStream inner, std::unique_ptr<RecordLayer> records, TlsInfo info, Buffer input,
-          Buffer output) noexcept;
+          Buffer output);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -50,6 +71,8 @@ class Session : StreamLayer {
   /// Sends close_notify if the kernel has room, and closes the inner stream. The session destroys
   /// itself later if the kernel still uses its output.
   static void close(BlockPtr<Session> session) noexcept;
+  /// Frees a closed session after the end of its loop, which has closed the socket.
+  static void abandon(BlockPtr<Session> session) noexcept;
 
  private:
   /// Bytes of data in one send of the inner stream. Large writes are sealed in parts, so that they
@@ -87,6 +110,7 @@ class Session : StreamLayer {
   void on_flushed();
 
   AnyStream inner_;
+  ClosingSessions& closing_sessions_;
   std::unique_ptr<RecordLayer> records_;
   TlsInfo info_;
   InnerReceive receive_{*this};
