@@ -121,7 +121,7 @@ Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint
   co_return co_await tcp::listen(endpoint);
 }
 
-Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endpoint) {
+Task<Result<>> listen_and_serve(Scope&, ServerState& server, Endpoint endpoint) {
   WEIR_CO_TRY(auto listener, co_await open_listener(server, endpoint));
   co_return co_await with_scope(OnFailure::isolate, accept_connections, std::ref(server),
                                 std::move(listener));
