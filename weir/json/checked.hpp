@@ -49,7 +49,13 @@ class Checked {
   constexpr const T& operator*() const noexcept { return value_; }
   constexpr const T* operator->() const noexcept { return &value_; }
   constexpr operator const T&() const noexcept { return value_; }
-  constexpr bool operator==(const Checked&) const = default;
+  // Not defaulted: GCC 12 instantiates a defaulted operator together with the class, and the
+  // elements of a container need not have one.
+  constexpr bool operator==(const Checked& other) const
+    requires requires(const T& value) { value == value; }
+  {
+    return value_ == other.value_;
+  }
   template <class U>
     requires(!std::same_as<U, Checked> &&
              requires(const T& value, const U& other) {
