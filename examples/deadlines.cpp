@@ -10,19 +10,19 @@ Task<Result<std::string>> slow_answer(std::string name, Duration length) {
 
 Task<http::Response> patient(int milliseconds) {
   auto answer = co_await timeout(200ms, slow_answer("it", std::chrono::milliseconds(milliseconds)));
-  if (!answer) co_return http::to_status(answer.error());  // 504 for Errc::timed_out
+  if (!answer) co_return answer.error();  // 504 for Errc::timed_out
   co_return http::text(*answer);
 }
 
 Task<http::Response> fastest() {
   auto answer = co_await first_ok(slow_answer("primary", 80ms), slow_answer("backup", 20ms));
-  if (!answer) co_return http::to_status(answer.error());
+  if (!answer) co_return answer.error();
   co_return http::text(*answer);
 }
 
 Task<http::Response> both() {
   auto answers = co_await all(slow_answer("one", 20ms), slow_answer("two", 30ms));
-  if (!answers) co_return http::to_status(answers.error());
+  if (!answers) co_return answers.error();
   co_return http::text(std::get<0>(*answers) + std::get<1>(*answers));
 }
 

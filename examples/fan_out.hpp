@@ -31,7 +31,7 @@ inline weir::Task<http::Response> compare(http::Client& client, const Shops& sho
   auto north = ask(client, shops.north);
   auto south = ask(client, shops.south);
   auto both = co_await weir::all(std::move(north), std::move(south));
-  if (!both) co_return http::to_status(both.error());
+  if (!both) co_return both.error();
   co_return http::json(*both);
 }
 

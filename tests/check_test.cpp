@@ -58,11 +58,16 @@ TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
 
 TEST_P(Check, HandlersWithArgumentsRefuseContentsThatDoNotFit) {
   Server server("arguments", GetParam());
-  for (const std::string path : {"/login", "/boards/1/notes"}) {
-    const Checked checked = check(
-        server.port(), {"--only", "contents", "--path", "/notes?word=x", "--post-path", path});
+  const std::pair<const char*, const char*> cases[] = {
+      {"/login", "35 passed, 0 failed, 22 not applicable"},  // JSON and other types get 415
+      {"/boards/1/notes", "35 passed, 0 failed, 22 not applicable"},
+  };
+  for (const auto& [path, counts] : cases) {
+    const Checked checked =
+        check(server.port(), {"--only", "contents", "--path", "/notes?word=x", "--post-path", path,
+                              "--header", "Authorization: Bearer Ann"});
     EXPECT_EQ(checked.status, 0) << checked.output;
-    EXPECT_TRUE(checked.output.contains("57 passed, 0 failed, 0 not applicable")) << checked.output;
+    EXPECT_TRUE(checked.output.contains(counts)) << checked.output;
   }
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }

@@ -93,6 +93,8 @@ CASES = (
     ("app.scoped<Seed, Asks>();", "a scoped service takes no Requester", "app.per_core<Asks>();"),
     ("std::ignore = remote.call(&Store::name);", "call",
      "std::ignore = remote.call(&Store::size);"),
+    ('routes.get("/", [] { return std::error_code(); });',
+     "a handler returns a Response, a Status", None),
     ('routes.get("/", [] { return 1; });', "a handler returns a Response, a Status",
      'routes.get("/", [] { return Ping{1}; });'),
     ('routes.get("/", []() mutable { return http::Status::ok; });',

@@ -102,12 +102,13 @@ class App {
   }
 
   /// Registers `value` as a service: one object for all cores, which others take as `const T&`. It
-  /// lives as long as the app, so a start() after a stop() finds the same object.
+  /// lives as long as its registration, so a start() after a stop() finds the same object. A value
+  /// that is a function object counts as a factory; see the overload above.
   template <class... Interfaces, class T>
     requires(!inject::Factory<T> && !std::is_same_v<T, ServiceOptions>)
   ServiceId shared(T value, const ServiceOptions& options = {}) {
     const auto kept = std::make_shared<T>(std::move(value));
-    return shared<Interfaces...>([kept] { return inject::Kept<T>(kept.get()); }, options);
+    return shared<Interfaces...>([kept] { return inject::Borrowed<T>(kept.get()); }, options);
   }
 
   /// Registers a service with one instance on each core. Other services on that core may take it

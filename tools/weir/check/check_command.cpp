@@ -33,6 +33,7 @@ struct Command {
   std::string url;
   std::string path;
   std::string post_path;
+  std::vector<std::string> headers;
   std::vector<std::string> only;
   std::vector<std::string> skip;
   double timeout_seconds = 5;
@@ -52,6 +53,10 @@ void add_options(CLI::App& verb, Command& command) {
                   "the path of GET requests (default: the path of the URL)");
   verb.add_option("--post-path", command.post_path,
                   "a path that reads the body of a POST (default: the same path)");
+  verb.add_option("--header", command.headers,
+                  "a header of the cases about contents, such as 'Authorization: Bearer x'; may be "
+                  "repeated")
+      ->allow_extra_args(false);
   verb.add_option("--only", command.only, "run this case or category; may be repeated")
       ->allow_extra_args(false);
   verb.add_option("--skip", command.skip, "leave out this case or category; may be repeated")
@@ -139,6 +144,12 @@ std::string resolve_target(const Command& command, CheckTarget& target,
   target.post_path = command.post_path.empty() ? target.path : command.post_path;
   for (const std::string& path : {target.path, target.post_path}) {
     if (!is_path(path)) return "not a path: '" + path + "'";
+  }
+  for (const std::string& each : command.headers) {
+    const std::size_t colon = each.find(": ");
+    if (colon == each.npos || !http::is_valid_header(each.substr(0, colon), each.substr(colon + 2)))
+      return "not a header: '" + each + "'";
+    target.headers += each + "\r\n";
   }
   target.timeout = duration_of(command.timeout_seconds);
   target.slow_timeout = duration_of(command.slow_seconds);

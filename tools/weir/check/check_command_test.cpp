@@ -199,6 +199,9 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({url, "--path", "no"}), "weir check: not a path: 'no'\n");
   EXPECT_EQ(printed({url, "--post-path", "/a b"}), "weir check: not a path: '/a b'\n");
   EXPECT_EQ(printed({url, "--path", "http://a/"}), "weir check: not a path: 'http://a/'\n");
+  for (const std::string header : {"A", "A:b", "A : b", "A: b\r\nC: d"}) {
+    EXPECT_EQ(printed({url, "--header", header}), "weir check: not a header: '" + header + "'\n");
+  }
   EXPECT_EQ(printed({"http://192.0.2.1/", "--allow-remote", "--path", "no"}),
             "weir check: not a path: 'no'\n")
       << "the address is no error";
@@ -221,6 +224,7 @@ TEST(CheckCommand, OffersItsOptionsWithTheirDefaults) {
 url
 --path
 --post-path
+--header
 --only
 --skip
 --list

@@ -22,6 +22,7 @@ struct CheckTarget {
   std::string authority;  ///< value of the Host header
   std::string path = "/";
   std::string post_path = "/";
+  std::string headers;  ///< header lines, with their line ends, of each case of `contents`
   Duration timeout = std::chrono::seconds(5);  ///< limit for a response
   /// Limit until the server must cut off a slow client.
   Duration slow_timeout = std::chrono::seconds(20);

@@ -1,4 +1,6 @@
 // Cases with forms, JSON texts, queries and headers that a handler cannot use.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,6 +14,8 @@ namespace {
 
 constexpr std::string_view form_type = "application/x-www-form-urlencoded";
 constexpr std::string_view json_type = "application/json";
+// Statuses of a server that has not read the contents: a login, a missing route, another type.
+constexpr std::array unread{401, 403, 404, 405, 415, 501};
 
 std::string repeated(std::string_view piece, std::size_t count) {
   std::string text;
@@ -34,7 +38,7 @@ Task<Verdict> check_request(const CheckTarget& target, std::string sent) {
   Verdict verdict;
   if (first == nullptr || !outcome.connect_error.empty() || !outcome.protocol_error.empty()) {
     verdict = failed(expected, actual);
-  } else if (first->status == 404 || first->status == 405 || first->status == 501) {
+  } else if (std::ranges::find(unread, first->status) != unread.end()) {
     verdict = not_applicable(expected, actual + ": the path does not read it");
   } else if (first->status >= 500) {
     verdict = failed(expected, actual + ": the input makes the server fail");
@@ -47,6 +51,7 @@ Task<Verdict> check_request(const CheckTarget& target, std::string sent) {
 
 Task<Verdict> check_body(const CheckTarget& target, std::string_view type, std::string_view body) {
   std::string sent = "POST " + target.post_path + " HTTP/1.1\r\nHost: " + target.authority + "\r\n";
+  sent += target.headers;
   if (!type.empty()) sent.append("Content-Type: ").append(type).append("\r\n");
   sent += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   return check_request(target, sent.append(body));
@@ -67,12 +72,13 @@ Task<Verdict> check_type(const CheckTarget& target, const Case& test_case) {
 
 Task<Verdict> check_query(const CheckTarget& target, const Case& test_case) {
   const char join = target.path.find('?') == target.path.npos ? '?' : '&';
-  return check_request(target, get_request(target, {}, target.path + join + test_case.bytes));
+  return check_request(target,
+                       get_request(target, target.headers, target.path + join + test_case.bytes));
 }
 
 /// The bytes of the case are the lines of headers.
 Task<Verdict> check_headers(const CheckTarget& target, const Case& test_case) {
-  return check_request(target, get_request(target, test_case.bytes));
+  return check_request(target, get_request(target, target.headers + test_case.bytes));
 }
 
 void add_forms(CaseRegistry& registry) {
@@ -93,7 +99,7 @@ void add_forms(CaseRegistry& registry) {
   add("fields", "a form of 20,000 fields", repeated("a&", 20'000));
   add("same-name", "a form with one name 5,000 times", repeated("a=1&", 5'000));
   add("long-name", "a name of 60,000 bytes", std::string(60'000, 'n') + "=1");
-  add("long-value", "a value of 60,000 escapes", "a=" + repeated("%26", 20'000));
+  add("long-value", "a value of 20,000 escapes", "a=" + repeated("%26", 20'000));
   add("brackets", "a name with 5,000 nested brackets", "a" + repeated("[b]", 5'000) + "=1");
   add("index", "a name with a large index", "a[4294967295]=1&b[99999999999999999999]=2");
   add("prototype", "a form that names a prototype",

@@ -41,6 +41,14 @@ class ErrorAnswersTest : public HttpTest {
       std::ignore = co_await sleep(1s);
       co_return Status::forbidden;
     });
+    routes_.post("/counted", [this] {
+      ++calls_;
+      return text("counted");
+    });
+    routes_.post("/token", [](Bearer bearer, Request& request) -> Task<Result<Response>> {
+      WEIR_CO_TRY(const std::string body, co_await request.body());
+      co_return text(std::string(bearer.token) + body);
+    });
     routes_.post("/moved", [] { return redirect("/"); });
     routes_.post("/ignored", [] { return text("ignored"); });
     routes_.post("/streamed", [] {
@@ -59,6 +67,7 @@ class ErrorAnswersTest : public HttpTest {
     return server_->counters().parse_errors[static_cast<std::size_t>(error)].value();
   }
 
+  unsigned calls_ = 0;
   static constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   static constexpr std::string_view ten_bytes = "Content-Length: 10";
   static constexpr std::string_view no_bytes = "Content-Length: 0";
@@ -83,6 +92,30 @@ TEST_F(ErrorAnswersTest, TheStatusOfATimeoutNamesTheSideThatWasLate) {
   ASSERT_EQ(platform_.logged().size(), 1U);
   EXPECT_EQ(platform_.logged()[0], "weir: POST /own-timeout: handler failed: " +
                                        make_error_code(Errc::timed_out).message());
+}
+
+TEST_F(ErrorAnswersTest, AHandlerWithoutTheBodyIsCalledWhenTheHeadHasArrived) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/counted", ten_bytes));
+  EXPECT_EQ(calls_, 1U);
+  EXPECT_EQ(answers(peer), "");
+  talk(peer, "0123456789");
+  EXPECT_EQ(calls_, 1U);
+  EXPECT_EQ(answers(peer), "200");
+}
+
+TEST_F(ErrorAnswersTest, AHandlerTakesABearerWhoseTokenOutlivesTheWaitForTheBody) {
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, post_of("/token", "Authorization: Bearer abc.def\r\nContent-Length: 10"));
+  pass(1s);
+  talk(peer, "0123456789");
+  EXPECT_TRUE(peer.received().ends_with("abc.def0123456789")) << peer.received();
+  MemoryPeer& guest = connect();
+  talk(guest, post_of("/token", no_bytes));
+  EXPECT_EQ(answers(guest), "401");
+  EXPECT_TRUE(guest.received().contains("WWW-Authenticate: Bearer\r\n")) << guest.received();
 }
 
 TEST_F(ErrorAnswersTest, AnErrorOfAClientNamesTheOtherServer) {
@@ -160,16 +193,22 @@ TEST_F(ErrorAnswersTest, ABodyThatBecomesMalformedAfterTheErrorClosesTheConnecti
 TEST_F(ErrorAnswersTest, OnlyAMalformedBodyThatHasArrivedReplacesTheError) {
   serve();
   const std::string head = post_of("/forbidden", chunked);
-  for (const std::string body :
-       {"g\r\n", "5\r\n01234X", "-1\r\n", "5\r\n01234\r\n0\r\nX : y\r\n\r\n"}) {
+  const struct {
+    std::string body;
+    std::size_t bad_at;
+  } cases[] = {
+      {"g\r\n", 0}, {"5\r\n01234X", 8}, {"-1\r\n", 0}, {"5\r\n01234\r\n0\r\nX : y\r\n\r\n", 14}};
+  for (const auto& [body, bad_at] : cases) {
     const std::string request = head + body;
     EXPECT_EQ(statuses(request + std::string(get)), "400") << request;
     for (std::size_t cut = 1; cut < request.size(); ++cut) {
       MemoryPeer& peer = connect();
       talk(peer, request.substr(0, cut));
       talk(peer, request.substr(cut) + std::string(get));
-      const bool early = answers(peer) == "403" && cut >= head.size();
-      EXPECT_TRUE(early || answers(peer) == "400") << cut << ": " << request << answers(peer);
+      // The first byte that shows the fault is in the first part, or the error precedes it.
+      const std::size_t fault = head.size() + bad_at;
+      EXPECT_EQ(answers(peer), cut >= head.size() && cut <= fault ? "403" : "400")
+          << cut << ": " << request;
       EXPECT_TRUE(peer.ended()) << cut << ": " << request;
     }
   }

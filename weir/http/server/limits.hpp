@@ -32,7 +32,7 @@ struct Limits {
   /// Time until the first byte of a connection, if it is shorter than idle_timeout; close.
   Duration first_request_timeout = std::chrono::seconds(15);
   std::uint64_t body_max = 1024 * 1024;  ///< bytes of a body, unless the route sets them; 413
-  /// Minimum rate of a request's body; 408 and close.
+  /// Minimum rate of a request's body; 408 and close, or only close after an early response.
   MinimumRate body_rate{std::chrono::seconds(5), 240, std::chrono::seconds(20)};
   /// Minimum rate at which a client reads; close. Bytes that only fill the kernel's own buffers
   /// do not count.

@@ -176,13 +176,13 @@ constexpr bool has_only_const_dependencies(Parameters<P...>) {
   return (true && ... && reads(parameter_of<P>()));
 }
 
-/// A service that its factory owns.
-struct KeptDeleter {
+/// Does not own the service.
+struct NoDelete {
   template <class T>
   void operator()(T*) const noexcept {}
 };
 template <class T>
-using Kept = std::unique_ptr<T, KeptDeleter>;
+using Borrowed = std::unique_ptr<T, NoDelete>;  ///< a service that its factory owns
 
 /// A factory without its type.
 using FactoryPtr = std::unique_ptr<const void, void (*)(const void*)>;

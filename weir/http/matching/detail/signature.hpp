@@ -229,6 +229,8 @@ inline constexpr bool is_expected<std::expected<T, E>> = true;
 template <class R>
 inline constexpr bool is_response_type =
     std::is_convertible_v<R, Response> || json::is_composite<std::remove_cvref_t<R>>;
+template <>
+inline constexpr bool is_response_type<std::error_code> = false;  // success would be an error
 template <class T, class E>
 inline constexpr bool is_response_type<std::expected<T, E>> =
     is_response_type<T> && std::is_convertible_v<E, Response>;

@@ -119,7 +119,7 @@ class Call : Continuation {
   bool has_route() const noexcept { return match_.found(); }
   /// Returns the options of the route, or the defaults if there is none.
   const RouteOptions& options() const noexcept { return match_.options(); }
-  /// Returns true if the handler is a task; see start(). Any other handler needs the whole body.
+  /// Returns true if the handler is a task; see start(). Any other handler does not wait.
   bool is_async() const noexcept { return match_.is_async(); }
   /// Returns true if the handler waits only for the body; see respond_with().
   bool needs_only_body() const noexcept { return match_.needs_only_body(); }

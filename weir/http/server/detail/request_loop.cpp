@@ -159,7 +159,7 @@ RequestLoop::Action RequestLoop::start_call() {
     body_.begin_empty();
   }
   if (!call_.is_async()) {
-    // Read the body first: an early response would hide that the body is malformed.
+    // A success follows the whole body, because it would hide that the body is malformed.
     if (!body_.ended()) {
       call_.keep_head();
       return Action::finish;
