@@ -9,7 +9,7 @@ http::Response hello(std::string_view name) {
 
 Task<http::Response> add_note(http::Request& request, int user) {  // the path parameter is an int
   auto note = co_await request.body();
-  if (!note) co_return http::to_status(note.error());  // 408 if too slow, 413 if too large, 400
+  if (!note) co_return http::to_status(note.error());  // 408, 413 or 400
   co_return http::text("user " + std::to_string(user) + " said " + *note + "\n");
 }
 

@@ -33,11 +33,11 @@
 // A duration and a time have whole ticks: a finer text is an error, and nothing is rounded. A
 // negative duration is written, but not read. A time is written in UTC, and read with any offset.
 //
-// An enum without names also takes integers that are no enumerators, as `enum class Id : int {};`
-// needs it.
+// An enum without names accepts any integer of its type, so `enum class Id : int {};` can serve as
+// the type of an id.
 //
 // A struct has at most 32 fields, no base class, no C arrays and no bit-fields. The text contains
-// each field exactly once, in any order, and no other names. json::renames gives fields other
+// each required field once, in any order, and no other names. json::renames gives fields other
 // names, and a field `class_` has the name "class".
 //
 // One rule says which fields may be missing, in JSON, queries and forms. A field is optional if it

@@ -26,8 +26,8 @@ struct ServeOptions {
   Limits limits = {};
   /// HTTPS with this server's certificates; nullptr: HTTP. All cores share it, and each serve()
   /// loads it if the program has not. The handshake counts as part of
-  /// Limits::first_request_timeout. A client beyond Limits::connections_max is closed without an
-  /// answer.
+  /// Limits::first_request_timeout. A connection beyond Limits::connections_max is closed without a
+  /// response, because a response would need a handshake.
   std::shared_ptr<tls::Server> tls = {};
 };
 
