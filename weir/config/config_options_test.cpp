@@ -113,8 +113,7 @@ TEST(ConfigOptions, AListOfAddressesMayBeginWithABracket) {
     return text;
   };
   EXPECT_EQ(listed({"--value", "[::]:80"}), "[::]:80 ");
-  EXPECT_EQ(listed({"--value", "[::]:80,[::1]:81,127.0.0.1:82"}),
-            "[::]:80 [::1]:81 127.0.0.1:82 ");
+  EXPECT_EQ(listed({"--value", "[::]:80,[::1]:81,127.0.0.1:82"}), "[::]:80 [::1]:81 127.0.0.1:82 ");
   EXPECT_EQ(listed({"--value=:79", "--value=[::1]:81,:82"}), "[::]:79 [::1]:81 [::]:82 ");
   EXPECT_EQ(listed({"--value", "['[::]:80', \"[::1]:81\"]"}), "[::]:80 [::1]:81 ");
   EXPECT_EQ(listed({"--value=[]"}), "");
@@ -233,8 +232,8 @@ TEST(ConfigHelp, ListIsGivenAsItsPlaceholderSays) {
   const std::string tables = help<One<std::vector<Inner>>>(Sources());
   EXPECT_TRUE(tables.contains("  --value [TABLE, ...]  ")) << tables;
   EXPECT_EQ(settings<One<std::vector<Inner>>>({"", {}, {"--value", "[{x = 1}]"}}).value.at(0).x, 1);
-  EXPECT_TRUE(help<One<std::vector<std::vector<int>>>>(Sources())
-                  .contains("  --value [INTEGER,..., ...]  "));
+  EXPECT_TRUE(help<One<std::vector<std::vector<int>>>>(Sources()).contains(
+      "  --value [INTEGER,..., ...]  "));
 }
 
 TEST(ConfigHelp, MapOfStructsIsGivenAsATable) {

@@ -49,7 +49,7 @@ enum class Error : std::uint8_t {
   peer_refused,              ///< any other alert of the peer before the end of the handshake
 
   // An established connection.
-  truncated,     ///< the stream ended without close_notify: data may be missing
+  truncated,  ///< the stream ended without close_notify: data may be missing
   /// A record that is malformed, too long, fails its authentication or asks for a renegotiation.
   bad_record,
   record_flood,  ///< too many records without data in a row

@@ -78,8 +78,8 @@ std::expected<RawValue, std::string> ListType::split(std::string_view text) {
 
 std::string ListType::placeholder() const {
   // The commas in a table or an inner array would separate elements.
-  const bool is_toml = element().section() != nullptr || element().map() != nullptr ||
-                       element().is_list();
+  const bool is_toml =
+      element().section() != nullptr || element().map() != nullptr || element().is_list();
   return is_toml ? "[" + element().placeholder() + ", ...]" : element().placeholder() + ",...";
 }
 
