@@ -118,9 +118,14 @@ ConfigValue ConfigValues::duration(bool milliseconds,
   std::string expected = "a duration such as 250ms, 5s or 1h30min";
   if (milliseconds) expected += ", a multiple of 1ms";
   if (wrong()) {
-    std::vector<std::string> texts{"5",   "",   "1min1h",  "1s1s", "1.5ns", "-1s",
-                                   "1 s", "1S", "106752d", ".5s",  "1.s",   "1.2.3s"};
-    if (milliseconds) texts.insert(texts.end(), {"1500us", "1ns", "0.5ms", "1.0001ms"});
+    std::vector<std::string> texts{"5",   "",   "1min1h", "1s1s", "1.5ns", "-1s",
+                                   "1 s", "1S", ".5s",    "1.s",  "1.2.3s"};
+    // The last text of each kind is longer than 63 bits of ticks.
+    if (milliseconds) {
+      texts.insert(texts.end(), {"1500us", "1ns", "0.5ms", "1.0001ms", "106751991168d"});
+    } else {
+      texts.emplace_back("106752d");
+    }
     std::vector<std::string> literals{"5", "1.5", "true"};
     for (const std::string& each : texts) literals.push_back(toml_string(each));
     return wrong_one(expected, texts, literals);
