@@ -39,6 +39,7 @@ struct Outcome {
   int status = 0;
   std::string body;
   std::error_code error;
+  std::error_code refusal;  // of error_for_status()
 };
 
 Task<Outcome> outcome_of(Client& client, ClientRequest request) {
@@ -49,6 +50,8 @@ Task<Outcome> outcome_of(Client& client, ClientRequest request) {
     co_return outcome;
   }
   outcome.status = code_of(response->status());
+  if (const auto success = response->error_for_status(); !success)
+    outcome.refusal = success.error();
   auto body = co_await response->body();
   if (body) outcome.body = *body;
   if (!body) outcome.error = body.error();
@@ -282,6 +285,18 @@ TEST_F(ClientTest, AnIncompleteResponseIsAnError) {
   EXPECT_EQ(answer({std::string(ok_head), "hell"}).error, ClientError::connection_lost);
   EXPECT_EQ(answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"}).error,
             ClientError::connection_lost);
+}
+
+TEST_F(ClientTest, AStatusIsAnErrorOnRequestAndTheBodyCanStillBeRead) {
+  for (const int status : {200, 399, 400, 404, 503, 599}) {
+    const Outcome outcome =
+        answer({"HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Length: 5\r\n\r\nhello"});
+    EXPECT_EQ(outcome.status, status);
+    EXPECT_EQ(outcome.body, "hello");
+    const std::error_code wanted =
+        status < 400 ? std::error_code() : error_of(static_cast<Status>(status));
+    EXPECT_EQ(outcome.refusal, wanted) << status;
+  }
 }
 
 TEST_F(ClientTest, AnInvalidResponseIsAnError) {
