@@ -40,8 +40,8 @@ class ClosingSessions {
 /// each for the operation of the same kind above it. The end of an inner operation continues the
 /// upper one in the same runnable.
 ///
-/// What a read has to answer (KeyUpdate, alerts) waits in the output for the next write, or for the
-/// close. RFC 8446, 4.6.3 asks for no earlier answer.
+/// Answers to received records (KeyUpdate, alerts) wait in the output for the next write, or for
+/// the close. RFC 8446, 4.6.3 asks for no earlier answer.
 /// Threads: one core's.
 class Session : public weir::detail::ListNode, StreamLayer {
  public:
