@@ -14,6 +14,11 @@ std::string get_request(const CheckTarget& target, std::string_view fields,
   return request.append(target.authority).append("\r\n").append(fields).append("\r\n");
 }
 
+std::string post_head(const CheckTarget& target, std::string_view fields) {
+  std::string head = "POST " + target.post_path + " HTTP/1.1\r\nHost: ";
+  return head.append(target.authority).append("\r\n").append(fields).append("\r\n");
+}
+
 const Response* Outcome::first() const noexcept {
   const auto found = std::ranges::find_if(
       responses, [](const Response& each) { return each.complete && each.is_final(); });

@@ -39,6 +39,8 @@ struct CheckTarget {
 /// `fields` are header lines with their line ends.
 std::string get_request(const CheckTarget& target, std::string_view fields = {},
                         std::string_view request_target = {});
+/// Returns the head of a POST to the target's `post_path`. `fields` are as above.
+std::string post_head(const CheckTarget& target, std::string_view fields);
 
 /// The outcome of one connection.
 struct Outcome {

@@ -50,11 +50,10 @@ Task<Verdict> check_request(const CheckTarget& target, std::string sent) {
 }
 
 Task<Verdict> check_body(const CheckTarget& target, std::string_view type, std::string_view body) {
-  std::string sent = "POST " + target.post_path + " HTTP/1.1\r\nHost: " + target.authority + "\r\n";
-  sent += target.headers;
-  if (!type.empty()) sent.append("Content-Type: ").append(type).append("\r\n");
-  sent += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-  return check_request(target, sent.append(body));
+  std::string fields = target.headers;
+  if (!type.empty()) fields.append("Content-Type: ").append(type).append("\r\n");
+  fields += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  return check_request(target, post_head(target, fields).append(body));
 }
 
 Task<Verdict> check_form(const CheckTarget& target, const Case& test_case) {

@@ -22,11 +22,6 @@ std::string flood_of(std::string_view piece) {
   return text;
 }
 
-std::string post_head(const CheckTarget& target, std::string_view headers) {
-  std::string text = "POST " + target.post_path + " HTTP/1.1\r\nHost: " + target.authority + "\r\n";
-  return text.append(headers).append("\r\n");
-}
-
 /// Returns the beginning of a flood, which the report shows.
 std::string beginning(const std::string& sent) {
   return sent.substr(0, 200);
