@@ -77,7 +77,7 @@ struct SecurePair {
   std::optional<tls::Stream> far;
 };
 
-/// Shakes hands without a cancellation.
+/// Performs the handshake without a cancellation.
 Task<> shake(Sides& sides, SweepEnvironment& env, SecurePair& secured) {
   Pair plain = co_await connect_pair();
   AnyStream near(std::move(plain.near));

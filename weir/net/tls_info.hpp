@@ -43,9 +43,9 @@ struct TlsInfo {
   /// Name of the cipher suite in the registry of IANA, such as "TLS_AES_128_GCM_SHA256".
   std::string_view cipher;
   std::string protocol;     ///< protocol that ALPN has chosen, such as "h2"; empty: none
-  std::string server_name;  ///< name that the client asked for, in lower case; empty: none
-  /// Certificate of the peer; nullptr if the peer has sent none. A server has checked it against
-  /// its trusted issuers, unless its options ask for no check.
+  std::string server_name;  ///< name that the client asked for by SNI, in lower case; empty: none
+  /// Certificate of the peer; nullptr if the peer has sent none. It is verified, unless a client
+  /// has Verification::none.
   std::unique_ptr<const TlsPeer> peer;
 };
 

@@ -54,7 +54,7 @@ class detail::ConnectorState {
   }
 
  private:
-  /// Loads the client unless another call of this core does so meanwhile. The issuers of the system
+  /// Loads the client unless another call of this core does so meanwhile. The CAs of the system
   /// take milliseconds to parse.
   Task<Outcome<>> load_once() {
     WEIR_CO_TRY(const SemaphorePermit turn, co_await loading_.acquire());
@@ -63,12 +63,13 @@ class detail::ConnectorState {
     }
     co_return {};
   }
-  /// Makes the context of the newest snapshot. The tickets of other trusted issuers are dropped.
+  /// Makes the context of the newest snapshot. The tickets of other trusted CAs are dropped.
   Outcome<> refresh() {
     std::shared_ptr<const ClientSnapshot> newest = client_.snapshot();
     if (newest == used_) return {};
     WEIR_TRY(context_, make_client_context(client_.options(), *newest));
-    // Older streams may still receive tickets of servers that the new issuers do not vouch for.
+    // Older streams may still receive tickets of servers whose certificates the new CAs have not
+    // issued.
     if (client_.options().tickets) sessions_ = std::make_shared<SessionCache>();
     used_ = std::move(newest);
     return {};

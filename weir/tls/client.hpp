@@ -19,8 +19,8 @@ class ConnectorState;
 struct ClientSnapshot;
 }  // namespace detail
 
-/// The trusted issuers and the identity of a client, for all cores. The default options verify
-/// servers against the issuers that the operating system trusts.
+/// The trusted CAs and the identity of a client, for all cores. The default options verify
+/// servers against the CAs that the operating system trusts.
 /// Threads: any.
 /// Lifetime: outlives its connectors.
 class Client {
@@ -31,7 +31,7 @@ class Client {
   ~Client();
 
   const ClientOptions& options() const noexcept { return options_; }
-  /// Reads and checks the trusted issuers, and uses them from then on. A Connector calls it if the
+  /// Reads and checks the trusted CAs, and uses them from then on. A Connector calls it if the
   /// program has not; call it to fail early, or after a change of the files.
   /// Errors: Error::unreadable_file, invalid_certificate, invalid_options, library_failure;
   /// Errc::cancelled.
@@ -47,7 +47,7 @@ class Client {
   std::shared_ptr<const detail::ClientSnapshot> snapshot_;
 };
 
-/// Shakes hands with servers on one core, and keeps their session tickets.
+/// Performs the handshakes with servers on one core, and keeps their session tickets.
 /// Threads: one core's.
 /// Lifetime: outlives its calls, but not its streams.
 class Connector {
@@ -58,10 +58,10 @@ class Connector {
   Connector& operator=(const Connector&) = delete;
   ~Connector();
 
-  /// Shakes hands over a connected stream. `host` is the DNS name or the IP address that the user
-  /// asked for. A DNS name is sent to the server. The certificate must be for `host`, unless
-  /// ClientOptions::verification says otherwise. Failure::text() says why a server was refused:
-  /// "wrong_name: api.example.org is not among www.example.org, *.cdn.example.org".
+  /// Performs the handshake over a connected stream. `host` is the DNS name or the IP address that
+  /// the user asked for. A DNS name is sent to the server. The certificate must be for `host`,
+  /// unless ClientOptions::verification says otherwise. Failure::text() says why a server was
+  /// rejected: "wrong_name: api.example.org is not among www.example.org, *.cdn.example.org".
   /// Returns: the stream, whose tls() describes the connection.
   /// Errors: those of Client::load(); Error::invalid_options for an empty or malformed `host`; the
   /// errors of handshakes and certificates in Error; Errc::cancelled.

@@ -105,14 +105,14 @@ TEST_P(HandshakeTest, ServerWithoutAnIdentityIsNotLoaded) {
   run(talk());
 }
 
-TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRefused) {
+TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
   const auto talk = [this]() -> Task<> {
     ServerOptions unused = server_options_;
     unused.client_trust.pem = authority_.pem();
     ServerOptions no_turn = server_options_;
     no_turn.limits.concurrency_max = 0;
-    const std::vector<ServerOptions> refused{unused, no_turn};
-    for (const ServerOptions& each : refused) {
+    const std::vector<ServerOptions> rejected{unused, no_turn};
+    for (const ServerOptions& each : rejected) {
       Server server(each);
       const auto loaded = co_await server.load();
       EXPECT_TRUE(!loaded && loaded.error() == Error::invalid_options);
@@ -160,20 +160,20 @@ TEST_P(SimulatedHandshakeTest, SilentClientTimesOut) {
   run(talk());
 }
 
-TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitOrAreRefused) {
+TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitOrAreRejected) {
   server_options_.limits = {.timeout = 10s, .concurrency_max = 1, .waiting_max = 1};
   const auto talk = [this]() -> Task<> {
     co_await make_sides();
     Pair slow = co_await connect_pair();
     Pair waits = co_await connect_pair();
-    Pair refused = co_await connect_pair();
-    const std::array<Pair*, 3> pairs{&slow, &waits, &refused};
+    Pair rejected = co_await connect_pair();
+    const std::array<Pair*, 3> pairs{&slow, &waits, &rejected};
     for (Pair* const each : pairs) {
       EXPECT_TRUE(co_await each->client.write("\x16"));
     }
     AnyStream first(std::move(slow.server));
     AnyStream second(std::move(waits.server));
-    AnyStream third(std::move(refused.server));
+    AnyStream third(std::move(rejected.server));
     auto one = acceptor_->accept(std::move(first));
     auto two = acceptor_->accept(std::move(second));
     auto three = acceptor_->accept(std::move(third));

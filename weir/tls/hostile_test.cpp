@@ -26,8 +26,8 @@ class HostileTest : public TlsTest {
     std::error_code end;  // of the handshake, or of reading
   };
 
-  /// Shakes hands up to the server's flight. Returns the rest of the client's bytes: Finished, two
-  /// records of data, and close_notify.
+  /// Performs the handshake up to the server's flight. Returns the rest of the client's bytes:
+  /// Finished, two records of data, and close_notify.
   Task<std::string> client_bytes(weir::Stream& stream, SslEngine& engine) {
     Buffer input;
     Buffer output;

@@ -31,9 +31,10 @@ struct IdentityFiles {
   std::string key;    ///< path of the unencrypted private key
 };
 
-/// Trust names the issuers whose certificates a side accepts. The parts add up.
+/// Trust names the certificate authorities (CAs) whose certificates a side accepts. The parts add
+/// up.
 struct Trust {
-  bool system = false;             ///< true: the issuers that the operating system trusts
+  bool system = false;             ///< true: the CAs that the operating system trusts
   std::vector<std::string> files;  ///< paths of files with certificates in PEM
   std::string pem;                 ///< certificates in PEM
 };
@@ -41,34 +42,35 @@ struct Trust {
 /// The certificates that a server wants from its clients.
 enum class ClientCertificates : std::uint8_t {
   none,       ///< the server asks for none
-  requested,  ///< a client may send one; the server refuses one that it does not trust
-  required,   ///< a client without a certificate is refused; certificate_missing
+  requested,  ///< a client may send one; the server rejects one that it does not trust
+  required,   ///< a client without a certificate is rejected; certificate_missing
 };
 
-/// The answer of a server to a client that asks for a name of none of its identities.
+/// The answer of a server to a client that asks (by SNI, RFC 6066) for a name of none of its
+/// identities.
 enum class UnknownName : std::uint8_t {
   first_identity,  ///< the first identity; the client decides
-  refused,         ///< alert unrecognized_name; unknown_server_name
+  rejected,        ///< alert unrecognized_name; unknown_server_name
 };
 
 /// ServerOptions sets up a Server. Renegotiation, compression, early data (0-RTT) and cipher suites
 /// without authenticated encryption are always off.
 struct ServerOptions {
   /// Identities that the program has made. The first identity of both lists together, this one
-  /// first, serves clients that ask for no name. A client that asks for a name gets the first
-  /// identity with this exact name, else the first one with a wildcard for its first label.
+  /// first, serves clients that ask for no name by SNI. A client that asks for a name gets the
+  /// first identity with this exact name, else the first one with a wildcard for its first label.
   std::vector<Identity> identities = {};
   std::vector<IdentityFiles> files = {};
   /// A certificate made by Server::load() if both lists are empty; see Identity::self_signed(). Its
   /// `not_before` is set to the time of the platform.
   std::optional<SelfSigned> self_signed = {};
   UnknownName unknown_name = UnknownName::first_identity;
-  /// Protocols of ALPN, the preferred one first. A client that offers none of them is refused. A
+  /// Protocols of ALPN, the preferred one first. A client that offers none of them is rejected. A
   /// client without ALPN is served. Empty: the server ignores ALPN.
   std::vector<std::string> protocols = {"http/1.1"};
   TlsVersion version_min = TlsVersion::tls_1_2;
   ClientCertificates client_certificates = ClientCertificates::none;
-  Trust client_trust = {};  ///< issuers of client certificates; empty exactly if none are wanted
+  Trust client_trust = {};  ///< CAs of client certificates; empty exactly if none are wanted
   bool tickets = true;      ///< true to resume sessions; see TicketKeys
   /// The first keys of tickets, if several processes are to know them; nullopt: random ones.
   std::optional<TicketKeys> ticket_keys = {};
@@ -77,7 +79,7 @@ struct ServerOptions {
 
 /// The check of a server's certificate.
 enum class Verification : std::uint8_t {
-  full,      ///< issuers, dates, purpose, and the name of the server
+  full,      ///< CAs, dates, purpose, and the name of the server
   any_name,  ///< all but the name
   none,      ///< nothing: an attacker in between can read and change everything
 };

@@ -22,7 +22,7 @@ class AcceptorState;
 struct ServerSnapshot;
 }  // namespace detail
 
-/// The identities, the trusted issuers and the ticket keys of a server, for all of its cores:
+/// The identities, the trusted CAs and the ticket keys of a server, for all of its cores:
 ///
 ///     tls::ServerOptions options;
 ///     options.files = {{.chain = "cert.pem", .key = "key.pem"}};
@@ -43,7 +43,7 @@ class Server {
   const ServerOptions& options() const noexcept { return options_; }
   /// Reads the files of the options, checks everything, and uses it from then on. Each key must
   /// belong to its certificate, and each certificate must be valid now. Call it again after a
-  /// change of the files. Other trusted issuers also make all older tickets invalid.
+  /// change of the files. Other trusted CAs also make all older tickets invalid.
   /// Errors: Error::unreadable_file, invalid_certificate, invalid_key, key_mismatch,
   /// certificate_expired, certificate_not_yet_valid, invalid_options, library_failure;
   /// Errc::cancelled.
@@ -81,7 +81,7 @@ class Server {
   bool failure_logged_ = false;
 };
 
-/// Shakes hands with the clients of one core.
+/// Performs the handshakes with the clients of one core.
 /// Threads: one core's.
 /// Lifetime: outlives its calls, but not its streams.
 class Acceptor {
@@ -92,12 +92,11 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
   ~Acceptor();
 
-  /// Shakes hands over an accepted stream. A failure is counted, sends the alert that RFC 8446
-  /// defines for it, and closes the stream. At most one handshake of a core computes in a turn.
-  /// Returns: the stream, whose tls() describes the connection.
-  /// Errors: Error::invalid_options before Server::load(); the errors of handshakes and
-  /// certificates in Error; Errc::cancelled.
-  /// Cancel: closes the stream.
+  /// Performs the handshake over an accepted stream. A failure is counted, sends the alert that RFC
+  /// 8446 defines for it, and closes the stream. At most one handshake of a core computes in a
+  /// turn. Returns: the stream, whose tls() describes the connection. Errors:
+  /// Error::invalid_options before Server::load(); the errors of handshakes and certificates in
+  /// Error; Errc::cancelled. Cancel: closes the stream.
   Task<Outcome<Stream>> accept(AnyStream inner);
 
  private:

@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(On, TlsStreamTest, every_net_kind(),
 /// Tests that need virtual time.
 class SimulatedTlsStreamTest : public TlsTest {
  protected:
-  /// Shakes hands and sends a few bytes in each direction, as far as memory allows it.
+  /// Performs the handshake and sends a few bytes in each direction, as far as memory allows it.
   Task<> exchange(Pair plain) {
     AnyStream server_end(std::move(plain.server));
     AnyStream client_end(std::move(plain.client));

@@ -72,8 +72,8 @@ struct ClientOptions {
   /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
   std::string unix_socket = {};
   ProxyOptions proxy = {};  ///< not used with a Unix socket
-  /// The trusted issuers and the certificate of this client for https URLs; all cores may share it.
-  /// nullptr: the issuers that the operating system trusts, and no certificate.
+  /// The trusted CAs and the certificate of this client for https URLs; all cores may share it.
+  /// nullptr: the CAs that the operating system trusts, and no certificate.
   std::shared_ptr<tls::Client> tls = {};
   dns::Resolver* resolver = nullptr;  ///< nullptr: the resolver of the core
   /// Keeps the cookies of responses for later requests, and outlives the client; nullptr: the

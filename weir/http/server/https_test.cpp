@@ -114,7 +114,7 @@ TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
   });
 }
 
-TEST_F(HttpsTest, WrongNameIsRefusedWithItsNames) {
+TEST_F(HttpsTest, WrongNameIsRejectedWithItsNames) {
   use(identity_of("a.example", platform_.wall_time()));
   serve_https();
   with_client([this](Client& client) -> Task<> {
@@ -132,10 +132,10 @@ TEST_F(HttpsTest, WrongNameIsRefusedWithItsNames) {
     EXPECT_EQ(lines_with("wrong_name"), 2);
   });
   settle();
-  EXPECT_EQ(failed(tls::Error::peer_refused_certificate), 3U) << "the server counts the alert";
+  EXPECT_EQ(failed(tls::Error::peer_rejected_certificate), 3U) << "the server counts the alert";
 }
 
-TEST_F(HttpsTest, UnknownIssuerIsRefused) {
+TEST_F(HttpsTest, UnknownCaIsRejected) {
   serve_https();
   client_options_.trust.pem = identity_of("127.0.0.1", platform_.wall_time()).chain();
   with_client([](Client& client) -> Task<> {

@@ -35,18 +35,18 @@ enum class Error : std::uint8_t {
   unknown_server_name,  ///< ServerOptions::unknown_name; alert unrecognized_name
   bad_message,          ///< a message that violates TLS
 
-  // A certificate of the peer that this side refuses.
+  // A certificate of the peer that this side rejects.
   certificate_missing,        ///< the peer sent none, but one is required
-  certificate_expired,        ///< the certificate or an issuer has expired
-  certificate_not_yet_valid,  ///< the certificate or an issuer is not valid yet
+  certificate_expired,        ///< the certificate or a CA above it has expired
+  certificate_not_yet_valid,  ///< the certificate or a CA above it is not valid yet
   certificate_self_signed,    ///< a self-signed certificate that is not trusted
-  unknown_issuer,             ///< no trusted issuer
+  unknown_ca,                 ///< no trusted CA has issued it
   wrong_name,                 ///< a certificate for other names
-  certificate_refused,        ///< any other fault, such as a weak key or a wrong purpose
+  certificate_rejected,       ///< any other fault, such as a weak key or a wrong purpose
 
-  // The peer refuses this side.
-  peer_refused_certificate,  ///< alert of the peer about this side's certificate
-  peer_refused,              ///< any other alert of the peer before the end of the handshake
+  // The peer rejects this side.
+  peer_rejected_certificate,  ///< alert of the peer about this side's certificate
+  peer_rejected,              ///< any other alert of the peer before the end of the handshake
 
   // An established connection.
   truncated,  ///< the stream ended without close_notify: data may be missing
@@ -76,7 +76,7 @@ struct std::is_error_code_enum<weir::tls::Error> : std::true_type {};
 
 namespace weir::tls {
 
-/// A Failure is a reason and one line for people, which names the facts: "wrong name:
+/// A Failure is a reason and one line for people, which names the facts: "wrong_name:
 /// api.example.org is not among www.example.org, *.cdn.example.org". It converts to
 /// std::error_code, so that WEIR_TRY and WEIR_CO_TRY pass it on.
 class Failure {

@@ -41,14 +41,14 @@ TEST(Identity, ReadsAChainAndTextAroundIt) {
   EXPECT_EQ(read->names(), own.names()) << "the first certificate is that of this side";
 }
 
-TEST(Identity, RefusesTheKeyOfAnotherCertificate) {
+TEST(Identity, RejectsTheKeyOfAnotherCertificate) {
   const auto read = Identity::from_pem(make({"a.example"}).chain(), make({"a.example"}).key());
   ASSERT_FALSE(read);
   EXPECT_TRUE(read.error() == Error::key_mismatch);
   EXPECT_EQ(read.error().text(), "key_mismatch: the key does not belong to CN=a.example");
 }
 
-TEST(Identity, RefusesEachTruncationOfItsPem) {
+TEST(Identity, RejectsEachTruncationOfItsPem) {
   const Identity own = make({"a.example"});
   const std::size_t end = own.chain().rfind("-----");
   for (std::size_t size = 0; size < end; size += 7) {
@@ -64,7 +64,7 @@ TEST(Identity, RefusesEachTruncationOfItsPem) {
   }
 }
 
-TEST(Identity, RefusesNamesThatAreNone) {
+TEST(Identity, RejectsNamesThatAreNone) {
   for (const std::string name : {"", "a b", "a,DNS:b", "*.*.example", ".example", "example."}) {
     SelfSigned options;
     options.names = {name};

@@ -49,7 +49,7 @@ Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_
                                (tickets ? 0 : SSL_OP_NO_TICKET));
   // Without SSL_MODE_ENABLE_PARTIAL_WRITE one call writes all records that a peer's
   // max_fragment_length makes of the data (RFC 6066, 4).
-  // An identity sends its own chain, and nothing that the trusted issuers would add.
+  // An identity sends its own chain, and nothing that the trusted CAs would add.
   SSL_CTX_set_mode(
       ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
   SSL_CTX_set_read_ahead(ctx, 0);
@@ -102,7 +102,7 @@ int on_server_name(SSL* ssl, int* alert, void* argument) {
     }
     if (contexts.options().unknown_name == UnknownName::first_identity) return SSL_TLSEXT_ERR_OK;
     const std::string text = is_dns_name(wanted) ? wanted : "a malformed name";
-    SslEngine::of(*ssl).refuse(Failure(Error::unknown_server_name, text));
+    SslEngine::of(*ssl).reject(Failure(Error::unknown_server_name, text));
   } catch (const std::bad_alloc&) {
     *alert = SSL_AD_INTERNAL_ERROR;
     return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -186,7 +186,7 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
 
 bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertificates wanted) {
   // Tickets of a server with other rules for clients are of another session context, and ignored.
-  // The rules are the trusted issuers and whether a certificate is needed.
+  // The rules are the trusted CAs and whether a certificate is needed.
   const std::string rules = std::to_string(static_cast<int>(wanted)) + snapshot.trust;
   std::array<unsigned char, 32> id{};
   unsigned size = 0;

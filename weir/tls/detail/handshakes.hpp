@@ -53,7 +53,7 @@ class Handshakes {
         turns_(StepTurns::of(loop)),
         permits_(limits.concurrency_max) {}
 
-  /// Shakes hands over `inner`, counts the result, and makes the stream.
+  /// Performs the handshake over `inner`, counts the result, and makes the stream.
   /// Errors: see Acceptor::accept() and Connector::connect().
   /// Cancel: closes `inner`.
   Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner);

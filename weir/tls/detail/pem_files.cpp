@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 4> system_files{
     "/etc/ssl/cert.pem",                   // Alpine, BSD
 };
 
-/// Returns the text of the system's trusted issuers.
+/// Returns the text of the system's trusted CAs.
 Task<Outcome<std::string>> read_system() {
   for (const std::string_view each : system_files) {
     std::string path(each);
@@ -25,9 +25,8 @@ Task<Outcome<std::string>> read_system() {
     if (text) co_return std::move(*text);
     if (text.error() == Errc::cancelled) co_return std::unexpected(Failure(Errc::cancelled));
   }
-  co_return std::unexpected(
-      Failure(Error::unreadable_file,
-              "the system has no trusted issuers (Debian: install ca-certificates)"));
+  co_return std::unexpected(Failure(
+      Error::unreadable_file, "the system has no trusted CAs (Debian: install ca-certificates)"));
 }
 
 }  // namespace

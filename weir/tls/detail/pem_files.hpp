@@ -1,4 +1,4 @@
-// Reading the files of TLS: PEM texts and the trusted issuers of the system.
+// Reading the files of TLS: PEM texts and the trusted CAs of the system.
 #pragma once
 
 #include <string>

@@ -167,7 +167,7 @@ int SslEngine::on_verified(int accepted, x509_store_ctx_st* verification) {
   SslEngine& engine = of(*ssl);
   if (SSL_get_verify_mode(ssl) == SSL_VERIFY_NONE) return 0;  // OpenSSL goes on
   try {
-    if (!engine.refusal_) engine.refusal_.emplace(refusal_of(*verification, engine.host_));
+    if (!engine.rejection_) engine.rejection_.emplace(rejection_of(*verification, engine.host_));
   } catch (const std::bad_alloc&) {
     engine.out_of_memory_ = true;
   }
@@ -191,8 +191,8 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
 
 /// Keeps why the handshake has failed. A reason that a callback has set comes first.
 SslEngine::Step SslEngine::fail_handshake(Failure failure) {
-  if (!refusal_) refusal_.emplace(std::move(failure));
-  error_ = refusal_->code();
+  if (!rejection_) rejection_.emplace(std::move(failure));
+  error_ = rejection_->code();
   return Step::failed;
 }
 
@@ -216,7 +216,7 @@ bool SslEngine::keep_session(ssl_session_st* session) {
 }
 
 Failure SslEngine::take_failure() {
-  return refusal_ ? std::move(*refusal_) : Failure(Error::library_failure);
+  return rejection_ ? std::move(*rejection_) : Failure(Error::library_failure);
 }
 
 namespace {
@@ -233,9 +233,9 @@ Failure failure_of_alert(int alert) {
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_ACCESS_DENIED:
     case SSL_AD_CERTIFICATE_REQUIRED:
-      return Failure(Error::peer_refused_certificate, text);
+      return Failure(Error::peer_rejected_certificate, text);
     default:
-      return Failure(Error::peer_refused, text);
+      return Failure(Error::peer_rejected, text);
   }
 }
 
@@ -267,7 +267,7 @@ Error error_of_reason(int reason) {
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
     case SSL_R_CA_MD_TOO_WEAK:
     case SSL_R_EE_KEY_TOO_SMALL:
-      return Error::certificate_refused;
+      return Error::certificate_rejected;
     case ERR_R_MALLOC_FAILURE:
     case ERR_R_INTERNAL_ERROR:
       return Error::library_failure;

@@ -24,10 +24,10 @@ namespace weir::tls::detail {
 
 class SessionCache;
 
-/// Shakes hands, and is the record layer of OpenSSL afterwards. OpenSSL reads and writes through a
-/// BIO of Weir, which takes bytes from the input and appends bytes to the output of the present
-/// call. Input behind the last complete record stays in OpenSSL's own buffer.
-/// Threads: one core's.
+/// Performs the handshake, and is the record layer of OpenSSL afterwards. OpenSSL reads and writes
+/// through a BIO of Weir, which takes bytes from the input and appends bytes to the output of the
+/// present call. Input behind the last complete record stays in OpenSSL's own buffer. Threads: one
+/// core's.
 class SslEngine final : public RecordLayer {
  public:
   enum class Side : std::uint8_t { server, client };
@@ -65,7 +65,7 @@ class SslEngine final : public RecordLayer {
   /// Returns the facts of the finished handshake.
   TlsInfo info() const;
   /// The callbacks of the context set the reason of a failure that they cause.
-  void refuse(Failure failure) { refusal_.emplace(std::move(failure)); }
+  void reject(Failure failure) { rejection_.emplace(std::move(failure)); }
   /// Returns true if the certificate of the peer in `session`, if any, has not expired. The ticket
   /// of a session may be renewed long after the certificate was verified.
   bool is_current(const ssl_session_st& session) const noexcept;
@@ -116,7 +116,7 @@ class SslEngine final : public RecordLayer {
   std::error_code error_;
   std::string host_;  // that of a client
   std::shared_ptr<SessionCache> sessions_;
-  std::optional<Failure> refusal_;  // why this side refuses the peer
+  std::optional<Failure> rejection_;  // why this side rejects the peer
 };
 
 }  // namespace weir::tls::detail

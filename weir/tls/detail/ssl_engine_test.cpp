@@ -101,7 +101,7 @@ TEST_F(SslEngineTest, CloseNotifyEndsTheRecords) {
   EXPECT_EQ(plain, "answer");
 }
 
-TEST_F(SslEngineTest, ChangedRecordIsRefusedWithAnAlert) {
+TEST_F(SslEngineTest, ChangedRecordIsRejectedWithAnAlert) {
   make();
   shake();
   const std::string record = sealed(*client_, "hello");
@@ -124,7 +124,7 @@ TEST_F(SslEngineTest, ChangedRecordIsRefusedWithAnAlert) {
   }
 }
 
-TEST_F(SslEngineTest, RepeatedRecordIsRefused) {
+TEST_F(SslEngineTest, RepeatedRecordIsRejected) {
   make();
   shake();
   const std::string record = sealed(*client_, "pay 100");
@@ -134,7 +134,7 @@ TEST_F(SslEngineTest, RepeatedRecordIsRefused) {
   EXPECT_EQ(server_->error(), make_error_code(Error::bad_record));
 }
 
-TEST_F(SslEngineTest, TooLongRecordIsRefused) {
+TEST_F(SslEngineTest, TooLongRecordIsRejected) {
   make();
   shake();
   // 16,640 bytes are the most that a record may have (RFC 8446, 5.2).
@@ -196,7 +196,7 @@ TEST_F(SslEngineTest, OtherTrustedIssuersEndOldTickets) {
   shake();
   std::string out;
   EXPECT_EQ(server_step_, Step::failed);
-  EXPECT_TRUE(server_->take_failure() == Error::unknown_issuer);
+  EXPECT_TRUE(server_->take_failure() == Error::unknown_ca);
 }
 
 class ClientRules : public EngineTest {
@@ -256,8 +256,8 @@ TEST_F(ClientRules, TicketReplacesNoExpiredCertificate) {
     open(*client_, tickets_, plain);
     now_ += 2h;
     make_with(server_options_.client_certificates, TlsVersion::tls_1_3, false);
-    SslEngine& refuses = of_client ? *server_ : *client_;
-    EXPECT_EQ(refuses.error(), make_error_code(Error::certificate_expired));
+    SslEngine& rejecting = of_client ? *server_ : *client_;
+    EXPECT_EQ(rejecting.error(), make_error_code(Error::certificate_expired));
   }
 }
 
@@ -294,7 +294,7 @@ TEST_F(SslEngineTest, ServerNameHasNoOtherBytes) {
 
 class LaterMessages : public EngineTest {
  protected:
-  /// Makes both engines, which may ask for a renegotiation, and shakes hands.
+  /// Makes both engines, which may ask for a renegotiation, and performs the handshake.
   void connect(TlsVersion version) {
     make_contexts();
     for (SSL_CTX* const each : {client_context_.get(), &contexts_->first()}) {
@@ -446,57 +446,57 @@ TEST_F(SslEngineTest, OtherProtocolsAreNamed) {
 
 class Certificates : public EngineTest {
  protected:
-  /// Returns why the client refuses a server with this certificate.
-  std::string client_refusal(const Identity& identity, const std::string& host = "a.example") {
+  /// Returns why the client rejects a server with this certificate.
+  std::string client_rejection(const Identity& identity, const std::string& host = "a.example") {
     server_options_.identities = {identity};
     make(host);
     shake();
     if (client_step_ != Step::failed) return "accepted";
     EXPECT_EQ(server_step_, Step::failed) << "an alert tells the server";
-    EXPECT_EQ(server_->error(), make_error_code(Error::peer_refused_certificate));
+    EXPECT_EQ(server_->error(), make_error_code(Error::peer_rejected_certificate));
     return client_->take_failure().text();
   }
-  std::string client_refusal(const Issued& what, const std::string& host = "a.example") {
-    return client_refusal(authority_.issue(what), host);
+  std::string client_rejection(const Issued& what, const std::string& host = "a.example") {
+    return client_rejection(authority_.issue(what), host);
   }
 };
 
 TEST_F(Certificates, WrongNameHasTheNames) {
   const Issued what{.names = "DNS:www.example.org,DNS:*.cdn.example.org"};
-  EXPECT_EQ(client_refusal(what, "api.example.org"),
+  EXPECT_EQ(client_rejection(what, "api.example.org"),
             "wrong_name: api.example.org is not among www.example.org, *.cdn.example.org");
-  EXPECT_EQ(client_refusal(what, "a.b.cdn.example.org"),
+  EXPECT_EQ(client_rejection(what, "a.b.cdn.example.org"),
             "wrong_name: a.b.cdn.example.org is not among www.example.org, *.cdn.example.org");
-  EXPECT_EQ(client_refusal(what, "x.cdn.example.org"), "accepted");
-  EXPECT_EQ(client_refusal(what, "192.0.2.1"),
+  EXPECT_EQ(client_rejection(what, "x.cdn.example.org"), "accepted");
+  EXPECT_EQ(client_rejection(what, "192.0.2.1"),
             "wrong_name: 192.0.2.1 is not among www.example.org, *.cdn.example.org");
-  EXPECT_EQ(client_refusal({.names = "IP:192.0.2.1"}, "192.0.2.1"), "accepted");
-  EXPECT_EQ(client_refusal({.common_name = "a.example"}, "a.example"),
+  EXPECT_EQ(client_rejection({.names = "IP:192.0.2.1"}, "192.0.2.1"), "accepted");
+  EXPECT_EQ(client_rejection({.common_name = "a.example"}, "a.example"),
             "wrong_name: a.example is not among no names")
       << "the common name is no name";
 }
 
 TEST_F(Certificates, DatesAreThoseOfThePlatform) {
-  EXPECT_EQ(client_refusal({.names = "DNS:a.example", .not_after = test_start - 1s}),
+  EXPECT_EQ(client_rejection({.names = "DNS:a.example", .not_after = test_start - 1s}),
             "certificate_expired: CN=test has expired on 2024-12-31 23:59:59 UTC");
-  EXPECT_EQ(client_refusal({.names = "DNS:a.example", .not_before = test_start + 1h}),
+  EXPECT_EQ(client_rejection({.names = "DNS:a.example", .not_before = test_start + 1h}),
             "certificate_not_yet_valid: CN=test is valid from 2025-01-01 01:00:00 UTC");
 }
 
-TEST_F(Certificates, IssuerMustBeTrusted) {
+TEST_F(Certificates, CaMustBeTrusted) {
   const CertificateAuthority other("Other Root");
-  EXPECT_EQ(client_refusal(other.issue({.names = "DNS:a.example"})),
-            "unknown_issuer: no trusted issuer of CN=test, which names CN=Other Root");
+  EXPECT_EQ(client_rejection(other.issue({.names = "DNS:a.example"})),
+            "unknown_ca: no trusted CA for CN=test, which names CN=Other Root");
   SelfSigned options;
   options.names = {"a.example"};
   options.not_before = test_start - 1h;
-  EXPECT_EQ(client_refusal(Identity::self_signed(options).value()),
+  EXPECT_EQ(client_rejection(Identity::self_signed(options).value()),
             "certificate_self_signed: CN=a.example");
 }
 
 TEST_F(Certificates, ChainMayHaveIntermediates) {
   const CertificateAuthority middle = authority_.intermediate({.common_name = "Middle"});
-  EXPECT_EQ(client_refusal(middle.issue({.names = "DNS:a.example"})), "accepted");
+  EXPECT_EQ(client_rejection(middle.issue({.names = "DNS:a.example"})), "accepted");
 }
 
 TEST_F(Certificates, IdentitySendsItsOwnChainOnly) {
@@ -507,14 +507,14 @@ TEST_F(Certificates, IdentitySendsItsOwnChainOnly) {
   const std::string own = chain.substr(0, chain.find(end) + end.size());
   server_options_.client_certificates = ClientCertificates::requested;
   server_options_.client_trust.pem = middle.pem() + authority_.pem();
-  EXPECT_EQ(client_refusal(Identity::from_pem(own, whole.key()).value()),
-            "unknown_issuer: no trusted issuer of CN=test, which names CN=Middle");
+  EXPECT_EQ(client_rejection(Identity::from_pem(own, whole.key()).value()),
+            "unknown_ca: no trusted CA for CN=test, which names CN=Middle");
 }
 
 TEST_F(Certificates, PurposeMustBeAServer) {
-  EXPECT_EQ(client_refusal({.names = "DNS:a.example", .purpose = "clientAuth"})
-                .substr(0, sizeof("certificate_refused") - 1),
-            "certificate_refused");
+  EXPECT_EQ(client_rejection({.names = "DNS:a.example", .purpose = "clientAuth"})
+                .substr(0, sizeof("certificate_rejected") - 1),
+            "certificate_rejected");
 }
 
 TEST_F(Certificates, VerificationMayBeSwitchedOff) {
@@ -559,7 +559,7 @@ TEST_F(Certificates, RequestedOneMayBeMissingButNotUntrusted) {
   make();
   shake();
   EXPECT_EQ(server_step_, Step::failed);
-  EXPECT_EQ(server_->error(), make_error_code(Error::unknown_issuer));
+  EXPECT_EQ(server_->error(), make_error_code(Error::unknown_ca));
 }
 
 TEST_F(Certificates, ServerNameChoosesTheIdentity) {
@@ -579,10 +579,10 @@ TEST_F(Certificates, ServerNameChoosesTheIdentity) {
   EXPECT_EQ(chosen_for("x.y.b.example"), "CN=first") << "a wildcard stands for one label";
   EXPECT_EQ(chosen_for("b.example"), "CN=first");
   EXPECT_EQ(chosen_for("192.0.2.1"), "CN=first") << "an address is no server name";
-  server_options_.unknown_name = UnknownName::refused;
+  server_options_.unknown_name = UnknownName::rejected;
   EXPECT_EQ(chosen_for("x.b.example"), "CN=wildcard");
   EXPECT_EQ(chosen_for("192.0.2.1"), "CN=first");
-  EXPECT_EQ(chosen_for("x.example").substr(0, 12), "peer_refused");
+  EXPECT_EQ(chosen_for("x.example").substr(0, 13), "peer_rejected");
   EXPECT_TRUE(server_->take_failure() == Error::unknown_server_name);
 }
 

@@ -1,4 +1,4 @@
-// Fixture: an issuer of certificates, made for each test. No key is stored in a file.
+// Fixture: a certificate authority, made for each test. No key is stored in a file.
 #pragma once
 
 #include <openssl/evp.h>

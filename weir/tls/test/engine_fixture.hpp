@@ -64,7 +64,7 @@ class EngineTest : public testing::Test {
     EXPECT_TRUE(client_->set_host(host, checked, sessions_));
   }
 
-  /// Gives `bytes` to an engine that shakes hands. Returns its step, and appends its output.
+  /// Gives `bytes` to an engine during its handshake. Returns its step, and appends its output.
   static Step feed(SslEngine& engine, std::string_view bytes, std::string& out) {
     Buffer input = buffer_of(bytes);
     Buffer output;
@@ -73,8 +73,8 @@ class EngineTest : public testing::Test {
     return step;
   }
 
-  /// Shakes hands until both engines have finished or failed. Bytes that remain for the client are
-  /// the tickets.
+  /// Performs the handshake until both engines have finished or failed. Bytes that remain for the
+  /// client are the tickets.
   void shake() {
     std::string to_server;
     std::string to_client;

@@ -54,7 +54,7 @@ class TlsTest : public NetTest {
     connector_ = std::make_unique<Connector>(*loop_, *client_);
   }
 
-  /// Shakes hands over a new connection.
+  /// Performs the handshake over a new connection.
   Task<SecurePair> secure_pair() {
     co_await make_sides();
     Pair plain = co_await connect_pair();

@@ -51,7 +51,7 @@ class HandshakeLimit : DrainObserver, loop::Timer {
 
 /// Shakes hands, and then serves the connection as another child of `connections`, so that an idle
 /// connection has no more frames than a plain one. The Acceptor counts a failure.
-Task<> shake_hands(Scope& connections, ConnectionPermit permit, AnyStream stream) {
+Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream stream) {
   ServerState& server = permit.server();
   Loop& loop = server.loop();
   const Instant end = after(loop.now(), server.limits().first_request_timeout);
@@ -79,7 +79,7 @@ void start_connection(Scope& connections, ServerState& server, tcp::Stream strea
     auto permit = server.connections().try_acquire_permit();
     const bool secure = server.acceptor() != nullptr;
     if (permit && secure) {
-      connections.spawn(shake_hands(connections, std::move(*permit), std::move(stream)));
+      connections.spawn(perform_handshake(connections, std::move(*permit), std::move(stream)));
     } else if (permit) {
       connections.spawn(serve_connection(std::move(*permit), std::move(stream)));
     } else if (secure) {

@@ -123,7 +123,7 @@ class ServerState {
   LingeringStreams& lingering_streams() noexcept { return lingering_streams_; }
   ResponseHeads& heads() noexcept { return heads_; }
   HostLineCache& host_line_cache() noexcept { return host_line_cache_; }
-  /// Returns the TLS of the server, and what shakes hands on this core; nullptr: a plain server.
+  /// Returns the TLS of the server, and its acceptor on this core; nullptr: a plain server.
   tls::Server* tls() const noexcept { return tls_.get(); }
   tls::Acceptor* acceptor() noexcept { return acceptor_ ? &*acceptor_ : nullptr; }
 

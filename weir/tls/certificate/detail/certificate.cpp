@@ -270,11 +270,11 @@ bool is_dns_name(std::string_view host) noexcept {
   });
 }
 
-Failure refusal_of(x509_store_ctx_st& verification, std::string_view host) {
+Failure rejection_of(x509_store_ctx_st& verification, std::string_view host) {
   const int code = X509_STORE_CTX_get_error(&verification);
   const X509* const certificate = X509_STORE_CTX_get_current_cert(&verification);
   if (certificate == nullptr) {
-    return Failure(Error::certificate_refused, X509_verify_cert_error_string(code));
+    return Failure(Error::certificate_rejected, X509_verify_cert_error_string(code));
   }
   const std::string subject = subject_of(*certificate);
   const std::string about = subject.empty() ? "the certificate" : subject;
@@ -295,10 +295,10 @@ Failure refusal_of(x509_store_ctx_st& verification, std::string_view host) {
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return Failure(Error::unknown_issuer, "no trusted issuer of " + about + ", which names " +
-                                                name_text(X509_get_issuer_name(certificate)));
+      return Failure(Error::unknown_ca, "no trusted CA for " + about + ", which names " +
+                                            name_text(X509_get_issuer_name(certificate)));
     default:
-      return Failure(Error::certificate_refused,
+      return Failure(Error::certificate_rejected,
                      about + ": " + X509_verify_cert_error_string(code));
   }
 }

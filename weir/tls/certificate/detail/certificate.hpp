@@ -1,4 +1,4 @@
-// Certificates: reading them from PEM, their names and dates, and why a chain is refused.
+// Certificates: reading them from PEM, their names and dates, and why a chain is rejected.
 #pragma once
 
 #include <string>
@@ -43,6 +43,6 @@ bool is_dns_name(std::string_view host) noexcept;
 
 /// Returns why the verification in progress has failed, for the certificate that it is about.
 /// `host` is the wanted name, or empty.
-Failure refusal_of(x509_store_ctx_st& verification, std::string_view host);
+Failure rejection_of(x509_store_ctx_st& verification, std::string_view host);
 
 }  // namespace weir::tls::detail
