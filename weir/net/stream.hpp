@@ -95,8 +95,7 @@ class Stream {
   /// with Errc::closed, the addresses are none, and another close() does nothing.
   virtual void close() = 0;
 
-  /// Returns the loop of a stream that was not moved from.
-  virtual Loop& loop() const noexcept = 0;
+  Loop& loop() const noexcept { return *loop_; }
   virtual os::Address peer_address() const = 0;
   virtual os::Address local_address() const = 0;
   /// Returns the facts of the TLS connection; nullptr if the stream is plain or closed.
@@ -121,10 +120,12 @@ class Stream {
   virtual void observe_hangup(loop::HangupObserver* observer) = 0;
 
  protected:
-  Stream() noexcept = default;
-  Stream([[maybe_unused]] const Stream& other) noexcept {
+  explicit Stream(Loop& loop) noexcept : loop_(&loop) {}
+  Stream(const Stream& other) noexcept : loop_(other.loop_) {
     assert(other.reading_ == nullptr && other.writing_ == nullptr);
   }
+  /// Sets the loop of the stream that is assigned to this one.
+  void set_loop(Loop& loop) noexcept { loop_ = &loop; }
 
   // Hooks of a concrete stream, with the contracts of Backend's receive(), send() and cancel().
   virtual bool start_receive(loop::ReceiveOperation& operation) = 0;
@@ -149,6 +150,7 @@ class Stream {
     if (operation != nullptr) cancel_operation(*operation);
   }
 
+  Loop* loop_;
   loop::Operation* reading_ = nullptr;
   loop::Operation* writing_ = nullptr;
 };

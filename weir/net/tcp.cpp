@@ -8,61 +8,61 @@ namespace weir::tcp {
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this == &other) return *this;
   close();
-  loop_ = other.loop_;
+  set_loop(other.loop());
   socket_ = std::exchange(other.socket_, nullptr);
   return *this;
 }
 
 Result<> Stream::set_no_delay(bool on) {
   if (socket_ == nullptr) return fail(Errc::closed);
-  return loop_->platform().configure(socket_->descriptor, loop::StreamOptions{.no_delay = on});
+  return loop().platform().configure(socket_->descriptor, loop::StreamOptions{.no_delay = on});
 }
 
 Result<> Stream::finish_writing() {
   if (socket_ == nullptr) return fail(Errc::closed);
-  return loop_->backend().shut_down_sending(*socket_);
+  return loop().backend().shut_down_sending(*socket_);
 }
 
 void Stream::close() {
   loop::Socket* const socket = std::exchange(socket_, nullptr);
   if (socket == nullptr) return;
-  ConnectionCounters::made(*loop_).open.subtract();
-  loop_->backend().close(*socket);
+  ConnectionCounters::made(loop()).open.subtract();
+  loop().backend().close(*socket);
 }
 
 os::Address Stream::peer_address() const {
   if (socket_ == nullptr) return {};
-  return loop_->platform().peer_address(socket_->descriptor).value_or(os::Address());
+  return loop().platform().peer_address(socket_->descriptor).value_or(os::Address());
 }
 
 os::Address Stream::local_address() const {
   if (socket_ == nullptr) return {};
-  return loop_->platform().local_address(socket_->descriptor).value_or(os::Address());
+  return loop().platform().local_address(socket_->descriptor).value_or(os::Address());
 }
 
 std::size_t Stream::unacked_bytes() const {
   if (socket_ == nullptr) return 0;
-  return loop_->platform().unacked_bytes(socket_->descriptor).value_or(0);
+  return loop().platform().unacked_bytes(socket_->descriptor).value_or(0);
 }
 
 void Stream::observe_hangup(loop::HangupObserver* observer) {
-  if (socket_ != nullptr) loop_->backend().observe_hangup(*socket_, observer);
+  if (socket_ != nullptr) loop().backend().observe_hangup(*socket_, observer);
 }
 
 bool Stream::start_receive(loop::ReceiveOperation& operation) {
-  if (socket_ != nullptr) return loop_->backend().receive(*socket_, operation);
+  if (socket_ != nullptr) return loop().backend().receive(*socket_, operation);
   operation.finish(Errc::closed);
   return true;
 }
 
 bool Stream::start_send(loop::SendOperation& operation) {
-  if (socket_ != nullptr) return loop_->backend().send(*socket_, operation);
+  if (socket_ != nullptr) return loop().backend().send(*socket_, operation);
   operation.finish(Errc::closed);
   return true;
 }
 
 void Stream::cancel_operation(loop::Operation& operation) {
-  loop_->backend().cancel(operation);
+  loop().backend().cancel(operation);
 }
 
 namespace {

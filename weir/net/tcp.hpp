@@ -18,11 +18,11 @@ class Stream final : public weir::Stream {
  public:
   /// Takes ownership of `socket` of the loop's backend. Listeners and connect() use it, and make
   /// the ConnectionCounters of the loop before.
-  Stream(Loop& loop, loop::Socket& socket) noexcept : loop_(&loop), socket_(&socket) {
+  Stream(Loop& loop, loop::Socket& socket) noexcept : weir::Stream(loop), socket_(&socket) {
     ConnectionCounters::made(loop).open.add();
   }
   Stream(Stream&& other) noexcept
-      : weir::Stream(other), loop_(other.loop_), socket_(std::exchange(other.socket_, nullptr)) {}
+      : weir::Stream(other), socket_(std::exchange(other.socket_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept;
   ~Stream() override { close(); }
 
@@ -30,7 +30,6 @@ class Stream final : public weir::Stream {
   /// effect on Unix sockets.
   /// Errors: Errc::closed after close(); the kernel's.
   Result<> set_no_delay(bool on);
-  Loop& loop() const noexcept override { return *loop_; }
 
   Result<> finish_writing() override;
   void close() override;
@@ -47,7 +46,6 @@ class Stream final : public weir::Stream {
     return new (room) Stream(std::move(*this));
   }
 
-  Loop* loop_;
   loop::Socket* socket_;
 };
 

@@ -5,16 +5,16 @@
 namespace weir::tls {
 
 Stream::Stream(BlockPtr<detail::Session> session) noexcept
-    : session_(std::move(session)), loop_(&session_->inner().loop()) {}
+    : weir::Stream(session->inner().loop()), session_(std::move(session)) {}
 
 Stream::Stream(Stream&& other) noexcept
-    : weir::Stream(other), session_(std::move(other.session_)), loop_(other.loop_) {}
+    : weir::Stream(other), session_(std::move(other.session_)) {}
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this == &other) return *this;
   close();
+  set_loop(other.loop());
   session_ = std::move(other.session_);
-  loop_ = other.loop_;
   return *this;
 }
 
@@ -29,10 +29,6 @@ Result<> Stream::finish_writing() {
 
 void Stream::close() {
   if (session_ != nullptr) detail::Session::close(std::move(session_));
-}
-
-Loop& Stream::loop() const noexcept {
-  return *loop_;
 }
 
 os::Address Stream::peer_address() const {

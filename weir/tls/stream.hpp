@@ -36,7 +36,6 @@ class Stream final : public weir::Stream {
 
   Result<> finish_writing() override;
   void close() override;
-  Loop& loop() const noexcept override;
   os::Address peer_address() const override;
   os::Address local_address() const override;
   const TlsInfo* tls() const noexcept override;
@@ -55,7 +54,6 @@ class Stream final : public weir::Stream {
   friend detail::Session;
 
   BlockPtr<detail::Session> session_;
-  Loop* loop_;
 };
 
 }  // namespace weir::tls
