@@ -77,8 +77,10 @@ void Host::launch(MainFunction main, bool service) {
   nondeterminism_->set_isolated(false);
   status_.reset();
   failure_recorded_ = false;
-  main_ = std::make_unique<HostMain>(
-      [this, main = std::move(main)] { thrown_ = thrown_by([&] { status_ = main(*this); }); });
+  main_ = std::make_unique<HostMain>([this, main = std::move(main)] {
+    const weir::detail::RandomSource::Use use(state_.library_random);
+    thrown_ = thrown_by([&] { status_ = main(*this); });
+  });
 }
 
 /// Records the failure of a main that has returned. The result of a killed main is no failure.

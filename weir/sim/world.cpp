@@ -187,6 +187,7 @@ bool World::step() {
 }
 
 bool World::run_until(const std::function<bool()>& done, Duration limit) {
+  const weir::detail::RandomSource::Use use(state_.library_random);
   const Instant end = after(now(), limit);
   steps_ = 0;
   services_stay_ = true;
@@ -205,6 +206,7 @@ bool World::run_until(const std::function<bool()>& done, Duration limit) {
 }
 
 WorldReport World::run_until_done(Duration limit) {
+  const weir::detail::RandomSource::Use use(state_.library_random);
   aborted_ = false;
   Instant end = after(now(), limit);
   steps_ = 0;

@@ -41,6 +41,10 @@ struct WorldReport {
 ///
 /// A run fails if it leaves a pool block, timer, operation, descriptor or thread behind, or if a
 /// main does not return 0. Tests can add further checks.
+///
+/// TLS uses OpenSSL with random numbers from the seed, and virtual time for certificates and
+/// tickets, so that its bytes are the same in each run too. This holds for certificates and keys
+/// that the test makes while the World exists.
 /// Threads: one.
 /// Lifetime: objects that the main functions use live until run_until_done() returns. The World
 /// is destroyed after that.
@@ -145,6 +149,7 @@ class World {
   bool services_stay_ = false;  // during run_until()
   bool stop_is_due_ = false;    // run_until() has put off stop_services()
   WorldState state_;
+  weir::detail::RandomSource::Use library_random_{state_.library_random};  // while a test prepares
   Links links_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::string hosts_file_ = "127.0.0.1 localhost\n::1 localhost\n";

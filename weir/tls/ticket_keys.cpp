@@ -14,6 +14,7 @@ namespace weir::tls {
 namespace {
 
 bool fill(std::span<std::uint8_t> bytes) {
+  detail::use_simulated_random();
   return RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1;
 }
 

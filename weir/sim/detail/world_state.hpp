@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/base/detail/random_source.hpp"
 #include "weir/base/time.hpp"
 #include "weir/os/detail/process/thread_probe.hpp"
 #include "weir/sim/detail/random.hpp"
@@ -87,17 +88,30 @@ class Trace {
 /// Calls `function`. Returns the text of the exception that it throws; nullopt if it throws none.
 std::optional<std::string> thrown_by(const std::function<void()>& function);
 
+/// The random numbers of a World for libraries such as OpenSSL. They are apart from those of the
+/// World, so that the use of a library does not change its other decisions.
+class LibraryRandom final : public weir::detail::RandomSource {
+ public:
+  explicit LibraryRandom(std::uint64_t seed) noexcept : random_(~seed) {}
+  std::uint64_t random() noexcept override { return random_.next(); }
+
+ private:
+  Random random_;
+};
+
 /// The state that all parts of a World share.
 /// Threads: one at a time.
 struct WorldState {
   explicit WorldState(const WorldOptions& options)
       : random(options.seed),
+        library_random(options.seed),
         jitter(options.jitter),
         trace(clock, options.trace),
         blocking_calls(options.blocked_max, options.replay + std::to_string(options.seed)) {}
 
   MemoryClock clock;
   Random random;
+  LibraryRandom library_random;
   JitterOptions jitter;
   FaultInjector faults;
   Trace trace;

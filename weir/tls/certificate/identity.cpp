@@ -126,6 +126,7 @@ Outcome<Identity> Identity::self_signed(const SelfSigned& options) {
         Failure(Error::invalid_options, "not a DNS name or IP address: " + each));
   }
   ERR_clear_error();
+  detail::use_simulated_random();
   const detail::KeyPtr key(EVP_EC_gen("P-256"));
   const detail::CertificatePtr certificate(X509_new());
   if (key == nullptr || certificate == nullptr || !set_frame(*certificate, options) ||

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -34,6 +35,7 @@ std::unexpected<Failure> invalid(std::string text) {
 /// Makes a context with the settings that both sides share.
 Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_min, bool tickets) {
   ERR_clear_error();
+  use_simulated_random();
   SslContextPtr context(SSL_CTX_new(method));
   if (context == nullptr) return library_failure();
   SSL_CTX* const ctx = context.get();
@@ -173,6 +175,20 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
   return key == &keys.current && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
 
+long kernel_seconds() {
+  return static_cast<long>(std::time(nullptr));
+}
+
+/// OpenSSL calls it for each ticket that it makes. A ticket has the time of the platform; OpenSSL
+/// uses the clock of the kernel. Another ticket of TLS 1.2 for the same session keeps its age.
+int on_new_ticket(SSL* ssl, void*) {
+  SSL_SESSION* const session = SSL_get0_session(ssl);
+  const bool again = SSL_session_reused(ssl) == 1 && SSL_version(ssl) != TLS1_3_VERSION;
+  const long age = again ? kernel_seconds() - SSL_SESSION_get_time(session) : 0;
+  SSL_SESSION_set_time(session, SslEngine::of(*ssl).seconds() - age);
+  return 1;
+}
+
 /// OpenSSL calls it for each ticket of a client. A full handshake follows if the ticket is ignored.
 SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char*,
                                        std::size_t, SSL_TICKET_STATUS status, void*) {
@@ -180,7 +196,11 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
   if (!known) return SSL_TICKET_RETURN_IGNORE_RENEW;
   const bool required = (SSL_get_verify_mode(ssl) & SSL_VERIFY_FAIL_IF_NO_PEER_CERT) != 0;
   const bool missing = required && SSL_SESSION_get0_peer(session) == nullptr;
-  if (missing || !SslEngine::of(*ssl).is_current(*session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  const SslEngine& engine = SslEngine::of(*ssl);
+  const long age = engine.seconds() - SSL_SESSION_get_time(session);
+  const bool expired = age < 0 || age > SSL_SESSION_get_timeout(session);
+  if (missing || expired || !engine.is_current(*session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  SSL_SESSION_set_time(session, kernel_seconds() - age);  // OpenSSL checks the age too
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
@@ -193,7 +213,8 @@ bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertifi
   return EVP_Digest(rules.data(), rules.size(), id.data(), &size, EVP_sha256(), nullptr) == 1 &&
          SSL_CTX_set_session_id_context(&context, id.data(), size) == 1 &&
          SSL_CTX_set_tlsext_ticket_key_evp_cb(&context, &on_ticket) == 1 &&
-         SSL_CTX_set_session_ticket_cb(&context, nullptr, &on_session_of_ticket, nullptr) == 1;
+         SSL_CTX_set_session_ticket_cb(&context, &on_new_ticket, &on_session_of_ticket, nullptr) ==
+             1;
 }
 
 /// OpenSSL calls it for each ticket that a client receives. Returns 1 if the session is kept.

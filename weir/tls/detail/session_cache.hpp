@@ -9,8 +9,8 @@
 
 namespace weir::tls::detail {
 
-/// Keeps the newest ticket of each server. A ticket is used once (RFC 8446, C.4), so that an
-/// observer cannot link two connections.
+/// Keeps the newest ticket of each server. A ticket of TLS 1.3 is used once, so that an observer
+/// cannot link two connections (RFC 8446, C.4).
 /// Threads: one core's.
 class SessionCache {
  public:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -128,8 +129,11 @@ void SslEngine::set_clock(loop::Platform& clock) {
 
 void SslEngine::set_time(WallTime now) {
   time_ = now;
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
-  X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), seconds);
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), seconds());
+}
+
+long SslEngine::seconds() const noexcept {
+  return std::chrono::floor<std::chrono::seconds>(time_).time_since_epoch().count();
 }
 
 void SslEngine::set_version_max(TlsVersion version) {
@@ -154,7 +158,11 @@ Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<Se
     set = X509_VERIFY_PARAM_set1_host(rules, host_.data(), host_.size()) == 1 && set;
   }
   const SslSessionPtr session = sessions_ == nullptr ? nullptr : sessions_->take(host_);
-  if (session != nullptr && is_current(*session)) SSL_set_session(ssl_.get(), session.get());
+  if (session != nullptr && is_current(*session)) {
+    // OpenSSL sends the age of the ticket by the clock of the kernel, which no seed determines.
+    if (in_simulation()) SSL_SESSION_set_time(session.get(), static_cast<long>(std::time(nullptr)));
+    SSL_set_session(ssl_.get(), session.get());
+  }
   if (!set) return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
   return {};
 }
@@ -180,6 +188,7 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   const Use use(*this, &input, &output);
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
+    keep_resumed_session();
     SSL_set_msg_callback(ssl_.get(), &count_record);
     return Step::finished;
   }
@@ -204,6 +213,16 @@ bool SslEngine::is_current(const ssl_session_st& session) const noexcept {
 
 bool SslEngine::may_hold_output() const noexcept {
   return side_ == Side::server && SSL_version(ssl_.get()) == TLS1_3_VERSION;
+}
+
+/// OpenSSL does not announce the ticket with which a server of TLS 1.2 replaces another one.
+/// Without a new ticket, the session keeps the one that was used.
+void SslEngine::keep_resumed_session() {
+  SSL_SESSION* const session = SSL_get0_session(ssl_.get());
+  const bool kept = sessions_ == nullptr || SSL_version(ssl_.get()) == TLS1_3_VERSION;
+  if (kept || SSL_session_reused(ssl_.get()) != 1) return;
+  SSL_SESSION_up_ref(session);
+  sessions_->put(host_, SslSessionPtr(session));
 }
 
 bool SslEngine::keep_session(ssl_session_st* session) {

@@ -46,6 +46,8 @@ class SslEngine final : public RecordLayer {
   void set_clock(loop::Platform& clock);
   /// Verifies the dates of certificates at this time.
   void set_time(WallTime now);
+  /// Returns this time in seconds since 1970.
+  long seconds() const noexcept;
   /// Offers no version above this one, as an old peer would.
   void set_version_max(TlsVersion version);
   /// Sends `host` as the server name if it is a DNS name. Requires a certificate for it if
@@ -97,6 +99,7 @@ class SslEngine final : public RecordLayer {
   static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
                            ssl_st* ssl, void* argument);
   void count_key_update();
+  void keep_resumed_session();
   Step fail_handshake(Failure failure);
   Failure failure_of_handshake() const;
   Opened end_of(int result);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "weir/base/detail/random_source.hpp"
+#include "weir/sim/detail/random.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
@@ -182,7 +184,79 @@ TEST_F(SslEngineTest, TicketSurvivesOneRotationOfItsKey) {
   }
 }
 
-TEST_F(SslEngineTest, OtherTrustedIssuersEndOldTickets) {
+TEST_F(SslEngineTest, TicketLivesForEightHoursOfThePlatformsClock) {
+  for (const TlsVersion version : {TlsVersion::tls_1_3, TlsVersion::tls_1_2}) {
+    for (const Duration age : {Duration(8h), Duration(8h + 1s)}) {
+      SCOPED_TRACE(std::string(name_of(version)) + (age == 8h ? ", valid" : ", expired"));
+      now_ = test_start;
+      for (const bool second : {false, true}) {
+        make();
+        if (version == TlsVersion::tls_1_2) limit_to_1_2();
+        shake();
+        ASSERT_TRUE(connected());
+        EXPECT_EQ(server_->info().resumed, second && age == 8h);
+        std::string plain;
+        open(*client_, tickets_, plain);
+        now_ += age;
+      }
+      sessions_ = std::make_shared<SessionCache>();
+    }
+  }
+}
+
+TEST_F(SslEngineTest, NewTicketDoesNotProlongASessionOfTls12) {
+  ticket_keys_ = TicketKeys::random().value();
+  for (const bool resumed : {false, true, false}) {
+    make();
+    limit_to_1_2();
+    shake();
+    ASSERT_TRUE(connected());
+    EXPECT_EQ(server_->info().resumed, resumed);
+    std::string plain;
+    open(*client_, tickets_, plain);
+    EXPECT_EQ(sessions_->size(), 1U) << "the rotation gives the client another ticket";
+    ticket_keys_ = ticket_keys_->rotated().value();
+    now_ += 5h;
+  }
+}
+
+/// A source of numbers that depend on a seed alone.
+class Numbers final : public weir::detail::RandomSource {
+ public:
+  explicit Numbers(std::uint64_t seed) noexcept : random_(seed) {}
+  std::uint64_t random() noexcept override { return random_.next(); }
+
+ private:
+  sim::Random random_;
+};
+
+TEST_F(SslEngineTest, SeedOfASimulationDeterminesEveryByte) {
+  const auto bytes_of = [this](std::uint64_t seed) {
+    Numbers numbers(seed);
+    const weir::detail::RandomSource::Use use(numbers);
+    const SelfSigned certificate{.names = {"a.example"}, .not_before = test_start};
+    server_options_.identities = {Identity::self_signed(certificate).value()};
+    client_options_.trust.pem = server_options_.identities.front().chain();
+    ticket_keys_.reset();
+    sessions_ = std::make_shared<SessionCache>();
+    std::string bytes = server_options_.identities.front().chain();
+    for (const bool resumed : {false, true}) {
+      make();
+      shake();
+      EXPECT_TRUE(connected());
+      EXPECT_EQ(server_->info().resumed, resumed);
+      std::string plain;
+      open(*client_, tickets_, plain);
+      bytes += tickets_ + sealed(*client_, "question") + sealed(*server_, "answer");
+    }
+    return bytes;
+  };
+  const std::string first = bytes_of(1);
+  EXPECT_EQ(bytes_of(1), first);
+  EXPECT_NE(bytes_of(2), first);
+}
+
+TEST_F(SslEngineTest, OtherTrustedCasEndOldTickets) {
   server_options_.client_certificates = ClientCertificates::required;
   server_options_.client_trust.pem = authority_.pem();
   client_options_.identity = authority_.issue({.common_name = "worker"});

@@ -1,4 +1,5 @@
-// The types of OpenSSL that Weir owns, without OpenSSL's headers, and the texts of its errors.
+// The types of OpenSSL that Weir owns, without OpenSSL's headers, the texts of its errors, and its
+// random numbers in a simulation.
 #pragma once
 
 #include <memory>
@@ -30,5 +31,13 @@ using StorePtr = std::unique_ptr<x509_store_st, OpensslDeleter>;
 
 /// Returns the text of the first error in OpenSSL's queue of this thread, and clears the queue.
 std::string take_openssl_error();
+
+/// Makes OpenSSL take its random numbers from the simulation of each thread that has one; see
+/// RandomSource. Call it before a function of OpenSSL that makes keys, names or contexts. It has no
+/// effect on a thread without a simulation.
+/// Threads: any.
+void use_simulated_random() noexcept;
+/// Returns true if this thread runs a simulation.
+bool in_simulation() noexcept;
 
 }  // namespace weir::tls::detail
