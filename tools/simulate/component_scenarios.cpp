@@ -138,6 +138,37 @@ Outcome run_client(sim::World& world, ClientScenario& scenario) {
   return outcome;
 }
 
+Outcome with_tls(const sim::WorldOptions& options) {
+  sim::World world(options);
+  const bool faults = world.random().bernoulli(0.5);
+  TlsScenario scenario(
+      world.random(),
+      {.cores = some_cores(world), .mutual = world.random().bernoulli(0.5), .may_fail = faults});
+  if (faults) {
+    world.faults().rates = {.reset = 0.005,
+                            .half_close = 0.005,
+                            .stall = 0.01,
+                            .full_buffer = 0.01,
+                            .accept_failure = 0.05,
+                            .stall_max = std::chrono::seconds(20)};
+  }
+  return run_tls(world, scenario);
+}
+
+Outcome run_tls(sim::World& world, TlsScenario& scenario) {
+  world.host("server", {.cores = scenario.options().cores})
+      .start_service([&scenario](loop::Platform& host) { return scenario.serve(host); });
+  world.host("client").start([&scenario](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario](Scope& scope) {
+      return scenario.ask(scope);
+    });
+  });
+  world.check("tls", [&scenario] { return scenario.violation(); });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.answered();
+  return outcome;
+}
+
 Outcome with_datagrams(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);

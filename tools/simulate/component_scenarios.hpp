@@ -3,6 +3,7 @@
 
 #include "tools/simulate/client_scenario.hpp"
 #include "tools/simulate/scenarios.hpp"
+#include "tools/simulate/tls_scenario.hpp"
 
 namespace weir::simulate {
 
@@ -20,6 +21,11 @@ Outcome with_pools(const sim::WorldOptions& options);
 Outcome with_client(const sim::WorldOptions& options);
 /// Runs the server and the clients of `scenario`, which draws from the numbers of `world`.
 Outcome run_client(sim::World& world, ClientScenario& scenario);
+/// Sends requests to an HTTPS server that changes its certificates and keys; half of the runs have
+/// faults.
+Outcome with_tls(const sim::WorldOptions& options);
+/// Runs the server and the clients of `scenario`.
+Outcome run_tls(sim::World& world, TlsScenario& scenario);
 /// Sends requests in datagrams through a network that loses, duplicates and cuts.
 Outcome with_datagrams(const sim::WorldOptions& options);
 

@@ -117,6 +117,8 @@ constexpr std::array all_scenarios = {
              with_events},
     Scenario{"client", "an HTTP client whose server closes connections at the moments of their use",
              with_client},
+    Scenario{"tls", "HTTPS with certificates and keys that change, and peers that are not trusted",
+             with_tls},
     Scenario{"datagrams", "requests in datagrams that are lost, duplicated and truncated",
              with_datagrams},
     Scenario{"names", "names of servers that fail, with cached results and hosts that do not reply",
