@@ -121,6 +121,23 @@ TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
     Client client(client_options_);
     const auto loaded = co_await client.load();
     EXPECT_TRUE(!loaded && loaded.error() == Error::invalid_options);
+    ClientOptions no_version = client_options_;
+    no_version.limits = {};
+    no_version.version_min = TlsVersion::tls_1_3;
+    no_version.version_max = TlsVersion::tls_1_2;
+    Client without(no_version);
+    const auto unloaded = co_await without.load();
+    EXPECT_TRUE(!unloaded && unloaded.error() == Error::invalid_options);
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, ClientMayBeLimitedToAnOldVersion) {
+  const auto talk = [this]() -> Task<> {
+    client_options_.version_max = TlsVersion::tls_1_2;
+    SecurePair pair = co_await secure_pair();
+    EXPECT_EQ(pair.server.tls()->version, TlsVersion::tls_1_2);
+    EXPECT_EQ(pair.client.tls()->version, TlsVersion::tls_1_2);
   };
   run(talk());
 }

@@ -93,6 +93,7 @@ struct ClientOptions {
   /// client offers none.
   std::vector<std::string> protocols = {"http/1.1"};
   TlsVersion version_min = TlsVersion::tls_1_2;
+  TlsVersion version_max = TlsVersion::tls_1_3;
   bool tickets = true;  ///< true to resume sessions
   HandshakeLimits limits = {};
 };

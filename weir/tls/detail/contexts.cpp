@@ -287,9 +287,16 @@ ssl_ctx_st* ServerContexts::find(std::string_view name) const {
 Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
                                            const ClientSnapshot& snapshot) {
   if (options.limits.concurrency_max == 0) return invalid("concurrency_max is 0");
+  if (options.version_max < options.version_min) {
+    return invalid("version_max is below version_min");
+  }
   auto context = make_common(TLS_client_method(), options.version_min, options.tickets);
   if (!context) return context;
   SSL_CTX& ctx = **context;
+  if (options.version_max == TlsVersion::tls_1_2 &&
+      SSL_CTX_set_max_proto_version(&ctx, TLS1_2_VERSION) != 1) {
+    return library_failure();
+  }
   if (options.identity) {
     if (auto used = use_identity(ctx, *options.identity); !used) {
       return std::unexpected(std::move(used.error()));
