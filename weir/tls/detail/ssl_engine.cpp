@@ -157,11 +157,14 @@ Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<Se
         rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     set = X509_VERIFY_PARAM_set1_host(rules, host_.data(), host_.size()) == 1 && set;
   }
-  const SslSessionPtr session = sessions_ == nullptr ? nullptr : sessions_->take(host_);
+  SslSessionPtr session = sessions_ == nullptr ? nullptr : sessions_->take(host_);
   if (session != nullptr && is_current(*session)) {
     // OpenSSL sends the age of the ticket by the clock of the kernel, which no seed determines.
     if (in_simulation()) SSL_SESSION_set_time(session.get(), static_cast<long>(std::time(nullptr)));
     SSL_set_session(ssl_.get(), session.get());
+    // A server of TLS 1.2 sends no new ticket while the key of this one is current.
+    const bool reusable = SSL_SESSION_get_protocol_version(session.get()) == TLS1_2_VERSION;
+    if (reusable) sessions_->put(host_, std::move(session));
   }
   if (!set) return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
   return {};
