@@ -18,6 +18,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/detail/run.hpp"
+#include "weir/tls/client.hpp"
 
 namespace weir::bench {
 namespace {
@@ -27,6 +28,9 @@ const std::map<std::string, BackendChoice> backends{{"auto", BackendChoice::auto
                                                     {"uring:6.1", BackendChoice::uring_6_1},
                                                     {"epoll", BackendChoice::epoll},
                                                     {"poll", BackendChoice::poll}};
+
+const std::map<std::string, TlsVersion> tls_versions{{"1.2", TlsVersion::tls_1_2},
+                                                     {"1.3", TlsVersion::tls_1_3}};
 
 struct Command {
   std::string url;
@@ -38,6 +42,8 @@ struct Command {
   double warm_up_seconds = 0;
   double timeout_seconds = 5;
   std::string backend = "auto";
+  std::string tls_version;
+  std::shared_ptr<tls::Client> tls;
   std::vector<int> server_processes;
   bool numbered = false;
   bool busy_poll = false;
@@ -46,7 +52,9 @@ struct Command {
 
 void add_options(CLI::App& verb, Command& command) {
   LoadPlan& plan = command.plan;
-  verb.add_option("url", command.url, "http://host[:port][/path][?query]")->required();
+  verb.add_option("url", command.url,
+                  "http[s]://host[:port][/path][?query]; a certificate is not verified")
+      ->required();
   verb.add_option("-c,--connections", plan.connections, "connections")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
@@ -68,14 +76,16 @@ void add_options(CLI::App& verb, Command& command) {
       ->excludes(seconds)
       ->excludes(warm_up);
   verb.add_flag("--abandon", plan.abandon, "when the time is over, do not wait for responses");
-  auto* rate =
-      verb.add_option(
-              "--rate", plan.rate,
-              "total requests per second; latency is measured from the time when each is due")
-          ->check(number(0.001, 1e9));
-  verb.add_flag("--new-connections", plan.new_connections,
-                "a connection for each request, with Connection: close")
-      ->excludes(rate);
+  verb.add_option("--rate", plan.rate,
+                  "total requests per second; latency is measured from the time when each is due")
+      ->check(number(0.001, 1e9));
+  auto* new_connections = verb.add_flag("--new-connections", plan.new_connections,
+                                        "a connection for each request, with Connection: close");
+  verb.add_flag("--resume", plan.resume,
+                "resume the TLS session of the previous connection, instead of full handshakes")
+      ->needs(new_connections);
+  verb.add_option("--tls-version", command.tls_version, "only this version of TLS")
+      ->check(CLI::IsMember(tls_versions));
   verb.add_option("-m,--method", command.request.method, "method")->capture_default_str();
   verb.add_option("-b,--body", command.request.body, "body of each request");
   verb.add_option("-H,--header", command.request.headers, "\"Name: value\"; may be repeated")
@@ -108,17 +118,35 @@ Duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
+tls::ClientOptions tls_options(const Command& command) {
+  tls::ClientOptions options;
+  options.trust = {};
+  options.verification = tls::Verification::none;
+  if (!command.tls_version.empty()) {
+    options.version_min = options.version_max = tls_versions.at(command.tls_version);
+  }
+  options.tickets = command.plan.resume;
+  options.limits.timeout = command.plan.timeout;
+  options.limits.concurrency_max = command.plan.connections;
+  return options;
+}
+
 /// Fills in what the options imply.
 /// Returns: empty, or a description of the error.
 std::string complete(Command& command) {
   LoadPlan& plan = command.plan;
   const auto target = parse_url(command.url);
-  if (!target && target.error() == Errc::unsupported) return "only http:// can be measured";
+  if (!target && target.error() == Errc::unsupported) {
+    return "only http:// and https:// can be measured";
+  }
   if (!target) return "not a URL of a server: '" + command.url + "'";
   const auto endpoints = resolve(*target);
   if (!endpoints) return "no address for '" + target->host + "'";
   command.endpoints = *endpoints;
   plan.endpoint = endpoints->front();
+  if (!target->secure && (plan.resume || !command.tls_version.empty())) {
+    return "--resume and --tls-version require https://";
+  }
 
   command.request.close = plan.new_connections;
   const auto request = make_request(*target, command.request);
@@ -135,6 +163,11 @@ std::string complete(Command& command) {
   plan.warm_up = duration_of(command.warm_up_seconds);
   plan.length = duration_of(command.seconds);
   plan.timeout = duration_of(command.timeout_seconds);
+  if (target->secure) {
+    plan.tls_host = target->host;
+    command.tls = std::make_shared<tls::Client>(tls_options(command));
+    plan.tls = command.tls.get();
+  }
 
   if (plan.new_connections && plan.depth != 1) return "--new-connections requires --depth 1";
   if (plan.depth > 1 && plan.depth * plan.request.size() > LoadPlan::batch_bytes_max) {

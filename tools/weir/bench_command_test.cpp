@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "tools/weir/test/list_options.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/tls/server.hpp"
 
 namespace weir::bench {
 namespace {
@@ -34,13 +36,16 @@ TEST(BenchCommand, RejectsWrongCommandLines) {
   const std::vector<std::vector<std::string>> wrong{
       {},
       {"127.0.0.1"},
-      {"https://127.0.0.1/"},
+      {"ftp://127.0.0.1/"},
+      {url, "--tls-version", "1.3"},
+      {url, "--new-connections", "--resume"},
+      {"https://127.0.0.1:1/", "--resume"},
+      {"https://127.0.0.1:1/", "--tls-version", "1.1"},
       {url, "--connections", "0"},
       {url, "--connections", "1", "--threads", "2"},
       {url, "--connections", "1000000"},
       {url, "--depth", "5000"},
       {url, "--new-connections", "--depth", "2"},
-      {url, "--new-connections", "--rate", "5"},
       {url, "--requests", "5", "--seconds", "5"},
       {url, "--header", "no colon"},
       {url, "--numbered"},
@@ -74,13 +79,14 @@ TEST(BenchCommand, FailsWithoutAServer) {
 /// A server on loopback, in a thread of its own.
 class BenchServer {
  public:
-  BenchServer() : port_(listening_.get_future().get()) {}
+  explicit BenchServer(std::unique_ptr<tls::Server> tls = nullptr)
+      : tls_(std::move(tls)), port_(listening_.get_future().get()) {}
   ~BenchServer() {
     runtime_.drain();
     runtime_.stop();
   }
   std::string url(const std::string& host = "127.0.0.1") const {
-    return "http://" + host + ":" + std::to_string(port_) + "/";
+    return (tls_ == nullptr ? "http://" : "https://") + host + ":" + std::to_string(port_) + "/";
   }
   /// Return the numbers of connections and of requests that have arrived so far.
   int connections() const noexcept { return connections_; }
@@ -99,18 +105,28 @@ class BenchServer {
     return options;
   }
   static Task<> serve(Scope& scope, BenchServer& server) {
+    if (server.tls_ != nullptr) {
+      const auto loaded = co_await server.tls_->load();
+      EXPECT_TRUE(loaded) << loaded.error().text();
+    }
     auto listener = co_await tcp::listen(Endpoint::loopback(0));
     server.listening_.set_value(listener->local_address().port());
     for (;;) {
       auto stream = co_await listener->accept();
       if (!stream) co_return;
       ++server.connections_;
-      scope.spawn(server.answer(std::move(*stream)));
+      scope.spawn(server.answer(scope.loop(), AnyStream(std::move(*stream))));
     }
   }
   /// Answers each request, except for those of "/silent".
-  Task<> answer(tcp::Stream stream) {
-    while (const auto asked = co_await stream.read()) {
+  Task<> answer(Loop& loop, AnyStream stream) {
+    if (tls_ != nullptr) {
+      tls::Acceptor acceptor(loop, *tls_);
+      auto secured = co_await acceptor.accept(std::move(stream));
+      if (!secured) co_return;
+      stream = AnyStream(std::move(*secured));
+    }
+    while (const auto asked = co_await stream->read()) {
       ++requests_;
       const std::string_view request = asked->text();
       {
@@ -121,11 +137,12 @@ class BenchServer {
       std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
       if (!request.starts_with("HEAD ")) response += "hello";
       const bool closes = request.contains("\r\nConnection: close\r\n");
-      const auto written = co_await stream.write(response);
+      const auto written = co_await stream->write(response);
       if (!written || closes) co_return;
     }
   }
 
+  std::unique_ptr<tls::Server> tls_;
   Runtime runtime_{options()};
   std::promise<std::uint16_t> listening_;
   std::atomic<int> connections_ = 0;
@@ -155,6 +172,26 @@ TEST(BenchCommand, MeasuresAServerOverLoopbackOnEachBackend) {
   std::string one;
   EXPECT_EQ(run_tool({url, "-n", "1", "-c", "2", "-t", "2", "--json"}, one), 0);
   EXPECT_NE(one.find("\"responses\": 1,"), std::string::npos) << one;
+}
+
+TEST(BenchCommand, MeasuresHandshakesOfTheChosenVersion) {
+  tls::ServerOptions options;
+  options.self_signed.emplace();
+  options.version_min = TlsVersion::tls_1_3;
+  const BenchServer server(std::make_unique<tls::Server>(std::move(options)));
+  const std::vector<std::string> load{server.url(), "-n", "6", "-c", "2", "--json"};
+  const auto printed = [&](const std::vector<std::string>& more, int status) {
+    std::vector<std::string> arguments = load;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::string output;
+    EXPECT_EQ(run_tool(std::move(arguments), output), status) << output;
+    return output;
+  };
+  EXPECT_TRUE(printed({}, 0).contains("\"handshakes\": 2, \"resumed\": 0,"));
+  EXPECT_TRUE(printed({"--new-connections"}, 0).contains("\"handshakes\": 6, \"resumed\": 0,"));
+  EXPECT_TRUE(printed({"--new-connections", "--resume", "--tls-version", "1.3"}, 0)
+                  .contains("\"handshakes\": 6, \"resumed\": 4,"));
+  EXPECT_TRUE(printed({"--tls-version", "1.2"}, 1).contains("TLS handshake failed"));
 }
 
 TEST(BenchCommand, PrintsOneObjectAndSendsNothingBesidesTheLoad) {
@@ -285,7 +322,8 @@ TEST(BenchCommand, ExplainsWrongCommandLines) {
     return output;
   };
   const std::string url = "http://127.0.0.1:1/";
-  EXPECT_EQ(printed({"https://127.0.0.1/"}), "weir bench: only http:// can be measured\n");
+  EXPECT_EQ(printed({"ftp://127.0.0.1/"}),
+            "weir bench: only http:// and https:// can be measured\n");
   EXPECT_EQ(printed({"here"}), "weir bench: not a URL of a server: 'here'\n");
   EXPECT_EQ(printed({url, "--numbered"}),
             "weir bench: --numbered takes one run of at most 18 # in the body\n");
@@ -319,6 +357,8 @@ url
 --abandon
 --rate
 --new-connections
+--resume
+--tls-version
 -m,--method GET
 -b,--body
 -H,--header

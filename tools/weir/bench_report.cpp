@@ -83,6 +83,10 @@ std::string to_text(const LoadPlan& plan, const LoadResult& result) {
   if (plan.rate > 0) print(out, " (requested: %.0f requests/s)", plan.rate);
   print(out, "\n  verified   %" PRIu64 " responses, status %u, body of %" PRIu64 " bytes",
         result.responses + result.late, plan.rules.status, result.body_bytes);
+  if (plan.tls != nullptr) {
+    print(out, "\n  handshakes %" PRIu64 " of TLS, %" PRIu64 " resumed a session",
+          result.handshakes, result.resumed);
+  }
   print(out, "\n  latency   ");
   for (const auto& [name, percent] : percentiles) {
     print(out, " %s %s ", name, in_words(result.latency.percentile(percent)).c_str());
@@ -122,6 +126,10 @@ std::string to_json(const LoadPlan& plan, const LoadResult& result) {
   print(out, "\"starved\": %" PRIu64 ", \"unsent\": %" PRIu64 ", ", result.starved, result.unsent);
   print(out, "\"opened\": %" PRIu64 ", \"closed_by_server\": %" PRIu64 ", ", result.connections,
         result.closed_by_server);
+  if (plan.tls != nullptr) {
+    print(out, "\"handshakes\": %" PRIu64 ", \"resumed\": %" PRIu64 ", ", result.handshakes,
+          result.resumed);
+  }
   print(out, "\"bytes_received\": %" PRIu64 ", \"body_bytes\": %" PRIu64 ", ",
         result.bytes_received, result.body_bytes);
   print(out, "\"responses_per_second\": %.3f, \"latency_ns\": {", result.per_second);

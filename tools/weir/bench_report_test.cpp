@@ -46,6 +46,19 @@ TEST(BenchReport, JsonHasEveryCount) {
             "\n");
 }
 
+TEST(BenchReport, HasTheHandshakesOfTls) {
+  tls::Client client;
+  LoadPlan secure = plan();
+  LoadResult result = clean_result();
+  result.handshakes = 70;
+  result.resumed = 6;
+  EXPECT_FALSE(to_json(secure, result).contains("handshakes"));
+  EXPECT_FALSE(to_text(secure, result).contains("handshakes"));
+  secure.tls = &client;
+  EXPECT_TRUE(to_json(secure, result).contains(R"("handshakes": 70, "resumed": 6, )"));
+  EXPECT_TRUE(to_text(secure, result).contains("handshakes 70 of TLS, 6 resumed a session\n"));
+}
+
 TEST(BenchReport, NamesCountsAndQuotesErrors) {
   LoadResult result = clean_result();
   result.errors.count(LoadError::refused, "connecting: no");

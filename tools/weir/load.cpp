@@ -19,6 +19,8 @@ std::string_view name_of(LoadError fault) noexcept {
       return "closed before the answer";
     case LoadError::not_closed:
       return "not closed after the answer";
+    case LoadError::handshake:
+      return "TLS handshake failed";
   }
   return "unknown";
 }
@@ -79,6 +81,8 @@ void LoadResult::add(const LoadResult& other) {
   starved += other.starved;
   unsent += other.unsent;
   connections += other.connections;
+  handshakes += other.handshakes;
+  resumed += other.resumed;
   closed_by_server += other.closed_by_server;
   bytes_received += other.bytes_received;
   errors.add(other.errors);

@@ -14,6 +14,7 @@
 #include "weir/base/time.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
+#include "weir/tls/client.hpp"
 
 namespace weir::bench {
 
@@ -24,7 +25,9 @@ struct LoadPlan {
   static constexpr std::size_t batch_bytes_max = 64 * 1024;
 
   Endpoint endpoint;
-  std::string request;  ///< whole request, with a run of '#' at `rules.number_placeholder`
+  tls::Client* tls = nullptr;  ///< shared by the threads of this load; nullptr: no TLS
+  std::string tls_host;        ///< name or address of the server, for SNI
+  std::string request;         ///< whole request, with a run of '#' at `rules.number_placeholder`
   ResponseRules rules;
   unsigned connections = 64;
   /// Index of this thread's first connection. It makes request numbers differ between the
@@ -41,6 +44,7 @@ struct LoadPlan {
   /// request is sent when the previous response arrives.
   double rate = 0;
   bool new_connections = false;  ///< true: one connection per request, closed by the server
+  bool resume = false;  ///< true: a connection resumes the TLS session of the one that it replaces
   /// Limit for connecting, and for the oldest response.
   Duration timeout = std::chrono::seconds(5);
   LoadGroup* group = nullptr;  ///< shared by the threads of this load; nullptr: one thread
@@ -57,6 +61,7 @@ enum class LoadError : std::uint8_t {
   reset,       ///< failure to read or write
   ended,       ///< close before the response, without an announcement
   not_closed,  ///< no close after `Connection: close`
+  handshake,   ///< failure of a TLS handshake
 };
 std::string_view name_of(LoadError fault) noexcept;
 
@@ -75,7 +80,7 @@ class ErrorCounts {
       const std::function<void(std::string_view, std::uint64_t, std::string_view)>& visit) const;
 
  private:
-  static constexpr std::size_t load_error_count = 6;
+  static constexpr std::size_t load_error_count = 7;
   static constexpr std::size_t response_error_count = 8;
   struct Kind {
     std::uint64_t count = 0;
@@ -97,6 +102,8 @@ struct LoadResult {
   std::uint64_t starved = 0;      ///< connections that got no response in the whole measured time
   std::uint64_t unsent = 0;       ///< requests due at a fixed rate, but not sent before the end
   std::uint64_t connections = 0;  ///< connections opened
+  std::uint64_t handshakes = 0;   ///< complete TLS handshakes, also of the warm-up
+  std::uint64_t resumed = 0;      ///< those of them that resumed a session
   std::uint64_t closed_by_server = 0;  ///< announced closes by the server
   std::uint64_t bytes_received = 0;
   std::uint64_t body_bytes = 0;  ///< size of the body of each response

@@ -17,6 +17,12 @@ constexpr std::size_t shown_bytes_max = 400;
 
 constexpr std::uint64_t lost_records_max = 4096;  // per connection, when the time is over
 
+/// Returns true if the peer has ended the connection, with or without a close_notify of TLS. A
+/// complete response needs none (RFC 9112 §9.8).
+bool is_end(std::error_code error) {
+  return error == Errc::end_of_stream || error == tls::Error::truncated;
+}
+
 }  // namespace
 
 LoadConnection::LoadConnection(LoadWorker& worker, unsigned index) noexcept
@@ -27,28 +33,49 @@ LoadConnection::LoadConnection(LoadWorker& worker, unsigned index) noexcept
 }
 
 Task<> LoadConnection::open() {
-  LoadResult& result = worker_.result();
   auto stream = co_await timeout(worker_.plan().timeout, tcp::connect(worker_.plan().endpoint));
   if (stream) {
-    ++result.connections;
+    ++worker_.result().connections;
     reader_ = ResponseReader(worker_.reference());
+    if (tls::Connector* const connector = worker_.connector(index_)) {
+      co_return co_await secure(std::move(*stream), *connector);
+    }
     stream_.emplace(std::move(*stream));
     co_return;
   }
   const std::error_code error = stream.error();
   if (error == Errc::cancelled) co_return worker_.on_cancelled();
-  failed_ = true;
   const LoadError fault = error == std::errc::connection_refused ? LoadError::refused
                           : error == Errc::timed_out             ? LoadError::timed_out
                                                                  : LoadError::not_connected;
-  result.errors.count(
-      fault, "connecting to " + worker_.plan().endpoint.to_string() + ": " + error.message());
+  on_open_error(fault, error.message());
+}
+
+Task<> LoadConnection::secure(tcp::Stream stream, tls::Connector& connector) {
+  AnyStream plain(std::move(stream));
+  auto secured = co_await connector.connect(std::move(plain), worker_.plan().tls_host);
+  if (secured) {
+    ++worker_.result().handshakes;
+    if (secured->tls()->resumed) ++worker_.result().resumed;
+    stream_.emplace(std::move(*secured));
+    co_return;
+  }
+  const tls::Failure& failure = secured.error();
+  if (failure.code() == Errc::cancelled) co_return worker_.on_cancelled();
+  const bool late = failure == tls::Error::timed_out;
+  on_open_error(late ? LoadError::timed_out : LoadError::handshake, failure.text());
+}
+
+void LoadConnection::on_open_error(LoadError fault, const std::string& reason) {
+  failed_ = true;
+  worker_.result().errors.count(
+      fault, "connecting to " + worker_.plan().endpoint.to_string() + ": " + reason);
   worker_.count_lost_request();
 }
 
 Task<> LoadConnection::run() {
-  if (worker_.plan().new_connections) return run_connection_per_request();
-  return worker_.interval() == Duration::zero() ? run_closed_loop() : run_open_loop();
+  if (worker_.interval() != Duration::zero()) return run_open_loop();
+  return worker_.plan().new_connections ? run_connection_per_request() : run_closed_loop();
 }
 
 Task<> LoadConnection::run_closed_loop() {
@@ -88,7 +115,9 @@ Task<> LoadConnection::run_open_loop() {
       due_ = next;
       next = after(next, interval_ * count);
       const Exchange exchanged = co_await exchange(count);
-      if (exchanged == Exchange::over) close();
+      const bool closing = worker_.plan().new_connections;
+      if (closing && exchanged == Exchange::done) co_await read_end();
+      if (closing || exchanged == Exchange::over) close();
     }
     co_await pause();
   }
@@ -129,10 +158,10 @@ Task<> LoadConnection::run_connection_per_request() {
 Task<LoadConnection::Exchange> LoadConnection::exchange(unsigned count) {
   outstanding_ = count;
   waiting_since_ = worker_.loop_time();
-  const auto written = co_await stream_->write(requests(count));
+  const auto written = co_await (*stream_)->write(requests(count));
   if (!written) co_return on_io_error(written.error());
   while (outstanding_ != 0) {
-    const auto input = co_await stream_->read();
+    const auto input = co_await (*stream_)->read();
     if (!input) co_return on_io_error(input.error());
     worker_.result().bytes_received += input->size();
     if (const unsigned whole = reader_.read(input->text(), outstanding_)) on_responses(whole);
@@ -164,7 +193,7 @@ std::string_view LoadConnection::requests(unsigned count) {
 Task<> LoadConnection::read_end() {
   ErrorCounts& errors = worker_.result().errors;
   waiting_since_ = worker_.loop_time();
-  const auto input = co_await stream_->read();
+  const auto input = co_await (*stream_)->read();
   waiting_since_ = never;
   if (input) {
     failed_ = true;
@@ -173,7 +202,7 @@ Task<> LoadConnection::read_end() {
   } else if (input.error() == Errc::cancelled && timed_out_) {
     failed_ = true;
     errors.count(LoadError::not_closed, "the request had Connection: close");
-  } else if (input.error() != Errc::end_of_stream && input.error() != Errc::cancelled) {
+  } else if (!is_end(input.error()) && input.error() != Errc::cancelled) {
     failed_ = true;
     errors.count(LoadError::reset, "after the answer: " + input.error().message());
   }
@@ -223,9 +252,9 @@ LoadConnection::Exchange LoadConnection::on_io_error(std::error_code error) {
     return Exchange::over;
   }
   failed_ = true;
-  const LoadError fault = timed_out_                     ? LoadError::timed_out
-                          : error == Errc::end_of_stream ? LoadError::ended
-                                                         : LoadError::reset;
+  const LoadError fault = timed_out_      ? LoadError::timed_out
+                          : is_end(error) ? LoadError::ended
+                                          : LoadError::reset;
   result.errors.count(fault, timed_out_ ? "no answer in time" : error.message());
   return Exchange::over;
 }
@@ -241,8 +270,8 @@ LoadConnection::Exchange LoadConnection::on_response_error() {
 void LoadConnection::cancel_if_waiting_since(Instant since) {
   if (waiting_since_ > since || !stream_) return;
   timed_out_ = true;
-  stream_->cancel_read();
-  stream_->cancel_write();
+  (*stream_)->cancel_read();
+  (*stream_)->cancel_write();
 }
 
 void LoadConnection::abandon() {
@@ -251,8 +280,8 @@ void LoadConnection::abandon() {
   if (outstanding_ != 0 && waiting_since_ <= worker_.measurement_begin()) {
     ++worker_.result().starved;
   }
-  stream_->cancel_read();
-  stream_->cancel_write();
+  (*stream_)->cancel_read();
+  (*stream_)->cancel_write();
 }
 
 void LoadConnection::close() {

@@ -7,6 +7,7 @@
 
 #include "tools/weir/load.hpp"
 #include "tools/weir/response_reader.hpp"
+#include "weir/net/any_stream.hpp"
 #include "weir/net/tcp.hpp"
 
 namespace weir::bench {
@@ -20,7 +21,8 @@ class LoadConnection {
  public:
   LoadConnection(LoadWorker& worker, unsigned index) noexcept;
 
-  /// Tries to connect once. The worker's result counts a failure, and run() tries again.
+  /// Tries to connect once, with the TLS handshake if the plan has TLS. The worker's result counts
+  /// a failure, and run() tries again.
   Task<> open();
   /// Puts load on the server until the worker is done. Opens the connection when it is not open.
   Task<> run();
@@ -38,6 +40,8 @@ class LoadConnection {
   /// Sends `count` requests and reads their responses.
   /// Returns: `over` if the connection can take no more requests.
   Task<Exchange> exchange(unsigned count);
+  /// Performs the TLS handshake over a connected stream, and keeps the stream if that succeeds.
+  Task<> secure(tcp::Stream stream, tls::Connector& connector);
   /// Waits for the server to close, after the only response of a connection.
   Task<> read_end();
 
@@ -49,13 +53,14 @@ class LoadConnection {
   /// of them was due.
   void count_unsent(Instant next);
   Exchange on_io_error(std::error_code error);
+  void on_open_error(LoadError fault, const std::string& reason);
   Exchange on_response_error();
   void close();
   Task<> pause();
 
   LoadWorker& worker_;
   unsigned index_;
-  std::optional<tcp::Stream> stream_;
+  std::optional<AnyStream> stream_;
   ResponseReader reader_;
   std::string numbered_;      // requests with their numbers
   std::uint64_t number_ = 0;  // number of the next request

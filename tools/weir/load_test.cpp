@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "weir/net/listen/listener.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
+#include "weir/tls/server.hpp"
 
 namespace weir::bench {
 namespace {
@@ -50,7 +52,13 @@ Task<LoadResult> load_on_raw(Scope& scope, Behaviour behaviour, LoadPlan plan) {
 }
 
 Task<LoadResult> load_on_router(Scope& scope, const http::Router& router, LoadPlan plan) {
-  scope.spawn(http::serve(scope, router, {endpoint}));
+  http::ServeOptions options{.endpoint = endpoint};
+  if (plan.tls != nullptr) {
+    tls::ServerOptions secure;
+    secure.self_signed.emplace();
+    options.tls = std::make_shared<tls::Server>(std::move(secure));
+  }
+  scope.spawn(http::serve(scope, router, std::move(options)));
   LoadResult result = co_await generate_load(std::move(plan));
   scope.cancel();
   co_return result;
@@ -129,6 +137,59 @@ TEST_F(Load, OpensOneConnectionPerRequestIfConfigured) {
   EXPECT_EQ(result.responses, 50U);
   EXPECT_EQ(result.connections, 50U);
   EXPECT_EQ(result.errors.total(), 0U);
+}
+
+TEST_F(Load, OpensOneConnectionPerRequestAtAFixedRateToo) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("Hello\n"); });
+  LoadPlan plan = plan_of(4, std::nullopt);
+  plan.new_connections = true;
+  plan.rate = 100;
+  plan.length = 500ms;
+  plan.request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  const LoadResult result = on_router(routes, plan);
+  EXPECT_EQ(result.responses + result.late, 50U);
+  EXPECT_EQ(result.connections, 50U);
+  EXPECT_EQ(result.errors.total(), 0U);
+
+  plan.requests = 3;
+  const LoadResult refused = run_made(generate_load, plan);
+  EXPECT_EQ(refused.unanswered, 3U) << "each counts once";
+}
+
+TEST_F(Load, CountsHandshakesAndResumedSessions) {
+  http::Router routes;
+  routes.get("/", [] { return http::text("Hello\n"); });
+  for (const bool resume : {false, true}) {
+    for (const TlsVersion version : {TlsVersion::tls_1_2, TlsVersion::tls_1_3}) {
+      tls::ClientOptions options{.trust = {}, .verification = tls::Verification::none};
+      options.version_max = version;
+      options.tickets = resume;
+      tls::Client client(options);
+      LoadPlan plan = plan_of(4, 50);
+      plan.tls = &client;
+      plan.tls_host = "a.test";
+      plan.new_connections = true;
+      plan.resume = resume;
+      plan.request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+      const LoadResult result = on_router(routes, plan);
+      EXPECT_EQ(result.responses, 50U);
+      EXPECT_EQ(result.handshakes, 50U);
+      EXPECT_EQ(result.resumed, resume ? 46U : 0U) << "the first of each connection is full";
+      EXPECT_EQ(result.errors.total(), 0U);
+    }
+  }
+}
+
+TEST_F(Load, AFailedHandshakeIsAnError) {
+  tls::Client client({.trust = {}, .verification = tls::Verification::none});
+  LoadPlan plan = plan_of(1, 2);
+  plan.tls = &client;
+  plan.tls_host = "a.test";
+  const LoadResult result = on_raw(answer_each, plan);
+  EXPECT_EQ(result.errors.of(LoadError::handshake), 2U);
+  EXPECT_EQ(result.unanswered, 2U);
+  EXPECT_EQ(result.handshakes, 0U);
 }
 
 TEST_F(Load, AWrongStatusIsAnError) {

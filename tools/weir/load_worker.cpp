@@ -31,6 +31,9 @@ LoadWorker::LoadWorker(Loop& loop, LoadPlan plan)
                                   std::chrono::duration<double>(plan_.connections / plan_.rate)));
   }
   for (unsigned index = 0; index < plan_.connections; ++index) {
+    if (plan_.tls != nullptr && (index == 0 || plan_.resume)) {
+      connectors_.emplace_back(loop, *plan_.tls);
+    }
     connections_.emplace_back(*this, index);
   }
   result_.backend = loop.backend().name();

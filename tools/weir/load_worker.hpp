@@ -27,6 +27,10 @@ class LoadWorker : DrainObserver {
   // Interface for its connections.
 
   const LoadPlan& plan() const noexcept { return plan_; }
+  /// Returns the connector of connection `index`; nullptr: the load has no TLS.
+  tls::Connector* connector(unsigned index) noexcept {
+    return connectors_.empty() ? nullptr : &connectors_[index % connectors_.size()];
+  }
   Instant now() noexcept { return loop_.platform().now(); }
   /// Returns the time at which this turn of the loop began.
   Instant loop_time() const noexcept { return loop_.now(); }
@@ -42,7 +46,9 @@ class LoadWorker : DrainObserver {
   }
   /// Counts a request that could not be sent, if the plan has a number of requests.
   void count_lost_request() noexcept {
-    if (plan_.requests) result_.unanswered += plan_.new_connections ? 1 : acquire_requests(1);
+    // A connection per request without a fixed rate has taken the request already.
+    const bool taken = plan_.new_connections && interval_ == Duration::zero();
+    if (plan_.requests) result_.unanswered += taken ? 1 : acquire_requests(1);
   }
   std::string_view requests(unsigned count) const noexcept {
     return std::string_view(batch_).substr(0, count * plan_.request.size());
@@ -97,6 +103,8 @@ class LoadWorker : DrainObserver {
   LoadPlan plan_;
   std::string batch_;
   ResponseReference reference_;
+  // One for each connection if sessions are resumed: a connector keeps one ticket of a server.
+  std::deque<tls::Connector> connectors_;
   std::deque<LoadConnection> connections_;
   LoadResult result_;
   std::uint64_t left_;  // requests that may still be sent

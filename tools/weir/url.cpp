@@ -25,7 +25,9 @@ constexpr Duration reaching_max = std::chrono::seconds(2);  // limit for one add
 Result<Url> parse_url(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos || colon == 0) return fail(Errc::bad_input);
-  if (!http::equals_ignoring_case(text.substr(0, colon), "http")) return fail(Errc::unsupported);
+  const std::string_view scheme = text.substr(0, colon);
+  const bool secure = http::equals_ignoring_case(scheme, "https");
+  if (!secure && !http::equals_ignoring_case(scheme, "http")) return fail(Errc::unsupported);
   http::Target parts;
   if (http::parse_target(http::Method::get, text, parts) != http::ParseError::none ||
       parts.form != http::TargetForm::absolute) {
@@ -34,10 +36,11 @@ Result<Url> parse_url(std::string_view text) {
   const auto authority = http::parse_authority(parts.authority);
   if (!authority) return fail(Errc::bad_input);
   Url url;
+  url.secure = secure;
   url.authority = parts.authority;
   url.host = authority->host;
   if (url.host.starts_with('[')) url.host = url.host.substr(1, url.host.size() - 2);
-  url.port = authority->port.value_or(80);
+  url.port = authority->port.value_or(secure ? 443 : 80);
   url.path_and_query = parts.path.empty() ? "/" : std::string(parts.path);
   if (parts.has_query) url.path_and_query.append("?").append(parts.query);
   return url;

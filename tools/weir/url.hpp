@@ -12,14 +12,15 @@
 namespace weir::bench {
 
 struct Url {
+  bool secure = false;         ///< true: https
   std::string authority;       ///< value of the Host header: "localhost:8080"
   std::string path_and_query;  ///< path and query; "/" if the URL has none
   std::string host;            ///< name or address, without brackets
   std::uint16_t port = 80;
 };
 
-/// Parses `http://host[:port][/path][?query]`.
-/// Errors: Errc::unsupported for another scheme, such as https; Errc::bad_input for anything else
+/// Parses `http://host[:port][/path][?query]`, or the same with `https`.
+/// Errors: Errc::unsupported for another scheme, such as ftp; Errc::bad_input for anything else
 /// that is not such a URL.
 Result<Url> parse_url(std::string_view url);
 

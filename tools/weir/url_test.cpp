@@ -36,7 +36,17 @@ TEST(Url, RejectsOtherThanHttpUrls) {
                           "http://host:99999/", "http://host/\r\nX: y", "://host/", "/path"}) {
     EXPECT_EQ(parse_url(url).error(), Errc::bad_input) << url;
   }
-  EXPECT_EQ(parse_url("https://localhost/").error(), Errc::unsupported);
+}
+
+TEST(Url, MayBeOfHttps) {
+  EXPECT_FALSE(parse_url("http://localhost/")->secure);
+  const auto secure = parse_url("HTTPS://localhost/a");
+  ASSERT_TRUE(secure.has_value());
+  EXPECT_TRUE(secure->secure);
+  EXPECT_EQ(secure->port, 443);
+  EXPECT_EQ(secure->authority, "localhost");
+  EXPECT_EQ(secure->path_and_query, "/a");
+  EXPECT_EQ(parse_url("https://localhost:8443/")->port, 8443);
 }
 
 TEST(Url, ResolvesLiteralsAndLocalhost) {

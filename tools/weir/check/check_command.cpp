@@ -129,7 +129,8 @@ std::string resolve_target(const Command& command, CheckTarget& target,
                            std::vector<Endpoint>& endpoints) {
   if (command.url.empty()) return "the URL is missing";
   const auto url = bench::parse_url(command.url);
-  if (!url && url.error() == Errc::unsupported) return "only http:// can be checked";
+  const bool unsupported = url ? url->secure : url.error() == Errc::unsupported;
+  if (unsupported) return "only http:// can be checked";
   if (!url) return "not a URL of a server: '" + command.url + "'";
   auto resolved = bench::resolve(*url);
   if (!resolved) return "no address for '" + url->host + "'";
