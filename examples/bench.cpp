@@ -1,8 +1,11 @@
 // bench: the server of the benchmarks. GET / answers 128 bytes and GET /190 answers 190, head
-// included. POST /ping takes {"sequence": n} and returns it. POST /ping/elsewhere does the same on
-// another core than the connection's.
+// included. GET /16k and /1m answer 16 KiB and 1 MiB. POST /ping takes {"sequence": n} and returns
+// it. POST /ping/elsewhere does the same on another core than the connection's. With --tls-cert and
+// --tls-key it serves HTTPS, and POST /reload reads the files again. If it has a --port, it then
+// serves plain HTTP, too: on this port of 127.0.0.2.
 #include <weir/http.hpp>
 #include <weir/runtime/on_core.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -25,15 +28,49 @@ http::Response poem() {
   return {http::Status::ok, "text/x-poem", http::Body(text)};
 }
 
+template <std::size_t N>
+http::Response zeros() {
+  static constexpr char bytes[N + 1] = {};
+  return {http::Status::ok, "application/octet-stream", http::Body(http::Literal(bytes))};
+}
+
+Task<http::Status> reload(std::shared_ptr<tls::Server> tls) {
+  const auto loaded = co_await tls->load();
+  co_return loaded ? http::Status::ok : http::Status::internal_error;
+}
+
+std::shared_ptr<tls::Server> make_tls(const TlsArguments& arguments) {
+  if (!arguments.used()) return nullptr;
+  tls::ServerOptions options;
+  for (std::size_t index = 0; index < arguments.certificates.size(); ++index) {
+    options.files.push_back({arguments.certificates.at(index), arguments.keys.at(index)});
+  }
+  if (arguments.self_signed) options.self_signed.emplace();
+  return std::make_shared<tls::Server>(std::move(options));
+}
+
+Task<Result<>> serve(Scope& scope, const http::Router& routes, http::ServeOptions options) {
+  if (options.tls != nullptr && options.endpoint.port() != 0) {
+    const auto plain = Endpoint::ipv4({127, 0, 0, 2}, options.endpoint.port());
+    scope.spawn(http::serve(scope, routes, http::ServeOptions{.endpoint = plain}));
+  }
+  co_return co_await http::serve(scope, routes, std::move(options));
+}
+
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  TlsArguments arguments;
+  auto options = ServerOptions::from_args(argc, argv, arguments);
+  const auto tls = make_tls(arguments);
   http::Router routes;
   routes.get("/", [] { return http::text("Hello Weir\n"); });
   routes.get("/190", poem);
+  routes.get("/16k", zeros<16 * 1024>);
+  routes.get("/1m", zeros<1024 * 1024>);
   routes.post("/ping", ping);
+  if (tls != nullptr) routes.post("/reload", [tls] { return reload(tls); });
   Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
   routes.post("/ping/elsewhere", [cores](Ping sent) { return ping_elsewhere(sent, cores); });
-  return runtime.run_on_each_core(http::serve, std::cref(routes),
-                                  http::ServeOptions{options.endpoint});
+  return runtime.run_on_each_core(serve, std::cref(routes),
+                                  http::ServeOptions{options.endpoint, {}, tls});
 }

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,7 @@ struct Options {
   std::size_t response_bytes = 128;  ///< size of a response, head included
   std::size_t request_bytes = 0;     ///< size of a request, head included; 0: ends at "\r\n\r\n"
   bool close = false;                ///< true if each connection ends after its first response
+  bool share_port = false;           ///< true if each thread has a listener of the same port
 };
 
 /// Prints the failed operation and the error, and exits.
@@ -39,19 +41,22 @@ struct Options {
   std::exit(1);
 }
 
-/// Parses the command line. Prints one line and exits for --help and for an invalid option.
-inline Options parse_options(int argc, char** argv) {
+/// Parses the command line, with the options that `more` adds. Prints one line and exits for --help
+/// and for an invalid option.
+inline Options parse_options(
+    int argc, char** argv, const std::function<void(CLI::App&)>& more = [](CLI::App&) {}) {
   Options options;
   CLI::App parser("A server that answers without parsing: the limit of this machine");
   parser.add_option("--port", options.port, "port on 127.0.0.1; 0: any free port");
   parser.add_option("--cpu", options.cpu, "CPU to run on");
   parser
       .add_option("--response-bytes", options.response_bytes, "bytes of a response, head included")
-      ->check(CLI::Range(96, 1 << 20))
+      ->check(CLI::Range(96, 2 << 20))
       ->capture_default_str();
   parser.add_option("--request-bytes", options.request_bytes,
                     "bytes of a request (default: up to an empty line)");
   parser.add_flag("--close", options.close, "end each connection after its first response");
+  more(parser);
   try {
     parser.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -69,7 +74,8 @@ inline weir::os::Fd start_listening(const Options& options) {
   }
   weir::os::raise_descriptor_limit();
   const auto address = weir::os::Address::loopback(options.port);
-  auto listener = weir::os::open_listener(address, {.backlog = 65535});
+  auto listener =
+      weir::os::open_listener(address, {.backlog = 65535, .reuse_port = options.share_port});
   if (!listener) exit_with_error("listening", listener.error().value());
   const auto no_delay =
       weir::os::set_no_delay(listener->get(), true);  // accepted sockets inherit it
