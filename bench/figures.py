@@ -52,7 +52,8 @@ def spread(values):
 def summary(rounds, servers, work):
     """Returns one row of numbers for each server. With a target, Weir's rows have a verdict."""
     to_limit = work.target is not None and work.target.to == "limit"
-    best = {server.name for server in servers if server.kind == "limit" or not to_limit}
+    best = {server.name for server in servers
+            if server.kind == "limit" or (server.kind != "anchor" and not to_limit)}
     key = "figure" if work.saturates else "rate"
     of_best = ratios(rounds, [server.name for server in servers], key, best)
     rows = []
@@ -119,7 +120,7 @@ def ratios_to_each(work, row, rows, rounds):
 def faster_peers(rows, rounds):
     """Returns {name: median ratio to the better limit server} of the servers that are faster."""
     limits = {row["name"] for row in rows if row["kind"] == "limit"}
-    shares = ratios(rounds, [row["name"] for row in rows if row["name"] not in limits],
+    shares = ratios(rounds, [row["name"] for row in rows if row["kind"] in ("weir", "peer")],
                     others=limits)
     medians = {name: statistics.median(found) for name, found in shares.items() if found}
     return {name: median for name, median in medians.items() if median > 1}

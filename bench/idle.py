@@ -4,6 +4,7 @@ all connections had a request at the same moment."""
 import resource
 import signal
 import socket
+import ssl
 import statistics
 import time
 
@@ -24,6 +25,9 @@ class IdleMemory:
     """Compares a fresh process with and without connections in each round."""
 
     id = "B15-idle"
+    work = WORK
+    target = TARGET
+    connect = staticmethod(lambda port: connect(port))
     title = (f"resident bytes of each of {CONNECTIONS:,} idle keep-alive connections, and a second"
              " after all had a request at the same moment")
 
@@ -57,12 +61,12 @@ class IdleMemory:
 
     def measure(self, server):
         allow_files(CONNECTIONS + FILES_MORE)
-        command = server.command(self.options.build, WORK, 128)
+        command = server.command(self.options.build, self.work, 128)
         with serving(command, [self.options.server_cpu]) as running:
-            answered(connect(running.port))  # excludes the memory of the first use
+            answered(self.connect(running.port))  # excludes the memory of the first use
             time.sleep(QUIET_SECONDS)
             before = running.resident_bytes()
-            connections = [answered(connect(running.port)) for _ in range(CONNECTIONS)]
+            connections = [answered(self.connect(running.port)) for _ in range(CONNECTIONS)]
             time.sleep(QUIET_SECONDS)
             idle = running.resident_bytes()
             running.process.send_signal(signal.SIGSTOP)
@@ -78,8 +82,8 @@ class IdleMemory:
                 connection.close()
         return (idle - before) / CONNECTIONS, (after - before) / CONNECTIONS
 
-    @staticmethod
-    def row(server, values, reason):
+    @classmethod
+    def row(cls, server, values, reason):
         row = {"name": server.name, "kind": server.kind}
         if reason or not values:
             return row | {"reason": reason}
@@ -89,7 +93,7 @@ class IdleMemory:
                 "after_max": max(after)}
         if server.kind == "weir":
             most = max(*idle, *after)
-            row["verdict"] = f"{'met' if most <= TARGET else 'MISSED'} (≤ {TARGET})"
+            row["verdict"] = f"{'met' if most <= cls.target else 'MISSED'} (≤ {cls.target:,})"
         return row
 
 
@@ -130,7 +134,7 @@ def require_open(connection):
     connection.setblocking(False)
     try:
         connection.recv(1)
-    except BlockingIOError:
+    except (BlockingIOError, ssl.SSLWantReadError):
         return
     raise Failure("the server closed a keep-alive connection, or sent unexpected bytes")
 

@@ -19,6 +19,8 @@ SEARCH_SECONDS = 0.0006
 class ServedWork:
     """A workload of works.py, on all servers that support it."""
 
+    limits = programs.LIMITS
+
     def __init__(self, work, servers, options):
         self.id = work.id
         self.title = work.title
@@ -110,7 +112,8 @@ class ServedWork:
         Finds the share of a processor at which the rest are saturated."""
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, [self.options.server_cpu]) as server:
-            self.response_bytes = len(verify.response_to(server.port, self.work.request()))
+            self.response_bytes = len(verify.response_to(server.port, self.work.request(),
+                                                         programs.MODEL.secure(self.work)))
         for server in list(self.servers):
             reason = self.flaw_of(server)
             if reason and server.kind == "peer":
@@ -131,7 +134,8 @@ class ServedWork:
         try:
             with serving(command, [self.options.server_cpu]) as running:
                 self.lengths[server.name] = verify.verify(server, self.work, running.port,
-                                                          self.response_bytes)
+                                                          self.response_bytes,
+                                                          server.secure(self.work))
         except (Failure, verify.VerificationError) as reason:
             return str(reason)
         return ""
@@ -143,7 +147,7 @@ class ServedWork:
         if not self.work.saturates:
             return self.work.shares[0]
         for share in self.work.shares:
-            looks = [self.measure(server, share, PROBE_SECONDS) for server in programs.LIMITS
+            looks = [self.measure(server, share, PROBE_SECONDS) for server in self.limits
                      if server.name not in self.broken]
             busy = [look["busy"] for look in looks if "busy" in look]
             if not busy:
@@ -171,7 +175,8 @@ class ServedWork:
                 for process in running.processes():
                     limit(process)
                 said = load(options, running.port, running.processes(), self.work,
-                            seconds or options.seconds, warm_up=server.warm_up / allowed)
+                            seconds or options.seconds, warm_up=server.warm_up / allowed,
+                            secure=server.secure(self.work))
                 resident = running.peak_bytes()
         except Failure as reason:
             return failed(reason)

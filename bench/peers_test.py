@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import peers
+import works
 from programs import Peer, Server
 
 COUNT = ("sh", "-c", "echo built >> ../count")
@@ -39,7 +40,7 @@ class PeersTest(unittest.TestCase):
         ready, left_out = self.prepared(peer)
         home = self.root.resolve() / "built/one"
         self.assertEqual(left_out, {})
-        self.assertEqual(ready[0].command(None, None, 128),
+        self.assertEqual(ready[0].command(None, works.Workload("W", ""), 128),
                          [f"{home}/program", "--fast", "--port", "0"])
         self.assertEqual((home / "inner/main.c").read_text(), "first")
         self.assertEqual(self.builds(), 1)

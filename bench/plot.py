@@ -95,7 +95,8 @@ def shares(report):
     """Returns an SVG of all workloads of servers."""
     panels = []
     for identity, outcome in report["works"].items():
-        rows = [row for row in outcome["summary"] if "share" in row]
+        rows = [row for row in outcome["summary"]
+                if "share" in row and row["kind"] != "anchor"]
         if outcome["kind"] == "served" and rows:
             rows.sort(key=lambda row: -row["share"]["median"])
             panels.append((identity, outcome, rows))

@@ -13,7 +13,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import time
@@ -165,7 +164,7 @@ def cheap(build, port, seconds):
     if seconds < CHEAP_SECONDS_MIN:
         yield found
         return
-    command = [*first_of_all(), str(build / "bin/weir"), "bench", f"http://127.0.0.1:{port}/",
+    command = [*serving.first_of_all(), str(build / "bin/weir"), "bench", f"http://127.0.0.1:{port}/",
                "--connections", str(CHEAP_CONNECTIONS), "--rate", str(CHEAP_RATE),
                "--seconds", str(seconds), "--json"]
     asking = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -178,15 +177,6 @@ def cheap(build, port, seconds):
     if asking.returncode != 0:
         raise OSError(f"the cheap endpoint: {errors.strip() or output.strip()}")
     found.p99_us = json.loads(output)["latency_ns"]["p99"] / 1000
-
-
-def first_of_all():
-    """Returns a command prefix for real-time priority; empty if that is refused."""
-    command = ["chrt", "--fifo", "1"]
-    if not shutil.which(command[0]):
-        return []
-    tried = subprocess.run([*command, "true"], capture_output=True)
-    return command if tried.returncode == 0 else []
 
 
 def in_a_line(result):

@@ -3,6 +3,8 @@
 import dataclasses
 import pathlib
 
+import certificates
+
 
 @dataclasses.dataclass(frozen=True)
 class Server:
@@ -17,10 +19,15 @@ class Server:
     refuses: tuple = ()  # (family of workloads, reason why the server skips it)
     warm_up: float = 0  # seconds of a whole processor until the JIT is warm
     only: tuple = ()  # the workloads to measure; (): all
+    # "no": without TLS, "too": with TLS in the workloads of TLS, "only": only in these
+    tls: str = "no"
+    anchor: bool = False  # True if its figure has no verdict and no share in the best
 
     @property
     def kind(self):
-        """"limit", "weir" or "peer"."""
+        """"limit", "weir", "peer" or "anchor"."""
+        if self.anchor:
+            return "anchor"
         if self.source:
             return "peer"
         return "limit" if self.canned else "weir"
@@ -33,11 +40,20 @@ class Server:
                 command += ["--request-bytes", str(len(work.request()))]
             if work.closing:
                 command.append("--close")
-        return command
+        return command + self.tls_options(build, work)
+
+    def secure(self, work):
+        """Returns true if the server speaks TLS in a workload."""
+        return bool(work.tls) and self.tls != "no"
+
+    def tls_options(self, build, work):
+        return certificates.options(build, work.tls) if self.secure(work) else []
 
     def joins(self, identity):
         """Returns true if the server is measured at this workload."""
-        return not self.only or identity in self.only
+        if self.only:
+            return identity in self.only
+        return self.tls != ("no" if is_of_tls(identity) else "only")
 
     def refusal(self, work):
         """Returns why the server skips a workload; empty if it does not."""
@@ -56,18 +72,32 @@ class Peer(Server):
     def command(self, build, work, response_bytes):
         program = [part.format(home=self.home) for part in self.program.split()]
         command = [*program, "--port", "0", *self.options]
-        return command + (["--response-bytes", str(response_bytes)] if self.canned else [])
+        command += ["--response-bytes", str(response_bytes)] if self.canned else []
+        return command + self.tls_options(build, work)
+
+
+def is_of_tls(identity):
+    """Returns true for the name of a workload of TLS: "T2-rsa"."""
+    return identity.startswith("T")
 
 
 def weir(backend):
     return Server(f"weir-{backend}", "examples/example_bench",
-                  ("--address", "127.0.0.1", "--cores", "1", "--backend", backend))
+                  ("--address", "127.0.0.1", "--cores", "1", "--backend", backend),
+                  tls="no" if backend == "poll" else "too")
+
+
+def weir_plain(backend):
+    """Returns weir(backend) without TLS, beside it in workloads of TLS."""
+    same = weir(backend)
+    return dataclasses.replace(same, name=f"{same.name}-plain", anchor=True, tls="no",
+                               only=("T1", "T1-64"))
 
 
 def weir_awake(backend):
     """Returns weir(backend) with busy waiting, for workloads about latency."""
     same = weir(backend)
-    return dataclasses.replace(same, name=f"{same.name}-awake", only=("B13-2",),
+    return dataclasses.replace(same, name=f"{same.name}-awake", only=("B13-2",), tls="no",
                                options=(*same.options, "--busy-wait", "100"))
 
 
@@ -76,26 +106,37 @@ LIMITS = [
     Server("limit-uring", "bench/limit/uring_limit", canned=True),
 ]
 
+TLS_LIMITS = [
+    Server("limit-tls", "bench/limit/tls_limit", ("--cores", "1"), canned=True, tls="only"),
+]
+
+# The signatures per second of CPU time by the library alone; no server.
+SPEED = Server("openssl-speed", "", anchor=True, only=("T2-ecdsa", "T2-rsa"))
+
 SERVERS = [
     *LIMITS,
+    *TLS_LIMITS,
+    SPEED,
     weir("uring"),
     weir("epoll"),
     weir("poll"),
     weir_awake("uring"),
     weir_awake("epoll"),
+    weir_plain("uring"),
+    weir_plain("epoll"),
 ]
 
 NO_JSON = ("B13", "makes no JSON")
 
 PEERS = [
-    Peer("nginx", "python3 {home}/start.py --prefix {home}", source="nginx",
+    Peer("nginx", "python3 {home}/start.py --prefix {home}", source="nginx", tls="too",
          library="nginx, or apt-get to fetch it", steps=(("python3", "fetch.py"),),
          refuses=(NO_JSON,)),
     Peer("fasthttp", "{home}/fasthttp", source="fasthttp", tools=("go",),
          steps=(("go", "build", "-o", "fasthttp", "."),)),
-    Peer("go-net-http", "{home}/nethttp", source="nethttp", tools=("go",),
+    Peer("go-net-http", "{home}/nethttp", source="nethttp", tools=("go",), tls="too",
          steps=(("go", "build", "-o", "nethttp", "."),)),
-    Peer("hyper", "{home}/target/release/hyper_peer", source="hyper", tools=("cargo",),
+    Peer("hyper", "{home}/target/release/hyper_peer", source="hyper", tools=("cargo",), tls="too",
          steps=(("cargo", "build", "--release"),)),
     Peer("may_minihttp", "{home}/target/release/may_peer", source="may_minihttp",
          tools=("cargo",), steps=(("cargo", "build", "--release"),),
@@ -110,7 +151,7 @@ PEERS = [
          library="Boost 1.81 or later (libboost1.81-dev)",
          steps=(("c++", "-std=c++20", "-O2", "-DNDEBUG", "-o", "beast", "beast.cpp",
                  "-pthread"),)),
-    Peer("node", "node {home}/server.js", source="node", tools=("node",), warm_up=1),
+    Peer("node", "node {home}/server.js", source="node", tools=("node",), warm_up=1, tls="too"),
     Peer("express", "node {home}/server.js", source="express", tools=("node", "npm"), warm_up=2,
          steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
 ]

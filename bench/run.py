@@ -32,11 +32,13 @@ import plot
 import programs
 import scaling
 import services
+import tls
+import tls_live
 import verify
 from serving import Failure
 
-KINDS = (measure, scaling, idle, calls, clients, inside, services)
-WITHOUT_PEERS = (scaling, clients, inside, services)  # they need no peer among the servers
+KINDS = (measure, scaling, idle, calls, clients, inside, services, tls, tls_live)
+WITHOUT_PEERS = (scaling, clients, inside, services, tls_live)  # they need no peer among the servers
 
 
 def say(text):

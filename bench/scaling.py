@@ -27,6 +27,9 @@ class Scaling:
     """Measures Weir's backends, and the limit server in the shapes that it supports."""
 
     id = "B4"
+    limits = programs.LIMITS
+    limit = "limit-epoll"  # the limit server that is measured, too
+    shares = SHARES
     title = "two serving cores: requests per second of CPU time"
     # The number of connections is per generator.
     work = works.Workload("B4", "", path="/190", connections=500, busy_poll=False)
@@ -38,10 +41,10 @@ class Scaling:
     def __init__(self, servers, options):
         self.servers = [server for server in servers
                         if (server.kind == "weir" and server.joins(self.id))
-                        or (server.name == "limit-epoll" and self.wanted_of_limits)]
+                        or (server.name == self.limit and self.wanted_of_limits)]
         self.options = options
         self.processors = (options.server_cpu, options.load_cpu)
-        self.share = SHARES[0]
+        self.share = self.shares[0]
 
     def seconds(self):
         each = self.options.seconds + self.options.warm_up + START_SECONDS
@@ -65,7 +68,8 @@ class Scaling:
                           "control groups, and these are not permitted")
         model = programs.MODEL.command(self.options.build, self.work, 0)
         with serving(model, self.processors) as server:
-            self.response_bytes = len(verify.response_to(server.port, self.work.request()))
+            self.response_bytes = len(verify.response_to(server.port, self.work.request(),
+                                                         programs.MODEL.secure(self.work)))
         self.share = self.saturating_share()
         say(f"{self.id}: {self.title}; servers have {100 * self.share:.0f} % of each processor")
         rounds = []
@@ -84,9 +88,9 @@ class Scaling:
                 "markdown": table(rows)}
 
     def saturating_share(self):
-        for share in SHARES:
+        for share in self.shares:
             self.share = share
-            looks = [self.measure(server, "one") for server in programs.LIMITS]
+            looks = [self.measure(server, "one") for server in self.limits]
             busy = [look["busy"] for look in looks if "busy" in look]
             if not busy:
                 raise Failure("; ".join(look["reason"] for look in looks))
@@ -107,7 +111,8 @@ class Scaling:
                 for process in processes:
                     limit(process)
                 ports = [running[0].port, running[-1].port]
-                return total(self.loads(self.work_of(shape), ports, processes), allowed)
+                return total(self.loads(self.work_of(shape), ports, processes,
+                                        server.secure(self.work)), allowed)
         except Failure as reason:
             return {"figure": 0, "errors": 1, "reason": str(reason)}
 
@@ -124,10 +129,10 @@ class Scaling:
             command += ["--processes", "2"]
         return [(command, [first, second])]
 
-    def loads(self, work, ports, processes):
+    def loads(self, work, ports, processes, secure):
         with concurrent.futures.ThreadPoolExecutor() as threads:
             started = [threads.submit(load, self.options, port, processes, work,
-                                      self.options.seconds, processor)
+                                      self.options.seconds, processor, secure=secure)
                        for port, processor in zip(ports, self.processors)]
             return [each.result() for each in started]
 

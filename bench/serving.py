@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -73,6 +74,15 @@ def on_processors(numbers, command):
     return ["taskset", "--cpu-list", ",".join(map(str, numbers)), *command]
 
 
+def first_of_all():
+    """Returns a command prefix for real-time priority; empty if that is refused."""
+    command = ["chrt", "--fifo", "1"]
+    if not shutil.which(command[0]):
+        return []
+    tried = subprocess.run([*command, "true"], capture_output=True)
+    return command if tried.returncode == 0 else []
+
+
 @contextlib.contextmanager
 def serving(command, processors, preload="", stop_seconds=STOP_SECONDS_MAX):
     """Yields a listening server. Terminates it afterwards; kills it if it does not end in time."""
@@ -118,10 +128,11 @@ def port_of(process, log, command):
     raise Failure(f"does not serve: {' '.join(command)}\n{text}")
 
 
-def load(options, port, processes, work, seconds, processor=None, warm_up=0):
-    """Runs `weir bench` on a server with these processes. Returns its report."""
+def load(options, port, processes, work, seconds, processor=None, warm_up=0, secure=False):
+    """Runs `weir bench` on a server with these processes, over TLS if `secure`. Returns its report.
+    """
     warm_up = max(options.warm_up, warm_up)
-    command = [*generator(options, port, work), "--abandon", "--seconds", str(seconds),
+    command = [*generator(options, port, work, secure), "--abandon", "--seconds", str(seconds),
                "--warm-up", str(warm_up)]
     for process in processes:
         command += ["--server-pid", str(process)]
@@ -135,10 +146,11 @@ def errors_of(load):
     return found or int(load["responses"] == 0)
 
 
-def generator(options, port, work):
+def generator(options, port, work, secure=False, host="127.0.0.1"):
     """Returns the generator's command line without a duration."""
-    return [str(options.build / "bin/weir"), "bench", f"http://127.0.0.1:{port}{work.path}",
-            "--json", *work.options()]
+    scheme = "https" if secure else "http"
+    return [str(options.build / "bin/weir"), "bench", f"{scheme}://{host}:{port}{work.path}",
+            "--json", *work.options(), *(work.tls_options() if secure else [])]
 
 
 def output_of(command, seconds_max=LOAD_SECONDS_MORE_MAX, limit=lambda process: None):

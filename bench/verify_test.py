@@ -20,7 +20,7 @@ def reply(body, length=None, status="200 OK"):
 def work(body="", closing=False):
     head = "POST /ping HTTP/1.1\r\nHost: x\r\n\r\n" if body else "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     return types.SimpleNamespace(request=lambda: (head + body).encode(), body=body,
-                                 closing=closing)
+                                 closing=closing, any_length=False)
 
 
 PLAIN = work()

@@ -37,6 +37,11 @@ class Workload:
     connections: int = 64
     depth: int = 1
     closing: bool = False
+    rate: float = 0  # requests per second; 0: as many as the server answers
+    tls: str = ""  # kind of the certificate's key, see certificates.py; "": without TLS
+    tls_version: str = "1.3"
+    resumes: bool = False  # new connections resume sessions
+    any_length: bool = False  # the heads of peers may make responses longer
     # Shares of a processor, tried in order until the generator saturates the limit servers.
     shares: tuple = (0.9, 0.75, 0.6, 0.45, 0.3)
     # False for workloads about latency: no server is saturated, and ratios use requests per second.
@@ -66,9 +71,14 @@ class Workload:
             options += ["--body", self.body]
         if self.closing:
             options.append("--new-connections")
+        if self.rate:
+            options += ["--rate", str(self.rate)]
         if self.saturates and self.busy_poll:
             options.append("--busy-poll")
         return options
+
+    def tls_options(self):
+        return ["--tls-version", self.tls_version, *(["--resume"] if self.resumes else [])]
 
 
 def ping(identity, connections, **more):

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread;
 
 use http_body_util::{BodyExt, Full};
@@ -13,13 +14,22 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio_rustls::TlsAcceptor;
 
 const BACKLOG: u32 = 65535;
 const HELLO: &[u8] = b"Hello Weir\n";
 const PADDED: &[u8] = b"Hello Weir..............................................................\n";
+static KIBIBYTES: [u8; 16 * 1024] = [0; 16 * 1024];
+static MEBIBYTE: [u8; 1024 * 1024] = [0; 1024 * 1024];
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The body of POST /ping and of its answer.
@@ -57,23 +67,52 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     Ok(match (request.method(), request.uri().path()) {
         (&Method::GET, "/") => ok(TEXT, Bytes::from_static(HELLO)),
         (&Method::GET, "/190") => ok(TEXT, Bytes::from_static(PADDED)),
+        (&Method::GET, "/16k") => ok(BINARY, Bytes::from_static(&KIBIBYTES)),
+        (&Method::GET, "/1m") => ok(BINARY, Bytes::from_static(&MEBIBYTE)),
         (&Method::POST, "/ping") => ping(request.into_body()).await,
         _ => failure(StatusCode::NOT_FOUND),
     })
 }
 
-async fn accept_all(listener: TcpListener) -> io::Result<()> {
+async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin) {
+    // An error of a connection ends only that connection.
+    let _ = http1::Builder::new()
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), service_fn(answer))
+        .await;
+}
+
+async fn accept_all(listener: TcpListener, tls: Option<TlsAcceptor>) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
+        let tls = tls.clone();
         tokio::task::spawn_local(async move {
-            // An error of a connection ends only that connection.
-            let _ = http1::Builder::new()
-                .pipeline_flush(true)
-                .serve_connection(TokioIo::new(stream), service_fn(answer))
-                .await;
+            match tls {
+                None => serve_connection(stream).await,
+                Some(acceptor) => {
+                    if let Ok(secured) = acceptor.accept(stream).await {
+                        serve_connection(secured).await;
+                    }
+                }
+            }
         });
     }
+}
+
+/// Returns the acceptor of these files, with tickets.
+fn tls_of(certificate: &str, key: &str) -> TlsAcceptor {
+    let chain: Vec<_> = CertificateDer::pem_file_iter(certificate)
+        .and_then(|each| each.collect())
+        .expect("a chain in PEM");
+    let key = PrivateKeyDer::from_pem_file(key).expect("a key in PEM");
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .expect("a key that fits the chain");
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.ticketer = aws_lc_rs::Ticketer::new().expect("ticket keys");
+    TlsAcceptor::from(Arc::new(config))
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -84,19 +123,27 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves on this thread; calls `ready` with the address when it listens.
-fn serve(address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> io::Result<()> {
+fn serve(
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    ready: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = listen(address)?;
         ready(listener.local_addr()?);
-        accept_all(listener).await
+        accept_all(listener, tls).await
     })
+}
+
+/// Returns the argument after `name`.
+fn text_option(name: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
 /// Returns the number after `name`, or `fallback`.
 fn option(name: &str, fallback: u16) -> u16 {
-    let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
-    match arguments.next() {
+    match text_option(name) {
         Some(value) => value.parse().unwrap_or_else(|_| panic!("{name} takes a number")),
         None => fallback,
     }
@@ -104,9 +151,13 @@ fn option(name: &str, fallback: u16) -> u16 {
 
 fn main() -> io::Result<()> {
     let cores = option("--cores", 1);
-    serve(SocketAddr::from(([127, 0, 0, 1], option("--port", 0))), |address| {
+    let tls = text_option("--tls-cert")
+        .map(|certificate| tls_of(&certificate, &text_option("--tls-key").expect("--tls-key")));
+    let others = tls.clone();
+    serve(SocketAddr::from(([127, 0, 0, 1], option("--port", 0))), tls, |address| {
         for _ in 1..cores {
-            thread::spawn(move || serve(address, |_| ()).expect("another core serves"));
+            let tls = others.clone();
+            thread::spawn(move || serve(address, tls, |_| ()).expect("another core serves"));
         }
         println!("listening on {address}");
     })

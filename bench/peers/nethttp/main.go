@@ -2,6 +2,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +25,17 @@ func text(body string) http.HandlerFunc {
 	return func(response http.ResponseWriter, _ *http.Request) {
 		response.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(response, body)
+	}
+}
+
+// zeros answers with so many bytes.
+func zeros(size int) http.HandlerFunc {
+	body := make([]byte, size)
+	length := strconv.Itoa(size)
+	return func(response http.ResponseWriter, _ *http.Request) {
+		response.Header().Set("Content-Type", "application/octet-stream")
+		response.Header().Set("Content-Length", length)
+		response.Write(body)
 	}
 }
 
@@ -49,6 +62,8 @@ func ping(response http.ResponseWriter, request *http.Request) {
 func main() {
 	port := flag.Int("port", 0, "port on 127.0.0.1; 0: any free port")
 	cores := flag.Int("cores", 1, "threads that run Go code at a time")
+	certificate := flag.String("tls-cert", "", "chain in PEM; without it, plain HTTP")
+	key := flag.String("tls-key", "", "key in PEM")
 	flag.Parse()
 	runtime.GOMAXPROCS(*cores)
 
@@ -56,11 +71,21 @@ func main() {
 	routes.HandleFunc("GET /{$}", text("Hello Weir\n"))
 	routes.HandleFunc("GET /190", text("Hello Weir"+strings.Repeat(".", 62)+"\n"))
 	routes.HandleFunc("POST /ping", ping)
+	routes.HandleFunc("GET /16k", zeros(16*1024))
+	routes.HandleFunc("GET /1m", zeros(1024*1024))
 
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("listening on %s\n", listener.Addr())
-	log.Fatal(http.Serve(listener, routes))
+	if *certificate == "" {
+		log.Fatal(http.Serve(listener, routes))
+	}
+	server := http.Server{
+		Handler: routes,
+		// An empty map switches HTTP/2 off.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	log.Fatal(server.ServeTLS(listener, *certificate, *key))
 }

@@ -33,18 +33,32 @@ def announce(port):
             return
 
 
+def write_files(folder):
+    folder.mkdir(exist_ok=True)
+    for name, size in (("16k", 16 * 1024), ("1m", 1024 * 1024)):
+        (folder / name).write_bytes(bytes(size))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0: any free one")
     parser.add_argument("--prefix", type=pathlib.Path, required=True,
                         help="folder for its configuration and files")
+    parser.add_argument("--tls-cert", help="chain in PEM; without it, plain HTTP")
+    parser.add_argument("--tls-key", help="key in PEM")
     options = parser.parse_args()
 
     reserved = reserve(options.port)
     port = reserved.getsockname()[1]
     configuration = options.prefix / "started.conf"
     text = (pathlib.Path(__file__).parent / "nginx.conf").read_text()
-    configuration.write_text(text.replace("@port@", str(port)))
+    certificate = (f"ssl_certificate {options.tls_cert}; ssl_certificate_key {options.tls_key};"
+                   if options.tls_cert else "")
+    for name, value in (("port", str(port)), ("ssl", " ssl" if certificate else ""),
+                        ("certificate", certificate)):
+        text = text.replace(f"@{name}@", value)
+    configuration.write_text(text)
+    write_files(options.prefix / "files")
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
