@@ -14,7 +14,7 @@ DAYS = "30"
 
 @functools.cache
 def made(folder, key, name="bench"):
-    """Makes a certificate in `folder`, once in a run. Returns the paths of its chain and its key."""
+    """Makes a certificate in `folder` once in a run. Returns the paths of its chain and key."""
     folder.mkdir(parents=True, exist_ok=True)
     chain, secret = folder / f"{name}-{key}.pem", folder / f"{name}-{key}.key"
     command = ["openssl", "req", "-x509", "-newkey", *KEYS[key], "-nodes", "-days", DAYS,

@@ -164,7 +164,8 @@ def cheap(build, port, seconds):
     if seconds < CHEAP_SECONDS_MIN:
         yield found
         return
-    command = [*serving.first_of_all(), str(build / "bin/weir"), "bench", f"http://127.0.0.1:{port}/",
+    command = [*serving.first_of_all(), str(build / "bin/weir"), "bench",
+               f"http://127.0.0.1:{port}/",
                "--connections", str(CHEAP_CONNECTIONS), "--rate", str(CHEAP_RATE),
                "--seconds", str(seconds), "--json"]
     asking = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

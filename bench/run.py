@@ -38,7 +38,8 @@ import verify
 from serving import Failure
 
 KINDS = (measure, scaling, idle, calls, clients, inside, services, tls, tls_live)
-WITHOUT_PEERS = (scaling, clients, inside, services, tls_live)  # they need no peer among the servers
+# These need no peer among the servers.
+WITHOUT_PEERS = (scaling, clients, inside, services, tls_live)
 
 
 def say(text):

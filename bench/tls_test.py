@@ -1,4 +1,4 @@
-"""Tests the workloads of TLS: who joins them, commands, comparisons and verdicts."""
+"""Tests the workloads of TLS: their servers, commands, comparisons and verdicts."""
 
 import pathlib
 import types
@@ -143,7 +143,7 @@ class CertificatesTest(unittest.TestCase):
                     mock.Mock(return_value=types.SimpleNamespace(returncode=1, stderr="no room"))):
             with (mock.patch.object(certificates.subprocess, "run", ran),
                   mock.patch.object(pathlib.Path, "mkdir"),
-                  self.assertRaisesRegex(Failure, "openssl makes no certificate: (openssl|no room)")):
+                  self.assertRaisesRegex(Failure, "makes no certificate: (openssl|no room)")):
                 certificates.made(pathlib.Path("nowhere"), "ecdsa")
 
 
