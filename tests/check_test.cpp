@@ -12,6 +12,9 @@
 
 #include "tests/process.hpp"
 #include "tests/server.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/os/test/temporary_tree.hpp"
+#include "weir/tls/certificate/identity.hpp"
 
 namespace weir::tests {
 namespace {
@@ -24,8 +27,8 @@ struct Checked {
 /// Runs `weir check` on a server of this machine ("127.0.0.1:8080"). The tool waits for an answer
 /// as long as a test does, unless `timeout` says otherwise.
 Checked check(const std::string& server, std::vector<std::string> more,
-              std::chrono::seconds timeout = default_timeout) {
-  more.insert(more.begin(), {"check", "http://" + server + "/"});
+              std::chrono::seconds timeout = default_timeout, const std::string& scheme = "http") {
+  more.insert(more.begin(), {"check", scheme + "://" + server + "/"});
   more.insert(more.end(), {"--timeout", std::to_string(timeout.count())});
   Process tool(WEIR_TOOL_PROGRAM, more);
   Checked checked;
@@ -53,6 +56,43 @@ TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
   const Checked checked = check(server.port(), {"--skip", "slow", "--post-path", "/users/1/notes"});
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_TRUE(checked.output.contains("POST /users/1/notes answers 200\n")) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Check, TheHelloExamplePassesThemOverTls) {
+  Server server("hello", GetParam(), {"--tls-self-signed"});
+  const std::string at = "127.0.0.1:" + std::to_string(server.port());
+  const Checked checked = check(at, {"--skip", "slow"}, default_timeout, "https");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_TRUE(checked.output.contains(", certificate not verified (--cacert)\n")) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Check, VerifiesACertificateWithTheCasOfAFile) {
+  const auto identity_of = [](const char* name) {
+    tls::SelfSigned certificate;
+    certificate.names = {name};
+    certificate.not_before = OsPlatform().wall_time();
+    return tls::Identity::self_signed(certificate).value();
+  };
+  const tls::Identity identity = identity_of("127.0.0.1");
+  os::TemporaryTree folder;
+  folder.write("own.pem", identity.chain());
+  folder.write("own.key", identity.key());
+  folder.write("other.pem", identity_of("127.0.0.1").chain());
+  Server server("hello", GetParam(),
+                {"--tls-cert", folder.path("own.pem"), "--tls-key", folder.path("own.key")});
+  const std::string at = "127.0.0.1:" + std::to_string(server.port());
+  const auto checked_with = [&](const char* file) {
+    return check(at, {"--only", "answers/date", "--cacert", folder.path(file)}, default_timeout,
+                 "https");
+  };
+  const Checked trusted = checked_with("own.pem");
+  EXPECT_EQ(trusted.status, 0) << trusted.output;
+  EXPECT_TRUE(trusted.output.contains(", certificate verified\n")) << trusted.output;
+  const Checked rejected = checked_with("other.pem");
+  EXPECT_EQ(rejected.status, 2) << rejected.output;
+  EXPECT_TRUE(rejected.output.contains(": no TLS connection: certificate_")) << rejected.output;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 

@@ -23,16 +23,20 @@
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/task/detail/run.hpp"
+#include "weir/tls/client.hpp"
 
 namespace weir::check {
 namespace {
 
 constexpr std::size_t concurrency_max = 256;
+// Those of all cases at a time. Each case has at most one under way.
+constexpr std::size_t handshakes_max = 2 * concurrency_max;
 
 struct Command {
   std::string url;
   std::string path;
   std::string post_path;
+  std::string ca_file;
   std::vector<std::string> headers;
   std::vector<std::string> only;
   std::vector<std::string> skip;
@@ -48,11 +52,15 @@ struct Command {
 };
 
 void add_options(CLI::App& verb, Command& command) {
-  verb.add_option("url", command.url, "http://host[:port][/path]; the path answers a GET with 2xx");
+  verb.add_option("url", command.url,
+                  "http[s]://host[:port][/path]; the path answers a GET with 2xx");
   verb.add_option("--path", command.path,
                   "the path of GET requests (default: the path of the URL)");
   verb.add_option("--post-path", command.post_path,
                   "a path that reads the body of a POST (default: the same path)");
+  verb.add_option("--cacert", command.ca_file,
+                  "verify the server's certificate with the CAs of this PEM file (default: the "
+                  "certificate is not verified)");
   verb.add_option("--header", command.headers,
                   "a header of the cases about contents, such as 'Authorization: Bearer x'; may be "
                   "repeated")
@@ -129,8 +137,7 @@ std::string resolve_target(const Command& command, CheckTarget& target,
                            std::vector<Endpoint>& endpoints) {
   if (command.url.empty()) return "the URL is missing";
   const auto url = bench::parse_url(command.url);
-  const bool unsupported = url ? url->secure : url.error() == Errc::unsupported;
-  if (unsupported) return "only http:// can be checked";
+  if (!url && url.error() == Errc::unsupported) return "only http:// and https:// can be checked";
   if (!url) return "not a URL of a server: '" + command.url + "'";
   auto resolved = bench::resolve(*url);
   if (!resolved) return "no address for '" + url->host + "'";
@@ -140,7 +147,9 @@ std::string resolve_target(const Command& command, CheckTarget& target,
            "' is neither this machine nor in a private network (the cases are attacks; use "
            "--allow-remote for your own server)";
   }
+  if (!url->secure && !command.ca_file.empty()) return "--cacert requires https://";
   target.authority = url->authority;
+  target.host = url->host;
   target.path = command.path.empty() ? url->path_and_query : command.path;
   target.post_path = command.post_path.empty() ? target.path : command.post_path;
   for (const std::string& path : {target.path, target.post_path}) {
@@ -158,6 +167,20 @@ std::string resolve_target(const Command& command, CheckTarget& target,
   if (command.idle_seconds) target.idle_timeout = duration_of(*command.idle_seconds);
   target.lenient = command.lenient;
   return {};
+}
+
+tls::ClientOptions tls_options(const Command& command) {
+  tls::ClientOptions options;
+  options.trust = {};
+  options.verification = tls::Verification::none;
+  if (!command.ca_file.empty()) {
+    options.trust.files.push_back(command.ca_file);
+    options.verification = tls::Verification::full;
+  }
+  options.tickets = false;  // each case has a full handshake
+  options.limits.timeout = duration_of(command.timeout_seconds);
+  options.limits.concurrency_max = handshakes_max;
+  return options;
 }
 
 int run(const Command& command) {
@@ -178,6 +201,9 @@ int run(const Command& command) {
   OsPlatform platform;
   const auto loop = Loop::make(platform, {});
   if (!loop) return usage_error("no event loop: " + loop.error().message());
+  tls::Client client(tls_options(command));
+  tls::Connector connector(**loop, client);
+  if (bench::parse_url(command.url)->secure) plan.target.tls = &connector;
   // The first address of a name may have no server: localhost is ::1 first, also for servers of
   // IPv4.
   plan.target.endpoint = weir::run(**loop, bench::first_reachable(std::move(endpoints)));
@@ -189,7 +215,8 @@ int run(const Command& command) {
                        " (use --path for a path that answers 2xx)");
   }
   const CheckReport report = weir::run(**loop, run_checks(std::move(plan)));
-  const ReportOptions options{command.url, command.all};
+  const ReportOptions options{
+      .url = command.url, .verified = !command.ca_file.empty(), .all = command.all};
   std::fputs((command.json ? to_json(report, options) : to_text(report, options)).c_str(), stdout);
   return report.count(VerdictKind::failed) == 0 ? 0 : 1;
 }

@@ -33,7 +33,9 @@ TEST(CheckCommand, RejectsWrongCommandLines) {
       {},
       {url},
       {"127.0.0.1"},
-      {"https://127.0.0.1/"},
+      {"ftp://127.0.0.1/"},
+      {url, "--cacert", "/dev/null"},
+      {"https://127.0.0.1:1/", "--cacert", "/dev/null"},
       {"http://192.0.2.1/"},
       {url, "--only", "manners"},
       {url, "--skip", "manners"},
@@ -190,7 +192,9 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
   };
   const std::string url = "http://127.0.0.1:1/";
   EXPECT_EQ(printed({}), "weir check: the URL is missing\n");
-  EXPECT_EQ(printed({"https://127.0.0.1/"}), "weir check: only http:// can be checked\n");
+  EXPECT_EQ(printed({"ftp://127.0.0.1/"}),
+            "weir check: only http:// and https:// can be checked\n");
+  EXPECT_EQ(printed({url, "--cacert", "ca.pem"}), "weir check: --cacert requires https://\n");
   EXPECT_EQ(printed({"here"}), "weir check: not a URL of a server: 'here'\n");
   EXPECT_EQ(printed({url, "--only", "manners"}),
             "weir check: there is no case or category 'manners' (see --list)\n");
@@ -224,6 +228,7 @@ TEST(CheckCommand, OffersItsOptionsWithTheirDefaults) {
 url
 --path
 --post-path
+--cacert
 --header
 --only
 --skip

@@ -1,20 +1,39 @@
 // One connection to the server under test: sending and receiving with limits.
 #include "tools/weir/check/check_connection.hpp"
 
+#include <utility>
+
+#include "weir/net/tcp.hpp"
+#include "weir/net/tls_info.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/tls/client.hpp"
 
 namespace weir::check {
 
 Task<bool> CheckConnection::open() {
   auto stream = co_await timeout(target_.timeout, tcp::connect(target_.endpoint));
-  if (stream) {
-    stream_.emplace(std::move(*stream));
+  if (!stream) {
+    on_connect_error("no connection: " + stream.error().message());
+    co_return false;
+  }
+  AnyStream plain(std::move(*stream));
+  if (target_.tls == nullptr) {
+    stream_.emplace(std::move(plain));
+    co_return true;
+  }
+  auto secured = co_await target_.tls->connect(std::move(plain), target_.host);
+  if (secured) {
+    stream_.emplace(std::move(*secured));
   } else {
-    connect_error_ = "no connection: " + stream.error().message();
-    closed_ = true;
+    on_connect_error("no TLS connection: " + secured.error().text());
   }
   co_return stream_.has_value();
+}
+
+void CheckConnection::on_connect_error(std::string reason) {
+  connect_error_ = std::move(reason);
+  closed_ = true;
 }
 
 Task<> CheckConnection::send_and_receive(std::string_view bytes, StopCondition until) {
@@ -24,14 +43,14 @@ Task<> CheckConnection::send_and_receive(std::string_view bytes, StopCondition u
 }
 
 Task<> CheckConnection::write(std::string_view bytes) {
-  const auto written = co_await stream_->write(bytes);
+  const auto written = co_await (*stream_)->write(bytes);
   // A server that responds early may close before all is sent. The responses decide the verdict.
   static_cast<void>(written);
 }
 
 Task<> CheckConnection::receive_then_stop_sending(StopCondition until) {
   co_await receive(until);
-  stream_->cancel_write();
+  (*stream_)->cancel_write();
 }
 
 bool CheckConnection::is_met(const StopCondition& until) const noexcept {
@@ -46,7 +65,7 @@ Task<> CheckConnection::receive(StopCondition until) {
   while (!is_met(until) && !context.cancelled()) {
     const Duration left = end - context.loop->platform().now();
     if (left <= Duration::zero()) break;
-    const auto input = co_await timeout(left, stream_->read());
+    const auto input = co_await timeout(left, (*stream_)->read());
     process_input(input);
   }
 }
@@ -54,8 +73,9 @@ Task<> CheckConnection::receive(StopCondition until) {
 void CheckConnection::process_input(const Result<Buffer>& input) {
   if (input) {
     reader_.read(input->text());
-  } else if (input.error() == Errc::end_of_stream) {
+  } else if (input.error() == Errc::end_of_stream || input.error() == tls::Error::truncated) {
     reader_.end();
+    truncated_ = input.error() == tls::Error::truncated;
     closed_by_server_ = !writing_finished_;
     closed_ = true;
   } else if (input.error() != Errc::timed_out && input.error() != Errc::cancelled) {
@@ -73,14 +93,14 @@ Task<bool> CheckConnection::wait_for_close(Duration wait_timeout) {
 
 Task<bool> CheckConnection::send(std::string_view bytes, Duration wait_timeout) {
   if (closed_) co_return false;
-  const auto written = co_await timeout(wait_timeout, stream_->write(bytes));
+  const auto written = co_await timeout(wait_timeout, (*stream_)->write(bytes));
   co_return written.has_value();
 }
 
 void CheckConnection::finish_writing() {
   if (closed_ || writing_finished_) return;
   writing_finished_ = true;
-  static_cast<void>(stream_->finish_writing());
+  static_cast<void>((*stream_)->finish_writing());
 }
 
 void CheckConnection::close() {
@@ -95,6 +115,10 @@ Outcome CheckConnection::outcome() const {
   outcome.interim = reader_.interim();
   outcome.closed_by_server = closed_by_server_;
   outcome.reset = reset_;
+  outcome.truncated = truncated_;
+  if (const TlsInfo* const tls = stream_ ? (*stream_)->tls() : nullptr) {
+    outcome.tls = std::string(name_of(tls->version)) + ", " + std::string(tls->cipher);
+  }
   outcome.protocol_error = reader_.protocol_error();
   outcome.connect_error = connect_error_;
   return outcome;

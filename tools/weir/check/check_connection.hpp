@@ -8,7 +8,7 @@
 
 #include "tools/weir/check/check_target.hpp"
 #include "tools/weir/check/response_parser.hpp"
-#include "weir/net/tcp.hpp"
+#include "weir/net/any_stream.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::check {
@@ -27,7 +27,7 @@ class CheckConnection {
  public:
   explicit CheckConnection(const CheckTarget& target) noexcept : target_(target) {}
 
-  /// Connects to the target.
+  /// Connects to the target, with the TLS handshake if the target has TLS.
   /// Returns: true if connected; else outcome() has the reason.
   /// Cancel: returns false, like a failure to connect.
   Task<bool> open();
@@ -49,7 +49,8 @@ class CheckConnection {
   /// Returns: true if all bytes were sent.
   /// Cancel: ends early.
   Task<bool> send(std::string_view bytes, Duration wait_timeout);
-  /// Ends sending on this side. A later close no longer counts as a close by the server.
+  /// Ends sending on this side, with close_notify if the target has TLS. A later close no longer
+  /// counts as a close by the server.
   void finish_writing();
   /// Closes the connection immediately. Unread bytes turn the close into a reset.
   void close();
@@ -61,19 +62,21 @@ class CheckConnection {
   Outcome outcome() const;
 
  private:
+  void on_connect_error(std::string reason);
   Task<> write(std::string_view bytes);
   Task<> receive_then_stop_sending(StopCondition until);
   void process_input(const Result<Buffer>& input);
   bool is_met(const StopCondition& until) const noexcept;
 
   const CheckTarget& target_;
-  std::optional<tcp::Stream> stream_;
+  std::optional<AnyStream> stream_;
   ResponseParser reader_;
   std::string connect_error_;
   bool writing_finished_ = false;  // true: this side has ended sending
   bool closed_ = false;
   bool closed_by_server_ = false;
   bool reset_ = false;
+  bool truncated_ = false;
 };
 
 }  // namespace weir::check

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 #include "tools/weir/check/wire_check.hpp"
 #include "weir/json/write.hpp"
@@ -24,6 +25,8 @@ struct JsonCase {
 };
 struct JsonReport {
   std::string url;
+  std::optional<std::string> tls;
+  std::optional<bool> certificate_verified;
   int get_status;
   int post_status;
   std::size_t passed;
@@ -146,6 +149,10 @@ std::string to_text(const CheckReport& report, const ReportOptions& options) {
           target.post_path + " answers " +
           (target.post.status == 0 ? std::string("nothing") : std::to_string(target.post.status));
   if (target.post.status < 200 || target.post.status > 299) text += " (--post-path)";
+  if (!target.connection.empty()) {
+    text += "\n  " + target.connection +
+            (options.verified ? ", certificate verified" : ", certificate not verified (--cacert)");
+  }
   text += "\n\n";
   append_table(text, report);
   append_cases(text, report, VerdictKind::failed);
@@ -161,6 +168,10 @@ std::string to_text(const CheckReport& report, const ReportOptions& options) {
 std::string to_json(const CheckReport& report, const ReportOptions& options) {
   JsonReport json;
   json.url = options.url;
+  if (!report.target.connection.empty()) {
+    json.tls = report.target.connection;
+    json.certificate_verified = options.verified;
+  }
   json.get_status = report.target.get.status;
   json.post_status = report.target.post.status;
   json.passed = report.count(VerdictKind::passed);

@@ -11,7 +11,8 @@ namespace weir::check {
 
 struct ReportOptions {
   std::string url;
-  bool all = false;  ///< true: the report includes the cases that passed
+  bool verified = false;  ///< true: the certificate of the server was verified
+  bool all = false;       ///< true: the report includes the cases that passed
 };
 
 /// Returns a table by rules, then the failed and the not applicable cases. Each case has its

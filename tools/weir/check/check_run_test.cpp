@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "weir/http.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
+#include "weir/tls.hpp"
 
 namespace weir::check {
 namespace {
@@ -43,7 +45,8 @@ class CheckRun : public LoopTest {
   }
 
   CheckReport check_faulty(const Faults& faults, CheckPlan plan);
-  CheckReport check_weir(CheckPlan plan);
+  CheckReport check_weir(CheckPlan plan, std::shared_ptr<tls::Server> secure = nullptr);
+  CheckReport check_weir_over_tls(CheckPlan plan);
 
   /// Returns the verdicts by name.
   static std::map<std::string, Verdict> verdicts(const CheckReport& report) {
@@ -70,8 +73,9 @@ Task<CheckReport> on_faulty(Scope& scope, FaultyServer& server, CheckPlan plan) 
   co_return report;
 }
 
-Task<CheckReport> on_weir(Scope& scope, const http::Router& routes, CheckPlan plan) {
-  scope.spawn(http::serve(scope, routes, {endpoint}));
+Task<CheckReport> on_weir(Scope& scope, const http::Router& routes,
+                          const http::ServeOptions& options, CheckPlan plan) {
+  scope.spawn(http::serve(scope, routes, options));
   CheckReport report = co_await baseline_and_run(std::move(plan));
   scope.cancel();
   co_return report;
@@ -83,9 +87,10 @@ Task<CheckReport> with_faulty(FaultyServer& server, CheckPlan plan) {
   co_return std::move(*report);
 }
 
-Task<CheckReport> with_weir(const http::Router& routes, CheckPlan plan) {
-  auto report =
-      co_await with_scope(OnFailure::isolate, on_weir, std::cref(routes), std::move(plan));
+Task<CheckReport> with_weir(const http::Router& routes, const http::ServeOptions& options,
+                            CheckPlan plan) {
+  auto report = co_await with_scope(OnFailure::isolate, on_weir, std::cref(routes),
+                                    std::cref(options), std::move(plan));
   co_return std::move(*report);
 }
 
@@ -101,12 +106,27 @@ Task<http::Response> body_back(http::Request& request) {
   co_return http::text(*body);
 }
 
-CheckReport CheckRun::check_weir(CheckPlan plan) {
+CheckReport CheckRun::check_weir(CheckPlan plan, std::shared_ptr<tls::Server> secure) {
   http::Router routes;
   routes.get("/", [] { return http::text("hello\n"); });
   routes.post("/", body_back);
-  return run_made([&routes](CheckPlan own) { return with_weir(routes, std::move(own)); },
+  const http::ServeOptions options{.endpoint = endpoint, .tls = std::move(secure)};
+  return run_made([&](CheckPlan own) { return with_weir(routes, options, std::move(own)); },
                   std::move(plan));
+}
+
+CheckReport CheckRun::check_weir_over_tls(CheckPlan plan) {
+  tls::ServerOptions server_options;
+  server_options.self_signed.emplace();
+  tls::ClientOptions client_options;
+  client_options.trust = {};
+  client_options.verification = tls::Verification::none;
+  client_options.tickets = false;
+  tls::Client client(client_options);
+  tls::Connector connector(*loop_, client);
+  plan.target.tls = &connector;
+  plan.target.host = "a.test";
+  return check_weir(std::move(plan), std::make_shared<tls::Server>(std::move(server_options)));
 }
 
 std::string text_of(const CheckReport& report) {
@@ -127,6 +147,13 @@ TEST_F(CheckRun, WeirsOwnServerPassesEverything) {
                 each.test_case->name == "answers/no-content")
         << each.test_case->name << ": " << each.verdict.actual;
   }
+}
+
+TEST_F(CheckRun, WeirsOwnServerPassesEverythingOverTls) {
+  const CheckReport report = check_weir_over_tls(plan());
+  EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
+  EXPECT_GT(report.count(VerdictKind::passed), 600U);
+  EXPECT_EQ(report.target.connection, "TLSv1.3, TLS_AES_256_GCM_SHA384");
 }
 
 TEST_F(CheckRun, ACorrectMinimalServerPassesEverything) {

@@ -43,6 +43,7 @@ std::string describe(const Outcome& outcome) {
     text += text.empty() ? "reset without an answer" : ", reset";
   } else if (outcome.closed_by_server) {
     text += text.empty() ? "closed without an answer" : ", closed";
+    if (outcome.truncated) text += " without close_notify";
   } else {
     text += text.empty() ? "no answer" : ", kept open";
   }

@@ -9,6 +9,10 @@
 #include "weir/base/time.hpp"
 #include "weir/os/address.hpp"
 
+namespace weir::tls {
+class Connector;
+}
+
 namespace weir::check {
 
 /// The response that a correct request gets.
@@ -20,6 +24,9 @@ struct Baseline {
 struct CheckTarget {
   Endpoint endpoint;
   std::string authority;  ///< value of the Host header
+  std::string host;       ///< name or address for the TLS handshake, without brackets
+  /// Performs the TLS handshakes, and outlives the target; nullptr: the server speaks plain HTTP.
+  tls::Connector* tls = nullptr;
   std::string path = "/";
   std::string post_path = "/";
   std::string headers;  ///< header lines, with their line ends, of each case of `contents`
@@ -31,8 +38,9 @@ struct CheckTarget {
   bool idle_must_close = false;  ///< true: a silent connection that stays open is a failure
   bool lenient = false;          ///< true: behaviour that the RFC allows passes
 
-  Baseline get;   ///< response to a GET of `path`
-  Baseline post;  ///< response to a POST of five bytes to `post_path`
+  Baseline get;            ///< response to a GET of `path`
+  Baseline post;           ///< response to a POST of five bytes to `post_path`
+  std::string connection;  ///< TLS version and cipher suite of that GET; empty: plain
 };
 
 /// Returns a GET request for `request_target`, or for the target's path if that is empty.
@@ -49,6 +57,8 @@ struct Outcome {
   bool interim = false;
   bool closed_by_server = false;  ///< close by the server before this side had ended sending
   bool reset = false;
+  bool truncated = false;      ///< close by the server without the close_notify of TLS
+  std::string tls;             ///< TLS version and cipher suite; empty: plain
   std::string protocol_error;  ///< error of ResponseParser::protocol_error()
   std::string connect_error;   ///< reason for a failed connect
 

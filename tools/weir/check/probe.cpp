@@ -28,6 +28,7 @@ Task<std::string> find_baseline(CheckTarget& target) {
   if (answer == nullptr) co_return describe(got);
   target.get.status = answer->status;
   target.get.body = answer->body;
+  target.connection = got.tls;
   const std::string request = "POST " + target.post_path +
                               " HTTP/1.1\r\nHost: " + target.authority +
                               "\r\nContent-Length: 5\r\n\r\nhello";
