@@ -40,11 +40,16 @@ Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_
   if (context == nullptr) return library_failure();
   SSL_CTX* const ctx = context.get();
   const int lowest = version_min == TlsVersion::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
-  // Only suites with authenticated encryption and forward secrecy. RFC 9325, 4.2.
+  // Only suites with authenticated encryption and forward secrecy. RFC 9325, 4.2. AES-128 comes
+  // first, as in Go and BoringSSL: its rounds and SHA-256 cost less than AES-256 and SHA-384.
   const bool set =
       SSL_CTX_set_min_proto_version(ctx, lowest) == 1 &&
       SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
-      SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK:!SRP") == 1;
+      SSL_CTX_set_cipher_list(
+          ctx, "ECDHE+AES128+AESGCM:ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK:!SRP") == 1 &&
+      SSL_CTX_set_ciphersuites(ctx,
+                               "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
+                               "TLS_CHACHA20_POLY1305_SHA256") == 1;
   if (!set) return library_failure();
   SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
