@@ -85,7 +85,7 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_OK;
 }
 
-SSL_CTX* make_context(const Files& files) {
+SSL_CTX* make_context(const Files& files, bool large) {
   OSSL_LIB_CTX* const library = files.own_library ? OSSL_LIB_CTX_new() : nullptr;
   SSL_CTX* const context = SSL_CTX_new_ex(library, nullptr, TLS_server_method());
   if (context == nullptr) exit_with_openssl_error("the context");
@@ -94,7 +94,15 @@ SSL_CTX* make_context(const Files& files) {
     exit_with_openssl_error("the certificate");
   }
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // The buffers of all connections together would not fit into the cache of the processor.
+  if (large) SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_options(
+      context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // The cheapest suite first.
+  if (SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384") != 1 ||
+      SSL_CTX_set_cipher_list(context, "ECDHE+AES128+AESGCM:ECDHE+AESGCM") != 1) {
+    exit_with_openssl_error("the cipher suites");
+  }
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>("limit"), 5);
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
@@ -114,7 +122,7 @@ class Server {
   Server(const limit::Options& options, const Files& files, weir::os::Fd listener)
       : options_(options),
         answers_(options),
-        context_(make_context(files)),
+        context_(make_context(files, options.response_bytes >= large_bytes_min)),
         method_(make_method()),
         listener_(std::move(listener)) {
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
@@ -259,6 +267,7 @@ class Server {
   }
 
   static constexpr std::size_t output_bytes_max = 64 * 1024;
+  static constexpr std::size_t large_bytes_min = 4096;
 
   const limit::Options options_;
   const limit::CannedResponses answers_;
