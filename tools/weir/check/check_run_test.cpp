@@ -153,7 +153,7 @@ TEST_F(CheckRun, WeirsOwnServerPassesEverythingOverTls) {
   const CheckReport report = check_weir_over_tls(plan());
   EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
   EXPECT_GT(report.count(VerdictKind::passed), 600U);
-  EXPECT_EQ(report.target.connection, "TLSv1.3, TLS_AES_256_GCM_SHA384");
+  EXPECT_TRUE(report.target.connection.starts_with("TLSv1.3, TLS_")) << report.target.connection;
 }
 
 TEST_F(CheckRun, ACorrectMinimalServerPassesEverything) {
