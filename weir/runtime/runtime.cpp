@@ -96,7 +96,7 @@ Result<> Runtime::make_cores(const Body& body) {
   }
   group_ = std::make_unique<loop::LoopGroup>();
   log_listeners();
-  if (hot_restart_ != nullptr) hot_restart_->prepare(group_->listener_registry());
+  if (hot_restart_ != nullptr) hot_restart_->prepare(*group_);
   std::vector<std::unique_ptr<CoreRunner>> cores;
   for (std::size_t index = 0; index < count; ++index) {
     WEIR_TRY(auto loop, Loop::make(platform_, {.backend = options_.backend,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weir/loop/detail/handover_state.hpp"
 #include "weir/loop/detail/listen/shared_listener.hpp"
 #include "weir/runtime/detail/core.hpp"
 
@@ -14,6 +15,7 @@ std::string Runtime::HotRestart::begin() {
     if (!begun.handover) return begun.failure;
     handover_ = std::move(begun.handover);
     sockets_ = handover_->take_sockets();
+    state_ = handover_->take_state();
     taking_over_ = !sockets_.empty();
     if (taking_over_) {
       log("hot restart: taking over " + std::to_string(sockets_.size()) +
@@ -64,13 +66,15 @@ std::string Runtime::HotRestart::inherit() {
   return {};
 }
 
-void Runtime::HotRestart::prepare(loop::ListenerRegistry& registry) {
+void Runtime::HotRestart::prepare(loop::LoopGroup& group) {
+  loop::ListenerRegistry& registry = group.listener_registry();
   if (handover_ != nullptr) {
     registry.track_listeners();
     registry.on_accepting = [this] { handover_->on_accepting(); };
     registry.on_stopped = [this] { handover_->on_socket_stopped(); };
   }
   registry.inherit(std::exchange(sockets_, {}));
+  group.slots().get<loop::HandoverState>().receive(std::exchange(state_, {}));
   if (runtime_.worker_ != nullptr) registry.share_ports();
 }
 
@@ -94,6 +98,10 @@ loop::HandoverDelegate::Sockets Runtime::HotRestart::sockets_to_offer() {
     newer_connected_ = true;
   }
   return runtime_.group_->listener_registry().listeners();
+}
+
+std::string Runtime::HotRestart::state_to_offer() {
+  return runtime_.group_->slots().get<loop::HandoverState>().to_bytes();
 }
 
 /// Holds the runtime's mutex: a drain that has begun rejects a newer process, a later drain does

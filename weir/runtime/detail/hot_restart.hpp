@@ -24,8 +24,8 @@ class Runtime::HotRestart final : loop::HandoverDelegate {
   std::string begin();
   /// Marks the sockets as open in this process alone.
   void take_sole_ownership();
-  /// Must be called before the loops that use `registry` are created.
-  void prepare(loop::ListenerRegistry& registry);
+  /// Must be called before the loops of `group` are created.
+  void prepare(loop::LoopGroup& group);
   /// Returns true if the loops start with accepting paused because an older process still
   /// accepts.
   bool taking_over() const noexcept { return taking_over_; }
@@ -44,6 +44,7 @@ class Runtime::HotRestart final : loop::HandoverDelegate {
 
  private:
   Sockets sockets_to_offer() override;
+  std::string state_to_offer() override;
   bool confirm_handover(const Sockets& sockets) override;
   void on_handover_failed(const Sockets& sockets) override;
   void on_handed_over() override;
@@ -58,7 +59,8 @@ class Runtime::HotRestart final : loop::HandoverDelegate {
   void log(const std::string& what) { runtime_.platform_.log("weir: " + what); }
 
   Runtime& runtime_;
-  Sockets sockets_;  // empty after prepare()
+  Sockets sockets_;    // empty after prepare()
+  std::string state_;  // that of the older process; empty after prepare()
   bool taking_over_ = false;
   bool decision_pending_ = false;  // the older process decides; guarded by the runtime's mutex
   std::mutex mutex_;               // guards the members below

@@ -115,6 +115,7 @@ class SimHandover final : public loop::Handover {
   ~SimHandover() override;
 
   loop::HandoverDelegate::Sockets take_sockets() override { return protocol_.take_sockets(); }
+  std::string take_state() override { return protocol_.take_state(); }
   Result<> start(loop::HandoverDelegate& delegate) override;
   void on_accepting() noexcept override { protocol_.on_accepting(); }
   void on_socket_stopped() noexcept override { protocol_.on_socket_stopped(); }

@@ -41,6 +41,8 @@ class HandoverDelegate {
   /// A newer process has connected. on_handover_failed() or on_handed_over() follows.
   /// Returns: the sockets to pass to it.
   virtual Sockets sockets_to_offer() = 0;
+  /// Returns the bytes of HandoverState to pass with them, which may be secret.
+  virtual std::string state_to_offer() { return {}; }
   /// The newer process listens on all of `sockets`. If the answer is true, the sockets stay open
   /// in the newer process when this process closes them.
   /// Returns: true if the newer process may have them; false if this process drains already,
@@ -82,6 +84,9 @@ class HandoverDelegate {
 /// Connections at the path that send nothing do not delay a newer process. The older process keeps
 /// at most 16 of them, for at most 5 s each.
 ///
+/// The older process also passes small texts of its higher floors, such as the secret of its
+/// session tickets (HandoverState).
+///
 /// Datagram sockets are not passed on. If cores share a port (udp::Options::reuse_port), both
 /// processes share it too, from the bind() of the newer one until the older one has drained. Each
 /// process answers the datagrams that it gets.
@@ -104,6 +109,9 @@ class Handover {
   /// Returns the sockets that an older process has passed on; empty if there is no older process.
   /// Call it at most once, before start().
   virtual HandoverDelegate::Sockets take_sockets() = 0;
+  /// Returns the bytes that state_to_offer() of the older process has returned; empty if there is
+  /// no older process. Call it at most once, after take_sockets().
+  virtual std::string take_state() { return {}; }
   /// Runs the remaining steps on a thread of its own.
   /// Errors: that of the kernel if it cannot create a thread (EAGAIN).
   /// Lifetime: `delegate` outlives the handover.

@@ -3,9 +3,22 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace weir::loop {
+
+HandoverConnection::~HandoverConnection() {
+  ::explicit_bzero(message_.state.data(), message_.state.size());
+}
+
+std::string HandoverConnection::take_state() {
+  std::string state = message_.state;
+  ::explicit_bzero(message_.state.data(), message_.state.size());
+  message_.state.clear();
+  return state;
+}
 
 HandoverConnection::ReceiveResult HandoverConnection::receive_uninterrupted(Instant until) {
   ReceiveResult received = ReceiveResult::interrupted;
@@ -149,6 +162,8 @@ std::vector<std::byte> encode(const HandoverMessage& message) {
       writer.byte(each.externally_owned ? 1 : 0);
       writer.text(each.address);
     }
+    writer.number(message.state.size());
+    writer.raw(message.state);
   }
   return writer.take();
 }
@@ -172,6 +187,9 @@ Result<HandoverMessage> decode_handover(Bytes packet) {
     for (std::size_t index = 0; index < count && !reader.failed(); ++index) {
       message.sockets.push_back(read_socket(reader, known));
     }
+    const std::size_t size = reader.number();
+    if (size > HandoverMessage::state_bytes_max) known = false;
+    if (known) message.state = reader.raw(size);
   }
   if (!known || reader.failed() || !reader.at_the_end()) return fail(Errc::bad_input);
   return message;

@@ -21,11 +21,12 @@ namespace weir::loop {
 
 /// One message. Its encoding is "WEIR", a byte for the protocol's version, a byte for the kind,
 /// and the fields of that kind. Numbers are little-endian. Texts are printable ASCII after a
-/// length of 16 bits.
+/// length of 16 bits. The state is bytes after such a length.
 struct HandoverMessage {
-  static constexpr std::uint8_t version = 2;
+  static constexpr std::uint8_t version = 3;
   static constexpr std::size_t bytes_max = 64 * 1024;
   static constexpr std::size_t text_bytes_max = 255;
+  static constexpr std::size_t state_bytes_max = 16 * 1024;
 
   enum class Kind : std::uint8_t {
     request = 1,  ///< newer: a request for the sockets of the service named `text`
@@ -52,6 +53,7 @@ struct HandoverMessage {
   std::string text = {};  ///< used by request and reject
   std::vector<Socket> sockets = {};
   bool last = true;
+  std::string state = {};  ///< used by the last offer: the bytes of HandoverState, which are secret
   bool operator==(const HandoverMessage&) const = default;
 };
 
@@ -72,7 +74,7 @@ Result<HandoverMessage> decode_handover(Bytes packet);
 /// Lifetime: its endpoint and its platform outlive it.
 class HandoverConnection {
  public:
-  virtual ~HandoverConnection() = default;
+  virtual ~HandoverConnection();
 
   /// Returns the reason, for log lines, why this process must not talk to the other one. Empty if
   /// the other process belongs to this user or to root.
@@ -97,6 +99,8 @@ class HandoverConnection {
   }
   /// Returns one descriptor for each socket that message() names.
   std::vector<Descriptor> take_sockets() noexcept { return std::move(sockets_); }
+  /// Returns the state of message(). The connection erases its own copy.
+  std::string take_state();
 
   /// Sends a message, with one descriptor for each socket that it names. `sockets` stay open in
   /// this process. Does not wait.

@@ -24,6 +24,7 @@ std::vector<HandoverMessage> every_message() {
                              {Use::listening, true, "unix:/run/a.sock"},
                              {Use::rendezvous, false, ""}}});
   all.push_back({.kind = Kind::offer, .sockets = {}, .last = false});
+  all.push_back({.kind = Kind::offer, .state = std::string("\0\xff secret", 9)});
   all.push_back({.kind = Kind::reject, .text = std::string(255, '~')});
   for (const Kind kind : {Kind::ready, Kind::transferred, Kind::stopped, Kind::received})
     all.push_back({.kind = kind});
@@ -84,16 +85,18 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 // Processes of different builds exchange these bytes.
 TEST(HandoverMessage, HasADocumentedEncoding) {
   using namespace std::string_view_literals;
-  EXPECT_EQ(encode({.kind = Kind::request, .text = "shop"}), bytes_of("WEIR\2\1\4\0shop"sv));
+  EXPECT_EQ(encode({.kind = Kind::request, .text = "shop"}), bytes_of("WEIR\3\1\4\0shop"sv));
   EXPECT_EQ(encode({.kind = Kind::offer,
                     .sockets = {{Use::listening, true, "ab"}, {Use::rendezvous, false, ""}},
                     .last = false}),
-            bytes_of("WEIR\2\2\0\2\0\1\1\2\0ab\2\0\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::offer}), bytes_of("WEIR\2\2\1\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::reject, .text = ""}), bytes_of("WEIR\2\3\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::ready}), bytes_of("WEIR\2\4"sv));
-  EXPECT_EQ(encode({.kind = Kind::transferred}), bytes_of("WEIR\2\5"sv));
-  EXPECT_EQ(encode({.kind = Kind::stopped}), bytes_of("WEIR\2\6"sv));
+            bytes_of("WEIR\3\2\0\2\0\1\1\2\0ab\2\0\0\0\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::offer}), bytes_of("WEIR\3\2\1\0\0\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::offer, .state = "abc"}),
+            bytes_of("WEIR\3\2\1\0\0\3\0abc"sv));
+  EXPECT_EQ(encode({.kind = Kind::reject, .text = ""}), bytes_of("WEIR\3\3\0\0"sv));
+  EXPECT_EQ(encode({.kind = Kind::ready}), bytes_of("WEIR\3\4"sv));
+  EXPECT_EQ(encode({.kind = Kind::transferred}), bytes_of("WEIR\3\5"sv));
+  EXPECT_EQ(encode({.kind = Kind::stopped}), bytes_of("WEIR\3\6"sv));
   EXPECT_EQ(HandoverMessage::bytes_max, 65'536U);
   HandoverMessage many{.kind = Kind::offer};
   many.sockets.resize(258);
@@ -104,7 +107,7 @@ TEST(HandoverMessage, HasADocumentedEncoding) {
 }
 
 TEST(HandoverMessage, RejectsTextsThatAreTooLong) {
-  std::vector<std::byte> bytes = bytes_of("WEIR\2\3");
+  std::vector<std::byte> bytes = bytes_of("WEIR\3\3");
   bytes.push_back(std::byte{0});
   bytes.push_back(std::byte{1});
   bytes.insert(bytes.end(), 256, std::byte{'x'});

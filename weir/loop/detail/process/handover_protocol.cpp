@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -68,6 +69,7 @@ std::string HandoverProtocol::request_sockets(bool& gone) {
     if (std::string failure = receive_sockets(); !failure.empty()) return failure;
   } while (!older_->message().last);
   if (!endpoint_.socket()) return "the older process did not send its rendezvous socket";
+  taken_state_ = older_->take_state();
   // If the older process has just gone, the next wait for it reports that.
   static_cast<void>(older_->send({.kind = Kind::received}));
   return {};
@@ -296,7 +298,9 @@ bool HandoverProtocol::send_sockets(HandoverConnection& newer,
     HandoverMessage message{.kind = Kind::offer};
     message.sockets.assign(first, first + static_cast<std::ptrdiff_t>(count));
     message.last = begin + count == all.size();
+    if (message.last) message.state = delegate_->state_to_offer();
     const auto sent = newer.send(message, std::span(descriptors).subspan(begin, count));
+    ::explicit_bzero(message.state.data(), message.state.size());
     if (!sent) {
       log("hot restart failed: cannot send the sockets: " + sent.error().message());
       return false;

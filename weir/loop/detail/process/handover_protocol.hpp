@@ -30,6 +30,7 @@ class HandoverProtocol {
   /// Returns: the reason of a failure, for log lines; empty if there was none.
   std::string begin();
   HandoverDelegate::Sockets take_sockets() { return std::move(taken_); }
+  std::string take_state() { return std::move(taken_state_); }
   /// Runs the protocol. Returns when newer processes expect nothing more of this one.
   void run(HandoverDelegate& delegate);
 
@@ -70,6 +71,7 @@ class HandoverProtocol {
   std::atomic<bool> stopping_{false};
   std::unique_ptr<HandoverConnection> older_;
   HandoverDelegate::Sockets taken_;
+  std::string taken_state_;
   HandoverDelegate* delegate_ = nullptr;
 };
 

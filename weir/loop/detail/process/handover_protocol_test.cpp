@@ -168,6 +168,7 @@ struct Delegate final : HandoverDelegate {
     calls.push_back("offer");
     return sockets;
   }
+  std::string state_to_offer() override { return "secret"; }
   bool confirm_handover(const Sockets& offered) override {
     EXPECT_EQ(offered, sockets);
     calls.push_back("confirm");
@@ -563,6 +564,7 @@ TEST_F(HandoverProtocolTest, SplitsAnOfferThatIsTooLongForOneMessage) {
     for (std::size_t i = 0; i < offers; ++i) {
       ASSERT_EQ(newer.sent[i].kind, Kind::offer);
       EXPECT_EQ(newer.sent[i].last, i + 1 == offers);
+      EXPECT_EQ(newer.sent[i].state, i + 1 == offers ? "secret" : "");
       EXPECT_LE(newer.sent[i].sockets.size(), most);
       EXPECT_EQ(newer.descriptors[i].size(), newer.sent[i].sockets.size());
       offered += newer.sent[i].sockets.size();
@@ -635,7 +637,7 @@ TEST_F(HandoverProtocolTest, RejectsInvalidRequestsAndKeepsServing) {
   const std::vector<Case> cases = {
       {{ReceiveResult::timed_out}, "not a request", "rejected at unix:/meet: no answer in time"},
       {{ReceiveResult::version_mismatch},
-       "this process uses protocol version 2",
+       "this process uses protocol version 3",
        "rejected at unix:/meet: other protocol version"},
       {{ReceiveResult::message, {.kind = Kind::ready}},
        "not a request",
@@ -730,6 +732,17 @@ TEST_F(HandoverProtocolTest, ADrainingOlderProcessHandsNothingOver) {
   }
   EXPECT_EQ(delegate_.calls, (Texts{"offer", "confirm", "failed", "offer", "failed"}));
   EXPECT_TRUE(never_served.timeouts.empty());
+}
+
+TEST_F(HandoverProtocolTest, TakesTheStateOfTheLastOffer) {
+  Peer& peer = peers_.emplace_back();
+  peer.says(offer_of({{Use::listening, false, "[::]:80"}}, false));
+  HandoverMessage last = offer_of({{Use::rendezvous, false, ""}});
+  last.state = "secret";
+  peer.says(last);
+  endpoint_.older.push_back(&peer);
+  EXPECT_EQ(protocol_.begin(), "");
+  EXPECT_EQ(protocol_.take_state(), "secret");
 }
 
 TEST_F(HandoverProtocolTest, AStopDuringTheRequestRejectsIt) {

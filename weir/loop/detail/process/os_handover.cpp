@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -94,6 +95,7 @@ HandoverConnection::ReceiveResult OsHandoverConnection::read_message() {
   }
   if (packet->size == 0) return ReceiveResult::closed;
   auto message = decode_handover(Bytes(buffer_).first(packet->size));
+  ::explicit_bzero(buffer_.data(), packet->size);
   if (!message) {
     return message.error() == Errc::unsupported ? ReceiveResult::version_mismatch
                                                 : ReceiveResult::invalid;
@@ -108,7 +110,10 @@ HandoverConnection::ReceiveResult OsHandoverConnection::read_message() {
 
 Result<> OsHandoverConnection::do_send(const HandoverMessage& message,
                                        std::span<const int> sockets) {
-  return os::send_message(connection_.get(), encode(message), sockets);
+  std::vector<std::byte> packet = encode(message);
+  const Result<> sent = os::send_message(connection_.get(), packet, sockets);
+  ::explicit_bzero(packet.data(), packet.size());  // an offer has secrets
+  return sent;
 }
 
 void OsHandoverConnection::shut_down_receiving() noexcept {

@@ -100,6 +100,7 @@ class OsHandover final : public Handover, ThreadWork {
   ~OsHandover() override;
 
   HandoverDelegate::Sockets take_sockets() override { return protocol_.take_sockets(); }
+  std::string take_state() override { return protocol_.take_state(); }
   Result<> start(HandoverDelegate& delegate) override;
   void on_accepting() noexcept override { protocol_.on_accepting(); }
   void on_socket_stopped() noexcept override { protocol_.on_socket_stopped(); }

@@ -277,7 +277,7 @@ TEST_F(OsHandoverTest, RejectsInvalidRequests) {
   auto older = begin_first();
   std::vector<std::byte> version = encode({.kind = Kind::request, .text = "tests"});
   version[4] = std::byte{99};
-  EXPECT_TRUE(answer_to(version).contains("version 2"));
+  EXPECT_TRUE(answer_to(version).contains("version 3"));
   EXPECT_EQ(answer_to(to_bytes("GET / HTTP/1.1\r\n\r\n")), "not a request");
   EXPECT_EQ(answer_to(encode({.kind = Kind::ready})), "not a request");
   EXPECT_EQ(answer_to(encode({.kind = Kind::request, .text = "other"})),
