@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -24,13 +25,14 @@ class AnyStream {
   template <std::derived_from<Stream> Concrete>
   AnyStream(Concrete stream) noexcept {
     static_assert(sizeof(Concrete) <= size && alignof(Concrete) <= alignof(void*));
-    new (room_.data()) Concrete(std::move(stream));
+    auto* const made = new (room_.data()) Concrete(std::move(stream));
+    check(made);
   }
-  AnyStream(AnyStream&& other) noexcept { other->move_to(room_.data()); }
+  AnyStream(AnyStream&& other) noexcept { check(other->move_to(room_.data())); }
   AnyStream& operator=(AnyStream&& other) noexcept {
     if (this == &other) return *this;
     std::destroy_at(&**this);
-    other->move_to(room_.data());
+    check(other->move_to(room_.data()));
     return *this;
   }
   ~AnyStream() { std::destroy_at(&**this); }
@@ -43,6 +45,11 @@ class AnyStream {
   const Stream* operator->() const noexcept { return &**this; }
 
  private:
+  /// The functions above find the base of every class at the begin of the room.
+  void check([[maybe_unused]] const Stream* made) const noexcept {
+    assert(static_cast<const void*>(made) == room_.data());
+  }
+
   std::array<void*, size / sizeof(void*)> room_;
 };
 
