@@ -34,8 +34,9 @@ struct Sides {
     const auto snapshot = std::make_shared<tls::detail::ServerSnapshot>();
     snapshot->identities = server_options.identities;
     snapshot->store = tls::detail::make_store("").value();
-    snapshot->ticket_keys = tls::TicketKeys::random().value();
     contexts = tls::detail::ServerContexts::make(server_options, snapshot).value();
+    contexts->set_ticket_keys(
+        std::make_shared<const tls::TicketKeys>(tls::TicketKeys::random().value()));
     const std::string& pem = client_options.trust.pem;
     const tls::detail::ClientSnapshot trust{.trust = pem,
                                             .store = tls::detail::make_store(pem).value()};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/cancel_sweep.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/tls.hpp"
 
 namespace weir::tests {
@@ -116,6 +117,20 @@ Task<> loading_a_client(CancelInjector& injector, SweepEnvironment& env) {
   std::ignore = finished(co_await injector.run_with_cancel(client.load()));
 }
 
+Task<> watching_the_files(CancelInjector& injector, SweepEnvironment& env) {
+  const TempDirectory folder(env);
+  folder.write("chain", identity().chain());
+  folder.write("key", identity().key());
+  tls::ServerOptions options;
+  options.files = {{.chain = folder.path("chain"), .key = folder.path("key")}};
+  options.watch = {.poll_interval = short_delay, .debounce_time = short_delay / 2};
+  tls::Server server(std::move(options));
+  EXPECT_TRUE(co_await server.load());
+  folder.write("chain", identity().chain() + "\n");
+  std::ignore = co_await injector.run_with_cancel(timeout(4 * short_delay, server.watch()));
+  EXPECT_LE(server.generation(), 2U);
+}
+
 Task<> accepting(CancelInjector& injector, SweepEnvironment& env) {
   Sides sides(env.loop());
   EXPECT_TRUE(co_await sides.server.load());
@@ -199,6 +214,7 @@ Task<> writing(CancelInjector& injector, SweepEnvironment& env) {
 constexpr std::array of_tls = {
     SweepCase{"tls::Server::load", loading_a_server},
     SweepCase{"tls::Server::load_once", loading_a_server_once},
+    SweepCase{"tls::Server::watch", watching_the_files},
     SweepCase{"tls::Client::load", loading_a_client},
     SweepCase{"tls::Acceptor::accept", accepting},
     SweepCase{"tls::Connector::connect", connecting},

@@ -1,19 +1,34 @@
 #include "weir/tls/client.hpp"
 
+#include <functional>
 #include <utility>
 
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
-#include "weir/tls/detail/pem_files.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
+#include "weir/tls/detail/tls_files.hpp"
 
 namespace weir::tls {
 
 using detail::ClientSnapshot;
 using detail::SslEngine;
+
+namespace detail {
+namespace {
+
+/// Makes the store of a snapshot from its texts, and proves that each core can make a context.
+Outcome<> complete(const ClientOptions& options, ClientSnapshot& snapshot) {
+  WEIR_TRY(StorePtr store, make_store(snapshot.trust));
+  snapshot.store = std::shared_ptr<x509_store_st>(std::move(store));
+  WEIR_TRY(make_client_context(options, snapshot));
+  return {};
+}
+
+}  // namespace
+}  // namespace detail
 
 Client::Client(ClientOptions options) : options_(std::move(options)) {}
 Client::~Client() = default;
@@ -24,16 +39,31 @@ std::shared_ptr<const ClientSnapshot> Client::snapshot() const {
 }
 
 Task<Outcome<>> Client::load() {
+  WEIR_CO_TRY(auto fresh, co_await read());
+  const std::lock_guard lock(mutex_);
+  snapshot_ = std::move(fresh);
+  co_return {};
+}
+
+Task<Outcome<>> Client::load_once() {
+  WEIR_CO_TRY(auto fresh, co_await read());
+  const std::lock_guard lock(mutex_);
+  if (snapshot_ == nullptr) snapshot_ = std::move(fresh);  // or another core was first
+  co_return {};
+}
+
+/// Reads the trusted CAs. The pool parses them, which takes 27 ms for those of a Debian system.
+Task<Outcome<std::shared_ptr<const ClientSnapshot>>> Client::read() const {
   auto fresh = std::make_shared<ClientSnapshot>();
   if (options_.verification != Verification::none) {
     WEIR_CO_TRY(fresh->trust, co_await detail::read_trust(options_.trust));
   }
-  WEIR_CO_TRY(detail::StorePtr store, detail::make_store(fresh->trust));
-  fresh->store = std::shared_ptr<x509_store_st>(std::move(store));
-  WEIR_CO_TRY(detail::make_client_context(options_, *fresh));
-  const std::lock_guard lock(mutex_);
-  snapshot_ = std::move(fresh);
-  co_return {};
+  Outcome<> made;
+  std::function<void()> work = [&] { made = detail::complete(options_, *fresh); };
+  const Result<> ran = co_await detail::run_in_pool(std::move(work));
+  if (!ran) co_return std::unexpected(Failure(ran.error()));
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  co_return std::shared_ptr<const ClientSnapshot>(std::move(fresh));
 }
 
 class detail::ConnectorState {
@@ -59,7 +89,7 @@ class detail::ConnectorState {
   Task<Outcome<>> load_once() {
     WEIR_CO_TRY(const SemaphorePermit turn, co_await loading_.acquire());
     if (client_.snapshot() == nullptr) {
-      WEIR_CO_TRY(co_await client_.load());
+      WEIR_CO_TRY(co_await client_.load_once());
     }
     co_return {};
   }

@@ -41,6 +41,8 @@ class Client {
  private:
   friend detail::ConnectorState;
   std::shared_ptr<const detail::ClientSnapshot> snapshot() const;
+  Task<Outcome<std::shared_ptr<const detail::ClientSnapshot>>> read() const;
+  Task<Outcome<>> load_once();
 
   const ClientOptions options_;
   mutable std::mutex mutex_;  // guards the snapshot

@@ -1,12 +1,16 @@
 // Tests of handshakes over streams: limits, failures, reloading, and what is counted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/detail/tls_counters.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
@@ -16,6 +20,17 @@ namespace {
 
 class HandshakeTest : public TlsTest {
  protected:
+  /// Returns the first message of a client.
+  Task<std::string> hello_of_client() {
+    co_await make_sides();
+    Pair pair = co_await connect_pair();
+    AnyStream client_end(std::move(pair.client));
+    auto connecting = connector_->connect(std::move(client_end), host_);
+    const auto given_up = co_await timeout(1s, std::move(connecting));
+    EXPECT_FALSE(given_up && *given_up);
+    const auto hello = co_await read_to_end(pair.server);
+    co_return hello.first;
+  }
   /// Sends `bytes` to an acceptor and ends. Returns why the handshake has failed, and what the
   /// acceptor has answered.
   Task<std::pair<Failure, std::string>> accept_bytes(std::string_view bytes, bool ends) {
@@ -167,12 +182,140 @@ TEST_P(HandshakeTest, InputBeforeTheEndIsBounded) {
   run(talk());
 }
 
-TEST_P(SimulatedHandshakeTest, SilentClientTimesOut) {
+TEST_P(SimulatedHandshakeTest, IncompleteFirstMessageTimesOut) {
+  const std::string record("\x16\x03\x01\x00\x04\x01\x00\x01\x00", 9);  // 4 of 260 bytes
+  for (const std::string& start : {std::string("\x16"), record.substr(0, 8), record}) {
+    const auto talk = [&, this]() -> Task<> {
+      const Instant begin = platform_->now();
+      const auto failed = co_await accept_bytes(start, false);
+      EXPECT_TRUE(failed.first == Error::timed_out) << failed.first.text();
+      EXPECT_EQ(platform_->now() - begin, 5s);
+    };
+    run(talk());
+  }
+}
+
+TEST_P(SimulatedHandshakeTest, ClientThatStopsAfterItsHelloTimesOut) {
   const auto talk = [this]() -> Task<> {
+    const std::string hello = co_await hello_of_client();
+    Pair plain = co_await connect_pair();
+    EXPECT_GT(hello.size(), 100U);
     const Instant begin = platform_->now();
-    const auto failed = co_await accept_bytes("\x16", false);
-    EXPECT_TRUE(failed.first == Error::timed_out) << failed.first.text();
+    EXPECT_TRUE(co_await plain.client.write(hello));
+    AnyStream end(std::move(plain.server));
+    const auto accepted = co_await acceptor_->accept(std::move(end));
+    EXPECT_TRUE(!accepted && accepted.error() == Error::timed_out);
     EXPECT_EQ(platform_->now() - begin, 10s);
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, HelloMayArriveInPieces) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair outside = co_await connect_pair();
+    Pair inside = co_await connect_pair();
+    // Between the two connections, each byte of the client travels alone.
+    const auto slowly = [](weir::Stream& from, weir::Stream& to) -> Task<> {
+      while (auto bytes = co_await from.read()) {
+        for (const std::byte& each : bytes->bytes()) {
+          static_cast<void>(co_await sleep(1ms));
+          if (!co_await to.write(Bytes(&each, 1))) co_return;
+        }
+      }
+    };
+    const auto directly = [](weir::Stream& from, weir::Stream& to) -> Task<> {
+      while (auto bytes = co_await from.read()) {
+        if (!co_await to.write(bytes->bytes())) co_return;
+      }
+    };
+    const auto use = [&](Scope& scope) -> Task<> {
+      scope.spawn(slowly(outside.server, inside.client));
+      scope.spawn(directly(inside.client, outside.server));
+      AnyStream server_end(std::move(inside.server));
+      AnyStream client_end(std::move(outside.client));
+      auto accepting = acceptor_->accept(std::move(server_end));
+      auto connecting = connector_->connect(std::move(client_end), host_);
+      auto both = co_await all(std::move(accepting), std::move(connecting));
+      EXPECT_TRUE(std::get<0>(both.value()) && std::get<1>(both.value()));
+      scope.cancel();
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, HandshakesBeginAtTheirRate) {
+  server_options_.limits.rate = HandshakeRate{.per_second = 10, .burst = 3};
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    const Instant begin = platform_->now();
+    std::vector<Duration> times;
+    const auto one = [&, this]() -> Task<> {
+      const SecurePair pair = co_await secure_pair();
+      times.push_back(platform_->now() - begin);
+    };
+    const auto use = [&](Scope& scope) -> Task<> {
+      for (int count = 0; count < 6; ++count) scope.spawn(one());
+      co_return;
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+    EXPECT_EQ(times, (std::vector<Duration>{0s, 0s, 0s, 100ms, 200ms, 300ms}));
+    static_cast<void>(co_await sleep(10s));
+    times.clear();
+    static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+    EXPECT_EQ(times.at(2) - times.at(0), 0s) << "no more than a burst is saved up";
+    EXPECT_EQ(times.at(5) - times.at(0), 300ms);
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheRateAndTheQueueAreRejected) {
+  server_options_.limits.rate = HandshakeRate{.per_second = 1, .burst = 1};
+  server_options_.limits.waiting_max = 1;
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    std::vector<std::string> ends;
+    const auto one = [&, this]() -> Task<> {
+      Pair plain = co_await connect_pair();
+      AnyStream server_end(std::move(plain.server));
+      AnyStream client_end(std::move(plain.client));
+      auto accepting = acceptor_->accept(std::move(server_end));
+      auto connecting = connector_->connect(std::move(client_end), host_);
+      auto both = co_await all(std::move(accepting), std::move(connecting));
+      const auto& accepted = std::get<0>(both.value());
+      ends.push_back(accepted ? "accepted" : accepted.error().text());
+    };
+    const auto use = [&](Scope& scope) -> Task<> {
+      for (int count = 0; count < 3; ++count) scope.spawn(one());
+      co_return;
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+    std::ranges::sort(ends);
+    EXPECT_EQ(ends, (std::vector<std::string>{"accepted", "accepted", "too_many_handshakes"}));
+  };
+  run(talk());
+}
+
+/// Tests that need the kernel.
+class KernelHandshakeTest : public HandshakeTest {};
+INSTANTIATE_TEST_SUITE_P(On, KernelHandshakeTest, kernel_net_kinds(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(KernelHandshakeTest, AlertReachesAClientWithUnreadInput) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair plain = co_await connect_pair();
+    // A message that no client may send first, and more input than the server reads.
+    const std::string wrong("\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9);
+    EXPECT_TRUE(co_await plain.client.write(wrong + std::string(48'000, 'x')));
+    AnyStream end(std::move(plain.server));
+    const auto accepted = co_await acceptor_->accept(std::move(end));
+    EXPECT_TRUE(!accepted && accepted.error() == Error::bad_message);
+    EXPECT_TRUE(co_await plain.client.write("more")) << "the connection is not reset";
+    const auto answer = co_await read_to_end(plain.client);
+    EXPECT_EQ(answer.first.substr(0, 1), "\x15") << "an alert";
+    EXPECT_EQ(answer.second, make_error_code(Errc::end_of_stream));
   };
   run(talk());
 }
@@ -185,8 +328,9 @@ TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitOrAreRejected) {
     Pair waits = co_await connect_pair();
     Pair rejected = co_await connect_pair();
     const std::array<Pair*, 3> pairs{&slow, &waits, &rejected};
+    const std::string hello = co_await hello_of_client();
     for (Pair* const each : pairs) {
-      EXPECT_TRUE(co_await each->client.write("\x16"));
+      EXPECT_TRUE(co_await each->client.write(hello));
     }
     AnyStream first(std::move(slow.server));
     AnyStream second(std::move(waits.server));

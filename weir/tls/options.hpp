@@ -14,13 +14,20 @@
 
 namespace weir::tls {
 
+/// HandshakeRate limits how many handshakes begin on a core.
+struct HandshakeRate {
+  std::size_t per_second = 1000;
+  std::size_t burst = 100;  ///< handshakes that begin at the same time after a quiet time
+};
+
 /// The limits of handshakes on one core. Each comment ends with the error beyond the limit. A
-/// client without a first byte counts for the timeout only.
+/// client whose first message is not complete counts for the timeouts only.
 struct HandshakeLimits {
   /// Time from the first call to the end of the handshake, with its wait for a turn; timed_out.
   Duration timeout = std::chrono::seconds(10);
   std::size_t concurrency_max = 256;  ///< handshakes under way on a core, at least 1; others wait
   std::size_t waiting_max = 1024;     ///< handshakes that wait on a core; too_many_handshakes
+  std::optional<HandshakeRate> rate = {};  ///< others wait; nullopt: any number begin
   /// Bytes that the peer may send before the handshake is complete; input_too_large.
   std::size_t input_bytes_max = 16 * 1024;
 };
@@ -53,6 +60,13 @@ enum class UnknownName : std::uint8_t {
   rejected,        ///< alert unrecognized_name; unknown_server_name
 };
 
+/// FileWatch sets when changed files are loaded.
+struct FileWatch {
+  Duration poll_interval = std::chrono::seconds(2);  ///< time between two reads of the files
+  /// Time for which the files must stay unchanged before they are loaded.
+  Duration debounce_time = std::chrono::milliseconds(100);
+};
+
 /// ServerOptions sets up a Server. Renegotiation, compression, early data (0-RTT) and cipher suites
 /// without authenticated encryption are always off.
 struct ServerOptions {
@@ -72,8 +86,14 @@ struct ServerOptions {
   ClientCertificates client_certificates = ClientCertificates::none;
   Trust client_trust = {};  ///< CAs of client certificates; empty exactly if none are wanted
   bool tickets = true;      ///< true to resume sessions; see TicketKeys
-  /// The first keys of tickets, if several processes are to know them; nullopt: random ones.
-  std::optional<TicketKeys> ticket_keys = {};
+  /// Path of a file with one to three ticket keys; see TicketKeys::from_bytes(). Servers of a fleet
+  /// share it, and the operator rotates the keys. Empty: the server makes and rotates its keys.
+  std::string ticket_key_file = {};
+  /// http::serve(), apps and Server::watch() load the files again when one has changed; nullopt:
+  /// only Server::load() does.
+  std::optional<FileWatch> watch = {};
+  /// Time from the begin of accept() to the end of the client's first message; timed_out.
+  Duration hello_timeout = std::chrono::seconds(5);
   HandshakeLimits limits = {};
 };
 

@@ -1,10 +1,16 @@
 // Tests that a server reads its files again: all or nothing, and without an effect on connections.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
+#include "weir/loop/detail/handover_state.hpp"
+#include "weir/loop/detail/loop_group.hpp"
 #include "weir/net/files.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
 namespace weir::tls {
@@ -29,6 +35,13 @@ class ReloadTest : public TlsTest {
   Task<std::string> seen() {
     SecurePair pair = co_await secure_pair();
     co_return pair.client.tls()->peer->subject;
+  }
+  /// Connects, and takes the tickets. Returns "resumed" or "full".
+  Task<std::string> resumed() {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_TRUE(co_await pair.server.write("tickets"));
+    EXPECT_EQ(co_await read_some(pair.client, 7), "tickets");
+    co_return pair.server.tls()->resumed ? "resumed" : "full";
   }
 };
 INSTANTIATE_TEST_SUITE_P(On, ReloadTest, simulated_net_kind(),
@@ -79,20 +92,205 @@ TEST_P(ReloadTest, FaultyFilesChangeNothing) {
 TEST_P(ReloadTest, TicketKeysFromOutsideReplaceThoseOfTheServer) {
   const auto talk = [this]() -> Task<> {
     co_await store(named("old"));
-    const auto resumed = [this]() -> Task<std::string> {
-      SecurePair pair = co_await secure_pair();
-      EXPECT_TRUE(co_await pair.server.write("tickets"));
-      EXPECT_EQ(co_await read_some(pair.client, 7), "tickets");
-      co_return pair.server.tls()->resumed ? "resumed" : "full";
-    };
     EXPECT_EQ(co_await resumed(), "full");
     EXPECT_EQ(co_await resumed(), "resumed");
     EXPECT_TRUE(co_await server_->load());
     EXPECT_EQ(co_await resumed(), "resumed") << "a reload keeps the keys";
     const auto keys = TicketKeys::random();
-    EXPECT_TRUE(server_->set_ticket_keys(*keys));
+    server_->set_ticket_keys(*keys);
     EXPECT_EQ(co_await resumed(), "full");
     EXPECT_EQ(co_await resumed(), "resumed");
+  };
+  run(talk());
+}
+
+/// Tests of a server that loads changed files on its own.
+class WatchTest : public ReloadTest {
+ protected:
+  WatchTest() { server_options_.watch.emplace(); }
+  /// Runs `body` while the server watches its files.
+  template <class Body>
+  void run_watched(Body body) {
+    const auto both = [&]() -> Task<> {
+      co_await store(named("old"));
+      co_await make_sides();
+      const auto within = [&](Scope& scope) -> Task<> {
+        scope.spawn(server_->watch());
+        scope.spawn(server_->watch());  // that of another core
+        co_await body();
+        scope.cancel();
+      };
+      static_cast<void>(co_await with_scope(OnFailure::isolate, within));
+    };
+    run(both());
+  }
+  /// Returns the number of lines that begin with `start`.
+  std::ptrdiff_t lines(const std::string& start) const {
+    return std::ranges::count_if(memory_->logged(),
+                                 [&](const std::string& line) { return line.starts_with(start); });
+  }
+  static constexpr const char* loaded = "weir: tls: loaded changed files: ";
+  static constexpr const char* rejected = "weir: tls: changed files are not used: ";
+  static constexpr Duration debounce = 100ms;
+  static constexpr Duration settled = 2s + debounce + 400ms;  // a poll, and a moment for the load
+};
+INSTANTIATE_TEST_SUITE_P(On, WatchTest, simulated_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(WatchTest, ChangedFilesServeLaterConnections) {
+  client_options_.tickets = false;
+  run_watched([this]() -> Task<> {
+    SecurePair open = co_await secure_pair();
+    static_cast<void>(co_await sleep(10s));
+    EXPECT_EQ(lines("weir: tls"), 0) << "nothing has changed";
+    co_await store(named("new"));
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(co_await seen(), "CN=new");
+    EXPECT_EQ(lines(loaded + std::string("new.example until ")), 1);
+    static_cast<void>(co_await sleep(10s));
+    EXPECT_EQ(lines("weir: tls"), 1);
+    EXPECT_TRUE(co_await open.client.write("still open"));
+    EXPECT_EQ(co_await read_some(open.server, 10), "still open");
+  });
+}
+
+TEST_P(WatchTest, HalfWrittenPairIsLoadedWhenItIsComplete) {
+  run_watched([this]() -> Task<> {
+    const Identity fresh = named("new");
+    EXPECT_TRUE(co_await files::write_file("/cert.pem", fresh.chain()));
+    static_cast<void>(co_await sleep(20s));
+    EXPECT_EQ(co_await seen(), "CN=old");
+    EXPECT_EQ(lines(rejected + std::string("key_mismatch: /cert.pem, /key.pem: ")), 1)
+        << "one line for one change";
+    EXPECT_TRUE(co_await files::remove("/key.pem"));
+    static_cast<void>(co_await sleep(20s));
+    EXPECT_EQ(lines(rejected + std::string("unreadable_file: /key.pem: ")), 1);
+    EXPECT_EQ(lines(rejected), 2);
+    EXPECT_TRUE(co_await files::write_file("/key.pem", fresh.key()));
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(co_await seen(), "CN=new");
+    EXPECT_EQ(lines(loaded), 1);
+  });
+}
+
+TEST_P(WatchTest, UnstableFilesAreNotLoaded) {
+  run_watched([this]() -> Task<> {
+    const Instant end = platform_->now() + 5s;
+    for (int change = 0; platform_->now() < end; ++change) {
+      co_await store(named("number" + std::to_string(change)));
+      static_cast<void>(co_await sleep(debounce / 2));
+    }
+    EXPECT_EQ(lines(loaded), 0);
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(lines(loaded), 1);
+  });
+}
+
+TEST_P(WatchTest, CertificateThatBecomesValidIsLoaded) {
+  run_watched([this]() -> Task<> {
+    const Identity later = authority_.issue(
+        {.common_name = "new", .names = "DNS:new.example", .not_before = test_start + 1min});
+    co_await store(later);
+    static_cast<void>(co_await sleep(30s));
+    EXPECT_EQ(lines(rejected + std::string("certificate_not_yet_valid: new.example ")), 1);
+    static_cast<void>(co_await sleep(40s));
+    EXPECT_EQ(lines(loaded), 1);
+    EXPECT_EQ(lines(rejected), 1);
+  });
+}
+
+TEST_P(WatchTest, FleetSharesTheTicketKeysOfAFile) {
+  const auto key = [](char with) { return std::string(80, with); };
+  server_options_.ticket_key_file = "/tickets.key";
+  const auto prepare = [&]() -> Task<> {
+    EXPECT_TRUE(co_await files::write_file("/tickets.key", key('a')));
+  };
+  run(prepare());
+  run_watched([&, this]() -> Task<> {
+    EXPECT_EQ(co_await resumed(), "full");
+    // The next key is current, and the one before is accepted.
+    EXPECT_TRUE(co_await files::write_file("/tickets.key", key('b') + key('a')));
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(co_await resumed(), "resumed");
+    EXPECT_TRUE(co_await files::write_file("/tickets.key", key('c') + "half"));
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(lines(rejected + std::string("invalid_options: /tickets.key: ")), 1);
+    EXPECT_EQ(co_await resumed(), "resumed") << "the old keys stay";
+    // Another machine of the fleet has the same file.
+    ServerOptions other = server_options_;
+    other.watch.reset();
+    EXPECT_TRUE(co_await files::write_file("/tickets.key", key('b')));
+    Server machine(other);
+    EXPECT_TRUE(co_await machine.load());
+    acceptor_ = std::make_unique<Acceptor>(*loop_, machine);
+    EXPECT_EQ(co_await resumed(), "resumed");
+    acceptor_ = std::make_unique<Acceptor>(*loop_, *server_);
+  });
+}
+
+TEST_P(WatchTest, ChangedTrustEndsOlderTickets) {
+  server_options_.client_certificates = ClientCertificates::requested;
+  server_options_.client_trust.files = {"/trust.pem"};
+  const auto prepare = [&]() -> Task<> {
+    EXPECT_TRUE(co_await files::write_file("/trust.pem", authority_.pem()));
+  };
+  run(prepare());
+  run_watched([this]() -> Task<> {
+    EXPECT_EQ(co_await resumed(), "full");
+    EXPECT_EQ(co_await resumed(), "resumed");
+    const std::string more = authority_.pem() + CertificateAuthority("Other Root").pem();
+    EXPECT_TRUE(co_await files::write_file("/trust.pem", more));
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(lines(loaded), 1);
+    EXPECT_EQ(co_await resumed(), "full");
+    EXPECT_EQ(co_await resumed(), "resumed");
+  });
+}
+
+TEST_P(ReloadTest, OwnTicketKeysRotate) {
+  const auto talk = [this]() -> Task<> {
+    co_await store(named("old"));
+    // A minute before the keys rotate.
+    const Duration period = 8h;
+    const Duration into = platform_->now().time_since_epoch() % period;
+    static_cast<void>(co_await sleep(period - into - 1min));
+    EXPECT_EQ(co_await resumed(), "full");
+    static_cast<void>(co_await sleep(2min));
+    EXPECT_EQ(co_await resumed(), "resumed") << "the key is the previous one";
+    EXPECT_EQ(co_await resumed(), "resumed") << "of the current key";
+    static_cast<void>(co_await sleep(7h));
+    EXPECT_EQ(co_await resumed(), "resumed");
+    static_cast<void>(co_await sleep(16h));
+    EXPECT_EQ(co_await resumed(), "full");
+  };
+  run(talk());
+}
+
+TEST_P(ReloadTest, NewerProcessTakesTheTicketsOfTheOlderOne) {
+  const auto talk = [this]() -> Task<> {
+    co_await store(named("old"));
+    EXPECT_EQ(co_await resumed(), "full");
+    // A hot restart passes the state of the older process to the newer one.
+    auto& state = loop_->group().slots().get<loop::HandoverState>();
+    std::string passed = state.to_bytes();
+    Server stranger(server_options_);
+    EXPECT_TRUE(co_await stranger.load());
+    acceptor_ = std::make_unique<Acceptor>(*loop_, stranger);
+    EXPECT_EQ(co_await resumed(), "full") << "a server with a secret of its own";
+    acceptor_ = std::make_unique<Acceptor>(*loop_, *server_);
+    EXPECT_EQ(co_await resumed(), "full");
+    state.receive(std::move(passed));
+    Server newer(server_options_);
+    EXPECT_TRUE(co_await newer.load());
+    acceptor_ = std::make_unique<Acceptor>(*loop_, newer);
+    EXPECT_EQ(co_await resumed(), "resumed");
+    // Both processes rotate to the same key.
+    static_cast<void>(co_await sleep(9h));
+    acceptor_ = std::make_unique<Acceptor>(*loop_, *server_);
+    EXPECT_EQ(co_await resumed(), "full") << "the ticket is too old";
+    acceptor_ = std::make_unique<Acceptor>(*loop_, newer);
+    EXPECT_EQ(co_await resumed(), "resumed");
+    acceptor_.reset();
   };
   run(talk());
 }

@@ -1,23 +1,33 @@
 #include "weir/tls/server.hpp"
 
-#include <openssl/crypto.h>
+#include <openssl/evp.h>
 
+#include <array>
+#include <functional>
 #include <utility>
 
+#include "weir/loop/detail/handover_state.hpp"
+#include "weir/loop/detail/loop_group.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/drain.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/sync/semaphore.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
-#include "weir/tls/detail/pem_files.hpp"
+#include "weir/tls/detail/server_tickets.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
+#include "weir/tls/detail/tls_files.hpp"
 
 namespace weir::tls {
 
 using detail::ServerContexts;
+using detail::ServerFiles;
 using detail::ServerSnapshot;
 using detail::SslEngine;
 
-Server::Server(ServerOptions options) : options_(std::move(options)) {}
+Server::Server(ServerOptions options)
+    : options_(std::move(options)), tickets_(std::make_shared<detail::ServerTickets>()) {}
 Server::~Server() = default;
 
 std::shared_ptr<const ServerSnapshot> Server::snapshot() const {
@@ -25,85 +35,81 @@ std::shared_ptr<const ServerSnapshot> Server::snapshot() const {
   return snapshot_;
 }
 
-/// Publishes `fresh` with these ticket keys, or with those that are in use. The caller has locked
-/// the mutex. Each call has a generation of its own.
-void Server::publish(std::shared_ptr<ServerSnapshot> fresh, const TicketKeys* keys) {
-  if (keys != nullptr) {
-    fresh->ticket_keys = *keys;
-  } else if (snapshot_ != nullptr) {
-    fresh->ticket_keys = snapshot_->ticket_keys;
-  }
+// --- loading -------------------------------------------------------------------------------------
+
+/// Publishes `fresh`. The caller has locked the mutex. Each call has a generation of its own.
+void Server::publish(std::shared_ptr<ServerSnapshot> fresh) {
+  if (fresh->ticket_keys) tickets_->set(*fresh->ticket_keys);
   fresh->generation = snapshot_ == nullptr ? 1 : snapshot_->generation + 1;
   snapshot_ = std::move(fresh);
   // release pairs with generation().
   generation_.store(snapshot_->generation, std::memory_order_release);
 }
 
+/// Publishes the result of a load, unless a later load was faster.
+bool Server::publish_newest(std::uint64_t load, std::shared_ptr<ServerSnapshot> fresh) {
+  const std::lock_guard lock(mutex_);
+  // A load that began later has read the files later.
+  if (load < newest_load_) return false;
+  newest_load_ = load;
+  publish(std::move(fresh));
+  return true;
+}
+
 namespace {
 
-/// Erases a text when it is destroyed.
-class Eraser {
- public:
-  explicit Eraser(std::string& text) noexcept : text_(text) {}
-  Eraser(const Eraser&) = delete;
-  Eraser& operator=(const Eraser&) = delete;
-  ~Eraser() { OPENSSL_cleanse(text_.data(), text_.size()); }
-
- private:
-  std::string& text_;
-};
-
-/// Reads the identities of the options.
-Task<Outcome<std::vector<Identity>>> read_identities(const ServerOptions& options, WallTime now) {
-  std::vector<Identity> all = options.identities;
-  for (const IdentityFiles& each : options.files) {
-    WEIR_CO_TRY(const std::string chain, co_await detail::read_pem(each.chain));
-    WEIR_CO_TRY(std::string key, co_await detail::read_pem(each.key));
-    const Eraser eraser(key);
-    auto identity = Identity::from_pem(chain, key);
-    if (!identity) co_return std::unexpected(identity.error().at(each.chain + ", " + each.key));
-    all.push_back(std::move(*identity));
+/// Returns the name under which a newer process finds the tickets of the same server: that of its
+/// identities and files.
+std::string handover_name(const ServerOptions& options) {
+  std::string text = std::to_string(static_cast<int>(options.client_certificates));
+  for (const Identity& each : options.identities) {
+    for (const std::string& name : each.names()) text.append("\n").append(name);
   }
-  if (all.empty() && options.self_signed) {
-    SelfSigned certificate = *options.self_signed;
-    certificate.not_before = now;
-    WEIR_CO_TRY(Identity identity, Identity::self_signed(certificate));
-    all.push_back(std::move(identity));
-  }
-  co_return all;
+  for (const IdentityFiles& each : options.files) text.append("\n").append(each.chain);
+  for (const std::string& each : options.client_trust.files) text.append("\n").append(each);
+  std::array<unsigned char, 32> digest{};
+  unsigned size = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return "tls tickets " + std::string(reinterpret_cast<const char*>(digest.data()), size);
 }
 
 }  // namespace
 
-Task<Outcome<std::shared_ptr<ServerSnapshot>>> Server::read() const {
+/// Takes the ticket secret of an older process, and offers it to a newer one.
+void Server::join_hot_restart(Loop& loop) {
+  auto& state = loop.group().slots().get<loop::HandoverState>();
+  const std::string name = handover_name(options_);
+  std::string older = state.take(name);
+  if (!older.empty()) tickets_->receive(std::move(older));
+  loop::Platform& platform = loop.platform();
+  state.offer(name, [tickets = tickets_, &platform] { return tickets->to_bytes(platform.now()); });
+}
+
+/// Parses and checks files in the pool.
+Task<Outcome<std::shared_ptr<ServerSnapshot>>> Server::check(const ServerFiles& files) {
   const Context context = co_await this_context();
   const WallTime now = context.loop->platform().wall_time();
-  auto fresh = std::make_shared<ServerSnapshot>();
-  WEIR_CO_TRY(fresh->identities, co_await read_identities(options_, now));
-  for (const Identity& each : fresh->identities) {
-    WEIR_CO_TRY(detail::check_dates(each, now));
+  Outcome<std::shared_ptr<ServerSnapshot>> made;
+  std::function<void()> work = [&] { made = detail::make_snapshot(options_, files, now); };
+  const Result<> ran = co_await detail::run_in_pool(std::move(work));
+  if (!ran) co_return std::unexpected(Failure(ran.error()));
+  co_return made;
+}
+
+Task<Outcome<std::shared_ptr<ServerSnapshot>>> Server::read() {
+  const Context context = co_await this_context();
+  if (options_.tickets) {
+    WEIR_CO_TRY(tickets_->check());
+    join_hot_restart(*context.loop);
   }
-  WEIR_CO_TRY(fresh->trust, co_await detail::read_trust(options_.client_trust));
-  WEIR_CO_TRY(detail::StorePtr store, detail::make_store(fresh->trust));
-  fresh->store = std::shared_ptr<x509_store_st>(std::move(store));
-  if (options_.ticket_keys) {
-    fresh->ticket_keys = *options_.ticket_keys;
-  } else {
-    WEIR_CO_TRY(fresh->ticket_keys, TicketKeys::random());
-  }
-  // Every core makes contexts of its own later; this proves that it can.
-  WEIR_CO_TRY(ServerContexts::make(options_, fresh));
-  co_return fresh;
+  WEIR_CO_TRY(const ServerFiles files, co_await detail::read_files(options_));
+  co_return co_await check(files);
 }
 
 Task<Outcome<>> Server::load() {
   const std::uint64_t number = loads_begun_.fetch_add(1, std::memory_order_relaxed) + 1;
   WEIR_CO_TRY(std::shared_ptr<ServerSnapshot> fresh, co_await read());
-  const std::lock_guard lock(mutex_);
-  // A load that began later has read the files later, and may have been faster.
-  if (number < newest_load_) co_return {};
-  newest_load_ = number;
-  publish(std::move(fresh));
+  publish_newest(number, std::move(fresh));
   co_return {};
 }
 
@@ -123,14 +129,74 @@ Task<Outcome<>> Server::load_once() {
   co_return {};
 }
 
-Outcome<> Server::set_ticket_keys(TicketKeys keys) {
-  const std::lock_guard lock(mutex_);
-  if (snapshot_ == nullptr) {
-    return std::unexpected(Failure(Error::invalid_options, "load() comes first"));
-  }
-  publish(std::make_shared<ServerSnapshot>(*snapshot_), &keys);
-  return {};
+void Server::set_ticket_keys(const TicketKeys& keys) {
+  tickets_->set(keys);
 }
+
+// --- watching the files --------------------------------------------------------------------------
+
+/// Returns true for one caller in each poll interval.
+bool Server::is_my_poll(Instant now) {
+  const std::lock_guard lock(mutex_);
+  if (now < next_poll_) return false;
+  next_poll_ = after(now, options_.watch->poll_interval);
+  return true;
+}
+
+bool Server::is_loaded(const ServerFiles& files) const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_ != nullptr && snapshot_->digest == files.digest;
+}
+
+/// Loads the files if they differ from the loaded ones and have been stable for a moment.
+/// Errors: those of load().
+Task<Outcome<>> Server::reload_changed() {
+  const Context context = co_await this_context();
+  const std::uint64_t number = loads_begun_.fetch_add(1, std::memory_order_relaxed) + 1;
+  WEIR_CO_TRY(ServerFiles files, co_await detail::read_files(options_));
+  for (;;) {
+    if (is_loaded(files)) co_return {};
+    const Result<> slept = co_await sleep(options_.watch->debounce_time);
+    if (!slept) co_return std::unexpected(Failure(slept.error()));
+    WEIR_CO_TRY(ServerFiles again, co_await detail::read_files(options_));
+    const bool stable = again.digest == files.digest;
+    files = std::move(again);
+    if (stable) break;
+  }
+  WEIR_CO_TRY(std::shared_ptr<ServerSnapshot> fresh, co_await check(files));
+  std::string text = "weir: tls: loaded changed files:";
+  for (const Identity& each : fresh->identities) {
+    text.append(each.names().empty() ? " a certificate" : " " + each.names().front());
+    text.append(" until ").append(detail::to_text(each.not_after()));
+  }
+  if (publish_newest(number, std::move(fresh))) context.loop->platform().log(text);
+  co_return {};
+}
+
+Task<> Server::watch() {
+  if (!options_.watch) co_return;
+  const Context outside = co_await this_context();
+  inject::CancelOnDrain until(outside);
+  for (;;) {
+    auto waiting = as_task(sleep(options_.watch->poll_interval));
+    const Result<> slept = co_await in_context(until.context(), std::move(waiting));
+    if (!slept) co_return;
+    const Instant now = outside.loop->platform().now();
+    if (!is_my_poll(now)) continue;
+    std::ignore = tickets_->keys(now);  // erases old secrets of a server without handshakes
+    auto reloading = reload_changed();
+    const Outcome<> loaded = co_await in_context(until.context(), std::move(reloading));
+    if (!loaded && loaded.error().code() == Errc::cancelled) co_return;
+    const std::string failure = loaded ? "" : loaded.error().text();
+    const std::lock_guard lock(mutex_);
+    if (!failure.empty() && failure != reload_failure_) {
+      outside.loop->platform().log("weir: tls: changed files are not used: " + failure);
+    }
+    reload_failure_ = failure;
+  }
+}
+
+// --- accepting -----------------------------------------------------------------------------------
 
 class detail::AcceptorState {
  public:
@@ -138,35 +204,45 @@ class detail::AcceptorState {
       : loop_(loop), server_(server), handshakes_(loop, server.options().limits) {}
 
   Task<Outcome<Stream>> accept(AnyStream inner) {
-    auto contexts = current_contexts();
-    if (!contexts) co_return std::unexpected(std::move(contexts.error()));
+    if (!server_.loaded()) {
+      co_return std::unexpected(Failure(Error::invalid_options, "the server is not loaded"));
+    }
+    // The objects of OpenSSL for a client are made when its first message is complete.
+    detail::HandshakeEntry entry;
+    WEIR_CO_TRY(co_await handshakes_.enter(*inner, server_.options().hello_timeout, entry));
     // The callbacks of the handshake use the contexts, which a change may replace meanwhile.
-    const std::shared_ptr<ServerContexts> used = std::move(*contexts);
+    auto current = co_await current_contexts();
+    if (!current) co_return std::unexpected(handshakes_.failed(std::move(current.error())));
+    const std::shared_ptr<ServerContexts> used = std::move(*current);
+    used->set_ticket_keys(server_.tickets_->keys(loop_.platform().now()));
     auto engine = SslEngine::make(used->first(), SslEngine::Side::server);
-    if (!engine) co_return std::unexpected(std::move(engine.error()));
+    if (!engine) co_return std::unexpected(handshakes_.failed(std::move(engine.error())));
     (*engine)->set_clock(loop_.platform());
-    co_return co_await handshakes_.run(std::move(*engine), std::move(inner));
+    co_return co_await handshakes_.run(std::move(*engine), std::move(inner), std::move(entry));
   }
 
  private:
-  Outcome<std::shared_ptr<ServerContexts>> current_contexts() {
-    if (server_.generation() != generation_) {
-      std::shared_ptr<const ServerSnapshot> snapshot = server_.snapshot();
-      const std::uint64_t generation = snapshot->generation;
-      auto made = ServerContexts::make(server_.options(), std::move(snapshot));
-      if (!made) return std::unexpected(std::move(made.error()));
-      contexts_ = std::move(*made);
-      generation_ = generation;
-    }
-    if (contexts_ == nullptr) {
-      return std::unexpected(Failure(Error::invalid_options, "the server is not loaded"));
-    }
-    return contexts_;
+  /// Returns the contexts of the newest snapshot. The pool makes them once after each change.
+  Task<Outcome<std::shared_ptr<ServerContexts>>> current_contexts() {
+    if (server_.generation() == generation_) co_return contexts_;
+    const auto turn = co_await making_.acquire();
+    if (!turn) co_return std::unexpected(Failure(turn.error()));
+    if (server_.generation() == generation_) co_return contexts_;
+    const std::shared_ptr<const ServerSnapshot> snapshot = server_.snapshot();
+    Outcome<std::unique_ptr<ServerContexts>> made;
+    std::function<void()> work = [&] { made = ServerContexts::make(server_.options(), snapshot); };
+    const Result<> ran = co_await detail::run_in_pool(std::move(work));
+    if (!ran) co_return std::unexpected(Failure(ran.error()));
+    if (!made) co_return std::unexpected(std::move(made.error()));
+    contexts_ = std::move(*made);
+    generation_ = snapshot->generation;
+    co_return contexts_;
   }
 
   Loop& loop_;
   const Server& server_;
   Handshakes handshakes_;
+  Semaphore making_{1};
   std::shared_ptr<ServerContexts> contexts_;
   std::uint64_t generation_ = 0;  // that of the contexts
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "weir/base/time.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
@@ -19,7 +20,9 @@ namespace weir::tls {
 
 namespace detail {
 class AcceptorState;
+struct ServerFiles;
 struct ServerSnapshot;
+class ServerTickets;
 }  // namespace detail
 
 /// The identities, the trusted CAs and the ticket keys of a server, for all of its cores:
@@ -30,7 +33,8 @@ struct ServerSnapshot;
 ///
 /// Nothing is read before load(). A change replaces everything or nothing: the new identities are
 /// read and checked first, and the old ones stay in use after a failure. Handshakes that begin
-/// later use the new ones; connections continue.
+/// later use the new ones; connections continue. A server that is made before worker processes are
+/// forked has the same session tickets in all of them (TicketKeys).
 /// Threads: any.
 /// Lifetime: outlives its acceptors.
 class Server {
@@ -43,12 +47,19 @@ class Server {
   const ServerOptions& options() const noexcept { return options_; }
   /// Reads the files of the options, checks everything, and uses it from then on. Each key must
   /// belong to its certificate, and each certificate must be valid now. Call it again after a
-  /// change of the files. Other trusted CAs also make all older tickets invalid.
+  /// change of the files. Other trusted CAs also make all older tickets invalid. A program with
+  /// ServerOptions::watch need not call it again.
   /// Errors: Error::unreadable_file, invalid_certificate, invalid_key, key_mismatch,
   /// certificate_expired, certificate_not_yet_valid, invalid_options, library_failure;
   /// Errc::cancelled.
   /// Cancel: changes nothing.
   Task<Outcome<>> load();
+  /// Loads the files again when one of them has changed, until the loop drains; see
+  /// ServerOptions::watch. It reads the contents, so a rename and a changed symbolic link count.
+  /// The log has one line for each change: what is loaded, or why the old files stay in use. A load
+  /// that fails is repeated at each poll, until the files fit. Several cores may call it at the
+  /// same time; one of them reads at each poll. http::serve() and apps call it. Cancel: ends.
+  Task<> watch();
   /// Calls load() unless the server is loaded. Several cores may call it at the same time; all of
   /// them use what the first one has loaded, such as one self-signed certificate. The log has the
   /// line of the first failure.
@@ -62,23 +73,33 @@ class Server {
     // acquire pairs with publish(): a caller that reads a number gets at least its snapshot.
     return generation_.load(std::memory_order_acquire);
   }
-  /// Uses these keys for session tickets from the next handshake of each core.
-  /// Errors: Error::invalid_options before load(), library_failure.
-  Outcome<> set_ticket_keys(TicketKeys keys);
+  /// Uses these keys for session tickets from the next handshake of each core, and ends the
+  /// rotation of the server's own keys.
+  void set_ticket_keys(const TicketKeys& keys);
 
  private:
   friend detail::AcceptorState;
   std::shared_ptr<const detail::ServerSnapshot> snapshot() const;
-  Task<Outcome<std::shared_ptr<detail::ServerSnapshot>>> read() const;
-  void publish(std::shared_ptr<detail::ServerSnapshot> snapshot, const TicketKeys* keys = nullptr);
+  Task<Outcome<std::shared_ptr<detail::ServerSnapshot>>> read();
+  Task<Outcome<std::shared_ptr<detail::ServerSnapshot>>> check(const detail::ServerFiles& files);
+  void join_hot_restart(Loop& loop);
+  void publish(std::shared_ptr<detail::ServerSnapshot> snapshot);
+  bool publish_newest(std::uint64_t load, std::shared_ptr<detail::ServerSnapshot> snapshot);
+  bool is_my_poll(Instant now);
+  bool is_loaded(const detail::ServerFiles& files) const;
+  Task<Outcome<>> reload_changed();
 
   const ServerOptions options_;
+  // Shared with the state that a newer process gets.
+  const std::shared_ptr<detail::ServerTickets> tickets_;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> loads_begun_{0};
   mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<const detail::ServerSnapshot> snapshot_;
   std::uint64_t newest_load_ = 0;  // number of the load() that was published last
   bool failure_logged_ = false;
+  Instant next_poll_{};
+  std::string reload_failure_;  // the text in the log; empty: the newest files are in use
 };
 
 /// Performs the handshakes with the clients of one core.
@@ -93,10 +114,11 @@ class Acceptor {
   ~Acceptor();
 
   /// Performs the handshake over an accepted stream. A failure is counted, sends the alert that RFC
-  /// 8446 defines for it, and closes the stream. At most one handshake of a core computes in a
-  /// turn. Returns: the stream, whose tls() describes the connection. Errors:
-  /// Error::invalid_options before Server::load(); the errors of handshakes and certificates in
-  /// Error; Errc::cancelled. Cancel: closes the stream.
+  /// 8446 defines for it, and closes the stream a moment later, when the client may have read the
+  /// alert. At most one handshake of a core computes in a turn.
+  /// Returns: the stream, whose tls() describes the connection.
+  /// Errors: Error::invalid_options before Server::load(); the errors of handshakes and
+  /// certificates in Error; Errc::cancelled. Cancel: closes the stream.
   Task<Outcome<Stream>> accept(AnyStream inner);
 
  private:

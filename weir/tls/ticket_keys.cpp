@@ -26,8 +26,8 @@ TicketKey key_at(Bytes bytes, std::size_t index) {
     rest = rest.subspan(target.size());
   };
   take(key.name);
-  take(key.cipher);
   take(key.mac);
+  take(key.cipher);
   return key;
 }
 

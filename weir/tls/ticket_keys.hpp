@@ -31,18 +31,21 @@ struct TicketKey {
 /// Tickets of the previous and the next key are accepted and replaced. With the next key, servers
 /// of one service need not change keys at the same moment.
 ///
-/// A server makes keys of its own at first, which no other process knows. A program with several
-/// processes or machines gives all of them the same bytes: `server.set_ticket_keys(keys)`. A server
-/// never rotates its keys. A program that runs for days sets rotated() keys, for example each day.
+/// A server makes keys of its own and rotates them every 8 h. A ticket resumes a session for at
+/// most 8 h. All cores have the same keys. Worker processes have the same keys too if the program
+/// makes the Server before it forks them. A process that takes over in a hot restart continues with
+/// the keys of the older process. Machines of a fleet share keys by a file
+/// (ServerOptions::ticket_key_file), or by `server.set_ticket_keys(keys)`. A server never rotates
+/// such keys.
 struct TicketKeys {
-  /// Size in bytes of one key in from_bytes(): name, cipher key, MAC key.
+  /// Size in bytes of one key in from_bytes(): name, MAC key, cipher key.
   static constexpr std::size_t key_bytes = 80;
 
   /// Returns a set with a random current and a random next key.
   /// Errors: Error::library_failure.
   static Outcome<TicketKeys> random();
   /// Reads one to three keys of `key_bytes` each: the current, the previous and the next one. nginx
-  /// (ssl_session_ticket_key) and others use the same 80 bytes for a key.
+  /// (ssl_session_ticket_key) has the same 80 bytes for a key. `openssl rand 80` makes one.
   /// Errors: Error::invalid_options for another size.
   static Outcome<TicketKeys> from_bytes(Bytes bytes);
   /// Returns the set after one rotation: the next key becomes the current one, and the current one

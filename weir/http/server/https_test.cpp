@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "weir/http/client/client.hpp"
 #include "weir/http/server/serve.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/net/files.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/combinators.hpp"
@@ -112,6 +114,72 @@ TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
     EXPECT_EQ(client.idle_count(), 0U);
     EXPECT_EQ(co_await ask(client), "again");
   });
+}
+
+TEST_F(HttpsTest, ReloadsDisturbNoRequest) {
+  const auto made = [this](const std::string& name) {
+    tls::SelfSigned certificate;
+    certificate.names = {name, "127.0.0.1"};
+    certificate.not_before = platform_.wall_time();
+    return tls::Identity::self_signed(certificate).value();
+  };
+  const tls::Identity even = made("even.example");
+  const tls::Identity odd = made("odd.example");
+  server_options_.identities.clear();
+  server_options_.files = {{.chain = "/chain", .key = "/key"}};
+  server_options_.watch = {.poll_interval = 20ms, .debounce_time = 1ms};
+  client_options_.trust.pem = even.chain() + odd.chain();
+  const auto store = [](const tls::Identity& identity) -> Task<> {
+    EXPECT_TRUE(co_await files::write_file("/chain", identity.chain()));
+    static_cast<void>(co_await sleep(3ms));  // some reads find a chain with another key
+    EXPECT_TRUE(co_await files::write_file("/key", identity.key()));
+  };
+  weir::run(*loop_, store(even));
+  routes_.get("/", [] { return text("hello"); });
+  serve_https();
+  int requests = 0;
+  int failures = 0;
+  unsigned connections = 3;  // those of the clients that keep one
+  bool changing = true;
+  const auto ask_again = [&](bool reconnects) -> Task<> {
+    ClientOptions options;
+    options.tls = std::make_shared<tls::Client>(client_options_);
+    std::optional<Client> client(std::in_place, options);
+    while (changing) {
+      if (co_await ask(*client) != "hello") ++failures;
+      ++requests;
+      if (reconnects) client.emplace(options);
+      connections += reconnects ? 1 : 0;
+      static_cast<void>(co_await sleep(4ms));
+    }
+  };
+  const auto change = [&]() -> Task<> {
+    for (int count = 1; count <= 100; ++count) {
+      const tls::Identity& next = count % 2 == 0 ? even : odd;
+      co_await store(next);
+      static_cast<void>(co_await sleep(30ms));
+    }
+    changing = false;
+  };
+  const auto all_of_them = [&]() -> Task<> {
+    const auto use = [&](Scope& scope) -> Task<> {
+      for (int client = 0; client < 3; ++client) scope.spawn(ask_again(false));
+      scope.spawn(ask_again(true));
+      scope.spawn(change());
+      co_return;
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, use));
+  };
+  weir::run(*loop_, all_of_them());
+  EXPECT_EQ(failures, 0);
+  EXPECT_GT(requests, 1000);
+  EXPECT_EQ(server_->counters().connections_accepted.value(), connections);
+  EXPECT_EQ(lines_with("weir: tls: loaded changed files: "), 100);
+  const auto& counters = tls::detail::TlsCounters::of(*loop_);
+  EXPECT_EQ(counters.cancelled.value(), 0U);
+  EXPECT_EQ(
+      std::ranges::count_if(counters.failed, [](const auto& each) { return each.value() != 0; }),
+      0);
 }
 
 TEST_F(HttpsTest, WrongNameIsRejectedWithItsNames) {

@@ -32,7 +32,6 @@ void log_summary(Loop& loop, const ServerState& server) noexcept {
 /// made here, and the keys of session tickets.
 tls::Outcome<std::shared_ptr<tls::Server>> make_tls(const TlsArguments& arguments, WallTime now) {
   tls::ServerOptions options;
-  WEIR_TRY(options.ticket_keys, tls::TicketKeys::random());
   for (std::size_t index = 0; index < arguments.certificates.size(); ++index) {
     options.files.push_back(
         {.chain = arguments.certificates.at(index), .key = arguments.keys.at(index)});

@@ -22,7 +22,7 @@
 namespace weir::tls::detail {
 namespace {
 
-// Lifetime of a ticket. It ends earlier if the program has rotated its key away; see TicketKeys.
+// Lifetime of a ticket, the time for which its key is at least accepted; see TicketKeys.
 constexpr long ticket_seconds = 8L * 60 * 60;
 
 std::unexpected<Failure> library_failure() {
@@ -30,6 +30,14 @@ std::unexpected<Failure> library_failure() {
 }
 std::unexpected<Failure> invalid(std::string text) {
   return std::unexpected(Failure(Error::invalid_options, std::move(text)));
+}
+
+Outcome<> check_limits(const HandshakeLimits& limits) {
+  if (limits.concurrency_max == 0) return invalid("concurrency_max is 0");
+  if (limits.rate && (limits.rate->per_second == 0 || limits.rate->burst == 0)) {
+    return invalid("a rate of handshakes is 0");
+  }
+  return {};
 }
 
 /// Makes a context with the settings that both sides share.
@@ -161,7 +169,7 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
   // A name may have switched the connection to another context of the same server.
   SSL_CTX* const context = SSL_get_SSL_CTX(ssl);
   const auto& contexts = *static_cast<const ServerContexts*>(SSL_CTX_get_app_data(context));
-  const TicketKeys& keys = contexts.snapshot().ticket_keys;
+  const TicketKeys& keys = contexts.ticket_keys();
   if (encrypts != 0) {
     const TicketKey& key = keys.current;
     std::memcpy(name, key.name.data(), key.name.size());
@@ -239,7 +247,12 @@ Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
   const bool asks = options.client_certificates != ClientCertificates::none;
   if (asks && snapshot->trust.empty()) return invalid("client certificates need client_trust");
   if (!asks && !snapshot->trust.empty()) return invalid("client_trust needs client certificates");
-  if (options.limits.concurrency_max == 0) return invalid("concurrency_max is 0");
+  if (auto checked = check_limits(options.limits); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (!options.tickets && !options.ticket_key_file.empty()) {
+    return invalid("ticket_key_file needs tickets");
+  }
   if (auto wire = to_wire(options.protocols); !wire) {
     return std::unexpected(std::move(wire.error()));
   }
@@ -291,7 +304,9 @@ ssl_ctx_st* ServerContexts::find(std::string_view name) const {
 
 Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
                                            const ClientSnapshot& snapshot) {
-  if (options.limits.concurrency_max == 0) return invalid("concurrency_max is 0");
+  if (auto checked = check_limits(options.limits); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   if (options.version_max < options.version_min) {
     return invalid("version_max is below version_min");
   }

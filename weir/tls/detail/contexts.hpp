@@ -1,12 +1,15 @@
 // The settings of OpenSSL for a server and a client, made from the options.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "weir/base/time.hpp"
@@ -17,6 +20,9 @@
 
 namespace weir::tls::detail {
 
+/// The SHA-256 of the contents of files.
+using FilesDigest = std::array<std::uint8_t, 32>;
+
 /// Everything that a server uses at one time. It does not change. All cores share the store, which
 /// is large and counts its users atomically; each core makes the other objects of OpenSSL on its
 /// own.
@@ -24,7 +30,8 @@ struct ServerSnapshot {
   std::vector<Identity> identities;
   std::string trust;  ///< the trusted certificates in PEM
   std::shared_ptr<x509_store_st> store;
-  TicketKeys ticket_keys;
+  std::optional<TicketKeys> ticket_keys;  ///< those of ServerOptions::ticket_key_file
+  FilesDigest digest{};                   ///< of the files that all this comes from
   std::uint64_t generation = 0;
 };
 
@@ -39,7 +46,8 @@ struct ClientSnapshot {
 /// Lifetime: `options` outlive it.
 class ServerContexts {
  public:
-  /// Checks the options and makes the objects.
+  /// Checks the options and makes the objects. It parses all certificates, so a loop calls it in a
+  /// pool.
   /// Errors: those of Server::load() except for files and dates.
   static Outcome<std::unique_ptr<ServerContexts>> make(
       const ServerOptions& options, std::shared_ptr<const ServerSnapshot> snapshot);
@@ -51,7 +59,11 @@ class ServerContexts {
   /// Returns the context of the identity for a name in lower case, or nullptr.
   ssl_ctx_st* find(std::string_view name) const;
   const ServerOptions& options() const noexcept { return options_; }
-  const ServerSnapshot& snapshot() const noexcept { return *snapshot_; }
+  /// The keys of the next ticket, in either direction; not nullptr during a handshake.
+  void set_ticket_keys(std::shared_ptr<const TicketKeys> keys) noexcept {
+    ticket_keys_ = std::move(keys);
+  }
+  const TicketKeys& ticket_keys() const noexcept { return *ticket_keys_; }
 
  private:
   ServerContexts(const ServerOptions& options, std::shared_ptr<const ServerSnapshot> snapshot)
@@ -60,6 +72,7 @@ class ServerContexts {
 
   const ServerOptions& options_;
   std::shared_ptr<const ServerSnapshot> snapshot_;
+  std::shared_ptr<const TicketKeys> ticket_keys_;
   std::vector<SslContextPtr> contexts_;  // of the identities, in their order
   std::unordered_map<std::string, std::size_t> by_name_;
 };

@@ -1,5 +1,8 @@
 #include "weir/tls/detail/handshakes.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -24,11 +27,113 @@ Task<Result<>> StepTurns::wait() {
   co_return {};
 }
 
-Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStream inner) {
+RateLimit::RateLimit(const std::optional<HandshakeRate>& rate) noexcept {
+  if (!rate) return;
+  interval_ = Duration(std::chrono::seconds(1)) / rate->per_second;
+  tolerance_ = interval_ * (rate->burst - 1);
+}
+
+Duration RateLimit::take(Instant now) noexcept {
+  if (interval_ == Duration::zero()) return {};
+  const Instant begin = std::max(next_, now);
+  const Duration ahead = begin - now;
+  if (ahead > tolerance_) return ahead - tolerance_;
+  next_ = begin + interval_;
+  return {};
+}
+
+namespace {
+
+/// Time for the peer to read an alert before its stream is closed.
+constexpr Duration linger_time = std::chrono::seconds(1);
+
+std::size_t number(Bytes bytes) {
+  std::size_t value = 0;
+  for (const std::byte each : bytes) value = value << 8 | std::to_integer<std::size_t>(each);
+  return value;
+}
+
+/// Returns true if OpenSSL decides on these first bytes of a client without waiting for more: they
+/// hold a whole ClientHello (RFC 8446, 4.1.2), in one or more whole records, or something else.
+bool is_complete_hello(Bytes bytes) {
+  constexpr std::size_t header = 5;
+  constexpr std::size_t record_max = 16 * 1024 + 256;
+  constexpr std::byte handshake{22};
+  std::size_t hello_bytes = 0;  // those of the message that have arrived
+  std::size_t hello_size = 0;   // those of the message in all; 0: unknown
+  std::array<std::byte, 4> start{};
+  for (bool first = true;; first = false) {
+    if (bytes.size() < header) return false;
+    const bool version_2 = first && (bytes[0] & std::byte{0x80}) != std::byte{};
+    if (version_2) return bytes.size() >= (number(bytes.first(2)) & 0x7fff) + 2;
+    const std::size_t size = number(bytes.subspan(3, 2));
+    if (bytes[1] != std::byte{3} || size > record_max) return true;  // no TLS
+    if (bytes.size() < header + size) return false;
+    if (bytes[0] != handshake || size == 0) return true;
+    const Bytes part = bytes.subspan(header, size);
+    for (std::size_t index = 0; index < size && hello_bytes + index < start.size(); ++index) {
+      start[hello_bytes + index] = part[index];
+    }
+    hello_bytes += size;
+    if (hello_bytes >= start.size()) hello_size = start.size() + number(Bytes(start).subspan(1));
+    if (hello_size != 0 && hello_bytes >= hello_size) return true;
+    bytes = bytes.subspan(header + size);
+  }
+}
+
+}  // namespace
+
+Failure Handshakes::failed(Failure failure) noexcept {
+  counters_.count_failure(failure.code());
+  return failure;
+}
+
+Task<Result<>> Handshakes::receive_hello(weir::Stream& inner, Buffer& input) const {
+  for (;;) {
+    Result<Buffer> bytes = co_await inner.read();
+    if (!bytes && bytes.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+    if (!bytes) co_return fail(Error::peer_left);
+    if (input.empty()) {
+      input = std::move(*bytes);
+    } else {
+      input.make_room(bytes->size());
+      std::memcpy(input.room().data(), bytes->data(), bytes->size());
+      input.commit(bytes->size());
+    }
+    if (is_complete_hello(input.bytes())) co_return {};
+    if (input.size() >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
+  }
+}
+
+Task<Outcome<>> Handshakes::enter(weir::Stream& inner, Duration hello_timeout,
+                                  HandshakeEntry& entry) {
   counters_.begun.add();
+  const Instant begin = clock_.now();
+  entry.end = after(begin, limits_.timeout);
+  auto receiving = receive_hello(inner, entry.input);
+  Result<> entered =
+      co_await timeout(std::min(hello_timeout, limits_.timeout), std::move(receiving));
+  if (entered) {
+    auto waiting = wait_for_permit(entry.permit);
+    entered = co_await timeout(entry.end - clock_.now(), std::move(waiting));
+  }
+  if (entered) co_return {};
+  std::error_code code = entered.error();
+  if (code == Errc::timed_out) code = Error::timed_out;
+  co_return std::unexpected(failed(Failure(code)));
+}
+
+Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStream inner,
+                                      HandshakeEntry entry) {
+  const bool entered = entry.end != never;
+  if (!entered) {
+    counters_.begun.add();
+    entry.end = after(clock_.now(), limits_.timeout);
+  }
   Buffers buffers;
-  auto shaking = shake(*engine, *inner, buffers);
-  const Result<> shaken = co_await timeout(limits_.timeout, std::move(shaking));
+  buffers.input = std::move(entry.input);
+  auto shaking = shake(*engine, *inner, buffers, entered);
+  const Result<> shaken = co_await timeout(entry.end - clock_.now(), std::move(shaking));
   if (shaken) {
     TlsInfo info = engine->info();
     counters_.count_success(info);
@@ -37,33 +142,49 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
   }
   std::error_code code = shaken.error();
   if (code == Errc::timed_out) code = Error::timed_out;
-  Failure failure = code == engine->error() ? engine->take_failure() : Failure(code);
-  counters_.count_failure(failure.code());
-  co_return std::unexpected(std::move(failure));
+  // The kernel would drop the alert if it closed a socket with unread input.
+  if (buffers.alerted && inner->finish_writing()) lingering_.add(std::move(inner), linger_time);
+  co_return std::unexpected(
+      failed(code == engine->error() ? engine->take_failure() : Failure(code)));
 }
 
+/// Waits for the rate, and then for a permit. The waits are in the order of the calls.
 Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
-  std::optional<SemaphorePermit> free = permits_.try_acquire();
-  if (free) {
+  std::optional<SemaphorePermit> free = waiting_ == 0 ? permits_.try_acquire() : std::nullopt;
+  if (free && rate_.take(clock_.now()) == Duration::zero()) {
     permit = std::move(*free);
     co_return {};
   }
+  free.reset();
   if (waiting_ >= limits_.waiting_max) co_return fail(Error::too_many_handshakes);
   ++waiting_;
-  Result<SemaphorePermit> waited = co_await permits_.acquire();
+  Result<> granted = co_await wait_in_line(permit);
   --waiting_;
-  if (!waited) co_return fail(waited.error());
-  permit = std::move(*waited);
+  co_return granted;
+}
+
+Task<Result<>> Handshakes::wait_in_line(SemaphorePermit& permit) {
+  {
+    WEIR_CO_TRY(const SemaphorePermit turn, co_await rate_queue_.acquire());
+    for (;;) {
+      const Duration left = rate_.take(clock_.now());
+      if (left == Duration::zero()) break;
+      WEIR_CO_TRY(co_await sleep(left));
+    }
+  }
+  WEIR_CO_TRY(permit, co_await permits_.acquire());
   co_return {};
 }
 
-Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers) {
+Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers,
+                                 bool entered) {
   using Step = SslEngine::Step;
   SemaphorePermit permit;
-  bool permitted = false;
-  std::size_t received = 0;
-  bool reads = engine.side() == SslEngine::Side::server;
-  for (;;) {
+  std::size_t received = buffers.input.size();
+  if (!entered) {
+    WEIR_CO_TRY(co_await wait_for_permit(permit));
+  }
+  for (bool reads = false;; reads = true) {
     if (reads) {
       if (received >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
       Result<Buffer> bytes = co_await inner.read();
@@ -71,12 +192,6 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
       if (!bytes) co_return fail(Error::peer_left);
       received += bytes->size();
       buffers.input = std::move(*bytes);
-    }
-    reads = true;
-    if (!permitted) {
-      // A silent client holds no permit. A server asks for one when the first bytes have arrived.
-      WEIR_CO_TRY(co_await wait_for_permit(permit));
-      permitted = true;
     }
     WEIR_CO_TRY(co_await turns_.wait());
     const Step step = engine.handshake(buffers.input, buffers.output);
@@ -87,6 +202,7 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
       buffers.output = {};
       if (!sent && sent.error() == Errc::cancelled) co_return fail(Errc::cancelled);
       if (!sent && step != Step::failed) co_return fail(Error::peer_left);
+      buffers.alerted = sent && step == Step::failed;
     }
     if (step == Step::failed) co_return fail(engine.error());
     if (buffers.input.empty()) buffers.input = {};

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/time.hpp"
 #include "weir/net/any_stream.hpp"
+#include "weir/net/detail/lingering_streams.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
@@ -41,6 +44,27 @@ class StepTurns {
   std::uint64_t last_ = UINT64_MAX;  // turn of the last step
 };
 
+/// Grants the begins of handshakes at HandshakeLimits::rate.
+/// Threads: the loop's.
+class RateLimit {
+ public:
+  explicit RateLimit(const std::optional<HandshakeRate>& rate) noexcept;
+  /// Returns zero if a handshake begins at `now`, else the time until the next one may.
+  Duration take(Instant now) noexcept;
+
+ private:
+  Duration interval_{};   // zero: no limit
+  Duration tolerance_{};  // time of a burst
+  Instant next_{};        // time of the next handshake without a burst
+};
+
+/// A handshake of a server that may begin. That of a client begins without an entry.
+struct HandshakeEntry {
+  Buffer input;  ///< the first message of the client
+  SemaphorePermit permit;
+  Instant end = never;  ///< HandshakeLimits::timeout
+};
+
 /// Runs handshakes, at most HandshakeLimits::concurrency_max at the same time.
 /// Threads: the loop's.
 /// Lifetime: outlives its calls; `limits` outlive it.
@@ -51,25 +75,43 @@ class Handshakes {
       : limits_(limits),
         counters_(TlsCounters::of(loop)),
         turns_(StepTurns::of(loop)),
-        permits_(limits.concurrency_max) {}
+        clock_(loop.platform()),
+        rate_(limits.rate),
+        permits_(limits.concurrency_max),
+        lingering_(loop) {}
 
+  /// Receives the first message of a client, and waits until its handshake may begin. A client that
+  /// sends slowly holds nothing meanwhile but its stream. Failures are counted.
+  /// Errors: Error::timed_out, peer_left, input_too_large, too_many_handshakes; Errc::cancelled.
+  /// Cancel: ends the wait.
+  Task<Outcome<>> enter(weir::Stream& inner, Duration hello_timeout, HandshakeEntry& entry);
   /// Performs the handshake over `inner`, counts the result, and makes the stream.
   /// Errors: see Acceptor::accept() and Connector::connect().
   /// Cancel: closes `inner`.
-  Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner);
+  Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner,
+                            HandshakeEntry entry = {});
+  /// Counts a failure and returns it.
+  Failure failed(Failure failure) noexcept;
 
  private:
   struct Buffers {
     Buffer input;
     Buffer output;
+    bool alerted = false;  // true if the last output was the alert of a failure
   };
-  Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers);
+  Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input) const;
+  Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
+  Task<Result<>> wait_in_line(SemaphorePermit& permit);
 
   const HandshakeLimits& limits_;
   TlsCounters& counters_;
   StepTurns& turns_;
+  loop::PlatformClock& clock_;
+  RateLimit rate_;
+  Semaphore rate_queue_{1};
   Semaphore permits_;
+  LingeringStreams lingering_;  // failed ones, whose peers may still read the alert
   std::size_t waiting_ = 0;
 };
 

@@ -49,8 +49,8 @@ class EngineTest : public testing::Test {
     snapshot->trust = server_options_.client_trust.pem;
     snapshot->store = make_store(snapshot->trust).value();
     if (!ticket_keys_) ticket_keys_ = TicketKeys::random().value();
-    snapshot->ticket_keys = *ticket_keys_;
     contexts_ = ServerContexts::make(server_options_, snapshot).value();
+    contexts_->set_ticket_keys(std::make_shared<const TicketKeys>(*ticket_keys_));
     ClientSnapshot of_client{.trust = client_options_.trust.pem,
                              .store = make_store(client_options_.trust.pem).value()};
     client_context_ = make_client_context(client_options_, of_client).value();

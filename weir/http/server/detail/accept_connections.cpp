@@ -92,9 +92,7 @@ void start_connection(Scope& connections, ServerState& server, tcp::Stream strea
   }
 }
 
-}  // namespace
-
-Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::Listener given) {
+Task<Result<>> accept_all(Scope& connections, ServerState& server, tcp::Listener given) {
   // Close the listener when this function returns, not when its connections have ended, which may
   // take long. A late client is then refused instead of waiting in vain, and another process may
   // use the port.
@@ -107,6 +105,22 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
     start_connection(connections, server, std::move(stream));
   }
   co_return fail(Errc::cancelled);
+}
+
+}  // namespace
+
+Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::Listener given) {
+  if (server.tls() == nullptr || !server.tls()->options().watch) {
+    co_return co_await accept_all(connections, server, std::move(given));
+  }
+  // The files are watched as long as the server accepts.
+  const auto watched = [&](Scope& watching) -> Task<Result<>> {
+    watching.spawn(server.tls()->watch());
+    const Result<> accepted = co_await accept_all(connections, server, std::move(given));
+    watching.cancel();
+    co_return accepted;
+  };
+  co_return co_await with_scope(OnFailure::isolate, watched);
 }
 
 Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint) {

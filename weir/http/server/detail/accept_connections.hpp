@@ -26,8 +26,8 @@ Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint
 /// Lifetime: `server` outlives the task.
 Task<Result<>> listen_and_serve(Scope& scope, ServerState& server, Endpoint endpoint);
 
-/// Accepts connections from `listener` until it is closed. Each connection is a child of
-/// `connections`.
+/// Accepts connections from `listener` until it is closed, and watches the files of the server's
+/// TLS meanwhile. Each connection is a child of `connections`.
 /// Errors: those of Listener::accept().
 /// Cancel: closes the listener immediately, but not the connections.
 /// Threads: the loop's, which is also that of `server`.
