@@ -71,6 +71,17 @@ TEST_P(HandshakeTest, ResumesTheSessionOfAnEarlierConnection) {
   run(talk());
 }
 
+TEST_P(HandshakeTest, TicketsDoNotWaitForAnAnswer) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair first = co_await secure_pair();
+    const auto nothing = co_await timeout(20ms, first.client.read());
+    EXPECT_TRUE(!nothing && nothing.error() == Errc::timed_out);
+    SecurePair second = co_await secure_pair();
+    EXPECT_TRUE(second.server.tls()->resumed);
+  };
+  run(talk());
+}
+
 TEST_P(HandshakeTest, PlainHttpIsNamedAndCounted) {
   const auto talk = [this]() -> Task<> {
     const auto failed = co_await accept_bytes("GET / HTTP/1.1\r\nHost: a\r\n\r\n", false);

@@ -195,8 +195,10 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
     }
     WEIR_CO_TRY(co_await turns_.wait());
     const Step step = engine.handshake(buffers.input, buffers.output);
-    // The tickets of TLS 1.3 travel with the first answer.
-    const bool held = step == Step::finished && engine.may_hold_output();
+    // The tickets of TLS 1.3 travel with the first answer if its request is there already. They
+    // must not wait for a request: a client without TCP_NODELAY keeps it until the kernel of this
+    // side acknowledges the end of the handshake, which takes 40 ms without data to send.
+    const bool held = step == Step::finished && engine.may_hold_output() && !buffers.input.empty();
     if (!held && !buffers.output.empty()) {
       const Result<> sent = co_await inner.write(buffers.output.bytes());
       buffers.output = {};
