@@ -38,8 +38,11 @@ WORKS = [
               tls_version="1.2", shares=(0.4, 0.3, 0.2), target=LIMIT(0.90)),
     get("T6-16k", "responses with 16 KiB, 64 connections", path="/16k",
         shares=(0.6, 0.45, 0.3, 0.2)),
-    get("T6-1m", "responses with 1 MiB, 64 connections", path="/1m", shares=(0.6, 0.45, 0.3, 0.2)),
+    get("T6-1m", "responses with 1 MiB, 16 connections", path="/1m", connections=16,
+        shares=(0.6, 0.45, 0.3, 0.2)),
 ]
+
+BODY_BYTES = {"/16k": 16 * 1024, "/1m": 1024 * 1024}
 
 # {workload: {anchor: least ratio of Weir to it}}. The same backend without TLS is "plain".
 ANCHORS = {
@@ -61,6 +64,10 @@ class TlsWork(measure.ServedWork):
         for row in outcome["summary"]:
             if row["kind"] == "weir":
                 row["targets"] = targets(row, self.work, outcome)
+        if size := BODY_BYTES.get(self.work.path):
+            each = [f"{row['name']} {row['figure'] * size / 2**20:,.0f}"
+                    for row in outcome["summary"] if "figure" in row]
+            outcome["markdown"] += f"\n\nMiB of bodies per CPU second: {', '.join(each)}."
         outcome["markdown"] += "\n\n" + target_table(outcome["summary"])
         return outcome
 

@@ -31,9 +31,9 @@ def put_load(options, port, work, seconds, *, secure, host="127.0.0.1", before=(
 
 
 class BesideHandshakes:
-    """The p99 of plain requests with and without handshakes on the same core, in turn. The
-    generator of the plain requests has real-time priority, if that is allowed, because the other
-    generator has the same processor."""
+    """The p99 of plain requests with and without handshakes on the same core, in turn. The server and
+    the generator of the plain requests have real-time priority, if that is allowed. Otherwise the
+    other generator and other programs of the machine would delay them."""
 
     id = "T7"
     plain = works.Workload("T7", "", connections=16, rate=1000, saturates=False)
@@ -69,7 +69,7 @@ class BesideHandshakes:
         port = free_port()
         command = server.command(self.options.build, self.handshakes, 0)
         command[command.index("--port") + 1] = str(port)
-        with serving(command, [self.options.server_cpu]):
+        with serving([*first_of_all(), *command], [self.options.server_cpu]):
             without, errors = self.ask(port)
             with concurrent.futures.ThreadPoolExecutor() as threads:
                 seconds = 2 * (self.options.seconds + START_SECONDS)
