@@ -17,6 +17,7 @@ namespace weir::tls::detail {
 namespace {
 
 constexpr std::size_t file_bytes_max = 4 * 1024 * 1024;
+constexpr std::size_t secret_bytes_max = 64 * 1024;  // of a file with keys
 constexpr std::array<std::string_view, 4> system_files{
     "/etc/ssl/certs/ca-certificates.crt",  // Debian, Alpine
     "/etc/pki/tls/certs/ca-bundle.crt",    // Red Hat
@@ -98,6 +99,42 @@ Task<Outcome<std::string>> read_pem(std::string path) {
   co_return std::unexpected(Failure(Error::unreadable_file, path + ": " + text.error().message()));
 }
 
+namespace {
+
+/// Reads `file` to `text`, whose memory does not move, and erases all other copies.
+Task<Result<>> read_and_erase(files::File& file, std::string& text) {
+  text.reserve(secret_bytes_max);
+  for (;;) {
+    WEIR_CO_TRY(Buffer bytes, co_await file.read(secret_bytes_max));
+    if (bytes.empty()) co_return {};
+    const bool fits = bytes.size() <= secret_bytes_max - text.size();
+    if (fits) text += bytes.text();
+    OPENSSL_cleanse(bytes.data(), bytes.size());
+    if (!fits) co_return fail(Errc::limit_reached);
+  }
+}
+
+/// Returns the content of a file that has a secret.
+/// Errors: Error::unreadable_file, Errc::cancelled.
+Task<Outcome<std::string>> read_secret(std::string path) {
+  std::string text;
+  std::error_code error;
+  Result<files::File> file = co_await files::open(path);
+  if (file) {
+    const Result<> read = co_await read_and_erase(*file, text);
+    co_await file->close();
+    if (read) co_return std::move(text);
+    erase(text);
+    error = read.error();
+  } else {
+    error = file.error();
+  }
+  if (error == Errc::cancelled) co_return std::unexpected(Failure(error));
+  co_return std::unexpected(Failure(Error::unreadable_file, path + ": " + error.message()));
+}
+
+}  // namespace
+
 Task<Outcome<std::string>> read_trust(const Trust& trust) {
   std::string all = trust.pem;
   if (trust.system) {
@@ -116,6 +153,15 @@ ServerFiles::~ServerFiles() {
   erase(ticket_keys);
 }
 
+ServerFiles& ServerFiles::operator=(ServerFiles&& other) noexcept {
+  std::swap(chains, other.chains);
+  std::swap(keys, other.keys);
+  std::swap(trust, other.trust);
+  std::swap(ticket_keys, other.ticket_keys);
+  std::swap(digest, other.digest);
+  return *this;  // the destructor of `other` erases the old contents
+}
+
 Task<Outcome<ServerFiles>> read_files(const ServerOptions& options) {
   ServerFiles files;
   Digester digester;
@@ -123,14 +169,14 @@ Task<Outcome<ServerFiles>> read_files(const ServerOptions& options) {
     WEIR_CO_TRY(std::string chain, co_await read_pem(each.chain));
     digester.add(chain);
     files.chains.push_back(std::move(chain));
-    WEIR_CO_TRY(std::string key, co_await read_pem(each.key));
+    WEIR_CO_TRY(std::string key, co_await read_secret(each.key));
     digester.add(key);
     files.keys.push_back(std::move(key));
   }
   WEIR_CO_TRY(files.trust, co_await read_trust(options.client_trust));
   digester.add(files.trust);
   if (!options.ticket_key_file.empty()) {
-    WEIR_CO_TRY(files.ticket_keys, co_await read_pem(options.ticket_key_file));
+    WEIR_CO_TRY(files.ticket_keys, co_await read_secret(options.ticket_key_file));
     digester.add(files.ticket_keys);
   }
   WEIR_CO_TRY(files.digest, digester.take());

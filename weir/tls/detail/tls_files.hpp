@@ -26,11 +26,11 @@ Task<Outcome<std::string>> read_pem(std::string path);
 /// Lifetime: `trust` outlives the call.
 Task<Outcome<std::string>> read_trust(const Trust& trust);
 
-/// The contents of the files of a server at one time. The destructor erases them.
+/// The contents of the files of a server at one time. The destructor erases the secrets.
 struct ServerFiles {
   ServerFiles() = default;
   ServerFiles(ServerFiles&&) noexcept = default;
-  ServerFiles& operator=(ServerFiles&&) noexcept = default;
+  ServerFiles& operator=(ServerFiles&& other) noexcept;
   ~ServerFiles();
 
   std::vector<std::string> chains;  // one for each of ServerOptions::files
