@@ -137,7 +137,13 @@ TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
     unused.client_trust.pem = authority_.pem();
     ServerOptions no_turn = server_options_;
     no_turn.limits.concurrency_max = 0;
-    const std::vector<ServerOptions> rejected{unused, no_turn};
+    ServerOptions no_time = server_options_;
+    no_time.hello_timeout = Duration::zero();
+    ServerOptions nothing_to_watch = server_options_;
+    nothing_to_watch.watch.emplace();
+    ServerOptions no_rate = server_options_;
+    no_rate.limits.rate = HandshakeRate{.per_second = 2'000'000'000};
+    const std::vector<ServerOptions> rejected{unused, no_turn, no_time, nothing_to_watch, no_rate};
     for (const ServerOptions& each : rejected) {
       Server server(each);
       const auto loaded = co_await server.load();
@@ -350,9 +356,64 @@ TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitOrAreRejected) {
     auto two = acceptor_->accept(std::move(second));
     auto three = acceptor_->accept(std::move(third));
     auto done = co_await all(std::move(one), std::move(two), std::move(three));
-    EXPECT_TRUE(std::get<0>(done.value()).error() == Error::timed_out);
-    EXPECT_TRUE(std::get<1>(done.value()).error() == Error::timed_out);
+    EXPECT_TRUE(std::get<0>(done.value()).error() == Error::too_many_handshakes)
+        << "the first one ends when the second one has waited for its permit";
+    EXPECT_TRUE(std::get<1>(done.value()).error() == Error::timed_out) << "no other one waits";
     EXPECT_TRUE(std::get<2>(done.value()).error() == Error::too_many_handshakes);
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, SilentClientsGiveWayToOthers) {
+  server_options_.limits = {.timeout = 10s, .concurrency_max = 2, .waiting_max = 100};
+  const auto talk = [this]() -> Task<> {
+    const std::string hello = co_await hello_of_client();
+    std::vector<std::string> ends;
+    const auto stop_after_hello = [&, this](Pair plain) -> Task<> {
+      EXPECT_TRUE(co_await plain.client.write(hello));
+      AnyStream end(std::move(plain.server));
+      const auto accepted = co_await acceptor_->accept(std::move(end));
+      ends.push_back(accepted ? "accepted" : accepted.error().text());
+    };
+    const auto attack = [&, this](Scope& scope) -> Task<> {
+      for (int count = 0; count < 6; ++count) {
+        Pair plain = co_await connect_pair();
+        scope.spawn(stop_after_hello(std::move(plain)));
+      }
+      static_cast<void>(co_await sleep(1ms));
+      const Instant begin = platform_->now();
+      SecurePair served = co_await secure_pair();
+      EXPECT_NE(served.server.tls(), nullptr);
+      EXPECT_LE(platform_->now() - begin, 2s);
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, attack));
+    EXPECT_EQ(std::ranges::count(ends, "too_many_handshakes"), 5);
+    EXPECT_EQ(std::ranges::count(ends, "timed_out"), 1) << "nobody needed its permit";
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, HandshakesWithoutATimeoutTakeOnePermit) {
+  server_options_.limits = {.timeout = Duration::max(), .concurrency_max = 1};
+  client_options_.limits = {.timeout = Duration::max(), .concurrency_max = 1};
+  const auto talk = [this]() -> Task<> {
+    SecurePair pair = co_await secure_pair();
+    EXPECT_EQ(detail::TlsCounters::of(*loop_).begun.value(), 2U);
+  };
+  run(talk());
+}
+
+TEST_P(SimulatedHandshakeTest, EmptyRecordsAreNoFirstMessage) {
+  const std::string empty("\x16\x03\x01\x00\x00", 5);
+  const auto talk = [&, this]() -> Task<> {
+    const Instant begin = platform_->now();
+    const auto failed = co_await accept_bytes(empty, false);
+    EXPECT_TRUE(failed.first == Error::timed_out) << failed.first.text();
+    EXPECT_EQ(platform_->now() - begin, 5s) << "it waits without a permit";
+    std::string many;
+    for (int count = 0; count < 40; ++count) many += empty;
+    const auto flood = co_await accept_bytes(many, false);
+    EXPECT_FALSE(flood.first == Error::timed_out) << flood.first.text();
   };
   run(talk());
 }

@@ -25,7 +25,9 @@ struct HandshakeRate {
 struct HandshakeLimits {
   /// Time from the first call to the end of the handshake, with its wait for a turn; timed_out.
   Duration timeout = std::chrono::seconds(10);
-  std::size_t concurrency_max = 256;  ///< handshakes under way on a core, at least 1; others wait
+  /// Handshakes under way on a core, at least 1; others wait. A server then ends one whose client
+  /// has been silent for half a second; too_many_handshakes.
+  std::size_t concurrency_max = 256;
   std::size_t waiting_max = 1024;     ///< handshakes that wait on a core; too_many_handshakes
   std::optional<HandshakeRate> rate = {};  ///< others wait; nullopt: any number begin
   /// Bytes that the peer may send before the handshake is complete; input_too_large.

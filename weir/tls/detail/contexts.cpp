@@ -34,9 +34,13 @@ std::unexpected<Failure> invalid(std::string text) {
 
 Outcome<> check_limits(const HandshakeLimits& limits) {
   if (limits.concurrency_max == 0) return invalid("concurrency_max is 0");
-  if (limits.rate && (limits.rate->per_second == 0 || limits.rate->burst == 0)) {
-    return invalid("a rate of handshakes is 0");
-  }
+  if (limits.timeout <= Duration::zero()) return invalid("the timeout of handshakes is 0");
+  if (!limits.rate) return {};
+  constexpr std::size_t rate_max = 1'000'000;
+  const HandshakeRate& rate = *limits.rate;
+  const bool valid = rate.per_second >= 1 && rate.burst >= 1 && rate.per_second <= rate_max &&
+                     rate.burst <= rate_max;
+  if (!valid) return invalid("a rate of handshakes is not from 1 to 1,000,000");
   return {};
 }
 
@@ -250,8 +254,15 @@ Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
   if (auto checked = check_limits(options.limits); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
+  if (options.hello_timeout <= Duration::zero()) return invalid("hello_timeout is 0");
   if (!options.tickets && !options.ticket_key_file.empty()) {
     return invalid("ticket_key_file needs tickets");
+  }
+  if (options.watch) {
+    const bool has_files = !options.files.empty() || !options.client_trust.files.empty() ||
+                           !options.ticket_key_file.empty();
+    if (!has_files) return invalid("watch needs files");
+    if (options.watch->poll_interval <= Duration::zero()) return invalid("poll_interval is 0");
   }
   if (auto wire = to_wire(options.protocols); !wire) {
     return std::unexpected(std::move(wire.error()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -53,32 +54,58 @@ std::size_t number(Bytes bytes) {
   return value;
 }
 
-/// Returns true if OpenSSL decides on these first bytes of a client without waiting for more: they
+/// Reads the first bytes of a client, until OpenSSL decides on them without waiting for more. They
 /// hold a whole ClientHello (RFC 8446, 4.1.2), in one or more whole records, or something else.
-bool is_complete_hello(Bytes bytes) {
-  constexpr std::size_t header = 5;
-  constexpr std::size_t record_max = 16 * 1024 + 256;
-  constexpr std::byte handshake{22};
-  std::size_t hello_bytes = 0;  // those of the message that have arrived
-  std::size_t hello_size = 0;   // those of the message in all; 0: unknown
-  std::array<std::byte, 4> start{};
-  for (bool first = true;; first = false) {
-    if (bytes.size() < header) return false;
-    const bool version_2 = first && (bytes[0] & std::byte{0x80}) != std::byte{};
-    if (version_2) return bytes.size() >= (number(bytes.first(2)) & 0x7fff) + 2;
-    const std::size_t size = number(bytes.subspan(3, 2));
-    if (bytes[1] != std::byte{3} || size > record_max) return true;  // no TLS
-    if (bytes.size() < header + size) return false;
-    if (bytes[0] != handshake || size == 0) return true;
-    const Bytes part = bytes.subspan(header, size);
-    for (std::size_t index = 0; index < size && hello_bytes + index < start.size(); ++index) {
-      start[hello_bytes + index] = part[index];
+class HelloScanner {
+ public:
+  /// Returns true if `bytes`, all bytes so far, suffice. It looks at each record once.
+  bool is_complete(Bytes bytes) noexcept {
+    for (; position_ + header <= bytes.size(); ++records_) {
+      const Bytes rest = bytes.subspan(position_);
+      const bool version_2 = records_ == 0 && (rest[0] & std::byte{0x80}) != std::byte{};
+      if (version_2) return rest.size() >= (number(rest.first(2)) & 0x7fff) + 2;
+      const std::size_t size = number(rest.subspan(3, 2));
+      const bool wrong = rest[0] != handshake || rest[1] != std::byte{3} || size > record_max;
+      if (wrong || records_ > RecordLayer::empty_records_max) return true;
+      if (rest.size() < header + size) return false;
+      const Bytes part = rest.subspan(header, size);
+      for (std::size_t index = 0; index < size && hello_bytes_ + index < start_.size(); ++index) {
+        start_[hello_bytes_ + index] = part[index];
+      }
+      hello_bytes_ += size;
+      const std::size_t known = start_.size();
+      if (hello_bytes_ >= known + number(Bytes(start_).subspan(1)) && hello_bytes_ >= known) {
+        return true;
+      }
+      position_ += header + size;
     }
-    hello_bytes += size;
-    if (hello_bytes >= start.size()) hello_size = start.size() + number(Bytes(start).subspan(1));
-    if (hello_size != 0 && hello_bytes >= hello_size) return true;
-    bytes = bytes.subspan(header + size);
+    return false;
   }
+
+ private:
+  static constexpr std::size_t header = 5;
+  static constexpr std::size_t record_max = 16 * 1024 + 256;
+  static constexpr std::byte handshake{22};
+
+  std::size_t position_ = 0;  // of the next record
+  std::size_t records_ = 0;
+  std::size_t hello_bytes_ = 0;  // those of the message that have arrived
+  std::array<std::byte, 4> start_{};
+};
+
+/// Appends bytes to a buffer that is no larger than twice its content.
+void append(Buffer& buffer, Bytes bytes) {
+  const std::size_t size = buffer.size() + bytes.size();
+  if (buffer.room().size() < bytes.size()) {
+    constexpr std::size_t least = 512;
+    Buffer larger =
+        Buffer::with_capacity(static_cast<std::uint32_t>(std::bit_ceil(std::max(size, least))));
+    if (!buffer.empty()) std::memcpy(larger.room().data(), buffer.data(), buffer.size());
+    larger.commit(buffer.size());
+    buffer = std::move(larger);
+  }
+  std::memcpy(buffer.room().data(), bytes.data(), bytes.size());
+  buffer.commit(bytes.size());
 }
 
 }  // namespace
@@ -88,19 +115,56 @@ Failure Handshakes::failed(Failure failure) noexcept {
   return failure;
 }
 
+Handshakes::Waiting::Waiting(Handshakes& owner) noexcept : handshakes(owner) {
+  ++handshakes.waiting_;
+  handshakes.end_stalled();
+}
+
+Handshakes::Waiting::~Waiting() {
+  --handshakes.waiting_;
+  if (handshakes.ended_for_waiting_ != 0) --handshakes.ended_for_waiting_;
+}
+
+Handshakes::Stalled::Stalled(Handshakes& owner, weir::Stream& stream) noexcept
+    : handshakes(owner), inner(stream), since(owner.clock_.now()) {
+  handshakes.stalled_.push_back(*this);
+  if (handshakes.waiting_ != 0) handshakes.end_stalled();
+}
+
+/// Ends one stalled handshake for each that waits for a permit.
+void Handshakes::end_stalled() noexcept {
+  const Instant now = clock_.now();
+  while (permits_.available() == 0 && ended_for_waiting_ < waiting_ && !stalled_.empty()) {
+    Stalled& oldest = *stalled_.front();
+    const Instant due = after(oldest.since, stall_max);
+    if (due > now) return loop_.timers().start(*this, due);
+    oldest.unlink();
+    oldest.ended = true;
+    ++ended_for_waiting_;
+    oldest.inner.cancel_read();
+  }
+}
+
+/// Receives the next bytes of the peer.
+/// Errors: Error::peer_left; Error::too_many_handshakes if others need the permit.
+Task<Result<Buffer>> Handshakes::receive(weir::Stream& inner, bool of_server) {
+  std::optional<Stalled> stalled;
+  if (of_server) stalled.emplace(*this, inner);
+  Result<Buffer> bytes = co_await inner.read();
+  if (bytes) co_return bytes;
+  if (bytes.error() != Errc::cancelled) co_return fail(Error::peer_left);
+  const bool ended = stalled && stalled->ended;
+  co_return fail(ended ? make_error_code(Error::too_many_handshakes) : bytes.error());
+}
+
 Task<Result<>> Handshakes::receive_hello(weir::Stream& inner, Buffer& input) const {
+  HelloScanner scanner;
   for (;;) {
-    Result<Buffer> bytes = co_await inner.read();
+    const Result<Buffer> bytes = co_await inner.read();
     if (!bytes && bytes.error() == Errc::cancelled) co_return fail(Errc::cancelled);
     if (!bytes) co_return fail(Error::peer_left);
-    if (input.empty()) {
-      input = std::move(*bytes);
-    } else {
-      input.make_room(bytes->size());
-      std::memcpy(input.room().data(), bytes->data(), bytes->size());
-      input.commit(bytes->size());
-    }
-    if (is_complete_hello(input.bytes())) co_return {};
+    append(input, *bytes);
+    if (scanner.is_complete(input.bytes())) co_return {};
     if (input.size() >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
   }
 }
@@ -124,16 +188,16 @@ Task<Outcome<>> Handshakes::enter(weir::Stream& inner, Duration hello_timeout,
 }
 
 Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStream inner,
-                                      HandshakeEntry entry) {
-  const bool entered = entry.end != never;
+                                      std::optional<HandshakeEntry> entry) {
+  const bool entered = entry.has_value();
   if (!entered) {
     counters_.begun.add();
-    entry.end = after(clock_.now(), limits_.timeout);
+    entry.emplace().end = after(clock_.now(), limits_.timeout);
   }
   Buffers buffers;
-  buffers.input = std::move(entry.input);
+  buffers.input = std::move(entry->input);
   auto shaking = shake(*engine, *inner, buffers, entered);
-  const Result<> shaken = co_await timeout(entry.end - clock_.now(), std::move(shaking));
+  const Result<> shaken = co_await timeout(entry->end - clock_.now(), std::move(shaking));
   if (shaken) {
     TlsInfo info = engine->info();
     counters_.count_success(info);
@@ -157,10 +221,8 @@ Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
   }
   free.reset();
   if (waiting_ >= limits_.waiting_max) co_return fail(Error::too_many_handshakes);
-  ++waiting_;
-  Result<> granted = co_await wait_in_line(permit);
-  --waiting_;
-  co_return granted;
+  const Waiting waiting(*this);
+  co_return co_await wait_in_line(permit);
 }
 
 Task<Result<>> Handshakes::wait_in_line(SemaphorePermit& permit) {
@@ -187,11 +249,8 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
   for (bool reads = false;; reads = true) {
     if (reads) {
       if (received >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
-      Result<Buffer> bytes = co_await inner.read();
-      if (!bytes && bytes.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-      if (!bytes) co_return fail(Error::peer_left);
-      received += bytes->size();
-      buffers.input = std::move(*bytes);
+      WEIR_CO_TRY(buffers.input, co_await receive(inner, entered));
+      received += buffers.input.size();
     }
     WEIR_CO_TRY(co_await turns_.wait());
     const Step step = engine.handshake(buffers.input, buffers.output);

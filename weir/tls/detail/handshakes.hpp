@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/net/detail/lingering_streams.hpp"
 #include "weir/task/sync/semaphore.hpp"
@@ -58,21 +60,28 @@ class RateLimit {
   Instant next_{};        // time of the next handshake without a burst
 };
 
-/// A handshake of a server that may begin. That of a client begins without an entry.
+/// A handshake of a server that may begin. A handshake of a client begins without an entry.
 struct HandshakeEntry {
   Buffer input;  ///< the first message of the client
   SemaphorePermit permit;
-  Instant end = never;  ///< HandshakeLimits::timeout
+  Instant end;  ///< of HandshakeLimits::timeout
 };
 
-/// Runs handshakes, at most HandshakeLimits::concurrency_max at the same time.
+/// Runs handshakes, at most HandshakeLimits::concurrency_max at the same time. When others wait for
+/// a permit, a handshake of a server that has waited for its client for stall_max ends. A few
+/// silent clients thus cannot keep all permits.
 /// Threads: the loop's.
 /// Lifetime: outlives its calls; `limits` outlive it.
-class Handshakes {
+class Handshakes : loop::Timer {
  public:
+  /// Time for which a client may be silent during its handshake when others wait.
+  static constexpr Duration stall_max = std::chrono::milliseconds(500);
+
   /// Errors: throws std::bad_alloc.
   Handshakes(Loop& loop, const HandshakeLimits& limits)
-      : limits_(limits),
+      : loop::Timer([](loop::Timer& self) { static_cast<Handshakes&>(self).end_stalled(); }),
+        loop_(loop),
+        limits_(limits),
         counters_(TlsCounters::of(loop)),
         turns_(StepTurns::of(loop)),
         clock_(loop.platform()),
@@ -81,7 +90,7 @@ class Handshakes {
         lingering_(loop) {}
 
   /// Receives the first message of a client, and waits until its handshake may begin. A client that
-  /// sends slowly holds nothing meanwhile but its stream. Failures are counted.
+  /// sends slowly holds its stream and the bytes that it has sent. Failures are counted.
   /// Errors: Error::timed_out, peer_left, input_too_large, too_many_handshakes; Errc::cancelled.
   /// Cancel: ends the wait.
   Task<Outcome<>> enter(weir::Stream& inner, Duration hello_timeout, HandshakeEntry& entry);
@@ -89,7 +98,7 @@ class Handshakes {
   /// Errors: see Acceptor::accept() and Connector::connect().
   /// Cancel: closes `inner`.
   Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner,
-                            HandshakeEntry entry = {});
+                            std::optional<HandshakeEntry> entry = {});
   /// Counts a failure and returns it.
   Failure failed(Failure failure) noexcept;
 
@@ -99,11 +108,31 @@ class Handshakes {
     Buffer output;
     bool alerted = false;  // true if the last output was the alert of a failure
   };
+  /// Counts a handshake that waits for a permit.
+  struct Waiting {
+    explicit Waiting(Handshakes& handshakes) noexcept;
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting();
+    Handshakes& handshakes;
+  };
+  /// A handshake of a server that waits for its client.
+  struct Stalled : weir::detail::ListNode {
+    Stalled(Handshakes& owner, weir::Stream& stream) noexcept;
+    Handshakes& handshakes;
+    weir::Stream& inner;
+    Instant since;
+    bool ended = false;  // others need its permit
+  };
+
   Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input) const;
+  Task<Result<Buffer>> receive(weir::Stream& inner, bool of_server);
   Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
+  void end_stalled() noexcept;
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
   Task<Result<>> wait_in_line(SemaphorePermit& permit);
 
+  Loop& loop_;
   const HandshakeLimits& limits_;
   TlsCounters& counters_;
   StepTurns& turns_;
@@ -111,8 +140,10 @@ class Handshakes {
   RateLimit rate_;
   Semaphore rate_queue_{1};
   Semaphore permits_;
-  LingeringStreams lingering_;  // failed ones, whose peers may still read the alert
-  std::size_t waiting_ = 0;
+  LingeringStreams lingering_;           // failed ones, whose peers may still read the alert
+  std::size_t waiting_ = 0;              // handshakes in wait_in_line()
+  std::size_t ended_for_waiting_ = 0;    // stalled handshakes that have ended for them
+  weir::detail::List<Stalled> stalled_;  // the oldest first
 };
 
 }  // namespace weir::tls::detail
