@@ -3,7 +3,9 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <cerrno>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "weir/loop/detail/handover_state.hpp"
@@ -12,6 +14,7 @@
 #include "weir/task/drain.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/semaphore.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
@@ -173,6 +176,15 @@ Task<Outcome<>> Server::reload_changed() {
   co_return {};
 }
 
+/// Logs a failure once, until another one or a success.
+void Server::log_reload_failure(Loop& loop, const std::string& failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(reload_failure_, failure) == failure || failure.empty()) return;
+  }
+  loop.platform().log("weir: tls: changed files are not used: " + failure);
+}
+
 Task<> Server::watch() {
   if (!options_.watch) co_return;
   const Context outside = co_await this_context();
@@ -183,16 +195,16 @@ Task<> Server::watch() {
     if (!slept) co_return;
     const Instant now = outside.loop->platform().now();
     if (!is_my_poll(now)) continue;
-    std::ignore = tickets_->keys(now);  // erases old secrets of a server without handshakes
-    auto reloading = reload_changed();
-    const Outcome<> loaded = co_await in_context(until.context(), std::move(reloading));
-    if (!loaded && loaded.error().code() == Errc::cancelled) co_return;
-    const std::string failure = loaded ? "" : loaded.error().text();
-    const std::lock_guard lock(mutex_);
-    if (!failure.empty() && failure != reload_failure_) {
-      outside.loop->platform().log("weir: tls: changed files are not used: " + failure);
+    Outcome<> loaded;
+    try {
+      std::ignore = tickets_->keys(now);  // erases old secrets of a server without handshakes
+      auto reloading = reload_changed();
+      loaded = co_await in_context(until.context(), std::move(reloading));
+    } catch (const std::bad_alloc&) {
+      loaded = std::unexpected(Failure(system_error(ENOMEM)));  // the next poll tries again
     }
-    reload_failure_ = failure;
+    if (!loaded && loaded.error().code() == Errc::cancelled) co_return;
+    log_reload_failure(*outside.loop, loaded ? "" : loaded.error().text());
   }
 }
 
@@ -211,9 +223,11 @@ class detail::AcceptorState {
     detail::HandshakeEntry entry;
     WEIR_CO_TRY(co_await handshakes_.enter(*inner, server_.options().hello_timeout, entry));
     // The callbacks of the handshake use the contexts, which a change may replace meanwhile.
-    auto current = co_await current_contexts();
-    if (!current) co_return std::unexpected(handshakes_.failed(std::move(current.error())));
-    const std::shared_ptr<ServerContexts> used = std::move(*current);
+    auto making = current_contexts();
+    const Result<> current =
+        co_await timeout(entry.end - loop_.platform().now(), std::move(making));
+    if (!current) co_return std::unexpected(handshakes_.failed(failure_of(current.error())));
+    const std::shared_ptr<ServerContexts> used = contexts_;
     used->set_ticket_keys(server_.tickets_->keys(loop_.platform().now()));
     auto engine = SslEngine::make(used->first(), SslEngine::Side::server);
     if (!engine) co_return std::unexpected(handshakes_.failed(std::move(engine.error())));
@@ -222,21 +236,26 @@ class detail::AcceptorState {
   }
 
  private:
-  /// Returns the contexts of the newest snapshot. The pool makes them once after each change.
-  Task<Outcome<std::shared_ptr<ServerContexts>>> current_contexts() {
-    if (server_.generation() == generation_) co_return contexts_;
-    const auto turn = co_await making_.acquire();
-    if (!turn) co_return std::unexpected(Failure(turn.error()));
-    if (server_.generation() == generation_) co_return contexts_;
+  static Failure failure_of(std::error_code code) {
+    return code == Errc::timed_out ? Failure(Error::timed_out) : Failure(code);
+  }
+  /// Makes the contexts of the newest snapshot. The pool makes them once after each change. If it
+  /// cannot, the core goes on with the older ones.
+  Task<Result<>> current_contexts() {
+    if (server_.generation() == generation_) co_return {};
+    WEIR_CO_TRY(const SemaphorePermit turn, co_await making_.acquire());
+    if (server_.generation() == generation_) co_return {};
     const std::shared_ptr<const ServerSnapshot> snapshot = server_.snapshot();
     Outcome<std::unique_ptr<ServerContexts>> made;
     std::function<void()> work = [&] { made = ServerContexts::make(server_.options(), snapshot); };
-    const Result<> ran = co_await detail::run_in_pool(std::move(work));
-    if (!ran) co_return std::unexpected(Failure(ran.error()));
-    if (!made) co_return std::unexpected(std::move(made.error()));
-    contexts_ = std::move(*made);
+    WEIR_CO_TRY(co_await detail::run_in_pool(std::move(work)));
+    if (made) {
+      contexts_ = std::move(*made);
+    } else if (contexts_ == nullptr) {
+      co_return fail(made.error().code());
+    }
     generation_ = snapshot->generation;
-    co_return contexts_;
+    co_return {};
   }
 
   Loop& loop_;

@@ -85,6 +85,7 @@ class Server {
   void join_hot_restart(Loop& loop);
   void publish(std::shared_ptr<detail::ServerSnapshot> snapshot);
   bool publish_newest(std::uint64_t load, std::shared_ptr<detail::ServerSnapshot> snapshot);
+  void log_reload_failure(Loop& loop, const std::string& failure);
   bool is_my_poll(Instant now);
   bool is_loaded(const detail::ServerFiles& files) const;
   Task<Outcome<>> reload_changed();
