@@ -31,9 +31,9 @@ def put_load(options, port, work, seconds, *, secure, host="127.0.0.1", before=(
 
 
 class BesideHandshakes:
-    """The p99 of plain requests with and without handshakes on the same core, in turn. The server and
-    the generator of the plain requests have real-time priority, if that is allowed. Otherwise the
-    other generator and other programs of the machine would delay them."""
+    """The p99 of plain requests with and without handshakes on the same core, in turn. The server
+    and the generator of the plain requests have real-time priority, if that is allowed. Otherwise
+    the other generator and other programs of the machine would delay them."""
 
     id = "T7"
     plain = works.Workload("T7", "", connections=16, rate=1000, saturates=False)
