@@ -16,9 +16,7 @@
 namespace weir::simulate {
 namespace {
 
-constexpr Duration limit = std::chrono::hours(1);
-
-Outcome run(sim::World& world) {
+Outcome run(sim::World& world, Duration limit = std::chrono::hours(1)) {
   Outcome outcome{.report = world.run_until_done(limit)};
   outcome.trace = world.trace();
   outcome.injected_faults = world.faults().injected();
@@ -141,9 +139,10 @@ Outcome run_client(sim::World& world, ClientScenario& scenario) {
 Outcome with_tls(const sim::WorldOptions& options) {
   sim::World world(options);
   const bool faults = world.random().bernoulli(0.5);
-  TlsScenario scenario(
-      world.random(),
-      {.cores = some_cores(world), .mutual = world.random().bernoulli(0.5), .may_fail = faults});
+  TlsScenario scenario(world.random(), {.cores = some_cores(world),
+                                        .mutual = world.random().bernoulli(0.5),
+                                        .sets_keys = world.random().bernoulli(0.5),
+                                        .may_fail = faults});
   if (faults) {
     world.faults().rates = {.reset = 0.005,
                             .half_close = 0.005,
@@ -164,7 +163,7 @@ Outcome run_tls(sim::World& world, TlsScenario& scenario) {
     });
   });
   world.check("tls", [&scenario] { return scenario.violation(); });
-  Outcome outcome = run(world);
+  Outcome outcome = run(world, std::chrono::hours(24 * 30));
   outcome.answered = scenario.answered();
   return outcome;
 }

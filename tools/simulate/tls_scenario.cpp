@@ -24,6 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view origin = "https://server";
+constexpr int changes_max = 60;
+constexpr Duration idle_max = 5s;  // of a connection
+constexpr Duration ticket_lifetime = 8h;
 
 tls::Identity identity_of(const std::string& name) {
   tls::SelfSigned certificate;
@@ -110,14 +113,14 @@ int TlsScenario::serve(loop::Platform& host) {
   return status;
 }
 
-/// Loads the certificates again, or sets other ticket keys, until the server drains.
+/// Loads the certificates again, or sets other ticket keys, for some time.
 Task<> TlsScenario::change() {
   const Context context = co_await this_context();
   auto keys = tls::TicketKeys::random();
-  while (!context.loop->draining()) {
+  for (int count = 0; count < changes_max && !context.loop->draining(); ++count) {
     const auto slept = co_await sleep(random_->between(100ms, 10s));
     if (!slept) co_return;
-    if (random_->bernoulli(0.5)) {
+    if (!options_.sets_keys || random_->bernoulli(0.5)) {
       const auto loaded = co_await server_->load();
       if (loaded) ++changes_;
     } else if (server_->loaded() && keys) {
@@ -154,13 +157,21 @@ Task<Result<>> TlsScenario::ask(Scope&) {
   co_return {};
 }
 
+Duration TlsScenario::draw_pause() {
+  const bool is_long = !options_.sets_keys && random_->bernoulli(0.2);
+  return random_->between({}, is_long ? Duration(12h) : Duration(8s));
+}
+
 Task<> TlsScenario::send_requests(unsigned worker) {
   http::ClientOptions options;
   options.tls = trusted_;
   http::Client client(std::move(options));
   for (unsigned number = 0; number < options_.requests; ++number) {
-    const auto slept = co_await sleep(random_->between({}, 8s));
+    const Duration pause = draw_pause();
+    const auto slept = co_await sleep(pause);
     if (!slept) co_return;
+    const bool resumes = number > 0 && pause > idle_max && pause < ticket_lifetime - idle_max &&
+                         !options_.sets_keys && !options_.may_fail;
     const std::size_t size = random_->below(random_->bernoulli(0.2) ? 200'000 : 2000);
     const bool posts = random_->below(3) == 0;
     const std::string url = std::string(origin) + "/" + (posts ? "" : std::to_string(size));
@@ -177,7 +188,11 @@ Task<> TlsScenario::send_requests(unsigned worker) {
     }
     if (text && (*text == "new " + payload(size) || *text == "resumed " + payload(size))) {
       ++answered_;
-      if (text->starts_with('r')) ++resumed_;
+      if (text->starts_with('r')) {
+        ++resumed_;
+      } else if (resumes) {
+        fail_with("client " + std::to_string(worker) + " has not resumed its session");
+      }
     } else if (text) {
       fail_with("client " + std::to_string(worker) + " has another body");
     } else if (!options_.may_fail) {

@@ -20,8 +20,11 @@ struct TlsScenarioOptions {
   unsigned workers = 6;    ///< number of clients that the server trusts, and that trust it
   unsigned requests = 12;  ///< number of requests of each client
   bool mutual = false;     ///< true: the server trusts only clients with a certificate
-  bool required = true;    ///< false: the server lets clients without a certificate in
-  bool may_fail = false;   ///< true: the World injects faults, so that requests may fail
+  /// True: the program sets the ticket keys. False: the server rotates its own keys, and the
+  /// clients pause for hours.
+  bool sets_keys = true;
+  bool required = true;   ///< false: the server lets clients without a certificate in
+  bool may_fail = false;  ///< true: the World injects faults, so that requests may fail
 };
 
 /// The clients send requests over HTTPS with pauses, so that they use connections again, resume
@@ -31,6 +34,8 @@ struct TlsScenarioOptions {
 /// The test requires these rules:
 /// - a response is whole and belongs to its request;
 /// - without faults, each request of a trusted client succeeds;
+/// - without faults, a client resumes its session within the lifetime of its ticket, although the
+///   server has rotated its keys;
 /// - a client that does not trust the server, or that the server does not trust, gets no response;
 /// - each handshake of the server ends, and is counted once.
 /// Threads: those of one World.
@@ -56,6 +61,7 @@ class TlsScenario {
  private:
   Task<> change();
   Task<> send_requests(unsigned worker);
+  Duration draw_pause();
   Task<> send_in_vain(std::shared_ptr<tls::Client> client);
   Task<> give_up();
   Task<> send_anything();

@@ -23,6 +23,15 @@ TEST(TlsScenario, ResumesSessionsAndChangesTheServer) {
   }
 }
 
+TEST(TlsScenario, ResumesSessionsAfterRotationsOfTheKeys) {
+  sim::World world(fresh_world_options());
+  TlsScenario scenario(world.random(), {.workers = 4, .requests = 60, .sets_keys = false});
+  const Outcome outcome = run_tls(world, scenario);
+  EXPECT_TRUE(outcome.report.ok()) << outcome.report.text();
+  EXPECT_GT(world.now() - Instant(), std::chrono::hours(24)) << "three rotations";
+  EXPECT_GT(scenario.resumed(), 60U);
+}
+
 TEST(TlsScenario, FindsAFailedRequest) {
   sim::World world({.seed = 1});
   TlsScenario scenario(world.random(), {});
