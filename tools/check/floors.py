@@ -19,7 +19,7 @@ FLOORS = {
     "testing": ["network", "memory"],
     "sim": [""],
     "event": [""],
-    "tls": ["certificate", ""],
+    "tls": ["certificate", "records", ""],
     "json": ["text", ""],
     "config": ["source", "type", ""],
     "log": [""],

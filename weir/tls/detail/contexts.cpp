@@ -221,6 +221,11 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
+/// OpenSSL calls it for each secret, and erases the line afterwards.
+void on_secret(const SSL* ssl, const char* line) {
+  SslEngine::of(*ssl).take_secret(line);
+}
+
 bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertificates wanted) {
   // Tickets of a server with other rules for clients are of another session context, and ignored.
   // The rules are the trusted CAs and whether a certificate is needed.
@@ -300,6 +305,7 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   SSL_CTX_set_app_data(&ctx, this);
   SSL_CTX_set_tlsext_servername_callback(&ctx, &on_server_name);
   SSL_CTX_set_tlsext_servername_arg(&ctx, this);
+  SSL_CTX_set_keylog_callback(&ctx, &on_secret);
   if (!options_.protocols.empty()) SSL_CTX_set_alpn_select_cb(&ctx, &on_protocols, this);
   return context;
 }

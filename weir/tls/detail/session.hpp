@@ -13,7 +13,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/net/tls_info.hpp"
-#include "weir/tls/detail/record_layer.hpp"
+#include "weir/tls/detail/records/record_layer.hpp"
 #include "weir/tls/stream.hpp"
 
 namespace weir::tls::detail {

@@ -107,6 +107,7 @@ Outcome<std::unique_ptr<SslEngine>> SslEngine::make(ssl_ctx_st& context, Side si
   BIO_set_data(bio, engine.get());
   SSL_set_app_data(engine->ssl_.get(), engine.get());
   SSL_set_verify(engine->ssl_.get(), SSL_CTX_get_verify_mode(&context), &on_verified);
+  SSL_set_msg_callback(engine->ssl_.get(), &count_sealed);
   side == Side::server ? SSL_set_accept_state(engine->ssl_.get())
                        : SSL_set_connect_state(engine->ssl_.get());
   return engine;
@@ -190,6 +191,7 @@ int SslEngine::on_verified(int accepted, x509_store_ctx_st* verification) {
 SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   const Use use(*this, &input, &output);
   const int result = SSL_do_handshake(ssl_.get());
+  if (!output.empty()) keys_.take_output(output);
   if (result == 1) {
     keep_resumed_session();
     SSL_set_msg_callback(ssl_.get(), &count_record);
@@ -226,6 +228,16 @@ void SslEngine::keep_resumed_session() {
   if (kept || SSL_session_reused(ssl_.get()) != 1) return;
   SSL_SESSION_up_ref(session);
   sessions_->put(host_, SslSessionPtr(session));
+}
+
+std::optional<ConnectionKeys> SslEngine::keys() const {
+  return side_ == Side::server ? keys_.keys_of(*ssl_) : std::nullopt;
+}
+
+/// OpenSSL calls it during the handshake for each header of a record, and more.
+void SslEngine::count_sealed(int sent, int, int type, const void*, std::size_t, ssl_st* ssl,
+                             void*) {
+  if (sent != 0 && type == SSL3_RT_HEADER) of(*ssl).keys_.count_record();
 }
 
 bool SslEngine::keep_session(ssl_session_st* session) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "weir/base/buffer.hpp"
@@ -12,7 +13,8 @@
 #include "weir/net/tls_info.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
 #include "weir/tls/certificate/error.hpp"
-#include "weir/tls/detail/record_layer.hpp"
+#include "weir/tls/detail/records/handshake_keys.hpp"
+#include "weir/tls/detail/records/record_layer.hpp"
 
 struct x509_store_ctx_st;
 
@@ -74,6 +76,12 @@ class SslEngine final : public RecordLayer {
   /// Keeps a session that the peer's ticket describes.
   /// Returns: true if the engine has taken this reference to `session`.
   bool keep_session(ssl_session_st* session);
+  /// Returns the keys with which another layer continues after the handshake of a server.
+  /// Returns: nullopt if the engine must stay the layer: a client, which receives tickets; see
+  /// HandshakeKeys::keys_of() for a server.
+  std::optional<ConnectionKeys> keys() const;
+  /// Takes a line of OpenSSL with a secret of the handshake.
+  void take_secret(std::string_view line) noexcept { keys_.take_line(line); }
   /// Returns the engine of a connection; the callbacks of OpenSSL use it.
   static SslEngine& of(const ssl_st& ssl) noexcept;
 
@@ -92,11 +100,11 @@ class SslEngine final : public RecordLayer {
   /// Largest number of records that open() appends between two calls of seal(). They wait in the
   /// output, whose size a peer would otherwise decide.
   static constexpr unsigned answers_max = 128;
-  /// Largest number of KeyUpdates of the peer in a minute. Each costs more than a small record.
-  static constexpr unsigned key_updates_max = 16;
 
   static int on_verified(int accepted, x509_store_ctx_st* verification);
   static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
+                           ssl_st* ssl, void* argument);
+  static void count_sealed(int sent, int version, int type, const void* bytes, std::size_t size,
                            ssl_st* ssl, void* argument);
   void count_key_update();
   void keep_resumed_session();
@@ -120,6 +128,7 @@ class SslEngine final : public RecordLayer {
   std::string host_;  // that of a client
   std::shared_ptr<SessionCache> sessions_;
   std::optional<Failure> rejection_;  // why this side rejects the peer
+  HandshakeKeys keys_;                // those of a server
 };
 
 }  // namespace weir::tls::detail

@@ -12,8 +12,9 @@ namespace weir::tls::detail {
 /// Opens the records that arrive and seals the data to send. It does no I/O. An idle connection
 /// holds no buffer, if its layer has no incomplete record.
 ///
-/// SslEngine is the layer of OpenSSL. A second layer may take the secrets of a finished handshake
-/// and open records in place: open() may move the memory of `input` to `plain`.
+/// SslEngine is the layer of OpenSSL. AeadRecords is that of Weir: it continues with the secrets of
+/// a finished handshake, and opens records in place. open() may move the memory of `input` to
+/// `plain`. Both layers give the same data, alerts and errors.
 /// Errors: all functions may throw std::bad_alloc. The connection is broken then.
 /// Threads: one core's.
 class RecordLayer {
@@ -22,6 +23,8 @@ class RecordLayer {
   static constexpr std::size_t plain_max = 16 * 1024;
   /// Largest number of records without data in a row.
   static constexpr unsigned empty_records_max = 32;
+  /// Largest number of KeyUpdates of the peer in a minute. Each costs more than a small record.
+  static constexpr unsigned key_updates_max = 16;
 
   enum class Opened : std::uint8_t {
     data,    ///< `plain` has data

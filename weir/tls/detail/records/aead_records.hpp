@@ -1,0 +1,111 @@
+// AeadRecords: Weir's record layer for TLS 1.3 and 1.2, on the AEADs of OpenSSL.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/time.hpp"
+#include "weir/tls/certificate/error.hpp"
+#include "weir/tls/detail/records/aead_core.hpp"
+#include "weir/tls/detail/records/record_layer.hpp"
+#include "weir/tls/detail/records/traffic_key.hpp"
+
+namespace weir::tls::detail {
+
+/// The record layer of a server after its handshake (RFC 8446, 5; RFC 5246, 6; RFC 5288; RFC 7905).
+/// It opens the records of one received buffer in place. It keeps the bytes of an incomplete record
+/// only, in at most twice their size.
+///
+/// It differs from OpenSSL's layer in these points:
+/// - It updates its own key before records_per_key records (RFC 8446, 5.5).
+/// - TLS 1.2: it rejects a renegotiation when the header of the ClientHello has arrived.
+/// - TLS 1.2: a record that is too short for its cipher gets bad_record_mac, not internal_error.
+/// - TLS 1.2: it fails when a sequence number would wrap (RFC 5246, 6.1).
+/// - It answers all KeyUpdates of the peer before its next data by one, so that open() appends one
+///   alert at most.
+/// - TLS 1.3: it ignores the level of each close_notify, not only if no warning came before.
+/// - seal() also works while a handshake message of the peer is incomplete.
+/// Threads: one core's.
+/// Lifetime: `core` outlives it.
+class AeadRecords final : public RecordLayer {
+ public:
+  /// Largest number of records that are sealed with one key of TLS 1.3. AES-GCM allows 2^24.5.
+  static constexpr std::uint64_t records_per_key = std::uint64_t{1} << 23;
+
+  AeadRecords(AeadCore& core, const ConnectionKeys& keys) noexcept;
+  ~AeadRecords() override;
+
+  Opened open(Buffer& input, Buffer& plain, Buffer& output) override;
+  bool has_input() const noexcept override { return state_ != State::open; }
+  std::error_code seal(Bytes plain, Buffer& output) override;
+  void seal_close(Buffer& output) override;
+  std::error_code error() const noexcept override;
+
+ private:
+  /// Types of records. RFC 8446, B.1.
+  enum class Type : std::uint8_t { change_cipher_spec = 20, alert, handshake, data };
+  /// Descriptions of alerts. RFC 8446, B.2; RFC 5246, A.3.
+  enum class Alert : std::uint8_t {
+    close_notify = 0,
+    unexpected_message = 10,
+    bad_record_mac = 20,
+    record_overflow = 22,
+    handshake_failure = 40,
+    illegal_parameter = 47,
+    decode_error = 50,
+    protocol_version = 70,
+    user_canceled = 90,
+    no_renegotiation = 100,
+  };
+  enum class AlertLevel : std::uint8_t { warning = 1, fatal };
+  enum class State : std::uint8_t { open, closed, failed };  // of the peer's direction
+  /// The content of an opened record. It lies in the memory of the record.
+  struct Content {
+    Type type;
+    MutableBytes bytes;
+  };
+
+  bool is_1_3() const noexcept { return version_ == TlsVersion::tls_1_3; }
+
+  bool open_whole(Buffer& input, Buffer& plain, Buffer& output);
+  bool complete_record(Buffer& input, Buffer& output);
+  void keep_incomplete(Bytes bytes);
+  bool check_header(const std::byte* header, Buffer& output);
+  MutableBytes take_record(MutableBytes record, Buffer& output);
+  bool decrypt(MutableBytes record, Content& content);
+  bool strip_padding(Content& content) noexcept;
+
+  void take_alert(Bytes content, Buffer& output);
+  void take_handshake(Bytes content, Buffer& output);
+  void take_key_update(Bytes content, Buffer& output);
+  void reject_message(Buffer& output);
+  bool count_key_update() noexcept;
+
+  void fail(Error error) noexcept;
+  void fail(Alert alert, Buffer& output);
+  bool update_write_key(Buffer& output);
+  bool seal_record(Type type, Bytes plain, Buffer& output);
+
+  AeadCore& core_;
+  TrafficKey read_;
+  TrafficKey write_;
+  Buffer incomplete_;  // the first bytes of a record; its header is checked when it is complete
+  Instant minute_{};   // when key_updates_ began
+  TlsVersion version_;
+  Suite suite_;
+  State state_ = State::open;
+  Error error_{};             // 0: none
+  bool close_sent_ = false;   // close_notify is sealed
+  bool owes_update_ = false;  // the peer has requested a KeyUpdate; it goes before the next data
+  std::uint8_t records_ = 0;  // received since the last data
+  std::uint8_t empty_records_ = 0;      // received in a row, without content
+  std::uint8_t warnings_ = 0;           // alerts received in a row
+  std::uint8_t key_updates_ = 0;        // those of the peer since minute_
+  std::uint8_t message_size_ = 0;       // bytes in message_
+  std::array<std::byte, 4> message_{};  // header of a message of the handshake protocol
+};
+
+}  // namespace weir::tls::detail

@@ -1,0 +1,118 @@
+#include "weir/tls/detail/records/handshake_keys.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace weir::tls::detail {
+namespace {
+
+/// Reads the digits of `text`, which has two for each byte of `target`.
+bool read_hex(std::string_view text, std::span<std::uint8_t> target) {
+  if (text.size() != 2 * target.size()) return false;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const int digit = OPENSSL_hexchar2int(static_cast<unsigned char>(text[index]));
+    if (digit < 0) return false;
+    std::uint8_t& byte = target[index / 2];
+    byte = static_cast<std::uint8_t>(byte << 4 | digit);
+  }
+  return true;
+}
+
+/// Returns the suite with the AEAD and the hash of `cipher`.
+std::optional<Suite> suite_of(const SSL_CIPHER& cipher) {
+  const EVP_MD* const hash = SSL_CIPHER_get_handshake_digest(&cipher);
+  const int hash_id = hash == nullptr ? NID_undef : EVP_MD_get_type(hash);
+  switch (SSL_CIPHER_get_cipher_nid(&cipher)) {
+    case NID_aes_128_gcm:
+      if (hash_id == NID_sha256) return Suite::aes_128_gcm;
+      break;
+    case NID_aes_256_gcm:
+      if (hash_id == NID_sha384) return Suite::aes_256_gcm;
+      break;
+    case NID_chacha20_poly1305:
+      if (hash_id == NID_sha256) return Suite::chacha20_poly1305;
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void HandshakeKeys::take_line(std::string_view line) noexcept {
+  // A label, the random of the client, and the secret.
+  const bool of_client = line.starts_with("CLIENT_TRAFFIC_SECRET_0 ");
+  const bool of_server = line.starts_with("SERVER_TRAFFIC_SECRET_0 ");
+  if (!of_client && !of_server) return;
+  const std::string_view digits = line.substr(line.rfind(' ') + 1);
+  auto& secret = (of_client ? client_ : server_).secret;
+  const std::size_t size = std::min(digits.size() / 2, secret.size());
+  const bool read = read_hex(digits, std::span(secret).first(size));
+  (of_client ? client_bytes_ : server_bytes_) = read ? size : 0;
+  // OpenSSL seals with the secret from now on.
+  if (of_server) records_ = 0;
+}
+
+void HandshakeKeys::take_output(Bytes output) noexcept {
+  // A header, the nonce, the header of the message, 12 bytes of verify data, and the tag.
+  constexpr std::array<std::uint8_t, 5> header{22, 3, 3, 0, 8 + 4 + 12 + 16};
+  constexpr std::size_t size = header.size() + header.back();
+  finished_nonce_.reset();
+  if (output.size() < size) return;
+  const std::byte* const record = output.last(size).data();
+  if (std::memcmp(record, header.data(), header.size()) != 0) return;
+  finished_nonce_.emplace();
+  std::memcpy(finished_nonce_->data(), record + header.size(), finished_nonce_->size());
+}
+
+std::optional<ConnectionKeys> HandshakeKeys::keys_of(const ssl_st& ssl) const {
+  const SSL_SESSION* const session = SSL_get_session(&ssl);
+  const SSL_CIPHER* const cipher = SSL_get_current_cipher(&ssl);
+  if (session == nullptr || cipher == nullptr || SSL_has_pending(&ssl) != 0) return std::nullopt;
+  const auto fragments = SSL_SESSION_get_max_fragment_length(session);
+  const std::optional<Suite> suite = suite_of(*cipher);
+  if (!suite || fragments != TLSEXT_max_fragment_length_DISABLED) return std::nullopt;
+  ConnectionKeys keys;
+  keys.suite = *suite;
+  keys.version = SSL_version(&ssl) == TLS1_3_VERSION ? TlsVersion::tls_1_3 : TlsVersion::tls_1_2;
+  const bool added = keys.version == TlsVersion::tls_1_3 ? add_1_3(keys) : add_1_2(keys, ssl);
+  return added ? std::optional(keys) : std::nullopt;
+}
+
+bool HandshakeKeys::add_1_3(ConnectionKeys& keys) const {
+  const std::size_t size = secret_bytes_of(keys.suite);
+  if (client_bytes_ != size || server_bytes_ != size) return false;
+  keys.read.secret = client_.secret;
+  keys.write.secret = server_.secret;
+  const bool derived = derive_key(keys.read, keys.suite) && derive_key(keys.write, keys.suite);
+  keys.write.sequence = records_;
+  return derived;
+}
+
+bool HandshakeKeys::add_1_2(ConnectionKeys& keys, const ssl_st& ssl) const {
+  std::array<std::byte, SSL_MAX_MASTER_KEY_LENGTH> master{};
+  std::array<std::byte, std::size_t{2} * SSL3_RANDOM_SIZE> randoms{};
+  const std::size_t size = SSL_SESSION_get_master_key(
+      SSL_get_session(&ssl), reinterpret_cast<unsigned char*>(master.data()), master.size());
+  auto* const random = reinterpret_cast<unsigned char*>(randoms.data());
+  SSL_get_server_random(&ssl, random, SSL3_RANDOM_SIZE);
+  SSL_get_client_random(&ssl, random + SSL3_RANDOM_SIZE, SSL3_RANDOM_SIZE);
+  const bool derived =
+      derive_key_block(keys.read, keys.write, keys.suite, std::span(master).first(size), randoms);
+  OPENSSL_cleanse(master.data(), master.size());
+  // Each side has sealed its Finished with the number 0.
+  keys.read.sequence = keys.write.sequence = 1;
+  if (keys.suite == Suite::chacha20_poly1305) return derived;
+  if (!finished_nonce_) return false;
+  std::ranges::copy(*finished_nonce_, keys.write.iv.begin() + 4);
+  return derived;
+}
+
+}  // namespace weir::tls::detail

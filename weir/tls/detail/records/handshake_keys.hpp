@@ -1,0 +1,47 @@
+// HandshakeKeys: the secrets that OpenSSL tells during the handshake of a server.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weir/base/detail/bytes.hpp"
+#include "weir/tls/detail/records/traffic_key.hpp"
+
+struct ssl_st;
+
+namespace weir::tls::detail {
+
+/// Collects what another record layer needs to continue after the handshake of a server.
+class HandshakeKeys {
+ public:
+  /// Takes a line of OpenSSL in the format of key logs. It keeps the traffic secrets of TLS 1.3
+  /// only, and no text.
+  void take_line(std::string_view line) noexcept;
+  /// Counts a record that OpenSSL has sealed.
+  void count_record() noexcept { ++records_; }
+  /// Takes the output of a step of the handshake. Its last record may be a Finished of TLS 1.2 with
+  /// AES-GCM, whose explicit nonce is kept. OpenSSL begins with a random number and counts on (RFC
+  /// 5288, 3). The next layer counts on too, so no nonce is used twice.
+  void take_output(Bytes output) noexcept;
+
+  /// Returns the keys of a server after its handshake.
+  /// Returns: nullopt if another layer cannot continue: an unknown suite, max_fragment_length (RFC
+  /// 6066, 4), a part of a record inside of OpenSSL, or a failure of OpenSSL.
+  std::optional<ConnectionKeys> keys_of(const ssl_st& ssl) const;
+
+ private:
+  bool add_1_3(ConnectionKeys& keys) const;
+  bool add_1_2(ConnectionKeys& keys, const ssl_st& ssl) const;
+
+  TrafficKey client_;  // its secret only
+  TrafficKey server_;
+  std::size_t client_bytes_ = 0;  // size of the secret; 0: unknown
+  std::size_t server_bytes_ = 0;
+  std::uint64_t records_ = 0;  // since the secret of the server is known: tickets
+  std::optional<std::array<std::uint8_t, 8>> finished_nonce_;
+};
+
+}  // namespace weir::tls::detail
