@@ -9,6 +9,7 @@
 
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/tls/detail/records/aead_records.hpp"
 #include "weir/tls/detail/session.hpp"
 
 namespace weir::tls::detail {
@@ -201,7 +202,8 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
   if (shaken) {
     TlsInfo info = engine->info();
     counters_.count_success(info);
-    co_return Stream(make_block<Session>(std::move(inner), std::move(engine), std::move(info),
+    auto records = records_of(std::move(engine));
+    co_return Stream(make_block<Session>(std::move(inner), std::move(records), std::move(info),
                                          std::move(buffers.input), std::move(buffers.output)));
   }
   std::error_code code = shaken.error();
@@ -210,6 +212,13 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
   if (buffers.alerted && inner->finish_writing()) lingering_.add(std::move(inner), linger_time);
   co_return std::unexpected(
       failed(code == engine->error() ? engine->take_failure() : Failure(code)));
+}
+
+/// Returns Weir's record layer, or that of OpenSSL if OpenSSL cannot hand the connection over.
+std::unique_ptr<RecordLayer> Handshakes::records_of(std::unique_ptr<SslEngine> engine) const {
+  const std::optional<ConnectionKeys> keys = engine->keys();
+  if (!keys) return engine;
+  return std::make_unique<AeadRecords>(aead_, *keys);
 }
 
 /// Waits for the rate, and then for a permit. The waits are in the order of the calls.

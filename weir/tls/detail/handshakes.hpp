@@ -15,6 +15,8 @@
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
+#include "weir/tls/detail/records/aead_core.hpp"
+#include "weir/tls/detail/records/record_layer.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/detail/tls_counters.hpp"
 #include "weir/tls/options.hpp"
@@ -84,6 +86,7 @@ class Handshakes : loop::Timer {
         limits_(limits),
         counters_(TlsCounters::of(loop)),
         turns_(StepTurns::of(loop)),
+        aead_(AeadCore::of(loop)),
         clock_(loop.platform()),
         rate_(limits.rate),
         permits_(limits.concurrency_max),
@@ -131,11 +134,13 @@ class Handshakes : loop::Timer {
   void end_stalled() noexcept;
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
   Task<Result<>> wait_in_line(SemaphorePermit& permit);
+  std::unique_ptr<RecordLayer> records_of(std::unique_ptr<SslEngine> engine) const;
 
   Loop& loop_;
   const HandshakeLimits& limits_;
   TlsCounters& counters_;
   StepTurns& turns_;
+  AeadCore& aead_;
   loop::PlatformClock& clock_;
   RateLimit rate_;
   Semaphore rate_queue_{1};

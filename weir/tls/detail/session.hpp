@@ -13,6 +13,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/net/tls_info.hpp"
+#include "weir/tls/detail/records/aead_core.hpp"
 #include "weir/tls/detail/records/record_layer.hpp"
 #include "weir/tls/stream.hpp"
 
@@ -29,7 +30,10 @@ class ClosingSessions {
   ~ClosingSessions();
   /// Returns those of `loop`. The first call makes the object.
   /// Errors: throws std::bad_alloc.
-  static ClosingSessions& of(Loop& loop) { return loop.slots().get<ClosingSessions>(); }
+  static ClosingSessions& of(Loop& loop) {
+    AeadCore::of(loop);  // the loop destroys it later, because record layers use it until their end
+    return loop.slots().get<ClosingSessions>();
+  }
   void add(Session& session) noexcept { sessions_.push_back(session); }
 
  private:
