@@ -202,8 +202,9 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
   if (shaken) {
     TlsInfo info = engine->info();
     counters_.count_success(info);
+    auto shared = share(std::move(info));
     auto records = records_of(std::move(engine));
-    co_return Stream(make_block<Session>(std::move(inner), std::move(records), std::move(info),
+    co_return Stream(make_block<Session>(std::move(inner), std::move(records), std::move(shared),
                                          std::move(buffers.input), std::move(buffers.output)));
   }
   std::error_code code = shaken.error();
@@ -219,6 +220,21 @@ std::unique_ptr<RecordLayer> Handshakes::records_of(std::unique_ptr<SslEngine> e
   const std::optional<ConnectionKeys> keys = engine->keys();
   if (!keys) return engine;
   return std::make_unique<AeadRecords>(aead_, *keys);
+}
+
+/// Returns the facts of a connection. Most connections of a core have the same, which they share.
+std::shared_ptr<const TlsInfo> Handshakes::share(TlsInfo info) {
+  const auto equals = [&info](const std::shared_ptr<const TlsInfo>& other) {
+    return other != nullptr && info.version == other->version && info.resumed == other->resumed &&
+           info.cipher == other->cipher && info.protocol == other->protocol &&
+           info.server_name == other->server_name;
+  };
+  if (info.peer != nullptr) return std::make_shared<const TlsInfo>(std::move(info));
+  const auto known = std::ranges::find_if(latest_infos_, equals);
+  if (known != latest_infos_.end()) return *known;
+  auto& oldest = latest_infos_[next_info_++ % latest_infos_.size()];
+  oldest = std::make_shared<const TlsInfo>(std::move(info));
+  return oldest;
 }
 
 /// Waits for the rate, and then for a permit. The waits are in the order of the calls.

@@ -1,6 +1,7 @@
 // Handshakes: running the handshakes of one acceptor or connector within their limits.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -135,6 +136,7 @@ class Handshakes : loop::Timer {
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
   Task<Result<>> wait_in_line(SemaphorePermit& permit);
   std::unique_ptr<RecordLayer> records_of(std::unique_ptr<SslEngine> engine) const;
+  std::shared_ptr<const TlsInfo> share(TlsInfo info);
 
   Loop& loop_;
   const HandshakeLimits& limits_;
@@ -149,6 +151,8 @@ class Handshakes : loop::Timer {
   std::size_t waiting_ = 0;              // handshakes in wait_in_line()
   std::size_t ended_for_waiting_ = 0;    // stalled handshakes that have ended for them
   weir::detail::List<Stalled> stalled_;  // the oldest first
+  std::array<std::shared_ptr<const TlsInfo>, 8> latest_infos_;  // which later connections share
+  std::size_t next_info_ = 0;                                   // index of the oldest one
 };
 
 }  // namespace weir::tls::detail

@@ -12,14 +12,42 @@
 
 namespace weir::tls::detail {
 
-Session::Session(AnyStream inner, std::unique_ptr<RecordLayer> records, TlsInfo info, Buffer input,
-                 Buffer output)
-    : inner_(std::move(inner)),
-      closing_sessions_(ClosingSessions::of(inner_->loop())),
+SessionOutput::SessionOutput(Session& owner) noexcept
+    : loop::SendOperation([](loop::Runnable& self) {
+        static_cast<SessionOutput&>(static_cast<loop::SendOperation&>(self)).session.on_sent();
+      }),
+      session(owner) {}
+
+void SessionOutput::NextTurn::on_timer(loop::Timer& timer) {
+  SessionOutput& output = static_cast<NextTurn&>(timer).output;
+  output.session.inner().loop().ready(output);
+}
+
+Session::Session(AnyStream inner, std::unique_ptr<RecordLayer> records,
+                 std::shared_ptr<const TlsInfo> info, Buffer input, Buffer output)
+    : loop::ReceiveOperation([](loop::Runnable& self) {
+        static_cast<Session&>(static_cast<loop::ReceiveOperation&>(self)).on_received();
+      }),
+      inner_(std::move(inner)),
       records_(std::move(records)),
-      info_(std::move(info)),
-      input_(std::move(input)),
-      output_(std::move(output)) {}
+      info_(std::move(info)) {
+  ClosingSessions::of(inner_->loop());  // close() makes none
+  this->input() = std::move(input);
+  if (!output.empty()) this->output().output = std::move(output);
+}
+
+/// Returns the output. The first call makes it.
+/// Errors: throws std::bad_alloc.
+SessionOutput& Session::output() {
+  if (output_ == nullptr) output_ = make_block<SessionOutput>(*this);
+  return *output_;
+}
+
+/// Frees the output if nothing is sent any more.
+void Session::release_output() noexcept {
+  if (output_ == nullptr || output_->busy || output_->writer != nullptr) return;
+  if (output_->output.empty() && !output_->end) output_ = nullptr;
+}
 
 // --- reading -------------------------------------------------------------------------------------
 
@@ -35,11 +63,11 @@ bool Session::receive(loop::ReceiveOperation& operation) {
 bool Session::advance_read(loop::ReceiveOperation& operation) {
   for (;;) {
     if (deliver(operation)) return true;
-    if (!input_.empty() || records_->has_input()) {
+    if (!input().empty() || records_->has_input()) {
       open_records();
       continue;
     }
-    if (!start_receive(*inner_, receive_)) return false;
+    if (!start_receive(*inner_, *this)) return false;
     take_received();
   }
 }
@@ -63,54 +91,56 @@ bool Session::deliver(loop::ReceiveOperation& operation) {
   return true;
 }
 
+/// Errors: throws std::bad_alloc.
+RecordLayer::Opened Session::open_input() {
+  if (output_ != nullptr) return records_->open(input(), plain_, output_->output);
+  Buffer answers;
+  const RecordLayer::Opened opened = records_->open(input(), plain_, answers);
+  if (!answers.empty()) output().output = std::move(answers);
+  return opened;
+}
+
 /// Opens records until there is data or an end, or all input is used.
 void Session::open_records() noexcept {
   try {
-    switch (records_->open(input_, plain_, output_)) {
+    switch (open_input()) {
       case RecordLayer::Opened::data:
-        if (input_.empty()) input_ = {};
+        if (input().empty()) input() = {};
         return;
       case RecordLayer::Opened::none:
-        assert(input_.empty());
+        assert(input().empty());
         break;
       case RecordLayer::Opened::closed:
         read_end_ = Errc::end_of_stream;
         break;
       case RecordLayer::Opened::failed:
         read_end_ = records_->error();
-        write_end_ = system_error(EPIPE);
+        records_failed_ = true;
         break;
     }
   } catch (const std::bad_alloc&) {
     // Bytes are lost, so the stream must not continue as if it were complete.
     read_end_ = system_error(ENOMEM);
-    write_end_ = system_error(EPIPE);
+    records_failed_ = true;
   }
-  input_ = {};
+  input() = {};
 }
 
 /// Takes the result of the inner receive, which is not Errc::cancelled.
 void Session::take_received() noexcept {
-  const std::error_code error = receive_.error();
-  if (!error) {
-    assert(input_.empty());
-    input_ = std::move(receive_.buffer);
-  } else if (error == Errc::end_of_stream) {
-    read_end_ = Error::truncated;
-  } else {
-    read_end_ = error;
-  }
+  if (!error()) return;  // the buffer is the input
+  read_end_ = error() == Errc::end_of_stream ? make_error_code(Error::truncated) : error();
 }
 
 void Session::on_received() {
   loop::ReceiveOperation& operation = *std::exchange(reader_, nullptr);
   const bool cancelling = std::exchange(read_cancelling_, false);
-  if (receive_.error() == Errc::cancelled) {
+  if (error() == Errc::cancelled) {
     operation.finish(Errc::cancelled);
   } else {
     take_received();
     if (cancelling) {
-      if (!input_.empty()) open_records();
+      if (!input().empty()) open_records();
       if (!deliver(operation)) operation.finish(Errc::cancelled);
     } else if (!advance_read(operation)) {
       reader_ = &operation;
@@ -123,13 +153,21 @@ void Session::on_received() {
 // --- writing -------------------------------------------------------------------------------------
 
 bool Session::send(loop::SendOperation& operation) {
-  assert(writer_ == nullptr);
   operation.pending();
   operation.sent = 0;
-  piece_ = piece_offset_ = 0;
-  if (advance_send(operation)) return true;
-  writer_ = &operation;
-  return false;
+  try {
+    output();
+  } catch (const std::bad_alloc&) {
+    return end_send(operation, system_error(ENOMEM));
+  }
+  assert(output_->writer == nullptr);
+  output_->piece = output_->piece_offset = 0;
+  if (!advance_send(operation)) {
+    output_->writer = &operation;
+    return false;
+  }
+  release_output();
+  return true;
 }
 
 bool Session::end_send(loop::SendOperation& operation, std::error_code error) noexcept {
@@ -137,31 +175,36 @@ bool Session::end_send(loop::SendOperation& operation, std::error_code error) no
   return true;
 }
 
-/// Continues a write. Returns false if it waits for the inner stream.
+/// Continues a write. Returns false if it waits for the inner stream or the next turn.
 bool Session::advance_send(loop::SendOperation& operation) {
-  for (;;) {
-    if (write_end_) return end_send(operation, write_end_);
+  for (int batches = 0; batches < batches_per_turn; ++batches) {
+    if (const std::error_code end = write_end()) return end_send(operation, end);
     if (finished_) return end_send(operation, system_error(EPIPE));
     try {
       seal_batch(operation);
     } catch (const std::bad_alloc&) {
-      write_end_ = system_error(ENOMEM);
+      output_->end = system_error(ENOMEM);
     }
-    if (write_end_) continue;
-    if (batch_plain_ == 0) return end_send(operation, {});
+    if (output_->end) continue;
+    if (output_->batch_plain == 0) return end_send(operation, {});
     if (!start_output()) return false;
     finish_batch(operation);
   }
+  output_->busy = true;
+  Loop& loop = inner_->loop();
+  loop.timers().start(output_->next_turn, loop.now());
+  return false;
 }
 
 /// Seals the next bytes of the write, in as few records as possible.
 void Session::seal_batch(const loop::SendOperation& operation) {
-  batch_plain_ = 0;
+  SessionOutput& out = *output_;
+  out.batch_plain = 0;
   const auto pieces = operation.pieces;
   Buffer joined;  // pieces that share a record
-  while (piece_ < pieces.size() && batch_plain_ < batch_max && !write_end_) {
-    const Bytes rest = pieces[piece_].subspan(piece_offset_);
-    const bool last = piece_ + 1 == pieces.size();
+  while (out.piece < pieces.size() && out.batch_plain < batch_max && !out.end) {
+    const Bytes rest = pieces[out.piece].subspan(out.piece_offset);
+    const bool last = out.piece + 1 == pieces.size();
     const std::size_t room = RecordLayer::plain_max - joined.size();
     const std::size_t count = std::min(rest.size(), room);
     if (joined.empty() && (last || count == RecordLayer::plain_max)) {
@@ -171,74 +214,87 @@ void Session::seal_batch(const loop::SendOperation& operation) {
       std::memcpy(joined.room().data(), rest.data(), count);
       joined.commit(count);
     }
-    batch_plain_ += count;
-    piece_offset_ += count;
-    if (piece_offset_ == pieces[piece_].size()) {
-      ++piece_;
-      piece_offset_ = 0;
+    out.batch_plain += count;
+    out.piece_offset += count;
+    if (out.piece_offset == pieces[out.piece].size()) {
+      ++out.piece;
+      out.piece_offset = 0;
     }
-    if (!joined.empty() && (piece_ == pieces.size() || joined.size() == RecordLayer::plain_max)) {
+    if (!joined.empty() &&
+        (out.piece == pieces.size() || joined.size() == RecordLayer::plain_max)) {
       seal(joined);
       joined.clear();
     }
   }
-  if (!joined.empty() && !write_end_) seal(joined);
+  if (!joined.empty() && !out.end) seal(joined);
 }
 
 void Session::seal(Bytes plain) {
-  const std::error_code error = records_->seal(plain, output_);
-  if (error) write_end_ = error;
+  Buffer& target = output_->output;
+  // A full record is seldom the last one of its batch.
+  if (plain.size() == RecordLayer::plain_max && !target.owns_memory()) {
+    target = Buffer::with_capacity(BlockPool::block_max);
+  }
+  const std::error_code error = records_->seal(plain, target);
+  if (error) output_->end = error;
 }
 
 /// Starts to send the output. Returns true if that has finished. Reading may append to the output
 /// meanwhile.
 bool Session::start_output() {
-  sending_ = std::move(output_);
-  sending_piece_ = sending_.bytes();
-  send_.pieces = std::span<const Bytes>(&sending_piece_, 1);
-  send_.sent = 0;
-  send_pending_ = !start_send(*inner_, send_);
-  return !send_pending_;
+  SessionOutput& out = *output_;
+  out.sending = std::move(out.output);
+  out.sending_piece = out.sending.bytes();
+  out.pieces = std::span<const Bytes>(&out.sending_piece, 1);
+  out.sent = 0;
+  out.busy = !start_send(*inner_, out);
+  return !out.busy;
 }
 
 void Session::finish_batch(loop::SendOperation& operation) noexcept {
-  sending_ = {};
-  if (!send_.error()) {
-    operation.sent += std::exchange(batch_plain_, 0);
-  } else if (send_.error() == Errc::cancelled) {
+  SessionOutput& out = *output_;
+  out.sending = {};
+  if (!out.error()) {
+    operation.sent += std::exchange(out.batch_plain, 0);
+  } else if (out.error() == Errc::cancelled) {
     // A part of a record may have been sent, so no further one can follow.
-    write_end_ = system_error(EPIPE);
+    out.end = system_error(EPIPE);
   } else {
-    write_end_ = send_.error();
+    out.end = out.error();
   }
 }
 
+/// The inner send has ended, or it is the turn of the next batch.
 void Session::on_sent() {
-  send_pending_ = false;
-  if (writer_ == nullptr) return on_flushed();
-  loop::SendOperation& operation = *std::exchange(writer_, nullptr);
-  const bool cancelling = std::exchange(write_cancelling_, false);
-  const bool cancelled = send_.error() == Errc::cancelled;
+  SessionOutput& out = *output_;
+  out.busy = false;
+  if (out.writer == nullptr) return on_flushed();
+  loop::SendOperation& operation = *std::exchange(out.writer, nullptr);
+  const bool cancelling = std::exchange(out.cancelling, false);
+  const bool cancelled = out.error() == Errc::cancelled;
   finish_batch(operation);
   if (cancelled) {
     end_send(operation, Errc::cancelled);
-  } else if (cancelling && !write_end_) {
+  } else if (cancelling && !write_end()) {
     // Completion beats cancellation, if this batch was the last one. Nothing can follow a part.
-    const bool complete = piece_ == operation.pieces.size();
-    if (!complete) write_end_ = system_error(EPIPE);
+    const bool complete = out.piece == operation.pieces.size();
+    if (!complete) out.end = system_error(EPIPE);
     end_send(operation, complete ? std::error_code() : make_error_code(Errc::cancelled));
   } else if (!advance_send(operation)) {
-    writer_ = &operation;
+    out.writer = &operation;
     return;
   }
+  release_output();
   operation.run();  // may destroy this session
 }
 
 std::size_t Session::sent_of(const loop::SendOperation& operation) const noexcept {
-  if (!send_pending_ || batch_plain_ == 0) return operation.sent;
+  const SessionOutput* const out = output_.get();
+  if (out == nullptr || !out->busy || out->batch_plain == 0) return operation.sent;
   // The share of the batch that the inner stream has taken; records add a few bytes.
-  const std::size_t taken = StreamLayer::sent_of(*inner_, send_);
-  return operation.sent + batch_plain_ * std::min(taken, sending_.size()) / sending_.size();
+  const std::size_t taken = StreamLayer::sent_of(*inner_, *out);
+  return operation.sent +
+         out->batch_plain * std::min(taken, out->sending.size()) / out->sending.size();
 }
 
 // --- ending --------------------------------------------------------------------------------------
@@ -246,77 +302,78 @@ std::size_t Session::sent_of(const loop::SendOperation& operation) const noexcep
 void Session::cancel(loop::Operation& operation) {
   if (&operation == reader_) {
     read_cancelling_ = true;
-    cancel_operation(*inner_, receive_);
-  } else if (&operation == writer_) {
-    write_cancelling_ = true;
-    cancel_operation(*inner_, send_);
+    cancel_operation(*inner_, *this);
+  } else if (output_ != nullptr && &operation == output_->writer) {
+    output_->cancelling = true;
+    // Otherwise the next turn ends the write.
+    if (output_->state() == State::pending) cancel_operation(*inner_, *output_);
   }
 }
 
 Result<> Session::finish_writing() {
-  assert(writer_ == nullptr);
+  assert(output_ == nullptr || output_->writer == nullptr);
   if (finished_) return {};
-  if (write_end_) return fail(write_end_);
+  if (const std::error_code end = write_end()) return fail(end);
   try {
-    records_->seal_close(output_);
+    records_->seal_close(output().output);
   } catch (const std::bad_alloc&) {
     return fail(system_error(ENOMEM));
   }
   finished_ = true;
-  if (output_.empty()) return inner_->finish_writing();
-  if (!start_output()) return {};  // on_flushed() continues
-  sending_ = {};
-  if (send_.error()) return fail(send_.error());
+  if (!output_->output.empty()) {
+    if (!start_output()) return {};  // on_flushed() continues
+    output_->sending = {};
+    if (output_->error()) return fail(output_->error());
+  }
+  release_output();
   return inner_->finish_writing();
 }
 
 /// The close_notify is sent, or has failed.
 void Session::on_flushed() {
-  sending_ = {};
   if (closing_) {
     BlockPtr<Session>(this).reset();
-  } else if (send_.error()) {
-    write_end_ = send_.error();
-  } else {
-    std::ignore = inner_->finish_writing();  // the next read reports why it has failed
+    return;
   }
+  output_->sending = {};
+  output_->end = output_->error();
+  release_output();
+  if (!write_end()) std::ignore = inner_->finish_writing();  // the next read reports its failure
 }
 
 void Session::close(BlockPtr<Session> session) noexcept {
-  assert(session->reader_ == nullptr && session->writer_ == nullptr);
+  Session& self = *session;
+  assert(self.reader_ == nullptr && (self.output_ == nullptr || self.output_->writer == nullptr));
   // The inner stream may stay open below, but its observer need not live any longer.
-  session->inner_->observe_hangup(nullptr);
-  bool pending = session->send_pending_;
+  self.inner_->observe_hangup(nullptr);
+  bool pending = self.output_ != nullptr && self.output_->busy;
   if (!pending) {
     // A failed layer has an alert in the output; a broken write has nothing that can follow.
     try {
-      if (!session->write_end_ && !session->finished_) {
-        session->records_->seal_close(session->output_);
-      }
+      if (!self.write_end() && !self.finished_) self.records_->seal_close(self.output().output);
     } catch (const std::bad_alloc&) {
-      session->output_ = {};
+      self.output_ = nullptr;
     }
-    pending = !session->output_.empty() && !session->start_output();
+    const bool has_output = self.output_ != nullptr && !self.output_->output.empty();
+    pending = has_output && !self.start_output();
   }
   if (!pending) return;
-  session->closing_ = true;
-  cancel_operation(*session->inner_, session->send_);
-  session->closing_sessions_.add(*session);
+  self.closing_ = true;
+  cancel_operation(*self.inner_, *self.output_);
+  ClosingSessions::of(self.inner_->loop()).add(*self.output_);
   std::ignore = session.release();  // on_flushed() destroys it
 }
 
 void Session::abandon(BlockPtr<Session> session) noexcept {
-  if (session->send_.state() == loop::Operation::State::pending) {
-    session->send_.finish(Errc::cancelled);
-  }
+  if (session->output_->state() == State::pending) session->output_->finish(Errc::cancelled);
   // A stream that is never destroyed does not close its socket, which exists no more.
   alignas(AnyStream) std::array<std::byte, sizeof(AnyStream)> forgotten;
   new (forgotten.data()) AnyStream(std::move(session->inner_));
 }
 
 ClosingSessions::~ClosingSessions() {
-  while (Session* const session = sessions_.pop_front()) {
-    Session::abandon(BlockPtr<Session>(session));
+  while (SessionOutput* const output = sessions_.pop_front()) {
+    Session::abandon(BlockPtr<Session>(&output->session));
   }
 }
 

@@ -1,6 +1,7 @@
 // Session: an established TLS connection, with its inner stream and the operations on both levels.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,33 @@ namespace weir::tls::detail {
 
 class Session;
 
+/// The bytes that a session sends, and its operation on the inner stream. A session has one only
+/// while it needs it.
+/// Threads: one core's.
+struct SessionOutput : loop::SendOperation, weir::detail::ListNode {
+  explicit SessionOutput(Session& owner) noexcept;
+
+  /// Queues the output in the next turn of the loop.
+  struct NextTurn : loop::Timer {
+    explicit NextTurn(SessionOutput& owner) noexcept : loop::Timer(&on_timer), output(owner) {}
+    static void on_timer(loop::Timer& timer);
+    SessionOutput& output;
+  };
+
+  Session& session;
+  NextTurn next_turn{*this};
+  Buffer output;   // sealed, not yet given to the inner stream
+  Buffer sending;  // used by the inner send
+  Bytes sending_piece;
+  loop::SendOperation* writer = nullptr;
+  std::size_t piece = 0;         // index of the piece of the writer that is sealed next
+  std::size_t piece_offset = 0;  // bytes of this piece that are sealed
+  std::size_t batch_plain = 0;   // bytes of the writer in the output
+  bool busy = false;             // until on_sent(), after the inner send or in the next turn
+  std::error_code end;           // why writing has ended
+  bool cancelling = false;       // the writer was cancelled, and the inner send continues
+};
+
 /// The closed sessions of a loop whose last record is still being sent. It is an object of the
 /// loop, and frees those that are left when the loop ends.
 /// Threads: the loop's.
@@ -34,25 +62,27 @@ class ClosingSessions {
     AeadCore::of(loop);  // the loop destroys it later, because record layers use it until their end
     return loop.slots().get<ClosingSessions>();
   }
-  void add(Session& session) noexcept { sessions_.push_back(session); }
+  void add(SessionOutput& session) noexcept { sessions_.push_back(session); }
 
  private:
-  weir::detail::List<Session> sessions_;
+  weir::detail::List<SessionOutput> sessions_;
 };
 
 /// The state of a tls::Stream. At most one receive and one send of the inner stream are pending,
 /// each for the operation of the same kind above it. The end of an inner operation continues the
-/// upper one in the same runnable.
+/// upper one in the same runnable. The session is the inner receive.
 ///
 /// Answers to received records (KeyUpdate, alerts) wait in the output for the next write, or for
 /// the close. RFC 8446, 4.6.3 asks for no earlier answer.
+///
+/// Very many idle sessions may exist, so an idle one is small.
 /// Threads: one core's.
-class Session : public weir::detail::ListNode, StreamLayer {
+class Session : loop::ReceiveOperation, StreamLayer {
  public:
   /// `input` holds bytes behind the handshake, and `output` bytes that are still to be sent.
   /// Errors: throws std::bad_alloc.
-  Session(AnyStream inner, std::unique_ptr<RecordLayer> records, TlsInfo info, Buffer input,
-          Buffer output);
+  Session(AnyStream inner, std::unique_ptr<RecordLayer> records,
+          std::shared_ptr<const TlsInfo> info, Buffer input, Buffer output);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -60,7 +90,7 @@ class Session : public weir::detail::ListNode, StreamLayer {
   static Session& of(Stream& stream) noexcept { return *stream.session_; }
   const weir::Stream& inner() const noexcept { return *inner_; }
   weir::Stream& inner() noexcept { return *inner_; }
-  const TlsInfo& info() const noexcept { return info_; }
+  const TlsInfo& info() const noexcept { return *info_; }
 
   // The functions of a stream; see weir::Stream and Backend.
   bool receive(loop::ReceiveOperation& operation);
@@ -70,7 +100,7 @@ class Session : public weir::detail::ListNode, StreamLayer {
   Result<> finish_writing();
   /// Returns true if a receive would not wait.
   bool has_data() const noexcept {
-    return !plain_.empty() || read_end_ || !input_.empty() || records_->has_input();
+    return !plain_.empty() || read_end_ || !input().empty() || records_->has_input();
   }
   /// Sends close_notify if the kernel has room, and closes the inner stream. The session destroys
   /// itself later if the kernel still uses its output.
@@ -79,27 +109,28 @@ class Session : public weir::detail::ListNode, StreamLayer {
   static void abandon(BlockPtr<Session> session) noexcept;
 
  private:
-  /// Bytes of data in one send of the inner stream. Large writes are sealed in parts, so that they
-  /// need no more memory.
-  static constexpr std::size_t batch_max = 4 * RecordLayer::plain_max;
+  friend struct SessionOutput;
+  /// Bytes of data in one send of the inner stream. Large writes are sealed in parts, whose records
+  /// fit into a block of a core's pool.
+  static constexpr std::size_t batch_max = 3 * RecordLayer::plain_max;
+  static_assert(batch_max + 4 * 64 <= BlockPool::block_max);
+  /// Largest number of batches in one turn of the loop. Other work of the core then comes first.
+  static constexpr int batches_per_turn = 4;
 
-  struct InnerReceive : loop::ReceiveOperation {
-    explicit InnerReceive(Session& owner) noexcept
-        : loop::ReceiveOperation(
-              [](loop::Runnable& self) { static_cast<InnerReceive&>(self).session.on_received(); }),
-          session(owner) {}
-    Session& session;
-  };
-  struct InnerSend : loop::SendOperation {
-    explicit InnerSend(Session& owner) noexcept
-        : loop::SendOperation(
-              [](loop::Runnable& self) { static_cast<InnerSend&>(self).session.on_sent(); }),
-          session(owner) {}
-    Session& session;
-  };
+  /// Returns the received bytes that are not opened yet.
+  Buffer& input() noexcept { return buffer; }
+  const Buffer& input() const noexcept { return buffer; }
+  SessionOutput& output();
+  void release_output() noexcept;
+  /// Returns why writing has ended; no error: it has not.
+  std::error_code write_end() const noexcept {
+    if (records_failed_) return system_error(EPIPE);
+    return output_ == nullptr ? std::error_code() : output_->end;
+  }
 
   bool advance_read(loop::ReceiveOperation& operation);
   bool deliver(loop::ReceiveOperation& operation);
+  RecordLayer::Opened open_input();
   void open_records() noexcept;
   void take_received() noexcept;
   void on_received();
@@ -114,28 +145,16 @@ class Session : public weir::detail::ListNode, StreamLayer {
   void on_flushed();
 
   AnyStream inner_;
-  ClosingSessions& closing_sessions_;
   std::unique_ptr<RecordLayer> records_;
-  TlsInfo info_;
-  InnerReceive receive_{*this};
-  InnerSend send_{*this};
-  Buffer input_;    // received, not yet opened
-  Buffer plain_;    // opened, not yet read
-  Buffer output_;   // sealed, not yet given to the inner stream
-  Buffer sending_;  // used by the inner send
-  Bytes sending_piece_;
+  std::shared_ptr<const TlsInfo> info_;
+  Buffer plain_;  // opened, not yet read
+  BlockPtr<SessionOutput> output_;
   loop::ReceiveOperation* reader_ = nullptr;
-  loop::SendOperation* writer_ = nullptr;
-  std::error_code read_end_;       // why reading has ended
-  std::error_code write_end_;      // why writing has ended
-  std::size_t piece_ = 0;          // index of the piece of the writer that is sealed next
-  std::size_t piece_offset_ = 0;   // bytes of this piece that are sealed
-  std::size_t batch_plain_ = 0;    // bytes of the writer in the output
-  bool read_cancelling_ = false;   // the reader was cancelled, and its inner receive has data
-  bool write_cancelling_ = false;  // the writer was cancelled, and its inner send continues
-  bool send_pending_ = false;      // until on_sent()
-  bool finished_ = false;          // close_notify is sealed
-  bool closing_ = false;           // closed; destroyed when the inner send has ended
+  std::error_code read_end_;      // why reading has ended
+  bool records_failed_ = false;   // the record layer has failed, so that nothing can be sent
+  bool read_cancelling_ = false;  // the reader was cancelled, and its inner receive has data
+  bool finished_ = false;         // close_notify is sealed
+  bool closing_ = false;          // closed; destroyed when the inner send has ended
 };
 
 }  // namespace weir::tls::detail

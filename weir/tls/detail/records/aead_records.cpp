@@ -1,7 +1,10 @@
 #include "weir/tls/detail/records/aead_records.hpp"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -90,8 +93,8 @@ AeadRecords::AeadRecords(AeadCore& core, const ConnectionKeys& keys) noexcept
     : core_(core),
       read_(keys.read),
       write_(keys.write),
-      version_(keys.version),
-      suite_(keys.suite) {}
+      suite_(keys.suite),
+      version_(keys.version) {}
 
 AeadRecords::~AeadRecords() {
   core_.forget(read_);
@@ -107,11 +110,11 @@ std::error_code AeadRecords::error() const noexcept {
 RecordLayer::Opened AeadRecords::open(Buffer& input, Buffer& plain, Buffer& output) {
   assert(plain.empty());
   while (state_ == State::open) {
-    if (!incomplete_.owns_memory()) {
+    if (incomplete_ == nullptr) {
       if (input.empty()) return Opened::none;
       if (open_whole(input, plain, output)) return Opened::data;
     } else if (complete_record(input, output)) {
-      Buffer record = std::move(incomplete_);
+      Buffer record = std::move(*std::exchange(incomplete_, nullptr));
       const MutableBytes data = take_record({record.data(), record.size()}, output);
       if (data.empty()) continue;
       const auto begin = static_cast<std::size_t>(data.data() - record.data());
@@ -124,7 +127,7 @@ RecordLayer::Opened AeadRecords::open(Buffer& input, Buffer& plain, Buffer& outp
     }
   }
   input.clear();
-  incomplete_ = {};
+  incomplete_ = nullptr;
   return state_ == State::closed ? Opened::closed : Opened::failed;
 }
 
@@ -160,35 +163,36 @@ bool AeadRecords::open_whole(Buffer& input, Buffer& plain, Buffer& output) {
 /// Moves bytes of `input` to the incomplete record. Returns true if it is complete.
 bool AeadRecords::complete_record(Buffer& input, Buffer& output) {
   for (;;) {
-    const std::size_t size = incomplete_.size();
+    const std::size_t size = incomplete_->size();
     const bool has_header = size >= header_bytes;
     const std::size_t wanted =
-        has_header ? header_bytes + length_of(incomplete_.data()) : header_bytes;
+        has_header ? header_bytes + length_of(incomplete_->data()) : header_bytes;
     if (has_header && size == wanted) return true;
     if (input.empty()) return false;
     const std::size_t count = std::min(wanted - size, input.size());
     keep_incomplete(input.bytes().first(count));
     input.consume(count);
     const bool completes_header = !has_header && size + count == header_bytes;
-    if (completes_header && !check_header(incomplete_.data(), output)) return false;
+    if (completes_header && !check_header(incomplete_->data(), output)) return false;
   }
 }
 
 /// Appends to the incomplete record. Its memory grows with the bytes that the peer has sent.
 void AeadRecords::keep_incomplete(Bytes bytes) {
   constexpr std::size_t least = 256;
-  const std::size_t size = incomplete_.size();
-  if (incomplete_.capacity() < size + bytes.size()) {
+  if (incomplete_ == nullptr) incomplete_ = std::make_unique<Buffer>();
+  Buffer& kept = *incomplete_;
+  const std::size_t size = kept.size() + bytes.size();
+  if (kept.capacity() < size) {
     const std::size_t most = header_bytes + (is_1_3() ? sealed_max_1_3 : sealed_max_1_2);
-    const std::size_t capacity =
-        std::max(std::min(2 * (size + bytes.size()), most), std::max(least, size + bytes.size()));
+    const std::size_t capacity = std::max({least, size, std::min(2 * size, most)});
     Buffer larger = Buffer::with_capacity(static_cast<std::uint32_t>(capacity));
-    if (size != 0) std::memcpy(larger.room().data(), incomplete_.data(), size);
-    larger.commit(size);
-    incomplete_ = std::move(larger);
+    if (!kept.empty()) std::memcpy(larger.room().data(), kept.data(), kept.size());
+    larger.commit(kept.size());
+    kept = std::move(larger);
   }
-  std::memcpy(incomplete_.room().data(), bytes.data(), bytes.size());
-  incomplete_.commit(bytes.size());
+  std::memcpy(kept.room().data(), bytes.data(), bytes.size());
+  kept.commit(bytes.size());
 }
 
 // --- one record ----------------------------------------------------------------------------------
@@ -282,6 +286,7 @@ bool AeadRecords::decrypt(MutableBytes record, Content& content) {
     const auto associated = associated_data(read_.sequence, header[0], content.bytes.size());
     authentic = core_.open(suite_, read_, nonce, associated, sealed);
   }
+  OPENSSL_cleanse(nonce.data(), nonce.size());  // the first nonce of TLS 1.3 is the IV
   ++read_.sequence;
   return authentic;
 }
@@ -369,9 +374,11 @@ void AeadRecords::reject_message(Buffer& output) {
 /// Returns true if the peer may update its key now.
 bool AeadRecords::count_key_update() noexcept {
   if (core_.clock() == nullptr) return true;
-  const Instant now = core_.clock()->now();
-  if (now - minute_ >= std::chrono::minutes(1)) {
-    minute_ = now;
+  const auto now =
+      std::chrono::floor<std::chrono::seconds>(core_.clock()->now().time_since_epoch());
+  const auto seconds = static_cast<std::uint32_t>(now.count());
+  if (seconds - update_second_ >= 60) {
+    update_second_ = seconds;
     key_updates_ = 0;
   }
   return ++key_updates_ <= key_updates_max;
@@ -420,18 +427,19 @@ bool AeadRecords::seal_record(Type type, Bytes plain, Buffer& output) {
   record[2] = version_minor;
   store_big_endian<2>(length, record + 3);
   const std::byte type_code = code(type);
+  Nonce nonce = has_nonce ? next_explicit_nonce(write_) : implicit_nonce(write_);
   bool sealed = false;
   if (is_1_3()) {
-    sealed = core_.seal(suite_, write_, implicit_nonce(write_), {record, header_bytes}, plain,
-                        {&type_code, 1}, content);
+    sealed =
+        core_.seal(suite_, write_, nonce, {record, header_bytes}, plain, {&type_code, 1}, content);
   } else {
-    const Nonce nonce = has_nonce ? next_explicit_nonce(write_) : implicit_nonce(write_);
     const std::size_t nonce_bytes = has_nonce ? explicit_nonce_bytes : 0;
     std::memcpy(content, nonce.data() + 4, nonce_bytes);
     sealed =
         core_.seal(suite_, write_, nonce, associated_data(write_.sequence, type_code, plain.size()),
                    plain, {}, content + nonce_bytes);
   }
+  OPENSSL_cleanse(nonce.data(), nonce.size());
   ++write_.sequence;
   if (!sealed) output.truncate(output.size() - header_bytes - length);
   return sealed;

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <system_error>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/time.hpp"
 #include "weir/tls/certificate/error.hpp"
 #include "weir/tls/detail/records/aead_core.hpp"
 #include "weir/tls/detail/records/record_layer.hpp"
@@ -92,20 +92,22 @@ class AeadRecords final : public RecordLayer {
   AeadCore& core_;
   TrafficKey read_;
   TrafficKey write_;
-  Buffer incomplete_;  // the first bytes of a record; its header is checked when it is complete
-  Instant minute_{};   // when key_updates_ began
-  TlsVersion version_;
-  Suite suite_;
-  State state_ = State::open;
-  Error error_{};             // 0: none
-  bool close_sent_ = false;   // close_notify is sealed
-  bool owes_update_ = false;  // the peer has requested a KeyUpdate; it goes before the next data
-  std::uint8_t records_ = 0;  // received since the last data
+  // The first bytes of a record, if some have arrived. Its header is checked when it is complete.
+  std::unique_ptr<Buffer> incomplete_;
+  std::uint32_t update_second_ = 0;     // that of the clock when key_updates_ began
+  std::uint8_t key_updates_ = 0;        // those of the peer since then
+  std::uint8_t records_ = 0;            // received since the last data
   std::uint8_t empty_records_ = 0;      // received in a row, without content
   std::uint8_t warnings_ = 0;           // alerts received in a row
-  std::uint8_t key_updates_ = 0;        // those of the peer since minute_
-  std::uint8_t message_size_ = 0;       // bytes in message_
   std::array<std::byte, 4> message_{};  // header of a message of the handshake protocol
+  std::uint8_t message_size_ = 0;       // bytes in message_
+  Error error_{};                       // 0: none
+  Suite suite_ : 2;
+  TlsVersion version_ : 1;
+  State state_ : 2 = State::open;
+  bool close_sent_ : 1 = false;  // close_notify is sealed
+  bool owes_update_ : 1 =
+      false;  // the peer has requested a KeyUpdate; it goes before the next data
 };
 
 }  // namespace weir::tls::detail

@@ -240,6 +240,10 @@ TEST_P(AeadRecordsTest, IncompleteRecordTakesLittleMemory) {
   EXPECT_EQ(pool.blocks_in_use(BlockUse::buffer), 0U) << "an idle connection holds none";
 }
 
+TEST_P(AeadRecordsTest, IdleOneIsSmall) {
+  EXPECT_LE(sizeof(AeadRecords), 248U);
+}
+
 // --- hostile bytes -------------------------------------------------------------------------------
 
 TEST_P(AeadRecordsTest, EachCutAgrees) {
