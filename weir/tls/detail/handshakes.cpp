@@ -219,6 +219,7 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
 std::unique_ptr<RecordLayer> Handshakes::records_of(std::unique_ptr<SslEngine> engine) const {
   const std::optional<ConnectionKeys> keys = engine->keys();
   if (!keys) return engine;
+  engine->erase(*keys);
   return std::make_unique<AeadRecords>(aead_, *keys);
 }
 

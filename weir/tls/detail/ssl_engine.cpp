@@ -234,6 +234,10 @@ std::optional<ConnectionKeys> SslEngine::keys() const {
   return side_ == Side::server ? keys_.keys_of(*ssl_) : std::nullopt;
 }
 
+void SslEngine::erase(const ConnectionKeys& keys) noexcept {
+  HandshakeKeys::erase(*ssl_, keys);
+}
+
 /// OpenSSL calls it during the handshake for each header of a record, and more.
 void SslEngine::count_sealed(int sent, int, int type, const void*, std::size_t, ssl_st* ssl,
                              void*) {

@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -84,6 +86,30 @@ std::optional<ConnectionKeys> HandshakeKeys::keys_of(const ssl_st& ssl) const {
   keys.version = SSL_version(&ssl) == TLS1_3_VERSION ? TlsVersion::tls_1_3 : TlsVersion::tls_1_2;
   const bool added = keys.version == TlsVersion::tls_1_3 ? add_1_3(keys) : add_1_2(keys, ssl);
   return added ? std::optional(keys) : std::nullopt;
+}
+
+void HandshakeKeys::erase(ssl_st& ssl, const ConnectionKeys& keys) noexcept {
+  CRYPTO_malloc_fn allocate = nullptr;
+  CRYPTO_get_mem_functions(&allocate, nullptr, nullptr);
+  if (allocate != &CRYPTO_malloc) return;  // only the program knows the size of the object
+  auto* const object = reinterpret_cast<unsigned char*>(&ssl);
+  const std::span all(object, malloc_usable_size(object));
+  const auto erase_copies = [all](std::span<const std::uint8_t> secret) {
+    auto rest = all;
+    for (;;) {
+      const auto found = std::ranges::search(rest, secret);
+      if (found.empty()) return;
+      OPENSSL_cleanse(&*found.begin(), found.size());
+      rest = {found.end(), rest.end()};
+    }
+  };
+  for (const TrafficKey* const each : {&keys.read, &keys.write}) {
+    if (keys.version == TlsVersion::tls_1_3) {
+      erase_copies(std::span(each->secret).first(secret_bytes_of(keys.suite)));
+    }
+    erase_copies(std::span(each->key).first(key_bytes_of(keys.suite)));
+    erase_copies(each->iv);
+  }
 }
 
 bool HandshakeKeys::add_1_3(ConnectionKeys& keys) const {

@@ -31,6 +31,9 @@ class HandshakeKeys {
   /// Returns: nullopt if another layer cannot continue: an unknown suite, max_fragment_length (RFC
   /// 6066, 4), a part of a record inside of OpenSSL, or a failure of OpenSSL.
   std::optional<ConnectionKeys> keys_of(const ssl_st& ssl) const;
+  /// Erases the secrets of `keys` in the SSL object, which is only freed afterwards. OpenSSL frees
+  /// the object with them.
+  static void erase(ssl_st& ssl, const ConnectionKeys& keys) noexcept;
 
  private:
   bool add_1_3(ConnectionKeys& keys) const;
