@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/task.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
@@ -41,6 +45,29 @@ TEST_F(DrainTest, AwaiterReturnsWhenTheLoopDrains) {
     EXPECT_FALSE(cancel.cancelled());
     cancel.cancel();  // it has left the source
   }
+}
+
+TEST_F(DrainTest, ChildThatADrainClosesHasNotFailed) {
+  const auto close_later = [](Errc error) -> Task<Result<>> {
+    static_cast<void>(co_await sleep(2s));
+    co_return fail(error);
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(close_later(Errc::closed));
+    co_return;
+  };
+  EXPECT_TRUE(run(with_scope(OnFailure::isolate, body)));
+  EXPECT_EQ(platform_.logged(), std::vector<std::string>{"weir: a task failed: closed"});
+  drain_after(1s);
+  const auto during_drain = [&](Scope& scope) -> Task<> {
+    scope.spawn(close_later(Errc::closed));
+    scope.spawn(close_later(Errc::conflict));
+    static_cast<void>(co_await sleep(3s));
+    EXPECT_EQ(scope.failures(), 1U) << "any other failure counts";
+  };
+  EXPECT_TRUE(run(with_scope(OnFailure::isolate, during_drain)));
+  EXPECT_EQ(platform_.logged().size(), 2U);
+  EXPECT_NE(platform_.logged().back(), "weir: a task failed: closed");
 }
 
 TEST_F(DrainTest, AwaiterNeedsNoCancelSource) {

@@ -89,6 +89,9 @@ void Scope::child_failed(std::error_code error, const std::exception_ptr& except
       record_failure(error, nullptr);
     return;
   }
+  // A drain closes listeners, which ends the children that accept from them.
+  const bool drained = error == Errc::closed && loop().draining();
+  if (drained && policy_ == OnFailure::isolate) return;
   ++failures_;
   if (policy_ == OnFailure::cancel_siblings) {
     record_failure(error, exception);
