@@ -303,6 +303,17 @@ TEST_F(HttpsTest, DrainEndsSilentHandshakes) {
   EXPECT_TRUE(stopped());
 }
 
+TEST_F(HttpsTest, DrainOfTheServerAloneEndsSilentHandshakes) {
+  serve_https();
+  MemoryPeer& silent = connect();
+  settle();
+  server_->drain();  // as an app that stops its HTTP service
+  pass(999ms);
+  EXPECT_FALSE(silent.ended());
+  pass(1ms);
+  EXPECT_TRUE(silent.ended());
+}
+
 TEST_F(HttpsTest, CancellationEndsHandshakes) {
   serve_https();
   MemoryPeer& peer = connect();

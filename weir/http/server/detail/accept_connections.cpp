@@ -21,26 +21,26 @@ static_assert(accepts_in_a_row < OpenConnections::rejections_max);
 // Time in which a client may still shake hands when its server drains.
 constexpr Duration drain_grace = std::chrono::seconds(1);
 
-/// Cancels a handshake at the end of its time, or after drain_grace if the loop drains.
+/// Cancels a handshake at the end of its time, or after drain_grace if the server drains.
 /// Threads: the loop's.
-class HandshakeLimit : DrainObserver, loop::Timer {
+class HandshakeLimit final : public HandshakeNode, loop::Timer {
  public:
-  HandshakeLimit(Loop& loop, CancelSource& handshake, Instant end)
-      : DrainObserver(&on_drain), loop::Timer(&on_timer), loop_(loop), handshake_(handshake) {
-    loop.timers().start(*this, end);
-    if (loop.draining()) {
-      on_drain(*this);
+  HandshakeLimit(ServerState& server, CancelSource& handshake, Instant end)
+      : loop::Timer(&on_timer), loop_(server.loop()), handshake_(handshake) {
+    loop_.timers().start(*this, end);
+    if (server.draining()) {
+      drain();
     } else {
-      loop.observe_drain(*this);
+      server.connections().add(*this);
     }
   }
 
- private:
-  static void on_drain(DrainObserver& observer) {
-    auto& self = static_cast<HandshakeLimit&>(observer);
-    const Instant end = after(self.loop_.now(), drain_grace);
-    if (end < self.deadline()) self.loop_.timers().start(self, end);
+  void drain() override {
+    const Instant end = after(loop_.now(), drain_grace);
+    if (end < deadline()) loop_.timers().start(*this, end);
   }
+
+ private:
   static void on_timer(loop::Timer& timer) {
     static_cast<HandshakeLimit&>(timer).handshake_.cancel();
   }
@@ -59,7 +59,7 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
   CancelSource handshake(own.cancel);
   const Context within{&loop, &handshake};
   try {
-    std::optional<HandshakeLimit> limit(std::in_place, loop, handshake, end);
+    std::optional<HandshakeLimit> limit(std::in_place, server, handshake, end);
     auto accepting = in_context(within, server.acceptor()->accept(std::move(stream)));
     auto accepted = co_await std::move(accepting);
     limit.reset();

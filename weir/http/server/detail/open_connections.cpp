@@ -72,6 +72,7 @@ void OpenConnections::drain() {
   for (ConnectionNode* each = open_.front(); each != nullptr; each = open_.next(*each)) {
     static_cast<Connection&>(*each).drain();
   }
+  while (HandshakeNode* const handshake = handshakes_.pop_front()) handshake->drain();
 }
 
 }  // namespace weir::http

@@ -22,6 +22,15 @@ class ConnectionNode : public weir::detail::ListNode {
   ~ConnectionNode() = default;
 };
 
+/// A TLS handshake, after which a connection opens.
+class HandshakeNode : public weir::detail::ListNode {
+ public:
+  virtual void drain() = 0;
+
+ protected:
+  ~HandshakeNode() = default;
+};
+
 /// The right to one open connection. One limit of permits holds for all cores of the runtime
 /// together.
 class ConnectionPermit {
@@ -72,8 +81,11 @@ class OpenConnections : DrainObserver {
   void add(ConnectionNode& connection) noexcept;
   void remove(ConnectionNode& connection) noexcept;
 
+  /// Adds a handshake, which drain() then calls unless it has ended.
+  void add(HandshakeNode& handshake) noexcept { handshakes_.push_back(handshake); }
+
   bool draining() const noexcept { return draining_; }
-  /// Drains the open connections, and every later one.
+  /// Drains the open connections and the handshakes, and every later connection.
   void drain();
 
  private:
@@ -85,6 +97,7 @@ class OpenConnections : DrainObserver {
   std::size_t rejections_ = 0;
   bool draining_;
   weir::detail::List<ConnectionNode> open_;
+  weir::detail::List<HandshakeNode> handshakes_;
 };
 
 }  // namespace weir::http
