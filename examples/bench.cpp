@@ -39,16 +39,6 @@ Task<http::Status> reload(std::shared_ptr<tls::Server> tls) {
   co_return loaded ? http::Status::ok : http::Status::internal_error;
 }
 
-std::shared_ptr<tls::Server> make_tls(const TlsArguments& arguments) {
-  if (!arguments.used()) return nullptr;
-  tls::ServerOptions options;
-  for (std::size_t index = 0; index < arguments.certificates.size(); ++index) {
-    options.files.push_back({arguments.certificates.at(index), arguments.keys.at(index)});
-  }
-  if (arguments.self_signed) options.self_signed.emplace();
-  return std::make_shared<tls::Server>(std::move(options));
-}
-
 Task<Result<>> serve(Scope& scope, const http::Router& routes, http::ServeOptions options) {
   if (options.tls != nullptr && options.endpoint.port() != 0) {
     const auto plain = Endpoint::ipv4({127, 0, 0, 2}, options.endpoint.port());
@@ -58,9 +48,8 @@ Task<Result<>> serve(Scope& scope, const http::Router& routes, http::ServeOption
 }
 
 int main(int argc, char** argv) {
-  TlsArguments arguments;
-  auto options = ServerOptions::from_args(argc, argv, arguments);
-  const auto tls = make_tls(arguments);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
+  const auto tls = options.tls;
   http::Router routes;
   routes.get("/", [] { return http::text("Hello Weir\n"); });
   routes.get("/190", poem);

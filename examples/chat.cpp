@@ -6,12 +6,13 @@
 #include <weir/runtime/messaging/broadcast.hpp>
 #include <weir/runtime/runtime.hpp>
 #include <weir/task/combinators.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
 using Room = Broadcast<std::string>;
 
-Task<Result<>> hear(tcp::Stream& client, Room::Subscription lines) {
+Task<Result<>> hear(Stream& client, Room::Subscription lines) {
   for (;;) {
     auto line = co_await lines.receive();
     if (!line && line.error() != Errc::limit_reached) co_return fail(line.error());
@@ -21,7 +22,7 @@ Task<Result<>> hear(tcp::Stream& client, Room::Subscription lines) {
   }
 }
 
-Task<Result<>> speak(tcp::Stream& client, Room& room) {
+Task<Result<>> speak(Stream& client, Room& room) {
   std::string line;
   for (;;) {
     WEIR_CO_TRY(auto bytes, co_await client.read());
@@ -34,11 +35,16 @@ Task<Result<>> speak(tcp::Stream& client, Room& room) {
   }
 }
 
-Task<> talk(tcp::Stream client, Room& room) {
+Task<> talk(AnyStream connection, std::shared_ptr<tls::Acceptor> acceptor, Room& room) {
+  auto accepted = co_await tls::accept(acceptor, std::move(connection));
+  if (!accepted) co_return;
+  Stream& client = **accepted;
   std::ignore = co_await race(hear(client, room.subscribe()), speak(client, room));
 }
 
-Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint) {
+Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint,
+                     std::shared_ptr<tls::Server> tls) {
+  WEIR_CO_TRY(const auto acceptor, co_await tls::Acceptor::make(clients, tls));
   WEIR_CO_TRY(auto listener, co_await tcp::listen(endpoint));
   for (;;) {
     auto client = co_await listener.accept();
@@ -46,12 +52,12 @@ Task<Result<>> serve(Scope& clients, Room& room, Endpoint endpoint) {
       room.close();  // clients receive the published lines, then the end
       co_return fail(client.error());
     }
-    clients.spawn(talk(std::move(*client), room));
+    clients.spawn(talk(std::move(*client), acceptor, room));
   }
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   Room room;
-  return Runtime(options).run_on_each_core(serve, std::ref(room), options.endpoint);
+  return Runtime(options).run_on_each_core(serve, std::ref(room), options.endpoint, options.tls);
 }

@@ -3,6 +3,7 @@
 #include <weir/app.hpp>
 #include <weir/event.hpp>
 #include <weir/http.hpp>
+#include <weir/tls.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -47,7 +48,7 @@ class Orders {  // one object on each core
 };
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   Runtime runtime(options);
   EventBus bus(runtime.core_count());
   http::Router routes;
@@ -55,6 +56,6 @@ int main(int argc, char** argv) {
   app.per_core([&bus](Scope& scope, http::ServiceRoutes& to) {
     return std::make_unique<Orders>(bus, scope, to);
   });
-  serve_http(app, routes, {.endpoint = options.endpoint});
+  serve_http(app, routes, {.endpoint = options.endpoint, .tls = options.tls});
   return app.run(runtime);
 }

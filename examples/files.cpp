@@ -2,6 +2,7 @@
 // Try: files [FOLDER] [OPTIONS], and then: curl -T movie.mkv localhost:8080/files/
 #include <weir/http.hpp>
 #include <weir/net/files.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -42,7 +43,7 @@ Task<http::Response> download(std::string path) {
 int main(int argc, char** argv) {
   const int named = argc > 1 && argv[1][0] != '-' ? 1 : 0;
   const auto folder = named == 1 ? std::string(std::exchange(argv[1], argv[0])) + "/" : "./";
-  auto options = ServerOptions::from_args(argc - named, argv + named);
+  auto options = tls::ProgramOptions::from_args(argc - named, argv + named);
   const auto put = [&](http::Request& body, std::string name) {
     return upload(body, folder + name);
   };
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
   routes.put(pattern, put, {.body_max = 16 * 1024 * 1024});
   routes.post(pattern, put, {.body_max = 16 * 1024 * 1024});
   routes.get(pattern, [&](std::string name) { return download(folder + name); });
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return Runtime(options).run_on_each_core(
+      http::serve, std::cref(routes),
+      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
 }

@@ -6,11 +6,12 @@
 #include <cstdio>
 #include <weir/http.hpp>
 #include <weir/runtime/options.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   auto inherited = inherited_sockets_from_environment(environ);
   if (!inherited) {
     std::fprintf(stderr, "LISTEN_FDS: %s\n", inherited.error().message().c_str());
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   const std::string greeting = "served by process " + std::to_string(::getpid()) + "\n";
   http::Router routes;
   routes.get("/", [&] { return http::text(greeting); });
-  return Runtime(options).run_on_each_core(http::serve, std::cref(routes),
-                                           http::ServeOptions{options.endpoint});
+  return Runtime(options).run_on_each_core(
+      http::serve, std::cref(routes),
+      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
 }

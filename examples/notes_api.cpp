@@ -3,14 +3,15 @@
 
 #include <weir/app.hpp>
 #include <weir/app/http_server.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   http::Router router = routes();
   App app;
   app.shared<Store>();
-  serve_http(app, router, {.endpoint = options.endpoint});
+  serve_http(app, router, {.endpoint = options.endpoint, .tls = options.tls});
   return app.run(options);
 }

@@ -7,6 +7,7 @@
 #include <weir/loop/os/os_platform.hpp>
 #include <weir/runtime/on_core.hpp>
 #include <weir/runtime/pool/blocking_pool.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -33,7 +34,7 @@ Task<Report> report(Lab& lab, std::size_t from) {
   co_return Report{pool.size, pool.running, pool.queued, reason, refused, std::move(ended)};
 }
 
-Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
+Task<Result<>> serve(Scope& core, Lab& lab, http::ServeOptions serving) {
   http::Router routes;
   routes.get("/", [] { return http::text("cheap\n"); });
   routes.get("/report/{from}", [&lab](std::size_t from) { return report(lab, from); });
@@ -45,15 +46,16 @@ Task<Result<>> serve(Scope& core, Lab& lab, Endpoint endpoint) {
     }
     return http::Status::accepted;
   });
-  const auto on_scope = [&](Scope& peers) { return http::serve(peers, routes, {endpoint}); };
+  const auto on_scope = [&](Scope& peers) { return http::serve(peers, routes, serving); };
   co_return co_await with_scope(OnFailure::isolate, on_scope);
 }
 
 int main(int argc, char** argv) {
   BlockingPoolOptions pool;
   pool.size.fixed = take_pool_size(argc, argv);
-  const auto options = ServerOptions::from_args(argc, argv);
+  const auto options = tls::ProgramOptions::from_args(argc, argv);
+  const http::ServeOptions serving{.endpoint = options.endpoint, .tls = options.tls};
   OsPlatform platform;
   Lab lab{BlockingPool(platform, pool)};
-  return Runtime(platform, options).run_on_each_core(serve, std::ref(lab), options.endpoint);
+  return Runtime(platform, options).run_on_each_core(serve, std::ref(lab), serving);
 }

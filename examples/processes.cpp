@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <weir/http.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -15,7 +16,7 @@ http::Response crash() {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   // Runs once, before the workers start. Each worker has its own copy.
   http::Router routes;
   Runtime runtime(options);
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
     runtime.drain();
     return http::text("this worker drains\n");
   });
-  return runtime.run_on_each_core(http::serve, std::cref(routes),
-                                  http::ServeOptions{options.endpoint});
+  return runtime.run_on_each_core(
+      http::serve, std::cref(routes),
+      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
 }

@@ -1,5 +1,6 @@
 // report: a service that reports the activity of its cores and names the handlers that stall them.
 #include <weir/http.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -19,12 +20,13 @@ http::Response count_primes(int below) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   Runtime runtime(options);
   http::Router routes;
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/primes/{below}", count_primes);
   routes.get("/report", [&runtime] { return http::text(runtime.report().to_text()); });
-  return runtime.run_on_each_core(http::serve, std::cref(routes),
-                                  http::ServeOptions{options.endpoint});
+  return runtime.run_on_each_core(
+      http::serve, std::cref(routes),
+      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
 }

@@ -26,7 +26,7 @@ int main() {
   world.host("server").start_service([&](loop::Platform& platform) {
     http::Router router;
     App app;
-    wire(app, router, Endpoint::any(80));
+    wire(app, router, {.endpoint = Endpoint::any(80)});
     app.fake<Clock>([clock] { return FakeClock(clock); });
     app.fake<Store>([&kept] { return ListStore(kept); });
     return app.run(platform);

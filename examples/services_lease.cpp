@@ -2,11 +2,13 @@
 //   curl -X POST localhost:8080/lease/ann
 #include "examples/services_lease.hpp"
 
+#include <weir/tls.hpp>
+
 int main(int argc, char** argv) {
-  auto options = weir::ServerOptions::from_args(argc, argv);
+  auto options = weir::tls::ProgramOptions::from_args(argc, argv);
   options.cores = 1;  // one lease for all
   weir::http::Router router;
   weir::App app;
-  wire(app, router, options.endpoint);
+  wire(app, router, {.endpoint = options.endpoint, .tls = options.tls});
   return app.run(options);
 }

@@ -47,9 +47,10 @@ class Leases {
   weir::Instant until_{};
 };
 
-inline void wire(weir::App& app, weir::http::Router& router, const weir::Endpoint& endpoint) {
+inline void wire(weir::App& app, weir::http::Router& router,
+                 const weir::http::ServeOptions& serving) {
   app.per_core<weir::SystemClock, weir::Clock>();
   app.per_core<FileStore, Store>();
   app.per_core<Leases>();
-  weir::serve_http(app, router, {.endpoint = endpoint});
+  weir::serve_http(app, router, serving);
 }

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <weir/app.hpp>
 #include <weir/http.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -49,12 +50,12 @@ http::Response get_note(User, int id, const Store& store) {
 }
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   http::Router router;
   router.post("/notes", add_note);
   router.get("/notes/{id}", get_note);
   App app;
   app.shared<Store>();
-  serve_http(app, router, {.endpoint = options.endpoint});
+  serve_http(app, router, {.endpoint = options.endpoint, .tls = options.tls});
   return app.run(options);
 }

@@ -4,6 +4,7 @@
 #include <weir/app/http_server.hpp>
 #include <weir/http.hpp>
 #include <weir/http/router/service_routes.hpp>
+#include <weir/tls.hpp>
 
 using namespace weir;
 
@@ -42,7 +43,7 @@ struct Extras {
 };
 
 int main(int argc, char** argv) {
-  auto options = ServerOptions::from_args(argc, argv);
+  auto options = tls::ProgramOptions::from_args(argc, argv);
   http::Router routes;
   App app;
   app.shared<Config>();
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
   app.per_core<Page>();
   app.on_core<Extras>(0);
   mount_admin(routes, app, {.title = "shop"});  // mount it on a loopback router only
-  serve_http(app, routes, {.endpoint = Endpoint::loopback(options.endpoint.port())});
+  serve_http(app, routes,
+             {.endpoint = Endpoint::loopback(options.endpoint.port()), .tls = options.tls});
   return app.run(options);
 }

@@ -2,12 +2,14 @@
 // see tests/cancel_sweep.hpp.
 #include <array>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "tests/cancel_sweep.hpp"
+#include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls.hpp"
 
@@ -151,6 +153,35 @@ Task<> accepting(CancelInjector& injector, SweepEnvironment& env) {
   co_await shake(sides, env, later);
 }
 
+Task<> making_an_acceptor(CancelInjector& injector, SweepEnvironment& env) {
+  const auto server = std::make_shared<tls::Server>(server_options());
+  const auto make = [&](Scope& scope) -> Task<> {
+    auto making = tls::Acceptor::make(scope, server);
+    const auto made = co_await injector.run_with_cancel(std::move(making));
+    EXPECT_EQ(server->loaded(), finished(made));
+  };
+  std::ignore = co_await with_scope(OnFailure::isolate, make);
+  co_await env.wait_until_idle();
+}
+
+Task<> accepting_any_stream(CancelInjector& injector, SweepEnvironment& env) {
+  Sides sides(env.loop());
+  const auto server = std::make_shared<tls::Server>(server_options());
+  EXPECT_TRUE(co_await server->load());
+  const auto acceptor = std::make_shared<tls::Acceptor>(env.loop(), *server);
+  Pair plain = co_await connect_pair();
+  AnyStream near(std::move(plain.near));
+  AnyStream far(std::move(plain.far));
+  std::optional<tls::Stream> client;
+  env.spawn(connect(&sides, std::move(far), &client));
+  auto accepting = tls::accept(acceptor, std::move(near));
+  auto accepted = co_await injector.run_with_cancel(std::move(accepting));
+  if (finished(accepted)) {
+    EXPECT_NE((*accepted)->tls(), nullptr);
+  }
+  co_await env.wait_until_idle();
+}
+
 Task<> connecting(CancelInjector& injector, SweepEnvironment& env) {
   Sides sides(env.loop());
   EXPECT_TRUE(co_await sides.server.load());
@@ -217,6 +248,8 @@ constexpr std::array of_tls = {
     SweepCase{"tls::Server::watch", watching_the_files},
     SweepCase{"tls::Client::load", loading_a_client},
     SweepCase{"tls::Acceptor::accept", accepting},
+    SweepCase{"tls::Acceptor::make", making_an_acceptor},
+    SweepCase{"tls::accept", accepting_any_stream},
     SweepCase{"tls::Connector::connect", connecting},
     SweepCase{"tls::Stream::read", reading},
     SweepCase{"tls::Stream::write", writing},

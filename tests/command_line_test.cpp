@@ -56,6 +56,16 @@ TEST(CommandLine, EveryExampleExplainsItsOptions) {
   }
 }
 
+TEST(CommandLine, OnlyServersTakeTheOptionsOfTls) {
+  for (const std::string_view example : {"echo", "chat", "bench", "report", "files", "events",
+                                         "services_notes", "notes_api", "pool_lab", "https"}) {
+    EXPECT_TRUE(run(example, {"--help"}).output.contains("--tls-self-signed")) << example;
+  }
+  for (const std::string_view example : {"fan_out", "udp_echo", "services_hello"}) {
+    EXPECT_EQ(run(example, {"--tls-self-signed"}).status, 2) << example;
+  }
+}
+
 TEST(CommandLine, EveryServerPrintsItsVersion) {
   for (const std::string_view example : every_example) {
     const Outcome asked = run(example, {"--port", "0", "--version"});

@@ -1,14 +1,22 @@
 // Tests of HTTPS between processes: the options of http::run(), and the client that verifies.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tests/server.hpp"
 #include "weir/http/client/client.hpp"
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/net/tcp.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/tls.hpp"
@@ -86,6 +94,147 @@ TEST_P(Https, ProgramServesTheCertificatesOfItsFiles) {
   EXPECT_EQ(server.stop(), 0);
 }
 
+/// One core of a client that connects again and again, with the tickets of earlier connections.
+class Visitor {
+ public:
+  /// A connection that sends `sent`, and receives all that the server answers.
+  struct Visit {
+    std::string answer;
+    std::string subject;
+    bool resumed = false;
+  };
+  /// Calls `visit` until it returns false. `sent` ends the connection on the server's side.
+  template <class Body>
+  static void run(std::string_view backend, std::uint16_t port, std::string sent, Body body) {
+    const auto talk = [&](Scope& scope) -> Task<> {
+      tls::Client anyone({.verification = tls::Verification::none});
+      tls::Connector connector(scope.loop(), anyone);
+      for (bool more = true; more;) {
+        auto plain = co_await tcp::connect(os::Address::loopback(port));
+        EXPECT_TRUE(plain);
+        if (!plain) co_return;
+        AnyStream inner(std::move(*plain));
+        auto stream = co_await connector.connect(std::move(inner), "localhost");
+        EXPECT_TRUE(stream) << stream.error().text();
+        if (!stream) co_return;
+        Visit visit;
+        visit.subject = stream->tls()->peer->subject;
+        visit.resumed = stream->tls()->resumed;
+        EXPECT_TRUE(co_await stream->write(sent));
+        if (!sent.starts_with("GET")) {
+          EXPECT_TRUE(stream->finish_writing());
+        }
+        while (auto bytes = co_await stream->read()) visit.answer += bytes->text();
+        more = body(visit);
+      }
+    };
+    const RuntimeOptions one{
+        .cores = 1, .backend = to_backend_choice({backend}), .announce = false};
+    EXPECT_EQ(Runtime(one).run_on_each_core(talk), 0);
+  }
+};
+
+constexpr const char* last_request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+TEST_P(Https, ProgramsOfEachKindTakeTheOptions) {
+  struct Kind {
+    const char* example;
+    const char* sent;
+    const char* answer;
+  };
+  // A server with a main function of its own, an app, a raw TCP server.
+  const std::vector<Kind> kinds{{"report", last_request, "Hello, World!"},
+                                {"services_notes", last_request, "HTTP/1.1 404"},
+                                {"echo", "some bytes", "some bytes"}};
+  for (const Kind& each : kinds) {
+    SCOPED_TRACE(each.example);
+    Server server(each.example, GetParam(), {"--tls-self-signed"});
+    int visits = 0;
+    Visitor::run(GetParam().option, server.port(), each.sent, [&](const Visitor::Visit& visit) {
+      EXPECT_TRUE(visit.answer.contains(each.answer)) << visit.answer;
+      EXPECT_EQ(visit.resumed, visits > 0);
+      return ++visits < 2;
+    });
+    EXPECT_EQ(server.stop(), 0);
+  }
+}
+
+TEST_P(Https, WorkersResumeTheSessionsOfEachOther) {
+  Process supervisor = Process::example(
+      "processes", {"--processes", "2", "--cores", "2", "--port", "0", "--address", "127.0.0.1",
+                    "--backend", std::string(GetParam().option), "--tls-self-signed"});
+  const std::uint16_t port = supervisor.wait_for_port().value_or(0);
+  std::set<std::string> workers;
+  int visits = 0;
+  int at_both = 0;
+  Visitor::run(GetParam().option, port, last_request, [&](const Visitor::Visit& visit) {
+    workers.insert(visit.answer.substr(visit.answer.rfind(' ')));
+    EXPECT_EQ(visit.resumed, visits > 0) << "visit " << visits << " at " << workers.size();
+    if (workers.size() == 2) ++at_both;
+    return ++visits < 200 && at_both < 10;
+  });
+  EXPECT_EQ(workers.size(), 2U);
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait_for_exit(), 0) << supervisor.errors();
+}
+
+TEST_P(Https, NewerProcessResumesTheSessionsOfTheOlderOne) {
+  std::vector<std::string> arguments{"--hot-restart",    folder_.path("meet"),
+                                     "--cores",          "1",
+                                     "--port",           "0",
+                                     "--address",        "127.0.0.1",
+                                     "--backend",        std::string(GetParam().option),
+                                     "--tls-self-signed"};
+  Process older = Process::example("hot_restart", arguments);
+  const std::uint16_t port = older.wait_for_port().value_or(0);
+  EXPECT_TRUE(older.wait_for("a newer process can take over")) << older.errors();
+  arguments.at(5) = std::to_string(port);
+  std::optional<Process> newer;
+  std::set<std::string> processes;
+  int visits = 0;
+  Visitor::run(GetParam().option, port, last_request, [&](const Visitor::Visit& visit) {
+    EXPECT_EQ(visit.resumed, visits > 0) << "visit " << visits;
+    processes.insert(visit.answer.substr(visit.answer.rfind(' ')));
+    if (++visits == 3) {
+      newer.emplace(Process::example("hot_restart", arguments));
+      EXPECT_TRUE(newer->wait_for("this process accepts connections")) << newer->errors();
+      EXPECT_EQ(older.wait_for_exit(), 0) << older.errors();
+    }
+    return visits < 6;
+  });
+  EXPECT_EQ(processes.size(), 2U);
+}
+
+TEST_P(Https, ChangedSymbolicLinkIsFollowedWithoutARestart) {
+  namespace fs = std::filesystem;
+  const Files first = make_files("first.example");
+  const Files second = make_files("second.example");
+  for (const auto& [version, files] : {std::pair("v1", &first), std::pair("v2", &second)}) {
+    folder_.write(std::string(version) + "/chain.pem", files->identity.chain());
+    folder_.write(std::string(version) + "/key.pem", files->identity.key());
+  }
+  // Kubernetes and certbot replace a link by a rename.
+  fs::create_directory_symlink("v1", folder_.path("now"));
+  fs::create_directory_symlink("v2", folder_.path("next"));
+  Server server(
+      "hello", GetParam(),
+      {"--tls-cert", folder_.path("now/chain.pem"), "--tls-key", folder_.path("now/key.pem")});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  int visits = 0;
+  Visitor::run(GetParam().option, server.port(), last_request, [&](const Visitor::Visit& visit) {
+    if (++visits == 1) {
+      EXPECT_EQ(visit.subject, "CN=first.example");
+      fs::rename(folder_.path("next"), folder_.path("now"));
+      return true;
+    }
+    const bool changed = server.process().errors().contains("weir: tls: loaded changed files: ");
+    const bool late = std::chrono::steady_clock::now() > end;
+    EXPECT_FALSE(late) << server.process().errors();
+    return !changed && !late;
+  });
+  EXPECT_EQ(server.stop(), 0);
+}
+
 TEST_P(Https, WrongKeyEndsTheProgramWithOneLine) {
   const Files one = make_files("one.example");
   const Files two = make_files("two.example");
@@ -108,6 +257,7 @@ TEST_P(Https, PlainPortSendsClientsToTheSecureOne) {
   EXPECT_EQ(plain->status, 308);
   EXPECT_EQ(plain->header("Location"), "https://" + host + ":8443/?a");
   EXPECT_EQ(server.stop(), 0);
+  EXPECT_FALSE(server.process().errors().contains("a task failed")) << server.process().errors();
 }
 
 }  // namespace

@@ -119,15 +119,21 @@ void add_tls_options(CLI::App& parser, TlsArguments& tls) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
   auto* const certificate = add("--tls-cert", tls.certificates,
-                                "file with a certificate chain in PEM: serve HTTPS (repeat it for "
+                                "file with a certificate chain in PEM: serve by TLS (repeat it for "
                                 "other names)");
   auto* const key = add("--tls-key", tls.keys, "file with the private key of the certificate");
   certificate->needs(key);
   key->needs(certificate);
   parser
       .add_flag("--tls-self-signed", tls.self_signed,
-                "serve HTTPS with a new certificate for localhost, for development")
+                "serve by TLS with a new certificate for localhost, for development")
       ->excludes(certificate);
+  parser
+      .add_option(
+          "--tls-ticket-keys", tls.ticket_keys,
+          "file with one to three session-ticket keys of 80 bytes, which servers of a fleet "
+          "share (default: own keys)")
+      ->check(CLI::ExistingFile);
 }
 
 /// Parses the command line; `tls` is nullptr if the program knows no TLS.
@@ -162,6 +168,9 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
   }
   if (tls != nullptr && tls->certificates.size() != tls->keys.size()) {
     exit_with_error(program, "--tls-cert and --tls-key: each certificate needs one key");
+  }
+  if (tls != nullptr && !tls->used() && !tls->ticket_keys.empty()) {
+    exit_with_error(program, "--tls-ticket-keys needs --tls-cert or --tls-self-signed");
   }
 
   options.endpoint = endpoint_of(program, raw.address, raw.port);

@@ -106,11 +106,12 @@ struct RuntimeOptions {
   std::optional<ProcessOptions> processes = {};
 };
 
-/// The options of TLS on a command line; http::run() serves HTTPS with them.
+/// The options of TLS on a command line; see tls::ProgramOptions.
 struct TlsArguments {
   std::vector<std::string> certificates;  ///< --tls-cert: paths of chains in PEM
   std::vector<std::string> keys;          ///< --tls-key: path of the key of each chain
   bool self_signed = false;               ///< --tls-self-signed
+  std::string ticket_keys = {};           ///< --tls-ticket-keys: path of a file with ticket keys
 
   /// Returns true if the program is to use TLS.
   bool used() const noexcept { return self_signed || !certificates.empty(); }
@@ -129,9 +130,9 @@ struct ServerOptions : RuntimeOptions {
   /// Prints the options in this order for --help, or "PROGRAM on Weir 1.2.3" for --version, and
   /// exits with 0. Prints one line and exits with 2 if an option is invalid.
   static ServerOptions from_args(int argc, char** argv);
-  /// Also reads --tls-cert FILE and --tls-key FILE, each as often as there are certificates, and
-  /// --tls-self-signed. The function above refuses them, because a program that does not use them
-  /// would serve without TLS.
+  /// Also reads --tls-cert FILE and --tls-key FILE, each as often as there are certificates,
+  /// --tls-self-signed, and --tls-ticket-keys FILE together with one of them. The function above
+  /// refuses them, because a program that does not use them would serve without TLS.
   static ServerOptions from_args(int argc, char** argv, TlsArguments& tls);
 };
 

@@ -154,6 +154,9 @@ TEST(ServerCommandLine, SetsTls) {
   TlsArguments own;
   parse({"--tls-self-signed"}, &own);
   EXPECT_TRUE(own.used() && own.self_signed);
+  TlsArguments fleet;
+  parse({"--tls-self-signed", "--tls-ticket-keys", "/dev/zero"}, &fleet);
+  EXPECT_EQ(fleet.ticket_keys, "/dev/zero");
 }
 
 TEST(ServerCommandLineDeathTest, InvalidTlsOptionsEndTheProgramWithOneLine) {
@@ -168,6 +171,8 @@ TEST(ServerCommandLineDeathTest, InvalidTlsOptionsEndTheProgramWithOneLine) {
       {{"--tls-key", "/dev/null"}, "--tls-cert"},
       {{"--tls-cert", "/dev/null", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"},
        "each certificate needs one key"},
+      {{"--tls-ticket-keys", "/dev/null"}, "--tls-ticket-keys needs --tls-cert"},
+      {{"--tls-self-signed", "--tls-ticket-keys", "/nowhere/keys"}, "/nowhere/keys"},
       {{"--tls-self-signed", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"},
        "--tls-self-signed"},
   };

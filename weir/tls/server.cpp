@@ -4,12 +4,15 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <new>
 #include <utility>
 
 #include "weir/loop/detail/handover_state.hpp"
 #include "weir/loop/detail/loop_group.hpp"
+#include "weir/loop/os/os_platform.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/drain.hpp"
 #include "weir/task/sleep.hpp"
@@ -266,12 +269,73 @@ class detail::AcceptorState {
   std::uint64_t generation_ = 0;  // that of the contexts
 };
 
+namespace {
+
+Outcome<ServerOptions> server_options(const TlsArguments& arguments, WallTime now) {
+  ServerOptions options;
+  for (std::size_t index = 0; index < arguments.certificates.size(); ++index) {
+    options.files.push_back(
+        {.chain = arguments.certificates.at(index), .key = arguments.keys.at(index)});
+  }
+  if (arguments.self_signed) {
+    // Worker processes share one certificate, because it is made before they are forked.
+    SelfSigned certificate;
+    certificate.not_before = now;
+    WEIR_TRY(Identity identity, Identity::self_signed(certificate));
+    options.identities.push_back(std::move(identity));
+  }
+  options.ticket_key_file = arguments.ticket_keys;
+  if (!options.files.empty() || !options.ticket_key_file.empty()) options.watch.emplace();
+  return options;
+}
+
+}  // namespace
+
+ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
+  TlsArguments arguments;
+  ProgramOptions options;
+  static_cast<weir::ServerOptions&>(options) =
+      weir::ServerOptions::from_args(argc, argv, arguments);
+  if (!arguments.used()) return options;
+  auto made = server_options(arguments, OsPlatform().wall_time());
+  if (!made) {
+    std::fprintf(stderr, "%s: tls: %s\n", argv[0], made.error().text().c_str());
+    std::exit(1);
+  }
+  options.tls = std::make_shared<Server>(std::move(*made));
+  return options;
+}
+
 Acceptor::Acceptor(Loop& loop, const Server& server)
     : state_(std::make_unique<detail::AcceptorState>(loop, server)) {}
 Acceptor::~Acceptor() = default;
 
 Task<Outcome<Stream>> Acceptor::accept(AnyStream inner) {
   return state_->accept(std::move(inner));
+}
+
+namespace {
+
+Task<> watch_files(std::shared_ptr<Server> server) {
+  co_await server->watch();
+}
+
+}  // namespace
+
+Task<Outcome<std::shared_ptr<Acceptor>>> Acceptor::make(Scope& scope,
+                                                        std::shared_ptr<Server> server) {
+  if (server == nullptr) co_return nullptr;
+  WEIR_CO_TRY(co_await server->load_once());
+  auto acceptor = std::make_shared<Acceptor>(scope.loop(), *server);
+  acceptor->server_ = server;
+  if (server->options().watch) scope.spawn(watch_files(std::move(server)));
+  co_return acceptor;
+}
+
+Task<Outcome<AnyStream>> accept(std::shared_ptr<Acceptor> acceptor, AnyStream inner) {
+  if (acceptor == nullptr) co_return std::move(inner);
+  WEIR_CO_TRY(Stream secured, co_await acceptor->accept(std::move(inner)));
+  co_return AnyStream(std::move(secured));
 }
 
 }  // namespace weir::tls

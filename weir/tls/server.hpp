@@ -10,6 +10,8 @@
 
 #include "weir/base/time.hpp"
 #include "weir/net/any_stream.hpp"
+#include "weir/runtime/options.hpp"
+#include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
 #include "weir/tls/options.hpp"
@@ -103,6 +105,18 @@ class Server {
   std::string reload_failure_;  // the text in the log; empty: the newest files are in use
 };
 
+/// The options of a program that serves one endpoint, with or without TLS:
+///
+///     const auto options = tls::ProgramOptions::from_args(argc, argv);
+///     const http::ServeOptions serving{.endpoint = options.endpoint, .tls = options.tls};
+struct ProgramOptions : weir::ServerOptions {
+  std::shared_ptr<Server> tls = {};  ///< nullptr if the command line has no option of TLS
+
+  /// Parses the command line as weir::ServerOptions::from_args() with TlsArguments does. The server
+  /// loads changed files while it serves (FileWatch).
+  static ProgramOptions from_args(int argc, char** argv);
+};
+
 /// Performs the handshakes with the clients of one core.
 /// Threads: one core's.
 /// Lifetime: outlives its calls, but not its streams.
@@ -110,6 +124,13 @@ class Acceptor {
  public:
   /// Errors: throws std::bad_alloc.
   Acceptor(Loop& loop, const Server& server);
+  /// Makes an acceptor for a server that handles connections in children of `scope`. It loads
+  /// `server` if no other core has, and watches its files. Each child keeps the acceptor.
+  /// Returns: nullptr if `server` is nullptr; see accept().
+  /// Errors: those of Server::load(), which the log explains.
+  /// Cancel: passed to the load.
+  static Task<Outcome<std::shared_ptr<Acceptor>>> make(Scope& scope,
+                                                       std::shared_ptr<Server> server);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
   ~Acceptor();
@@ -123,7 +144,14 @@ class Acceptor {
   Task<Outcome<Stream>> accept(AnyStream inner);
 
  private:
+  std::shared_ptr<Server> server_;  // that of make()
   std::unique_ptr<detail::AcceptorState> state_;
 };
+
+/// Performs the handshake over an accepted stream, for a program that serves with or without TLS.
+/// Returns: the TLS stream; `inner` itself if `acceptor` is nullptr.
+/// Errors: those of Acceptor::accept().
+/// Cancel: closes the stream.
+Task<Outcome<AnyStream>> accept(std::shared_ptr<Acceptor> acceptor, AnyStream inner);
 
 }  // namespace weir::tls

@@ -1,6 +1,5 @@
 #include "weir/http/server/serve.hpp"
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <new>
@@ -10,8 +9,6 @@
 
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/server_state.hpp"
-#include "weir/loop/os/os_platform.hpp"
-#include "weir/runtime/options.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/tls/server.hpp"
 
@@ -26,23 +23,6 @@ void log_summary(Loop& loop, const ServerState& server) noexcept {
   } catch (const std::bad_alloc&) {
     loop.platform().log("weir: server stopped, counters unknown (out of memory)");
   }
-}
-
-/// Makes the TLS of all cores and all worker processes. They share one certificate, also if it is
-/// made here, and the keys of session tickets.
-tls::Outcome<std::shared_ptr<tls::Server>> make_tls(const TlsArguments& arguments, WallTime now) {
-  tls::ServerOptions options;
-  for (std::size_t index = 0; index < arguments.certificates.size(); ++index) {
-    options.files.push_back(
-        {.chain = arguments.certificates.at(index), .key = arguments.keys.at(index)});
-  }
-  if (arguments.self_signed) {
-    tls::SelfSigned certificate;
-    certificate.not_before = now;
-    WEIR_TRY(tls::Identity identity, tls::Identity::self_signed(certificate));
-    options.identities.push_back(std::move(identity));
-  }
-  return std::make_shared<tls::Server>(std::move(options));
 }
 
 }  // namespace
@@ -68,19 +48,9 @@ Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options) {
 }
 
 int run(const Router& router, int argc, char** argv, const Limits& limits) {
-  TlsArguments arguments;
-  const auto options = ServerOptions::from_args(argc, argv, arguments);
-  OsPlatform platform;
-  ServeOptions serving{options.endpoint, limits};
-  if (arguments.used()) {
-    auto made = make_tls(arguments, platform.wall_time());
-    if (!made) {
-      platform.log("weir: tls: " + made.error().text());
-      return 1;
-    }
-    serving.tls = std::move(*made);
-  }
-  return Runtime(platform, options).run_on_each_core(serve, std::cref(router), serving);
+  const auto options = tls::ProgramOptions::from_args(argc, argv);
+  const ServeOptions serving{options.endpoint, limits, options.tls};
+  return Runtime(options).run_on_each_core(serve, std::cref(router), serving);
 }
 
 int run(const Router& router, loop::Platform& platform, const ServeOptions& options) {

@@ -56,10 +56,10 @@ class RedirectToHttps {
 };
 
 /// Serves the router on every core until the process is told to stop; the end of main():
-/// `return http::run(router, argc, argv);`. It reads ServerOptions::from_args() with TlsArguments,
-/// handles SIGINT and SIGTERM, and drains. With --tls-cert and --tls-key, or --tls-self-signed, it
-/// serves HTTPS. A program with other tasks or options calls Runtime and serve() itself.
-/// Returns: the exit status of the process; see Runtime::run_on_each_core().
+/// `return http::run(router, argc, argv);`. It reads tls::ProgramOptions::from_args(), handles
+/// SIGINT and SIGTERM, and drains. With --tls-cert and --tls-key, or --tls-self-signed, it serves
+/// HTTPS. A program with other tasks or options calls Runtime and serve() itself. Returns: the exit
+/// status of the process; see Runtime::run_on_each_core().
 int run(const Router& router, int argc, char** argv, const Limits& limits = {});
 /// Serves the router on every core of `platform`; the main function of a host in a sim::World.
 /// Returns: the exit status of the program.

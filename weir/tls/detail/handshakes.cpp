@@ -64,8 +64,8 @@ class HelloScanner {
     for (; position_ + header <= bytes.size(); ++records_) {
       const Bytes rest = bytes.subspan(position_);
       // OpenSSL also reads a ClientHello in a record of SSL 2.0 (RFC 5246, E.2).
-      const bool version_2 = records_ == 0 && (rest[0] & std::byte{0x80}) != std::byte{} &&
-                             rest[2] == std::byte{1};
+      const bool version_2 =
+          records_ == 0 && (rest[0] & std::byte{0x80}) != std::byte{} && rest[2] == std::byte{1};
       if (version_2) return rest.size() >= (number(rest.first(2)) & 0x7fff) + 2;
       const std::size_t size = number(rest.subspan(3, 2));
       const bool wrong = rest[0] != handshake || rest[1] != std::byte{3} || size > record_max;
