@@ -68,7 +68,7 @@ class Example:
 
     def __init__(self, build, name, arguments, folder):
         source = (ROOT / f"examples/{name}.cpp").read_text()
-        by_port = "ServerOptions" in source or "http::run(" in source
+        by_port = "Options::from_args" in source or "http::run(" in source
         port = ["--port", "0"] if by_port else ["--listen=127.0.0.1:0"]
         self.process = subprocess.Popen(
             [build / f"examples/example_{name}", *arguments, *port], cwd=folder, text=True,
