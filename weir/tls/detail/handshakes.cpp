@@ -222,6 +222,7 @@ std::unique_ptr<RecordLayer> Handshakes::records_of(std::unique_ptr<SslEngine> e
   const std::optional<ConnectionKeys> keys = engine->keys();
   if (!keys) return engine;
   engine->erase(*keys);
+  engine.reset();  // first, so that the layer uses its memory
   return std::make_unique<AeadRecords>(aead_, *keys);
 }
 
