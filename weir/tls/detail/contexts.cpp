@@ -25,6 +25,11 @@ namespace {
 // Lifetime of a ticket, the time for which its key is at least accepted; see TicketKeys.
 constexpr long ticket_seconds = 8L * 60 * 60;
 
+// Groups of the key exchange. OpenSSL's default has finite fields too, where a client of one packet
+// makes the server compute for 100 ms (ffdhe8192). TLS 1.2 also needs the groups of certificates.
+constexpr const char* server_groups = "X25519:P-256:P-384";
+constexpr const char* client_groups = "X25519:P-256:P-384:P-521";
+
 std::unexpected<Failure> library_failure() {
   return std::unexpected(Failure(Error::library_failure, take_openssl_error()));
 }
@@ -73,6 +78,14 @@ Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_
       ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
   SSL_CTX_set_read_ahead(ctx, 0);
   return context;
+}
+
+/// Sets the groups of the key exchange, the preferred one first.
+bool use_groups(SSL_CTX& context, const std::string& groups) {
+  // OpenSSL 3.5 and later have a group that resists quantum computers.
+  if (SSL_CTX_set1_groups_list(&context, ("X25519MLKEM768:" + groups).c_str()) == 1) return true;
+  ERR_clear_error();
+  return SSL_CTX_set1_groups_list(&context, groups.c_str()) == 1;
 }
 
 Outcome<> use_identity(SSL_CTX& context, const Identity& identity) {
@@ -288,6 +301,7 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   auto context = make_common(TLS_server_method(), options_.version_min, options_.tickets);
   if (!context) return context;
   SSL_CTX& ctx = **context;
+  if (!use_groups(ctx, server_groups)) return library_failure();
   if (auto used = use_identity(ctx, identity); !used) {
     return std::unexpected(std::move(used.error()));
   }
@@ -330,6 +344,7 @@ Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
   auto context = make_common(TLS_client_method(), options.version_min, options.tickets);
   if (!context) return context;
   SSL_CTX& ctx = **context;
+  if (!use_groups(ctx, client_groups)) return library_failure();
   if (options.version_max == TlsVersion::tls_1_2 &&
       SSL_CTX_set_max_proto_version(&ctx, TLS1_2_VERSION) != 1) {
     return library_failure();

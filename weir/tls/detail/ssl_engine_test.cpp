@@ -83,6 +83,27 @@ TEST_F(SslEngineTest, DataIsSplitForAPeerThatAsksForShortRecords) {
   }
 }
 
+TEST_F(SslEngineTest, ServerComputesNoCostlyKeyExchange) {
+  const auto connects_with = [this](const char* groups, TlsVersion version) {
+    make_contexts();
+    EXPECT_EQ(SSL_CTX_set1_groups_list(client_context_.get(), groups), 1);
+    sessions_ = std::make_shared<SessionCache>();  // a full handshake
+    make_engines();
+    client_->set_version_max(version);
+    shake();
+    return connected();
+  };
+  for (const TlsVersion version : {TlsVersion::tls_1_3, TlsVersion::tls_1_2}) {
+    for (const char* groups : {"X25519:P-256", "P-256", "P-384:P-256", "ffdhe8192:P-256"}) {
+      EXPECT_TRUE(connects_with(groups, version)) << groups;
+    }
+    for (const char* groups : {"ffdhe8192", "ffdhe2048", "P-521", "X448"}) {
+      EXPECT_FALSE(connects_with(groups, version)) << groups;
+      EXPECT_EQ(server_->error(), make_error_code(Error::no_common_cipher)) << groups;
+    }
+  }
+}
+
 TEST_F(SslEngineTest, CloseNotifyEndsTheRecords) {
   make();
   shake();
