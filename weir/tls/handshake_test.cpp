@@ -82,6 +82,16 @@ TEST_P(HandshakeTest, TicketsDoNotWaitForAnAnswer) {
   run(talk());
 }
 
+TEST_P(SimulatedHandshakeTest, GarbageIsRejectedAtOnce) {
+  const auto talk = [this]() -> Task<> {
+    const Instant begin = platform_->now();
+    const auto failed = co_await accept_bytes("\xf1\xf2\xf3\xf4\xf5\xf6", false);
+    EXPECT_TRUE(failed.first == Error::not_tls) << failed.first.text();
+    EXPECT_LT(platform_->now() - begin, 1s);
+  };
+  run(talk());
+}
+
 TEST_P(HandshakeTest, PlainHttpIsNamedAndCounted) {
   const auto talk = [this]() -> Task<> {
     const auto failed = co_await accept_bytes("GET / HTTP/1.1\r\nHost: a\r\n\r\n", false);
@@ -195,6 +205,7 @@ TEST_P(HandshakeTest, InputBeforeTheEndIsBounded) {
     const std::string start("\x16\x03\x01\x40\x00\x01\x01\xff\xff", 9);
     const auto failed = co_await accept_bytes(start + std::string(8 * 1024, '\0'), false);
     EXPECT_TRUE(failed.first == Error::input_too_large) << failed.first.text();
+    EXPECT_EQ(failed.second, std::string("\x15\x03\x03\0\x02\x02\x2f", 7)) << "illegal_parameter";
   };
   run(talk());
 }

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "weir/task/sleep.hpp"
@@ -45,6 +47,9 @@ Duration RateLimit::take(Instant now) noexcept {
 }
 
 namespace {
+
+// The fatal alert illegal_parameter, which OpenSSL sends for a message beyond its limit.
+constexpr std::string_view too_large("\x15\x03\x03\x00\x02\x02\x2f", 7);
 
 /// Time for the peer to read an alert before its stream is closed.
 constexpr Duration linger_time = std::chrono::seconds(1);
@@ -168,7 +173,10 @@ Task<Result<>> Handshakes::receive_hello(weir::Stream& inner, Buffer& input) con
     if (!bytes) co_return fail(Error::peer_left);
     append(input, *bytes);
     if (scanner.is_complete(input.bytes())) co_return {};
-    if (input.size() >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
+    if (input.size() >= limits_.input_bytes_max) {
+      std::ignore = co_await inner.write(too_large);
+      co_return fail(Error::input_too_large);
+    }
   }
 }
 
