@@ -89,6 +89,8 @@ CaseRegistry::CaseRegistry() {
   add_limit_scripts(*this);
   add_content_scripts(*this);
   add_slow_scripts(*this);
+  add_tls_scripts(*this);
+  add_tls_record_scripts(*this);
 }
 
 void CaseRegistry::read_rules(std::string_view json) {

@@ -196,6 +196,10 @@ int run(const Command& command) {
   std::vector<Endpoint> endpoints;
   error = resolve_target(command, plan.target, endpoints);
   if (!error.empty()) return usage_error(error);
+  const bool secure = bench::parse_url(command.url)->secure;
+  if (!secure)
+    std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "tls"); });
+  if (plan.cases.empty()) return usage_error("the cases about TLS require https://");
   plan.concurrency = command.concurrency;
 
   OsPlatform platform;
@@ -203,7 +207,7 @@ int run(const Command& command) {
   if (!loop) return usage_error("no event loop: " + loop.error().message());
   tls::Client client(tls_options(command));
   tls::Connector connector(**loop, client);
-  if (bench::parse_url(command.url)->secure) plan.target.tls = &connector;
+  if (secure) plan.target.tls = &connector;
   // The first address of a name may have no server: localhost is ::1 first, also for servers of
   // IPv4.
   plan.target.endpoint = weir::run(**loop, bench::first_reachable(std::move(endpoints)));

@@ -35,6 +35,7 @@ TEST(CheckCommand, RejectsWrongCommandLines) {
       {"127.0.0.1"},
       {"ftp://127.0.0.1/"},
       {url, "--cacert", "/dev/null"},
+      {url, "--only", "tls"},
       {"https://127.0.0.1:1/", "--cacert", "/dev/null"},
       {"http://192.0.2.1/"},
       {url, "--only", "manners"},
@@ -194,6 +195,7 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({}), "weir check: the URL is missing\n");
   EXPECT_EQ(printed({"ftp://127.0.0.1/"}),
             "weir check: only http:// and https:// can be checked\n");
+  EXPECT_EQ(printed({url, "--only", "tls"}), "weir check: the cases about TLS require https://\n");
   EXPECT_EQ(printed({url, "--cacert", "ca.pem"}), "weir check: --cacert requires https://\n");
   EXPECT_EQ(printed({"here"}), "weir check: not a URL of a server: 'here'\n");
   EXPECT_EQ(printed({url, "--only", "manners"}),

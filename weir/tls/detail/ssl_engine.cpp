@@ -464,4 +464,18 @@ void SslEngine::seal_close(Buffer& output) {
   SSL_shutdown(ssl_.get());
 }
 
+void SslEngine::seal_key_update(Buffer& output) {
+  const Use use(*this, nullptr, &output);
+  SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED);
+  SSL_do_handshake(ssl_.get());
+}
+
+void SslEngine::seal_renegotiation(Buffer& output) {
+  const Use use(*this, nullptr, &output);
+  SSL_clear_options(ssl_.get(), SSL_OP_NO_RENEGOTIATION);
+  SSL_set_msg_callback(ssl_.get(), nullptr);  // count_record() takes the handshake for an attack
+  SSL_renegotiate(ssl_.get());
+  SSL_do_handshake(ssl_.get());
+}
+
 }  // namespace weir::tls::detail

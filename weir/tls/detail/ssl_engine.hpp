@@ -95,6 +95,13 @@ class SslEngine final : public RecordLayer {
   void seal_close(Buffer& output) override;
   std::error_code error() const noexcept override { return error_; }
 
+  // The messages of a hostile peer, which `weir check` sends after the handshake.
+
+  /// Appends a KeyUpdate that asks for another one (RFC 8446, 4.6.3).
+  void seal_key_update(Buffer& output);
+  /// Appends the first message of a renegotiation in TLS 1.2. handshake() continues it.
+  void seal_renegotiation(Buffer& output);
+
  private:
   class Use;
   friend struct EngineBio;

@@ -1,0 +1,82 @@
+// RecordWire: a TLS connection whose records the caller changes, cuts and repeats.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/weir/check/check_target.hpp"
+#include "tools/weir/check/response_parser.hpp"
+#include "weir/net/any_stream.hpp"
+#include "weir/net/tls_info.hpp"
+#include "weir/task/task.hpp"
+#include "weir/tls/detail/ssl_engine.hpp"
+
+namespace weir::check {
+
+/// A RecordWire performs a handshake with the target. It then sends any bytes, and opens the
+/// records of the server.
+/// Threads: its loop.
+/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
+class RecordWire {
+ public:
+  /// The end of the server's data.
+  enum class End : std::uint8_t {
+    none,          ///< the connection is open
+    close_notify,  ///< the server has closed in order
+    alert,         ///< the server has rejected the records of this side
+    cut,           ///< a close or a reset without a word of TLS
+  };
+  /// The condition that ends exchange(), beside the end of the connection.
+  enum class Until : std::uint8_t { response, end };
+
+  explicit RecordWire(const CheckTarget& target) noexcept : target_(target) {}
+
+  /// Connects, and performs a handshake that offers no version above `newest`.
+  /// Returns: true if that has succeeded; else describe() has the reason.
+  /// Cancel: returns false, like a failure to connect.
+  Task<bool> open(TlsVersion newest);
+  TlsVersion version() const { return engine_->info().version; }
+  /// Returns one record with `plain`.
+  std::string sealed(std::string_view plain);
+  std::string sealed_close();
+  std::string sealed_key_update();
+  /// Sends `bytes`, for at most the timeout of the target.
+  /// Returns: true if all bytes were sent.
+  /// Cancel: ends early.
+  Task<bool> send(std::string_view bytes);
+  /// Sends `bytes` and receives at the same time, for at most the timeout of the target.
+  /// Cancel: ends early.
+  Task<> exchange(std::string_view bytes, Until until);
+  /// Asks for a renegotiation.
+  /// Returns: true if the server has performed it.
+  /// Cancel: ends early.
+  Task<bool> renegotiate();
+  /// Ends sending on this side, without close_notify.
+  void finish_writing();
+
+  End end() const noexcept { return end_; }
+  const ResponseParser& responses() const noexcept { return responses_; }
+  /// Returns true if the server has sent a 2xx.
+  bool accepted() const noexcept;
+  /// Describes the answer: "200, alert", "close_notify", "no answer, kept open".
+  std::string describe() const;
+
+ private:
+  Task<std::string> shake(TlsVersion newest);
+  Task<> write(std::string_view bytes);
+  Task<> receive_then_stop_sending(Until until);
+  Task<> receive(Until until);
+  void open_records(Buffer input);
+
+  const CheckTarget& target_;
+  std::optional<AnyStream> stream_;
+  std::unique_ptr<tls::detail::SslEngine> engine_;
+  ResponseParser responses_;
+  std::string trouble_;  // why there is no connection
+  End end_ = End::none;
+};
+
+}  // namespace weir::check
