@@ -57,6 +57,8 @@ Task<LoadResult> load_on_router(Scope& scope, const http::Router& router, LoadPl
     tls::ServerOptions secure;
     secure.self_signed.emplace();
     options.tls = std::make_shared<tls::Server>(std::move(secure));
+    const auto loaded = co_await options.tls->load();  // the listener waits for it
+    EXPECT_TRUE(loaded) << loaded.error().text();
   }
   scope.spawn(http::serve(scope, router, std::move(options)));
   LoadResult result = co_await generate_load(std::move(plan));
