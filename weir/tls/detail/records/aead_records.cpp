@@ -93,6 +93,7 @@ AeadRecords::AeadRecords(AeadCore& core, const ConnectionKeys& keys) noexcept
     : core_(core),
       read_(keys.read),
       write_(keys.write),
+      fragments_(keys.fragments),
       suite_(keys.suite),
       version_(keys.version) {}
 
@@ -236,7 +237,7 @@ MutableBytes AeadRecords::take_record(MutableBytes record, Buffer& output) {
       return reject(Alert::unexpected_message);
     }
   }
-  if (content.bytes.size() > plain_max) return reject(Alert::record_overflow);
+  if (content.bytes.size() > fragment_max()) return reject(Alert::record_overflow);
   empty_records_ = content.bytes.empty() ? static_cast<std::uint8_t>(empty_records_ + 1) : 0;
   if (empty_records_ > empty_records_max) return reject(Alert::unexpected_message);
   // RFC 8446, 5.1: no other record lies between those of a message. OpenSSL takes alerts after the
@@ -389,10 +390,16 @@ bool AeadRecords::count_key_update() noexcept {
 std::error_code AeadRecords::seal(Bytes plain, Buffer& output) {
   assert(!plain.empty() && plain.size() <= plain_max && !close_sent_);
   if (state_ == State::failed) return error();
-  const bool updates = is_1_3() && (owes_update_ || write_.sequence >= records_per_key);
-  if ((!updates || update_write_key(output)) && seal_record(Type::data, plain, output)) return {};
-  fail(Error::library_failure);
-  return error();
+  while (!plain.empty()) {
+    const Bytes part = plain.first(std::min(plain.size(), fragment_max()));
+    plain = plain.subspan(part.size());
+    const bool updates = is_1_3() && (owes_update_ || write_.sequence >= records_per_key);
+    if ((updates && !update_write_key(output)) || !seal_record(Type::data, part, output)) {
+      fail(Error::library_failure);
+      return error();
+    }
+  }
+  return {};
 }
 
 void AeadRecords::seal_close(Buffer& output) {

@@ -69,6 +69,10 @@ class AeadRecords final : public RecordLayer {
   };
 
   bool is_1_3() const noexcept { return version_ == TlsVersion::tls_1_3; }
+  /// Returns the largest number of bytes of data in a record.
+  std::size_t fragment_max() const noexcept {
+    return fragments_ == 0 ? plain_max : std::size_t{256} << fragments_;
+  }
 
   bool open_whole(Buffer& input, Buffer& plain, Buffer& output);
   bool complete_record(Buffer& input, Buffer& output);
@@ -102,6 +106,7 @@ class AeadRecords final : public RecordLayer {
   std::array<std::byte, 4> message_{};  // header of a message of the handshake protocol
   std::uint8_t message_size_ = 0;       // bytes in message_
   Error error_{};                       // 0: none
+  std::uint8_t fragments_;              // see ConnectionKeys
   Suite suite_ : 2;
   TlsVersion version_ : 1;
   State state_ : 2 = State::open;

@@ -78,11 +78,11 @@ std::optional<ConnectionKeys> HandshakeKeys::keys_of(const ssl_st& ssl) const {
   const SSL_SESSION* const session = SSL_get_session(&ssl);
   const SSL_CIPHER* const cipher = SSL_get_current_cipher(&ssl);
   if (session == nullptr || cipher == nullptr || SSL_has_pending(&ssl) != 0) return std::nullopt;
-  const auto fragments = SSL_SESSION_get_max_fragment_length(session);
   const std::optional<Suite> suite = suite_of(*cipher);
-  if (!suite || fragments != TLSEXT_max_fragment_length_DISABLED) return std::nullopt;
+  if (!suite) return std::nullopt;
   ConnectionKeys keys;
   keys.suite = *suite;
+  keys.fragments = SSL_SESSION_get_max_fragment_length(session);
   keys.version = SSL_version(&ssl) == TLS1_3_VERSION ? TlsVersion::tls_1_3 : TlsVersion::tls_1_2;
   const bool added = keys.version == TlsVersion::tls_1_3 ? add_1_3(keys) : add_1_2(keys, ssl);
   return added ? std::optional(keys) : std::nullopt;

@@ -28,8 +28,8 @@ class HandshakeKeys {
   void take_output(Bytes output) noexcept;
 
   /// Returns the keys of a server after its handshake.
-  /// Returns: nullopt if another layer cannot continue: an unknown suite, max_fragment_length (RFC
-  /// 6066, 4), a part of a record inside of OpenSSL, or a failure of OpenSSL.
+  /// Returns: nullopt if another layer cannot continue: an unknown suite, a part of a record inside
+  /// of OpenSSL, or a failure of OpenSSL.
   std::optional<ConnectionKeys> keys_of(const ssl_st& ssl) const;
   /// Erases the secrets of `keys` in the SSL object, which is only freed afterwards. OpenSSL frees
   /// the object with them.

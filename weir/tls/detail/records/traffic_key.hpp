@@ -46,6 +46,9 @@ struct TrafficKey {
 struct ConnectionKeys {
   TlsVersion version = TlsVersion::tls_1_3;
   Suite suite = Suite::aes_128_gcm;
+  /// max_fragment_length (RFC 6066, 4): a record of either side has at most 2^(8 + fragments) bytes
+  /// of data; 0: no such limit.
+  std::uint8_t fragments = 0;
   TrafficKey read;
   TrafficKey write;
 };
