@@ -229,7 +229,6 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
 std::unique_ptr<RecordLayer> Handshakes::records_of(std::unique_ptr<SslEngine> engine) const {
   const std::optional<ConnectionKeys> keys = engine->keys();
   if (!keys) return engine;
-  engine->erase(*keys);
   engine.reset();  // first, so that the layer uses its memory
   return std::make_unique<AeadRecords>(aead_, *keys);
 }

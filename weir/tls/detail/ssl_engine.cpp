@@ -107,7 +107,7 @@ Outcome<std::unique_ptr<SslEngine>> SslEngine::make(ssl_ctx_st& context, Side si
   BIO_set_data(bio, engine.get());
   SSL_set_app_data(engine->ssl_.get(), engine.get());
   SSL_set_verify(engine->ssl_.get(), SSL_CTX_get_verify_mode(&context), &on_verified);
-  SSL_set_msg_callback(engine->ssl_.get(), &count_sealed);
+  SSL_set_msg_callback(engine->ssl_.get(), &count_handshake_record);
   side == Side::server ? SSL_set_accept_state(engine->ssl_.get())
                        : SSL_set_connect_state(engine->ssl_.get());
   return engine;
@@ -193,6 +193,8 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   const int result = SSL_do_handshake(ssl_.get());
   if (!output.empty()) keys_.take_output(output);
   if (result == 1) {
+    // A peer has put more behind its Finished in the same record.
+    if (SSL_has_pending(ssl_.get()) != 0) return fail_handshake(Error::bad_message);
     keep_resumed_session();
     SSL_set_msg_callback(ssl_.get(), &count_record);
     return Step::finished;
@@ -234,14 +236,13 @@ std::optional<ConnectionKeys> SslEngine::keys() const {
   return side_ == Side::server ? keys_.keys_of(*ssl_) : std::nullopt;
 }
 
-void SslEngine::erase(const ConnectionKeys& keys) noexcept {
-  HandshakeKeys::erase(*ssl_, keys);
-}
-
 /// OpenSSL calls it during the handshake for each header of a record, and more.
-void SslEngine::count_sealed(int sent, int, int type, const void*, std::size_t, ssl_st* ssl,
-                             void*) {
-  if (sent != 0 && type == SSL3_RT_HEADER) of(*ssl).keys_.count_record();
+void SslEngine::count_handshake_record(int sent, int, int type, const void* bytes, std::size_t,
+                                       ssl_st* ssl, void*) {
+  if (type != SSL3_RT_HEADER) return;
+  HandshakeKeys& keys = of(*ssl).keys_;
+  if (sent != 0) return keys.count_record();
+  keys.count_received(*static_cast<const unsigned char*>(bytes) == SSL3_RT_CHANGE_CIPHER_SPEC);
 }
 
 bool SslEngine::keep_session(ssl_session_st* session) {

@@ -80,8 +80,6 @@ class SslEngine final : public RecordLayer {
   /// Returns: nullopt if the engine must stay the layer: a client, which receives tickets; see
   /// HandshakeKeys::keys_of() for a server.
   std::optional<ConnectionKeys> keys() const;
-  /// Erases what keys() has returned. The engine is only destroyed afterwards.
-  void erase(const ConnectionKeys& keys) noexcept;
   /// Takes a line of OpenSSL with a secret of the handshake.
   void take_secret(std::string_view line) noexcept { keys_.take_line(line); }
   /// Returns the engine of a connection; the callbacks of OpenSSL use it.
@@ -113,8 +111,8 @@ class SslEngine final : public RecordLayer {
   static int on_verified(int accepted, x509_store_ctx_st* verification);
   static void count_record(int sent, int version, int type, const void* bytes, std::size_t size,
                            ssl_st* ssl, void* argument);
-  static void count_sealed(int sent, int version, int type, const void* bytes, std::size_t size,
-                           ssl_st* ssl, void* argument);
+  static void count_handshake_record(int sent, int version, int type, const void* bytes,
+                                     std::size_t size, ssl_st* ssl, void* argument);
   void count_key_update();
   void keep_resumed_session();
   Step fail_handshake(Failure failure);

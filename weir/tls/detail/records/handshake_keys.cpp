@@ -4,8 +4,6 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -88,30 +86,6 @@ std::optional<ConnectionKeys> HandshakeKeys::keys_of(const ssl_st& ssl) const {
   return added ? std::optional(keys) : std::nullopt;
 }
 
-void HandshakeKeys::erase(ssl_st& ssl, const ConnectionKeys& keys) noexcept {
-  CRYPTO_malloc_fn allocate = nullptr;
-  CRYPTO_get_mem_functions(&allocate, nullptr, nullptr);
-  if (allocate != &CRYPTO_malloc) return;  // only the program knows the size of the object
-  auto* const object = reinterpret_cast<unsigned char*>(&ssl);
-  const std::span all(object, malloc_usable_size(object));
-  const auto erase_copies = [all](std::span<const std::uint8_t> secret) {
-    auto rest = all;
-    for (;;) {
-      const auto found = std::ranges::search(rest, secret);
-      if (found.empty()) return;
-      OPENSSL_cleanse(&*found.begin(), found.size());
-      rest = {found.end(), rest.end()};
-    }
-  };
-  for (const TrafficKey* const each : {&keys.read, &keys.write}) {
-    if (keys.version == TlsVersion::tls_1_3) {
-      erase_copies(std::span(each->secret).first(secret_bytes_of(keys.suite)));
-    }
-    erase_copies(std::span(each->key).first(key_bytes_of(keys.suite)));
-    erase_copies(each->iv);
-  }
-}
-
 bool HandshakeKeys::add_1_3(ConnectionKeys& keys) const {
   const std::size_t size = secret_bytes_of(keys.suite);
   if (client_bytes_ != size || server_bytes_ != size) return false;
@@ -133,8 +107,8 @@ bool HandshakeKeys::add_1_2(ConnectionKeys& keys, const ssl_st& ssl) const {
   const bool derived =
       derive_key_block(keys.read, keys.write, keys.suite, std::span(master).first(size), randoms);
   OPENSSL_cleanse(master.data(), master.size());
-  // Each side has sealed its Finished with the number 0.
-  keys.read.sequence = keys.write.sequence = 1;
+  keys.read.sequence = received_;
+  keys.write.sequence = 1;  // of the server's Finished
   if (keys.suite == Suite::chacha20_poly1305) return derived;
   if (!finished_nonce_) return false;
   std::ranges::copy(*finished_nonce_, keys.write.iv.begin() + 4);

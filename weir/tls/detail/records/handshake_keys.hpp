@@ -22,6 +22,11 @@ class HandshakeKeys {
   void take_line(std::string_view line) noexcept;
   /// Counts a record that OpenSSL has sealed.
   void count_record() noexcept { ++records_; }
+  /// Counts a record of the client. In TLS 1.2, those after its change_cipher_spec are sealed. Its
+  /// Finished may have several (RFC 5246, 6.2.1).
+  void count_received(bool changes_cipher) noexcept {
+    received_ = changes_cipher ? 0 : received_ + 1;
+  }
   /// Takes the output of a step of the handshake. Its last record may be a Finished of TLS 1.2 with
   /// AES-GCM, whose explicit nonce is kept. OpenSSL begins with a random number and counts on (RFC
   /// 5288, 3). The next layer counts on too, so no nonce is used twice.
@@ -31,9 +36,6 @@ class HandshakeKeys {
   /// Returns: nullopt if another layer cannot continue: an unknown suite, a part of a record inside
   /// of OpenSSL, or a failure of OpenSSL.
   std::optional<ConnectionKeys> keys_of(const ssl_st& ssl) const;
-  /// Erases the secrets of `keys` in the SSL object, which is only freed afterwards. OpenSSL frees
-  /// the object with them.
-  static void erase(ssl_st& ssl, const ConnectionKeys& keys) noexcept;
 
  private:
   bool add_1_3(ConnectionKeys& keys) const;
@@ -43,7 +45,8 @@ class HandshakeKeys {
   TrafficKey server_;
   std::size_t client_bytes_ = 0;  // size of the secret; 0: unknown
   std::size_t server_bytes_ = 0;
-  std::uint64_t records_ = 0;  // since the secret of the server is known: tickets
+  std::uint64_t records_ = 0;   // since the secret of the server is known: tickets
+  std::uint64_t received_ = 0;  // since the client's change_cipher_spec
   std::optional<std::array<std::uint8_t, 8>> finished_nonce_;
 };
 
