@@ -354,7 +354,8 @@ void Session::close(BlockPtr<Session> session) noexcept {
     } catch (const std::bad_alloc&) {
       self.output_ = nullptr;
     }
-    const bool has_output = self.output_ != nullptr && !self.output_->output.empty();
+    const bool broken = self.output_ != nullptr && self.output_->end;
+    const bool has_output = !broken && self.output_ != nullptr && !self.output_->output.empty();
     pending = has_output && !self.start_output();
   }
   if (!pending) return;

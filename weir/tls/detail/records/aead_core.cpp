@@ -53,6 +53,8 @@ evp_cipher_ctx_st* AeadCore::prepare(bool seals, Suite suite, const TrafficKey& 
   context.holder = nullptr;
   if (EVP_CipherInit_ex(context.cipher, nullptr, nullptr, known ? nullptr : key.key.data(),
                         nonce.data(), direction) != 1) {
+    EVP_CIPHER_CTX_free(context.cipher);  // it may have a key
+    context.cipher = nullptr;
     return nullptr;
   }
   context.holder = &key;

@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <chrono>
 #include <cstring>
@@ -186,7 +187,7 @@ void AeadRecords::keep_incomplete(Bytes bytes) {
   const std::size_t size = kept.size() + bytes.size();
   if (kept.capacity() < size) {
     const std::size_t most = header_bytes + (is_1_3() ? sealed_max_1_3 : sealed_max_1_2);
-    const std::size_t capacity = std::max({least, size, std::min(2 * size, most)});
+    const std::size_t capacity = std::min(std::bit_ceil(std::max(size, least)), most);
     Buffer larger = Buffer::with_capacity(static_cast<std::uint32_t>(capacity));
     if (!kept.empty()) std::memcpy(larger.room().data(), kept.data(), kept.size());
     larger.commit(kept.size());
