@@ -404,6 +404,37 @@ TEST_P(SimulatedHandshakeTest, SilentClientsGiveWayToOthers) {
   run(talk());
 }
 
+TEST_P(SimulatedHandshakeTest, ClientsThatSendSingleBytesGiveWayToOthers) {
+  server_options_.limits = {.timeout = 10s, .concurrency_max = 1, .waiting_max = 100};
+  const auto talk = [this]() -> Task<> {
+    const std::string hello = co_await hello_of_client();
+    Pair plain = co_await connect_pair();
+    const auto accept = [this](AnyStream end) -> Task<> {
+      const auto accepted = co_await acceptor_->accept(std::move(end));
+      EXPECT_TRUE(!accepted && accepted.error() == Error::too_many_handshakes);
+    };
+    const auto attack = [&, this](Scope& scope) -> Task<> {
+      AnyStream end(std::move(plain.server));
+      scope.spawn(accept(std::move(end)));
+      EXPECT_TRUE(co_await plain.client.write(hello));
+      const auto drip = [&]() -> Task<> {
+        static_cast<void>(co_await plain.client.write(std::string_view("\x17\x03\x03\x10")));
+        while (co_await plain.client.write(std::string_view("x"))) {
+          static_cast<void>(co_await sleep(100ms));
+        }
+      };
+      scope.spawn(drip());
+      static_cast<void>(co_await sleep(1ms));
+      const Instant begin = platform_->now();
+      SecurePair served = co_await secure_pair();
+      EXPECT_NE(served.server.tls(), nullptr);
+      EXPECT_LE(platform_->now() - begin, 1s);
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, attack));
+  };
+  run(talk());
+}
+
 TEST_P(SimulatedHandshakeTest, HandshakesWithoutATimeoutTakeOnePermit) {
   server_options_.limits = {.timeout = Duration::max(), .concurrency_max = 1};
   client_options_.limits = {.timeout = Duration::max(), .concurrency_max = 1};

@@ -123,45 +123,44 @@ Failure Handshakes::failed(Failure failure) noexcept {
   return failure;
 }
 
-Handshakes::Waiting::Waiting(Handshakes& owner) noexcept : handshakes(owner) {
-  ++handshakes.waiting_;
-  handshakes.end_stalled();
-}
-
-Handshakes::Waiting::~Waiting() {
-  --handshakes.waiting_;
-  if (handshakes.ended_for_waiting_ != 0) --handshakes.ended_for_waiting_;
-}
-
-Handshakes::Stalled::Stalled(Handshakes& owner, weir::Stream& stream) noexcept
-    : handshakes(owner), inner(stream), since(owner.clock_.now()) {
-  handshakes.stalled_.push_back(*this);
-  if (handshakes.waiting_ != 0) handshakes.end_stalled();
-}
-
-/// Ends one stalled handshake for each that waits for a permit.
+/// Ends one stalled handshake for each that waits for a permit: the one that has waited longest.
 void Handshakes::end_stalled() noexcept {
   const Instant now = clock_.now();
-  while (permits_.available() == 0 && ended_for_waiting_ < waiting_ && !stalled_.empty()) {
-    Stalled& oldest = *stalled_.front();
-    const Instant due = after(oldest.since, stall_max);
+  while (permits_.available() == 0 && ended_for_waiting_ < waiting_for_permits_) {
+    Stalled* longest = nullptr;
+    for (Stalled* each = stalled_.front(); each != nullptr; each = stalled_.next(*each)) {
+      if (longest == nullptr || each->since < longest->since) longest = each;
+    }
+    if (longest == nullptr) return;
+    const Instant due = after(longest->since, stall_max);
     if (due > now) return loop_.timers().start(*this, due);
-    oldest.unlink();
-    oldest.ended = true;
+    longest->unlink();
+    longest->ended = true;
     ++ended_for_waiting_;
-    oldest.inner.cancel_read();
+    longest->inner.cancel_read();
   }
 }
 
-/// Receives the next bytes of the peer.
+/// Receives the next bytes of the peer. Others may end the wait of a stalled handshake.
 /// Errors: Error::peer_left; Error::too_many_handshakes if others need the permit.
-Task<Result<Buffer>> Handshakes::receive(weir::Stream& inner, bool of_server) {
+Task<Result<Buffer>> Handshakes::receive(weir::Stream& inner,
+                                         std::optional<Instant> stalled_since) {
   std::optional<Stalled> stalled;
-  if (of_server) stalled.emplace(*this, inner);
+  if (stalled_since) {
+    stalled_.push_back(stalled.emplace(inner, *stalled_since));
+    end_stalled();
+  }
   Result<Buffer> bytes = co_await inner.read();
-  if (bytes) co_return bytes;
-  if (bytes.error() != Errc::cancelled) co_return fail(Error::peer_left);
   const bool ended = stalled && stalled->ended;
+  if (bytes) {
+    stalled.reset();
+    if (ended) {  // the bytes were faster
+      if (ended_for_waiting_ != 0) --ended_for_waiting_;
+      end_stalled();
+    }
+    co_return bytes;
+  }
+  if (bytes.error() != Errc::cancelled) co_return fail(Error::peer_left);
   co_return fail(ended ? make_error_code(Error::too_many_handshakes) : bytes.error());
 }
 
@@ -257,7 +256,7 @@ Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
   }
   free.reset();
   if (waiting_ >= limits_.waiting_max) co_return fail(Error::too_many_handshakes);
-  const Waiting waiting(*this);
+  const Queued queued(waiting_);
   co_return co_await wait_in_line(permit);
 }
 
@@ -270,7 +269,12 @@ Task<Result<>> Handshakes::wait_in_line(SemaphorePermit& permit) {
       WEIR_CO_TRY(co_await sleep(left));
     }
   }
-  WEIR_CO_TRY(permit, co_await permits_.acquire());
+  const Queued queued(waiting_for_permits_);
+  end_stalled();
+  Result<SemaphorePermit> granted = co_await permits_.acquire();
+  if (ended_for_waiting_ != 0) --ended_for_waiting_;
+  if (!granted) co_return fail(granted.error());
+  permit = std::move(*granted);
   co_return {};
 }
 
@@ -279,17 +283,21 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
   using Step = SslEngine::Step;
   SemaphorePermit permit;
   std::size_t received = buffers.input.size();
+  Instant last_answer = clock_.now();
   if (!entered) {
     WEIR_CO_TRY(co_await wait_for_permit(permit));
   }
   for (bool reads = false;; reads = true) {
     if (reads) {
       if (received >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
-      WEIR_CO_TRY(buffers.input, co_await receive(inner, entered));
+      const auto stalled_since = entered ? std::optional(last_answer) : std::nullopt;
+      WEIR_CO_TRY(buffers.input, co_await receive(inner, stalled_since));
       received += buffers.input.size();
     }
     WEIR_CO_TRY(co_await turns_.wait());
     const Step step = engine.handshake(buffers.input, buffers.output);
+    // A client that sends single bytes is as silent as another.
+    if (!buffers.output.empty()) last_answer = clock_.now();
     // The tickets of TLS 1.3 travel with the first answer if its request is there already. They
     // must not wait for a request: a client without TCP_NODELAY keeps it until the kernel of this
     // side acknowledges the end of the handshake, which takes 40 ms without data to send.

@@ -112,25 +112,27 @@ class Handshakes : loop::Timer {
     Buffer output;
     bool alerted = false;  // true if the last output was the alert of a failure
   };
-  /// Counts a handshake that waits for a permit.
-  struct Waiting {
-    explicit Waiting(Handshakes& handshakes) noexcept;
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-    ~Waiting();
-    Handshakes& handshakes;
+  /// Counts a handshake in a queue while it exists.
+  class Queued {
+   public:
+    explicit Queued(std::size_t& count) noexcept : count_(count) { ++count_; }
+    Queued(const Queued&) = delete;
+    Queued& operator=(const Queued&) = delete;
+    ~Queued() { --count_; }
+
+   private:
+    std::size_t& count_;
   };
   /// A handshake of a server that waits for its client.
   struct Stalled : weir::detail::ListNode {
-    Stalled(Handshakes& owner, weir::Stream& stream) noexcept;
-    Handshakes& handshakes;
+    Stalled(weir::Stream& stream, Instant begin) noexcept : inner(stream), since(begin) {}
     weir::Stream& inner;
-    Instant since;
+    Instant since;       // when the last step had an answer
     bool ended = false;  // others need its permit
   };
 
   Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input) const;
-  Task<Result<Buffer>> receive(weir::Stream& inner, bool of_server);
+  Task<Result<Buffer>> receive(weir::Stream& inner, std::optional<Instant> stalled_since);
   Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
   void end_stalled() noexcept;
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
@@ -148,9 +150,10 @@ class Handshakes : loop::Timer {
   Semaphore rate_queue_{1};
   Semaphore permits_;
   LingeringStreams lingering_;           // failed ones, whose peers may still read the alert
-  std::size_t waiting_ = 0;              // handshakes in wait_in_line()
+  std::size_t waiting_ = 0;              // handshakes that wait for the rate or a permit
+  std::size_t waiting_for_permits_ = 0;  // those that wait for a permit
   std::size_t ended_for_waiting_ = 0;    // stalled handshakes that have ended for them
-  weir::detail::List<Stalled> stalled_;  // the oldest first
+  weir::detail::List<Stalled> stalled_;
   std::array<std::shared_ptr<const TlsInfo>, 8> latest_infos_;  // which later connections share
   std::size_t next_info_ = 0;                                   // index of the oldest one
 };
