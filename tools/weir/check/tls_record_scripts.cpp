@@ -101,7 +101,8 @@ std::string last_request(RecordWire& wire, const CheckTarget& target) {
 }
 
 std::string request_and_close(RecordWire& wire, const CheckTarget& target) {
-  return wire.sealed(get_request(target)) + wire.sealed_close();
+  const std::string request = wire.sealed(get_request(target));  // before the end is sealed
+  return request + wire.sealed_close();
 }
 
 const RecordCase record_cases[] = {
