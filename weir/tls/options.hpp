@@ -21,15 +21,16 @@ struct HandshakeRate {
 };
 
 /// The limits of handshakes on one core. Each comment ends with the error beyond the limit. A
-/// client whose first message is not complete counts for the timeouts only.
+/// client whose first message is not complete counts only for the timeouts and input_bytes_max.
 struct HandshakeLimits {
-  /// Time from the first call to the end of the handshake, with its wait for a turn; timed_out.
+  /// Time from the start of the handshake to its end, with all waits; timed_out. The handshake of a
+  /// server starts with accept().
   Duration timeout = std::chrono::seconds(10);
-  /// Handshakes under way on a core, at least 1; others wait. A server then ends one whose client
-  /// has been silent for half a second; too_many_handshakes.
+  /// Handshakes in progress on a core, at least 1; others wait. When others wait, a server ends a
+  /// handshake whose client has been silent for half a second; too_many_handshakes.
   std::size_t concurrency_max = 256;
   std::size_t waiting_max = 1024;     ///< handshakes that wait on a core; too_many_handshakes
-  std::optional<HandshakeRate> rate = {};  ///< others wait; nullopt: any number begin
+  std::optional<HandshakeRate> rate = {};  ///< rate of begins; others wait; nullopt: no limit
   /// Bytes that the peer may send before the handshake is complete; input_too_large.
   std::size_t input_bytes_max = 16 * 1024;
 };
@@ -40,8 +41,8 @@ struct IdentityFiles {
   std::string key;    ///< path of the unencrypted private key
 };
 
-/// Trust names the certificate authorities (CAs) whose certificates a side accepts. The parts add
-/// up.
+/// Trust names the certificate authorities (CAs) whose certificates a side accepts. A side accepts
+/// the CAs of all members together.
 struct Trust {
   bool system = false;             ///< true: the CAs that the operating system trusts
   std::vector<std::string> files;  ///< paths of files with certificates in PEM
@@ -91,8 +92,8 @@ struct ServerOptions {
   /// Path of a file with one to three ticket keys; see TicketKeys::from_bytes(). Servers of a fleet
   /// share it, and the operator rotates the keys. Empty: the server makes and rotates its keys.
   std::string ticket_key_file = {};
-  /// http::serve(), apps and Server::watch() load the files again when one has changed; nullopt:
-  /// only Server::load() does.
+  /// http::serve(), apps, Acceptor::make() and Server::watch() load the files again when one has
+  /// changed; nullopt: only Server::load() does.
   std::optional<FileWatch> watch = {};
   /// Time from the begin of accept() to the end of the client's first message; timed_out.
   Duration hello_timeout = std::chrono::seconds(5);

@@ -60,7 +60,8 @@ class Server {
   /// ServerOptions::watch. It reads the contents, so a rename and a changed symbolic link count.
   /// The log has one line for each change: what is loaded, or why the old files stay in use. A load
   /// that fails is repeated at each poll, until the files fit. Several cores may call it at the
-  /// same time; one of them reads at each poll. http::serve() and apps call it. Cancel: ends.
+  /// same time; one of them reads at each poll. http::serve(), apps and Acceptor::make() call it.
+  /// Cancel: ends.
   Task<> watch();
   /// Calls load() unless the server is loaded. Several cores may call it at the same time; all of
   /// them use what the first one has loaded, such as one self-signed certificate. The log has the
@@ -125,7 +126,7 @@ class Acceptor {
   /// Errors: throws std::bad_alloc.
   Acceptor(Loop& loop, const Server& server);
   /// Makes an acceptor for a server that handles connections in children of `scope`. It loads
-  /// `server` if no other core has, and watches its files. Each child keeps the acceptor.
+  /// `server` if no other core has, and watches its files. The children share the acceptor.
   /// Returns: nullptr if `server` is nullptr; see accept().
   /// Errors: those of Server::load(), which the log explains.
   /// Cancel: passed to the load.
@@ -135,12 +136,14 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
   ~Acceptor();
 
-  /// Performs the handshake over an accepted stream. A failure is counted, sends the alert that RFC
-  /// 8446 defines for it, and closes the stream a moment later, when the client may have read the
-  /// alert. At most one handshake of a core computes in a turn.
+  /// Performs the handshake over an accepted stream, and counts a failure. If the client violates
+  /// TLS or is rejected, it receives the alert that RFC 8446 defines. The stream then closes at
+  /// most a second later, so that the client can read the alert. A timeout and a limit close the
+  /// stream immediately. At most one handshake of a core computes in a turn.
   /// Returns: the stream, whose tls() describes the connection.
   /// Errors: Error::invalid_options before Server::load(); the errors of handshakes and
-  /// certificates in Error; Errc::cancelled. Cancel: closes the stream.
+  /// certificates in Error; Errc::cancelled.
+  /// Cancel: closes the stream.
   Task<Outcome<Stream>> accept(AnyStream inner);
 
  private:

@@ -27,7 +27,7 @@ class RecordWire {
     none,          ///< the connection is open
     close_notify,  ///< the server has closed in order
     alert,         ///< the server has rejected the records of this side
-    cut,           ///< a close or a reset without a word of TLS
+    cut,           ///< a close or a reset without close_notify and without an alert
   };
   /// The condition that ends exchange(), beside the end of the connection.
   enum class Until : std::uint8_t { response, end };

@@ -18,7 +18,7 @@ using Until = RecordWire::Until;
 
 constexpr std::size_t flood_records = 10'000;
 
-/// The answer that a case wants.
+/// The answer that a case requires.
 enum class Answer : std::uint8_t {
   alert,     ///< no 2xx, and an alert
   cut_off,   ///< no 2xx, and any end

@@ -37,7 +37,7 @@ class ServerFlight {
   std::optional<std::uint8_t> alert() const noexcept { return alert_; }
   /// Returns true if the server has sent a heartbeat.
   bool heartbeat() const noexcept { return heartbeat_; }
-  /// Returns the bytes from the first that is no record on.
+  /// Returns at most 200 bytes, from the first byte that is not part of a record.
   const std::string& other() const noexcept { return other_; }
   bool answered() const noexcept { return hello_ || alert_ || !other_.empty(); }
   void forget_hello() noexcept { hello_.reset(); }

@@ -22,9 +22,9 @@ enum class Error : std::uint8_t {
   invalid_options,      ///< options that contradict each other
   library_failure,      ///< OpenSSL lacks memory or a needed algorithm
 
-  // A handshake that does not fit.
-  timed_out,            ///< HandshakeLimits::timeout
-  too_many_handshakes,  ///< HandshakeLimits::waiting_max
+  // A handshake that fails.
+  timed_out,            ///< HandshakeLimits::timeout or ServerOptions::hello_timeout
+  too_many_handshakes,  ///< HandshakeLimits::waiting_max or concurrency_max
   input_too_large,      ///< HandshakeLimits::input_bytes_max
   peer_left,            ///< the stream ended or failed before the handshake was complete
   plain_http,           ///< the peer sent an HTTP request instead of TLS
@@ -36,11 +36,11 @@ enum class Error : std::uint8_t {
   bad_message,          ///< a message that violates TLS
 
   // A certificate of the peer that this side rejects.
-  certificate_missing,        ///< the peer sent none, but one is required
+  certificate_missing,        ///< no certificate of the peer, but this side requires one
   certificate_expired,        ///< the certificate or a CA above it has expired
   certificate_not_yet_valid,  ///< the certificate or a CA above it is not valid yet
   certificate_self_signed,    ///< a self-signed certificate that is not trusted
-  unknown_ca,                 ///< no trusted CA has issued it
+  unknown_ca,                 ///< a certificate that no trusted CA has issued
   wrong_name,                 ///< a certificate for other names
   certificate_rejected,       ///< any other fault, such as a weak key or a wrong purpose
 

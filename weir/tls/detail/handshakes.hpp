@@ -31,7 +31,7 @@ namespace weir::tls::detail {
 class StepTurns {
  public:
   explicit StepTurns(Loop& loop) noexcept : loop_(loop) {}
-  /// Returns those of the core of `loop`. The first call makes them.
+  /// Returns the StepTurns of the core of `loop`. The first call makes the object.
   /// Errors: throws std::bad_alloc.
   static StepTurns& of(Loop& loop) { return loop.slots().get<StepTurns>(loop); }
 

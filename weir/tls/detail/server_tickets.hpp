@@ -21,11 +21,11 @@ namespace weir::tls::detail {
 ///     secret(0) is random; secret(n + 1) = HMAC-SHA-256(secret(n), "weir next ticket secret")
 ///     key(n) = HKDF-Expand(secret(n), "weir ticket key", 80 bytes); see RFC 5869, 2.3
 ///
-/// Processes that begin with one secret have the same keys in each period, and no message has to
-/// flow between them. Only the secret of the current period is kept, so a process whose memory is
-/// read gives away no tickets from before the previous period. It gives away later ones, as its
-/// private key does. The supervisor of worker processes keeps the first secret, because it starts
-/// later workers with it.
+/// Processes that begin with one secret have the same keys in each period, and exchange no
+/// messages. ServerTickets keeps the secret of the current period only. With the memory of a
+/// process, an attacker can decrypt tickets of the previous period and of later ones, but no older
+/// tickets. The supervisor of worker processes keeps the first secret, because it starts later
+/// workers with it.
 ///
 /// Periods are counted from the start of the platform's monotonic clock. The processes of a machine
 /// share this clock, and no change of the date moves it.

@@ -22,8 +22,8 @@ namespace weir::tls::detail {
 
 class Session;
 
-/// The bytes that a session sends, and its operation on the inner stream. A session has one only
-/// while it needs it.
+/// The bytes that a session sends, and its operation on the inner stream. It exists only while the
+/// session sends or has bytes to send, and after a write has failed.
 /// Threads: one core's.
 struct SessionOutput : loop::SendOperation, weir::detail::ListNode {
   explicit SessionOutput(Session& owner) noexcept;
@@ -56,7 +56,7 @@ class ClosingSessions {
  public:
   ClosingSessions() = default;
   ~ClosingSessions();
-  /// Returns those of `loop`. The first call makes the object.
+  /// Returns the ClosingSessions of `loop`. The first call makes the object.
   /// Errors: throws std::bad_alloc.
   static ClosingSessions& of(Loop& loop) {
     AeadCore::of(loop);  // the loop destroys it later, because record layers use it until their end

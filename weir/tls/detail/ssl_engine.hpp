@@ -28,8 +28,8 @@ class SessionCache;
 
 /// Performs the handshake, and is the record layer of OpenSSL afterwards. OpenSSL reads and writes
 /// through a BIO of Weir, which takes bytes from the input and appends bytes to the output of the
-/// present call. Input behind the last complete record stays in OpenSSL's own buffer. Threads: one
-/// core's.
+/// present call. Input behind the last complete record stays in OpenSSL's own buffer.
+/// Threads: one core's.
 class SslEngine final : public RecordLayer {
  public:
   enum class Side : std::uint8_t { server, client };
@@ -53,8 +53,8 @@ class SslEngine final : public RecordLayer {
   /// Offers no version above this one, as an old peer would.
   void set_version_max(TlsVersion version);
   /// Sends `host` as the server name if it is a DNS name. Requires a certificate for it if
-  /// `checked` is true. Uses and keeps the tickets of `cache`; nullptr: none. Errors:
-  /// Error::invalid_options, library_failure.
+  /// `checked` is true. Uses and keeps the tickets of `cache`; nullptr: none.
+  /// Errors: Error::invalid_options, library_failure.
   Outcome<> set_host(std::string host, bool checked, std::shared_ptr<SessionCache> cache);
 
   // The handshake.

@@ -12,8 +12,8 @@ struct evp_cipher_ctx_st;
 
 namespace weir::tls::detail {
 
-/// Has one cipher context for each suite and direction. A context remembers whose key it has, so
-/// that the records of one connection in a row need one key schedule.
+/// AeadCore has one cipher context for each suite and direction. A context keeps the key schedule
+/// of the last key, which several records of one connection in a row use.
 /// Threads: one core's.
 class AeadCore {
  public:
@@ -24,7 +24,7 @@ class AeadCore {
   ~AeadCore();
   AeadCore(const AeadCore&) = delete;
   AeadCore& operator=(const AeadCore&) = delete;
-  /// Returns that of the core of `loop`. The first call makes it.
+  /// Returns the AeadCore of the core of `loop`. The first call makes the object.
   /// Errors: throws std::bad_alloc.
   static AeadCore& of(Loop& loop) { return loop.slots().get<AeadCore>(loop); }
 

@@ -16,16 +16,16 @@
 namespace weir::tls::detail {
 
 /// The record layer of a server after its handshake (RFC 8446, 5; RFC 5246, 6; RFC 5288; RFC 7905).
-/// It opens the records of one received buffer in place. It keeps the bytes of an incomplete record
-/// only, in at most twice their size.
+/// It opens the records of one received buffer in place. It keeps only the bytes of an incomplete
+/// record. Their memory has at most twice their size, but at least 256 bytes.
 ///
 /// It differs from OpenSSL's layer in these points:
-/// - It updates its own key before records_per_key records (RFC 8446, 5.5).
+/// - TLS 1.3: it updates its own key after records_per_key records (RFC 8446, 5.5).
 /// - TLS 1.2: it rejects a renegotiation when the header of the ClientHello has arrived.
 /// - TLS 1.2: a record that is too short for its cipher gets bad_record_mac, not internal_error.
 /// - TLS 1.2: it fails when a sequence number would wrap (RFC 5246, 6.1).
-/// - It answers all KeyUpdates of the peer before its next data by one, so that open() appends one
-///   alert at most.
+/// - TLS 1.3: one KeyUpdate before its next data answers all KeyUpdates of the peer. open() thus
+///   appends at most one alert.
 /// - TLS 1.3: it ignores the level of each close_notify, not only if no warning came before.
 /// - seal() also works while a handshake message of the peer is incomplete.
 /// Threads: one core's.

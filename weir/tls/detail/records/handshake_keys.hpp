@@ -1,4 +1,4 @@
-// HandshakeKeys: the secrets that OpenSSL tells during the handshake of a server.
+// HandshakeKeys: the secrets that OpenSSL reports during the handshake of a server.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ class HandshakeKeys {
   /// 5288, 3). The next layer counts on too, so no nonce is used twice.
   void take_output(Bytes output) noexcept;
 
-  /// Returns the keys of a server after its handshake.
-  /// Returns: nullopt if another layer cannot continue: an unknown suite, a part of a record inside
-  /// of OpenSSL, or a failure of OpenSSL.
+  /// Derives the keys of a server after its handshake.
+  /// Returns: the keys; nullopt if another layer cannot continue. The reasons are an unknown suite,
+  /// a part of a record inside OpenSSL, or a failure of OpenSSL.
   std::optional<ConnectionKeys> keys_of(const ssl_st& ssl) const;
 
  private:

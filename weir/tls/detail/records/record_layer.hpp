@@ -12,9 +12,10 @@ namespace weir::tls::detail {
 /// Opens the records that arrive and seals the data to send. It does no I/O. An idle connection
 /// holds no buffer, if its layer has no incomplete record.
 ///
-/// SslEngine is the layer of OpenSSL. AeadRecords is that of Weir: it continues with the secrets of
-/// a finished handshake, and opens records in place. open() may move the memory of `input` to
-/// `plain`. Both layers give the same data, alerts and errors.
+/// SslEngine is the layer of OpenSSL. AeadRecords is the layer of Weir. It continues with the
+/// secrets of a finished handshake, and opens records in place. open() may move the memory of
+/// `input` to `plain`. Both layers give the same data, alerts and errors, except for the
+/// differences that AeadRecords lists.
 /// Errors: all functions may throw std::bad_alloc. The connection is broken then.
 /// Threads: one core's.
 class RecordLayer {
