@@ -29,7 +29,7 @@ struct HandshakeLimits {
   /// Handshakes in progress on a core, at least 1; others wait. When others wait, a server ends a
   /// handshake whose client has been silent for half a second; too_many_handshakes.
   std::size_t concurrency_max = 256;
-  std::size_t waiting_max = 1024;     ///< handshakes that wait on a core; too_many_handshakes
+  std::size_t waiting_max = 1024;          ///< handshakes that wait on a core; too_many_handshakes
   std::optional<HandshakeRate> rate = {};  ///< rate of begins; others wait; nullopt: no limit
   /// Bytes that the peer may send before the handshake is complete; input_too_large.
   std::size_t input_bytes_max = 16 * 1024;
