@@ -91,8 +91,7 @@ TEST(HandoverMessage, HasADocumentedEncoding) {
                     .last = false}),
             bytes_of("WEIR\3\2\0\2\0\1\1\2\0ab\2\0\0\0\0\0"sv));
   EXPECT_EQ(encode({.kind = Kind::offer}), bytes_of("WEIR\3\2\1\0\0\0\0"sv));
-  EXPECT_EQ(encode({.kind = Kind::offer, .state = "abc"}),
-            bytes_of("WEIR\3\2\1\0\0\3\0abc"sv));
+  EXPECT_EQ(encode({.kind = Kind::offer, .state = "abc"}), bytes_of("WEIR\3\2\1\0\0\3\0abc"sv));
   EXPECT_EQ(encode({.kind = Kind::reject, .text = ""}), bytes_of("WEIR\3\3\0\0"sv));
   EXPECT_EQ(encode({.kind = Kind::ready}), bytes_of("WEIR\3\4"sv));
   EXPECT_EQ(encode({.kind = Kind::transferred}), bytes_of("WEIR\3\5"sv));
