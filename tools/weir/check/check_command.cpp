@@ -29,7 +29,7 @@ namespace weir::check {
 namespace {
 
 constexpr std::size_t concurrency_max = 256;
-// Those of all cases at a time. Each case has at most one under way.
+// Largest number of handshakes at the same time. Each case needs at most one at a time.
 constexpr std::size_t handshakes_max = 2 * concurrency_max;
 
 struct Command {
