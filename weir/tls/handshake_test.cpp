@@ -152,7 +152,7 @@ TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
     ServerOptions nothing_to_watch = server_options_;
     nothing_to_watch.watch.emplace();
     ServerOptions no_rate = server_options_;
-    no_rate.limits.rate = HandshakeRate{.per_second = 2'000'000'000};
+    no_rate.limits.rate = RateLimit{.tokens = 0};
     const std::vector<ServerOptions> rejected{unused, no_turn, no_time, nothing_to_watch, no_rate};
     for (const ServerOptions& each : rejected) {
       Server server(each);
@@ -274,7 +274,7 @@ TEST_P(SimulatedHandshakeTest, HelloMayArriveInPieces) {
 }
 
 TEST_P(SimulatedHandshakeTest, HandshakesBeginAtTheirRate) {
-  server_options_.limits.rate = HandshakeRate{.per_second = 10, .burst = 3};
+  server_options_.limits.rate = RateLimit{.tokens = 10, .burst = 3};
   const auto talk = [this]() -> Task<> {
     co_await make_sides();
     const Instant begin = platform_->now();
@@ -299,7 +299,7 @@ TEST_P(SimulatedHandshakeTest, HandshakesBeginAtTheirRate) {
 }
 
 TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheRateAndTheQueueAreRejected) {
-  server_options_.limits.rate = HandshakeRate{.per_second = 1, .burst = 1};
+  server_options_.limits.rate = RateLimit{.tokens = 1, .burst = 1};
   server_options_.limits.waiting_max = 1;
   const auto talk = [this]() -> Task<> {
     co_await make_sides();

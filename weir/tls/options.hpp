@@ -9,16 +9,11 @@
 
 #include "weir/base/time.hpp"
 #include "weir/net/tls_info.hpp"
+#include "weir/task/sync/rate_limiter.hpp"
 #include "weir/tls/certificate/identity.hpp"
 #include "weir/tls/ticket_keys.hpp"
 
 namespace weir::tls {
-
-/// HandshakeRate limits how many handshakes begin on a core.
-struct HandshakeRate {
-  std::size_t per_second = 1000;
-  std::size_t burst = 100;  ///< handshakes that begin at the same time after a quiet time
-};
 
 /// The limits of handshakes on one core. Each comment ends with the error beyond the limit. A
 /// client whose first message is not complete counts only for the timeouts and input_bytes_max.
@@ -29,8 +24,8 @@ struct HandshakeLimits {
   /// Handshakes in progress on a core, at least 1; others wait. When others wait, a server ends a
   /// handshake whose client has been silent for half a second; too_many_handshakes.
   std::size_t concurrency_max = 256;
-  std::size_t waiting_max = 1024;          ///< handshakes that wait on a core; too_many_handshakes
-  std::optional<HandshakeRate> rate = {};  ///< rate of begins; others wait; nullopt: no limit
+  std::size_t waiting_max = 1024;      ///< handshakes that wait on a core; too_many_handshakes
+  std::optional<RateLimit> rate = {};  ///< rate of begins; others wait; nullopt: no limit
   /// Bytes that the peer may send before the handshake is complete; input_too_large.
   std::size_t input_bytes_max = 16 * 1024;
 };

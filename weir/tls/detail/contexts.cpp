@@ -40,12 +40,9 @@ std::unexpected<Failure> invalid(std::string text) {
 Outcome<> check_limits(const HandshakeLimits& limits) {
   if (limits.concurrency_max == 0) return invalid("concurrency_max is 0");
   if (limits.timeout <= Duration::zero()) return invalid("the timeout of handshakes is 0");
-  if (!limits.rate) return {};
-  constexpr std::size_t rate_max = 1'000'000;
-  const HandshakeRate& rate = *limits.rate;
-  const bool valid = rate.per_second >= 1 && rate.burst >= 1 && rate.per_second <= rate_max &&
-                     rate.burst <= rate_max;
-  if (!valid) return invalid("a rate of handshakes is not from 1 to 1,000,000");
+  if (limits.rate && !RateLimiter::check(*limits.rate)) {
+    return invalid("the rate of handshakes is 0 or out of range");
+  }
   return {};
 }
 

@@ -31,21 +31,6 @@ Task<Result<>> StepTurns::wait() {
   co_return {};
 }
 
-RateLimit::RateLimit(const std::optional<HandshakeRate>& rate) noexcept {
-  if (!rate) return;
-  interval_ = Duration(std::chrono::seconds(1)) / rate->per_second;
-  tolerance_ = interval_ * (rate->burst - 1);
-}
-
-Duration RateLimit::take(Instant now) noexcept {
-  if (interval_ == Duration::zero()) return {};
-  const Instant begin = std::max(next_, now);
-  const Duration ahead = begin - now;
-  if (ahead > tolerance_) return ahead - tolerance_;
-  next_ = begin + interval_;
-  return {};
-}
-
 namespace {
 
 // The fatal alert illegal_parameter, which OpenSSL sends for a message beyond its limit.
@@ -250,7 +235,7 @@ std::shared_ptr<const TlsInfo> Handshakes::share(TlsInfo info) {
 /// Waits for the rate, and then for a permit. The waits are in the order of the calls.
 Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
   std::optional<SemaphorePermit> free = waiting_ == 0 ? permits_.try_acquire() : std::nullopt;
-  if (free && rate_.take(clock_.now()) == Duration::zero()) {
+  if (free && (!rate_ || rate_->try_acquire(loop_.now()))) {
     permit = std::move(*free);
     co_return {};
   }
@@ -261,13 +246,8 @@ Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
 }
 
 Task<Result<>> Handshakes::wait_in_line(SemaphorePermit& permit) {
-  {
-    WEIR_CO_TRY(const SemaphorePermit turn, co_await rate_queue_.acquire());
-    for (;;) {
-      const Duration left = rate_.take(clock_.now());
-      if (left == Duration::zero()) break;
-      WEIR_CO_TRY(co_await sleep(left));
-    }
+  if (rate_) {
+    WEIR_CO_TRY(co_await rate_->acquire());
   }
   const Queued queued(waiting_for_permits_);
   end_stalled();

@@ -13,6 +13,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/net/detail/lingering_streams.hpp"
+#include "weir/task/sync/rate_limiter.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
@@ -49,20 +50,6 @@ class StepTurns {
   std::uint64_t last_ = UINT64_MAX;  // turn of the last step
 };
 
-/// Grants the begins of handshakes at HandshakeLimits::rate.
-/// Threads: the loop's.
-class RateLimit {
- public:
-  explicit RateLimit(const std::optional<HandshakeRate>& rate) noexcept;
-  /// Returns zero if a handshake begins at `now`, else the time until the next one may.
-  Duration take(Instant now) noexcept;
-
- private:
-  Duration interval_{};   // zero: no limit
-  Duration tolerance_{};  // time of a burst
-  Instant next_{};        // time of the next handshake without a burst
-};
-
 /// A handshake of a server that may begin. A handshake of a client begins without an entry.
 struct HandshakeEntry {
   Buffer input;  ///< the first message of the client
@@ -89,9 +76,10 @@ class Handshakes : loop::Timer {
         turns_(StepTurns::of(loop)),
         aead_(AeadCore::of(loop)),
         clock_(loop.platform()),
-        rate_(limits.rate),
         permits_(limits.concurrency_max),
-        lingering_(loop) {}
+        lingering_(loop) {
+    if (limits.rate && RateLimiter::check(*limits.rate)) rate_.emplace(*limits.rate);
+  }
 
   /// Receives the first message of a client, and waits until its handshake may begin. A client that
   /// sends slowly holds its stream and the bytes that it has sent. Failures are counted.
@@ -146,8 +134,7 @@ class Handshakes : loop::Timer {
   StepTurns& turns_;
   AeadCore& aead_;
   loop::PlatformClock& clock_;
-  RateLimit rate_;
-  Semaphore rate_queue_{1};
+  std::optional<RateLimiter> rate_;
   Semaphore permits_;
   LingeringStreams lingering_;           // failed ones, whose peers may still read the alert
   std::size_t waiting_ = 0;              // handshakes that wait for the rate or a permit
