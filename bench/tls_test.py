@@ -35,7 +35,7 @@ class ServersTest(unittest.TestCase):
 
     def test_servers_without_tls_join_no_work_of_tls(self):
         self.assertEqual(self.joined("T3-12"), {"limit-tls", "weir-uring", "weir-epoll", "nginx",
-                                                "go-net-http", "hyper", "node"})
+                                                "h2o", "go-net-http", "hyper", "node"})
         self.assertEqual(self.joined("T1") - self.joined("T3-12"),
                          {"weir-uring-plain", "weir-epoll-plain"})
         self.assertIn("openssl-speed", self.joined("T2-rsa"))
