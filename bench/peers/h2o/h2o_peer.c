@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The header of h2o comes first: it selects the event loop.
+// Selects the event loop of h2o.
 #define H2O_USE_LIBUV 0
 #include <h2o.h>
 #include <h2o/http1.h>
