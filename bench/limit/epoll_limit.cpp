@@ -3,9 +3,9 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <vector>
 
 #include "bench/limit/canned.hpp"
+#include "bench/limit/epoll_server.hpp"
 
 namespace {
 
@@ -17,53 +17,16 @@ struct Connection {
   bool blocked = false;  // the send buffer is full
 };
 
-class Server {
+class Server : public limit::EpollServer<Server, Connection> {
  public:
   explicit Server(const limit::Options& options)
-      : options_(options), answers_(options), listener_(limit::start_listening(options)) {
-    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) exit_with_error("epoll_create1");
-    add(listener_.get(), EPOLLIN);
-  }
+      : EpollServer(limit::start_listening(options)), options_(options), answers_(options) {}
 
-  [[noreturn]] void run() {
-    std::array<epoll_event, 512> events;
-    for (;;) {
-      const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
-      if (count < 0 && errno != EINTR) exit_with_error("epoll_wait");
-      for (int index = 0; index < count; ++index) {
-        const epoll_event& event = events[static_cast<std::size_t>(index)];
-        if (event.data.fd == listener_.get()) {
-          accept_all();
-        } else {
-          serve(event.data.fd, event.events);
-        }
-      }
-    }
-  }
-
- private:
-  void add(int descriptor, std::uint32_t interest) {
-    epoll_event event{.events = interest, .data = {.fd = descriptor}};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) exit_with_error("epoll_ctl");
-  }
-
-  void accept_all() {
-    for (;;) {
-      const int descriptor =
-          ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (descriptor < 0) return;  // none left, or a failed connection
-      const auto index = static_cast<std::size_t>(descriptor);
-      if (index >= connections_.size()) connections_.resize(2 * index + 1);
-      connections_[index] = {};
-      // A connection that closes needs no registration if its request is there already.
-      if (options_.close && receive(descriptor)) continue;
-      add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
-    }
-  }
+  /// A connection that closes needs no registration if its request is there already.
+  bool accepted(int descriptor) { return !options_.close || !receive(descriptor); }
 
   void serve(int descriptor, std::uint32_t events) {
-    Connection& connection = connections_[static_cast<std::size_t>(descriptor)];
+    Connection& connection = connection_of(descriptor);
     if ((events & EPOLLOUT) != 0 && connection.blocked) {
       connection.blocked = false;
       if (send_owed(descriptor, connection)) return;
@@ -71,6 +34,7 @@ class Server {
     if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) receive(descriptor);
   }
 
+ private:
   /// Returns whether the connection is gone.
   bool receive(int descriptor) {
     for (;;) {
@@ -80,7 +44,7 @@ class Server {
         ::close(descriptor);
         return true;
       }
-      Connection& connection = connections_[static_cast<std::size_t>(descriptor)];
+      Connection& connection = connection_of(descriptor);
       const std::string_view bytes(input_.data(), static_cast<std::size_t>(got));
       const std::size_t count = connection.requests.add(bytes, options_.request_bytes);
       connection.owed += count * answers_.size();
@@ -109,9 +73,6 @@ class Server {
 
   const limit::Options options_;
   const limit::CannedResponses answers_;
-  weir::os::Fd listener_;
-  int epoll_;
-  std::vector<Connection> connections_;  // by descriptor
   std::array<char, 16 * 1024> input_;
 };
 

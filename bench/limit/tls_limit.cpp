@@ -19,10 +19,9 @@
 #include <vector>
 
 #include "bench/limit/canned.hpp"
+#include "bench/limit/epoll_server.hpp"
 
 namespace {
-
-using limit::exit_with_error;
 
 struct Files {
   std::string chain;
@@ -117,62 +116,28 @@ struct Connection {
   bool ended = false;    // close_notify is in `unsent` or sent
 };
 
-class Server {
+class Server : public limit::EpollServer<Server, Connection> {
  public:
   Server(const limit::Options& options, const Files& files, weir::os::Fd listener)
-      : options_(options),
+      : EpollServer(std::move(listener)),
+        options_(options),
         answers_(options),
         context_(make_context(files, options.response_bytes >= large_bytes_min)),
-        method_(make_method()),
-        listener_(std::move(listener)) {
-    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) exit_with_error("epoll_create1");
-    add(listener_.get(), EPOLLIN);
-  }
+        method_(make_method()) {}
 
-  [[noreturn]] void run() {
-    std::array<epoll_event, 512> events;
-    for (;;) {
-      const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
-      if (count < 0 && errno != EINTR) exit_with_error("epoll_wait");
-      for (int index = 0; index < count; ++index) {
-        const epoll_event& event = events[static_cast<std::size_t>(index)];
-        if (event.data.fd == listener_.get()) {
-          accept_all();
-        } else {
-          serve(event.data.fd, event.events);
-        }
-      }
-    }
-  }
-
- private:
-  void add(int descriptor, std::uint32_t interest) {
-    epoll_event event{.events = interest, .data = {.fd = descriptor}};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) exit_with_error("epoll_ctl");
-  }
-
-  void accept_all() {
-    for (;;) {
-      const int descriptor =
-          ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (descriptor < 0) return;  // none left, or a failed connection
-      const auto index = static_cast<std::size_t>(descriptor);
-      if (index >= connections_.size()) connections_.resize(2 * index + 1);
-      SSL* const ssl = SSL_new(context_);
-      BIO* const bio = ssl == nullptr ? nullptr : BIO_new(method_);
-      if (bio == nullptr) exit_with_openssl_error("a connection");
-      BIO_set_init(bio, 1);
-      SSL_set_bio(ssl, bio, bio);
-      SSL_set_accept_state(ssl);
-      connections_[index] = {};
-      connections_[index].ssl = ssl;
-      add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
-    }
+  bool accepted(int descriptor) {
+    SSL* const ssl = SSL_new(context_);
+    BIO* const bio = ssl == nullptr ? nullptr : BIO_new(method_);
+    if (bio == nullptr) exit_with_openssl_error("a connection");
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl, bio, bio);
+    SSL_set_accept_state(ssl);
+    connection_of(descriptor).ssl = ssl;
+    return true;
   }
 
   void serve(int descriptor, std::uint32_t events) {
-    Connection& connection = connections_[static_cast<std::size_t>(descriptor)];
+    Connection& connection = connection_of(descriptor);
     if ((events & EPOLLOUT) != 0 && !connection.unsent.empty() && !answer(descriptor, connection)) {
       return;
     }
@@ -181,6 +146,7 @@ class Server {
     }
   }
 
+ private:
   void close(int descriptor, Connection& connection) {
     SSL_free(connection.ssl);
     connection.ssl = nullptr;
@@ -273,9 +239,6 @@ class Server {
   const limit::CannedResponses answers_;
   SSL_CTX* context_;
   BIO_METHOD* method_;
-  weir::os::Fd listener_;
-  int epoll_;
-  std::vector<Connection> connections_;  // by descriptor
   std::array<char, 64 * 1024> input_;
   std::array<char, 64 * 1024> plain_;
 };
