@@ -1,0 +1,492 @@
+// The frames of the peer. session_output.cpp has the frames that a session sends.
+#include "weir/http/detail/h2/session.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <string_view>
+
+#include "weir/base/detail/block_pool.hpp"
+
+namespace weir::http {
+namespace {
+
+using Kind = H2Event::Kind;
+
+constexpr std::int64_t window_max = 0x7FFFFFFF;
+
+}  // namespace
+
+H2Session::H2Session(H2Role role, const H2Limits& limits, Instant now) noexcept
+    : limits_(limits),
+      role_(role),
+      preface_left_(static_cast<std::uint8_t>(role == H2Role::server ? client_preface.size() : 0)),
+      work_(limits.work, now) {}
+
+H2Session::~H2Session() {
+  assert(held_ == 0 && "a stream was not released");
+  BlockPool::release(table_);
+}
+
+H2Event H2Session::next(Bytes input, Instant now) {
+  H2Event event;
+  Bytes rest = input;
+  if (!failed_ && preface_left_ != 0 && !read_preface(rest)) fail(H2Error::protocol_error);
+  while (!failed_ && preface_left_ == 0 && has_work_left(now, event)) {
+    const FrameEvent frame = reader_.next(rest);
+    rest = rest.subspan(frame.consumed);
+    if (frame.kind == FrameEvent::Kind::need_more || handle(frame, event)) break;
+  }
+  if (failed_) {
+    event = {};
+    event.kind = Kind::failed;
+    event.error = error_;
+    rest = {};
+  }
+  event.consumed = input.size() - rest.size();
+  return event;
+}
+
+/// Returns false if the bytes differ from the preface.
+bool H2Session::read_preface(Bytes& input) {
+  const std::size_t count = std::min<std::size_t>(preface_left_, input.size());
+  const auto expected = client_preface.substr(client_preface.size() - preface_left_, count);
+  if (to_text(input.first(count)) != expected) return false;
+  input = input.subspan(count);
+  preface_left_ = static_cast<std::uint8_t>(preface_left_ - count);
+  return true;
+}
+
+/// Checks the work account. Returns false if there is an event instead of the next frame.
+bool H2Session::has_work_left(Instant now, H2Event& event) {
+  if (!work_.empty()) [[likely]]
+    return true;
+  switch (work_.check(now)) {
+    case WorkAccount::Verdict::open:
+      return true;
+    case WorkAccount::Verdict::empty:
+      event.kind = Kind::delay;
+      event.delay = limits_.work.delay;
+      return false;
+    case WorkAccount::Verdict::exhausted:
+      break;
+  }
+  fail(H2Error::enhance_your_calm);
+  return false;
+}
+
+bool H2Session::handle(const FrameEvent& frame, H2Event& event) {
+  const bool is_settings = frame.kind == FrameEvent::Kind::setting ||
+                           frame.kind == FrameEvent::Kind::settings_end ||
+                           frame.kind == FrameEvent::Kind::connection_error;
+  if (!settings_received_ && !is_settings) return fail_with(H2Error::protocol_error, event);
+  event.stream_id = frame.stream;
+  switch (frame.kind) {
+    case FrameEvent::Kind::data:
+      return on_data(frame, event);
+    case FrameEvent::Kind::block:
+      return on_block(frame, event);
+    case FrameEvent::Kind::reset:
+      return on_reset(frame, event);
+    case FrameEvent::Kind::setting:
+      return on_setting(frame, event);
+    case FrameEvent::Kind::settings_end:
+      return on_settings_end(event);
+    case FrameEvent::Kind::settings_ack:
+      on_settings_ack();
+      return false;
+    case FrameEvent::Kind::ping:
+      return on_ping(frame, event);
+    case FrameEvent::Kind::goaway:
+      work_.spend(WorkUnits::frame);
+      goaway_received_ = true;
+      event.kind = Kind::goaway;
+      event.error = frame.error;
+      event.stream_id = frame.value;
+      return true;
+    case FrameEvent::Kind::window_update:
+      return on_window_update(frame, event);
+    case FrameEvent::Kind::priority_update:
+      return on_priority_update(frame, event);
+    case FrameEvent::Kind::ignored:
+      work_.spend(WorkUnits::frame);
+      return false;
+    case FrameEvent::Kind::stream_error:
+      return on_stream_error(frame, event);
+    case FrameEvent::Kind::connection_error:
+    case FrameEvent::Kind::need_more:
+      break;
+  }
+  return fail_with(frame.error, event);
+}
+
+bool H2Session::fail_with(H2Error error, H2Event& event) {
+  fail(error);
+  event.kind = Kind::failed;
+  return true;
+}
+
+/// Resets an open stream for an error of the peer.
+bool H2Session::reset_with(H2Stream& stream, H2Error error, H2Event& event) {
+  work_.spend(WorkUnits::reset);
+  send_rst_stream(stream.id(), error);
+  close(stream, Closed::reset_here);
+  event.kind = Kind::reset;
+  event.stream = &stream;
+  event.stream_id = stream.id();
+  event.error = error;
+  return true;
+}
+
+/// Resets an open stream whose field block must still be decoded.
+bool H2Session::discard_with(H2Stream& stream, H2Error error, H2Event& event) {
+  reset_with(stream, error, event);
+  event.kind = Kind::discarded;
+  return true;
+}
+
+/// Resets a stream that is not open, and whose field block must be decoded.
+bool H2Session::refuse_block(H2Error error, H2Event& event) {
+  work_.spend(WorkUnits::reset);
+  send_rst_stream(event.stream_id, error);
+  event.kind = Kind::discarded;
+  return true;
+}
+
+// DATA.
+
+bool H2Session::on_data(const FrameEvent& frame, H2Event& event) {
+  if (frame.first) {
+    data_stream_ = nullptr;
+    if (begin_data(frame, event)) return true;
+  }
+  if (data_stream_ == nullptr) return false;
+  H2Stream& stream = *data_stream_;
+  if (frame.last) data_stream_ = nullptr;
+  const bool ends = frame.last && (frame.flags & FrameFlag::end_stream) != 0;
+  if (frame.bytes.empty() && !ends) return false;
+  if (ends) end_remote(stream);  // begin_data() has compared the length
+  event.kind = Kind::data;
+  event.stream = &stream;
+  event.bytes = frame.bytes;
+  event.end_stream = ends;
+  return true;
+}
+
+/// Counts a frame of DATA in the windows and finds its stream.
+bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
+  const auto size = static_cast<std::int32_t>(frame.value);
+  if (size > receive_window_) return fail_with(H2Error::flow_control_error, event);
+  receive_window_ -= size;
+  if (frame.content == 0 && (frame.flags & FrameFlag::end_stream) == 0) {
+    work_.spend(WorkUnits::frame);
+  } else if (frame.content >= WorkUnits::data_bytes_min) {
+    work_.earn(WorkUnits::received_data);
+  }
+  H2Stream* const stream = find(frame.stream);
+  if (stream == nullptr) return on_stray_data(frame, event);
+  if (stream->remote_ended_) {
+    consume_on_connection(frame.value);
+    return reset_with(*stream, H2Error::stream_closed, event);
+  }
+  if (size > stream->receive_window_) {
+    consume_on_connection(frame.value);
+    return reset_with(*stream, H2Error::flow_control_error, event);
+  }
+  if (stream->body_left_ != H2Stream::no_length) {
+    const bool ends = (frame.flags & FrameFlag::end_stream) != 0;
+    if (ends ? frame.content != stream->body_left_ : frame.content > stream->body_left_) {
+      consume_on_connection(frame.value);
+      return reset_with(*stream, H2Error::protocol_error, event);
+    }
+    stream->body_left_ -= frame.content;
+  }
+  stream->receive_window_ -= size;
+  stream->unconsumed_ += frame.value;
+  data_stream_ = stream;
+  if (frame.value != frame.content) consume(*stream, frame.value - frame.content);
+  return false;
+}
+
+/// Handles DATA on a stream that is not open.
+bool H2Session::on_stray_data(const FrameEvent& frame, H2Event& event) {
+  if (is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
+  consume_on_connection(frame.value);
+  const Closed how = how_closed(frame.stream);
+  work_.spend(how == Closed::ended || how == Closed::reset_by_peer ? WorkUnits::reset
+                                                                   : WorkUnits::frame);
+  if (how != Closed::reset_here) send_rst_stream(frame.stream, H2Error::stream_closed);
+  return false;
+}
+
+/// Ends the direction of the peer. Returns false if bytes of the body are missing.
+bool H2Session::end_remote(H2Stream& stream) noexcept {
+  if (stream.body_left_ != H2Stream::no_length && stream.body_left_ != 0) return false;
+  stream.remote_ended_ = true;
+  if (stream.local_ended_) close(stream, Closed::ended);
+  return true;
+}
+
+// Field blocks.
+
+bool H2Session::on_block(const FrameEvent& frame, H2Event& event) {
+  if (frame.first) {
+    if (frame.type == FrameType::headers) {
+      block_stream_ = frame.stream;
+      block_flags_ = frame.flags;
+      block_error_ = frame.error;
+      block_.clear();
+    } else {
+      work_.spend(WorkUnits::frame);
+    }
+    if (++block_frames_ > limits_.block_frames_max) {
+      return fail_with(H2Error::enhance_your_calm, event);
+    }
+  }
+  if (block_.size() + frame.bytes.size() > limits_.block_bytes_max) {
+    return fail_with(H2Error::enhance_your_calm, event);
+  }
+  const bool complete = frame.last && (frame.flags & FrameFlag::end_headers) != 0;
+  if (complete && block_.empty()) return finish_block(frame.bytes, event);
+  if (!frame.bytes.empty()) {
+    block_.make_room(frame.bytes.size());
+    std::memcpy(block_.room().data(), frame.bytes.data(), frame.bytes.size());
+    block_.commit(frame.bytes.size());
+  }
+  return complete && finish_block(block_.bytes(), event);
+}
+
+bool H2Session::finish_block(Bytes block, H2Event& event) {
+  block_frames_ = 0;
+  event.stream_id = block_stream_;
+  event.bytes = block;
+  event.end_stream = (block_flags_ & FrameFlag::end_stream) != 0;
+  H2Stream* const stream = find(block_stream_);
+  if (stream != nullptr) {
+    if (stream->remote_ended_) return discard_with(*stream, H2Error::stream_closed, event);
+    if (block_error_ != H2Error::no_error) return discard_with(*stream, block_error_, event);
+    event.stream = stream;
+    const bool is_head = role_ == H2Role::client && !stream->final_head_;
+    return is_head ? on_head(*stream, event) : on_trailers(*stream, event);
+  }
+  return is_idle(block_stream_) ? on_new_stream(event) : on_closed_block(event);
+}
+
+bool H2Session::on_new_stream(H2Event& event) {
+  // A client never gets here: it refuses pushed streams, and its own are open or closed.
+  if (role_ == H2Role::client || !is_from_peer(event.stream_id)) {
+    return fail_with(H2Error::protocol_error, event);
+  }
+  last_stream_ = event.stream_id;
+  if (last_stream_ > ignored_above_) {
+    work_.spend(WorkUnits::frame);
+    event.kind = Kind::discarded;
+    return true;
+  }
+  if (block_error_ != H2Error::no_error) return refuse_block(block_error_, event);
+  if (open_ >= limits_.streams_max || held_ >= streams_held_max(limits_)) {
+    return refuse_block(H2Error::refused_stream, event);
+  }
+  reserve_table();
+  event.kind = Kind::open;
+  return true;
+}
+
+bool H2Session::accept(H2Stream& stream, std::uint64_t length) {
+  begin_stream(stream, last_stream_);
+  if (early_priority_stream_ == last_stream_) stream.priority_ = early_priority_;
+  stream.body_left_ = length;
+  const bool ends = (block_flags_ & FrameFlag::end_stream) != 0;
+  if (!ends || end_remote(stream)) return true;
+  work_.spend(WorkUnits::reset);
+  send_rst_stream(stream.id_, H2Error::protocol_error);
+  close(stream, Closed::reset_here);
+  return false;
+}
+
+void H2Session::reject(H2Error error) {
+  work_.spend(WorkUnits::reset);
+  send_rst_stream(last_stream_, error);
+  remember_closed(last_stream_, Closed::reset_here);
+}
+
+bool H2Session::on_head(H2Stream& stream, H2Event& event) {
+  event.kind = Kind::headers;
+  if (!event.end_stream || end_remote(stream)) return true;
+  return discard_with(stream, H2Error::protocol_error, event);
+}
+
+bool H2Session::on_trailers(H2Stream& stream, H2Event& event) {
+  event.kind = Kind::trailers;
+  if (event.end_stream && end_remote(stream)) return true;
+  return discard_with(stream, H2Error::protocol_error, event);
+}
+
+bool H2Session::on_closed_block(H2Event& event) {
+  switch (how_closed(event.stream_id)) {
+    case Closed::ended:
+      return fail_with(H2Error::stream_closed, event);
+    case Closed::unknown:
+      // As long as all closed streams are known, this one was skipped and never open.
+      if (closed_[closed_next_].id == 0) return fail_with(H2Error::protocol_error, event);
+      break;
+    case Closed::reset_by_peer:
+      break;
+    case Closed::reset_here:
+      work_.spend(WorkUnits::frame);
+      event.kind = Kind::discarded;
+      return true;
+  }
+  return refuse_block(H2Error::stream_closed, event);
+}
+
+// Other frames.
+
+bool H2Session::on_reset(const FrameEvent& frame, H2Event& event) {
+  H2Stream* const stream = find(frame.stream);
+  if (stream == nullptr) {
+    if (is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
+    work_.spend(WorkUnits::frame);
+    return false;
+  }
+  work_.spend(WorkUnits::reset);
+  close(*stream, Closed::reset_by_peer);
+  event.kind = Kind::reset;
+  event.stream = stream;
+  event.error = frame.error;
+  return true;
+}
+
+bool H2Session::on_window_update(const FrameEvent& frame, H2Event& event) {
+  work_.spend(WorkUnits::frame);
+  if (frame.stream == 0) {
+    if (frame.value > window_max - send_window_) {
+      return fail_with(H2Error::flow_control_error, event);
+    }
+    send_window_ += static_cast<std::int32_t>(frame.value);
+    return false;
+  }
+  H2Stream* const stream = find(frame.stream);
+  if (stream == nullptr) {
+    return is_idle(frame.stream) && fail_with(H2Error::protocol_error, event);
+  }
+  if (frame.value > window_max - stream->send_window_) {
+    return reset_with(*stream, H2Error::flow_control_error, event);
+  }
+  stream->send_window_ += static_cast<std::int32_t>(frame.value);
+  link_sender(*stream);
+  return false;
+}
+
+bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
+  work_.spend(WorkUnits::frame);
+  switch (frame.setting) {
+    case SettingId::header_table_size:
+      peer_.header_table_size = frame.value;
+      return false;
+    case SettingId::enable_push:
+      // A server must not allow a client to push.
+      if (frame.value <= (role_ == H2Role::server ? 1U : 0U)) return false;
+      break;
+    case SettingId::max_concurrent_streams:
+      peer_.max_concurrent_streams = frame.value;
+      return false;
+    case SettingId::initial_window_size:
+      return set_initial_window(frame.value, event);
+    case SettingId::max_frame_size:  // Weir sends no frame that is larger than the least value
+      if (frame.value >= frame_payload_default && frame.value <= frame_payload_max) return false;
+      break;
+    case SettingId::max_header_list_size:
+      peer_.max_header_list_size = frame.value;
+      return false;
+    case SettingId::enable_connect_protocol:
+      if (frame.value > 1 || (frame.value == 0 && peer_.connect_protocol)) break;
+      peer_.connect_protocol = frame.value == 1;
+      return false;
+    case SettingId::no_rfc7540_priorities:
+      if (frame.value <= 1) return false;
+      break;
+    default:
+      return false;
+  }
+  return fail_with(H2Error::protocol_error, event);
+}
+
+/// Changes the windows of all open streams by the difference (RFC 9113 §6.9.2).
+bool H2Session::set_initial_window(std::uint32_t value, H2Event& event) {
+  if (value > window_max) return fail_with(H2Error::flow_control_error, event);
+  work_.spend(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
+  const std::int64_t change = std::int64_t{value} - std::exchange(peer_.initial_window_size, value);
+  for (std::uint32_t at = 0; at < bucket_count_; ++at) {
+    for (H2Stream* each = table_[at]; each != nullptr; each = each->next_in_bucket_) {
+      const std::int64_t window = each->send_window_ + change;
+      if (window > window_max) return fail_with(H2Error::flow_control_error, event);
+      each->send_window_ = static_cast<std::int32_t>(window);
+      link_sender(*each);
+    }
+  }
+  return false;
+}
+
+bool H2Session::on_settings_end(H2Event& event) {
+  work_.spend(WorkUnits::frame);
+  settings_received_ = true;
+  send_settings_ack();
+  event.kind = Kind::settings;
+  return true;
+}
+
+/// Gives all open streams the window that the peer knows from now on.
+void H2Session::on_settings_ack() noexcept {
+  work_.spend(WorkUnits::frame);
+  if (std::exchange(settings_acked_, true)) return;
+  const auto change =
+      static_cast<std::int32_t>(std::int64_t{limits_.stream_window} - std::int64_t{window_default});
+  for (std::uint32_t at = 0; at < bucket_count_; ++at) {
+    for (H2Stream* each = table_[at]; each != nullptr; each = each->next_in_bucket_) {
+      each->receive_window_ += change;
+    }
+  }
+}
+
+bool H2Session::on_ping(const FrameEvent& frame, H2Event& event) {
+  work_.spend(WorkUnits::frame);
+  if ((frame.flags & FrameFlag::ack) == 0) {
+    send_ack(frame.bytes);
+    return false;
+  }
+  if (to_text(frame.bytes) == drain_ping) {
+    if (goaway_sent_ == GoAway::announced) finish_drain();
+    return false;
+  }
+  if (to_text(frame.bytes) != liveness_ping) return false;
+  event.kind = Kind::ping_ack;
+  return true;
+}
+
+bool H2Session::on_priority_update(const FrameEvent& frame, H2Event& event) {
+  work_.spend(WorkUnits::frame);
+  if (role_ == H2Role::client) return fail_with(H2Error::protocol_error, event);
+  const Priority priority = parse_priority(to_text(frame.bytes));
+  if (H2Stream* const stream = find(frame.stream); stream != nullptr) {
+    set_priority(*stream, priority);
+  } else if (is_idle(frame.stream) && is_from_peer(frame.stream)) {
+    early_priority_stream_ = frame.stream;
+    early_priority_ = priority;
+  }
+  return false;
+}
+
+/// Handles a frame that is an error of its stream.
+bool H2Session::on_stream_error(const FrameEvent& frame, H2Event& event) {
+  if (H2Stream* const stream = find(frame.stream); stream != nullptr) {
+    return reset_with(*stream, frame.error, event);
+  }
+  // RST_STREAM must not be sent on an idle stream.
+  if (is_idle(frame.stream)) return fail_with(frame.error, event);
+  work_.spend(WorkUnits::reset);
+  send_rst_stream(frame.stream, frame.error);
+  return false;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,340 @@
+// One HTTP/2 connection without a socket (RFC 9113): bytes in, events and bytes out.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/detail/h2/frame.hpp"
+#include "weir/http/detail/h2/priority.hpp"
+#include "weir/http/detail/h2/work_account.hpp"
+
+namespace weir::http {
+
+/// The windows of a connection and of its streams until SETTINGS or WINDOW_UPDATE change them.
+inline constexpr std::uint32_t window_default = 65'535;
+
+enum class H2Role : std::uint8_t { server, client };
+
+/// The limits of one connection. Each comment ends with the reaction to a peer beyond the limit.
+struct H2Limits {
+  std::uint32_t streams_max = 128;          ///< open streams, at least 1; REFUSED_STREAM
+  std::uint32_t stream_window = 64 * 1024;  ///< bytes not consumed on a stream; flow control
+  /// Bytes not consumed on all streams, at least 65,535; flow control.
+  std::uint32_t connection_window = 1024 * 1024;
+  std::uint32_t block_bytes_max = 64 * 1024;    ///< encoded bytes of a field block; close
+  std::uint32_t block_frames_max = 16;          ///< CONTINUATION frames of a field block; close
+  std::uint32_t field_list_max = 64 * 1024;     ///< SETTINGS_MAX_HEADER_LIST_SIZE; the carrier's
+  std::uint32_t control_bytes_max = 32 * 1024;  ///< control frames that wait to be sent; close
+  std::uint32_t output_max = 64 * 1024;  ///< bytes of DATA that wait to be sent; send_data() stops
+  WorkLimits work;                       ///< delay, then close
+  bool connect_protocol = false;         ///< announces extended CONNECT (RFC 8441)
+};
+
+/// Returns the most streams that a peer can make a session hold. A stream that was reset counts
+/// until its handler has ended, so there are some more than `streams_max`.
+constexpr std::uint32_t streams_held_max(const H2Limits& limits) noexcept {
+  return limits.streams_max + limits.streams_max / 4 + 1;
+}
+
+class H2Session;
+
+/// An H2Stream is a base or member of the carrier's own object for a request, so that a stream
+/// needs one block. The session links it while the stream is open. Threads: those of the session.
+/// Lifetime: the carrier calls H2Session::release() before it destroys an accepted stream.
+class H2Stream : private weir::detail::ListNode {
+ public:
+  H2Stream() noexcept = default;
+  ~H2Stream() { assert(!held_ && "the stream was not released"); }
+
+  /// Returns the identifier, or 0 for a stream that was never opened.
+  std::uint32_t id() const noexcept { return id_; }
+  /// Returns true if the peer sends nothing more on the stream.
+  bool remote_ended() const noexcept { return remote_ended_; }
+  /// Returns true if nothing more can be sent on the stream.
+  bool local_ended() const noexcept { return local_ended_; }
+  /// Returns true if the stream has ended in both directions, or was reset.
+  bool closed() const noexcept { return remote_ended_ && local_ended_; }
+  /// Returns true if one side has reset the stream.
+  bool was_reset() const noexcept { return reset_; }
+  Priority priority() const noexcept { return priority_; }
+  /// Returns the bytes that the peer allows to be sent on this stream; negative if it has reduced
+  /// its initial window.
+  std::int32_t send_window() const noexcept { return send_window_; }
+  /// Returns the bytes of DATA that were received and not yet consumed.
+  std::uint32_t unconsumed() const noexcept { return unconsumed_; }
+
+ private:
+  friend H2Session;
+  friend weir::detail::List<H2Stream>;
+  static constexpr std::uint64_t no_length = std::numeric_limits<std::uint64_t>::max();
+
+  H2Stream* next_in_bucket_ = nullptr;
+  std::uint64_t body_left_ = no_length;  // bytes that Content-Length still announces
+  std::uint32_t id_ = 0;
+  std::int32_t send_window_ = 0;
+  std::int32_t receive_window_ = 0;    // bytes that the peer may still send
+  std::uint32_t unconsumed_ = 0;       // bytes in the hands of the carrier
+  std::uint32_t window_returned_ = 0;  // consumed bytes that no WINDOW_UPDATE has returned yet
+  Priority priority_;
+  bool remote_ended_ = false;
+  bool local_ended_ = false;
+  bool reset_ = false;
+  bool held_ = false;        // from accept() until release()
+  bool in_table_ = false;    // until the stream is closed
+  bool has_body_ = false;    // has bytes to send; linked, unless its window is used up
+  bool final_head_ = false;  // a client has received the final head
+};
+
+/// The settings of the peer that the carrier uses.
+struct H2PeerSettings {
+  std::uint32_t header_table_size = 4096;
+  std::uint32_t max_concurrent_streams = 0xFFFFFFFF;
+  std::uint32_t initial_window_size = window_default;
+  std::uint32_t max_header_list_size = 0xFFFFFFFF;
+  bool connect_protocol = false;
+};
+
+/// One event of a session.
+struct H2Event {
+  enum class Kind : std::uint8_t {
+    need_more,  ///< the input is used up
+    open,       ///< the field block of a new stream; accept() or reject() follows
+    headers,    ///< the field block of a response; only for clients
+    trailers,   ///< the field block of the trailers of `stream`
+    /// A field block that must be decoded for the compression state only. If there is a `stream`,
+    /// it was reset with `error`.
+    discarded,
+    data,      ///< bytes of the body of `stream`; consume() returns them to the window
+    reset,     ///< `stream` was reset by the peer, or by the session for an error of the peer
+    settings,  ///< peer() has changed
+    ping_ack,  ///< the answer to send_ping()
+    goaway,    ///< the peer handles no stream above `stream_id`
+    delay,     ///< the work account is empty; call again with the same input after `delay`
+    failed,    ///< the connection has ended with `error`; send the output and close
+  };
+  Kind kind = Kind::need_more;
+  bool end_stream = false;  ///< the peer sends nothing more on the stream
+  H2Error error = {};
+  H2Stream* stream = nullptr;
+  std::uint32_t stream_id = 0;
+  std::size_t consumed = 0;  ///< bytes of the input that are finished
+  Duration delay{};
+  Bytes bytes;  ///< valid until the next call of next(); data is a view into the input
+};
+
+/// The state of one connection: settings, streams, flow control, priorities, drain, and the
+/// accounts of what the peer may cause. Field blocks stay encoded: the carrier decodes each of them
+/// in the order of the events. The carrier also reads input, calls next() until it returns
+/// need_more, and sends take_output().
+/// Errors: members that append to the output and next() throw std::bad_alloc; the session cannot be
+/// used after that.
+/// Threads: one at a time.
+class H2Session {
+ public:
+  H2Session(H2Role role, const H2Limits& limits, Instant now) noexcept;
+  ~H2Session();
+  H2Session(const H2Session&) = delete;
+  H2Session& operator=(const H2Session&) = delete;
+
+  /// Appends the preface and the settings to the output. Call it first.
+  void start();
+
+  // Input.
+
+  /// Returns the next event. `input` starts at the end of the last event's `consumed` bytes.
+  H2Event next(Bytes input, Instant now);
+  /// Returns true if the peer is within a frame, a field block or the preface.
+  bool within_frame() const noexcept {
+    return preface_left_ != 0 || block_frames_ != 0 || !reader_.between_frames();
+  }
+
+  /// Accepts the stream of the event `open`. `length` is its Content-Length, if it has one.
+  /// Returns: false if END_STREAM contradicts the length. The stream is rejected then.
+  [[nodiscard]] bool accept(H2Stream& stream, std::uint64_t length = H2Stream::no_length);
+  /// Rejects the stream of the event `open` with RST_STREAM.
+  void reject(H2Error error);
+  /// Returns `count` bytes of `data` to the windows; WINDOW_UPDATE follows when it is worth a
+  /// frame.
+  void consume(H2Stream& stream, std::size_t count);
+  /// Forgets the stream and consumes its bytes. A stream that is not closed is reset first.
+  void release(H2Stream& stream, H2Error error = H2Error::cancel);
+
+  // Output.
+
+  /// Returns the bytes to send.
+  const Buffer& output() const noexcept { return output_; }
+  /// Moves the bytes to send out. Further output is collected in another buffer.
+  Buffer take_output() noexcept {
+    control_bytes_ = data_bytes_ = 0;
+    return std::move(output_);
+  }
+  /// Appends the field block that `write(out)` writes, at most `size` bytes, in HEADERS and, if it
+  /// needs them, CONTINUATION. `write()` returns the end of its bytes. The stream is open.
+  template <class Write>
+  void send_headers(H2Stream& stream, std::size_t size, const Write& write, bool end_stream) {
+    output_.make_room(frame_header_size + size);
+    char* const start = reinterpret_cast<char*>(output_.room().data()) + frame_header_size;
+    const char* const end = write(start);
+    finish_headers(stream, static_cast<std::size_t>(end - start), end_stream);
+  }
+  /// Appends DATA with as many bytes of `body` as the windows and the output allow.
+  /// `end_stream` takes effect with the last byte; an empty body is allowed then.
+  /// Returns: the number of bytes taken.
+  std::size_t send_data(H2Stream& stream, Bytes body, bool end_stream);
+  /// Resets the stream, unless it is closed.
+  void reset(H2Stream& stream, H2Error error);
+
+  /// Marks a stream that has bytes to send. It is returned by next_sender() until `stop_sending()`.
+  void want_send(H2Stream& stream) noexcept;
+  void stop_sending(H2Stream& stream) noexcept;
+  /// Returns the stream whose bytes should be sent next, or nullptr if none may be sent.
+  H2Stream* next_sender() noexcept;
+  void set_priority(H2Stream& stream, Priority priority) noexcept;
+
+  /// Begins the drain: GOAWAY that announces it, and a PING. The answer to the PING proves that the
+  /// peer has read GOAWAY; finish_drain() follows then.
+  void begin_drain();
+  /// Sends the final GOAWAY: later streams are ignored.
+  void finish_drain();
+  /// Returns true if no stream is open or will be accepted.
+  bool drained() const noexcept { return goaway_sent_ == GoAway::final && held_ == 0; }
+  /// Ends the connection with GOAWAY.
+  void fail(H2Error error);
+  bool failed() const noexcept { return failed_; }
+
+  // Clients.
+
+  /// Opens a stream for a request; send_headers() follows.
+  /// Returns: false if the peer allows no further stream.
+  bool open(H2Stream& stream);
+  /// Tells that the block of the last event `headers` was a final head. Trailers follow then.
+  void final_head(H2Stream& stream) noexcept { stream.final_head_ = true; }
+  void send_ping();
+
+  const H2PeerSettings& peer() const noexcept { return peer_; }
+  std::uint32_t streams_held() const noexcept { return held_; }
+  std::int32_t work_balance() const noexcept { return work_.balance(); }
+  /// Frees memory that a connection without streams does not need.
+  void drop_idle_memory() noexcept;
+
+ private:
+  enum class GoAway : std::uint8_t { none, announced, final };
+  enum class Closed : std::uint8_t { unknown, ended, reset_by_peer, reset_here };
+  // A stream that was closed not long ago, so that late frames on it are no errors.
+  struct ClosedStream {
+    std::uint32_t id = 0;
+    Closed how = Closed::unknown;
+  };
+  static constexpr std::size_t closed_count = 12;
+  static constexpr std::string_view client_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  static constexpr std::string_view drain_ping = "drained?";
+  static constexpr std::string_view liveness_ping = "present?";
+
+  // Each handler of a frame returns true if there is an event for the carrier.
+  bool read_preface(Bytes& input);
+  bool has_work_left(Instant now, H2Event& event);
+  bool handle(const FrameEvent& frame, H2Event& event);
+  bool on_data(const FrameEvent& frame, H2Event& event);
+  bool begin_data(const FrameEvent& frame, H2Event& event);
+  bool on_stray_data(const FrameEvent& frame, H2Event& event);
+  bool on_block(const FrameEvent& frame, H2Event& event);
+  bool finish_block(Bytes block, H2Event& event);
+  bool on_new_stream(H2Event& event);
+  bool on_head(H2Stream& stream, H2Event& event);
+  bool on_trailers(H2Stream& stream, H2Event& event);
+  bool on_closed_block(H2Event& event);
+  bool on_reset(const FrameEvent& frame, H2Event& event);
+  bool on_window_update(const FrameEvent& frame, H2Event& event);
+  bool on_setting(const FrameEvent& frame, H2Event& event);
+  bool on_settings_end(H2Event& event);
+  bool set_initial_window(std::uint32_t value, H2Event& event);
+  void on_settings_ack() noexcept;
+  bool on_ping(const FrameEvent& frame, H2Event& event);
+  bool on_priority_update(const FrameEvent& frame, H2Event& event);
+  bool on_stream_error(const FrameEvent& frame, H2Event& event);
+
+  bool fail_with(H2Error error, H2Event& event);
+  bool reset_with(H2Stream& stream, H2Error error, H2Event& event);
+  bool discard_with(H2Stream& stream, H2Error error, H2Event& event);
+  bool refuse_block(H2Error error, H2Event& event);
+  bool is_idle(std::uint32_t id) const noexcept;
+  bool is_from_peer(std::uint32_t id) const noexcept {
+    return (id & 1U) == (role_ == H2Role::server ? 1U : 0U);
+  }
+  Closed how_closed(std::uint32_t id) const noexcept;
+  void remember_closed(std::uint32_t id, Closed how) noexcept;
+
+  H2Stream** bucket(std::uint32_t id) const noexcept {
+    return table_ + ((id >> 1) & (bucket_count_ - 1));
+  }
+  H2Stream* find(std::uint32_t id) const noexcept;
+  void reserve_table();
+  void begin_stream(H2Stream& stream, std::uint32_t id) noexcept;
+  void close(H2Stream& stream, Closed how) noexcept;
+  void end_local(H2Stream& stream) noexcept;
+  bool end_remote(H2Stream& stream) noexcept;
+  void link_sender(H2Stream& stream) noexcept;
+  void consume_on_connection(std::uint32_t count);
+
+  template <class Write>
+  void send_control(std::size_t size, const Write& write);
+  void send_rst_stream(std::uint32_t id, H2Error error);
+  void send_goaway(std::uint32_t last, H2Error error);
+  void send_window_update(std::uint32_t id, std::uint32_t increment);
+  void send_settings_ack();
+  void send_ack(Bytes opaque);
+  void send_ping(std::string_view opaque);
+  void finish_headers(H2Stream& stream, std::size_t size, bool end_stream);
+
+  const H2Limits& limits_;
+  FrameReader reader_;
+  H2Role role_;
+  std::uint8_t preface_left_;  // bytes of the client's preface that have not arrived
+  bool settings_received_ = false;
+  bool settings_acked_ = false;
+  bool failed_ = false;
+  bool goaway_received_ = false;
+  GoAway goaway_sent_ = GoAway::none;
+  H2Error error_ = {};
+  std::uint8_t closed_next_ = 0;
+  std::uint8_t block_flags_ = 0;
+  std::uint16_t block_frames_ = 0;  // frames of the open field block
+  H2Error block_error_ = {};
+  std::uint32_t block_stream_ = 0;
+  std::uint32_t last_stream_ = 0;                // the highest stream of the peer
+  std::uint32_t next_stream_ = 1;                // of a client
+  std::uint32_t ignored_above_ = stream_id_max;  // after the final GOAWAY
+  std::uint32_t held_ = 0;                       // accepted streams that were not released
+  std::uint32_t open_ = 0;                       // streams in the table
+  std::uint32_t bucket_count_ = 0;
+  std::uint32_t control_bytes_ = 0;  // in the output
+  std::int32_t send_window_ = window_default;
+  std::int32_t receive_window_ = window_default;
+  std::uint32_t window_returned_ = 0;
+  std::uint32_t data_bytes_ = 0;  // in the output
+  Priority early_priority_;       // PRIORITY_UPDATE for a stream that is not open yet
+  std::uint32_t early_priority_stream_ = 0;
+  WorkAccount work_;
+  H2PeerSettings peer_;
+  H2Stream* data_stream_ = nullptr;  // the stream of the DATA that arrives, or nullptr to drop it
+  H2Stream** table_ = nullptr;       // streams by identifier, in a block of the core
+  Buffer block_;
+  Buffer output_;
+  std::array<ClosedStream, closed_count> closed_{};
+  std::array<weir::detail::List<H2Stream>, Priority::urgency_max + 1> senders_;
+};
+
+/// Returns an upper bound of the bytes that a peer can make a session hold. `stream_bytes` is the
+/// size of the carrier's block for a stream, with all that it holds except for its body.
+std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_bytes) noexcept;
+
+}  // namespace weir::http

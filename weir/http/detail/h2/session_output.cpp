@@ -1,0 +1,358 @@
+// The frames that a session sends, its table of streams, and the bound of its memory. session.cpp
+// handles the frames of the peer.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/http/detail/h2/session.hpp"
+#include "weir/http/message/detail/memory_sizes.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::uint32_t buckets_max = 256;
+
+std::uint32_t bucket_count_of(const H2Limits& limits) noexcept {
+  return std::bit_ceil(std::clamp(limits.streams_max, 1U, buckets_max));
+}
+
+}  // namespace
+
+void H2Session::start() {
+  if (role_ == H2Role::client) {
+    output_.make_room(client_preface.size());
+    std::memcpy(output_.room().data(), client_preface.data(), client_preface.size());
+    output_.commit(client_preface.size());
+  }
+  std::array<Setting, 5> entries{};
+  std::size_t count = 0;
+  entries[count++] = {SettingId::initial_window_size, limits_.stream_window};
+  entries[count++] = {SettingId::max_header_list_size, limits_.field_list_max};
+  if (role_ == H2Role::server) {
+    entries[count++] = {SettingId::max_concurrent_streams, limits_.streams_max};
+    entries[count++] = {SettingId::no_rfc7540_priorities, 1};
+    if (limits_.connect_protocol) entries[count++] = {SettingId::enable_connect_protocol, 1};
+  } else {
+    entries[count++] = {SettingId::enable_push, 0};
+  }
+  const std::span<const Setting> settings(entries.data(), count);
+  send_control(frame_header_size + count * setting_size,
+               [&](char* out) { return write_settings(settings, out); });
+  if (limits_.connection_window <= window_default) return;
+  const std::uint32_t increment = limits_.connection_window - window_default;
+  receive_window_ += static_cast<std::int32_t>(increment);
+  send_window_update(0, increment);
+}
+
+/// Appends a control frame. A peer that makes the session send too many of them without reading
+/// them ends the connection.
+template <class Write>
+void H2Session::send_control(std::size_t size, const Write& write) {
+  if (failed_) return;
+  output_.make_room(size);
+  char* const start = reinterpret_cast<char*>(output_.room().data());
+  [[maybe_unused]] const char* const end = write(start);
+  assert(end == start + size);
+  output_.commit(size);
+  control_bytes_ += static_cast<std::uint32_t>(size);
+  if (control_bytes_ > limits_.control_bytes_max) fail(H2Error::enhance_your_calm);
+}
+
+void H2Session::send_rst_stream(std::uint32_t id, H2Error error) {
+  send_control(rst_stream_size, [=](char* out) { return write_rst_stream(id, error, out); });
+}
+
+void H2Session::send_window_update(std::uint32_t id, std::uint32_t increment) {
+  send_control(window_update_size,
+               [=](char* out) { return write_window_update(id, increment, out); });
+}
+
+void H2Session::send_ack(Bytes opaque) {
+  send_control(ping_size, [=](char* out) { return write_ping(opaque, FrameFlag::ack, out); });
+}
+
+void H2Session::send_ping() {
+  send_ping(liveness_ping);
+}
+
+void H2Session::send_ping(std::string_view opaque) {
+  send_control(ping_size, [=](char* out) { return write_ping(to_bytes(opaque), 0, out); });
+}
+
+void H2Session::send_settings_ack() {
+  send_control(frame_header_size, [](char* out) { return write_settings_ack(out); });
+}
+
+void H2Session::send_goaway(std::uint32_t last, H2Error error) {
+  output_.make_room(goaway_size);
+  write_goaway(last, error, reinterpret_cast<char*>(output_.room().data()));
+  output_.commit(goaway_size);
+}
+
+void H2Session::fail(H2Error error) {
+  if (std::exchange(failed_, true)) return;
+  error_ = error;
+  send_goaway(last_stream_, error);
+}
+
+void H2Session::begin_drain() {
+  if (failed_ || goaway_sent_ != GoAway::none) return;
+  goaway_sent_ = GoAway::announced;
+  send_goaway(stream_id_max, H2Error::no_error);
+  send_ping(drain_ping);
+}
+
+void H2Session::finish_drain() {
+  if (failed_ || goaway_sent_ == GoAway::final) return;
+  goaway_sent_ = GoAway::final;
+  ignored_above_ = last_stream_;
+  send_goaway(last_stream_, H2Error::no_error);
+}
+
+/// Writes the frame header in front of a field block of `size` bytes in the room of the output. A
+/// long block is cut into frames.
+void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stream) {
+  assert(!stream.local_ended_);
+  constexpr std::size_t most = frame_payload_default;
+  const std::size_t frames = size == 0 ? 1 : (size + most - 1) / most;
+  output_.commit(frame_header_size + size);
+  if (frames > 1) output_.make_room((frames - 1) * frame_header_size);
+  char* const start =
+      reinterpret_cast<char*>(output_.data() + output_.size()) - size - frame_header_size;
+  for (std::size_t at = frames; at-- > 0;) {
+    const std::size_t length = at + 1 == frames ? size - at * most : most;
+    char* const frame = start + at * (most + frame_header_size);
+    std::memmove(frame + frame_header_size, start + frame_header_size + at * most, length);
+    const bool ends_block = at + 1 == frames;
+    const bool ends_stream = at == 0 && end_stream;
+    const auto flags = static_cast<std::uint8_t>((ends_block ? FrameFlag::end_headers : 0) |
+                                                 (ends_stream ? FrameFlag::end_stream : 0));
+    const FrameType type = at == 0 ? FrameType::headers : FrameType::continuation;
+    write_frame_header({static_cast<std::uint32_t>(length), type, flags, stream.id_}, frame);
+  }
+  output_.commit((frames - 1) * frame_header_size);
+  if (end_stream) end_local(stream);
+}
+
+std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) {
+  assert(end_stream || !body.empty());
+  if (stream.local_ended_ || failed_) return 0;
+  auto most = static_cast<std::int64_t>(std::min<std::size_t>(body.size(), frame_payload_default));
+  if (most > 0) {
+    const std::int64_t room = std::int64_t{limits_.output_max} - data_bytes_;
+    most = std::min<std::int64_t>({most, stream.send_window_, send_window_, room});
+    if (most <= 0) return 0;
+  }
+  const auto size = static_cast<std::size_t>(most);
+  const bool ends = end_stream && size == body.size();
+  output_.make_room(frame_header_size + size);
+  char* const out = reinterpret_cast<char*>(output_.room().data());
+  const std::uint8_t flags = ends ? FrameFlag::end_stream : 0;
+  char* const content = write_frame_header(
+      {static_cast<std::uint32_t>(size), FrameType::data, flags, stream.id_}, out);
+  if (size != 0) std::memcpy(content, body.data(), size);
+  output_.commit(frame_header_size + size);
+  data_bytes_ += static_cast<std::uint32_t>(size);
+  stream.send_window_ -= static_cast<std::int32_t>(size);
+  send_window_ -= static_cast<std::int32_t>(size);
+  if (size >= WorkUnits::data_bytes_min) work_.earn(WorkUnits::sent_data);
+  if (ends) {
+    end_local(stream);
+  } else if (stream.linked() && stream.priority_.incremental) {
+    stream.unlink();
+    link_sender(stream);
+  }
+  return size;
+}
+
+void H2Session::end_local(H2Stream& stream) noexcept {
+  stream.local_ended_ = true;
+  stop_sending(stream);
+  if (stream.remote_ended_) close(stream, Closed::ended);
+}
+
+void H2Session::reset(H2Stream& stream, H2Error error) {
+  if (!stream.in_table_) return;
+  if (error != H2Error::no_error) work_.spend(WorkUnits::reset);
+  send_rst_stream(stream.id_, error);
+  close(stream, Closed::reset_here);
+}
+
+// Windows of received data.
+
+void H2Session::consume(H2Stream& stream, std::size_t count) {
+  assert(count <= stream.unconsumed_);
+  const auto bytes = static_cast<std::uint32_t>(count);
+  stream.unconsumed_ -= bytes;
+  consume_on_connection(bytes);
+  if (stream.remote_ended_) return;
+  stream.window_returned_ += bytes;
+  if (stream.window_returned_ < std::max(limits_.stream_window / 2, 1U)) return;
+  const std::uint32_t increment = std::exchange(stream.window_returned_, 0);
+  stream.receive_window_ += static_cast<std::int32_t>(increment);
+  send_window_update(stream.id_, increment);
+}
+
+void H2Session::consume_on_connection(std::uint32_t count) {
+  window_returned_ += count;
+  if (window_returned_ < std::max(limits_.connection_window, window_default) / 2) return;
+  const std::uint32_t increment = std::exchange(window_returned_, 0);
+  receive_window_ += static_cast<std::int32_t>(increment);
+  send_window_update(0, increment);
+}
+
+// Senders.
+
+void H2Session::want_send(H2Stream& stream) noexcept {
+  if (stream.local_ended_) return;
+  stream.has_body_ = true;
+  link_sender(stream);
+}
+
+void H2Session::stop_sending(H2Stream& stream) noexcept {
+  stream.has_body_ = false;
+  stream.unlink();
+}
+
+/// Puts a stream that may send behind the others of its urgency.
+void H2Session::link_sender(H2Stream& stream) noexcept {
+  if (!stream.has_body_ || stream.linked() || stream.send_window_ <= 0) return;
+  senders_[stream.priority_.urgency].push_back(stream);
+}
+
+H2Stream* H2Session::next_sender() noexcept {
+  if (send_window_ <= 0 || data_bytes_ >= limits_.output_max || failed_) return nullptr;
+  for (auto& each : senders_) {
+    while (H2Stream* const stream = each.front()) {
+      if (stream->send_window_ > 0) return stream;
+      stream->unlink();  // WINDOW_UPDATE links it again
+    }
+  }
+  return nullptr;
+}
+
+void H2Session::set_priority(H2Stream& stream, Priority priority) noexcept {
+  stream.priority_ = priority;
+  if (!stream.linked()) return;
+  stream.unlink();
+  link_sender(stream);
+}
+
+// The table of open streams.
+
+/// Allocates the table before the first stream.
+void H2Session::reserve_table() {
+  if (table_ != nullptr) return;
+  const std::uint32_t count = bucket_count_of(limits_);
+  table_ = static_cast<H2Stream**>(BlockPool::allocate(count * sizeof(H2Stream*)));
+  std::fill_n(table_, count, nullptr);
+  bucket_count_ = count;
+}
+
+H2Stream* H2Session::find(std::uint32_t id) const noexcept {
+  if (open_ == 0) return nullptr;
+  H2Stream* stream = *bucket(id);
+  while (stream != nullptr && stream->id_ != id) stream = stream->next_in_bucket_;
+  return stream;
+}
+
+void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
+  assert(!stream.held_ && table_ != nullptr);
+  stream.id_ = id;
+  stream.send_window_ = static_cast<std::int32_t>(peer_.initial_window_size);
+  stream.receive_window_ =
+      static_cast<std::int32_t>(settings_acked_ ? limits_.stream_window : window_default);
+  stream.held_ = stream.in_table_ = true;
+  stream.next_in_bucket_ = std::exchange(*bucket(id), &stream);
+  ++held_;
+  ++open_;
+}
+
+/// Removes the stream from the open ones.
+void H2Session::close(H2Stream& stream, Closed how) noexcept {
+  assert(stream.in_table_);
+  H2Stream** link = bucket(stream.id_);
+  while (*link != &stream) link = &(*link)->next_in_bucket_;
+  *link = stream.next_in_bucket_;
+  --open_;
+  stream.in_table_ = false;
+  stream.remote_ended_ = stream.local_ended_ = true;
+  stream.reset_ = how != Closed::ended;
+  stop_sending(stream);
+  if (data_stream_ == &stream) data_stream_ = nullptr;
+  if (how == Closed::ended) work_.earn(WorkUnits::request);
+  remember_closed(stream.id_, how);
+}
+
+void H2Session::release(H2Stream& stream, H2Error error) {
+  if (!stream.held_) return;
+  stream.held_ = false;
+  --held_;
+  if (stream.in_table_) {
+    try {
+      reset(stream, error);
+    } catch (...) {
+      close(stream, Closed::reset_here);
+      throw;
+    }
+  }
+  consume_on_connection(std::exchange(stream.unconsumed_, 0));
+}
+
+void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
+  closed_[closed_next_] = {id, how};
+  closed_next_ = static_cast<std::uint8_t>((closed_next_ + 1U) % closed_count);
+}
+
+H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {
+  const auto* const found = std::find_if(closed_.begin(), closed_.end(),
+                                         [id](const ClosedStream& each) { return each.id == id; });
+  return found == closed_.end() ? Closed::unknown : found->how;
+}
+
+bool H2Session::is_idle(std::uint32_t id) const noexcept {
+  if (is_from_peer(id)) return id > last_stream_;
+  return role_ == H2Role::server || id >= next_stream_;
+}
+
+bool H2Session::open(H2Stream& stream) {
+  assert(role_ == H2Role::client);
+  if (failed_ || goaway_received_ || next_stream_ > stream_id_max) return false;
+  if (open_ >= std::min(peer_.max_concurrent_streams, limits_.streams_max)) return false;
+  reserve_table();
+  begin_stream(stream, next_stream_);
+  next_stream_ += 2;
+  return true;
+}
+
+void H2Session::drop_idle_memory() noexcept {
+  if (block_frames_ == 0) block_ = {};
+  if (output_.empty()) output_ = {};
+  if (open_ != 0) return;
+  BlockPool::release(std::exchange(table_, nullptr));
+  bucket_count_ = 0;
+}
+
+std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_bytes) noexcept {
+  using detail::block;
+  using detail::product;
+  using detail::sum;
+  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
+  const auto buffer = [](std::uint64_t bytes) {
+    return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
+  };
+  // Control frames, DATA and the frame that exceeds a limit.
+  const std::uint64_t output =
+      sum({limits.control_bytes_max, limits.output_max, frame_payload_default, goaway_size});
+  const std::uint64_t window = std::max(limits.connection_window, window_default);
+  // DATA arrives in pieces, and each stream may waste as much as it holds.
+  constexpr std::uint64_t wasted = 2;
+  return sum({block(sizeof(H2Session)), block(bucket_count_of(limits) * sizeof(H2Stream*)),
+              product(grown, buffer(limits.block_bytes_max)), product(grown, buffer(output)),
+              product(wasted, window), product(streams_held_max(limits), block(stream_bytes))});
+}
+
+}  // namespace weir::http
