@@ -1,0 +1,65 @@
+// The encoder of HPACK field blocks (RFC 7541 §6). It uses the static table and literals only, so
+// that a connection holds no table for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/http/detail/h2/hpack_table.hpp"
+#include "weir/http/syntax/status.hpp"
+
+namespace weir::http {
+
+/// Tells intermediaries if they may index a field (RFC 7541 §7.1.3).
+enum class HpackIndexing : std::uint8_t { allowed, never };
+
+/// Returns the number of bytes that write_hpack_field() needs at most.
+constexpr std::size_t hpack_field_size_max(std::string_view name, std::string_view value) noexcept {
+  constexpr std::size_t integer_max = 6;
+  return 1 + 2 * integer_max + name.size() + value.size();
+}
+
+/// Writes a field to `out`: its name in lower case, and Huffman codes where they are shorter. The
+/// block does not depend on earlier ones, so that it may be kept and sent again.
+/// Returns: the end of the field, as all of these functions do.
+char* write_hpack_field(std::string_view name, std::string_view value, char* out,
+                        HpackIndexing indexing = HpackIndexing::allowed) noexcept;
+
+/// The number of bytes that write_hpack_status() needs at most.
+inline constexpr std::size_t hpack_status_size_max = 5;
+
+/// Writes `:status`.
+char* write_hpack_status(Status status, char* out) noexcept;
+
+/// The only state that the encoder of a connection has. A peer that lowers its
+/// SETTINGS_HEADER_TABLE_SIZE expects a size update at the start of the next block (RFC 7541 §4.2).
+/// The update says 0: the encoder never uses the table, and needs no further update, because the
+/// size stays within each later setting.
+/// Threads: one at a time.
+class HpackSizeUpdate {
+ public:
+  /// The number of bytes that write() needs at most.
+  static constexpr std::size_t size_max = 1;
+
+  /// Notes a SETTINGS_HEADER_TABLE_SIZE of the peer.
+  void set_peer_size_max(std::uint32_t table_size_max) noexcept {
+    if (state_ == State::initial && table_size_max < initial_size_max) state_ = State::owed;
+  }
+  /// Writes the update if the peer expects one. Called at the start of each block.
+  char* write(char* out) noexcept {
+    if (state_ != State::owed) return out;
+    state_ = State::sent;
+    constexpr char update_to_0 = 0x20;
+    *out = update_to_0;
+    return out + size_max;
+  }
+
+ private:
+  static constexpr std::uint32_t initial_size_max = 4096;
+  enum class State : std::uint8_t { initial, owed, sent };
+
+  State state_ = State::initial;
+};
+
+}  // namespace weir::http
