@@ -2,7 +2,6 @@
 #include "weir/http/detail/h1/chunked.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "weir/http/detail/h1/framing.hpp"
@@ -13,17 +12,6 @@ namespace {
 
 constexpr int size_digits_max = 16;
 constexpr std::uint64_t size_max = 0x7fff'ffff'ffff'ffffU;
-
-/// Headers that are valid only before the body (RFC 9110 §6.5.1). They define the framing, the
-/// routing or the state of the connection.
-constexpr std::array<std::string_view, 8> forbidden_trailers{
-    "content-length", "transfer-encoding", "host", "connection", "upgrade", "expect", "te",
-    "trailer"};
-
-bool is_forbidden(std::string_view name) noexcept {
-  return std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
-                     [name](std::string_view each) { return equals_ignoring_case(name, each); });
-}
 
 }  // namespace
 
@@ -241,7 +229,7 @@ ParseError ChunkedDecoder::read_trailer(char character) {
       return error_at(character, ParseError::bad_header_value);
   } else if (character == ':' && !trailers.line.empty()) {
     trailers.name_size = trailers.line.size();
-    if (is_forbidden(trailers.line)) return ParseError::forbidden_trailer;
+    if (is_forbidden_trailer(trailers.line)) return ParseError::forbidden_trailer;
     state_ = State::trailer_value;
   } else if (!is_in(character, CharClass::token)) {
     const bool space = is_space(character) && !trailers.line.empty();
