@@ -80,10 +80,11 @@ RequestFieldReader::RequestFieldReader(const RequestFieldLimits& limits)
   limits_.list_bytes_max = static_cast<std::uint32_t>(list_max(limits));
 }
 
-HpackDecoder RequestFieldReader::decoder_of(HpackTable& table, Bytes block) noexcept {
+HpackDecoder RequestFieldReader::decoder_of(HpackTable& table, Bytes block,
+                                            std::uint32_t list_bytes_max) noexcept {
   const std::size_t list = limits_.list_bytes_max;
   char* const scratch = memory_.get() + pieces_size(list) + text_size(list);
-  return {table, block, limits_.list_bytes_max, {scratch, HpackDecoder::scratch_size(list)}};
+  return {table, block, list_bytes_max, {scratch, HpackDecoder::scratch_size(list)}};
 }
 
 void RequestFieldReader::fail(Kind kind, ParseError error) noexcept {
@@ -230,7 +231,7 @@ void RequestFieldReader::begin() noexcept {
 FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, RequestHead& head) {
   begin();
   const char* const text = text_end_;
-  HpackDecoder decoder = decoder_of(table, block);
+  HpackDecoder decoder = decoder_of(table, block, limits_.list_bytes_max);
   HpackDecoder::Step step;
   while ((step = decoder.next()) == HpackDecoder::Step::field) {
     const Field& field = decoder.field();
@@ -258,7 +259,7 @@ FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, Re
 
 FieldsResult RequestFieldReader::read_trailers(HpackTable& table, Bytes block, Headers& trailers) {
   begin();
-  HpackDecoder decoder = decoder_of(table, block);
+  HpackDecoder decoder = decoder_of(table, block, limits_.list_bytes_max);
   std::uint32_t count = 0;
   HpackDecoder::Step step;
   while ((step = decoder.next()) == HpackDecoder::Step::field) {
@@ -277,6 +278,11 @@ FieldsResult RequestFieldReader::read_trailers(HpackTable& table, Bytes block, H
   if (step == HpackDecoder::Step::error) return {Kind::invalid_block};
   if (!failed() && decoder.exceeded()) fail(Kind::rejected, ParseError::trailers_too_long);
   return result_;
+}
+
+FieldsResult RequestFieldReader::skip(HpackTable& table, Bytes block) {
+  const bool valid = decoder_of(table, block, 0).next() == HpackDecoder::Step::end;
+  return {valid ? Kind::complete : Kind::invalid_block};
 }
 
 }  // namespace weir::http

@@ -66,6 +66,11 @@ class RequestFieldReader {
   /// Errors: throws std::bad_alloc.
   FieldsResult read_trailers(HpackTable& table, Bytes block, Headers& trailers);
 
+  /// Decodes a whole block of a stream that was refused, to keep the table in step.
+  /// Returns: complete or invalid_block.
+  /// Errors: throws std::bad_alloc if there is no memory for the table.
+  FieldsResult skip(HpackTable& table, Bytes block);
+
  private:
   using Field = HpackDecoder::Field;
   using Kind = FieldsResult::Kind;
@@ -89,7 +94,7 @@ class RequestFieldReader {
   static constexpr std::size_t pieces_size(std::size_t list) noexcept { return list; }
   static constexpr std::size_t text_size(std::size_t list) noexcept { return list + 128; }
 
-  HpackDecoder decoder_of(HpackTable& table, Bytes block) noexcept;
+  HpackDecoder decoder_of(HpackTable& table, Bytes block, std::uint32_t list_bytes_max) noexcept;
   void begin() noexcept;
   void add(const Field& field) noexcept;
   void add_pseudo(const Field& field) noexcept;

@@ -361,6 +361,17 @@ TEST(RequestFieldReader, KeepsTheTableInStepAfterAMalformedField) {
   EXPECT_EQ(kind(literal_block(get) + "\x80"), Kind::invalid_block);
 }
 
+TEST(RequestFieldReader, KeepsTheTableInStepWhenItSkipsABlock) {
+  RequestFieldReader reader;
+  HpackTable table;
+  const std::string inserted = from_hex("40 01 61 01 62");
+  EXPECT_EQ(reader.skip(table, to_bytes(literal_block(get) + inserted)).kind, Kind::complete);
+  EXPECT_EQ(table.count(), 1U);
+  EXPECT_EQ(reader.skip(table, to_bytes("\xbe")).kind, Kind::complete);
+  EXPECT_EQ(reader.skip(table, to_bytes("")).kind, Kind::complete);
+  EXPECT_EQ(reader.skip(table, to_bytes("\xbf")).kind, Kind::invalid_block);
+}
+
 TEST(RequestFieldReader, TellsItsMemory) {
   EXPECT_LE(RequestFieldReader::memory({}), 3U * 64 * 1024 + 128);
   EXPECT_EQ(RequestFieldReader::memory({.list_bytes_max = 0xffff'ffff}),
