@@ -25,7 +25,7 @@ FUZZERS = {
     "weir/net/dns": ["names_fuzz"],
     "weir/tls": ["tls_fuzz"],
     "weir/http/detail/h1": ["h1_parser_fuzz", "chunked_fuzz", "response_fuzz"],
-    "weir/http/detail/h2": ["h2_session_fuzz"],
+    "weir/http/detail/h2": ["h2_session_fuzz", "hpack_fuzz"],
     "weir/http/syntax": ["uri_fuzz"],
     "weir/http/message": ["uri_fuzz", "problem_fuzz"],
     "weir/http/router": ["routing_fuzz"],
