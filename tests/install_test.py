@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import signal
@@ -28,6 +29,8 @@ VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
                     (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
 # Packages that weir-config.cmake and the libraries need on a machine that builds with Weir.
 NEEDED = {"liburing-dev", "libre2-dev", "libssl-dev", "pkg-config"}
+if platform.machine() == "x86_64":
+    NEEDED.add("libipsec-mb-dev")
 COMPILERS = ("clang++-19", "g++-12")
 # Options for apt: a system without any package. The caches of this machine stay unchanged.
 NOTHING_INSTALLED = ("-o", "Dir::State::status=/dev/null", "-o", "Dir::Cache::pkgcache=",

@@ -41,8 +41,9 @@ SYSTEM_HEADER = re.compile(
     r"|^(csignal|liburing/.*)$"
 )
 HEAVY_HEADER = re.compile(
-    r"^(CLI|toml\+\+|re2|fmt|spdlog|openssl|nghttp2|simdjson|gtest|gmock)[/.]"
+    r"^(CLI|toml\+\+|re2|fmt|spdlog|openssl|intel-ipsec-mb|nghttp2|simdjson|gtest|gmock)[/.]"
 )
+CRYPTO = re.compile(r"^(openssl/|intel-ipsec-mb\.h$)")
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
 CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 TEST_LIBRARY_USERS = ("tools/simulate/", "examples/simulated.cpp", "examples/services_faked.cpp",
@@ -114,8 +115,8 @@ def check_includes(repository, report):
     for file in repository.cxx:
         for line, opening, path in file.includes:
             check_spelling(repository, report, file, line, opening, path)
-            if path.startswith("openssl/") and floor_of(file.path) not in (None, "tls"):
-                report(file, line, "floors", "only tls may include OpenSSL")
+            if CRYPTO.match(path) and floor_of(file.path) not in (None, "tls"):
+                report(file, line, "floors", f"only tls may include {path}")
             if path in repository.files and path.startswith("weir/"):
                 check_direction(report, file, line, path)
 

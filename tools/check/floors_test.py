@@ -27,11 +27,12 @@ class FloorsTest(CheckTestCase):
         self.expect("floors", "weir/json/codec.cpp",
                     self.include("json", "codec", '"weir/tls/wire.hpp"'), "must never")
 
-    def test_only_tls_includes_openssl(self):
-        self.expect("floors", "weir/net/tcp.cpp", self.include("net", "tcp", "<openssl/ssl.h>"),
-                    "only tls")
-        (self.root / "weir/net/tcp.cpp").unlink()
-        self.expect_clean(self.include("tls", "wire", "<openssl/ssl.h>"))
+    def test_only_tls_includes_libraries_for_cryptography(self):
+        for header in ("<openssl/ssl.h>", "<intel-ipsec-mb.h>"):
+            self.expect("floors", "weir/net/tcp.cpp", self.include("net", "tcp", header),
+                        "only tls")
+            (self.root / "weir/net/tcp.cpp").unlink()
+            self.expect_clean(self.include("tls", "wire", header))
 
     def test_tls_and_json_do_not_know_each_other(self):
         self.expect("floors", "weir/tls/wire.cpp",

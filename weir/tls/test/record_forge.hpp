@@ -22,7 +22,7 @@ inline constexpr std::uint8_t data = 23;
 }  // namespace record_type
 
 /// The client of a connection whose server has these keys. It shares no code with AeadRecords,
-/// except for the AEAD and the derivation of keys.
+/// except for the derivation of keys and the AEADs of OpenSSL.
 class RecordForge {
  public:
   explicit RecordForge(const ConnectionKeys& of_server) : keys_(of_server) {}
@@ -112,7 +112,8 @@ class RecordForge {
   }
   std::string sealed(const Nonce& nonce, std::string_view associated, std::string_view plain) {
     std::string target(plain.size() + AeadCore::tag_bytes, '\0');
-    if (!core_.seal(keys_.suite, keys_.read, nonce, to_bytes(associated), to_bytes(plain), {},
+    const Bytes part = to_bytes(plain);
+    if (!core_.seal(keys_.suite, keys_.read, nonce, to_bytes(associated), {&part, 1},
                     reinterpret_cast<std::byte*>(target.data()))) {
       throw std::logic_error("not sealed");
     }
@@ -120,7 +121,7 @@ class RecordForge {
     return target;
   }
 
-  AeadCore core_{nullptr};
+  AeadCore core_{nullptr, AesGcm::openssl};
   ConnectionKeys keys_;
 };
 

@@ -62,7 +62,11 @@ evp_cipher_ctx_st* AeadCore::prepare(bool seals, Suite suite, const TrafficKey& 
 }
 
 bool AeadCore::seal(Suite suite, const TrafficKey& key, const Nonce& nonce, Bytes associated,
-                    Bytes plain, Bytes last, std::byte* target) noexcept {
+                    std::span<const Bytes> parts, std::byte* target) noexcept {
+  if (uses_gcm(suite)) {
+    gcm_->seal(suite, key, nonce, associated, parts, target);
+    return true;
+  }
   EVP_CIPHER_CTX* const cipher = prepare(true, suite, key, nonce);
   int size = 0;
   if (cipher == nullptr || EVP_EncryptUpdate(cipher, nullptr, &size, data_of(associated),
@@ -70,7 +74,7 @@ bool AeadCore::seal(Suite suite, const TrafficKey& key, const Nonce& nonce, Byte
     return false;
   }
   // Both AEADs are stream ciphers: each update writes as many bytes as it takes.
-  for (const Bytes part : {plain, last}) {
+  for (const Bytes part : parts) {
     if (part.empty()) continue;
     if (EVP_EncryptUpdate(cipher, data_of(target), &size, data_of(part),
                           static_cast<int>(part.size())) != 1) {
@@ -85,6 +89,7 @@ bool AeadCore::seal(Suite suite, const TrafficKey& key, const Nonce& nonce, Byte
 bool AeadCore::open(Suite suite, const TrafficKey& key, const Nonce& nonce, Bytes associated,
                     MutableBytes sealed) noexcept {
   if (sealed.size() < tag_bytes) return false;
+  if (uses_gcm(suite)) return gcm_->open(suite, key, nonce, associated, sealed);
   EVP_CIPHER_CTX* const cipher = prepare(false, suite, key, nonce);
   if (cipher == nullptr) return false;
   const MutableBytes data = sealed.first(sealed.size() - tag_bytes);
@@ -102,6 +107,7 @@ bool AeadCore::open(Suite suite, const TrafficKey& key, const Nonce& nonce, Byte
 }
 
 void AeadCore::forget(const TrafficKey& key) noexcept {
+  if (gcm_ != nullptr) gcm_->forget(key);
   static constexpr std::array<unsigned char, 32> zero{};
   const auto erase = [&key](Context& context, int seals) {
     if (context.holder != &key) return;

@@ -438,14 +438,14 @@ bool AeadRecords::seal_record(Type type, Bytes plain, Buffer& output) {
   Nonce nonce = has_nonce ? next_explicit_nonce(write_) : implicit_nonce(write_);
   bool sealed = false;
   if (is_1_3()) {
-    sealed =
-        core_.seal(suite_, write_, nonce, {record, header_bytes}, plain, {&type_code, 1}, content);
+    const std::array<Bytes, 2> parts{plain, Bytes(&type_code, 1)};
+    sealed = core_.seal(suite_, write_, nonce, {record, header_bytes}, parts, content);
   } else {
     const std::size_t nonce_bytes = has_nonce ? explicit_nonce_bytes : 0;
     std::memcpy(content, nonce.data() + 4, nonce_bytes);
     sealed =
         core_.seal(suite_, write_, nonce, associated_data(write_.sequence, type_code, plain.size()),
-                   plain, {}, content + nonce_bytes);
+                   {&plain, 1}, content + nonce_bytes);
   }
   OPENSSL_cleanse(nonce.data(), nonce.size());
   ++write_.sequence;

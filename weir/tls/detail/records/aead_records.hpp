@@ -1,4 +1,4 @@
-// AeadRecords: Weir's record layer for TLS 1.3 and 1.2, on the AEADs of OpenSSL.
+// AeadRecords: Weir's record layer for TLS 1.3 and 1.2, on the AEADs of AeadCore.
 #pragma once
 
 #include <array>

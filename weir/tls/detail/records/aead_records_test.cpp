@@ -1,5 +1,5 @@
 // Tests Weir's record layer. OpenSSL's layer is the judge: both get the same records, and must give
-// the same data, the same answers and the same errors.
+// the same data, the same answers and the same errors. The suites of AES-GCM run with each library.
 #include "weir/tls/detail/records/aead_records.hpp"
 
 #include <gtest/gtest.h>
@@ -23,14 +23,21 @@ struct SuiteCase {
   const char* name;
   TlsVersion version;
   const char* cipher;
+  AesGcm aes_gcm;
 };
+constexpr auto tls_1_3 = TlsVersion::tls_1_3;
+constexpr auto tls_1_2 = TlsVersion::tls_1_2;
 constexpr std::array suite_cases{
-    SuiteCase{"Tls13Aes128", TlsVersion::tls_1_3, "TLS_AES_128_GCM_SHA256"},
-    SuiteCase{"Tls13Aes256", TlsVersion::tls_1_3, "TLS_AES_256_GCM_SHA384"},
-    SuiteCase{"Tls13Chacha20", TlsVersion::tls_1_3, "TLS_CHACHA20_POLY1305_SHA256"},
-    SuiteCase{"Tls12Aes128", TlsVersion::tls_1_2, "ECDHE-ECDSA-AES128-GCM-SHA256"},
-    SuiteCase{"Tls12Aes256", TlsVersion::tls_1_2, "ECDHE-ECDSA-AES256-GCM-SHA384"},
-    SuiteCase{"Tls12Chacha20", TlsVersion::tls_1_2, "ECDHE-ECDSA-CHACHA20-POLY1305"}};
+    SuiteCase{"Tls13Aes128", tls_1_3, "TLS_AES_128_GCM_SHA256", AesGcm::fastest},
+    SuiteCase{"Tls13Aes256", tls_1_3, "TLS_AES_256_GCM_SHA384", AesGcm::fastest},
+    SuiteCase{"Tls13Chacha20", tls_1_3, "TLS_CHACHA20_POLY1305_SHA256", AesGcm::fastest},
+    SuiteCase{"Tls12Aes128", tls_1_2, "ECDHE-ECDSA-AES128-GCM-SHA256", AesGcm::fastest},
+    SuiteCase{"Tls12Aes256", tls_1_2, "ECDHE-ECDSA-AES256-GCM-SHA384", AesGcm::fastest},
+    SuiteCase{"Tls12Chacha20", tls_1_2, "ECDHE-ECDSA-CHACHA20-POLY1305", AesGcm::fastest},
+    SuiteCase{"Tls13Aes128OfOpenssl", tls_1_3, "TLS_AES_128_GCM_SHA256", AesGcm::openssl},
+    SuiteCase{"Tls13Aes256OfOpenssl", tls_1_3, "TLS_AES_256_GCM_SHA384", AesGcm::openssl},
+    SuiteCase{"Tls12Aes128OfOpenssl", tls_1_2, "ECDHE-ECDSA-AES128-GCM-SHA256", AesGcm::openssl},
+    SuiteCase{"Tls12Aes256OfOpenssl", tls_1_2, "ECDHE-ECDSA-AES256-GCM-SHA384", AesGcm::openssl}};
 
 /// The results of a layer.
 struct Seen {
@@ -131,7 +138,7 @@ class AeadRecordsTest : public EngineTest, public testing::WithParamInterface<Su
     }
   }
 
-  AeadCore core_{nullptr};
+  AeadCore core_{nullptr, GetParam().aes_gcm};
   std::unique_ptr<AeadRecords> own_;
   std::unique_ptr<RecordForge> forge_;
   Seen own_seen_;
@@ -547,7 +554,7 @@ TEST_P(AeadRecordsTest, KeyUpdatesAreLimitedInAMinute) {
   if (!is_1_3()) GTEST_SKIP() << "TLS 1.2 has none";
   MemoryPlatform platform;
   auto loop = Loop::make(platform, {}).value();
-  AeadCore core(*loop);
+  AeadCore core(&loop->platform(), GetParam().aes_gcm);
   for (const std::uint8_t request : {std::uint8_t{0}, std::uint8_t{1}}) {
     connect();
     server_->set_clock(platform);

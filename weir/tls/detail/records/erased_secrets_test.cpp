@@ -16,6 +16,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,9 +66,11 @@ class SecretSearch {
       if (std::sscanf(line.c_str(), "%zx-%zx %4s", &begin, &end, rights.data()) != 3) continue;
       // The shadow memory of the sanitizer is huge, and has no data.
       if (rights[0] != 'r' || rights[1] != 'w' || end - begin > (std::size_t{4} << 30)) continue;
-      if (begin <= reinterpret_cast<std::size_t>(chunk_) &&
-          reinterpret_cast<std::size_t>(chunk_) < end) {
-        continue;
+      // The kernel joins the chunk with other memory beside it.
+      const auto chunk = reinterpret_cast<std::size_t>(chunk_);
+      if (begin <= chunk && chunk < end) {
+        search(begin, chunk, line, names);
+        begin = chunk + chunk_bytes;
       }
       search(begin, end, line, names);
     }
@@ -117,11 +120,15 @@ class SecretSearch {
   std::vector<Secret> secrets_;
 };
 
-class ErasedSecretsTest : public EngineTest, public testing::WithParamInterface<TlsVersion> {
+using Case = std::tuple<TlsVersion, AesGcm>;
+
+class ErasedSecretsTest : public EngineTest, public testing::WithParamInterface<Case> {
  protected:
+  static bool is_1_2() { return std::get<TlsVersion>(GetParam()) == TlsVersion::tls_1_2; }
+
   /// Runs a client on `socket` until the server ends.
   void run_client(int socket) {
-    if (GetParam() == TlsVersion::tls_1_2) limit_to_1_2();
+    if (is_1_2()) limit_to_1_2();
     std::string out;
     Step step = feed(*client_, "", out);
     for (;;) {
@@ -161,7 +168,7 @@ class ErasedSecretsTest : public EngineTest, public testing::WithParamInterface<
   /// Serves one question, and ends. Calls `while_open` before the end.
   template <class WhileOpen>
   void serve(int socket, SecretSearch& search, WhileOpen while_open) {
-    AeadCore core(nullptr);
+    AeadCore core(nullptr, std::get<AesGcm>(GetParam()));
     std::unique_ptr<RecordLayer> records;
     Buffer input;
     Step step = Step::needs_input;
@@ -197,9 +204,15 @@ class ErasedSecretsTest : public EngineTest, public testing::WithParamInterface<
   }
 };
 INSTANTIATE_TEST_SUITE_P(Of, ErasedSecretsTest,
-                         testing::Values(TlsVersion::tls_1_3, TlsVersion::tls_1_2),
+                         testing::Combine(testing::Values(TlsVersion::tls_1_3, TlsVersion::tls_1_2),
+                                          testing::Values(AesGcm::fastest, AesGcm::openssl)),
                          [](const auto& info) {
-                           return info.param == TlsVersion::tls_1_3 ? "Tls13" : "Tls12";
+                           const bool of_openssl = std::get<AesGcm>(info.param) == AesGcm::openssl;
+                           return std::string(std::get<TlsVersion>(info.param) ==
+                                                      TlsVersion::tls_1_3
+                                                  ? "Tls13"
+                                                  : "Tls12") +
+                                  (of_openssl ? "OfOpenssl" : "");
                          });
 
 TEST_P(ErasedSecretsTest, ClosedConnectionLeavesNone) {

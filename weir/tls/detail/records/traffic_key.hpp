@@ -39,6 +39,8 @@ struct TrafficKey {
   /// The IV. With AES-GCM in TLS 1.2, its last 8 bytes are the number to which the sequence number
   /// is added for the explicit nonce (RFC 5288, 3).
   Nonce iv{};
+  /// The slot of MultiBufferGcm that may have the key schedule.
+  mutable std::uint8_t schedule_slot = 0;
   std::uint64_t sequence = 0;  ///< number of the next record
 };
 
