@@ -4,17 +4,17 @@
 #include <cstdint>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
-#include "weir/http/message/detail/memory_sizes.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir::http {
 namespace {
 
-using detail::block;
-using detail::product;
-using detail::sum;
+using weir::detail::block;
+using weir::detail::product;
+using weir::detail::sum;
 
 // Coroutine frames have no size that a program could query; see memory_bound() of a server.
 constexpr std::uint64_t frames_bytes = 16 * 1024;

@@ -5,12 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/client/detail/set_cookie.hpp"
-#include "weir/http/message/detail/memory_sizes.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
 namespace {
+
+using weir::detail::product;
+using weir::detail::sum;
 
 constexpr Duration lifetime_max = std::chrono::days(400);
 
@@ -163,8 +166,8 @@ std::uint64_t memory_bound(const CookieLimits& limits) noexcept {
   // A vector doubles its memory while the old memory still exists. A cookie that is replaced may
   // keep the memory of its longer value.
   constexpr std::uint64_t of_each = 3 * sizeof(CookieJar::Stored) + 4 * 32;
-  const std::uint64_t each = detail::sum({detail::product(2, limits.cookie_bytes_max), of_each});
-  return detail::sum({detail::product(each, limits.cookies_max), limits.header_bytes_max});
+  const std::uint64_t each = sum({product(2, limits.cookie_bytes_max), of_each});
+  return sum({product(each, limits.cookies_max), limits.header_bytes_max});
 }
 
 }  // namespace weir::http

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "weir/base/buffer.hpp"
-#include "weir/http/message/detail/memory_sizes.hpp"
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
@@ -23,9 +23,9 @@ constexpr std::uint64_t lent_buffers = 256;
 // Other memory of a core: its scopes, its listener, its server, and the lingering streams.
 constexpr std::uint64_t core_bytes = 64 * 1024;
 
-using detail::block;
-using detail::product;
-using detail::sum;
+using weir::detail::block;
+using weir::detail::product;
+using weir::detail::sum;
 
 std::uint64_t buffer(std::uint64_t bytes) noexcept {
   return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));

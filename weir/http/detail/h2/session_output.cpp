@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/detail/h2/session.hpp"
-#include "weir/http/message/detail/memory_sizes.hpp"
 
 namespace weir::http {
 namespace {
@@ -337,9 +337,9 @@ void H2Session::drop_idle_memory() noexcept {
 }
 
 std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_bytes) noexcept {
-  using detail::block;
-  using detail::product;
-  using detail::sum;
+  using weir::detail::block;
+  using weir::detail::product;
+  using weir::detail::sum;
   constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
   const auto buffer = [](std::uint64_t bytes) {
     return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));

@@ -8,7 +8,7 @@
 
 #include "weir/base/detail/block_pool.hpp"
 
-namespace weir::http::detail {
+namespace weir::detail {
 
 inline constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
@@ -31,4 +31,4 @@ constexpr std::uint64_t block(std::uint64_t bytes) noexcept {
   return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
 }
 
-}  // namespace weir::http::detail
+}  // namespace weir::detail
