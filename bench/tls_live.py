@@ -30,7 +30,16 @@ def put_load(options, port, work, seconds, *, secure, host="127.0.0.1", before=(
     return output_of(on_processors([options.load_cpu], command), seconds + LOAD_SECONDS_MORE_MAX)
 
 
-class BesideHandshakes:
+class WeirSection:
+    """A section of the servers of Weir that join it."""
+
+    def __init__(self, servers, options):
+        self.servers = [server for server in servers
+                        if server.kind == "weir" and server.joins(self.id)]
+        self.options = options
+
+
+class BesideHandshakes(WeirSection):
     """The p99 of plain requests with and without handshakes on the same core, in turn. The server
     and the generator of the plain requests have real-time priority, if that is allowed. Otherwise
     the other generator and other programs of the machine would delay them."""
@@ -41,11 +50,6 @@ class BesideHandshakes:
     target = 2
     title = (f"p99 of {plain.rate:,} plain GETs per second on a core that also performs "
              f"{handshakes.rate} full handshakes per second")
-
-    def __init__(self, servers, options):
-        self.servers = [server for server in servers
-                        if server.kind == "weir" and server.joins(self.id)]
-        self.options = options
 
     def seconds(self):
         return len(self.servers) * self.options.runs * 2 * (2 * self.options.seconds + 1)
@@ -123,7 +127,7 @@ def beside_table(rows):
     return "\n".join(lines)
 
 
-class Reloads:
+class Reloads(WeirSection):
     """Replaces the certificate of a server under load. Each new handshake must show the newest."""
 
     id = "T8"
@@ -132,11 +136,6 @@ class Reloads:
     new = works.Workload("T8", "", connections=4, closing=True, tls="ecdsa", saturates=False)
     title = (f"{count} reloads of the certificate under load, {kept.connections} kept connections "
              f"and {new.connections} new ones at a time")
-
-    def __init__(self, servers, options):
-        self.servers = [server for server in servers
-                        if server.kind == "weir" and server.joins(self.id)]
-        self.options = options
 
     def seconds(self):
         return len(self.servers) * (RELOAD_SECONDS + 2)
