@@ -210,13 +210,13 @@ TEST_F(Load, CountsRefusedConnections) {
 }
 
 TEST_F(Load, AnUnannouncedCloseIsAnError) {
-  const Behaviour rude = [](tcp::Stream stream) -> Task<> {
+  const Behaviour abrupt = [](tcp::Stream stream) -> Task<> {
     std::ignore = co_await stream.read();
     std::ignore = co_await stream.write(hello_response);
   };
-  const LoadResult rudely = on_raw(rude, plan_of(1, 5));
-  EXPECT_GE(rudely.errors.of(LoadError::ended) + rudely.errors.of(LoadError::reset), 2U);
-  EXPECT_EQ(rudely.responses + rudely.unanswered, 5U);
+  const LoadResult abruptly = on_raw(abrupt, plan_of(1, 5));
+  EXPECT_GE(abruptly.errors.of(LoadError::ended) + abruptly.errors.of(LoadError::reset), 2U);
+  EXPECT_EQ(abruptly.responses + abruptly.unanswered, 5U);
 
   const Behaviour polite = [](tcp::Stream stream) -> Task<> {
     std::ignore = co_await stream.read();

@@ -166,9 +166,9 @@ TEST_F(CheckConnectionTest, AResetEndsTheConnection) {
 }
 
 TEST_F(CheckConnectionTest, ASendHasALimit) {
-  const Behaviour deaf = [](tcp::Stream) -> Task<> { std::ignore = co_await sleep(60s); };
+  const Behaviour silent = [](tcp::Stream) -> Task<> { std::ignore = co_await sleep(60s); };
   const std::string flood(1 << 20, 'a');
-  run_client(deaf, [&](CheckConnection& connection) -> Task<> {
+  run_client(silent, [&](CheckConnection& connection) -> Task<> {
     const bool sent = co_await connection.send(flood, 3s);
     EXPECT_FALSE(sent);
     EXPECT_FALSE(connection.is_closed());

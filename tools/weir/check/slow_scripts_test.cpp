@@ -163,7 +163,7 @@ TEST_F(SlowScripts, AClientThatDoesNotReadStopsTheServer) {
 }
 
 TEST_F(SlowScripts, AServerThatStopsReadingGetsNoMoreRequests) {
-  const auto deaf = [this](tcp::Stream stream) -> Task<> {
+  const auto silent = [this](tcp::Stream stream) -> Task<> {
     static const Answer ok = [](std::string_view, unsigned) { return Reply{response(200)}; };
     if (connections_ == 1) {
       std::ignore = co_await sleep(60s);
@@ -172,7 +172,7 @@ TEST_F(SlowScripts, AServerThatStopsReadingGetsNoMoreRequests) {
     }
   };
   const Instant begun = platform_.now();
-  EXPECT_EQ(check("slow/reader", deaf), "passed: the server read 64 KiB of requests");
+  EXPECT_EQ(check("slow/reader", silent), "passed: the server read 64 KiB of requests");
   EXPECT_EQ(platform_.now() - begun, 2500ms) << "1 s for the last batch, and three pauses";
 }
 

@@ -21,11 +21,11 @@ using tls::detail::SslEngine;
 /// The manner of a server after the handshake.
 enum class Manner : std::uint8_t {
   correct,
-  eager,         ///< answers before the request, and then reads
-  deaf,          ///< neither answers nor closes
-  rude,          ///< closes without alert and close_notify
-  lazy,          ///< takes an end without close_notify for an end in order
-  renegotiates,  ///< performs a renegotiation
+  eager,               ///< answers before the request, and then reads
+  silent,              ///< neither answers nor closes
+  abrupt,              ///< closes without alert and close_notify
+  ignores_truncation,  ///< takes an end without close_notify for an end in order
+  renegotiates,        ///< performs a renegotiation
 };
 
 class TlsRecordScripts : public ScriptTest {
@@ -75,7 +75,7 @@ class TlsRecordScripts : public ScriptTest {
       if (!sent) co_return;
     }
     if (step == SslEngine::Step::failed) co_return;
-    if (manner == Manner::deaf) {
+    if (manner == Manner::silent) {
       std::ignore = co_await sleep(60s);
       co_return;
     }
@@ -88,7 +88,7 @@ class TlsRecordScripts : public ScriptTest {
       if (input.empty()) {
         auto bytes = co_await stream.read();
         if (!bytes) {
-          if (manner != Manner::lazy) break;
+          if (manner != Manner::ignores_truncation) break;
           std::ignore = engine->seal(to_bytes(response(200)), output);
           engine->seal_close(output);
           std::ignore = co_await send(stream, output);
@@ -109,14 +109,14 @@ class TlsRecordScripts : public ScriptTest {
   /// Returns: true if the connection ends.
   static bool respond(SslEngine& engine, Buffer& input, Buffer& output, std::string& text,
                       Manner manner) {
-    const bool rude = manner == Manner::rude;
+    const bool abrupt = manner == Manner::abrupt;
     for (;;) {
       Buffer plain;
       Buffer dropped;
-      const auto opened = engine.open(input, plain, rude ? dropped : output);
+      const auto opened = engine.open(input, plain, abrupt ? dropped : output);
       if (opened == RecordLayer::Opened::none) return false;
       if (opened != RecordLayer::Opened::data) {
-        if (!rude && opened == RecordLayer::Opened::closed) engine.seal_close(output);
+        if (!abrupt && opened == RecordLayer::Opened::closed) engine.seal_close(output);
         return true;
       }
       text += plain.text();
@@ -125,7 +125,7 @@ class TlsRecordScripts : public ScriptTest {
       if (text.contains("Content-Length: 10\r\n")) continue;  // its body never comes
       std::ignore = engine.seal(to_bytes(response(text.starts_with("X") ? 400 : 200)), output);
       if (text.contains("Connection: close")) {
-        if (!rude) engine.seal_close(output);
+        if (!abrupt) engine.seal_close(output);
         return true;
       }
       text.clear();
@@ -159,7 +159,7 @@ TEST_F(TlsRecordScripts, CorrectServerPassesAll) {
 TEST_F(TlsRecordScripts, ServerThatDoesNotCloseFails) {
   for (const std::string& name : names()) {
     if (name == "tls/renegotiation") continue;
-    EXPECT_EQ(check_manner(name, Manner::deaf), "failed: no answer, kept open") << name;
+    EXPECT_EQ(check_manner(name, Manner::silent), "failed: no answer, kept open") << name;
   }
 }
 
@@ -175,7 +175,7 @@ TEST_F(TlsRecordScripts, ServerThatAnswersBrokenRecordsFails) {
 
 TEST_F(TlsRecordScripts, EndWithoutCloseNotifyMustNotCompleteARequest) {
   for (const char* name : {"tls/cut-head", "tls/cut-body", "tls/cut-record"}) {
-    EXPECT_EQ(check_manner(name, Manner::lazy), "failed: 200, close_notify") << name;
+    EXPECT_EQ(check_manner(name, Manner::ignores_truncation), "failed: 200, close_notify") << name;
   }
 }
 
@@ -183,11 +183,11 @@ TEST_F(TlsRecordScripts, ServerThatClosesWithoutAWordFailsUnlessLenient) {
   for (const char* name :
        {"tls/mac", "tls/record-repeated", "tls/request-plain", "tls/close", "tls/close-notify"}) {
     target_.lenient = false;
-    const std::string text = check_manner(name, Manner::rude);
+    const std::string text = check_manner(name, Manner::abrupt);
     EXPECT_TRUE(text.starts_with("failed: ")) << name << " " << text;
     EXPECT_TRUE(text.ends_with(", closed without close_notify (--lenient accepts it)")) << text;
     target_.lenient = true;
-    EXPECT_EQ(kind(name, Manner::rude), "passed") << name;
+    EXPECT_EQ(kind(name, Manner::abrupt), "passed") << name;
   }
 }
 

@@ -196,11 +196,11 @@ TEST_F(TlsScripts, HeartbeatMustStayWithoutAnAnswer) {
 TEST_F(TlsScripts, HalfAHelloMustBeClosed) {
   const Server correct = [](tcp::Stream stream) -> Task<> { co_await read_to_end(stream); };
   EXPECT_EQ(check("tls/half-a-hello", correct), "passed: closed without an answer");
-  const Server deaf = [](tcp::Stream stream) -> Task<> {
+  const Server silent = [](tcp::Stream stream) -> Task<> {
     std::ignore = co_await sleep(60s);
     stream.close();
   };
-  EXPECT_EQ(check("tls/half-a-hello", deaf), "failed: no answer");
+  EXPECT_EQ(check("tls/half-a-hello", silent), "failed: no answer");
   EXPECT_EQ(check("tls/half-a-hello", steps({{server_hello(), true}})).substr(0, 7), "failed:");
 }
 
