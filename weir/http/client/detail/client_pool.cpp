@@ -105,7 +105,7 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
   co_return std::move(stream);
 }
 
-/// Shakes hands with the host of `url`.
+/// Performs the handshake with the host of `url`.
 Task<Result<AnyStream>> ClientPool::secure(AnyStream stream, const Url& url, Loop& loop) {
   if (!connector_) {
     connector_.emplace(loop, options_->tls != nullptr

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned accepts_in_a_row = 16;
 static_assert(accepts_in_a_row < OpenConnections::rejections_max);
 
-// Time in which a client may still shake hands when its server drains.
+// Time in which a client may still perform its handshake when its server drains.
 constexpr Duration drain_grace = std::chrono::seconds(1);
 
 /// Cancels a handshake at the end of its time, or after drain_grace if the server drains.
@@ -49,8 +49,8 @@ class HandshakeLimit final : public HandshakeNode, loop::Timer {
   CancelSource& handshake_;
 };
 
-/// Shakes hands, and then serves the connection as another child of `connections`, so that an idle
-/// connection has no more frames than a plain one. The Acceptor counts a failure.
+/// Performs the handshake, and then serves the connection as another child of `connections`. An
+/// idle connection thus has no more frames than a plain one. The Acceptor counts a failure.
 Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream stream) {
   ServerState& server = permit.server();
   Loop& loop = server.loop();
