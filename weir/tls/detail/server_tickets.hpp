@@ -22,10 +22,11 @@ namespace weir::tls::detail {
 ///     key(n) = HKDF-Expand(secret(n), "weir ticket key", 80 bytes); see RFC 5869, 2.3
 ///
 /// Processes that begin with one secret have the same keys in each period, and exchange no
-/// messages. ServerTickets keeps the secret of the current period only. With the memory of a
-/// process, an attacker can decrypt tickets of the previous period and of later ones, but no older
-/// tickets. The supervisor of worker processes keeps the first secret, because it starts later
-/// workers with it.
+/// messages. ServerTickets keeps one secret, that of the period of the last call of keys(). Each
+/// handshake and each poll of Server::watch() calls it. A server without both keeps an old secret
+/// until its next handshake. With the memory of a process, an attacker can decrypt tickets of the
+/// period before the secret and of later ones, but no older tickets. The supervisor of worker
+/// processes keeps the first secret, because it starts later workers with it.
 ///
 /// Periods are counted from the start of the platform's monotonic clock. The processes of a machine
 /// share this clock, and no change of the date moves it.
