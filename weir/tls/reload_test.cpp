@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/loop/detail/handover_state.hpp"
 #include "weir/loop/detail/loop_group.hpp"
@@ -262,6 +263,34 @@ TEST_P(ReloadTest, OwnTicketKeysRotate) {
     EXPECT_EQ(co_await resumed(), "resumed");
     static_cast<void>(co_await sleep(16h));
     EXPECT_EQ(co_await resumed(), "full");
+  };
+  run(talk());
+}
+
+TEST_P(ReloadTest, ServersWithOtherOptionsPassTheirTicketsSeparately) {
+  const auto talk = [this]() -> Task<> {
+    co_await store(named("old"));
+    std::vector<ServerOptions> others(8, server_options_);
+    others[1].protocols = {"h2"};
+    others[2].version_min = TlsVersion::tls_1_3;
+    others[3].unknown_name = UnknownName::rejected;
+    for (std::size_t index = 4; index < 7; ++index) {
+      others[index].client_certificates = ClientCertificates::requested;
+      others[index].client_trust.pem = authority_.pem();
+    }
+    others[5].client_certificates = ClientCertificates::required;
+    others[6].client_trust.pem += CertificateAuthority("Other Root").pem();
+    others[7].files.push_back(others[7].files.front());
+    auto& state = loop_->group().slots().get<loop::HandoverState>();
+    std::size_t size = 0;
+    for (const ServerOptions& each : others) {
+      Server server(each);
+      const auto loaded = co_await server.load();
+      EXPECT_TRUE(loaded) << loaded.error().text();
+      const std::size_t larger = state.to_bytes().size();
+      EXPECT_GT(larger, size) << "it replaces the secret of another server";
+      size = larger;
+    }
   };
   run(talk());
 }

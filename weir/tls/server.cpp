@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "weir/loop/detail/handover_state.hpp"
@@ -64,15 +65,30 @@ bool Server::publish_newest(std::uint64_t load, std::shared_ptr<ServerSnapshot> 
 
 namespace {
 
-/// Returns the name under which a newer process finds the tickets of the same server: that of its
-/// identities and files.
+/// Returns the name under which a newer process finds the tickets of the same server: that of all
+/// options by which the servers of a program differ, except for limits. A program makes a new
+/// certificate at each start, so the names of identities count instead of their keys.
 std::string handover_name(const ServerOptions& options) {
-  std::string text = std::to_string(static_cast<int>(options.client_certificates));
-  for (const Identity& each : options.identities) {
-    for (const std::string& name : each.names()) text.append("\n").append(name);
+  std::string text;
+  const auto add = [&text](std::string_view part) {
+    text.append(std::to_string(part.size())).append(" ").append(part);
+  };
+  const auto add_all = [&](const std::vector<std::string>& parts) {
+    text.append(std::to_string(parts.size())).append("\n");
+    for (const std::string& each : parts) add(each);
+  };
+  for (const int choice :
+       {static_cast<int>(options.client_certificates), static_cast<int>(options.unknown_name),
+        static_cast<int>(options.version_min), options.client_trust.system ? 1 : 0}) {
+    text.append(std::to_string(choice)).append("\n");
   }
-  for (const IdentityFiles& each : options.files) text.append("\n").append(each.chain);
-  for (const std::string& each : options.client_trust.files) text.append("\n").append(each);
+  for (const Identity& each : options.identities) add_all(each.names());
+  for (const IdentityFiles& each : options.files) add_all({each.chain, each.key});
+  if (options.self_signed) add_all(options.self_signed->names);
+  add_all(options.protocols);
+  add_all(options.client_trust.files);
+  add(options.client_trust.pem);
+  add(options.ticket_key_file);
   std::array<unsigned char, 32> digest{};
   unsigned size = 0;
   EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
