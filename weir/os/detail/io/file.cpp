@@ -74,6 +74,7 @@ FileStatus status_of(const struct stat& found) noexcept {
   status.modified = WallTime(std::chrono::seconds(found.st_mtim.tv_sec) +
                              std::chrono::nanoseconds(found.st_mtim.tv_nsec));
   status.permissions = found.st_mode & 0777u;
+  status.inode = found.st_ino;
   return status;
 }
 

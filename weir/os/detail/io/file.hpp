@@ -34,6 +34,9 @@ struct FileStatus {
   std::uint64_t size = 0;  ///< in bytes
   WallTime modified;
   unsigned permissions = 0;  ///< the nine bits rwxrwxrwx
+  /// Number of the file in its file system. Another file with the same name has another number.
+  std::uint64_t inode = 0;
+  bool operator==(const FileStatus&) const = default;
 };
 
 struct DirectoryEntry {

@@ -306,5 +306,15 @@ TEST(File, ReportsTheKernelsTimesAndSizes) {
   EXPECT_EQ(status.kind, FileKind::file);
 }
 
+TEST(File, AnotherFileOfTheSameNameHasAnotherInode) {
+  const TemporaryTree tree;
+  tree.write("f", "1");
+  tree.write("g", "1");
+  const FileStatus first = path_status(tree.path("f")).value();
+  EXPECT_EQ(path_status(tree.path("f")).value(), first);
+  ASSERT_TRUE(rename_path(tree.path("g"), tree.path("f")));
+  EXPECT_NE(path_status(tree.path("f")).value().inode, first.inode);
+}
+
 }  // namespace
 }  // namespace weir::os

@@ -59,6 +59,7 @@ struct MemoryNode {
       : kind(its_kind), permissions(its_permissions), bytes(disk), synced_bytes(disk) {}
 
   const os::FileKind kind;
+  std::uint64_t inode = 0;
   unsigned permissions;
   WallTime modified;
   MemoryFileBytes bytes;  // only for a file

@@ -66,6 +66,7 @@ void MemoryFileSystem::forget(Node node) {
 MemoryFileSystem::Node MemoryFileSystem::make(os::FileKind kind, unsigned permissions) {
   auto node = std::make_shared<MemoryNode>(kind, permissions & 0777 & ~umask_bits, disk_);
   node->modified = platform_.wall_time();
+  node->inode = ++inodes_;
   return node;
 }
 
@@ -278,6 +279,7 @@ os::FileStatus MemoryFileSystem::status_of(const MemoryNode& node) {
   status.size = node.bytes.size();
   status.modified = node.modified;
   status.permissions = node.permissions;
+  status.inode = node.inode;
   return status;
 }
 

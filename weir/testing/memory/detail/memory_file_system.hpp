@@ -81,6 +81,7 @@ class MemoryFileSystem final : public loop::FileSystem {
 
   MemoryPlatform& platform_;
   MemoryDisk disk_;
+  std::uint64_t inodes_ = 0;  // number of the newest file
   Node root_;
 };
 

@@ -354,6 +354,15 @@ TEST_F(MemoryFileSystemTest, ChangesSetTheTimeOfModification) {
   EXPECT_EQ(modified("/tmp"), made + 4s) << "its names are the same";
 }
 
+TEST_F(MemoryFileSystemTest, AnotherFileOfTheSameNameHasAnotherInode) {
+  put("/tmp/a", "1");
+  put("/tmp/b", "1");
+  const os::FileStatus first = files_.path_status("/tmp/a").value();
+  EXPECT_EQ(files_.path_status("/tmp/a").value(), first);
+  ASSERT_TRUE(files_.rename("/tmp/b", "/tmp/a"));
+  EXPECT_NE(files_.path_status("/tmp/a")->inode, first.inode);
+}
+
 TEST_F(MemoryFileSystemTest, ALossOfPowerRestoresWhatWasSynced) {
   put("/tmp/kept", "first");
   put("/tmp/unnamed", "x");
