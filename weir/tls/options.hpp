@@ -60,8 +60,9 @@ enum class UnknownName : std::uint8_t {
 
 /// FileWatch sets when changed files are loaded.
 struct FileWatch {
-  Duration poll_interval = std::chrono::seconds(2);  ///< time between two reads of the files
-  /// Time for which the files must stay unchanged before they are loaded.
+  Duration poll_interval = std::chrono::seconds(2);  ///< time between two looks at the files
+  /// Time for which the files must stay unchanged before they are loaded. The server waits for it
+  /// at most ten times in a row.
   Duration debounce_time = std::chrono::milliseconds(100);
 };
 

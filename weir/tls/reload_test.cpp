@@ -10,6 +10,7 @@
 #include "weir/loop/detail/handover_state.hpp"
 #include "weir/loop/detail/loop_group.hpp"
 #include "weir/net/files.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
@@ -176,7 +177,8 @@ TEST_P(WatchTest, HalfWrittenPairIsLoadedWhenItIsComplete) {
 
 TEST_P(WatchTest, UnstableFilesAreNotLoaded) {
   run_watched([this]() -> Task<> {
-    const Instant end = platform_->now() + 5s;
+    // The poll is after 2 s, and the server waits for at most 1 s.
+    const Instant end = platform_->now() + 2800ms;
     for (int change = 0; platform_->now() < end; ++change) {
       co_await store(named("number" + std::to_string(change)));
       static_cast<void>(co_await sleep(debounce / 2));
@@ -184,6 +186,47 @@ TEST_P(WatchTest, UnstableFilesAreNotLoaded) {
     EXPECT_EQ(lines(loaded), 0);
     static_cast<void>(co_await sleep(settled));
     EXPECT_EQ(lines(loaded), 1);
+  });
+}
+
+TEST_P(WatchTest, FilesThatNeverRestAreLoadedInTheEnd) {
+  client_options_.tickets = false;
+  run_watched([this]() -> Task<> {
+    const Identity fresh = named("new");
+    EXPECT_TRUE(co_await files::write_file("/cert.pem", fresh.chain()));
+    EXPECT_TRUE(co_await files::write_file("/key.pem", fresh.key()));
+    const Instant end = platform_->now() + 2s + 10 * debounce + 400ms;
+    std::string text = fresh.chain();
+    while (platform_->now() < end) {
+      text += "\n";  // another content with the same certificate
+      EXPECT_TRUE(co_await files::write_file("/cert.pem", text));
+      static_cast<void>(co_await sleep(debounce / 2));
+    }
+    EXPECT_EQ(lines(loaded), 1);
+    EXPECT_EQ(co_await seen(), "CN=new");
+  });
+}
+
+TEST_P(WatchTest, PollReadsNoUnchangedFile) {
+  run_watched([this]() -> Task<> {
+    const auto calls = [this] {
+      std::uint64_t all = 0;
+      for (const PoolLaneReport& each : shared_pool(*loop_).report().lanes) all += each.finished;
+      return all;
+    };
+    static_cast<void>(co_await sleep(settled));  // finds that the loaded files are unchanged
+    const std::uint64_t before = calls();
+    static_cast<void>(co_await sleep(20s));
+    EXPECT_EQ(calls() - before, 2 * 10U) << "the status of two files, in each poll of one core";
+    // The same bytes in another file are read, once.
+    EXPECT_TRUE(co_await files::rename("/cert.pem", "/old.pem"));
+    const auto chain = co_await files::read_file("/old.pem");
+    EXPECT_TRUE(co_await files::write_file("/cert.pem", *chain));
+    const std::uint64_t changed = calls();
+    static_cast<void>(co_await sleep(20s));
+    EXPECT_GT(calls() - changed, 2 * 10U);
+    EXPECT_LT(calls() - changed, 4 * 10U);
+    EXPECT_EQ(lines("weir: tls"), 0);
   });
 }
 

@@ -128,8 +128,13 @@ Task<Outcome<std::shared_ptr<ServerSnapshot>>> Server::read() {
   co_return co_await check(files);
 }
 
+/// Returns the number of a load, which is about to read the files.
+std::uint64_t Server::next_load() noexcept {
+  return loads_begun_.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 Task<Outcome<>> Server::load() {
-  const std::uint64_t number = loads_begun_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint64_t number = next_load();
   WEIR_CO_TRY(std::shared_ptr<ServerSnapshot> fresh, co_await read());
   publish_newest(number, std::move(fresh));
   co_return {};
@@ -157,6 +162,13 @@ void Server::set_ticket_keys(const TicketKeys& keys) {
 
 // --- watching the files --------------------------------------------------------------------------
 
+namespace {
+
+// Largest number of waits for files that change without a pause.
+constexpr int debounces_max = 10;
+
+}  // namespace
+
 /// Returns true for one caller in each poll interval.
 bool Server::is_my_poll(Instant now) {
   const std::lock_guard lock(mutex_);
@@ -170,20 +182,39 @@ bool Server::is_loaded(const ServerFiles& files) const {
   return snapshot_ != nullptr && snapshot_->digest == files.digest;
 }
 
+/// Returns true if the files have the status in which their content was found to be loaded.
+bool Server::is_loaded(const detail::FilesStatus& status) const {
+  const std::lock_guard lock(mutex_);
+  return loaded_status_ != nullptr && *loaded_status_ == status;
+}
+
+void Server::set_loaded(detail::FilesStatus status) {
+  auto loaded = std::make_shared<const detail::FilesStatus>(std::move(status));
+  const std::lock_guard lock(mutex_);
+  loaded_status_ = std::move(loaded);
+}
+
 /// Loads the files if they differ from the loaded ones and have been stable for a moment.
 /// Errors: those of load().
 Task<Outcome<>> Server::reload_changed() {
   const Context context = co_await this_context();
-  const std::uint64_t number = loads_begun_.fetch_add(1, std::memory_order_relaxed) + 1;
+  WEIR_CO_TRY(detail::FilesStatus status, co_await detail::files_status(options_));
+  if (is_loaded(status)) co_return {};
+  const bool settled = status.is_settled(context.loop->platform().wall_time());
   WEIR_CO_TRY(ServerFiles files, co_await detail::read_files(options_));
-  for (;;) {
-    if (is_loaded(files)) co_return {};
+  std::uint64_t number = 0;
+  bool stable = false;
+  for (int waits = 0; waits < debounces_max && !stable; ++waits) {
+    if (is_loaded(files)) {
+      if (settled && waits == 0) set_loaded(std::move(status));
+      co_return {};
+    }
     const Result<> slept = co_await sleep(options_.watch->debounce_time);
     if (!slept) co_return std::unexpected(Failure(slept.error()));
+    number = next_load();
     WEIR_CO_TRY(ServerFiles again, co_await detail::read_files(options_));
-    const bool stable = again.digest == files.digest;
+    stable = again.digest == files.digest;
     files = std::move(again);
-    if (stable) break;
   }
   WEIR_CO_TRY(std::shared_ptr<ServerSnapshot> fresh, co_await check(files));
   std::string text = "weir: tls: loaded changed files:";

@@ -22,6 +22,7 @@ namespace weir::tls {
 
 namespace detail {
 class AcceptorState;
+struct FilesStatus;
 struct ServerFiles;
 struct ServerSnapshot;
 class ServerTickets;
@@ -57,7 +58,9 @@ class Server {
   /// Cancel: changes nothing.
   Task<Outcome<>> load();
   /// Loads the files again when one of them has changed, until the loop drains; see
-  /// ServerOptions::watch. It reads the contents, so a rename and a changed symbolic link count.
+  /// ServerOptions::watch. It reads all of them when the time of change, the size or the inode of
+  /// one differs, so a rename and a changed symbolic link count. Files that change without a pause
+  /// are loaded after ten times FileWatch::debounce_time, if they fit.
   /// The log has one line for each change: what is loaded, or why the old files stay in use. A load
   /// that fails is repeated at each poll, until the files fit. Several cores may call it at the
   /// same time; one of them reads at each poll. http::serve(), apps and Acceptor::make() call it.
@@ -83,6 +86,7 @@ class Server {
  private:
   friend detail::AcceptorState;
   std::shared_ptr<const detail::ServerSnapshot> snapshot() const;
+  std::uint64_t next_load() noexcept;
   Task<Outcome<std::shared_ptr<detail::ServerSnapshot>>> read();
   Task<Outcome<std::shared_ptr<detail::ServerSnapshot>>> check(const detail::ServerFiles& files);
   void join_hot_restart(Loop& loop);
@@ -91,6 +95,8 @@ class Server {
   void log_reload_failure(Loop& loop, const std::string& failure);
   bool is_my_poll(Instant now);
   bool is_loaded(const detail::ServerFiles& files) const;
+  bool is_loaded(const detail::FilesStatus& status) const;
+  void set_loaded(detail::FilesStatus status);
   Task<Outcome<>> reload_changed();
 
   const ServerOptions options_;
@@ -103,6 +109,8 @@ class Server {
   std::uint64_t newest_load_ = 0;  // number of the load() that was published last
   bool failure_logged_ = false;
   Instant next_poll_{};
+  // Status of the files when their content was last found to be loaded; nullptr: unknown.
+  std::shared_ptr<const detail::FilesStatus> loaded_status_;
   std::string reload_failure_;  // the text in the log; empty: the newest files are in use
 };
 

@@ -3,6 +3,9 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -160,6 +163,32 @@ ServerFiles& ServerFiles::operator=(ServerFiles&& other) noexcept {
   std::swap(ticket_keys, other.ticket_keys);
   std::swap(digest, other.digest);
   return *this;  // the destructor of `other` erases the old contents
+}
+
+bool FilesStatus::is_settled(WallTime now) const noexcept {
+  constexpr Duration tick_max = std::chrono::seconds(1);
+  return std::ranges::all_of(
+      files, [&](const os::FileStatus& each) { return each.modified + tick_max <= now; });
+}
+
+Task<Outcome<FilesStatus>> files_status(const ServerOptions& options) {
+  std::vector<std::string> paths = options.client_trust.files;
+  for (const IdentityFiles& each : options.files) {
+    paths.push_back(each.chain);
+    paths.push_back(each.key);
+  }
+  if (!options.ticket_key_file.empty()) paths.push_back(options.ticket_key_file);
+  if (options.client_trust.system)
+    paths.insert(paths.end(), system_files.begin(), system_files.end());
+  FilesStatus all;
+  for (const std::string& path : paths) {
+    const Result<os::FileStatus> status = co_await files::status(path);
+    if (!status && status.error() == Errc::cancelled) {
+      co_return std::unexpected(Failure(Errc::cancelled));
+    }
+    all.files.push_back(status.value_or(os::FileStatus()));
+  }
+  co_return all;
 }
 
 Task<Outcome<ServerFiles>> read_files(const ServerOptions& options) {

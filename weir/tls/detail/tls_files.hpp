@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
+#include "weir/os/detail/io/file.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
 #include "weir/tls/detail/contexts.hpp"
@@ -39,6 +40,22 @@ struct ServerFiles {
   std::string ticket_keys;
   FilesDigest digest{};
 };
+
+/// The status of the files of a server at one time, in the order of the options.
+struct FilesStatus {
+  /// Returns true if each file has been unchanged for a second. A file that changes twice within
+  /// one tick of its file system's clock could look the same.
+  bool is_settled(WallTime now) const noexcept;
+  bool operator==(const FilesStatus&) const = default;
+
+  std::vector<os::FileStatus> files;  // that of a missing file has inode 0
+};
+
+/// Returns the status of all files that `options` name. It reads no file.
+/// Errors: Errc::cancelled.
+/// Cancel: passed to the calls.
+/// Lifetime: `options` outlive the call.
+Task<Outcome<FilesStatus>> files_status(const ServerOptions& options);
 
 /// Reads all files that `options` name.
 /// Errors: Error::unreadable_file, Errc::cancelled.
