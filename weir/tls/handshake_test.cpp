@@ -348,6 +348,23 @@ TEST_P(KernelHandshakeTest, AlertReachesAClientWithUnreadInput) {
   run(talk());
 }
 
+TEST_P(KernelHandshakeTest, AlertReachesAClientWithATooLongFirstMessage) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair plain = co_await connect_pair();
+    const std::string start("\x16\x03\x01\x40\x00\x01\x01\xff\xff", 9);
+    EXPECT_TRUE(co_await plain.client.write(start + std::string(100'000, 'x')));
+    AnyStream end(std::move(plain.server));
+    const auto accepted = co_await acceptor_->accept(std::move(end));
+    EXPECT_TRUE(!accepted && accepted.error() == Error::input_too_large);
+    EXPECT_TRUE(co_await plain.client.write("more")) << "the connection is not reset";
+    const auto answer = co_await read_to_end(plain.client);
+    EXPECT_EQ(answer.first, std::string("\x15\x03\x03\0\x02\x02\x2f", 7)) << "illegal_parameter";
+    EXPECT_EQ(answer.second, make_error_code(Errc::end_of_stream));
+  };
+  run(talk());
+}
+
 TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheLimitWaitOrAreRejected) {
   server_options_.limits = {.timeout = 10s, .concurrency_max = 1, .waiting_max = 1};
   const auto talk = [this]() -> Task<> {

@@ -271,7 +271,7 @@ class detail::AcceptorState {
     }
     // The objects of OpenSSL for a client are made when its first message is complete.
     detail::HandshakeEntry entry;
-    WEIR_CO_TRY(co_await handshakes_.enter(*inner, server_.options().hello_timeout, entry));
+    WEIR_CO_TRY(co_await handshakes_.enter(inner, server_.options().hello_timeout, entry));
     // The callbacks of the handshake use the contexts, which a change may replace meanwhile.
     auto making = current_contexts();
     const Result<> current =

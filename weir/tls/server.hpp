@@ -147,7 +147,8 @@ class Acceptor {
   /// Performs the handshake over an accepted stream, and counts a failure. If the client violates
   /// TLS or is rejected, it receives the alert that RFC 8446 defines. The stream then closes at
   /// most a second later, so that the client can read the alert. A timeout and a limit close the
-  /// stream immediately. At most one handshake of a core computes in a turn.
+  /// stream immediately; only a client with a too long first message gets an alert. At most one
+  /// handshake of a core computes in a turn.
   /// Returns: the stream, whose tls() describes the connection.
   /// Errors: Error::invalid_options before Server::load(); the errors of handshakes and
   /// certificates in Error; Errc::cancelled.

@@ -164,12 +164,11 @@ Task<Result<>> Handshakes::receive_hello(weir::Stream& inner, Buffer& input) con
   }
 }
 
-Task<Outcome<>> Handshakes::enter(weir::Stream& inner, Duration hello_timeout,
-                                  HandshakeEntry& entry) {
+Task<Outcome<>> Handshakes::enter(AnyStream& inner, Duration hello_timeout, HandshakeEntry& entry) {
   counters_.begun.add();
   const Instant begin = clock_.now();
   entry.end = after(begin, limits_.timeout);
-  auto receiving = receive_hello(inner, entry.input);
+  auto receiving = receive_hello(*inner, entry.input);
   Result<> entered =
       co_await timeout(std::min(hello_timeout, limits_.timeout), std::move(receiving));
   if (entered) {
@@ -179,7 +178,14 @@ Task<Outcome<>> Handshakes::enter(weir::Stream& inner, Duration hello_timeout,
   if (entered) co_return {};
   std::error_code code = entered.error();
   if (code == Errc::timed_out) code = Error::timed_out;
+  if (code == Error::input_too_large) linger(std::move(inner));
   co_return std::unexpected(failed(Failure(code)));
+}
+
+/// Closes a stream when its peer can have read the alert. The kernel would drop the alert if it
+/// closed a socket with unread input.
+void Handshakes::linger(AnyStream inner) noexcept {
+  if (inner->finish_writing()) lingering_.add(std::move(inner), linger_time);
 }
 
 Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStream inner,
@@ -203,8 +209,7 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
   }
   std::error_code code = shaken.error();
   if (code == Errc::timed_out) code = Error::timed_out;
-  // The kernel would drop the alert if it closed a socket with unread input.
-  if (buffers.alerted && inner->finish_writing()) lingering_.add(std::move(inner), linger_time);
+  if (buffers.alerted) linger(std::move(inner));
   co_return std::unexpected(
       failed(code == engine->error() ? engine->take_failure() : Failure(code)));
 }

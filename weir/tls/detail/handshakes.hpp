@@ -82,10 +82,11 @@ class Handshakes : loop::Timer {
   }
 
   /// Receives the first message of a client, and waits until its handshake may begin. A client that
-  /// sends slowly holds its stream and the bytes that it has sent. Failures are counted.
+  /// sends slowly holds its stream and the bytes that it has sent. A client with a too long message
+  /// gets an alert, and `inner` is taken until it can have read this. Failures are counted.
   /// Errors: Error::timed_out, peer_left, input_too_large, too_many_handshakes; Errc::cancelled.
   /// Cancel: ends the wait.
-  Task<Outcome<>> enter(weir::Stream& inner, Duration hello_timeout, HandshakeEntry& entry);
+  Task<Outcome<>> enter(AnyStream& inner, Duration hello_timeout, HandshakeEntry& entry);
   /// Performs the handshake over `inner`, counts the result, and makes the stream.
   /// Errors: see Acceptor::accept() and Connector::connect().
   /// Cancel: closes `inner`.
@@ -122,6 +123,7 @@ class Handshakes : loop::Timer {
   Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input) const;
   Task<Result<Buffer>> receive(weir::Stream& inner, std::optional<Instant> stalled_since);
   Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
+  void linger(AnyStream inner) noexcept;
   void end_stalled() noexcept;
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
   Task<Result<>> wait_in_line(SemaphorePermit& permit);
