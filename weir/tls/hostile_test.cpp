@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,7 +33,7 @@ class HostileTest : public TlsTest {
     Buffer input;
     Buffer output;
     EXPECT_EQ(engine.handshake(input, output), SslEngine::Step::needs_input);
-    EXPECT_TRUE(co_await stream.write(output.bytes()));
+    EXPECT_TRUE(co_await stream.write(in_records(output.text())));
     output = {};
     auto step = SslEngine::Step::needs_input;
     while (step == SslEngine::Step::needs_input) {
@@ -48,6 +49,20 @@ class HostileTest : public TlsTest {
     EXPECT_FALSE(engine.seal(to_bytes("world"), output));
     engine.seal_close(output);
     co_return std::string(output.text());
+  }
+
+  /// Returns the message of the record `hello` in records with hello_part_ bytes.
+  std::string in_records(std::string_view hello) const {
+    const std::string header(hello.substr(0, 3));
+    std::string records;
+    for (hello.remove_prefix(5); !hello.empty();) {
+      const std::string_view part = hello.substr(0, hello_part_);
+      const auto size = static_cast<std::uint16_t>(part.size());
+      records += header + static_cast<char>(size >> 8) + static_cast<char>(size);
+      records += part;
+      hello.remove_prefix(part.size());
+    }
+    return records;
   }
 
   /// Connects, and sends what `change(bytes)` makes of the client's bytes. Then ends the stream.
@@ -97,6 +112,7 @@ class HostileTest : public TlsTest {
   }
 
   detail::SslContextPtr client_context_;
+  std::size_t hello_part_ = std::size_t{16} * 1024;
   std::size_t finished_size_ = 0;
   std::size_t total_ = 0;
 };
@@ -108,6 +124,15 @@ TEST_P(HostileTest, WholeConnectionEndsInOrder) {
   EXPECT_TRUE(seen.accepted);
   EXPECT_EQ(seen.text, "helloworld");
   EXPECT_EQ(seen.end, make_error_code(Errc::end_of_stream));
+}
+
+TEST_P(HostileTest, FirstMessageMayHaveSeveralRecords) {
+  for (const std::size_t part : {1000U, 200U, 100U, 33U, 20U}) {
+    hello_part_ = part;
+    const Seen seen = seen_after([](std::string&) {});
+    EXPECT_TRUE(seen.accepted) << part << ": " << seen.end.message();
+    EXPECT_EQ(seen.text, "helloworld") << part;
+  }
 }
 
 TEST_P(HostileTest, EachTruncationIsAnErrorOfItsOwn) {
