@@ -177,11 +177,14 @@ char* encode(std::string_view text, char* out) noexcept {
     const std::size_t symbol = symbol_of<letters>(each);
     bits = bits << lengths[symbol] | code.codes[symbol];
     count += lengths[symbol];
-    while (count >= 8) {
-      count -= 8;
-      *out++ = static_cast<char>(bits >> count);
-    }
+    if (count < 32) continue;
+    count -= 32;
+    auto word = static_cast<std::uint32_t>(bits >> count);
+    if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
+    std::memcpy(out, &word, sizeof(word));
+    out += sizeof(word);
   }
+  for (; count >= 8; *out++ = static_cast<char>(bits >> count)) count -= 8;
   if (count != 0) *out++ = static_cast<char>(bits << (8 - count) | 0xffU >> count);
   return out;
 }
