@@ -4,7 +4,6 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
-#include <functional>
 
 namespace weir::http {
 namespace {
@@ -97,20 +96,14 @@ bool HpackTable::insert(std::string_view name, std::string_view value) {
   }
   while (state_.size + size > state_.size_max) evict_oldest();
   const std::size_t bytes = name.size() + value.size();
-  if (!has_room(bytes)) {
-    const std::less<const char*> before;
-    const bool own_name = block_ != nullptr && !before(name.data(), block_) &&
-                          before(name.data(), block_ + state_.capacity);
-    if (own_name) {
-      std::array<char, size_max_limit> copy;
-      append_moved(copy.data(), name);
-      make_room(bytes);
-      append({copy.data(), name.size()}, value);
-      return true;
-    }
+  if (has_room(bytes)) {
+    append(name, value);
+  } else {  // the name may be in a part of the block that is overwritten
+    std::array<char, size_max_limit> copy;
+    append_moved(copy.data(), name);
     make_room(bytes);
+    append({copy.data(), name.size()}, value);
   }
-  append(name, value);
   return true;
 }
 
