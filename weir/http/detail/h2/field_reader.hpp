@@ -28,14 +28,6 @@ struct FieldsResult {
   bool is_extended_connect = false;     ///< true for a CONNECT with :protocol
 };
 
-/// Returns true if a field that is no pseudo-header field may be in a message: its name is a token
-/// in lower case, its value has no NUL, CR, LF or white space at its ends (RFC 9113 §8.2.1), and it
-/// does not describe a connection of HTTP/1.1 (§8.2.2).
-bool is_valid_h2_field(const HpackDecoder::Field& field) noexcept;
-
-/// Returns true if is_valid_h2_field() allows the value.
-bool is_valid_h2_value(std::string_view value) noexcept;
-
 /// The base of the readers of requests and responses. It has the memory in which they write the
 /// text of a head.
 /// Threads: one at a time.
@@ -90,6 +82,13 @@ class FieldReader {
 
   void write(std::string_view text) noexcept;
   void write_line(std::string_view name, std::string_view value) noexcept;
+  /// Writes a field as a line. It is malformed unless its name is a token in lower case, its value
+  /// is valid, and it does not describe a connection of HTTP/1.1 (RFC 9113 §8.2.1 and §8.2.2).
+  void write_field(const Field& field) noexcept;
+  /// Returns true if a value, which was copied to the memory of the reader, has no NUL, CR or LF,
+  /// and no white space at its ends (RFC 9113 §8.2.1). The HeadParser rejects the other control
+  /// characters.
+  bool is_valid_value(std::string_view value) const noexcept;
   /// Returns the text that was written since begin().
   std::string_view text() const noexcept { return {text_start(), text_end_}; }
   /// Returns the start of the additional memory.
@@ -99,6 +98,7 @@ class FieldReader {
 
  private:
   HpackDecoder decoder_of(HpackTable& table, Bytes block, std::uint32_t list_bytes_max) noexcept;
+  bool is_valid_name(std::string_view name) const noexcept;
   char* text_start() const noexcept {
     return memory_.get() + HpackDecoder::scratch_size(limits_.list_bytes_max);
   }

@@ -21,10 +21,12 @@ std::string_view RequestFieldReader::keep(std::string_view text) noexcept {
 
 /// Takes a pseudo-header field (RFC 9113 §8.3): known, before all others, and at most once.
 void RequestFieldReader::add_pseudo(const Field& field) noexcept {
-  if (has_text_ || !is_valid_h2_value(field.value)) return fail(Kind::malformed);
+  if (has_text_) return fail(Kind::malformed);
+  const std::string_view value = keep(field.value);
+  if (!is_valid_value(value)) return fail(Kind::malformed);
   const auto take = [&](std::string_view& piece) {
-    if (!piece.empty() || field.value.empty()) return fail(Kind::malformed);
-    piece = keep(field.value);
+    if (!piece.empty() || value.empty()) return fail(Kind::malformed);
+    piece = value;
   };
   if (field.name == ":method") return take(pseudo_.method);
   if (field.name == ":path") return take(pseudo_.path);
@@ -32,7 +34,7 @@ void RequestFieldReader::add_pseudo(const Field& field) noexcept {
   if (field.name == ":authority") {
     if (pseudo_.has_authority) return fail(Kind::malformed);
     pseudo_.has_authority = true;
-    pseudo_.authority = keep(field.value);
+    pseudo_.authority = value;
     return;
   }
   if (field.name != ":protocol" || !extended_connect_) return fail(Kind::malformed);
@@ -110,7 +112,7 @@ bool RequestFieldReader::take_host(std::string_view value) noexcept {
 void RequestFieldReader::add_cookie(std::string_view value) noexcept {
   const char* const start = has_cookie_ ? cookie_.data() : pieces_end_;
   if (has_cookie_) keep("; ");
-  keep(value);
+  if (!is_valid_value(keep(value))) return fail(Kind::malformed);
   cookie_ = between(start, pieces_end_);
   has_cookie_ = true;
 }
@@ -118,16 +120,14 @@ void RequestFieldReader::add_cookie(std::string_view value) noexcept {
 void RequestFieldReader::add_header(const Field& field) noexcept {
   if (!has_text_) begin_text();
   if (failed()) return;
-  if (!is_valid_h2_field(field)) return fail(Kind::malformed);
   if (field.name == "cookie") return add_cookie(field.value);
   if (field.name == "host" && take_host(field.value)) return;
-  write_line(field.name, field.value);
+  write_field(field);
 }
 
 FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, RequestHead& head) {
   HpackDecoder decoder = begin(table, block);
   pseudo_ = {};
-  cookie_ = {};
   pieces_end_ = more();
   has_text_ = has_host_ = has_cookie_ = false;
   HpackDecoder::Step step;

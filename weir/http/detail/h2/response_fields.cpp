@@ -33,10 +33,8 @@ FieldsResult ResponseFieldReader::read_response(HpackTable& table, Bytes block,
     if (failed()) continue;  // the rest of the block still changes the table
     if (text().empty()) {
       begin_text(field);
-    } else if (field.name.starts_with(':') || !is_valid_h2_field(field)) {
-      fail(Kind::malformed);
     } else {
-      write_line(field.name, field.value);
+      write_field(field);
     }
   }
   if (!finish(step, decoder, ParseError::headers_too_long)) return result_;

@@ -119,6 +119,9 @@ TEST(ResponseFieldReader, KeepsTheTableInStepAfterAMalformedField) {
   EXPECT_EQ(kind(literal_block({{"x", "y"}}) + inserted), Kind::malformed);
   EXPECT_EQ(kind("\x88\xbe"), Kind::complete);
   EXPECT_EQ(head.header("a"), "b");
+  EXPECT_EQ(kind("\x88\x84"), Kind::malformed);  // :path of the static table
+  EXPECT_EQ(kind("\x88\x88"), Kind::malformed);
+  EXPECT_EQ(kind("\x88\x8f"), Kind::complete);  // accept-charset
   EXPECT_EQ(kind("\x88\xbf"), Kind::invalid_block);
   EXPECT_EQ(read(reader, "\x88"), "HTTP/1.1 200\r\n\r\n");
 }

@@ -31,6 +31,14 @@ class SimdBlock {
     return ~mask(plain) & 0xffffU;
   }
 
+  /// Marks bytes that are not letters in lower case, digits or '-': those that a name in HTTP/2 may
+  /// not have, or that are rare in one.
+  unsigned not_lower_name() const noexcept {
+    const __m128i plain =
+        _mm_or_si128(_mm_or_si128(in_range('a', 'z'), in_range('0', '9')), equals('-'));
+    return ~mask(plain) & 0xffffU;
+  }
+
   /// Marks bytes that are not letters, digits, '-' or '.': the end of a host, or a rarer byte in
   /// one.
   unsigned not_plain_host() const noexcept {
@@ -101,6 +109,9 @@ class SimdBlock {
   }
   unsigned not_plain_name() const noexcept {
     return mask([](char each) { return !is_in(each, CharClass::token); });
+  }
+  unsigned not_lower_name() const noexcept {
+    return mask([](char each) { return !is_in(each, CharClass::token) || to_lower(each) != each; });
   }
   unsigned not_plain_host() const noexcept {
     return mask([](char each) { return !is_in(each, CharClass::host); });

@@ -28,6 +28,10 @@ TEST(SimdBlock, ClassifiesEveryByteAtEveryPositionLikeTheTable) {
       if (plain || !token) {
         EXPECT_EQ(block.not_plain_name(), plain ? 0 : bit) << each;
       }
+      const bool lower = to_lower(bytes[place]) == bytes[place];
+      if (plain || !token || !lower) {
+        EXPECT_EQ(block.not_lower_name(), plain && lower ? 0 : bit) << each;
+      }
       const bool path = plain || each == '/' || each == '_';
       EXPECT_EQ(block.not_plain_path(), path ? 0 : bit) << each;
       const bool host = is_in(bytes[place], CharClass::host);
