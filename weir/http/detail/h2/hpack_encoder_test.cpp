@@ -50,6 +50,12 @@ TEST(HpackEncoder, WritesNamesInLowerCase) {
   EXPECT_EQ(encode("~A", ""), from_hex("00 02 7e61 00"));  // a Huffman code is longer
 }
 
+TEST(HpackEncoder, WritesEmptyTexts) {
+  EXPECT_EQ(encode("", ""), from_hex("00 00 00"));
+  EXPECT_EQ(encode("", "a"), from_hex("00 00 01 61"));
+  EXPECT_EQ(encode("a", ""), from_hex("00 01 61 00"));
+}
+
 TEST(HpackEncoder, UsesHuffmanCodesOnlyWhereTheyAreShorter) {
   EXPECT_EQ(encode("a", "b"), from_hex("00 01 61 01 62"));
   EXPECT_EQ(encode("aaa", "bbb"), from_hex("00 82 18c7 03 626262"));

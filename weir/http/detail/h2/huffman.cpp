@@ -220,7 +220,6 @@ HuffmanText huffman_decode(Bytes input, std::span<char> room) noexcept {
       }
       if (out != start) continue;
     }
-    if (reader.count() == 0) return {Kind::complete, static_cast<std::size_t>(out - room.data())};
     const std::uint32_t ones = reader.count() < 32 ? 0xffff'ffffU >> reader.count() : 0;
     const std::uint32_t window = reader.window() | ones;
     const std::uint16_t symbol = first_symbol(window);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/hpack_fixture.hpp"
 
 namespace weir::http {
@@ -370,6 +371,22 @@ TEST(RequestFieldReader, KeepsTheTableInStepWhenItSkipsABlock) {
   EXPECT_EQ(reader.skip(table, to_bytes("\xbe")).kind, Kind::complete);
   EXPECT_EQ(reader.skip(table, to_bytes("")).kind, Kind::complete);
   EXPECT_EQ(reader.skip(table, to_bytes("\xbf")).kind, Kind::invalid_block);
+}
+
+TEST(RequestFieldReader, AllocatesNothingForALaterRequest) {
+  RequestFieldReader reader;
+  HpackTable table;
+  RequestHead head;
+  const std::string inserted = literal_block(get) + from_hex("40 01 61 01 62");
+  ASSERT_EQ(reader.read_request(table, to_bytes(inserted), head).kind, Kind::complete);
+  const std::string later = literal_block(with(get, {{"cookie", "a=b"}})) + "\xbe";
+  const std::uint64_t news = TestHeap::news;
+  const std::uint32_t memory = table.memory();
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_EQ(reader.read_request(table, to_bytes(later), head).kind, Kind::complete);
+  }
+  EXPECT_EQ(TestHeap::news, news);
+  EXPECT_EQ(table.memory(), memory);
 }
 
 TEST(RequestFieldReader, TellsItsMemory) {
