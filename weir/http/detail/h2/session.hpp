@@ -140,6 +140,9 @@ struct H2Event {
 /// Threads: one at a time.
 class H2Session {
  public:
+  /// The bytes with which a client begins.
+  static constexpr std::string_view client_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
   H2Session(H2Role role, const H2Limits& limits, Instant now) noexcept;
   ~H2Session();
   H2Session(const H2Session&) = delete;
@@ -198,6 +201,8 @@ class H2Session {
   void stop_sending(H2Stream& stream) noexcept;
   /// Returns the stream whose bytes should be sent next, or nullptr if none may be sent.
   H2Stream* next_sender() noexcept;
+  /// Returns true if the window of the connection allows DATA.
+  bool may_send() const noexcept { return send_window_ > 0; }
   void set_priority(H2Stream& stream, Priority priority) noexcept;
 
   /// Begins the drain: GOAWAY that announces it, and a PING. The answer to the PING proves that the
@@ -210,6 +215,8 @@ class H2Session {
   /// Ends the connection with GOAWAY.
   void fail(H2Error error);
   bool failed() const noexcept { return failed_; }
+  /// Ends the connection without GOAWAY, because nothing can be sent. It allocates nothing.
+  void abandon() noexcept { failed_ = true; }
 
   // Clients.
 
@@ -235,7 +242,6 @@ class H2Session {
     Closed how = Closed::unknown;
   };
   static constexpr std::size_t closed_count = 12;
-  static constexpr std::string_view client_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   static constexpr std::string_view drain_ping = "drained?";
   static constexpr std::string_view liveness_ping = "present?";
 

@@ -271,6 +271,21 @@ TEST(H2Session, FailsWhenAnEndedStreamBeginsAgain) {
   EXPECT_EQ(driver.take_sent(), "goaway 1 e5\n");
 }
 
+TEST(H2Session, AnswersFramesOfStreamsThatItHasForgotten) {
+  SessionDriver driver;
+  driver.handshake();
+  for (std::uint32_t id = 1; id < 100; id += 2) {
+    driver.feed(headers(id, "GET"));
+    driver.answer(id);
+    driver.release(id);
+  }
+  driver.take_sent();
+  driver.take_events();
+  driver.feed(headers(1, "t") + data(3, "x"));
+  EXPECT_EQ(driver.take_sent(), "reset 1 5\nreset 3 5\n");
+  EXPECT_EQ(driver.take_events(), "discarded 1 [t] end\n");
+}
+
 TEST(H2Session, AcceptsLateFramesOnAStreamThatItHasReset) {
   SessionDriver driver;
   driver.handshake();

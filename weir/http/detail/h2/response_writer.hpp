@@ -1,0 +1,53 @@
+// The writer of response heads of HTTP/2, as HPACK field blocks that no other block depends on.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/message/detail/date.hpp"
+
+namespace weir::http {
+
+/// Returns the number of bytes that write_response_block() needs at most.
+std::size_t response_block_size_max(const ResponseHead& head) noexcept;
+
+/// Writes the head as a field block. The parts that only HTTP/1 has, `connection` and chunks, are
+/// left out. Allocates nothing.
+/// Returns: the end of the block.
+char* write_response_block(const ResponseHead& head, char* out) noexcept;
+
+/// The block of most responses: status 200, a media type and a Content-Length; see
+/// ResponseHeadCache.
+/// Threads: one at a time.
+class ResponseBlockCache {
+  static constexpr std::size_t start_max = 128;
+
+ public:
+  /// The number of bytes that write() needs.
+  static constexpr std::size_t size_max = start_max + 3 + digits_max;
+
+  /// Returns true if the cache holds the block for this media type. Addresses are compared, because
+  /// media types are constants of the program.
+  bool is_for(std::string_view content_type) const noexcept {
+    return type_ == content_type.data() && type_size_ == content_type.size();
+  }
+  /// Fills the cache for this date and media type, of at most ResponseHeadCache::type_size_max
+  /// bytes. An empty media type leaves the field out.
+  void begin(const Date& date, std::string_view content_type) noexcept;
+
+  /// Writes the block with this length to `out`, which has room for size_max bytes.
+  /// Returns: the end of the block.
+  char* write(std::uint64_t content_length, char* out) const noexcept;
+
+ private:
+  std::array<char, start_max> start_{};
+  std::size_t start_size_ = 0;
+  const char* type_ = nullptr;
+  std::size_t type_size_ = ResponseHeadCache::type_size_max + 1;  // no media type yet
+};
+
+}  // namespace weir::http
