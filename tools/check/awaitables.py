@@ -24,6 +24,7 @@ NOT_SWEPT = {
     "http::(serve_connection|reject_connection)": "connection_faults_test.cpp, each turn",
     "http::(BodyReader|BodySource|Call|RequestLoop|Connection|ConnectionIo)::":
         "connection_faults_test.cpp",
+    "http::(H2Connection|H2Exchange)::": "h2_connection_faults_test.cpp, each turn",
     "http::(Handler|Middleware|RouteMatch)::": "they call user code: connection_faults_test.cpp",
     "http::(ServiceRouteSet|ServiceRouteRegistry|CoreHandler)::":
         "parts of an App: replacement_steps_test.cpp",

@@ -9,6 +9,7 @@
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/detail/h2/session.hpp"
 
 namespace weir::http {
 
@@ -45,6 +46,7 @@ struct Limits {
   Duration linger_timeout = std::chrono::seconds(1);
   /// Maximum number of bytes that a closing connection still reads; one more byte closes it early.
   std::uint64_t linger_bytes_max = 64 * 1024;
+  H2Limits h2 = {};  ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
   /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,
   /// but at least 1; 503.
   std::size_t connections_max = 0;

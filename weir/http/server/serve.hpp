@@ -20,6 +20,10 @@ class Server;
 
 namespace weir::http {
 
+/// Tells if a plain connection may begin with the preface of HTTP/2 (RFC 9113 §3.3). Over TLS the
+/// client chooses by ALPN; see tls::ServerOptions::protocols.
+enum class PlainHttp2 : std::uint8_t { off, prior_knowledge };
+
 /// ServeOptions is the endpoint of a server, the limits that its clients must respect, and its TLS.
 struct ServeOptions {
   Endpoint endpoint = Endpoint::any(8080);
@@ -29,6 +33,7 @@ struct ServeOptions {
   /// Limits::first_request_timeout. A connection beyond Limits::connections_max is closed without a
   /// response, because a response would need a handshake.
   std::shared_ptr<tls::Server> tls = {};
+  PlainHttp2 plain_http2 = PlainHttp2::off;
 };
 
 /// Serves HTTP/1.1 with the routes of `router`, until the loop of `scope` drains or the task is

@@ -32,7 +32,7 @@ class HttpFixture : Continuation, loop::Runnable {
 
   /// Serves routes_ on loopback, port 80.
   void serve(const http::Limits& limits = {}) {
-    server_.emplace(*loop_, routes_, limits, tls_);
+    server_.emplace(*loop_, routes_, limits, tls_, plain_http2_);
     loop_->ready(*this);
     settle();
     blocks_at_rest_ = blocks();
@@ -114,6 +114,7 @@ class HttpFixture : Continuation, loop::Runnable {
   os::Address address_ = os::Address::loopback(80);
   http::Router routes_;
   std::shared_ptr<tls::Server> tls_;  // set it before serve() for HTTPS
+  http::PlainHttp2 plain_http2_ = http::PlainHttp2::off;
   std::optional<http::ServerState> server_;
 
  private:

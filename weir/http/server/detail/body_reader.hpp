@@ -13,7 +13,6 @@
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
-#include "weir/http/server/detail/rate_tracker.hpp"
 
 namespace weir::http {
 

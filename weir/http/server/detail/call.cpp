@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "weir/http/router/detail/core_handlers.hpp"
-#include "weir/http/server/detail/server_counters.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 

@@ -10,7 +10,9 @@
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/h2_connection.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
+#include "weir/net/tls_info.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -57,6 +59,8 @@ void Connection::drain() {
     shorten_deadline(after(now, was_active_ ? drain_grace : drain_grace_new));
   } else if (read_state_ == ReadState::head) {
     shorten_deadline(after(now, drain_grace_head));
+  } else if (read_state_ == ReadState::http2) {
+    shorten_deadline(now);  // the reader then begins to drain
   }
 }
 
@@ -140,12 +144,24 @@ Action NextRequest::await_resume() {
   return waited_long ? Action::close : Action::abort;
 }
 
+/// Serves HTTP/2 until the connection ends. Returns the way to close.
+Task<Action> work_http2(Connection& connection, Buffer input) {
+  const BlockPtr<H2Connection> http2 =
+      make_block<H2Connection>(connection.server(), connection, std::move(input));
+  const bool lingers = co_await http2->run();
+  co_return lingers ? Action::close : Action::abort;
+}
+
 /// Finishes the present requests and makes the connection idle. Then lingers if the action is
 /// close. Returns Action::idle if the connection stays open.
 Task<Action> work(Connection& connection, Action action) {
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
+    Buffer input = std::move(connection.io()->input());
     connection.deactivate();
+    if (action == Action::http2) action = co_await work_http2(connection, std::move(input));
+  } else if (action == Action::http2) {
+    action = co_await work_http2(connection, {});
   }
   if (action == Action::close) co_await connection.linger(connection.server().limits());
   co_return action;
@@ -153,8 +169,10 @@ Task<Action> work(Connection& connection, Action action) {
 
 Task<> serve_opened(Connection connection) {
   connection.open((co_await this_context()).cancel);
-  Action action = Action::idle;
+  const TlsInfo* const tls = connection.stream().tls();
+  Action action = tls != nullptr && tls->protocol == "h2" ? Action::http2 : Action::idle;
   try {
+    if (action == Action::http2) action = co_await work(connection, action);
     while (action == Action::idle && !connection.cancelled()) {
       if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
       action = co_await NextRequest(connection);

@@ -56,6 +56,7 @@ class Connection final : public ConnectionNode, loop::Timer {
     request,  ///< the first bytes of a request
     head,     ///< the rest of a head
     body,     ///< bytes of a body
+    http2,    ///< any bytes of HTTP/2
     expired,  ///< the deadline has passed, and the read was cancelled
   };
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "weir/http/server/detail/connection.hpp"
-#include "weir/http/server/detail/server_counters.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 

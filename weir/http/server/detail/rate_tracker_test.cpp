@@ -1,4 +1,5 @@
-#include "weir/http/server/detail/rate_tracker.hpp"
+// Tests of the time budget of peers that must keep a minimum rate.
+#include "weir/http/server/detail/connection_io.hpp"
 
 #include <gtest/gtest.h>
 

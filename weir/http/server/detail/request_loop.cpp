@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/detail/h2/session.hpp"
 
 namespace weir::http {
 namespace {
@@ -98,7 +99,7 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
       if (action == Action::idle) action = advance();
       continue;
     }
-    if (action == Action::abort) co_return action;
+    if (action == Action::abort || action == Action::http2) co_return action;
     if (auto sent = co_await send(); !sent) co_return Action::abort;
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());
@@ -124,6 +125,13 @@ Instant RequestLoop::head_deadline() noexcept {
 RequestLoop::Action RequestLoop::advance() {
   for (;;) {
     if (input().empty()) return Action::idle;
+    if (heads_ == 0 && server_.plain_http2() == PlainHttp2::prior_knowledge) {
+      const std::string_view preface = H2Session::client_preface;
+      const std::size_t size = std::min(preface.size(), input().size());
+      if (input().text().substr(0, size) == preface.substr(0, size)) {
+        return size == preface.size() ? Action::http2 : Action::read_more;
+      }
+    }
     const ParseResult parsed = parser_.parse(input().text(), call_.head());
     if (parsed.kind == ParseResult::Kind::incomplete) return Action::read_more;
     if (parsed.kind == ParseResult::Kind::error) return reject_head(parsed.error);

@@ -31,6 +31,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
     idle,       ///< no input left; send the output and wait for the next request
     read_more,  ///< incomplete head; send the output and read on
     finish,     ///< a request that has to wait; see finish()
+    http2,      ///< the input begins with the preface of HTTP/2
     close,      ///< end; send the output, then close after the peer has had time to read it
     close_now,  ///< end; send the output and stop reading, because the peer sends no more
     abort,      ///< broken connection; close it

@@ -1,6 +1,7 @@
 // The state that the connections of one server on one core share.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -8,20 +9,55 @@
 #include <string_view>
 #include <utility>
 
+#include "weir/base/detail/counter.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h1/host_line_cache.hpp"
 #include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/detail/h2/request_fields.hpp"
+#include "weir/http/detail/h2/response_writer.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/router/detail/route_snapshot.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/detail/open_connections.hpp"
-#include "weir/http/server/detail/server_counters.hpp"
 #include "weir/http/server/limits.hpp"
+#include "weir/http/server/serve.hpp"
+#include "weir/http/syntax/parse_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/lingering_streams.hpp"
 #include "weir/tls/server.hpp"
 
 namespace weir::http {
+
+// The counters of the server.
+
+/// Counts the events on the connections of a server, and reports the counts as metrics of the core.
+/// Threads: the loop's, except for reading.
+class ServerCounters final : MetricSource {
+ public:
+  explicit ServerCounters(Loop& loop) { loop.metrics().add(*this); }
+  ~ServerCounters() { detach(); }
+
+  void count_parse_error(ParseError error) noexcept {
+    parse_errors[static_cast<std::size_t>(error)].add();
+  }
+  /// Returns the counters in words, parse errors by reason: "3 connections, 12 requests, 1
+  /// bad_host".
+  std::string summary() const;
+
+  weir::detail::Counter connections_accepted;
+  weir::detail::Counter connections_rejected;  ///< connections beyond connections_max
+  weir::detail::Counter connections_open;
+  weir::detail::Counter silent_connections;  ///< connections closed because no byte ever came
+  weir::detail::Counter slow_readers;        ///< connections closed because of Limits::write_rate
+  weir::detail::Counter requests;            ///< parsed heads
+  weir::detail::Counter responses;           ///< responses handed over for sending
+  weir::detail::Counter handler_failures;
+  std::array<weir::detail::Counter, parse_error_count>
+      parse_errors;  ///< rejected requests, by reason
+
+ private:
+  void collect(MetricSnapshot& sum) const override;
+};
 
 // The parts of response heads that the connections share.
 
@@ -44,6 +80,12 @@ class ResponseHeads {
     if (!common_.is_for(content_type)) common_.begin(now, content_type);
     return common_;
   }
+  /// Returns the block of a common response of HTTP/2 in the same way.
+  const ResponseBlockCache& common_block(std::string_view content_type) noexcept {
+    const Date& now = date();
+    if (!common_block_.is_for(content_type)) common_block_.begin(now, content_type);
+    return common_block_;
+  }
 
  private:
   void refresh() noexcept;
@@ -52,6 +94,7 @@ class ResponseHeads {
   Date date_;
   Instant date_until_;
   ResponseHeadCache common_;
+  ResponseBlockCache common_block_;
 };
 
 /// The state of one server on one core, which the server's connections share.
@@ -59,9 +102,9 @@ class ResponseHeads {
 /// Lifetime: outlives its connections.
 class ServerState {
  public:
-  /// `tls` is ServeOptions::tls.
+  /// `tls` and `plain_http2` are those of ServeOptions.
   ServerState(Loop& loop, const Router& router, const Limits& limits,
-              std::shared_ptr<tls::Server> tls = {});
+              std::shared_ptr<tls::Server> tls = {}, PlainHttp2 plain_http2 = PlainHttp2::off);
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }
@@ -78,6 +121,9 @@ class ServerState {
   HostLineCache& host_line_cache() noexcept { return host_line_cache_; }
   /// Returns the TLS of the server, and its acceptor on this core; nullptr: a plain server.
   tls::Server* tls() const noexcept { return tls_.get(); }
+  PlainHttp2 plain_http2() const noexcept { return plain_http2_; }
+  /// Returns the reader of the fields of HTTP/2, which is made for the first connection.
+  RequestFieldReader& request_fields();
   tls::Acceptor* acceptor() noexcept { return acceptor_ ? &*acceptor_ : nullptr; }
 
   bool draining() const noexcept { return connections_.draining(); }
@@ -98,6 +144,8 @@ class ServerState {
   HostLineCache host_line_cache_;
   std::shared_ptr<tls::Server> tls_;
   std::optional<tls::Acceptor> acceptor_;
+  PlainHttp2 plain_http2_;
+  std::unique_ptr<RequestFieldReader> request_fields_;
 };
 
 }  // namespace weir::http

@@ -1,0 +1,269 @@
+// The connection of HTTP/2. h2_exchange.cpp has its requests.
+#include "weir/http/server/detail/h2_connection.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <exception>
+#include <utility>
+
+#include "weir/http/detail/h2/request_fields.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+
+H2Connection::H2Connection(ServerState& server, Connection& connection, Buffer input) noexcept
+    : ConnectionIo(connection, server.limits(), std::move(input)),
+      server_(server),
+      owner_(connection),
+      session_(H2Role::server, server.limits().h2, server.loop().now()),
+      idle_since_(server.loop().now()) {}
+
+H2Connection::~H2Connection() {
+  assert(exchanges_.empty());
+}
+
+Task<bool> H2Connection::run() {
+  const auto body = [this](Scope& scope) { return serve(scope); };
+  std::ignore = co_await with_scope(OnFailure::isolate, body);
+  co_return !broken();
+}
+
+Task<> H2Connection::serve(Scope& scope) {
+  scope_ = &scope;
+  try {
+    session_.start();
+    scope.spawn(write_all());
+    co_await read_all();
+  } catch (...) {
+    // There is no memory for the connection.
+  }
+  session_.abandon();  // what is in the output is still sent
+  ending_ = true;
+  abort_exchanges();
+  wake_writer();
+}
+
+Task<> H2Connection::read_all() {
+  for (;;) {
+    for (;;) {
+      const H2Event event = session_.next(input().bytes(), loop().now());
+      const bool consumed_first = event.kind != H2Event::Kind::delay;
+      const bool more = handle(event);
+      input().consume(event.consumed);
+      if (!consumed_first) {
+        wake_writer();
+        if (!co_await sleep(event.delay)) co_return;
+      }
+      if (!more) break;
+    }
+    if (server_.draining()) session_.begin_drain();
+    const bool has_output = !session_.output().empty() || session_.next_sender() != nullptr;
+    if (has_output) wake_writer();
+    if (finished()) co_return;
+    const Instant until = deadline();
+    const auto filled = co_await fill(ReadState::http2, until);
+    if (!filled && (filled.error() != Errc::timed_out || !on_deadline())) co_return;
+  }
+}
+
+/// Returns false if the input is used up or cannot be used.
+bool H2Connection::handle(const H2Event& event) {
+  switch (event.kind) {
+    case H2Event::Kind::open:
+      return open(event);
+    case H2Event::Kind::trailers:
+      return read_trailers(event);
+    case H2Event::Kind::discarded: {
+      RequestHead unused;
+      const auto read = server_.request_fields().read_request(table_, event.bytes, unused);
+      if (read.kind == FieldsResult::Kind::invalid_block) {
+        session_.fail(H2Error::compression_error);
+      }
+      if (event.stream != nullptr) static_cast<H2Exchange*>(event.stream)->on_gone();
+      return true;
+    }
+    case H2Event::Kind::data:
+      static_cast<H2Exchange*>(event.stream)->on_data(event.bytes, event.end_stream);
+      return true;
+    case H2Event::Kind::reset:
+      static_cast<H2Exchange*>(event.stream)->on_gone();
+      return true;
+    case H2Event::Kind::settings:
+      size_update_.set_peer_size_max(session_.peer().header_table_size);
+      return true;
+    case H2Event::Kind::headers:
+    case H2Event::Kind::ping_ack:
+    case H2Event::Kind::goaway:
+    case H2Event::Kind::delay:
+      return true;
+    case H2Event::Kind::need_more:
+    case H2Event::Kind::failed:
+      break;
+  }
+  return false;
+}
+
+bool H2Connection::open(const H2Event& event) {
+  auto made = make_block<H2Exchange>(*this);
+  H2Exchange& exchange = *made;
+  const auto read = server_.request_fields().read_request(table_, event.bytes, exchange.head());
+  if (read.kind == FieldsResult::Kind::invalid_block) {
+    session_.reject(H2Error::compression_error);
+    session_.fail(H2Error::compression_error);
+    return true;
+  }
+  if (read.kind == FieldsResult::Kind::malformed) {
+    session_.reject(H2Error::protocol_error);
+    return true;
+  }
+  const bool complete = read.kind == FieldsResult::Kind::complete;
+  const bool has_length = complete && exchange.head().has_content_length();
+  const bool accepted = has_length ? session_.accept(exchange, exchange.head().content_length())
+                                   : session_.accept(exchange);
+  if (!accepted) {
+    session_.release(exchange);
+    return true;
+  }
+  exchanges_.push_back(*made.release());
+  if (!complete) {
+    exchange.reject(read.error);
+    return true;
+  }
+  if (const auto priority = exchange.head().header("priority")) {
+    session_.set_priority(exchange, parse_priority(*priority));
+  }
+  exchange.begin();
+  return true;
+}
+
+bool H2Connection::read_trailers(const H2Event& event) {
+  auto& exchange = *static_cast<H2Exchange*>(event.stream);
+  const auto read =
+      server_.request_fields().read_trailers(table_, event.bytes, exchange.received_trailers());
+  switch (read.kind) {
+    case FieldsResult::Kind::complete:
+      exchange.on_end();
+      break;
+    case FieldsResult::Kind::invalid_block:
+      session_.fail(H2Error::compression_error);
+      break;
+    case FieldsResult::Kind::rejected:
+    case FieldsResult::Kind::malformed:
+      session_.reset(exchange, H2Error::protocol_error);
+      exchange.on_gone();
+      break;
+  }
+  return true;
+}
+
+void H2Connection::end(H2Exchange& exchange) {
+  session_.release(exchange);
+  static_cast<ExchangeNode&>(exchange).unlink();
+  BlockDeleter<H2Exchange>()(&exchange);
+  wake_writer();
+  if (session_.streams_held() != 0) return;
+  idle_since_ = server_.loop().now();
+  if (owner_.read_state() != ReadState::http2) return;
+  owner_.shorten_deadline(finished() ? idle_since_ : deadline());
+}
+
+void H2Connection::abort_exchanges() {
+  // on_gone() destroys exchanges that have no coroutine.
+  for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
+    ExchangeNode* const next = exchanges_.next(*each);
+    static_cast<H2Exchange*>(each)->on_gone();
+    each = next;
+  }
+}
+
+// Output.
+
+/// Lets the streams append what the windows allow, in the order of their urgency.
+void H2Connection::pump() {
+  while (H2Stream* const stream = session_.next_sender()) {
+    static_cast<H2Exchange*>(stream)->send_part();
+  }
+}
+
+Task<> H2Connection::write_all() {
+  for (;;) {
+    pump();
+    if (session_.output().empty()) {
+      if (ending_) co_return;
+      const auto woken = co_await output_ready_.wait();
+      if (!woken) co_return;
+      continue;
+    }
+    if (owner_.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
+    output() = session_.take_output();
+    if (co_await write_output()) continue;
+    stream().cancel_read();
+    co_return;
+  }
+}
+
+// Deadlines. The reader is the only one that waits with a deadline.
+
+Instant H2Connection::deadline() noexcept {
+  const Limits& limits = server_.limits();
+  const Instant now = server_.loop().now();
+  if (!session_.within_frame()) {
+    frame_since_ = never;
+  } else if (frame_since_ == never) {
+    frame_since_ = now;
+  }
+  Instant until = std::min(next_check_, drain_until_);
+  if (server_.draining() && drain_until_ == never) {
+    until = drain_until_ = after(now, drain_grace);
+  }
+  if (frame_since_ != never) until = std::min(until, after(frame_since_, limits.head_timeout));
+  if (session_.streams_held() == 0) {
+    until = std::min(until, after(idle_since_, limits.idle_timeout));
+  }
+  return until;
+}
+
+/// Returns true if the reader goes on.
+bool H2Connection::on_deadline() {
+  const Limits& limits = server_.limits();
+  const Instant now = server_.loop().now();
+  if (finished()) return false;
+  if (server_.draining()) {
+    session_.begin_drain();
+    if (now >= drain_until_) {
+      session_.finish_drain();
+      drain_until_ = never;
+    }
+    if (finished()) return false;
+  }
+  if (next_check_ <= now) check_progress(now);
+  if (frame_since_ != never && now >= after(frame_since_, limits.head_timeout)) {
+    session_.fail(H2Error::enhance_your_calm);
+  } else if (session_.streams_held() == 0 && now >= after(idle_since_, limits.idle_timeout)) {
+    session_.fail(H2Error::no_error);
+  }
+  return true;
+}
+
+void H2Connection::watch_progress() noexcept {
+  if (next_check_ != never) return;
+  next_check_ = after(server_.loop().now(), check_interval);
+  if (owner_.read_state() == ReadState::http2) owner_.shorten_deadline(next_check_);
+}
+
+/// Resets the streams whose clients do not let the server send.
+void H2Connection::check_progress(Instant now) {
+  next_check_ = never;
+  for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
+    auto& exchange = *static_cast<H2Exchange*>(each);
+    each = exchanges_.next(*each);
+    if (!exchange.has_pending()) continue;
+    next_check_ = after(now, check_interval);
+    if (!exchange.is_too_slow(check_interval)) continue;
+    server_.counters().slow_readers.add();
+    session_.reset(exchange, H2Error::cancel);
+    exchange.on_gone();
+  }
+}
+
+}  // namespace weir::http

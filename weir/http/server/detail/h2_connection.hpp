@@ -1,0 +1,185 @@
+// The HTTP/2 side of a connection and of its requests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/detail/h2/hpack_encoder.hpp"
+#include "weir/http/detail/h2/hpack_table.hpp"
+#include "weir/http/detail/h2/session.hpp"
+#include "weir/http/message/headers.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/server/detail/call.hpp"
+#include "weir/http/server/detail/connection.hpp"
+#include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/syntax/parse_error.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+class H2Connection;
+
+/// The place of an H2Exchange in the list of its connection.
+class ExchangeNode : public weir::detail::ListNode {
+ protected:
+  ~ExchangeNode() = default;
+};
+
+/// Carries one Call over one stream, in one block of the core. A handler that does not wait is
+/// answered without a coroutine. Any other request has a coroutine, which run() is.
+/// Threads: those of the connection.
+/// Lifetime: the connection creates it; it destroys itself through H2Connection::end().
+class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource {
+ public:
+  explicit H2Exchange(H2Connection& connection) noexcept;
+  H2Exchange(const H2Exchange&) = delete;
+  H2Exchange& operator=(const H2Exchange&) = delete;
+  ~H2Exchange() override;
+
+  RequestHead& head() noexcept { return call_.head(); }
+
+  // Events of the stream. Each of them may destroy the exchange.
+
+  /// Begins the request of an accepted stream, whose head is complete.
+  void begin();
+  /// Answers a request whose head is rejected.
+  void reject(ParseError error);
+  /// Adds bytes of the body.
+  void on_data(Bytes bytes, bool end_stream);
+  Headers& received_trailers() noexcept { return trailers_; }
+  /// Ends the body after trailers.
+  void on_end();
+  /// The stream was reset, or the connection is lost: nothing more can be received or sent.
+  void on_gone();
+  /// Sends a part of what waits; the stream is the next sender.
+  void send_part();
+  /// Counts a time in which the client has not allowed bytes to be sent. Returns true if it reads
+  /// too slowly.
+  bool is_too_slow(Duration waited) noexcept;
+  /// Returns true if a part of the response waits to be sent.
+  bool has_pending() const noexcept { return !pending_.empty(); }
+
+  // The body, as the handler reads it.
+
+  Task<Result<Bytes>> read() override;
+  Task<Result<std::string_view>> read_all() override;
+  const Headers& trailers() const noexcept override { return trailers_; }
+  os::Address peer_address() const override;
+  const TlsInfo* tls() const noexcept override;
+
+ private:
+  class Sink;
+
+  Task<> run();
+  Task<> respond();
+  Task<> send_stream();
+  bool send_response();
+  bool send_text(std::string_view text);
+  void send_head(bool ends);
+  ResponseHead make_response_head();
+  void spawn_run();
+  void answer_now();
+  void finish();
+  Task<Result<>> send_piece(Bytes piece);
+  Task<Result<>> fetch();
+  Status body_error_status() const noexcept;
+
+  H2Connection& connection_;
+  Call call_;
+  // The body of the request.
+  Buffer lent_;     // the last piece of read()
+  Buffer arrived_;  // the bytes behind it
+  Headers trailers_;
+  ManualResetEvent input_;  // something has arrived
+  RateTracker body_rate_;
+  std::uint64_t body_max_ = 0;
+  std::uint64_t received_ = 0;
+  std::error_code body_error_;
+  // The response.
+  Bytes pending_;            // bytes that wait to be sent
+  ManualResetEvent output_;  // the pending bytes have been sent
+  RateTracker write_rate_;
+  std::uint32_t sent_since_check_ = 0;
+  bool pending_ends_ = false;  // the stream ends with the pending bytes
+  bool collects_ = false;      // read_all() takes the body; body_max_ bounds it
+  bool was_read_ = false;
+  bool awaits_continue_ = false;
+  bool head_sent_ = false;
+  bool runs_ = false;  // run() destroys the exchange
+  bool gone_ = false;
+};
+
+/// Serves the requests of one HTTP/2 connection at the same time. One coroutine reads, one writes,
+/// and each request that has to wait has its own. All output of one turn of the loop goes into one
+/// write.
+/// Threads: its loop's.
+class H2Connection : public ConnectionIo {
+ public:
+  /// `input` may be empty.
+  H2Connection(ServerState& server, Connection& connection, Buffer input) noexcept;
+  ~H2Connection();
+
+  /// Serves until the peer leaves, breaks a rule, or the server has drained.
+  /// Returns: true if the peer should be able to read the last bytes before the close.
+  /// Cancel: cancels the handlers and closes the connection.
+  Task<bool> run();
+
+  ServerState& server() noexcept { return server_; }
+  H2Session& session() noexcept { return session_; }
+  HpackSizeUpdate& size_update() noexcept { return size_update_; }
+  Scope& scope() noexcept { return *scope_; }
+  /// Returns the context of the requests.
+  const Context& context() const noexcept { return scope_->context(); }
+  /// Wakes the writer, which sends what is in the output of the session.
+  void wake_writer() { output_ready_.set(); }
+  /// Checks from now on how fast the client allows bytes to be sent.
+  void watch_progress() noexcept;
+  /// Destroys an exchange.
+  void end(H2Exchange& exchange);
+
+ private:
+  Task<> serve(Scope& scope);
+  Task<> read_all();
+  Task<> write_all();
+  bool handle(const H2Event& event);
+  bool open(const H2Event& event);
+  bool read_trailers(const H2Event& event);
+  void pump();
+  void abort_exchanges();
+  Instant deadline() noexcept;
+  bool on_deadline();
+  void check_progress(Instant now);
+  bool finished() const noexcept {
+    return session_.failed() || broken() || (session_.drained() && session_.streams_held() == 0);
+  }
+
+  static constexpr Duration check_interval = std::chrono::seconds(1);
+  static constexpr Duration drain_grace = std::chrono::seconds(1);
+
+  ServerState& server_;
+  Connection& owner_;
+  H2Session session_;
+  HpackTable table_;
+  HpackSizeUpdate size_update_;
+  weir::detail::List<ExchangeNode> exchanges_;
+  AutoResetEvent output_ready_;
+  Scope* scope_ = nullptr;
+  Instant idle_since_;           // when the last stream ended
+  Instant frame_since_ = never;  // when the present incomplete frame began
+  Instant next_check_ = never;   // of the progress of the streams
+  Instant drain_until_ = never;  // when the drain stops to wait for its PING
+  bool ending_ = false;          // the writer sends the rest and ends
+};
+
+}  // namespace weir::http

@@ -1,0 +1,291 @@
+// Tests of HTTP/2 connections of a server, in virtual time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/http/test/h2_client_fixture.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace frames;
+
+constexpr std::uint8_t end_stream = FrameFlag::end_stream;
+
+class H2ConnectionTest : public HttpFixture, public ::testing::Test {
+ public:
+  H2ConnectionTest() { plain_http2_ = PlainHttp2::prior_knowledge; }
+
+  /// Serves, connects and shakes hands.
+  void begin(const Limits& limits = {}, std::string_view entries = {}) {
+    serve(limits);
+    peer_ = &connect();
+    receiver_ = Receiver();
+    EXPECT_TRUE(answer(preface(entries)).ends_with("settings_ack\n"));
+  }
+  /// Sends frames and returns a description of those that the server sends.
+  std::string answer(std::string_view input) {
+    std::string lines = receiver_.read(talk(*peer_, input));
+    for (std::string bytes(1, 'x'); !bytes.empty();) {
+      settle();  // the server goes on when the client has read
+      bytes = peer_->take();
+      lines += receiver_.read(bytes);
+    }
+    return lines;
+  }
+  std::string received() { return answer({}); }
+
+  MemoryPeer* peer_ = nullptr;
+  Receiver receiver_;
+};
+
+Task<Response> echo(Request& request) {
+  const auto body = co_await request.body();
+  if (!body) co_return Response(body.error());
+  co_return text(std::string(*body));
+}
+
+Task<Response> sleepy() {
+  std::ignore = co_await sleep(std::chrono::seconds(3));
+  co_return text("awake");
+}
+
+TEST_F(H2ConnectionTest, AnswersRequests) {
+  routes_.get("/", [] { return text("hello"); });
+  begin();
+  EXPECT_EQ(answer(get(1, "/") + get(3, "/missing")),
+            "head 1 :status=200 content-type=text/plain; charset=utf-8 content-length=5\n"
+            "data 1 hello end\n"
+            "head 3 :status=404 content-type=application/problem+json content-length=34\n"
+            "data 3 {\"title\":\"Not Found\",\"status\":404} end\n");
+  EXPECT_EQ(answer(request(5, "HEAD", "/")),
+            "head 5 :status=200 content-type=text/plain; charset=utf-8 content-length=5 end\n");
+}
+
+TEST_F(H2ConnectionTest, BeginsWithAPrefaceInPieces) {
+  routes_.get("/", [] { return text("hello"); });
+  serve();
+  peer_ = &connect();
+  std::string received;
+  for (const char each : preface() + get(1, "/")) received += talk(*peer_, {&each, 1});
+  EXPECT_TRUE(receiver_.read(received).ends_with("data 1 hello end\n"));
+}
+
+TEST_F(H2ConnectionTest, ServesHttp1Beside) {
+  routes_.get("/", [] { return text("hello"); });
+  serve();
+  EXPECT_EQ(statuses("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "200");
+  EXPECT_EQ(statuses("PRI * HTTP/1.1\r\nHost: a\r\n\r\n"), "400");
+}
+
+TEST_F(H2ConnectionTest, IsOffByDefault) {
+  plain_http2_ = PlainHttp2::off;
+  serve();
+  EXPECT_EQ(statuses(preface()), "505");
+}
+
+TEST_F(H2ConnectionTest, RunsHandlersAtTheSameTime) {
+  routes_.get("/sleepy", sleepy);
+  routes_.get("/", [] { return text("hello"); });
+  begin();
+  EXPECT_EQ(answer(get(1, "/sleepy") + get(3, "/sleepy")), "");
+  EXPECT_TRUE(answer(get(5, "/")).ends_with("data 5 hello end\n"));
+  pass(std::chrono::seconds(3));
+  const std::string both = received();
+  EXPECT_NE(both.find("data 1 awake end\n"), std::string::npos);
+  EXPECT_NE(both.find("data 3 awake end\n"), std::string::npos);
+}
+
+TEST_F(H2ConnectionTest, PassesTheBodyToTheHandler) {
+  routes_.post("/", echo);
+  begin();
+  EXPECT_EQ(answer(post(1, "/")), "");
+  EXPECT_EQ(answer(data(1, "hel")), "");
+  EXPECT_TRUE(answer(data(1, "lo", end_stream)).ends_with("data 1 hello end\n"));
+  EXPECT_TRUE(answer(post(3, "/") + data(3, "whole", end_stream)).ends_with("data 3 whole end\n"));
+  EXPECT_TRUE(answer(post(5, "/") + data(5, "", end_stream)).ends_with("content-length=0 end\n"));
+}
+
+TEST_F(H2ConnectionTest, SendsALargeBodyInTheWindowOfTheClient) {
+  const std::string large(200'000, '#');
+  routes_.get("/", [&] { return text(large); });
+  begin();
+  std::string body;
+  const auto count = [&](const std::string& lines) {
+    return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '#'));
+  };
+  std::size_t size = count(answer(get(1, "/")));
+  EXPECT_EQ(size, 65'535u);
+  size += count(answer(window_update(0, 100'000)));
+  EXPECT_EQ(size, 65'535u);
+  size += count(answer(window_update(1, 100'000)));
+  EXPECT_EQ(size, 165'535u);
+  const std::string last = answer(window_update(0, 100'000) + window_update(1, 100'000));
+  EXPECT_EQ(size + count(last), large.size());
+  EXPECT_TRUE(last.ends_with(" end\n"));
+}
+
+TEST_F(H2ConnectionTest, CancelsTheHandlerOfAStreamThatIsReset) {
+  bool cancelled = false;
+  routes_.get("/", [&]() -> Task<Response> {
+    const auto slept = co_await sleep(std::chrono::hours(1));
+    cancelled = !slept;
+    co_return text("late");
+  });
+  begin();
+  EXPECT_EQ(answer(get(1, "/") + rst_stream(1)), "");
+  EXPECT_TRUE(cancelled);
+  EXPECT_EQ(server_->connections().draining(), false);
+}
+
+TEST_F(H2ConnectionTest, StreamsABody) {
+  routes_.get("/", [] {
+    return stream("text/plain", [](BodySink& sink) -> Task<Result<>> {
+      for (int part = 0; part < 3; ++part) {
+        WEIR_CO_TRY(co_await sink.write("part"));
+        WEIR_CO_TRY(co_await sleep(std::chrono::seconds(1)));
+      }
+      co_return {};
+    });
+  });
+  begin();
+  EXPECT_EQ(answer(get(1, "/")), "head 1 :status=200 content-type=text/plain\ndata 1 part\n");
+  pass(std::chrono::seconds(1));
+  EXPECT_EQ(received(), "data 1 part\n");
+  pass(std::chrono::seconds(2));
+  EXPECT_EQ(received(), "data 1 part\ndata 1  end\n");
+}
+
+TEST_F(H2ConnectionTest, RejectsMalformedRequests) {
+  begin();
+  EXPECT_EQ(answer(headers(1, block({{":method", "GET"}}))), "reset 1 1\n");
+  EXPECT_EQ(answer(headers(3, "\xFF\xFF\xFF\xFF\xFF\xFF")), "reset 3 9\ngoaway 3 e9\n");
+}
+
+TEST_F(H2ConnectionTest, ReportsABodyThatIsTooLarge) {
+  routes_.post("/", echo);
+  Limits limits;
+  limits.body_max = 10;
+  begin(limits);
+  EXPECT_TRUE(answer(post(1, "/") + data(1, "0123456789", end_stream)).ends_with("9 end\n"));
+  const std::string late = answer(post(3, "/") + data(3, "0123456789x"));
+  EXPECT_TRUE(late.starts_with("head 3 :status=413 ")) << late;
+  EXPECT_TRUE(late.ends_with("reset 3 0\n")) << late;
+  const std::string early = answer(headers(5,
+                                           block({{":method", "POST"},
+                                                  {":scheme", "http"},
+                                                  {":path", "/"},
+                                                  {":authority", "a"},
+                                                  {"content-length", "11"}}),
+                                           FrameFlag::end_headers));
+  EXPECT_TRUE(early.starts_with("head 5 :status=413 ")) << early;
+  constexpr auto too_large = static_cast<std::size_t>(ParseError::body_too_large);
+  EXPECT_EQ(server_->counters().parse_errors[too_large].value(), 2u);
+}
+
+TEST_F(H2ConnectionTest, EndsBodiesThatStall) {
+  routes_.post("/", echo);
+  begin();
+  EXPECT_EQ(answer(post(1, "/") + data(1, "hel")), "");
+  pass(std::chrono::seconds(21));
+  const std::string lines = received();
+  EXPECT_TRUE(lines.starts_with("head 1 :status=408 ")) << lines;
+  EXPECT_TRUE(lines.ends_with("reset 1 0\n")) << lines;
+}
+
+TEST_F(H2ConnectionTest, LimitsTheBytesThatWaitForAHandler) {
+  routes_.post("/", [](Request& request) -> Task<Response> {
+    std::ignore = co_await sleep(std::chrono::seconds(1));
+    std::size_t size = 0;
+    for (;;) {
+      const auto piece = co_await request.read();
+      if (!piece || piece->empty()) break;
+      size += piece->size();
+    }
+    co_return text(std::to_string(size));
+  });
+  begin();
+  const std::string part = data(1, std::string(16'384, 'x'));
+  EXPECT_EQ(answer(post(1, "/") + part + part + part + part), "");
+  EXPECT_LE(loop_->blocks().blocks_in_use(BlockUse::buffer), 4u);
+  pass(std::chrono::seconds(1));
+  EXPECT_EQ(received(), "window_update 1 65536\n");
+  EXPECT_TRUE(answer(data(1, "", end_stream)).ends_with("data 1 65536 end\n"));
+}
+
+TEST_F(H2ConnectionTest, ResetsStreamsWhoseClientDoesNotOpenItsWindow) {
+  routes_.get("/", [] { return text("hello"); });
+  routes_.get("/stream", [] {
+    return stream("text/plain", [](BodySink& sink) -> Task<Result<>> {
+      for (;;) WEIR_CO_TRY(co_await sink.write("part"));
+    });
+  });
+  begin({}, setting(SettingId::initial_window_size, 2));
+  EXPECT_TRUE(answer(get(1, "/") + get(3, "/stream")).ends_with("data 3 pa\n"));
+  pass(std::chrono::seconds(9));
+  EXPECT_EQ(received(), "");
+  pass(std::chrono::seconds(2));
+  EXPECT_EQ(received(), "reset 1 8\nreset 3 8\n");
+  EXPECT_EQ(server_->counters().slow_readers.value(), 2u);
+}
+
+TEST_F(H2ConnectionTest, CancelsAllHandlersWhenTheClientLeaves) {
+  routes_.get("/sleepy", []() -> Task<Response> {
+    std::ignore = co_await sleep(std::chrono::hours(1));
+    co_return text("late");
+  });
+  routes_.post("/", echo);
+  routes_.get("/large", [] { return text(std::string(200'000, 'x')); });
+  begin();
+  answer(get(1, "/sleepy") + post(3, "/") + get(5, "/large"));
+  peer_->reset();
+  settle();
+  expect_at_rest();
+}
+
+TEST_F(H2ConnectionTest, EndsFloods) {
+  routes_.get("/sleepy", sleepy);
+  begin();
+  std::string flood;
+  for (std::uint32_t id = 1; id < 400; id += 2) flood += get(id, "/sleepy") + rst_stream(id);
+  std::string lines;
+  for (int round = 0; round < 50 && !peer_->ended(); ++round) {
+    lines = answer(flood);
+    pass(std::chrono::milliseconds(100));
+  }
+  EXPECT_FALSE(lines.empty());
+}
+
+TEST_F(H2ConnectionTest, EndsIdleConnections) {
+  begin();
+  pass(std::chrono::seconds(61));
+  EXPECT_EQ(received(), "goaway 0 e0\n");
+  pass(std::chrono::seconds(2));
+  EXPECT_TRUE(peer_->ended());
+}
+
+TEST_F(H2ConnectionTest, DrainsInTwoPhases) {
+  routes_.get("/sleepy", sleepy);
+  begin();
+  answer(get(1, "/sleepy"));
+  drain();
+  settle();
+  EXPECT_EQ(received(), "goaway 2147483647 e0\nping f0 drained?\n");
+  EXPECT_EQ(answer(ping("drained?", FrameFlag::ack)), "goaway 1 e0\n");
+  pass(std::chrono::seconds(3));
+  EXPECT_TRUE(received().ends_with("data 1 awake end\n"));
+  pass(std::chrono::seconds(2));
+  EXPECT_TRUE(stopped());
+}
+
+}  // namespace
+}  // namespace weir::http

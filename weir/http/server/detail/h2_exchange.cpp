@@ -1,0 +1,412 @@
+// The requests of an HTTP/2 connection. h2_connection.cpp has the connection.
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "weir/http/detail/h2/hpack_encoder.hpp"
+#include "weir/http/detail/h2/response_writer.hpp"
+#include "weir/http/server/detail/h2_connection.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::http {
+
+H2Exchange::H2Exchange(H2Connection& connection) noexcept
+    : connection_(connection),
+      call_(connection.server(), *this, connection.context()),
+      body_rate_(connection.server().limits().body_rate),
+      write_rate_(connection.server().limits().write_rate) {}
+
+H2Exchange::~H2Exchange() = default;
+
+os::Address H2Exchange::peer_address() const {
+  return connection_.stream().peer_address();
+}
+
+const TlsInfo* H2Exchange::tls() const noexcept {
+  return connection_.stream().tls();
+}
+
+// The life of a request.
+
+void H2Exchange::begin() {
+  call_.begin();
+  const Limits& limits = connection_.server().limits();
+  body_max_ = call_.options().body_max.value_or(limits.body_max);
+  awaits_continue_ = head().expects_continue() && !remote_ended();
+  if (head().has_content_length() && head().content_length() > body_max_) {
+    return reject(ParseError::body_too_large);
+  }
+  if (call_.stage() == Call::Stage::routing) return spawn_run();
+  if (!call_.is_async()) {
+    call_.respond();
+    return answer_now();
+  }
+  if (remote_ended() && call_.needs_only_body()) {
+    call_.respond_with({});
+    return answer_now();
+  }
+  spawn_run();
+}
+
+void H2Exchange::reject(ParseError error) {
+  if (call_.stage() == Call::Stage::answered) call_.begin_rejected();
+  connection_.server().counters().count_parse_error(error);
+  call_.reject(to_status(error));
+  answer_now();
+}
+
+/// Sends a response that is complete, or begins to.
+void H2Exchange::answer_now() {
+  if (send_response()) return finish();
+  call_.hold();
+  if (call_.response().body().is_stream()) return spawn_run();
+}
+
+void H2Exchange::spawn_run() {
+  Task<> running = run();
+  runs_ = true;
+  connection_.scope().spawn(std::move(running));
+}
+
+/// Runs a request that has to wait, and then destroys the exchange.
+Task<> H2Exchange::run() {
+  bool failed = false;
+  try {
+    co_await respond();
+  } catch (...) {
+    failed = true;
+  }
+  call_.release();
+  if (failed && !closed()) connection_.session().reset(*this, H2Error::internal_error);
+  finish();
+}
+
+Task<> H2Exchange::respond() {
+  if (call_.stage() == Call::Stage::routing) {
+    co_await call_.wait_for_core_handler();
+    if (!call_.is_async()) call_.respond();
+  }
+  if (call_.stage() == Call::Stage::routed && !call_.start()) {
+    call_.hold();
+    co_await call_.not_busy();
+    call_.take_response();
+  }
+  if (gone_ || closed()) co_return;
+  if (body_error_.category() == parse_error_category()) {
+    connection_.server().counters().count_parse_error(static_cast<ParseError>(body_error_.value()));
+    if (code_of(call_.response().status()) < 400) {
+      call_.replace_response(to_status(body_error_));
+    }
+  }
+  if (!head_sent_ && send_response()) co_return;
+  if (call_.response().body().is_stream()) {
+    co_await send_stream();
+  } else {
+    std::ignore = co_await output_.wait();
+  }
+}
+
+/// Ends the exchange. A client that still sends the body is told to stop (RFC 9113 §8.1).
+void H2Exchange::finish() {
+  call_.complete();
+  if (!closed()) {
+    const bool whole = local_ended();
+    connection_.session().reset(*this, whole ? H2Error::no_error : H2Error::internal_error);
+  }
+  connection_.end(*this);
+}
+
+// The response.
+
+ResponseHead H2Exchange::make_response_head() {
+  const Response& response = call_.response();
+  ResponseHead head;
+  head.status = response.status();
+  head.date = &connection_.server().heads().date();
+  head.framing = BodyFraming::none;
+  if (may_have_body(response.status())) {
+    head.content_type = response.content_type();
+    if (response.status() == Status::reset_content) {
+      head.framing = BodyFraming::length;
+    } else if (const auto length = response.body().length()) {
+      head.framing = BodyFraming::length;
+      head.content_length = *length;
+    }
+  }
+  if (response.is_plain()) return head;
+  const Headers& headers = response.headers();
+  if (headers.contains("Content-Type")) head.content_type = {};
+  head.lines = headers.lines();
+  return head;
+}
+
+/// Sends the head of the response.
+void H2Exchange::send_head(bool ends) {
+  head_sent_ = true;
+  HpackSizeUpdate& update = connection_.size_update();
+  const ResponseHead head = make_response_head();
+  const auto write = [&](char* out) { return write_response_block(head, update.write(out)); };
+  connection_.session().send_headers(
+      *this, HpackSizeUpdate::size_max + response_block_size_max(head), write, ends);
+  connection_.wake_writer();
+}
+
+/// Sends the response as far as possible. Returns false if a part of its body is left.
+bool H2Exchange::send_response() {
+  const Response& response = call_.response();
+  const bool is_text = !response.body().is_stream();
+  if (response.is_plain() && response.status() == Status::ok && is_text &&
+      response.content_type().size() <= ResponseHeadCache::type_size_max &&
+      head().method() != Method::head) {
+    const std::string_view text = response.body().text();
+    const ResponseBlockCache& block =
+        connection_.server().heads().common_block(response.content_type());
+    HpackSizeUpdate& update = connection_.size_update();
+    head_sent_ = true;
+    const auto write = [&](char* out) { return block.write(text.size(), update.write(out)); };
+    connection_.session().send_headers(
+        *this, HpackSizeUpdate::size_max + ResponseBlockCache::size_max, write, text.empty());
+    return send_text(text);
+  }
+  call_.check_response();
+  const bool head_only = call_.head_only();
+  const bool is_stream = call_.response().body().is_stream();
+  if (is_stream && !head_only) return false;
+  const std::string_view text = head_only ? std::string_view() : call_.response().body().text();
+  send_head(text.empty());
+  if (is_stream) call_.drop_response();  // its content may be the handler's
+  return send_text(text);
+}
+
+/// Sends a text that ends the stream. The writer of the connection sends what the windows and the
+/// output do not allow yet. Returns false if something is left.
+bool H2Exchange::send_text(std::string_view text) {
+  connection_.wake_writer();
+  Bytes rest = to_bytes(text);
+  while (!rest.empty()) {
+    const std::size_t sent = connection_.session().send_data(*this, rest, true);
+    rest = rest.subspan(sent);
+    if (sent == 0) break;
+  }
+  if (rest.empty()) return true;
+  pending_ = rest;
+  pending_ends_ = true;
+  output_.reset();
+  connection_.session().want_send(*this);
+  connection_.watch_progress();
+  return false;
+}
+
+void H2Exchange::send_part() {
+  const std::size_t sent = connection_.session().send_data(*this, pending_, pending_ends_);
+  assert(sent != 0 && "it was the next sender");
+  sent_since_check_ += static_cast<std::uint32_t>(sent);
+  pending_ = pending_.subspan(sent);
+  if (!pending_.empty()) return;
+  connection_.session().stop_sending(*this);
+  output_.set();
+  if (runs_) return;
+  call_.release();
+  finish();
+}
+
+bool H2Exchange::is_too_slow(Duration waited) noexcept {
+  const std::uint32_t sent = std::exchange(sent_since_check_, 0);
+  if (pending_.empty()) return false;
+  const bool blocked = send_window() <= 0 || !connection_.session().may_send();
+  write_rate_.record(blocked ? waited : Duration::zero(), sent);
+  return write_rate_.exhausted();
+}
+
+/// Sends each piece of a streamed body. A body with a length accepts no piece that exceeds it.
+class H2Exchange::Sink final : public BodySink {
+ public:
+  Sink(H2Exchange& exchange, std::optional<std::uint64_t> length) noexcept
+      : exchange_(exchange), left_(length) {}
+
+  Task<Result<>> write(Bytes piece) override {
+    if (piece.empty()) co_return {};
+    assert(exchange_.pending_.empty() && "calls of BodySink::write() must not overlap");
+    if (left_ && piece.size() > *left_) {
+      too_long_ = true;
+      co_return fail(Errc::bad_input);
+    }
+    if (left_) *left_ -= piece.size();
+    co_return co_await exchange_.send_piece(piece);
+  }
+  bool too_long() const noexcept { return too_long_; }
+  bool incomplete() const noexcept { return left_.value_or(0) != 0; }
+
+ private:
+  H2Exchange& exchange_;
+  std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
+  bool too_long_ = false;
+};
+
+Task<Result<>> H2Exchange::send_piece(Bytes piece) {
+  if (gone_ || closed()) co_return fail(Errc::closed);
+  if (!head_sent_) send_head(false);
+  pending_ = piece.subspan(connection_.session().send_data(*this, piece, false));
+  connection_.wake_writer();
+  if (pending_.empty()) co_return {};
+  pending_ends_ = false;
+  output_.reset();
+  connection_.session().want_send(*this);
+  connection_.watch_progress();
+  const auto waited = co_await output_.wait();
+  if (!pending_.empty()) {
+    pending_ = {};
+    connection_.session().stop_sending(*this);
+  }
+  if (!waited) co_return fail(waited.error());
+  if (gone_ || closed()) co_return fail(Errc::closed);
+  co_return {};
+}
+
+/// Sends the body as its function writes it.
+Task<> H2Exchange::send_stream() {
+  if (call_.cancel_reason() == Call::CancelReason::removal) {
+    // It was stopped while the client sent its body. No cancellation would end the function.
+    call_.replace_response(Status::service_unavailable);
+    static_cast<void>(send_response());
+    co_return;
+  }
+  Sink sink(*this, call_.response().body().length());
+  Result<> written;
+  std::exception_ptr thrown;
+  {
+    Task<Result<>> writing = call_.stream_to(sink);
+    if (!call_.run(writing)) {
+      if (!head_sent_ && !closed()) send_head(false);
+      co_await call_.not_busy();
+    }
+    try {
+      written = writing.handle().promise().take();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+  call_.end_stream();
+  if (thrown) {
+    call_.fail_with(thrown);
+    written = fail(Errc::closed);
+  } else if (sink.too_long() || (written && sink.incomplete())) {
+    const bool theirs = gone_ || closed();
+    call_.replace_response(Status::internal_error);
+    if (!theirs) call_.report_failure("response body differs from its length");
+    written = fail(Errc::bad_input);
+  } else if (!written) {
+    const bool theirs = gone_ || closed() || written.error() == Errc::cancelled;
+    const Status status = to_status(written.error());
+    if (!theirs && (head_sent_ || code_of(status) >= 500)) {
+      call_.report_failure("response body incomplete: " + written.error().message());
+    }
+    call_.replace_response(status);
+  }
+  if (gone_ || closed()) co_return;
+  if (!head_sent_) {
+    if (written) {
+      send_head(true);
+    } else {
+      static_cast<void>(send_response());
+    }
+  } else if (written) {
+    connection_.session().send_data(*this, {}, true);
+  }
+  connection_.wake_writer();  // finish() resets a stream that has not ended
+}
+
+// The body of the request.
+
+void H2Exchange::on_data(Bytes bytes, bool end_stream) {
+  received_ += bytes.size();
+  if (received_ > body_max_ && !body_error_) body_error_ = ParseError::body_too_large;
+  if (body_error_ || local_ended()) {
+    connection_.session().consume(*this, bytes.size());
+  } else if (!bytes.empty()) {
+    arrived_.make_room(bytes.size());
+    std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
+    arrived_.commit(bytes.size());
+    if (collects_) connection_.session().consume(*this, bytes.size());
+  }
+  input_.set();
+  if (end_stream) awaits_continue_ = false;
+}
+
+void H2Exchange::on_end() {
+  input_.set();
+}
+
+void H2Exchange::on_gone() {
+  gone_ = true;
+  if (!body_error_) body_error_ = make_error_code(Errc::closed);
+  input_.set();
+  output_.set();
+  if (!runs_) {
+    call_.release();
+    return finish();
+  }
+  if (call_.stage() == Call::Stage::running) call_.cancel_without_peer();
+}
+
+/// Waits until more of the body arrives. Sends 100 (Continue) first if the client waits for it.
+Task<Result<>> H2Exchange::fetch() {
+  if (std::exchange(awaits_continue_, false) && received_ == 0 && !head_sent_ && !closed()) {
+    HpackSizeUpdate& update = connection_.size_update();
+    const auto write = [&](char* out) {
+      return write_hpack_status(Status(100), update.write(out));
+    };
+    connection_.session().send_headers(*this, HpackSizeUpdate::size_max + hpack_status_size_max,
+                                       write, false);
+    connection_.wake_writer();
+  }
+  input_.reset();
+  Loop& loop = connection_.loop();
+  const Instant start = loop.now();
+  const std::uint64_t before = received_;
+  auto waiting = as_task(input_.wait());
+  const auto waited = co_await timeout(body_rate_.time_left(), std::move(waiting));
+  body_rate_.record(loop.now() - start, received_ - before);
+  if (waited) co_return {};
+  if (waited.error() != Errc::timed_out) co_return fail(waited.error());
+  body_error_ = ParseError::body_timed_out;
+  co_return fail(body_error_);
+}
+
+Task<Result<Bytes>> H2Exchange::read() {
+  was_read_ = true;
+  if (!collects_ && !lent_.empty() && !closed()) {
+    connection_.session().consume(*this, lent_.size());
+    connection_.wake_writer();
+  }
+  if (!collects_) lent_ = {};
+  while (arrived_.empty()) {
+    if (body_error_) co_return fail(body_error_);
+    if (remote_ended()) co_return Bytes();
+    WEIR_CO_TRY(co_await fetch());
+  }
+  lent_ = std::exchange(arrived_, {});
+  co_return lent_.bytes();
+}
+
+Task<Result<std::string_view>> H2Exchange::read_all() {
+  was_read_ = true;
+  if (!std::exchange(collects_, true)) {
+    // The bytes of the last read() are consumed with the rest.
+    connection_.session().consume(*this, unconsumed());
+    connection_.wake_writer();
+    lent_ = {};
+  }
+  while (!remote_ended() || body_error_) {
+    if (body_error_) co_return fail(body_error_);
+    WEIR_CO_TRY(co_await fetch());
+  }
+  if (!arrived_.empty()) lent_ = std::exchange(arrived_, {});
+  co_return lent_.text();
+}
+
+}  // namespace weir::http
