@@ -1,9 +1,7 @@
-// Tests that the bound holds when peers do their worst, and that it is not far too large. The
-// tests measure the heap of this process, with the buffers of the simulated connections.
+// Tests that the bound holds when peers do their worst, and that it is not far too large.
 #include "weir/http/server/limits.hpp"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <bit>
@@ -17,90 +15,13 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
-#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/memory_bound_fixture.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
-
-// The sanitizers count the bytes; other builds have no such function.
-extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace weir::http {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::size_t heap_bytes() {
-  if (&__sanitizer_get_current_allocated_bytes != nullptr) {
-    return __sanitizer_get_current_allocated_bytes();
-  }
-  const struct mallinfo2 heap = ::mallinfo2();
-  return heap.uordblks + heap.hblkhd;
-}
-
-Limits small_limits() {
-  return {.head = {.request_line_max = 1024, .headers_bytes_max = 24 * 1024},
-          .chunks = {.trailers_bytes_max = 8 * 1024},
-          .body_max = 96 * 1024,
-          .connections_max = 8};
-}
-
-class MemoryBoundTest : public HttpTest {
- protected:
-  void begin() {
-    routes_.post("/collect", &collect);
-    routes_.get("/large/{size}", &large);
-    serve(limits_);
-    MemoryPeer& first = connect();
-    talk(first, "GET /large/1 HTTP/1.1\r\nHost: h\r\n\r\n");
-    first.reset();
-    settle();
-    rest_ = bytes();
-  }
-  /// Returns the most bytes in use while all connections do the same steps, one connection after
-  /// another.
-  template <class Step>
-  std::size_t worst(int steps, const Step& step) {
-    std::vector<MemoryPeer*> all;
-    for (std::size_t i = 0; i < limits_.connections_max; ++i) all.push_back(&connect());
-    settle();
-    std::size_t most = 0;
-    for (int number = 0; number < steps; ++number) {
-      for (MemoryPeer* each : all) {
-        step(*each, number);
-        most = std::max(most, bytes());
-        settle();
-        most = std::max(most, bytes());
-      }
-    }
-    EXPECT_EQ(server_->counters().connections_open.value(), all.size()) << "some were closed";
-    for (MemoryPeer* each : all) each->reset();
-    pass(1s);
-    expect_at_rest();
-    return most;
-  }
-  void expect_bounded(std::size_t most) {
-    EXPECT_LE(most, bound_.in_use());
-    RecordProperty("bytes", std::to_string(most) + " of " + std::to_string(bound_.in_use()));
-  }
-  /// Returns the bytes in use above those at rest, without free blocks.
-  std::size_t bytes() {
-    loop_->blocks().collect();
-    const std::size_t now = heap_bytes() - loop_->blocks().cached_bytes();
-    return now - std::min(now, rest_);
-  }
-
-  const Limits limits_ = small_limits();
-  const MemoryBound bound_ = memory_bound(limits_);
-
- private:
-  static Task<Response> collect(Request& request) {
-    const auto body = co_await request.body();
-    if (!body) co_return to_status(body.error());
-    co_return text(std::to_string(body->size()));
-  }
-  static Response large(int size) { return text(std::string(static_cast<std::size_t>(size), 'x')); }
-
-  std::size_t rest_ = 0;
-};
 
 // Counts the pool's blocks alone, because the other end of each connection uses far more.
 TEST_F(MemoryBoundTest, HoldsForIdleConnections) {
