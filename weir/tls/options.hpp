@@ -117,4 +117,22 @@ struct ClientOptions {
   HandshakeLimits limits = {};
 };
 
+// The memory that clients can make a server hold, as its options imply.
+
+/// Upper bounds, in bytes, of the memory that the clients of a server hold in Weir and OpenSSL.
+/// They exclude the inner stream, coroutine frames, and the data that a program reads and writes;
+/// see http::memory_bound() for those of an HTTP server.
+struct ServerMemoryBound {
+  std::uint64_t idle_connection;  ///< a connection without input, output or operation
+  std::uint64_t connection;       ///< a connection at its worst moment
+  std::uint64_t first_message;  ///< a client before its handshake, with the bytes that it has sent
+  std::uint64_t handshake;      ///< a handshake in progress, in addition to `first_message`
+  std::uint64_t core;           ///< one core, without its clients
+};
+
+/// Returns the bounds of a server with these options. A client certificate with very many names
+/// holds many times its size, so the bounds are large if the server asks for certificates. At most
+/// HandshakeLimits::concurrency_max handshakes are in progress on a core.
+ServerMemoryBound memory_bound(const ServerOptions& options) noexcept;
+
 }  // namespace weir::tls

@@ -9,6 +9,7 @@
 #include "weir/http/server/detail/request_loop.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
+#include "weir/tls/options.hpp"
 
 namespace weir::http {
 namespace {
@@ -65,6 +66,17 @@ std::uint64_t unread_bytes() noexcept {
   return unused * loop::SocketOptions().unread_max + more * buffer(0);
 }
 
+/// Adds the bytes of TLS. A connection either performs the handshake or serves requests.
+void add_tls(MemoryBound& bound, const tls::ServerOptions& options) noexcept {
+  const tls::ServerMemoryBound tls = tls::memory_bound(options);
+  bound.idle_connection = sum({bound.idle_connection, tls.idle_connection});
+  bound.connection = std::max(sum({bound.connection, tls.connection}),
+                              sum({idle_bytes, frames_bytes, unread_bytes(), tls.first_message}));
+  const std::uint64_t handshakes =
+      std::min<std::uint64_t>(options.limits.concurrency_max, bound.connections);
+  bound.core = sum({bound.core, tls.core, product(handshakes, tls.handshake)});
+}
+
 std::string in_words(std::uint64_t bytes) {
   constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::size_t unit = 0;
@@ -95,6 +107,7 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   // Each core checks before it opens a connection, so the other cores may each be one ahead.
   bound.connections = sum({bound.cores - 1, limits.connections_max != 0 ? limits.connections_max
                                                                         : options.connections_max});
+  if (options.tls != nullptr) add_tls(bound, *options.tls);
   return bound;
 }
 

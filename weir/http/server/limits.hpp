@@ -11,6 +11,10 @@
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h2/session.hpp"
 
+namespace weir::tls {
+struct ServerOptions;
+}
+
 namespace weir::http {
 
 /// The minimum rate of a peer while the server waits for it. The peer's time budget starts with
@@ -64,13 +68,18 @@ struct MemoryBoundOptions {
   /// Largest number of bytes that each call of a handler holds in addition to the request: its
   /// frames, its arguments, its allocations and its response. Weir cannot measure this value.
   std::size_t handler_bytes = 4 * 1024;
+  /// Options of ServeOptions::tls, such as `&server->options()`; nullptr: a server without TLS.
+  const tls::ServerOptions* tls = nullptr;
 };
 
 /// Upper bounds, in bytes, of the memory of this process that a server's connections and cores
 /// hold. They exclude the kernel's socket buffers, which net.ipv4.tcp_mem bounds for all
-/// processes. They also exclude the memory that the program itself holds, and that of TLS: OpenSSL
-/// needs about 14 KiB for an idle connection. A bound that does not fit its type is the largest
-/// number of that type.
+/// processes. They also exclude the memory that the program itself holds, such as certificates. A
+/// bound that does not fit its type is the largest number of that type.
+///
+/// With TLS, `core` has tls::HandshakeLimits::concurrency_max handshakes, and three sets of the
+/// objects that OpenSSL makes of the certificates. Certificates of clients cost most, because one
+/// with very many names holds many times its size.
 struct MemoryBound {
   std::uint64_t idle_connection;  ///< a connection that waits for its next request
   std::uint64_t connection;       ///< a connection at the worst moment of the worst request
