@@ -55,6 +55,16 @@ std::string literal_field(char first, std::string_view name, std::string_view va
   return first + literal(name) + literal(value);
 }
 
+/// Returns a string literal with a Huffman code of at least 127 bytes.
+std::string coded_literal(std::string_view text) {
+  std::string code(huffman_size(text), '\0');
+  huffman_encode(text, code.data());
+  std::string out = "\xff";
+  std::size_t rest = code.size() - 127;
+  for (; rest >= 128; rest >>= 7) out += static_cast<char>(rest | 128);
+  return out + static_cast<char>(rest) + code;
+}
+
 DecodedBlock decode_hex(std::string_view block) {
   HpackTable table;
   return decode_block(table, from_hex(block));
@@ -245,15 +255,7 @@ TEST(HpackDecoder, GivesNoFieldBeyondTheLimit) {
 TEST(HpackDecoder, KeepsTheTableInStepBeyondTheLimit) {
   HpackTable limited;
   HpackTable whole;
-  const std::string huge(5000, 'h');
-  std::string code(huffman_size(huge), '\0');
-  huffman_encode(huge, code.data());
-  std::string coded = "\xff";  // the length of a code, 127 + ...
-  for (std::size_t rest = code.size() - 127;; rest >>= 7) {
-    coded += static_cast<char>(rest >= 128 ? rest | 128 : rest);
-    if (rest < 128) break;
-  }
-  coded += code;
+  const std::string coded = coded_literal(std::string(5000, 'h'));
   for (const std::string& block :
        {literal_field(0x40, "a", "1") + "\x7e" + literal("2"), "\x7e" + coded + "\xbe",
         literal_field(0x40, "x", "y") + "\x7e" + literal("z"), '\0' + coded + coded + "\xbe",
@@ -265,6 +267,18 @@ TEST(HpackDecoder, KeepsTheTableInStepBeyondTheLimit) {
     EXPECT_TRUE(decoded.exceeded);
     EXPECT_TRUE(decoded.fields.empty());
     EXPECT_EQ(fields_of(limited), fields_of(whole));
+  }
+}
+
+TEST(HpackDecoder, CountsATextThatIsLongerThanTheScratchMemory) {
+  for (const std::uint32_t limit : {100U, 4096U, 5000U}) {
+    HpackTable table;
+    const std::string block = '\0' + coded_literal(std::string(6000, 'h')) + literal("v");
+    const DecodedBlock decoded = decode_block(table, block, limit);
+    EXPECT_EQ(decoded.end, Step::end);
+    EXPECT_TRUE(decoded.exceeded);
+    EXPECT_TRUE(decoded.fields.empty());
+    EXPECT_EQ(decoded.list_bytes, HpackDecoder::scratch_size(limit) + 1);
   }
 }
 
