@@ -21,6 +21,9 @@
 
 namespace weir::http {
 
+/// The version of HTTP that carries a message.
+enum class Version : std::uint8_t { http_1_0, http_1_1, http_2 };
+
 /// The source of a request's body. The connection implements it.
 class BodySource {
  public:
@@ -39,6 +42,7 @@ class BodySource {
   virtual const Headers& trailers() const noexcept = 0;
   virtual os::Address peer_address() const = 0;
   virtual const TlsInfo* tls() const noexcept { return nullptr; }
+  virtual bool is_http2() const noexcept { return false; }
 };
 
 namespace detail {
@@ -123,6 +127,11 @@ class Request {
     return head_.header(name);
   }
   const RequestHead& head() const noexcept { return head_; }
+  /// Returns the version of HTTP that carries the request. Nothing else differs between them.
+  Version version() const noexcept {
+    if (body_.is_http2()) return Version::http_2;
+    return head_.version_minor() == 0 ? Version::http_1_0 : Version::http_1_1;
+  }
   /// Returns the address of the client's end of the connection.
   os::Address peer_address() const { return body_.peer_address(); }
   /// Returns the facts of the TLS connection, such as the client's certificate; nullptr if the

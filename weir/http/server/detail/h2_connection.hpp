@@ -77,6 +77,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   const Headers& trailers() const noexcept override { return trailers_; }
   os::Address peer_address() const override;
   const TlsInfo* tls() const noexcept override;
+  bool is_http2() const noexcept override { return true; }
 
  private:
   class Sink;

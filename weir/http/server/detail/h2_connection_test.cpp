@@ -71,6 +71,58 @@ TEST_F(H2ConnectionTest, AnswersRequests) {
             "head 5 :status=200 content-type=text/plain; charset=utf-8 content-length=5 end\n");
 }
 
+TEST_F(H2ConnectionTest, TellsTheVersion) {
+  routes_.get("/", [](Request& request) {
+    return text(request.version() == Version::http_2     ? "2"
+                : request.version() == Version::http_1_1 ? "1.1"
+                                                         : "1.0");
+  });
+  begin();
+  EXPECT_TRUE(answer(get(1, "/")).ends_with("data 1 2 end\n"));
+  EXPECT_TRUE(talk(connect(), "GET / HTTP/1.1\r\nHost: a\r\n\r\n").ends_with("1.1"));
+  EXPECT_TRUE(talk(connect(), "GET / HTTP/1.0\r\n\r\n").ends_with("1.0"));
+}
+
+TEST_F(H2ConnectionTest, InvitesTheBodyOfAClientThatWaits) {
+  routes_.post("/", echo);
+  begin();
+  EXPECT_EQ(answer(headers(1,
+                           block({{":method", "POST"},
+                                  {":scheme", "http"},
+                                  {":path", "/"},
+                                  {":authority", "a"},
+                                  {"expect", "100-continue"}}),
+                           FrameFlag::end_headers)),
+            "head 1 :status=100\n");
+  EXPECT_TRUE(answer(data(1, "hello", end_stream)).ends_with("data 1 hello end\n"));
+}
+
+TEST_F(H2ConnectionTest, PassesTrailersToTheHandler) {
+  routes_.post("/", [](Request& request) -> Task<Response> {
+    std::ignore = co_await request.body();
+    co_return text(std::string(request.trailers().get("x-sum").value_or("none")));
+  });
+  begin();
+  const std::string trailers = headers(1, block({{"x-sum", "42"}}));
+  EXPECT_TRUE(answer(post(1, "/") + data(1, "hello") + trailers).ends_with("data 1 42 end\n"));
+  EXPECT_EQ(answer(post(3, "/") + headers(3, block({{":path", "/"}}))), "reset 3 1\n");
+}
+
+TEST_F(H2ConnectionTest, SendsTheMoreUrgentResponseFirst) {
+  routes_.get("/", [] { return text(std::string(50'000, 'x')); });
+  begin({}, setting(SettingId::initial_window_size, 0));
+  const auto with_priority = [](std::uint32_t id, std::string_view priority) {
+    return headers(id, block({{":method", "GET"},
+                              {":scheme", "http"},
+                              {":path", "/"},
+                              {":authority", "a"},
+                              {"priority", priority}}));
+  };
+  answer(with_priority(1, "u=7") + with_priority(3, "u=0"));
+  const std::string lines = answer(settings(setting(SettingId::initial_window_size, 60'000)));
+  EXPECT_LT(lines.find("data 3 "), lines.find("data 1 "));
+}
+
 TEST_F(H2ConnectionTest, BeginsWithAPrefaceInPieces) {
   routes_.get("/", [] { return text("hello"); });
   serve();
