@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 
@@ -50,7 +51,7 @@ Outcome<> check_limits(const HandshakeLimits& limits) {
 Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_min, bool tickets) {
   ERR_clear_error();
   use_simulated_random();
-  SslContextPtr context(SSL_CTX_new(method));
+  SslContextPtr context(SSL_CTX_new_ex(nullptr, use_key_provider(), method));
   if (context == nullptr) return library_failure();
   SSL_CTX* const ctx = context.get();
   const int lowest = version_min == TlsVersion::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
@@ -231,11 +232,6 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-/// OpenSSL calls it for each secret, and erases the line afterwards.
-void on_secret(const SSL* ssl, const char* line) {
-  SslEngine::of(*ssl).take_secret(line);
-}
-
 bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertificates wanted) {
   // Tickets of a server with other rules for clients are of another session context, and ignored.
   // The rules are the trusted CAs and whether a certificate is needed.
@@ -316,7 +312,6 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   SSL_CTX_set_app_data(&ctx, this);
   SSL_CTX_set_tlsext_servername_callback(&ctx, &on_server_name);
   SSL_CTX_set_tlsext_servername_arg(&ctx, this);
-  SSL_CTX_set_keylog_callback(&ctx, &on_secret);
   if (!options_.protocols.empty()) SSL_CTX_set_alpn_select_cb(&ctx, &on_protocols, this);
   return context;
 }

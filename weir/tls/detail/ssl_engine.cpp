@@ -15,6 +15,7 @@
 
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 
 namespace weir::tls::detail {
@@ -190,6 +191,7 @@ int SslEngine::on_verified(int accepted, x509_store_ctx_st* verification) {
 
 SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   const Use use(*this, &input, &output);
+  const TrafficSecretReceiver receiver(keys_);
   const int result = SSL_do_handshake(ssl_.get());
   if (!output.empty()) keys_.take_output(output);
   if (result == 1) {

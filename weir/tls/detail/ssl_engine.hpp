@@ -80,8 +80,6 @@ class SslEngine final : public RecordLayer {
   /// Returns: nullopt if the engine must stay the layer: a client, which receives tickets; see
   /// HandshakeKeys::keys_of() for a server.
   std::optional<ConnectionKeys> keys() const;
-  /// Takes a line of OpenSSL with a secret of the handshake.
-  void take_secret(std::string_view line) noexcept { keys_.take_line(line); }
   /// Returns the engine of a connection; the callbacks of OpenSSL use it.
   static SslEngine& of(const ssl_st& ssl) noexcept;
 

@@ -12,18 +12,6 @@
 namespace weir::tls::detail {
 namespace {
 
-/// Reads the digits of `text`, which has two for each byte of `target`.
-bool read_hex(std::string_view text, std::span<std::uint8_t> target) {
-  if (text.size() != 2 * target.size()) return false;
-  for (std::size_t index = 0; index < text.size(); ++index) {
-    const int digit = OPENSSL_hexchar2int(static_cast<unsigned char>(text[index]));
-    if (digit < 0) return false;
-    std::uint8_t& byte = target[index / 2];
-    byte = static_cast<std::uint8_t>(byte << 4 | digit);
-  }
-  return true;
-}
-
 /// Returns the suite with the AEAD and the hash of `cipher`.
 std::optional<Suite> suite_of(const SSL_CIPHER& cipher) {
   const EVP_MD* const hash = SSL_CIPHER_get_handshake_digest(&cipher);
@@ -46,18 +34,11 @@ std::optional<Suite> suite_of(const SSL_CIPHER& cipher) {
 
 }  // namespace
 
-void HandshakeKeys::take_line(std::string_view line) noexcept {
-  // A label, the random of the client, and the secret.
-  const bool of_client = line.starts_with("CLIENT_TRAFFIC_SECRET_0 ");
-  const bool of_server = line.starts_with("SERVER_TRAFFIC_SECRET_0 ");
-  if (!of_client && !of_server) return;
-  const std::string_view digits = line.substr(line.rfind(' ') + 1);
-  auto& secret = (of_client ? client_ : server_).secret;
-  const std::size_t size = std::min(digits.size() / 2, secret.size());
-  const bool read = read_hex(digits, std::span(secret).first(size));
-  (of_client ? client_bytes_ : server_bytes_) = read ? size : 0;
-  // OpenSSL seals with the secret from now on.
-  if (of_server) records_ = 0;
+/// Returns the number of bytes of `secret`, or 0 if it is too long.
+std::size_t HandshakeKeys::keep(Bytes secret, TrafficKey& key) noexcept {
+  if (secret.size() > key.secret.size()) return 0;
+  std::memcpy(key.secret.data(), secret.data(), secret.size());
+  return secret.size();
 }
 
 void HandshakeKeys::take_output(Bytes output) noexcept {
@@ -91,9 +72,10 @@ bool HandshakeKeys::add_1_3(ConnectionKeys& keys) const {
   if (client_bytes_ != size || server_bytes_ != size) return false;
   keys.read.secret = client_.secret;
   keys.write.secret = server_.secret;
-  const bool derived = derive_key(keys.read, keys.suite) && derive_key(keys.write, keys.suite);
+  derive_key(keys.read, keys.suite);
+  derive_key(keys.write, keys.suite);
   keys.write.sequence = records_;
-  return derived;
+  return true;
 }
 
 bool HandshakeKeys::add_1_2(ConnectionKeys& keys, const ssl_st& ssl) const {
@@ -104,15 +86,14 @@ bool HandshakeKeys::add_1_2(ConnectionKeys& keys, const ssl_st& ssl) const {
   auto* const random = reinterpret_cast<unsigned char*>(randoms.data());
   SSL_get_server_random(&ssl, random, SSL3_RANDOM_SIZE);
   SSL_get_client_random(&ssl, random + SSL3_RANDOM_SIZE, SSL3_RANDOM_SIZE);
-  const bool derived =
-      derive_key_block(keys.read, keys.write, keys.suite, std::span(master).first(size), randoms);
+  derive_key_block(keys.read, keys.write, keys.suite, std::span(master).first(size), randoms);
   OPENSSL_cleanse(master.data(), master.size());
   keys.read.sequence = received_;
   keys.write.sequence = 1;  // of the server's Finished
-  if (keys.suite == Suite::chacha20_poly1305) return derived;
+  if (keys.suite == Suite::chacha20_poly1305) return true;
   if (!finished_nonce_) return false;
   std::ranges::copy(*finished_nonce_, keys.write.iv.begin() + 4);
-  return derived;
+  return true;
 }
 
 }  // namespace weir::tls::detail

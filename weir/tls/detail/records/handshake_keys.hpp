@@ -1,11 +1,10 @@
-// HandshakeKeys: the secrets that OpenSSL reports during the handshake of a server.
+// HandshakeKeys: the secrets that OpenSSL derives during the handshake of a server.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/tls/detail/records/traffic_key.hpp"
@@ -17,9 +16,12 @@ namespace weir::tls::detail {
 /// Collects what another record layer needs to continue after the handshake of a server.
 class HandshakeKeys {
  public:
-  /// Takes a line of OpenSSL in the format of key logs. It keeps the traffic secrets of TLS 1.3
-  /// only, and no text.
-  void take_line(std::string_view line) noexcept;
+  /// Takes a traffic secret of TLS 1.3 when OpenSSL derives it.
+  void take_client_secret(Bytes secret) noexcept { client_bytes_ = keep(secret, client_); }
+  void take_server_secret(Bytes secret) noexcept {
+    server_bytes_ = keep(secret, server_);
+    records_ = 0;  // OpenSSL seals with the secret from now on
+  }
   /// Counts a record that OpenSSL has sealed.
   void count_record() noexcept { ++records_; }
   /// Counts a record of the client. In TLS 1.2, those after its change_cipher_spec are sealed. Its
@@ -38,6 +40,7 @@ class HandshakeKeys {
   std::optional<ConnectionKeys> keys_of(const ssl_st& ssl) const;
 
  private:
+  static std::size_t keep(Bytes secret, TrafficKey& key) noexcept;
   bool add_1_3(ConnectionKeys& keys) const;
   bool add_1_2(ConnectionKeys& keys, const ssl_st& ssl) const;
 

@@ -57,17 +57,14 @@ struct ConnectionKeys {
 
 /// Derives the key and the IV from the secret of TLS 1.3, and begins at sequence number 0. RFC
 /// 8446, 7.3.
-/// Returns: false if OpenSSL has failed.
-bool derive_key(TrafficKey& key, Suite suite);
+void derive_key(TrafficKey& key, Suite suite) noexcept;
 
 /// Replaces the secret by the next one, and derives from it. RFC 8446, 7.2.
-/// Returns: false if OpenSSL has failed.
-bool update_key(TrafficKey& key, Suite suite);
+void update_key(TrafficKey& key, Suite suite) noexcept;
 
 /// Derives the keys and IVs of both sides from the master secret of TLS 1.2. `randoms` are that of
 /// the server and that of the client. RFC 5246, 6.3.
-/// Returns: false if OpenSSL has failed.
-bool derive_key_block(TrafficKey& client, TrafficKey& server, Suite suite, Bytes master_secret,
-                      Bytes randoms);
+void derive_key_block(TrafficKey& client, TrafficKey& server, Suite suite, Bytes master_secret,
+                      Bytes randoms) noexcept;
 
 }  // namespace weir::tls::detail

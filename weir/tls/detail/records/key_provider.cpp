@@ -1,0 +1,178 @@
+#include "weir/tls/detail/records/key_provider.hpp"
+
+#include <openssl/core.h>
+#include <openssl/core_dispatch.h>
+#include <openssl/core_names.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <openssl/provider.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "weir/tls/detail/records/handshake_keys.hpp"
+#include "weir/tls/detail/records/key_schedule.hpp"
+
+namespace weir::tls::detail {
+namespace {
+
+constinit thread_local HandshakeKeys* receiver = nullptr;
+
+// --- parameters ----------------------------------------------------------------------------------
+
+Bytes bytes_of(const OSSL_PARAM& parameter) noexcept {
+  return {static_cast<const std::byte*>(parameter.data), parameter.data_size};
+}
+std::string_view text_of(const OSSL_PARAM& parameter) noexcept {
+  return {static_cast<const char*>(parameter.data), parameter.data_size};
+}
+
+/// Returns the hash with a name that OpenSSL uses.
+std::optional<Hash> hash_of(std::string_view name) noexcept {
+  if (name == "SHA256" || name == "SHA2-256" || name == "SHA-256") return Hash::sha_256;
+  if (name == "SHA384" || name == "SHA2-384" || name == "SHA-384") return Hash::sha_384;
+  return std::nullopt;
+}
+
+/// The parameters of one derivation.
+struct Parameters {
+  std::optional<Hash> hash;
+  int mode = -1;
+  Bytes key;  // the secret of the PRF too
+  Bytes salt;
+  Bytes data;
+  std::string_view prefix;
+  std::string_view label;
+  std::array<Bytes, 8> seeds;
+  std::size_t seed_count = 0;
+
+  /// Returns false if a parameter is unknown or wrong.
+  bool take(const OSSL_PARAM& parameter) noexcept {
+    const std::string_view name = parameter.key;
+    if (name == OSSL_KDF_PARAM_DIGEST) {
+      hash = hash_of(text_of(parameter));
+    } else if (name == OSSL_KDF_PARAM_MODE) {
+      return OSSL_PARAM_get_int(&parameter, &mode) == 1;
+    } else if (name == OSSL_KDF_PARAM_KEY || name == OSSL_KDF_PARAM_SECRET) {
+      key = bytes_of(parameter);
+    } else if (name == OSSL_KDF_PARAM_SALT) {
+      salt = bytes_of(parameter);
+    } else if (name == OSSL_KDF_PARAM_DATA) {
+      data = bytes_of(parameter);
+    } else if (name == OSSL_KDF_PARAM_PREFIX) {
+      prefix = text_of(parameter);
+    } else if (name == OSSL_KDF_PARAM_LABEL) {
+      label = text_of(parameter);
+    } else if (name == OSSL_KDF_PARAM_SEED) {
+      if (seed_count == seeds.size()) return false;
+      seeds[seed_count++] = bytes_of(parameter);
+    } else {
+      return name == OSSL_KDF_PARAM_PROPERTIES;  // of the hash
+    }
+    return true;
+  }
+  bool take_all(const OSSL_PARAM* parameter) noexcept {
+    if (parameter == nullptr) return false;
+    for (; parameter->key != nullptr; ++parameter) {
+      if (!take(*parameter)) return false;
+    }
+    return hash.has_value();
+  }
+};
+
+// --- the functions of OpenSSL's dispatch tables: they return 1 for success -----------------------
+
+/// A derivation keeps nothing between its calls: libssl passes all parameters in one call.
+void* make_context(void* provider) noexcept {
+  return provider;
+}
+void free_context(void*) noexcept {}
+void reset_context(void*) noexcept {}
+
+/// OSSL_KDF_NAME_TLS1_3_KDF: HKDF-Expand-Label, or the next secret of the key schedule.
+int derive_1_3(void*, unsigned char* out, std::size_t size, const OSSL_PARAM* parameters) noexcept {
+  Parameters given;
+  if (!given.take_all(parameters) || given.prefix != "tls13 ") return 0;
+  const std::span target(out, size);
+  const std::size_t digest_bytes = digest_bytes_of(*given.hash);
+  if (given.mode == EVP_KDF_HKDF_MODE_EXTRACT_ONLY) {
+    if (size != digest_bytes || given.label != "derived") return 0;
+    next_secret(*given.hash, given.salt, given.key, target);
+    return 1;
+  }
+  const bool fits = size <= 255 * digest_bytes && given.label.size() <= 249 &&
+                    given.data.size() <= 255 && !given.key.empty();
+  if (given.mode != EVP_KDF_HKDF_MODE_EXPAND_ONLY || !fits) return 0;
+  expand_label(*given.hash, given.key, given.label, given.data, target);
+  if (receiver == nullptr) return 1;
+  // RFC 8446, 7.1.
+  if (given.label == "c ap traffic") receiver->take_client_secret(std::as_bytes(target));
+  if (given.label == "s ap traffic") receiver->take_server_secret(std::as_bytes(target));
+  return 1;
+}
+
+/// OSSL_KDF_NAME_TLS1_PRF.
+int derive_1_2(void*, unsigned char* out, std::size_t size, const OSSL_PARAM* parameters) noexcept {
+  Parameters given;
+  if (!given.take_all(parameters) || given.seed_count == 0) return 0;
+  pseudorandom(*given.hash, given.key, std::span(given.seeds).first(given.seed_count), {out, size});
+  return 1;
+}
+
+using Function = void (*)();
+template <class Typed>
+OSSL_DISPATCH entry(int number, Typed* function) noexcept {
+  return {number, reinterpret_cast<Function>(function)};
+}
+
+const OSSL_ALGORITHM* query(void*, int operation, int* no_cache) noexcept {
+  static const auto dispatch = [](OSSL_FUNC_kdf_derive_fn* derive) {
+    return std::array{entry(OSSL_FUNC_KDF_NEWCTX, &make_context),
+                      entry(OSSL_FUNC_KDF_FREECTX, &free_context),
+                      entry(OSSL_FUNC_KDF_RESET, &reset_context),
+                      entry(OSSL_FUNC_KDF_DERIVE, derive), OSSL_DISPATCH{}};
+  };
+  static const auto functions_1_3 = dispatch(&derive_1_3);
+  static const auto functions_1_2 = dispatch(&derive_1_2);
+  static const std::array<OSSL_ALGORITHM, 3> derivations{
+      OSSL_ALGORITHM{OSSL_KDF_NAME_TLS1_3_KDF, "provider=weir", functions_1_3.data(), nullptr},
+      OSSL_ALGORITHM{OSSL_KDF_NAME_TLS1_PRF, "provider=weir", functions_1_2.data(), nullptr},
+      OSSL_ALGORITHM{}};
+  *no_cache = 0;
+  return operation == OSSL_OP_KDF ? derivations.data() : nullptr;
+}
+
+int begin(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH** functions,
+          void** provider) noexcept {
+  static const std::array made{entry(OSSL_FUNC_PROVIDER_QUERY_OPERATION, &query), OSSL_DISPATCH{}};
+  static char object = 0;  // OpenSSL asks for one
+  *functions = made.data();
+  *provider = &object;
+  return 1;
+}
+
+}  // namespace
+
+const char* use_key_provider() noexcept {
+  // The other providers stay those of the configuration, or the default one.
+  constexpr int keeps_default = 1;
+  static const OSSL_PROVIDER* const loaded =
+      OSSL_PROVIDER_add_builtin(nullptr, "weir", &begin) == 1
+          ? OSSL_PROVIDER_try_load(nullptr, "weir", keeps_default)
+          : nullptr;
+  return loaded == nullptr ? nullptr : "?provider=weir";
+}
+
+TrafficSecretReceiver::TrafficSecretReceiver(HandshakeKeys& keys) noexcept
+    : outer_(std::exchange(receiver, &keys)) {}
+
+TrafficSecretReceiver::~TrafficSecretReceiver() {
+  receiver = outer_;
+}
+
+}  // namespace weir::tls::detail
