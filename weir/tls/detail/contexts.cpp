@@ -72,8 +72,7 @@ Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_
   // Without SSL_MODE_ENABLE_PARTIAL_WRITE one call writes all records that a peer's
   // max_fragment_length makes of the data (RFC 6066, 4).
   // An identity sends its own chain, and nothing that the trusted CAs would add.
-  SSL_CTX_set_mode(
-      ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
+  SSL_CTX_set_mode(ctx, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
   SSL_CTX_set_read_ahead(ctx, 0);
   return context;
 }

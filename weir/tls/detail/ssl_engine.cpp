@@ -193,12 +193,15 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   const Use use(*this, &input, &output);
   const TrafficSecretReceiver receiver(keys_);
   const int result = SSL_do_handshake(ssl_.get());
+  // A step uses the buffers for several records. A handshake that waits has none.
+  SSL_free_buffers(ssl_.get());
   if (!output.empty()) keys_.take_output(output);
   if (result == 1) {
     // A peer has put more behind its Finished in the same record.
     if (SSL_has_pending(ssl_.get()) != 0) return fail_handshake(Error::bad_message);
     keep_resumed_session();
     SSL_set_msg_callback(ssl_.get(), &count_record);
+    SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);  // an idle connection has none
     return Step::finished;
   }
   const int error = SSL_get_error(ssl_.get(), result);
