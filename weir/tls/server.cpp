@@ -273,10 +273,12 @@ class detail::AcceptorState {
     detail::HandshakeEntry entry;
     WEIR_CO_TRY(co_await handshakes_.enter(inner, server_.options().hello_timeout, entry));
     // The callbacks of the handshake use the contexts, which a change may replace meanwhile.
-    auto making = current_contexts();
-    const Result<> current =
-        co_await timeout(entry.end - loop_.platform().now(), std::move(making));
-    if (!current) co_return std::unexpected(handshakes_.failed(failure_of(current.error())));
+    if (server_.generation() != generation_) {
+      auto making = current_contexts();
+      const Result<> current =
+          co_await timeout(entry.end - loop_.platform().now(), std::move(making));
+      if (!current) co_return std::unexpected(handshakes_.failed(failure_of(current.error())));
+    }
     const std::shared_ptr<ServerContexts> used = contexts_;
     used->set_ticket_keys(server_.tickets_->keys(loop_.platform().now()));
     auto engine = SslEngine::make(used->first(), SslEngine::Side::server);
@@ -292,7 +294,6 @@ class detail::AcceptorState {
   /// Makes the contexts of the newest snapshot. The pool makes them once after each change. If it
   /// cannot, the core goes on with the older ones.
   Task<Result<>> current_contexts() {
-    if (server_.generation() == generation_) co_return {};
     WEIR_CO_TRY(const SemaphorePermit turn, co_await making_.acquire());
     if (server_.generation() == generation_) co_return {};
     const std::shared_ptr<const ServerSnapshot> snapshot = server_.snapshot();

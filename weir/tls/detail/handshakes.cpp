@@ -171,7 +171,7 @@ Task<Outcome<>> Handshakes::enter(AnyStream& inner, Duration hello_timeout, Hand
   auto receiving = receive_hello(*inner, entry.input);
   Result<> entered =
       co_await timeout(std::min(hello_timeout, limits_.timeout), std::move(receiving));
-  if (entered) {
+  if (entered && !try_permit(entry.permit)) {
     auto waiting = wait_for_permit(entry.permit);
     entered = co_await timeout(entry.end - clock_.now(), std::move(waiting));
   }
@@ -237,14 +237,16 @@ std::shared_ptr<const TlsInfo> Handshakes::share(TlsInfo info) {
   return oldest;
 }
 
+/// Takes a permit if neither it nor the rate has to be waited for.
+bool Handshakes::try_permit(SemaphorePermit& permit) {
+  std::optional<SemaphorePermit> free = waiting_ == 0 ? permits_.try_acquire() : std::nullopt;
+  if (!free || (rate_ && !rate_->try_acquire(loop_.now()))) return false;
+  permit = std::move(*free);
+  return true;
+}
+
 /// Waits for the rate, and then for a permit. The waits are in the order of the calls.
 Task<Result<>> Handshakes::wait_for_permit(SemaphorePermit& permit) {
-  std::optional<SemaphorePermit> free = waiting_ == 0 ? permits_.try_acquire() : std::nullopt;
-  if (free && (!rate_ || rate_->try_acquire(loop_.now()))) {
-    permit = std::move(*free);
-    co_return {};
-  }
-  free.reset();
   if (waiting_ >= limits_.waiting_max) co_return fail(Error::too_many_handshakes);
   const Queued queued(waiting_);
   co_return co_await wait_in_line(permit);
@@ -269,7 +271,7 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
   SemaphorePermit permit;
   std::size_t received = buffers.input.size();
   Instant last_answer = clock_.now();
-  if (!entered) {
+  if (!entered && !try_permit(permit)) {
     WEIR_CO_TRY(co_await wait_for_permit(permit));
   }
   for (bool reads = false;; reads = true) {
@@ -279,7 +281,9 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
       WEIR_CO_TRY(buffers.input, co_await receive(inner, stalled_since));
       received += buffers.input.size();
     }
-    WEIR_CO_TRY(co_await turns_.wait());
+    if (!turns_.try_now()) {
+      WEIR_CO_TRY(co_await turns_.wait());
+    }
     const Step step = engine.handshake(buffers.input, buffers.output);
     // A client that sends single bytes is as silent as another.
     if (!buffers.output.empty()) last_answer = clock_.now();

@@ -36,6 +36,10 @@ class StepTurns {
   /// Errors: throws std::bad_alloc.
   static StepTurns& of(Loop& loop) { return loop.slots().get<StepTurns>(loop); }
 
+  /// Takes the step of this turn, unless it is taken or other handshakes wait for it. This costs no
+  /// coroutine frame. The caller then takes one step without a wait.
+  /// Returns: false if the caller has to wait().
+  bool try_now() noexcept { return queue_.try_acquire().has_value() && try_take(); }
   /// Waits for a turn without a step, in the order of arrival. The caller then takes one step
   /// without a wait.
   /// Errors: Errc::cancelled.
@@ -125,6 +129,7 @@ class Handshakes : loop::Timer {
   Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
   void linger(AnyStream inner) noexcept;
   void end_stalled() noexcept;
+  bool try_permit(SemaphorePermit& permit);
   Task<Result<>> wait_for_permit(SemaphorePermit& permit);
   Task<Result<>> wait_in_line(SemaphorePermit& permit);
   std::unique_ptr<RecordLayer> records_of(std::unique_ptr<SslEngine> engine) const;
