@@ -1,0 +1,99 @@
+// SHA256_Init() and the like are deprecated in favour of EVP, whose contexts are allocated.
+#define OPENSSL_SUPPRESS_DEPRECATED
+
+#include "weir/tls/detail/records/hmac.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <cassert>
+#include <cstring>
+#include <new>
+
+namespace weir::tls::detail {
+namespace {
+
+constexpr std::uint8_t inner_pad = 0x36;
+constexpr std::uint8_t outer_pad = 0x5c;
+
+constexpr std::size_t block_bytes_of(Hash hash) noexcept {
+  return hash == Hash::sha_384 ? SHA512_CBLOCK : SHA256_CBLOCK;
+}
+
+/// Returns the context in a state. Both kinds are trivial.
+template <class Context, class State>
+Context* context_in(State& state) noexcept {
+  static_assert(sizeof(Context) <= sizeof(State) && alignof(Context) <= alignof(State));
+  return std::launder(reinterpret_cast<Context*>(state.words.data()));
+}
+
+}  // namespace
+
+template <std::size_t Size>
+Secret<Size>::~Secret() {
+  OPENSSL_cleanse(this->data(), Size);
+}
+template struct Secret<48>;
+template struct Secret<128>;
+
+void digest(Hash hash, Bytes bytes, std::span<std::uint8_t> target) noexcept {
+  assert(target.size() == digest_bytes_of(hash));
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
+  hash == Hash::sha_384 ? SHA384(data, bytes.size(), target.data())
+                        : SHA256(data, bytes.size(), target.data());
+}
+
+Hmac::Hmac(Hash hash, Bytes key) noexcept : hash_(hash) {
+  Secret<128> pad;
+  if (key.size() > block_bytes_of(hash)) {
+    digest(hash, key, std::span(pad).first(digest_bytes_of(hash)));
+  } else if (!key.empty()) {
+    std::memcpy(pad.data(), key.data(), key.size());
+  }
+  for (std::uint8_t& each : pad) each ^= inner_pad;
+  begin(inner_, pad);
+  for (std::uint8_t& each : pad) each ^= inner_pad ^ outer_pad;
+  begin(outer_, pad);
+  message_ = inner_;
+}
+
+Hmac::~Hmac() {
+  OPENSSL_cleanse(&inner_, sizeof inner_);
+  OPENSSL_cleanse(&outer_, sizeof outer_);
+  OPENSSL_cleanse(&message_, sizeof message_);
+}
+
+void Hmac::begin(State& state, const Secret<128>& pad) const noexcept {
+  state.words.fill(0);
+  if (hash_ == Hash::sha_384) {
+    SHA384_Init(::new (state.words.data()) SHA512_CTX);
+  } else {
+    SHA256_Init(::new (state.words.data()) SHA256_CTX);
+  }
+  add(state, pad.data(), block_bytes_of(hash_));
+}
+
+void Hmac::add(State& state, const void* data, std::size_t size) const noexcept {
+  hash_ == Hash::sha_384 ? SHA384_Update(context_in<SHA512_CTX>(state), data, size)
+                         : SHA256_Update(context_in<SHA256_CTX>(state), data, size);
+}
+
+void Hmac::end(State& state, std::uint8_t* target) const noexcept {
+  hash_ == Hash::sha_384 ? SHA384_Final(target, context_in<SHA512_CTX>(state))
+                         : SHA256_Final(target, context_in<SHA256_CTX>(state));
+}
+
+void Hmac::update(Bytes bytes) noexcept {
+  if (!bytes.empty()) add(message_, bytes.data(), bytes.size());
+}
+
+void Hmac::finish(std::span<std::uint8_t> target) noexcept {
+  assert(target.size() == digest_bytes_of(hash_));
+  end(message_, target.data());
+  message_ = outer_;
+  add(message_, target.data(), target.size());
+  end(message_, target.data());
+  message_ = inner_;
+}
+
+}  // namespace weir::tls::detail
