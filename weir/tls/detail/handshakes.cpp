@@ -149,16 +149,17 @@ Task<Result<Buffer>> Handshakes::receive(weir::Stream& inner,
   co_return fail(ended ? make_error_code(Error::too_many_handshakes) : bytes.error());
 }
 
-Task<Result<>> Handshakes::receive_hello(weir::Stream& inner, Buffer& input) const {
+Task<Result<>> Handshakes::receive_hello(weir::Stream& inner, Buffer& input, Instant end) const {
   HelloScanner scanner;
   for (;;) {
-    const Result<Buffer> bytes = co_await inner.read();
+    const Result<Buffer> bytes = co_await inner.read({.timeout = end - clock_.now()});
     if (!bytes && bytes.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+    if (!bytes && bytes.error() == Errc::timed_out) co_return fail(Error::timed_out);
     if (!bytes) co_return fail(Error::peer_left);
     append(input, *bytes);
     if (scanner.is_complete(input.bytes())) co_return {};
     if (input.size() >= limits_.input_bytes_max) {
-      std::ignore = co_await inner.write(too_large);
+      std::ignore = co_await inner.write(too_large, {.timeout = end - clock_.now()});
       co_return fail(Error::input_too_large);
     }
   }
@@ -168,9 +169,8 @@ Task<Outcome<>> Handshakes::enter(AnyStream& inner, Duration hello_timeout, Hand
   counters_.begun.add();
   const Instant begin = clock_.now();
   entry.end = after(begin, limits_.timeout);
-  auto receiving = receive_hello(*inner, entry.input);
-  Result<> entered =
-      co_await timeout(std::min(hello_timeout, limits_.timeout), std::move(receiving));
+  const Instant hello_end = after(begin, std::min(hello_timeout, limits_.timeout));
+  Result<> entered = co_await receive_hello(*inner, entry.input, hello_end);
   if (entered && !try_permit(entry.permit)) {
     auto waiting = wait_for_permit(entry.permit);
     entered = co_await timeout(entry.end - clock_.now(), std::move(waiting));

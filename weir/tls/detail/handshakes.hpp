@@ -124,7 +124,7 @@ class Handshakes : loop::Timer {
     bool ended = false;  // others need its permit
   };
 
-  Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input) const;
+  Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input, Instant end) const;
   Task<Result<Buffer>> receive(weir::Stream& inner, std::optional<Instant> stalled_since);
   Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
   void linger(AnyStream inner) noexcept;
