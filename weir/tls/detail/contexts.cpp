@@ -156,6 +156,12 @@ int on_protocols(SSL*, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/// Returns the cipher of tickets. EVP_aes_256_cbc() would be looked up by name for each ticket.
+const EVP_CIPHER* ticket_cipher() {
+  static const EVP_CIPHER* const cipher = EVP_CIPHER_fetch(nullptr, "AES-256-CBC", nullptr);
+  return cipher;
+}
+
 bool set_mac_key(EVP_MAC_CTX* mac, const TicketKey& key) {
   char digest[] = "SHA256";
   auto* const secret = const_cast<std::uint8_t*>(key.mac.data());
@@ -189,13 +195,13 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
     std::memcpy(name, key.name.data(), key.name.size());
     const bool set =
         RAND_bytes(iv, 16) == 1 &&
-        EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key.cipher.data(), iv) == 1 &&
+        EVP_EncryptInit_ex(cipher, ticket_cipher(), nullptr, key.cipher.data(), iv) == 1 &&
         set_mac_key(mac, key);
     return set ? 1 : -1;
   }
   const TicketKey* const key = find_key(keys, name);
   if (key == nullptr) return 0;
-  const bool set = set_mac_key(mac, *key) && EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr,
+  const bool set = set_mac_key(mac, *key) && EVP_DecryptInit_ex(cipher, ticket_cipher(), nullptr,
                                                                 key->cipher.data(), iv) == 1;
   if (!set) return -1;
   // A client uses a ticket of TLS 1.3 once, so it needs another.

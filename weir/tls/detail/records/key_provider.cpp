@@ -10,12 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "weir/tls/detail/records/handshake_keys.hpp"
+#include "weir/tls/detail/records/hmac.hpp"
 #include "weir/tls/detail/records/key_schedule.hpp"
 
 namespace weir::tls::detail {
@@ -124,6 +126,83 @@ int derive_1_2(void*, unsigned char* out, std::size_t size, const OSSL_PARAM* pa
   return 1;
 }
 
+/// HMAC with a hash that the parameters name.
+class Mac {
+ public:
+  bool set(const OSSL_PARAM* parameters) noexcept {
+    if (parameters == nullptr) return true;
+    const OSSL_PARAM* const digest = OSSL_PARAM_locate_const(parameters, OSSL_MAC_PARAM_DIGEST);
+    if (digest != nullptr && !(hash_ = hash_of(text_of(*digest)))) return false;
+    const OSSL_PARAM* const key = OSSL_PARAM_locate_const(parameters, OSSL_MAC_PARAM_KEY);
+    return key == nullptr || begin(bytes_of(*key));
+  }
+  bool begin(Bytes key) noexcept {
+    if (!hash_) return false;
+    hmac_.emplace(*hash_, key);
+    return true;
+  }
+  /// Begins another message with the same key.
+  bool begin_again() noexcept {
+    if (hmac_) hmac_->restart();
+    return hmac_.has_value();
+  }
+  Hmac* hmac() noexcept { return hmac_ ? &*hmac_ : nullptr; }
+  std::size_t size() const noexcept { return hash_ ? digest_bytes_of(*hash_) : 0; }
+
+ private:
+  std::optional<Hash> hash_;
+  std::optional<Hmac> hmac_;
+};
+
+void* make_mac(void*) noexcept {
+  return new (std::nothrow) Mac;
+}
+void* copy_mac(void* mac) noexcept {
+  return new (std::nothrow) Mac(*static_cast<Mac*>(mac));
+}
+void free_mac(void* mac) noexcept {
+  delete static_cast<Mac*>(mac);
+}
+int set_mac(void* mac, const OSSL_PARAM* parameters) noexcept {
+  return static_cast<Mac*>(mac)->set(parameters) ? 1 : 0;
+}
+int begin_mac(void* mac, const unsigned char* key, std::size_t size,
+              const OSSL_PARAM* parameters) noexcept {
+  Mac& used = *static_cast<Mac*>(mac);
+  if (!used.set(parameters)) return 0;
+  const bool begun =
+      key == nullptr ? used.begin_again() : used.begin(std::as_bytes(std::span(key, size)));
+  return begun ? 1 : 0;
+}
+int update_mac(void* mac, const unsigned char* data, std::size_t size) noexcept {
+  Hmac* const hmac = static_cast<Mac*>(mac)->hmac();
+  if (hmac == nullptr) return 0;
+  hmac->update(std::span(data, size));
+  return 1;
+}
+int finish_mac(void* mac, unsigned char* out, std::size_t* size, std::size_t room) noexcept {
+  Mac& used = *static_cast<Mac*>(mac);
+  if (used.hmac() == nullptr || room < used.size()) return 0;
+  used.hmac()->finish({out, used.size()});
+  *size = used.size();
+  return 1;
+}
+int get_mac_size(void* mac, OSSL_PARAM* parameters) noexcept {
+  OSSL_PARAM* const size = OSSL_PARAM_locate(parameters, OSSL_MAC_PARAM_SIZE);
+  return size == nullptr ? 1 : OSSL_PARAM_set_size_t(size, static_cast<Mac*>(mac)->size());
+}
+const OSSL_PARAM* readable_of_mac(void*, void*) noexcept {
+  static const std::array names{OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, nullptr),
+                                OSSL_PARAM_construct_end()};
+  return names.data();
+}
+const OSSL_PARAM* settable_of_mac(void*, void*) noexcept {
+  static const std::array names{OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, nullptr, 0),
+                                OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, nullptr, 0),
+                                OSSL_PARAM_construct_end()};
+  return names.data();
+}
+
 using Function = void (*)();
 template <class Typed>
 OSSL_DISPATCH entry(int number, Typed* function) noexcept {
@@ -143,7 +222,22 @@ const OSSL_ALGORITHM* query(void*, int operation, int* no_cache) noexcept {
       OSSL_ALGORITHM{OSSL_KDF_NAME_TLS1_3_KDF, "provider=weir", functions_1_3.data(), nullptr},
       OSSL_ALGORITHM{OSSL_KDF_NAME_TLS1_PRF, "provider=weir", functions_1_2.data(), nullptr},
       OSSL_ALGORITHM{}};
+  static const std::array functions_of_mac{
+      entry(OSSL_FUNC_MAC_NEWCTX, &make_mac),
+      entry(OSSL_FUNC_MAC_DUPCTX, &copy_mac),
+      entry(OSSL_FUNC_MAC_FREECTX, &free_mac),
+      entry(OSSL_FUNC_MAC_INIT, &begin_mac),
+      entry(OSSL_FUNC_MAC_UPDATE, &update_mac),
+      entry(OSSL_FUNC_MAC_FINAL, &finish_mac),
+      entry(OSSL_FUNC_MAC_GETTABLE_CTX_PARAMS, &readable_of_mac),
+      entry(OSSL_FUNC_MAC_GET_CTX_PARAMS, &get_mac_size),
+      entry(OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS, &settable_of_mac),
+      entry(OSSL_FUNC_MAC_SET_CTX_PARAMS, &set_mac),
+      OSSL_DISPATCH{}};
+  static const std::array<OSSL_ALGORITHM, 2> macs{
+      OSSL_ALGORITHM{"HMAC", "provider=weir", functions_of_mac.data(), nullptr}, OSSL_ALGORITHM{}};
   *no_cache = 0;
+  if (operation == OSSL_OP_MAC) return macs.data();
   return operation == OSSL_OP_KDF ? derivations.data() : nullptr;
 }
 

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 #include <openssl/core_names.h>
+#include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/tls/detail/records/handshake_keys.hpp"
@@ -159,6 +163,97 @@ TEST_F(KeyProviderTest, OtherAlgorithmsStayWithOpenssl) {
   const std::unique_ptr<EVP_KDF, KdfDeleter> kdf(EVP_KDF_fetch(nullptr, "HKDF", query_));
   ASSERT_NE(kdf, nullptr);
   EXPECT_EQ(EVP_KDF_fetch(nullptr, "HKDF", "provider=weir"), nullptr);
+}
+
+struct MacDeleter {
+  void operator()(EVP_MAC* mac) const noexcept { EVP_MAC_free(mac); }
+  void operator()(EVP_MAC_CTX* context) const noexcept { EVP_MAC_CTX_free(context); }
+};
+
+class MacTest : public KeyProviderTest {
+ protected:
+  using ContextPtr = std::unique_ptr<EVP_MAC_CTX, MacDeleter>;
+
+  static ContextPtr context(const char* query) {
+    const std::unique_ptr<EVP_MAC, MacDeleter> mac(EVP_MAC_fetch(nullptr, "HMAC", query));
+    return ContextPtr(EVP_MAC_CTX_new(mac.get()));
+  }
+  static const unsigned char* data_of(const std::string& bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+  }
+  /// Begins with this key. An empty digest is left out.
+  static bool begin(EVP_MAC_CTX* context, std::string digest, const std::string& key) {
+    const Params params{
+        digest.empty() ? OSSL_PARAM_construct_end() : text(OSSL_MAC_PARAM_DIGEST, digest),
+        OSSL_PARAM_construct_end()};
+    return EVP_MAC_init(context, data_of(key), key.size(), params.data()) == 1;
+  }
+  static void add(EVP_MAC_CTX* context, const std::string& message) {
+    EXPECT_EQ(EVP_MAC_update(context, data_of(message), message.size()), 1);
+  }
+  static std::string end(EVP_MAC_CTX* context) {
+    std::string out(EVP_MAX_MD_SIZE, '\0');
+    std::size_t size = 0;
+    auto* const target = reinterpret_cast<unsigned char*>(out.data());
+    EXPECT_EQ(EVP_MAC_final(context, target, &size, out.size()), 1);
+    EXPECT_EQ(size, EVP_MAC_CTX_get_mac_size(context));
+    out.resize(size);
+    return out;
+  }
+};
+
+TEST_F(MacTest, AgreesWithOpenssl) {
+  for (const char* const digest : {"SHA256", "SHA384"}) {
+    for (const std::size_t size : {1U, 32U, 48U, 64U, 65U, 128U, 129U}) {
+      const std::string key = random_bytes(size);
+      const std::string first = random_bytes(random_() % 300);
+      const std::string second = random_bytes(random_() % 300);
+      std::vector<std::string> macs;
+      for (const char* const query : {"provider=default", query_}) {
+        const ContextPtr mac = context(query);
+        ASSERT_TRUE(begin(mac.get(), digest, key));
+        add(mac.get(), first);
+        const ContextPtr copy(EVP_MAC_CTX_dup(mac.get()));
+        ASSERT_NE(copy, nullptr);
+        add(mac.get(), second);
+        macs.push_back(end(mac.get()) + end(copy.get()));
+        // Another message with the same key.
+        ASSERT_EQ(EVP_MAC_init(mac.get(), nullptr, 0, nullptr), 1);
+        add(mac.get(), second);
+        macs.back() += end(mac.get());
+      }
+      EXPECT_EQ(macs[0], macs[1]);
+      EXPECT_EQ(macs[0].size(), 3 * EVP_MD_get_size(EVP_get_digestbyname(digest)));
+    }
+  }
+}
+
+TEST_F(MacTest, KeyMayBeAParameter) {
+  std::string digest = "SHA256";
+  std::string key = random_bytes(32);
+  const Params params{octets(OSSL_MAC_PARAM_KEY, key), text(OSSL_MAC_PARAM_DIGEST, digest),
+                      OSSL_PARAM_construct_end()};
+  std::vector<std::string> macs;
+  for (const char* const query : {"provider=default", query_}) {
+    const ContextPtr mac = context(query);
+    ASSERT_EQ(EVP_MAC_CTX_set_params(mac.get(), params.data()), 1);
+    ASSERT_EQ(EVP_MAC_init(mac.get(), nullptr, 0, nullptr), 1);
+    add(mac.get(), "message");
+    macs.push_back(end(mac.get()));
+  }
+  EXPECT_EQ(macs[0], macs[1]);
+}
+
+TEST_F(MacTest, NeedsAHashAKeyAndRoom) {
+  const ContextPtr mac = context(query_);
+  EXPECT_FALSE(begin(mac.get(), "", "key"));
+  EXPECT_FALSE(begin(mac.get(), "SHA512", "key"));
+  EXPECT_NE(EVP_MAC_update(mac.get(), data_of("x"), 1), 1);
+  EXPECT_NE(EVP_MAC_init(mac.get(), nullptr, 0, nullptr), 1);
+  ASSERT_TRUE(begin(mac.get(), "SHA256", "key"));
+  std::array<unsigned char, 31> small{};
+  std::size_t size = 0;
+  EXPECT_NE(EVP_MAC_final(mac.get(), small.data(), &size, small.size()), 1);
 }
 
 /// Returns true if the newest receiver keeps the secret with this label.
