@@ -85,6 +85,28 @@ Task<> writing(CancelInjector& injector, SweepEnvironment& env) {
   co_await env.wait_until_idle();
 }
 
+Task<> count_all(tcp::Stream* stream, std::size_t* count) {
+  while (const auto bytes = co_await stream->read()) *count += bytes->size();
+}
+
+Task<> writing_the_last_bytes(CancelInjector& injector, SweepEnvironment& env) {
+  Pair pair = co_await connect_pair();
+  const std::string much(2'000'000, 'x');
+  std::size_t count = 0;
+  env.spawn(count_all(&pair.far, &count));
+  auto writing = as_task(pair.near.write(much).last());
+  const bool written = succeeded(co_await injector.run_with_cancel(std::move(writing)));
+  if (written) {
+    EXPECT_TRUE(pair.near.finish_writing());
+  } else {
+    pair.near.close();
+  }
+  co_await env.wait_until_idle();
+  if (written) {
+    EXPECT_EQ(count, much.size());
+  }
+}
+
 Task<> listening(CancelInjector& injector, SweepEnvironment&) {
   std::ignore = succeeded(co_await injector.run_with_cancel(tcp::listen(Endpoint::loopback(0))));
 }
@@ -230,6 +252,7 @@ constexpr std::array network = {
     SweepCase{"Stream::read with a timeout", reading_with_a_timeout},
     SweepCase{"Stream::read_into", reading_into_a_span},
     SweepCase{"Stream::write", writing},
+    SweepCase{"Write::last", writing_the_last_bytes},
     SweepCase{"tcp::Listener::accept", accepting},
     SweepCase{"tcp::listen", listening},
     SweepCase{"tcp::listen on a taken address", listening_on_a_taken_address},

@@ -242,6 +242,40 @@ Task<> writing(CancelInjector& injector, SweepEnvironment& env) {
   co_await env.wait_until_idle();
 }
 
+Task<> count_all(tls::Stream* stream, std::size_t* count, std::error_code* end) {
+  for (;;) {
+    const auto bytes = co_await stream->read();
+    if (!bytes) {
+      *end = bytes.error();
+      co_return;
+    }
+    *count += bytes->size();
+  }
+}
+
+Task<> writing_the_last_bytes(CancelInjector& injector, SweepEnvironment& env) {
+  Sides sides(env.loop());
+  EXPECT_TRUE(co_await sides.server.load());
+  SecurePair pair;
+  co_await shake(sides, env, pair);
+  const std::string much(2'000'000, 'x');
+  std::size_t count = 0;
+  std::error_code end;
+  env.spawn(count_all(&*pair.far, &count, &end));
+  auto writing = as_task(pair.near->write(much).last());
+  const bool written = succeeded(co_await injector.run_with_cancel(std::move(writing)));
+  if (written) {
+    EXPECT_TRUE(pair.near->finish_writing());
+  } else {
+    pair.near->close();
+  }
+  co_await env.wait_until_idle();
+  if (written) {
+    EXPECT_EQ(count, much.size());
+    EXPECT_EQ(end, Errc::end_of_stream);
+  }
+}
+
 constexpr std::array of_tls = {
     SweepCase{"tls::Server::load", loading_a_server},
     SweepCase{"tls::Server::load_once", loading_a_server_once},
@@ -253,6 +287,7 @@ constexpr std::array of_tls = {
     SweepCase{"tls::Connector::connect", connecting},
     SweepCase{"tls::Stream::read", reading},
     SweepCase{"tls::Stream::write", writing},
+    SweepCase{"Write::last over TLS", writing_the_last_bytes},
 };
 
 class CancelSweepOfTls : public CancelSweep {};

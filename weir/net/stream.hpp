@@ -258,11 +258,21 @@ class [[nodiscard]] Write {
   Write(Stream& stream, Bytes bytes) noexcept : stream_(&stream), single_(bytes) {}
   Write(Stream& stream, std::span<const Bytes> pieces) noexcept
       : stream_(&stream), pieces_(pieces), several_(true) {}
+  /// Marks the last write of a stream: `co_await stream.write(bytes).last()`. The caller calls
+  /// finish_writing() immediately afterwards. The bytes, the close_notify of TLS and the end of the
+  /// stream then share a packet. Otherwise the bytes may arrive late, and a further write over TLS
+  /// fails with EPIPE.
+  /// Cancel: that of Stream::write().
+  Write& last() noexcept {
+    last_ = true;
+    return *this;
+  }
   class Awaiter : public StreamAwaiter<loop::SendOperation> {
    public:
     explicit Awaiter(const Write& write) noexcept
         : StreamAwaiter(*write.stream_), single_(write.single_) {
       pieces = write.several_ ? write.pieces_ : std::span<const Bytes>(&single_, 1);
+      SendOperation::last = write.last_;
     }
     bool await_ready() { return started(stream().start_send(*this)); }
     Result<> await_resume() const noexcept {
@@ -280,6 +290,7 @@ class [[nodiscard]] Write {
   Bytes single_;
   std::span<const Bytes> pieces_;
   bool several_ = false;
+  bool last_ = false;
 };
 
 /// The awaitable of an operation with a timeout; see Stream. `Plain` is the awaitable without one.

@@ -155,6 +155,7 @@ void Session::on_received() {
 bool Session::send(loop::SendOperation& operation) {
   operation.pending();
   operation.sent = 0;
+  if (close_sealed_ && !write_end()) return end_send(operation, system_error(EPIPE));
   try {
     output();
   } catch (const std::bad_alloc&) {
@@ -179,9 +180,10 @@ bool Session::end_send(loop::SendOperation& operation, std::error_code error) no
 bool Session::advance_send(loop::SendOperation& operation) {
   for (int batches = 0; batches < batches_per_turn; ++batches) {
     if (const std::error_code end = write_end()) return end_send(operation, end);
-    if (finished_) return end_send(operation, system_error(EPIPE));
     try {
       seal_batch(operation);
+      const bool whole = output_->piece == operation.pieces.size() && !output_->end;
+      if (operation.last && whole && output_->batch_plain != 0) seal_end();
     } catch (const std::bad_alloc&) {
       output_->end = system_error(ENOMEM);
     }
@@ -227,6 +229,13 @@ void Session::seal_batch(const loop::SendOperation& operation) {
     }
   }
   if (!joined.empty() && !out.end) seal(joined);
+}
+
+/// Appends the close_notify to the output, once. The end of the inner stream follows the output.
+void Session::seal_end() {
+  output().last = true;
+  records_->seal_close(output_->output);
+  close_sealed_ = true;
 }
 
 void Session::seal(Bytes plain) {
@@ -315,7 +324,7 @@ Result<> Session::finish_writing() {
   if (finished_) return {};
   if (const std::error_code end = write_end()) return fail(end);
   try {
-    records_->seal_close(output().output);
+    seal_end();
   } catch (const std::bad_alloc&) {
     return fail(system_error(ENOMEM));
   }

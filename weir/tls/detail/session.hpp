@@ -138,6 +138,7 @@ class Session : loop::ReceiveOperation, StreamLayer {
   bool advance_send(loop::SendOperation& operation);
   void seal_batch(const loop::SendOperation& operation);
   void seal(Bytes plain);
+  void seal_end();
   bool start_output();
   void finish_batch(loop::SendOperation& operation) noexcept;
   static bool end_send(loop::SendOperation& operation, std::error_code error) noexcept;
@@ -153,7 +154,8 @@ class Session : loop::ReceiveOperation, StreamLayer {
   std::error_code read_end_;      // why reading has ended
   bool records_failed_ = false;   // the record layer has failed, so that nothing can be sent
   bool read_cancelling_ = false;  // the reader was cancelled, and its inner receive has data
-  bool finished_ = false;         // close_notify is sealed
+  bool close_sealed_ = false;     // close_notify is in the output or sent
+  bool finished_ = false;         // finish_writing() was called
   bool closing_ = false;          // closed; destroyed when the inner send has ended
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,12 +16,21 @@
 namespace weir::tls::detail {
 namespace {
 
+/// The sends of a stream. "|" stands behind a last send, and "." for the end.
+struct SendLog {
+  bool keeps = false;
+  std::string text;
+};
+
 /// A stream that takes all bytes immediately and receives none.
 class Sink final : public weir::Stream {
  public:
-  explicit Sink(Loop& loop) noexcept : weir::Stream(loop) {}
-  Sink(Sink&& other) noexcept : weir::Stream(other) {}
-  Result<> finish_writing() override { return {}; }
+  Sink(Loop& loop, SendLog& log) noexcept : weir::Stream(loop), log_(log) {}
+  Sink(Sink&& other) noexcept : weir::Stream(other), log_(other.log_) {}
+  Result<> finish_writing() override {
+    log_.text += '.';
+    return {};
+  }
   void close() override {}
   os::Address peer_address() const override { return {}; }
   os::Address local_address() const override { return {}; }
@@ -33,6 +43,10 @@ class Sink final : public weir::Stream {
     return false;
   }
   bool start_send(loop::SendOperation& operation) override {
+    for (const Bytes piece : operation.pieces) {
+      if (log_.keeps) log_.text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    }
+    if (operation.last) log_.text += '|';
     operation.finish();
     return true;
   }
@@ -41,6 +55,8 @@ class Sink final : public weir::Stream {
     loop().ready(operation);
   }
   weir::Stream* move_to(void* room) noexcept override { return new (room) Sink(std::move(*this)); }
+
+  SendLog& log_;
 };
 
 /// Records without encryption.
@@ -52,24 +68,35 @@ class PlainRecords final : public RecordLayer {
   }
   bool has_input() const noexcept override { return false; }
   std::error_code seal(Bytes plain, Buffer& output) override {
-    output.make_room(plain.size());
-    std::memcpy(output.room().data(), plain.data(), plain.size());
-    output.commit(plain.size());
+    append(plain, output);
     return {};
   }
-  void seal_close(Buffer&) override {}
+  void seal_close(Buffer& output) override {
+    if (!std::exchange(closed_, true)) append(to_bytes("!"), output);
+  }
   std::error_code error() const noexcept override { return {}; }
+
+ private:
+  static void append(Bytes bytes, Buffer& output) {
+    output.make_room(bytes.size());
+    std::memcpy(output.room().data(), bytes.data(), bytes.size());
+    output.commit(bytes.size());
+  }
+
+  bool closed_ = false;
 };
 
 class SessionTest : public TlsTest {
  protected:
   Stream stream() {
-    AnyStream inner = Sink(*loop_);
+    AnyStream inner = Sink(*loop_, log_);
     auto info = std::make_shared<const TlsInfo>();
     return Stream(make_block<Session>(std::move(inner), std::make_unique<PlainRecords>(),
                                       std::move(info), Buffer(), Buffer()));
   }
   std::uint64_t turns() const { return loop_->counters().turns.value(); }
+
+  SendLog log_;
 };
 INSTANTIATE_TEST_SUITE_P(On, SessionTest, simulated_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -111,6 +138,51 @@ TEST_P(SessionTest, WriteIsCancelledBetweenItsParts) {
     EXPECT_GT(sent, 0U);
     EXPECT_LT(sent, text.size());
     EXPECT_FALSE(co_await open.write("more")) << "a part of the text is sent";
+  };
+  run(talk());
+}
+
+TEST_P(SessionTest, LastWriteTakesTheCloseNotifyAlong) {
+  log_.keeps = true;
+  const auto talk = [this]() -> Task<> {
+    Stream open = stream();
+    EXPECT_TRUE(co_await open.write("a"));
+    EXPECT_EQ(std::exchange(log_.text, {}), "a");
+    EXPECT_TRUE(co_await open.write("b").last());
+    EXPECT_EQ(std::exchange(log_.text, {}), "b!|");
+    const Result<> more = co_await open.write("c");
+    EXPECT_TRUE(!more && more.error() == system_error(EPIPE));
+    EXPECT_TRUE(open.finish_writing());
+    EXPECT_TRUE(open.finish_writing());
+    EXPECT_EQ(std::exchange(log_.text, {}), ".");
+    open.close();
+    EXPECT_EQ(log_.text, "");
+  };
+  run(talk());
+}
+
+TEST_P(SessionTest, CloseNotifyFollowsTheLastPartOfALongWrite) {
+  log_.keeps = true;
+  const auto talk = [this]() -> Task<> {
+    Stream open = stream();
+    const std::string text(4 * 1024 * 1024 + 1, 'x');
+    EXPECT_TRUE(co_await open.write(text).last());
+    EXPECT_EQ(log_.text, text + "!|");
+  };
+  run(talk());
+}
+
+TEST_P(SessionTest, CloseNotifyAfterOtherWritesIsTheLastSend) {
+  log_.keeps = true;
+  const auto talk = [this]() -> Task<> {
+    Stream finished = stream();
+    EXPECT_TRUE(co_await finished.write("").last());
+    EXPECT_EQ(log_.text, "") << "nothing to send";
+    EXPECT_TRUE(finished.finish_writing());
+    EXPECT_EQ(std::exchange(log_.text, {}), "!|.");
+    Stream closed_at_once = stream();
+    closed_at_once.close();
+    EXPECT_EQ(log_.text, "!") << "a close with unread input would drop bytes that wait";
   };
   run(talk());
 }

@@ -167,6 +167,12 @@ Task<Action> work(Connection& connection, Action action) {
   co_return action;
 }
 
+/// Writes the output. It is the last one unless the connection stays idle.
+ConnectionIo::WriteAwaiter write_rest(Connection& connection, Action action) noexcept {
+  ConnectionIo& io = *connection.io();
+  return action == Action::idle ? io.write_output() : io.write_last_output();
+}
+
 Task<> serve_opened(Connection connection) {
   connection.open((co_await this_context()).cancel);
   const TlsInfo* const tls = connection.stream().tls();
@@ -178,7 +184,7 @@ Task<> serve_opened(Connection connection) {
       action = co_await NextRequest(connection);
       if (connection.io() != nullptr && (action == Action::idle || action == Action::close_now)) {
         // The usual case: everything is answered, and one write is left.
-        if (!co_await connection.io()->write_output()) action = Action::abort;
+        if (!co_await write_rest(connection, action)) action = Action::abort;
         connection.deactivate();
       } else {
         action = co_await work(connection, action);

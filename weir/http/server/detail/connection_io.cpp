@@ -80,7 +80,8 @@ Task<Result<>> ConnectionIo::send(Bytes first, Bytes second, Bytes third) {
   const auto end =
       std::remove_if(pieces.begin(), pieces.end(), [](Bytes each) { return each.empty(); });
   if (end == pieces.begin()) co_return {};
-  const bool sent = co_await WriteAwaiter(*this, std::span<const Bytes>(pieces.begin(), end));
+  const Write write = stream().write(std::span<const Bytes>(pieces.begin(), end));
+  const bool sent = co_await WriteAwaiter(*this, write);
   if (!sent) co_return fail(broken_);
   co_return {};
 }

@@ -113,15 +113,11 @@ class ConnectionIo {
   /// Cancel: that of Stream::write().
   Task<Result<>> send(Bytes first = {}, Bytes second = {}, Bytes third = {});
 
-  /// The awaiter of one write of the output, or of `pieces` instead. The write is cancelled if the
-  /// peer reads too slowly. It works out of line, so that its temporaries do not lie in the
-  /// awaiting frame.
+  /// The awaiter of one write. The write is cancelled if the peer reads too slowly. It works out of
+  /// line, so that its temporaries do not lie in the awaiting frame.
   class WriteAwaiter : public Write::Awaiter {
    public:
-    explicit WriteAwaiter(ConnectionIo& io, std::span<const Bytes> pieces = {}) noexcept
-        : Awaiter(pieces.empty() ? io.stream().write(io.output_.bytes())
-                                 : io.stream().write(pieces)),
-          io_(io) {}
+    WriteAwaiter(ConnectionIo& io, const Write& write) noexcept : Awaiter(write), io_(io) {}
     bool await_ready();
     bool await_resume() noexcept;
 
@@ -132,7 +128,12 @@ class ConnectionIo {
   /// io.write_output()`. No write is in progress.
   /// Returns: true if all is sent; broken() has the error otherwise.
   /// Cancel: that of Stream::write().
-  WriteAwaiter write_output() noexcept { return WriteAwaiter(*this); }
+  WriteAwaiter write_output() noexcept { return {*this, stream().write(output_.bytes())}; }
+  /// Writes the output like write_output(). The stream ends immediately afterwards; see
+  /// Write::last().
+  WriteAwaiter write_last_output() noexcept {
+    return {*this, stream().write(output_.bytes()).last()};
+  }
 
   /// Frees the memory of empty buffers.
   void drop_empty_buffers() noexcept {

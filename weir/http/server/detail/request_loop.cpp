@@ -100,6 +100,11 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
       continue;
     }
     if (action == Action::abort || action == Action::http2) co_return action;
+    const bool ends = action == Action::close || action == Action::close_now;
+    if (ends && !writing() && !broken() && !output().empty()) {
+      const bool sent = co_await write_last_output();
+      co_return sent ? action : Action::abort;
+    }
     if (auto sent = co_await send(); !sent) co_return Action::abort;
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());

@@ -115,6 +115,9 @@ struct ReceiveOperation : Operation {
 struct SendOperation : Operation {
   explicit SendOperation(Function function) noexcept : Operation(Kind::send, function) {}
   std::span<const Bytes> pieces;
+  /// True if shut_down_sending() follows immediately. The kernel may keep the last bytes until
+  /// then, to send both in one packet.
+  bool last = false;
   std::size_t sent = 0;  ///< out, updated while pending: number of bytes that the kernel has taken
 };
 

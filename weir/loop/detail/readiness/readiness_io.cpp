@@ -23,7 +23,7 @@ constexpr std::size_t gathered_max = 64;
 /// The pieces that are left to send, at most as many as one system call takes.
 class Gathered {
  public:
-  explicit Gathered(const SendOperation& operation) noexcept {
+  explicit Gathered(const SendOperation& operation) noexcept : last_(operation.last) {
     std::size_t skip = operation.sent;
     for (const Bytes piece : operation.pieces) {
       if (piece.size() <= skip) {
@@ -46,11 +46,13 @@ class Gathered {
   bool whole() const noexcept { return whole_; }
 
   ssize_t send(int descriptor) noexcept {
-    if (count_ == 1) return ::send(descriptor, pieces_[0].iov_base, bytes_, MSG_NOSIGNAL);
+    // MSG_MORE: the end of the stream goes into the packet of the last bytes.
+    const int flags = MSG_NOSIGNAL | (last_ ? MSG_MORE : 0);
+    if (count_ == 1) return ::send(descriptor, pieces_[0].iov_base, bytes_, flags);
     msghdr message{};
     message.msg_iov = pieces_.data();
     message.msg_iovlen = count_;
-    return ::sendmsg(descriptor, &message, MSG_NOSIGNAL);
+    return ::sendmsg(descriptor, &message, flags);
   }
 
  private:
@@ -58,6 +60,7 @@ class Gathered {
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
   bool whole_ = true;
+  bool last_;
 };
 
 /// Returns true if the error of a failed send is what ended the connection; the kernel reports it

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -205,6 +206,26 @@ TEST_P(ReadinessTest, ALongSendContinuesAndACancelledOneReportsTheBytesSent) {
   EXPECT_LT(cut.sent, total);
   while (received < total + cut.sent) ASSERT_NO_FATAL_FAILURE(drain());
   backend().close(*pair.ours);
+}
+
+TEST_P(ReadinessTest, LastBytesTravelWithTheEndOfTheStream) {
+  std::array<char, 8> bytes{};
+  const std::array pieces{to_bytes("la"), to_bytes("st")};
+  for (const std::size_t count : {1U, 2U}) {
+    auto pair = fixture_.connect_tcp();
+    const auto receive = [&] {
+      return ::recv(pair.theirs.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    };
+    Recorded<SendOperation> send;
+    send.pieces = std::span(pieces).first(count);
+    send.last = true;
+    ASSERT_TRUE(backend().send(*pair.ours, send));
+    EXPECT_LT(receive(), 0) << "the kernel waits for the end";
+    ASSERT_TRUE(backend().shut_down_sending(*pair.ours));
+    EXPECT_EQ(receive(), static_cast<ssize_t>(2 * count));
+    EXPECT_EQ(receive(), 0);
+    backend().close(*pair.ours);
+  }
 }
 
 /// Takes all descriptors, and gives them back when destroyed.

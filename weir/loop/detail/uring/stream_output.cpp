@@ -34,6 +34,8 @@ void Stream::submit_send(BackendContext& context) {
   std::size_t skip = operation.sent;
   std::size_t first = 0;
   while (skip >= operation.pieces[first].size()) skip -= operation.pieces[first++].size();
+  // MSG_MORE: the end of the stream goes into the packet of the last bytes.
+  const int flags = MSG_NOSIGNAL | (operation.last ? MSG_MORE : 0);
   const std::size_t count = std::min(operation.pieces.size() - first, pieces_max);
   io_uring_sqe& entry = context.ring.next();
   const auto piece_at = [&](std::size_t index) {
@@ -45,7 +47,7 @@ void Stream::submit_send(BackendContext& context) {
     const Bytes piece = piece_at(0);
     // The length of a request has 32 bits.
     const std::size_t size = std::min<std::size_t>(piece.size(), 1 << 30);
-    io_uring_prep_send(&entry, descriptor, piece.data(), size, MSG_NOSIGNAL);
+    io_uring_prep_send(&entry, descriptor, piece.data(), size, flags);
   } else {
     auto* header = new (memory) msghdr{};
     auto* vectors = reinterpret_cast<iovec*>(header + 1);
@@ -55,7 +57,7 @@ void Stream::submit_send(BackendContext& context) {
     }
     header->msg_iov = vectors;
     header->msg_iovlen = count;
-    io_uring_prep_sendmsg(&entry, descriptor, header, MSG_NOSIGNAL);
+    io_uring_prep_sendmsg(&entry, descriptor, header, static_cast<unsigned>(flags));
   }
   context.started(entry, *this, Tag::send);
 }

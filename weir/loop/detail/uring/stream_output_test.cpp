@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -80,6 +81,23 @@ TEST_F(UringRequestsTest, AnEmptySendFinishesImmediately) {
   EXPECT_TRUE(stream_->send(context_, empty));
   EXPECT_FALSE(empty.error());
   EXPECT_TRUE(recorded().empty());
+}
+
+TEST_F(UringRequestsTest, LastSendWaitsForTheEndOfTheStream) {
+  for (const std::size_t count : {1U, 4U}) {
+    for (const bool last : {false, true}) {
+      Send send;
+      send.pieces = std::span(pieces_).first(count);
+      send.last = last;
+      ASSERT_FALSE(stream_->send(context_, send));
+      const auto requests = recorded();
+      ASSERT_EQ(requests.size(), 1U);
+      EXPECT_EQ(requests[0].msg_flags, static_cast<unsigned>(MSG_NOSIGNAL | (last ? MSG_MORE : 0)));
+      complete(Tag::send, count == 1 ? 5 : 11);
+      EXPECT_EQ(run_ready(), 1);
+      EXPECT_EQ(send.runs, 1);
+    }
+  }
 }
 
 TEST_F(UringRequestsTest, ASendContinuesAfterThePartThatWasTaken) {
