@@ -215,8 +215,10 @@ class Server : public limit::EpollServer<Server, Connection> {
       connection.unsent.clear();
     }
     std::string_view rest = exchange.output;
+    // The close that follows goes into the packet of the last bytes.
+    const int flags = MSG_NOSIGNAL | (connection.ended ? MSG_MORE : 0);
     while (!rest.empty()) {
-      const ssize_t sent = ::send(descriptor, rest.data(), rest.size(), MSG_NOSIGNAL);
+      const ssize_t sent = ::send(descriptor, rest.data(), rest.size(), flags);
       if (sent < 0) {
         if (errno == EAGAIN) {
           connection.unsent = rest;
