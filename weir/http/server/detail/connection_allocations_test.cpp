@@ -12,8 +12,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/http/server/detail/accept_connections.hpp"
+#include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/io/socket.hpp"
@@ -154,7 +156,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
     loop_->group().listener_registry().on_listening = [this](const os::Address& bound) {
       bound_ = bound;
     };
-    server_.emplace(*loop_, routes_, Limits());
+    server_.emplace(*loop_, routes_, Limits(), nullptr, PlainHttp2::prior_knowledge);
     loop_->ready(*this);
     while (!bound_) loop_->turn(soon());
     client_ = os::open_stream(os::AddressFamily::ipv4).value();
@@ -207,7 +209,12 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
 
   void expect_none(std::span<const std::string_view> pieces) {
     const std::size_t size = answer_size(pieces);
-    for (int round = 0; round < 100; ++round) ASSERT_NO_FATAL_FAILURE(ask(pieces, size));
+    expect_none_in([&] { ask(pieces, size); });
+  }
+  /// Expects that `ask_once()` allocates nothing after some rounds.
+  template <class Ask>
+  void expect_none_in(const Ask& ask_once) {
+    for (int round = 0; round < 100; ++round) ASSERT_NO_FATAL_FAILURE(ask_once());
     std::uint64_t news_before = 0;
     std::uint64_t mallocs_before = 0;
     std::uint64_t slow_before = 0;
@@ -215,7 +222,7 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
       news_before = news;
       mallocs_before = mallocs;
       slow_before = loop_->counters().slow_turns.value();
-      for (int round = 0; round < 1000; ++round) ASSERT_NO_FATAL_FAILURE(ask(pieces, size));
+      for (int round = 0; round < 1000; ++round) ASSERT_NO_FATAL_FAILURE(ask_once());
     } while (loop_->counters().slow_turns.value() != slow_before);
     EXPECT_EQ(news - news_before, 0u);
     if constexpr (counts_mallocs && BlockPool::caches_free_blocks) {
@@ -223,6 +230,28 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
     } else {
       // The pool's own blocks come from the heap each time under a sanitizer.
       static_cast<void>(mallocs_before);
+    }
+  }
+  /// Sends the frames of HTTP/2 and reads until `streams` streams have ended.
+  void ask_http2(std::string_view input, int streams) {
+    ask(std::span(&input, 1), 0);
+    FrameReader reader;
+    while (streams > 0) {
+      const ssize_t count = ::recv(client_.get(), received_.data(), received_.size(), MSG_DONTWAIT);
+      if (count <= 0) {
+        ASSERT_EQ(errno, EAGAIN) << "the server has closed";
+        loop_->turn(soon());
+        continue;
+      }
+      Bytes rest = to_bytes({received_.data(), static_cast<std::size_t>(count)});
+      for (;;) {
+        const FrameEvent event = reader.next(rest);
+        rest = rest.subspan(event.consumed);
+        if (event.kind == FrameEvent::Kind::need_more) break;
+        ASSERT_NE(event.kind, FrameEvent::Kind::connection_error);
+        if (event.kind != FrameEvent::Kind::data || !event.last) continue;
+        if ((event.flags & FrameFlag::end_stream) != 0) --streams;
+      }
     }
   }
   void expect_none(std::string_view request) { expect_none(std::span(&request, 1)); }
@@ -337,6 +366,42 @@ TEST_P(AllocationsTest, Json) {
 TEST_P(AllocationsTest, HeadsInPieces) {
   constexpr std::array<std::string_view, 2> pieces{"GET / HTTP/1.1\r\nHost: loc", "alhost\r\n\r\n"};
   expect_none(pieces);
+}
+
+TEST_P(AllocationsTest, Http2) {
+  using namespace frames;
+  ask_http2(preface() + window_update(0, 1U << 30), 0);
+  const auto batch = [](std::uint32_t first) {
+    std::string input;
+    for (std::uint32_t id = first; id < first + 32; id += 4) {
+      input += get(id, "/");
+      input += post(id + 2, "/json/task") + data(id + 2, "{\"sequence\"") +
+               data(id + 2, ": 1234}", FrameFlag::end_stream);
+    }
+    return input;
+  };
+  // The streams of the batches have the same bytes, except for their identifiers.
+  std::string input = batch(1);
+  const std::string next = batch(33);
+  std::vector<std::size_t> places;
+  for (std::size_t at = 0; at < input.size(); ++at) {
+    if (input[at] != next[at]) places.push_back(at - 3);
+  }
+  std::uint32_t step = 0;
+  std::vector<std::uint32_t> streams;
+  for (const std::size_t at : places) {
+    streams.push_back(static_cast<unsigned char>(input[at + 3]));
+  }
+  expect_none_in([&] {
+    for (std::size_t each = 0; each < places.size(); ++each) {
+      const std::uint32_t id = streams[each] + 32 * step;
+      for (std::size_t byte = 0; byte < 4; ++byte) {
+        input[places[each] + byte] = static_cast<char>(id >> (24 - 8 * byte));
+      }
+    }
+    ++step;
+    ask_http2(input, 16);
+  });
 }
 
 std::string name_of_backend(const testing::TestParamInfo<BackendChoice>& info) {
