@@ -144,8 +144,14 @@ Action NextRequest::await_resume() {
   return waited_long ? Action::close : Action::abort;
 }
 
-/// Serves HTTP/2 until the connection ends. Returns the way to close.
-Task<Action> work_http2(Connection& connection, Buffer input) {
+/// Serves HTTP/2 until the connection ends. Returns the way to close. It has a frame of its own,
+/// because that of work() is large.
+[[gnu::noinline]] Task<Action> work_http2(Connection& connection) {
+  Buffer input;
+  if (connection.io() != nullptr) {
+    input = std::move(connection.io()->input());
+    connection.deactivate();
+  }
   const BlockPtr<H2Connection> http2 =
       make_block<H2Connection>(connection.server(), connection, std::move(input));
   const bool lingers = co_await http2->run();
@@ -153,15 +159,12 @@ Task<Action> work_http2(Connection& connection, Buffer input) {
 }
 
 /// Finishes the present requests and makes the connection idle. Then lingers if the action is
-/// close. Returns Action::idle if the connection stays open.
+/// close. Returns Action::idle if the connection stays open, or Action::http2.
 Task<Action> work(Connection& connection, Action action) {
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
-    Buffer input = std::move(connection.io()->input());
+    if (action == Action::http2) co_return action;
     connection.deactivate();
-    if (action == Action::http2) action = co_await work_http2(connection, std::move(input));
-  } else if (action == Action::http2) {
-    action = co_await work_http2(connection, {});
   }
   if (action == Action::close) co_await connection.linger(connection.server().limits());
   co_return action;
@@ -178,7 +181,6 @@ Task<> serve_opened(Connection connection) {
   const TlsInfo* const tls = connection.stream().tls();
   Action action = tls != nullptr && tls->protocol == "h2" ? Action::http2 : Action::idle;
   try {
-    if (action == Action::http2) action = co_await work(connection, action);
     while (action == Action::idle && !connection.cancelled()) {
       if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
       action = co_await NextRequest(connection);
@@ -189,6 +191,10 @@ Task<> serve_opened(Connection connection) {
       } else {
         action = co_await work(connection, action);
       }
+    }
+    if (action == Action::http2) {
+      action = co_await work_http2(connection);
+      if (action == Action::close) action = co_await work(connection, action);
     }
   } catch (...) {
     // The wait for the running task had no memory; abandoned() waits without any.

@@ -190,6 +190,8 @@ Task<> H2Connection::write_all() {
     pump();
     if (session_.output().empty()) {
       if (ending_) co_return;
+      drop_empty_buffers();
+      if (session_.streams_held() == 0) session_.drop_idle_memory();
       const auto woken = co_await output_ready_.wait();
       if (!woken) co_return;
       continue;
