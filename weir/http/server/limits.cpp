@@ -6,6 +6,8 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/memory_sizes.hpp"
+#include "weir/http/detail/h2/request_fields.hpp"
+#include "weir/http/server/detail/h2_connection.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
@@ -66,6 +68,26 @@ std::uint64_t unread_bytes() noexcept {
   return unused * loop::SocketOptions().unread_max + more * buffer(0);
 }
 
+/// Raises the bounds to those of connections with HTTP/2.
+void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
+               std::size_t handler_bytes) noexcept {
+  constexpr std::uint64_t frames_of_stream = 4 * 1024;
+  constexpr std::uint64_t grown = 3;  // a list of twice the size, and the one before it
+  const std::uint64_t fields = limits.h2.field_list_max;
+  const std::uint64_t stream =
+      sum({block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
+           body_bytes(body), frames_of_stream, handler_bytes});
+  const std::uint64_t own = sum({idle_bytes, frames_bytes, block(sizeof(H2Connection)),
+                                 block(HpackTable::memory_max), buffer(0), unread_bytes()});
+  bound.connection = std::max(bound.connection, sum({own, session_bytes_max(limits.h2, stream)}));
+  bound.idle_connection = sum(
+      {idle_bytes, block(sizeof(H2Connection)), frames_of_stream, block(HpackTable::memory_max)});
+  RequestFieldLimits of_fields;
+  of_fields.head = limits.head;
+  of_fields.list_bytes_max = limits.h2.field_list_max;
+  bound.core = sum({bound.core, RequestFieldReader::memory(of_fields)});
+}
+
 /// Adds the bytes of TLS. A connection either performs the handshake or serves requests.
 void add_tls(MemoryBound& bound, const tls::ServerOptions& options) noexcept {
   const tls::ServerMemoryBound tls = tls::memory_bound(options);
@@ -102,6 +124,7 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   constexpr std::uint64_t late = 2 * OpenConnections::rejections_max;
   bound.core =
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
+  if (options.http2) add_http2(bound, limits, body, options.handler_bytes);
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
   // Each core checks before it opens a connection, so the other cores may each be one ahead.

@@ -304,6 +304,31 @@ TEST_F(H2ConnectionTest, CancelsAllHandlersWhenTheClientLeaves) {
   expect_at_rest();
 }
 
+TEST_F(H2ConnectionTest, HoldsAtMostTheMemoryOfItsBound) {
+  routes_.post("/", echo);
+  Limits limits;
+  limits.body_max = 150'000;
+  limits.h2.streams_max = 8;
+  const MemoryBound bound = memory_bound(limits, {.connections_max = 1, .http2 = true});
+  begin(limits);
+  const std::size_t before = allocated_bytes();
+  const std::string part(16'384, 'x');
+  std::size_t most = 0;
+  for (std::uint32_t id = 1; id < 16; id += 2) {
+    answer(post(id, "/"));
+    for (int count = 0; count < 9; ++count) {
+      answer(data(id, part));
+      most = std::max(most, allocated_bytes());
+    }
+  }
+  EXPECT_EQ(server_->counters().requests.value(), 8u);
+  if (before != 0) {
+    EXPECT_GT(most - before, 8 * 9 * part.size());
+  }
+  EXPECT_LE(most - std::min(most, before), bound.connection);
+  EXPECT_LT(bound.connection, 16u * 1024 * 1024);
+}
+
 TEST_F(H2ConnectionTest, EndsFloods) {
   routes_.get("/sleepy", sleepy);
   begin();
