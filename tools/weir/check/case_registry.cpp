@@ -89,6 +89,7 @@ CaseRegistry::CaseRegistry() {
   add_limit_scripts(*this);
   add_content_scripts(*this);
   add_slow_scripts(*this);
+  add_h2_scripts(*this);
   add_tls_scripts(*this);
   add_tls_record_scripts(*this);
 }

@@ -197,9 +197,12 @@ int run(const Command& command) {
   error = resolve_target(command, plan.target, endpoints);
   if (!error.empty()) return usage_error(error);
   const bool secure = bench::parse_url(command.url)->secure;
-  if (!secure)
-    std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "tls"); });
-  if (plan.cases.empty()) return usage_error("the cases about TLS require https://");
+  const std::string_view other = secure ? "http2" : "tls";
+  std::erase_if(plan.cases, [other](const Case* each) { return is_selected(*each, other); });
+  if (plan.cases.empty()) {
+    return usage_error(secure ? "the cases about HTTP/2 require http://"
+                              : "the cases about TLS require https://");
+  }
   plan.concurrency = command.concurrency;
 
   OsPlatform platform;

@@ -34,12 +34,13 @@ class CheckRun : public LoopTest {
     target_.idle_must_close = true;
   }
 
-  /// Returns the plan for the cases that `selector` names; empty: all cases without TLS.
+  /// Returns the plan for the cases that `selector` names; empty: all of HTTP/1.1 without TLS.
   CheckPlan plan(std::string_view selector = {}) {
     CheckPlan made;
     made.target = target_;
     for (const Case& each : registry_.cases()) {
-      const bool wanted = selector.empty() ? each.rule->name != "tls" : is_selected(each, selector);
+      const bool plain = each.rule->name != "tls" && each.rule->name != "http2";
+      const bool wanted = selector.empty() ? plain : is_selected(each, selector);
       if (wanted) made.cases.push_back(&each);
     }
     return made;
@@ -58,6 +59,7 @@ class CheckRun : public LoopTest {
 
   CaseRegistry registry_;
   CheckTarget target_;
+  http::PlainHttp2 plain_http2_ = http::PlainHttp2::off;
 };
 
 Task<CheckReport> baseline_and_run(CheckPlan plan) {
@@ -112,7 +114,8 @@ CheckReport CheckRun::check_weir(CheckPlan plan, std::shared_ptr<tls::Server> se
   http::Router routes;
   routes.get("/", [] { return http::text("hello\n"); });
   routes.post("/", body_back);
-  const http::ServeOptions options{.endpoint = endpoint, .tls = std::move(secure)};
+  const http::ServeOptions options{
+      .endpoint = endpoint, .tls = std::move(secure), .plain_http2 = plain_http2_};
   return run_made([&](CheckPlan own) { return with_weir(routes, options, std::move(own)); },
                   std::move(plan));
 }
@@ -306,6 +309,18 @@ TEST_F(CheckRun, RunsAtMostTheConcurrentCasesOfThePlanBesideTheSlowOnes) {
   ASSERT_EQ(report.results.size(), 8U);
   EXPECT_EQ(report.results[1].test_case, &slow_case);
   EXPECT_EQ(report.results[2].test_case, &quick_case);
+}
+
+TEST_F(CheckRun, WeirsOwnServerPassesTheCasesAboutHttp2) {
+  plain_http2_ = http::PlainHttp2::prior_knowledge;
+  const CheckReport report = check_weir(plan("http2"));
+  EXPECT_EQ(report.count(VerdictKind::passed), report.results.size()) << text_of(report);
+  EXPECT_GT(report.results.size(), 60U);
+}
+
+TEST_F(CheckRun, AServerWithoutHttp2IsNotJudgedByItsCases) {
+  const CheckReport report = check_faulty({}, plan("http2-get"));
+  EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
 }
 
 TEST_F(CheckRun, StopsAfterThreeFailedProbesInARow) {

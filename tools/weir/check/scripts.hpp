@@ -15,6 +15,8 @@ void add_limit_scripts(CaseRegistry& registry);
 /// Adds cases with clients that are slow, silent, half closed or gone.
 void add_slow_scripts(CaseRegistry& registry);
 
+/// Adds hostile frames and field blocks of HTTP/2.
+void add_h2_scripts(CaseRegistry& registry);
 /// Adds hostile handshakes of TLS, made of raw records.
 void add_tls_scripts(CaseRegistry& registry);
 /// Adds hostile records on TLS connections whose handshake is complete.

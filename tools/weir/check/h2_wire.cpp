@@ -1,0 +1,181 @@
+#include "tools/weir/check/h2_wire.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "weir/base/detail/bytes.hpp"
+#include "weir/http/detail/h2/hpack_decoder.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::check {
+namespace {
+
+using http::FrameFlag;
+using http::FrameType;
+
+constexpr std::uint32_t list_bytes_max = 64 * 1024;
+
+std::uint32_t number_at(std::string_view bytes, std::size_t offset, std::size_t size) {
+  std::uint32_t value = 0;
+  for (const char each : bytes.substr(std::min(offset, bytes.size()), size)) {
+    value = value << 8U | static_cast<unsigned char>(each);
+  }
+  return value;
+}
+
+/// Appends a string literal (RFC 7541, 5.2).
+void append_literal(std::string& block, std::string_view text) {
+  constexpr std::size_t prefix = 127;
+  block += static_cast<char>(std::min(text.size(), prefix));
+  if (text.size() >= prefix) {
+    std::size_t rest = text.size() - prefix;
+    for (; rest >= 128; rest >>= 7U) block += static_cast<char>(rest | 128U);
+    block += static_cast<char>(rest);
+  }
+  block += text;
+}
+
+}  // namespace
+
+std::string h2_frame(FrameType type, std::uint8_t flags, std::uint32_t stream,
+                     std::string_view payload) {
+  std::string frame(http::frame_header_size, '\0');
+  const http::FrameHeader header{static_cast<std::uint32_t>(payload.size()), type, flags, stream};
+  http::write_frame_header(header, frame.data());
+  return frame.append(payload);
+}
+
+std::string h2_block(const std::vector<H2Field>& fields) {
+  std::string block;
+  for (const H2Field& each : fields) {
+    block += '\0';
+    append_literal(block, each.name);
+    append_literal(block, each.value);
+  }
+  return block;
+}
+
+void H2Answers::read(std::string_view bytes) {
+  input_ += bytes;
+  while (input_.size() >= http::frame_header_size && !speaks_other_) {
+    const std::uint32_t length = number_at(input_, 0, 3);
+    const auto type = static_cast<FrameType>(input_[3]);
+    const auto flags = static_cast<std::uint8_t>(input_[4]);
+    const std::uint32_t stream = number_at(input_, 5, 4) & http::stream_id_max;
+    if (!speaks_h2_ && (type != FrameType::settings || stream != 0)) speaks_other_ = true;
+    if (speaks_other_ || input_.size() < http::frame_header_size + length) return;
+    speaks_h2_ = true;
+    const std::string payload = input_.substr(http::frame_header_size, length);
+    input_.erase(0, http::frame_header_size + length);
+    take({length, type, flags, stream}, payload);
+  }
+}
+
+void H2Answers::take(const http::FrameHeader& header, std::string_view payload) {
+  const bool ends = (header.flags & FrameFlag::end_stream) != 0;
+  switch (header.type) {
+    case FrameType::data:
+      answers_[header.stream].ended |= ends;
+      break;
+    case FrameType::headers:
+      // The servers under test send neither padding nor priorities.
+      block_.clear();
+      block_stream_ = header.stream;
+      block_ends_stream_ = ends;
+      [[fallthrough]];
+    case FrameType::continuation:
+      block_ += payload;
+      if ((header.flags & FrameFlag::end_headers) == 0) break;
+      read_block(block_);
+      answers_[block_stream_].ended |= block_ends_stream_;
+      break;
+    case FrameType::rst_stream:
+      ++resets_;
+      answers_[header.stream].reset = static_cast<http::H2Error>(number_at(payload, 0, 4));
+      break;
+    case FrameType::goaway:
+      goaway_ = static_cast<http::H2Error>(number_at(payload, 4, 4));
+      break;
+    case FrameType::ping:
+      if ((header.flags & FrameFlag::ack) != 0) ++pings_;
+      break;
+    default:
+      break;
+  }
+}
+
+void H2Answers::read_block(std::string_view block) {
+  std::string scratch(http::HpackDecoder::scratch_size(list_bytes_max), '\0');
+  http::HpackDecoder decoder(table_, to_bytes(block), list_bytes_max, scratch);
+  while (decoder.next() == http::HpackDecoder::Step::field) {
+    if (decoder.field().name == ":status") {
+      answers_[block_stream_].status = std::atoi(std::string(decoder.field().value).c_str());
+    }
+  }
+}
+
+H2Answer H2Answers::on(std::uint32_t stream) const {
+  const auto found = answers_.find(stream);
+  return found == answers_.end() ? H2Answer() : found->second;
+}
+
+Task<bool> H2Wire::open() {
+  auto stream = co_await timeout(target_.timeout, tcp::connect(target_.endpoint));
+  if (stream) {
+    stream_.emplace(std::move(*stream));
+  } else {
+    connect_error_ = "no connection: " + stream.error().message();
+    closed_ = true;
+  }
+  co_return stream_.has_value();
+}
+
+Task<> H2Wire::exchange(std::string_view bytes, Done done, Duration wait_timeout) {
+  if (closed_) co_return;
+  const auto both = co_await all(write(bytes), receive(done, wait_timeout));
+  static_cast<void>(both);
+}
+
+Task<> H2Wire::write(std::string_view bytes) {
+  const auto written = co_await (*stream_)->write(bytes);
+  // A server that rejects early may close before all is sent. Its answer decides the verdict.
+  static_cast<void>(written);
+}
+
+Task<> H2Wire::receive(Done done, Duration wait_timeout) {
+  const Context context = co_await this_context();
+  const Instant end = after(context.loop->platform().now(), wait_timeout);
+  while (!closed_ && !context.cancelled() && !answers_.speaks_other() && !done(answers_)) {
+    const Duration left = end - context.loop->platform().now();
+    if (left <= Duration::zero()) break;
+    const auto input = co_await timeout(left, (*stream_)->read());
+    if (input) {
+      answers_.read(input->text());
+    } else if (input.error() != Errc::timed_out && input.error() != Errc::cancelled) {
+      closed_ = true;
+    }
+  }
+  (*stream_)->cancel_write();
+}
+
+std::string H2Wire::describe() const {
+  if (!connect_error_.empty()) return connect_error_;
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto code = [](http::H2Error error) {
+    return std::to_string(static_cast<unsigned>(error));
+  };
+  const H2Answer answer = answers_.on(1);
+  if (answers_.speaks_other()) add("no HTTP/2");
+  if (answer.status != 0) add(std::to_string(answer.status));
+  if (answer.reset) add("RST_STREAM " + code(*answer.reset));
+  if (const auto error = answers_.goaway()) add("GOAWAY " + code(*error));
+  if (answers_.pings() != 0) add("an answer to PING");
+  if (text.empty()) return closed_ ? "closed without an answer" : "no answer";
+  return text + (closed_ ? ", closed" : "");
+}
+
+}  // namespace weir::check

@@ -1,0 +1,110 @@
+// H2Wire: a connection to a server of HTTP/2, for raw frames.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/weir/check/check_target.hpp"
+#include "weir/http/detail/h2/frame.hpp"
+#include "weir/http/detail/h2/hpack_table.hpp"
+#include "weir/net/any_stream.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::check {
+
+/// Returns a frame of any type and with any payload (RFC 9113, 4.1).
+std::string h2_frame(http::FrameType type, std::uint8_t flags, std::uint32_t stream,
+                     std::string_view payload);
+
+struct H2Field {
+  std::string name;
+  std::string value;
+};
+
+/// Returns a field block of literals without indexing and without Huffman codes.
+std::string h2_block(const std::vector<H2Field>& fields);
+
+/// The answer on one stream.
+struct H2Answer {
+  int status = 0;
+  bool ended = false;
+  std::optional<http::H2Error> reset;
+
+  bool complete() const noexcept { return (ended && status >= 200) || reset; }
+};
+
+/// Reads the frames of a server.
+class H2Answers {
+ public:
+  void read(std::string_view bytes);
+
+  /// Returns true if the first frame was SETTINGS.
+  bool speaks_h2() const noexcept { return speaks_h2_; }
+  /// Returns true if the first bytes were something else.
+  bool speaks_other() const noexcept { return speaks_other_; }
+  /// Returns the answer on a stream so far.
+  H2Answer on(std::uint32_t stream) const;
+  /// Returns the error of the last GOAWAY.
+  std::optional<http::H2Error> goaway() const noexcept { return goaway_; }
+  /// Returns the number of answers to PING.
+  std::size_t pings() const noexcept { return pings_; }
+  std::size_t resets() const noexcept { return resets_; }
+
+ private:
+  void take(const http::FrameHeader& header, std::string_view payload);
+  void read_block(std::string_view block);
+
+  std::string input_;
+  std::string block_;
+  std::uint32_t block_stream_ = 0;
+  bool block_ends_stream_ = false;
+  http::HpackTable table_;
+  std::map<std::uint32_t, H2Answer> answers_;
+  std::optional<http::H2Error> goaway_;
+  std::size_t pings_ = 0;
+  std::size_t resets_ = 0;
+  bool speaks_h2_ = false;
+  bool speaks_other_ = false;
+};
+
+/// An H2Wire sends raw bytes to the target and reads the frames of the server.
+/// Threads: its loop.
+/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
+class H2Wire {
+ public:
+  /// The state of the answers that ends an exchange. A close always ends it.
+  using Done = bool (*)(const H2Answers& answers);
+
+  explicit H2Wire(const CheckTarget& target) noexcept : target_(target) {}
+
+  /// Connects to the target.
+  /// Returns: true if connected; else describe() has the reason.
+  /// Cancel: returns false, like a failure to connect.
+  Task<bool> open();
+  /// Sends and receives at the same time, until the answers are `done` or the server has closed.
+  /// Cancel: ends early.
+  Task<> exchange(std::string_view bytes, Done done, Duration wait_timeout);
+
+  const H2Answers& answers() const noexcept { return answers_; }
+  bool connected() const noexcept { return connect_error_.empty(); }
+  bool is_closed() const noexcept { return closed_; }
+  /// Describes what happened on stream 1 and on the connection: "200", "RST_STREAM 1, closed".
+  std::string describe() const;
+
+ private:
+  Task<> write(std::string_view bytes);
+  Task<> receive(Done done, Duration wait_timeout);
+
+  const CheckTarget& target_;
+  std::optional<AnyStream> stream_;
+  H2Answers answers_;
+  std::string connect_error_;
+  bool closed_ = false;
+};
+
+}  // namespace weir::check
