@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -321,6 +322,62 @@ TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheRateAndTheQueueAreRejected) {
     static_cast<void>(co_await with_scope(OnFailure::isolate, use));
     std::ranges::sort(ends);
     EXPECT_EQ(ends, (std::vector<std::string>{"accepted", "accepted", "too_many_handshakes"}));
+  };
+  run(talk());
+}
+
+/// Tests of a server that signs with RSA-3072, in the pool.
+class SlowKeyTest : public HandshakeTest {
+ protected:
+  void SetUp() override {
+    HandshakeTest::SetUp();
+    server_options_.identities = {authority_.issue({.common_name = "server",
+                                                    .names = "DNS:a.example",
+                                                    .not_before = WallTime(std::chrono::seconds(0)),
+                                                    .not_after = WallTime(std::chrono::years(200)),
+                                                    .rsa_bits = 3072})};
+    client_options_.tickets = false;
+  }
+  std::uint64_t calls() const { return shared_pool(*loop_).report().lanes.front().finished; }
+};
+INSTANTIATE_TEST_SUITE_P(On, SlowKeyTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(SlowKeyTest, SignsInThePool) {
+  const auto talk = [this]() -> Task<> {
+    SecurePair first = co_await secure_pair();
+    const std::uint64_t before = calls();
+    SecurePair second = co_await secure_pair();
+    EXPECT_EQ(calls() - before, 1U);
+    EXPECT_TRUE(co_await second.client.write("hello"));
+    EXPECT_EQ(co_await read_some(second.server, 5), "hello");
+  };
+  run(talk());
+}
+
+TEST_P(SlowKeyTest, CancellationWaitsForTheSignature) {
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    int cancelled = 0;
+    for (int step = 0; step < 40; ++step) {
+      Pair plain = co_await connect_pair();
+      const auto both = [&, this](Scope& scope) -> Task<> {
+        const auto connect = [this](AnyStream end) -> Task<> {
+          std::ignore = co_await connector_->connect(std::move(end), host_);
+        };
+        AnyStream client_end(std::move(plain.client));
+        scope.spawn(connect(std::move(client_end)));
+        AnyStream server_end(std::move(plain.server));
+        auto accepting = acceptor_->accept(std::move(server_end));
+        const auto accepted = co_await timeout(step * 250us, std::move(accepting));
+        if (!accepted || !*accepted) ++cancelled;
+        scope.cancel();
+      };
+      static_cast<void>(co_await with_scope(OnFailure::isolate, both));
+    }
+    EXPECT_GT(cancelled, 0);
+    const SecurePair later = co_await secure_pair();
+    EXPECT_NE(later.server.tls(), nullptr);
   };
   run(talk());
 }

@@ -189,7 +189,8 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
   // A name may have switched the connection to another context of the same server.
   SSL_CTX* const context = SSL_get_SSL_CTX(ssl);
   const auto& contexts = *static_cast<const ServerContexts*>(SSL_CTX_get_app_data(context));
-  const TicketKeys& keys = contexts.ticket_keys();
+  const std::shared_ptr<const TicketKeys> held = contexts.ticket_keys();
+  const TicketKeys& keys = *held;
   if (encrypts != 0) {
     const TicketKey& key = keys.current;
     std::memcpy(name, key.name.data(), key.name.size());
@@ -235,6 +236,19 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
   if (missing || expired || !engine.is_current(*session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
   SSL_SESSION_set_time(session, kernel_seconds() - age);  // OpenSSL checks the age too
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+/// Returns true if a signature with the key takes over a millisecond: RSA above 2048 bits.
+bool signs_slowly(const SSL_CTX& context) {
+  const EVP_PKEY* const key = SSL_CTX_get0_privatekey(&context);
+  return key != nullptr && EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA &&
+         EVP_PKEY_get_bits(key) > 2048;
+}
+
+/// OpenSSL calls it before it uses the certificate, unless a ticket replaces it. The result -1
+/// ends the step, and the next one calls it again.
+int on_certificate(SSL* ssl, void*) {
+  return SslEngine::of(*ssl).may_sign() ? 1 : -1;
 }
 
 bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertificates wanted) {
@@ -303,6 +317,7 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   if (auto used = use_identity(ctx, identity); !used) {
     return std::unexpected(std::move(used.error()));
   }
+  if (signs_slowly(ctx)) SSL_CTX_set_cert_cb(&ctx, &on_certificate, nullptr);
   if (options_.client_certificates != ClientCertificates::none) {
     const bool required = options_.client_certificates == ClientCertificates::required;
     SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@ struct ClientSnapshot {
 };
 
 /// The objects of OpenSSL for the identities of a server on one core.
-/// Threads: one core's.
+/// Threads: one core's, and threads of a pool that continue handshakes of this core.
 /// Lifetime: `options` outlive it.
 class ServerContexts {
  public:
@@ -61,9 +62,13 @@ class ServerContexts {
   const ServerOptions& options() const noexcept { return options_; }
   /// The keys of the next ticket, in either direction; not nullptr during a handshake.
   void set_ticket_keys(std::shared_ptr<const TicketKeys> keys) noexcept {
+    const std::lock_guard lock(mutex_);
     ticket_keys_ = std::move(keys);
   }
-  const TicketKeys& ticket_keys() const noexcept { return *ticket_keys_; }
+  std::shared_ptr<const TicketKeys> ticket_keys() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return ticket_keys_;
+  }
 
  private:
   ServerContexts(const ServerOptions& options, std::shared_ptr<const ServerSnapshot> snapshot)
@@ -72,6 +77,7 @@ class ServerContexts {
 
   const ServerOptions& options_;
   std::shared_ptr<const ServerSnapshot> snapshot_;
+  mutable std::mutex mutex_;  // guards ticket_keys_
   std::shared_ptr<const TicketKeys> ticket_keys_;
   std::vector<SslContextPtr> contexts_;  // of the identities, in their order
   std::unordered_map<std::string, std::size_t> by_name_;

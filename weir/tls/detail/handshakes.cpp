@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/tls/detail/records/aead_records.hpp"
 #include "weir/tls/detail/session.hpp"
+#include "weir/tls/detail/tls_files.hpp"
 
 namespace weir::tls::detail {
 
@@ -265,6 +267,15 @@ Task<Result<>> Handshakes::wait_in_line(SemaphorePermit& permit) {
   co_return {};
 }
 
+/// Continues a handshake in the pool. The engine and the buffers are the pool's meanwhile: a
+/// cancellation waits for the end of a call that has begun.
+Task<Result<SslEngine::Step>> Handshakes::sign(SslEngine& engine, Buffers& buffers) {
+  SslEngine::Step step{};
+  std::function<void()> work = [&] { step = engine.sign(buffers.input, buffers.output); };
+  WEIR_CO_TRY(co_await run_in_pool(std::move(work)));
+  co_return step;
+}
+
 Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers,
                                  bool entered) {
   using Step = SslEngine::Step;
@@ -284,7 +295,10 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
     if (!turns_.try_now()) {
       WEIR_CO_TRY(co_await turns_.wait());
     }
-    const Step step = engine.handshake(buffers.input, buffers.output);
+    Step step = engine.handshake(buffers.input, buffers.output);
+    if (step == Step::signs) {
+      WEIR_CO_TRY(step, co_await sign(engine, buffers));
+    }
     // A client that sends single bytes is as silent as another.
     if (!buffers.output.empty()) last_answer = clock_.now();
     // The tickets of TLS 1.3 travel with the first answer if its request is there already. They

@@ -206,8 +206,16 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   }
   const int error = SSL_get_error(ssl_.get(), result);
   if (error == SSL_ERROR_WANT_READ && !out_of_memory_) return Step::needs_input;
+  if (error == SSL_ERROR_WANT_X509_LOOKUP && !out_of_memory_) return Step::signs;
   if (error == SSL_ERROR_ZERO_RETURN) return fail_handshake(Error::peer_left);
   return fail_handshake(failure_of_handshake());
+}
+
+SslEngine::Step SslEngine::sign(Buffer& input, Buffer& output) {
+  may_sign_ = true;
+  const Step step = handshake(input, output);
+  may_sign_ = false;
+  return step;
 }
 
 /// Keeps why the handshake has failed. A reason that a callback has set comes first.

@@ -34,7 +34,12 @@ class SslEngine final : public RecordLayer {
  public:
   enum class Side : std::uint8_t { server, client };
   /// The result of a step of the handshake.
-  enum class Step : std::uint8_t { finished, needs_input, failed };
+  enum class Step : std::uint8_t {
+    finished,
+    needs_input,
+    failed,
+    signs,  ///< the next step signs with a key that computes for long; see sign()
+  };
 
   /// Makes a connection with the settings of `context`, which it keeps alive.
   /// Errors: Error::library_failure.
@@ -61,6 +66,11 @@ class SslEngine final : public RecordLayer {
 
   /// Uses the input and appends to the output what the peer is to receive, also after a failure.
   Step handshake(Buffer& input, Buffer& output);
+  /// Continues after Step::signs, as handshake() does. It computes for milliseconds.
+  /// Threads: any, while no other thread uses the engine.
+  Step sign(Buffer& input, Buffer& output);
+  /// Returns true if the present step may compute for long.
+  bool may_sign() const noexcept { return may_sign_; }
   Side side() const noexcept { return side_; }
   /// Returns true if the peer needs no output of the last step before it sends data.
   bool may_hold_output() const noexcept;
@@ -119,6 +129,7 @@ class SslEngine final : public RecordLayer {
 
   SslPtr ssl_;
   Side side_;
+  bool may_sign_ = false;
   bool out_of_memory_ = false;  // an append to the output has failed
   unsigned empty_records_ = 0;  // records received since the last data
   unsigned answers_ = 0;        // records that open() has appended since the last seal()

@@ -359,6 +359,42 @@ TEST_F(ClientRules, TicketReplacesNoExpiredCertificate) {
   }
 }
 
+/// Tests of keys whose signatures take long.
+class SlowKeyTest : public SslEngineTest {
+ protected:
+  /// Gives the first message of a client to a server. Returns its step, and appends its output.
+  Step take_hello(const std::string& host, std::string& out) {
+    make_engines(host);
+    std::string hello;
+    feed(*client_, "", hello);
+    return feed(*server_, hello, out);
+  }
+  Identity with_rsa(const std::string& name, unsigned bits) const {
+    return authority_.issue({.common_name = name, .names = "DNS:" + name, .rsa_bits = bits});
+  }
+};
+
+TEST_F(SlowKeyTest, EngineStopsBeforeASignatureThatTakesLong) {
+  server_options_.identities = {with_rsa("slow.example", 3072), with_rsa("fast.example", 2048)};
+  make_contexts();
+  std::string flight;
+  EXPECT_EQ(take_hello("fast.example", flight), Step::needs_input);
+  EXPECT_FALSE(flight.empty());
+  flight.clear();
+  ASSERT_EQ(take_hello("slow.example", flight), Step::signs);
+  EXPECT_EQ(flight, "");
+  Buffer none;
+  Buffer output;
+  ASSERT_EQ(server_->sign(none, output), Step::needs_input);
+  std::string finished;
+  EXPECT_EQ(feed(*client_, output.text(), finished), Step::finished);
+  EXPECT_EQ(feed(*server_, finished, tickets_), Step::finished);
+  std::string plain;
+  EXPECT_EQ(open(*client_, tickets_, plain), Opened::none);
+  // A ticket replaces the signature.
+  EXPECT_EQ(take_hello("slow.example", flight), Step::needs_input);
+}
+
 TEST_F(SslEngineTest, ServerWithoutTicketsSendsNone) {
   server_options_.tickets = false;
   make();

@@ -28,7 +28,7 @@ struct Issued {
   WallTime not_before = test_start - std::chrono::hours(1);
   WallTime not_after = test_start + std::chrono::hours(24 * 365);
   bool authority = false;
-  bool rsa = false;  ///< true for RSA-2048, which takes up to a second; false for ECDSA on P-256
+  unsigned rsa_bits = 0;  ///< size of an RSA key, which takes seconds; 0: ECDSA on P-256
   std::string purpose = "serverAuth,clientAuth";
 };
 
@@ -65,7 +65,8 @@ class CertificateAuthority {
   };
 
   CertificateAuthority(const Issued& what, const CertificateAuthority* issuer)
-      : key_(what.rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256")), certificate_(X509_new()) {
+      : key_(what.rsa_bits != 0 ? EVP_RSA_gen(what.rsa_bits) : EVP_EC_gen("P-256")),
+        certificate_(X509_new()) {
     X509* const made = certificate_.get();
     X509_set_version(made, X509_VERSION_3);
     static long serial = 0x1000;
