@@ -22,7 +22,11 @@ namespace weir::http {
 
 /// Tells if a plain connection may begin with the preface of HTTP/2 (RFC 9113 §3.3). Over TLS the
 /// client chooses by ALPN; see tls::ServerOptions::protocols.
-enum class PlainHttp2 : std::uint8_t { off, prior_knowledge };
+enum class PlainHttp2 : std::uint8_t {
+  off,              ///< HTTP/1.1
+  prior_knowledge,  ///< the first bytes of the client choose HTTP/2 or HTTP/1.1
+  only,             ///< HTTP/2
+};
 
 /// ServeOptions is the endpoint of a server, the limits that its clients must respect, and its TLS.
 struct ServeOptions {

@@ -176,10 +176,16 @@ ConnectionIo::WriteAwaiter write_rest(Connection& connection, Action action) noe
   return action == Action::idle ? io.write_output() : io.write_last_output();
 }
 
+/// Returns true if the protocol is known before the first byte.
+bool begins_with_http2(Connection& connection) {
+  const TlsInfo* const tls = connection.stream().tls();
+  if (tls != nullptr) return tls->protocol == "h2";
+  return connection.server().plain_http2() == PlainHttp2::only;
+}
+
 Task<> serve_opened(Connection connection) {
   connection.open((co_await this_context()).cancel);
-  const TlsInfo* const tls = connection.stream().tls();
-  Action action = tls != nullptr && tls->protocol == "h2" ? Action::http2 : Action::idle;
+  Action action = begins_with_http2(connection) ? Action::http2 : Action::idle;
   try {
     while (action == Action::idle && !connection.cancelled()) {
       if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());

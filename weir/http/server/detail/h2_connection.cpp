@@ -259,8 +259,12 @@ void H2Connection::check_progress(Instant now) {
   for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
     auto& exchange = *static_cast<H2Exchange*>(each);
     each = exchanges_.next(*each);
-    if (!exchange.has_pending()) continue;
+    if (!exchange.has_pending() && !exchange.awaits_end()) continue;
     next_check_ = after(now, check_interval);
+    if (exchange.awaits_end()) {
+      exchange.check_body(check_interval);
+      continue;
+    }
     if (!exchange.is_too_slow(check_interval)) continue;
     server_.counters().slow_readers.add();
     session_.reset(exchange, H2Error::cancel);

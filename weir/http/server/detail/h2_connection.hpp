@@ -69,6 +69,10 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool is_too_slow(Duration waited) noexcept;
   /// Returns true if a part of the response waits to be sent.
   bool has_pending() const noexcept { return !pending_.empty(); }
+  /// Returns true if the response waits for the end of a body that the handler does not read.
+  bool awaits_end() const noexcept { return awaits_end_; }
+  /// Counts a time in which such a body should have arrived. Answers 408 if it is too slow.
+  void check_body(Duration waited);
 
   // The body, as the handler reads it.
 
@@ -91,6 +95,8 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   ResponseHead make_response_head();
   void spawn_run();
   void answer_now();
+  bool wait_for_end();
+  void end_wait();
   void finish();
   Task<Result<>> send_piece(Bytes piece);
   Task<Result<>> fetch();
@@ -106,6 +112,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   RateTracker body_rate_;
   std::uint64_t body_max_ = 0;
   std::uint64_t received_ = 0;
+  std::uint64_t received_at_check_ = 0;
   std::error_code body_error_;
   // The response.
   Bytes pending_;            // bytes that wait to be sent
@@ -116,6 +123,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool collects_ = false;      // read_all() takes the body; body_max_ bounds it
   bool was_read_ = false;
   bool awaits_continue_ = false;
+  bool awaits_end_ = false;
   bool head_sent_ = false;
   bool runs_ = false;  // run() destroys the exchange
   bool gone_ = false;

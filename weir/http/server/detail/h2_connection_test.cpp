@@ -244,6 +244,33 @@ TEST_F(H2ConnectionTest, ReportsABodyThatIsTooLarge) {
   EXPECT_EQ(server_->counters().parse_errors[too_large].value(), 2u);
 }
 
+TEST_F(H2ConnectionTest, AnswersWhenABodyThatNobodyReadsHasEnded) {
+  routes_.post("/", [] { return text("hello"); });
+  routes_.post("/error", [] { return Response(Status::conflict); });
+  Limits limits;
+  limits.unread_body_max = 10;
+  begin(limits);
+  EXPECT_EQ(answer(post(1, "/") + data(1, "0123456789")), "");
+  EXPECT_TRUE(answer(data(1, "", end_stream)).ends_with("data 1 hello end\n"));
+  EXPECT_EQ(answer(post(3, "/")), "");
+  EXPECT_TRUE(answer(headers(3, block({{"x-sum", "1"}}))).ends_with("data 3 hello end\n"));
+  EXPECT_EQ(answer(post(5, "/") + data(5, "0123456789")), "");
+  EXPECT_TRUE(answer(data(5, "x")).ends_with("data 5 hello end\nreset 5 0\n"));
+  EXPECT_TRUE(answer(post(7, "/error")).ends_with("reset 7 0\n"));
+  EXPECT_EQ(answer(post(9, "/") + rst_stream(9)), "");
+  EXPECT_EQ(answer(post(11, "/")), "");
+  pass(std::chrono::seconds(6));
+  EXPECT_TRUE(received().starts_with("head 11 :status=408 "));
+}
+
+TEST_F(H2ConnectionTest, SpeaksOnlyHttp2IfItIsToldSo) {
+  plain_http2_ = PlainHttp2::only;
+  serve();
+  peer_ = &connect();
+  const std::string lines = answer("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(lines.ends_with("goaway 0 e1\n")) << lines;
+}
+
 TEST_F(H2ConnectionTest, EndsBodiesThatStall) {
   routes_.post("/", echo);
   begin();

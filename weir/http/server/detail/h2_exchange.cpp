@@ -42,7 +42,8 @@ void H2Exchange::begin() {
   }
   if (call_.stage() == Call::Stage::routing) return spawn_run();
   if (!call_.is_async()) {
-    call_.respond();
+    if (!remote_ended() && wait_for_end()) return;
+    if (call_.stage() == Call::Stage::routed) call_.respond();
     return answer_now();
   }
   if (remote_ended() && call_.needs_only_body()) {
@@ -64,6 +65,38 @@ void H2Exchange::answer_now() {
   if (send_response()) return finish();
   call_.hold();
   if (call_.response().body().is_stream()) return spawn_run();
+}
+
+/// Waits for the end of a body that the handler does not read, and drops it: a success would hide
+/// that the body is malformed. An error or a redirect of the handler does not wait.
+bool H2Exchange::wait_for_end() {
+  if (awaits_continue_ || head().content_length() > connection_.server().limits().unread_body_max) {
+    return false;
+  }
+  call_.keep_head();
+  if (call_.has_route()) {
+    call_.respond();
+    const Response& response = call_.response();
+    if (code_of(response.status()) >= 300 && !response.body().is_stream()) return false;
+  }
+  call_.hold();
+  awaits_end_ = true;
+  connection_.watch_progress();
+  return true;
+}
+
+void H2Exchange::end_wait() {
+  awaits_end_ = false;
+  if (call_.stage() == Call::Stage::routed) call_.respond();
+  answer_now();
+}
+
+void H2Exchange::check_body(Duration waited) {
+  const std::uint64_t before = std::exchange(received_at_check_, received_);
+  body_rate_.record(waited, received_ - before);
+  if (!body_rate_.exhausted()) return;
+  awaits_end_ = false;
+  reject(ParseError::body_timed_out);
 }
 
 void H2Exchange::spawn_run() {
@@ -325,7 +358,7 @@ Task<> H2Exchange::send_stream() {
 void H2Exchange::on_data(Bytes bytes, bool end_stream) {
   received_ += bytes.size();
   if (received_ > body_max_ && !body_error_) body_error_ = ParseError::body_too_large;
-  if (body_error_ || local_ended()) {
+  if (body_error_ || local_ended() || awaits_end_) {
     connection_.session().consume(*this, bytes.size());
   } else if (!bytes.empty()) {
     arrived_.make_room(bytes.size());
@@ -334,11 +367,18 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
     if (collects_) connection_.session().consume(*this, bytes.size());
   }
   input_.set();
-  if (end_stream) awaits_continue_ = false;
+  if (!awaits_end_) return;
+  if (body_error_) {
+    awaits_end_ = false;
+    return reject(ParseError::body_too_large);
+  }
+  const bool too_long = received_ > connection_.server().limits().unread_body_max;
+  if (end_stream || too_long) end_wait();
 }
 
 void H2Exchange::on_end() {
   input_.set();
+  if (awaits_end_) end_wait();
 }
 
 void H2Exchange::on_gone() {
