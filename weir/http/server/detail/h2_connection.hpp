@@ -88,6 +88,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
 
   Task<> run();
   Task<> respond();
+  Task<> drop_body();
   Task<> send_stream();
   bool send_response();
   bool send_text(std::string_view text);
@@ -122,6 +123,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool pending_ends_ = false;  // the stream ends with the pending bytes
   bool collects_ = false;      // read_all() takes the body; body_max_ bounds it
   bool was_read_ = false;
+  bool drops_ = false;  // the rest of the body is dropped as it arrives
   bool awaits_continue_ = false;
   bool awaits_end_ = false;
   bool head_sent_ = false;

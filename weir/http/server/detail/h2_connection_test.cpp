@@ -263,6 +263,26 @@ TEST_F(H2ConnectionTest, AnswersWhenABodyThatNobodyReadsHasEnded) {
   EXPECT_TRUE(received().starts_with("head 11 :status=408 "));
 }
 
+TEST_F(H2ConnectionTest, DropsABodyThatATaskDoesNotRead) {
+  routes_.post("/", []() -> Task<Response> {
+    std::ignore = co_await sleep(std::chrono::seconds(1));
+    co_return text("hello");
+  });
+  Limits limits;
+  limits.unread_body_max = 10;
+  begin(limits);
+  EXPECT_EQ(answer(post(1, "/") + data(1, "01234")), "");
+  pass(std::chrono::seconds(1));
+  EXPECT_EQ(answer(data(1, "56789")), "");
+  EXPECT_TRUE(answer(data(1, "", end_stream)).ends_with("data 1 hello end\n"));
+  EXPECT_EQ(answer(post(3, "/") + data(3, "0123456789x")), "");
+  pass(std::chrono::seconds(1));
+  EXPECT_TRUE(received().ends_with("data 3 hello end\nreset 3 0\n"));
+  EXPECT_EQ(answer(post(5, "/")), "");
+  pass(std::chrono::seconds(7));
+  EXPECT_TRUE(received().starts_with("head 5 :status=408 "));
+}
+
 TEST_F(H2ConnectionTest, SpeaksOnlyHttp2IfItIsToldSo) {
   plain_http2_ = PlainHttp2::only;
   serve();

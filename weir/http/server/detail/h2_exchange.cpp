@@ -128,6 +128,7 @@ Task<> H2Exchange::respond() {
     co_await call_.not_busy();
     call_.take_response();
   }
+  if (!remote_ended() && !was_read_ && !gone_) co_await drop_body();
   if (gone_ || closed()) co_return;
   if (body_error_.category() == parse_error_category()) {
     connection_.server().counters().count_parse_error(static_cast<ParseError>(body_error_.value()));
@@ -140,6 +141,20 @@ Task<> H2Exchange::respond() {
     co_await send_stream();
   } else {
     std::ignore = co_await output_.wait();
+  }
+}
+
+/// Drops a body that the handler has not read, if it is short, before a success is sent; see
+/// wait_for_end().
+Task<> H2Exchange::drop_body() {
+  const std::uint64_t most = connection_.server().limits().unread_body_max;
+  const bool hides_body = code_of(call_.response().status()) < 300;
+  if (!hides_body || awaits_continue_ || head().content_length() > most) co_return;
+  drops_ = true;
+  connection_.session().consume(*this, std::exchange(arrived_, {}).size());
+  while (!remote_ended() && !body_error_ && received_ <= most) {
+    const auto more = co_await fetch();
+    if (!more) co_return;
   }
 }
 
@@ -358,7 +373,7 @@ Task<> H2Exchange::send_stream() {
 void H2Exchange::on_data(Bytes bytes, bool end_stream) {
   received_ += bytes.size();
   if (received_ > body_max_ && !body_error_) body_error_ = ParseError::body_too_large;
-  if (body_error_ || local_ended() || awaits_end_) {
+  if (body_error_ || local_ended() || awaits_end_ || drops_) {
     connection_.session().consume(*this, bytes.size());
   } else if (!bytes.empty()) {
     arrived_.make_room(bytes.size());
