@@ -13,6 +13,7 @@
 
 #include "weir/http/client/client.hpp"
 #include "weir/http/server/serve.hpp"
+#include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/net/files.hpp"
 #include "weir/net/tcp.hpp"
@@ -103,6 +104,33 @@ TEST_F(HttpsTest, ClientAndServerShareOneConnection) {
   });
   settle();
   expect_at_rest();
+}
+
+TEST_F(HttpsTest, ServesHttp2ToAClientThatChoosesItByAlpn) {
+  routes_.get("/", [] { return text("hello"); });
+  server_options_.protocols = {"h2", "http/1.1"};
+  serve_https();
+  client_options_.protocols = {"h2"};
+  tls::Client client(client_options_);
+  const auto talk = [&]() -> Task<> {
+    auto plain = co_await tcp::connect(address_);
+    tls::Connector connector(*loop_, client);
+    auto stream = co_await connector.connect(std::move(*plain), "127.0.0.1");
+    EXPECT_TRUE(stream);
+    if (!stream) co_return;
+    EXPECT_EQ(stream->tls()->protocol, "h2");
+    const std::string input = frames::preface() + frames::get(1, "/");
+    EXPECT_TRUE(co_await stream->write(input));
+    std::string lines;
+    frames::Receiver receiver;
+    while (lines.find(" end\n") == lines.npos) {
+      const auto bytes = co_await stream->read({.timeout = 1s});
+      if (!bytes) break;
+      lines += receiver.read(bytes->text());
+    }
+    EXPECT_TRUE(lines.ends_with("data 1 hello end\n")) << lines;
+  };
+  weir::run(*loop_, talk());
 }
 
 TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
