@@ -236,7 +236,7 @@ TEST_F(HttpsMemoryTest, HoldsForTheObjectsOfACore) {
 
 TEST(HttpsMemoryParts, GrowWithTheOptions) {
   const tls::ServerOptions plain;
-  const MemoryBound without = memory_bound({.connections_max = 1000});
+  const MemoryBound without = memory_bound({.connections_max = 1000}, {});
   const MemoryBound with = memory_bound({.connections_max = 1000}, {.tls = &plain});
   const tls::ServerMemoryBound part = tls::memory_bound(plain);
   EXPECT_EQ(with.idle_connection, without.idle_connection + part.idle_connection);
