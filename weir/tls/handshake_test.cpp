@@ -1,5 +1,6 @@
 // Tests of handshakes over streams: limits, failures, reloading, and what is counted.
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,10 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/detail/contexts.hpp"
+#include "weir/tls/detail/session_cache.hpp"
+#include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/detail/tls_counters.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
@@ -207,6 +212,68 @@ TEST_P(HandshakeTest, InputBeforeTheEndIsBounded) {
     const auto failed = co_await accept_bytes(start + std::string(8 * 1024, '\0'), false);
     EXPECT_TRUE(failed.first == Error::input_too_large) << failed.first.text();
     EXPECT_EQ(failed.second, std::string("\x15\x03\x03\0\x02\x02\x2f", 7)) << "illegal_parameter";
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, RecordsOfTheHandshakeMayBePadded) {
+  detail::ClientSnapshot snapshot{.trust = client_options_.trust.pem,
+                                  .store = detail::make_store(client_options_.trust.pem).value()};
+  const auto context = detail::make_client_context(client_options_, snapshot).value();
+  SSL_CTX_set_block_padding(context.get(), 16 * 1024);
+  const auto client = detail::SslEngine::make(*context, detail::SslEngine::Side::client).value();
+  client->set_time(test_start);
+  ASSERT_TRUE(client->set_host(host_, true, std::make_shared<detail::SessionCache>()));
+  const auto perform = [&client](weir::Stream& stream) -> Task<detail::SslEngine::Step> {
+    Buffer input;
+    for (;;) {
+      Buffer output;
+      const auto step = client->handshake(input, output);
+      if (!output.empty()) {
+        EXPECT_TRUE(co_await stream.write(output.bytes()));
+      }
+      if (step != detail::SslEngine::Step::needs_input) co_return step;
+      auto bytes = co_await stream.read();
+      if (!bytes) co_return detail::SslEngine::Step::failed;
+      input = std::move(*bytes);
+    }
+  };
+  const auto talk = [&, this]() -> Task<> {
+    co_await make_sides();
+    Pair plain = co_await connect_pair();
+    AnyStream end(std::move(plain.server));
+    auto accepting = acceptor_->accept(std::move(end));
+    auto performing = perform(plain.client);
+    auto both = co_await all(std::move(accepting), std::move(performing));
+    const auto& [accepted, step] = both.value();
+    EXPECT_TRUE(accepted) << accepted.error().text();
+    EXPECT_EQ(step, detail::SslEngine::Step::finished);
+  };
+  run(talk());
+}
+
+TEST_P(HandshakeTest, CertificateOfAClientIsBounded) {
+  std::string names = "DNS:client.example";
+  for (int number = 0; number < 100; ++number)
+    names += ",DNS:" + std::to_string(number) + ".example";
+  client_options_.identity = authority_.issue({.common_name = "client",
+                                               .names = names,
+                                               .not_before = WallTime(std::chrono::seconds(0)),
+                                               .not_after = WallTime(std::chrono::years(200))});
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.pem = authority_.pem();
+  server_options_.limits.input_bytes_max = 1024;
+  const auto talk = [this]() -> Task<> {
+    co_await make_sides();
+    Pair plain = co_await connect_pair();
+    AnyStream server_end(std::move(plain.server));
+    AnyStream client_end(std::move(plain.client));
+    auto accepting = acceptor_->accept(std::move(server_end));
+    auto connecting = connector_->connect(std::move(client_end), host_);
+    auto both = co_await all(std::move(accepting), std::move(connecting));
+    const auto& accepted = std::get<0>(both.value());
+    EXPECT_TRUE(!accepted && accepted.error() == Error::input_too_large)
+        << (accepted ? "accepted" : accepted.error().text());
   };
   run(talk());
 }

@@ -26,7 +26,9 @@ struct HandshakeLimits {
   std::size_t concurrency_max = 256;
   std::size_t waiting_max = 1024;      ///< handshakes that wait on a core; too_many_handshakes
   std::optional<RateLimit> rate = {};  ///< rate of begins; others wait; nullopt: no limit
-  /// Bytes that the peer may send before the handshake is complete; input_too_large.
+  /// Bytes of the first message, and of the messages before the handshake is complete;
+  /// input_too_large. Two more records may come, which the peer fills with padding or with early
+  /// data. A server skips early data (RFC 8446, 4.2.10).
   std::size_t input_bytes_max = 16 * 1024;
 };
 

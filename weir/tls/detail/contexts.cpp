@@ -323,6 +323,7 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
     SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                        nullptr);
     SSL_CTX_set1_cert_store(&ctx, snapshot_->store.get());
+    SSL_CTX_set_max_cert_list(&ctx, static_cast<long>(options_.limits.input_bytes_max));
   }
   if (!set_tickets(ctx, *snapshot_, options_.client_certificates)) return library_failure();
   SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_OFF);

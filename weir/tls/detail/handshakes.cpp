@@ -38,6 +38,9 @@ namespace {
 // The fatal alert illegal_parameter, which OpenSSL sends for a message beyond its limit.
 constexpr std::string_view too_large("\x15\x03\x03\x00\x02\x02\x2f", 7);
 
+// A record of early data, which is skipped, and the padding of a Finished (RFC 8446, 5.4).
+constexpr std::size_t idle_bytes_max = 2 * (5 + RecordLayer::plain_max + 256);
+
 /// Time for the peer to read an alert before its stream is closed.
 constexpr Duration linger_time = std::chrono::seconds(1);
 
@@ -287,7 +290,9 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
   }
   for (bool reads = false;; reads = true) {
     if (reads) {
-      if (received >= limits_.input_bytes_max) co_return fail(Error::input_too_large);
+      if (received >= limits_.input_bytes_max + idle_bytes_max) {
+        co_return fail(Error::input_too_large);
+      }
       const auto stalled_since = entered ? std::optional(last_answer) : std::nullopt;
       WEIR_CO_TRY(buffers.input, co_await receive(inner, stalled_since));
       received += buffers.input.size();

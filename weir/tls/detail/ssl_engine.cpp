@@ -312,6 +312,8 @@ Error error_of_reason(int reason) {
     case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
     case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
       return Error::no_common_cipher;
+    case SSL_R_EXCESSIVE_MESSAGE_SIZE:
+      return Error::input_too_large;
     case SSL_R_NO_APPLICATION_PROTOCOL:
       return Error::no_common_protocol;
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
