@@ -144,23 +144,32 @@ Action NextRequest::await_resume() {
   return waited_long ? Action::close : Action::abort;
 }
 
-/// Serves HTTP/2 until the connection ends. Returns the way to close. It has a frame of its own,
-/// because that of work() is large.
-[[gnu::noinline]] Task<Action> work_http2(Connection& connection) {
+/// Calls Connection::linger(). Its frame does not become a part of the caller's, which is idle for
+/// most of the time.
+[[gnu::noinline]] Task<> linger_apart(Connection& connection) {
+  return connection.linger(connection.server().limits());
+}
+
+/// Serves HTTP/2 until the connection ends, and lingers if the peer should read the last bytes.
+/// Returns the way in which the connection has ended.
+Task<Action> work_http2(Connection& connection) {
   Buffer input;
   if (connection.io() != nullptr) {
     input = std::move(connection.io()->input());
     connection.deactivate();
   }
-  const BlockPtr<H2Connection> http2 =
+  BlockPtr<H2Connection> http2 =
       make_block<H2Connection>(connection.server(), connection, std::move(input));
   const bool lingers = co_await http2->run();
-  co_return lingers ? Action::close : Action::abort;
+  http2.reset();
+  if (!lingers) co_return Action::abort;
+  co_await linger_apart(connection);
+  co_return Action::close;
 }
 
 /// Finishes the present requests and makes the connection idle. Then lingers if the action is
 /// close. Returns Action::idle if the connection stays open, or Action::http2.
-Task<Action> work(Connection& connection, Action action) {
+Task<Action> work_http1(Connection& connection, Action action) {
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
     if (action == Action::http2) co_return action;
@@ -168,6 +177,11 @@ Task<Action> work(Connection& connection, Action action) {
   }
   if (action == Action::close) co_await connection.linger(connection.server().limits());
   co_return action;
+}
+
+/// Performs the actions that may wait. Each protocol has a frame of its own.
+[[gnu::noinline]] Task<Action> work(Connection& connection, Action action) {
+  return action == Action::http2 ? work_http2(connection) : work_http1(connection, action);
 }
 
 /// Writes the output. It is the last one unless the connection stays idle.
@@ -187,9 +201,11 @@ Task<> serve_opened(Connection connection) {
   connection.open((co_await this_context()).cancel);
   Action action = begins_with_http2(connection) ? Action::http2 : Action::idle;
   try {
-    while (action == Action::idle && !connection.cancelled()) {
-      if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
-      action = co_await NextRequest(connection);
+    while ((action == Action::idle && !connection.cancelled()) || action == Action::http2) {
+      if (action == Action::idle) {
+        if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
+        action = co_await NextRequest(connection);
+      }
       if (connection.io() != nullptr && (action == Action::idle || action == Action::close_now)) {
         // The usual case: everything is answered, and one write is left.
         if (!co_await write_rest(connection, action)) action = Action::abort;
@@ -197,10 +213,6 @@ Task<> serve_opened(Connection connection) {
       } else {
         action = co_await work(connection, action);
       }
-    }
-    if (action == Action::http2) {
-      action = co_await work_http2(connection);
-      if (action == Action::close) action = co_await work(connection, action);
     }
   } catch (...) {
     // The wait for the running task had no memory; abandoned() waits without any.
