@@ -38,9 +38,20 @@ template struct Secret<128>;
 
 void digest(Hash hash, Bytes bytes, std::span<std::uint8_t> target) noexcept {
   assert(target.size() == digest_bytes_of(hash));
-  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
-  hash == Hash::sha_384 ? SHA384(data, bytes.size(), target.data())
-                        : SHA256(data, bytes.size(), target.data());
+  // SHA256() and SHA384() would find the hash by its name, which can fail.
+  if (hash == Hash::sha_384) {
+    SHA512_CTX context;
+    SHA384_Init(&context);
+    SHA384_Update(&context, bytes.data(), bytes.size());
+    SHA384_Final(target.data(), &context);
+    OPENSSL_cleanse(&context, sizeof context);
+  } else {
+    SHA256_CTX context;
+    SHA256_Init(&context);
+    SHA256_Update(&context, bytes.data(), bytes.size());
+    SHA256_Final(target.data(), &context);
+    OPENSSL_cleanse(&context, sizeof context);
+  }
 }
 
 Hmac::Hmac(Hash hash, Bytes key) noexcept : hash_(hash) {

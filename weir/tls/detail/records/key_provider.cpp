@@ -3,6 +3,8 @@
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/provider.h>
@@ -132,7 +134,11 @@ class Mac {
   bool set(const OSSL_PARAM* parameters) noexcept {
     if (parameters == nullptr) return true;
     const OSSL_PARAM* const digest = OSSL_PARAM_locate_const(parameters, OSSL_MAC_PARAM_DIGEST);
-    if (digest != nullptr && !(hash_ = hash_of(text_of(*digest)))) return false;
+    if (digest != nullptr) {
+      hmac_.reset();
+      hash_ = hash_of(text_of(*digest));
+      if (!hash_) return false;
+    }
     const OSSL_PARAM* const key = OSSL_PARAM_locate_const(parameters, OSSL_MAC_PARAM_KEY);
     return key == nullptr || begin(bytes_of(*key));
   }
@@ -250,15 +256,23 @@ int begin(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH** f
   return 1;
 }
 
+OSSL_PROVIDER* load() noexcept {
+  // A fetch without a property query takes the provider that was asked first. Others than Weir must
+  // not get this one.
+  EVP_MAC_free(EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr));
+  EVP_KDF_free(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
+  EVP_KDF_free(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_PRF, nullptr));
+  ERR_clear_error();
+  if (OSSL_PROVIDER_add_builtin(nullptr, "weir", &begin) != 1) return nullptr;
+  // The other providers stay those of the configuration, or the default one.
+  constexpr int keeps_default = 1;
+  return OSSL_PROVIDER_try_load(nullptr, "weir", keeps_default);
+}
+
 }  // namespace
 
 const char* use_key_provider() noexcept {
-  // The other providers stay those of the configuration, or the default one.
-  constexpr int keeps_default = 1;
-  static const OSSL_PROVIDER* const loaded =
-      OSSL_PROVIDER_add_builtin(nullptr, "weir", &begin) == 1
-          ? OSSL_PROVIDER_try_load(nullptr, "weir", keeps_default)
-          : nullptr;
+  static const OSSL_PROVIDER* const loaded = load();
   return loaded == nullptr ? nullptr : "?provider=weir";
 }
 

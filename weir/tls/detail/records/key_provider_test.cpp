@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <random>
@@ -287,6 +289,19 @@ TEST_F(KeyProviderTest, ReceiverGetsTrafficSecretsOnly) {
                                   "iv", "finished", "traffic upd", "ap traffic", "c ap traffic2"}) {
     EXPECT_FALSE(keeps(label)) << label;
   }
+}
+
+TEST(KeyProviderProcessTest, OtherUsersKeepTheHmacOfOpenSsl) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not used OpenSSL
+  const auto code = [] {
+    const bool loaded = use_key_provider() != nullptr;
+    std::array<unsigned char, 64> target{};
+    unsigned size = 0;
+    const unsigned char* const made =
+        HMAC(EVP_sha512(), "key", 3, target.data(), 1, target.data(), &size);
+    return loaded && made != nullptr && size == target.size() ? 0 : 1;
+  };
+  EXPECT_EXIT(std::_Exit(code()), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
