@@ -193,8 +193,10 @@ SslEngine::Step SslEngine::handshake(Buffer& input, Buffer& output) {
   const Use use(*this, &input, &output);
   const TrafficSecretReceiver receiver(keys_);
   const int result = SSL_do_handshake(ssl_.get());
-  // A step uses the buffers for several records. A handshake that waits has none.
-  SSL_free_buffers(ssl_.get());
+  // A step uses the buffers for several records. A handshake that waits between two records has
+  // none. OpenSSL before 3.0.14 must not free the buffer of an incomplete record: CVE-2024-4741.
+  const bool between_records = std::string_view(SSL_rstate_string(ssl_.get())) == "RH";
+  if (between_records && SSL_has_pending(ssl_.get()) == 0) SSL_free_buffers(ssl_.get());
   if (!output.empty()) keys_.take_output(output);
   if (result == 1) {
     // A peer has put more behind its Finished in the same record.
