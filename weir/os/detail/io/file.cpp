@@ -67,12 +67,16 @@ FileKind kind_of(mode_t mode) noexcept {
   return FileKind::other;
 }
 
+WallTime wall_time_of(const timespec& time) noexcept {
+  return WallTime(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
+
 FileStatus status_of(const struct stat& found) noexcept {
   FileStatus status;
   status.kind = kind_of(found.st_mode);
   status.size = static_cast<std::uint64_t>(found.st_size);
-  status.modified = WallTime(std::chrono::seconds(found.st_mtim.tv_sec) +
-                             std::chrono::nanoseconds(found.st_mtim.tv_nsec));
+  status.modified = wall_time_of(found.st_mtim);
+  status.changed = wall_time_of(found.st_ctim);
   status.permissions = found.st_mode & 0777u;
   status.inode = found.st_ino;
   return status;

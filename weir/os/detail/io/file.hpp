@@ -31,8 +31,9 @@ enum class FileKind : std::uint8_t { file, directory, link, other };
 
 struct FileStatus {
   FileKind kind = FileKind::other;
-  std::uint64_t size = 0;  ///< in bytes
-  WallTime modified;
+  std::uint64_t size = 0;    ///< in bytes
+  WallTime modified;         ///< last change of the content; programs can set it
+  WallTime changed;          ///< last change of the content or of the other fields
   unsigned permissions = 0;  ///< the nine bits rwxrwxrwx
   /// Number of the file in its file system. Another file with the same name has another number.
   std::uint64_t inode = 0;

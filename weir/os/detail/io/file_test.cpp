@@ -302,6 +302,7 @@ TEST(File, ReportsTheKernelsTimesAndSizes) {
   ASSERT_EQ(::utimensat(AT_FDCWD, tree.path("f").c_str(), times.data(), 0), 0);
   const FileStatus status = path_status(tree.path("f")).value();
   EXPECT_EQ(status.modified.time_since_epoch().count(), 1'700'000'000'123'456'789);
+  EXPECT_GT(status.changed, status.modified) << "programs cannot set it";
   EXPECT_EQ(status.size, 5U);
   EXPECT_EQ(status.kind, FileKind::file);
 }

@@ -277,7 +277,7 @@ os::FileStatus MemoryFileSystem::status_of(const MemoryNode& node) {
   os::FileStatus status;
   status.kind = node.kind;
   status.size = node.bytes.size();
-  status.modified = node.modified;
+  status.modified = status.changed = node.modified;
   status.permissions = node.permissions;
   status.inode = node.inode;
   return status;
