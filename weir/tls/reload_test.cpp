@@ -230,6 +230,25 @@ TEST_P(WatchTest, PollReadsNoUnchangedFile) {
   });
 }
 
+TEST_P(WatchTest, FilesThatReturnSoonAfterALoadAreLoadedAgain) {
+  client_options_.tickets = false;
+  run_watched([this]() -> Task<> {
+    static_cast<void>(co_await sleep(settled));  // the server knows the status of these files
+    const auto rename = [](const std::string& from, const std::string& to) -> Task<> {
+      for (const std::string name : {"cert.pem", "key.pem"}) {
+        EXPECT_TRUE(co_await files::rename("/" + from + name, "/" + to + name));
+      }
+    };
+    co_await rename("", "old-");
+    co_await store(named("new"));
+    EXPECT_TRUE(co_await server_->load());
+    EXPECT_EQ(co_await seen(), "CN=new");
+    co_await rename("old-", "");
+    static_cast<void>(co_await sleep(settled));
+    EXPECT_EQ(co_await seen(), "CN=old");
+  });
+}
+
 TEST_P(WatchTest, CertificateThatBecomesValidIsLoaded) {
   run_watched([this]() -> Task<> {
     const Identity later = authority_.issue(

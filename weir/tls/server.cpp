@@ -49,6 +49,7 @@ void Server::publish(std::shared_ptr<ServerSnapshot> fresh) {
   if (fresh->ticket_keys) tickets_->set(*fresh->ticket_keys);
   fresh->generation = snapshot_ == nullptr ? 1 : snapshot_->generation + 1;
   snapshot_ = std::move(fresh);
+  loaded_status_ = nullptr;  // the files may be older ones again
   // release pairs with generation().
   generation_.store(snapshot_->generation, std::memory_order_release);
 }

@@ -58,8 +58,8 @@ class Server {
   /// Cancel: changes nothing.
   Task<Outcome<>> load();
   /// Loads the files again when one of them has changed, until the loop drains; see
-  /// ServerOptions::watch. It reads all of them when the time of change, the size or the inode of
-  /// one differs, so a rename and a changed symbolic link count. Files that change without a pause
+  /// ServerOptions::watch. It reads all of them when a time, the size or the inode of one
+  /// differs, so a rename and a changed symbolic link count. Files that change without a pause
   /// are loaded after ten times FileWatch::debounce_time, if they fit.
   /// The log has one line for each change: what is loaded, or why the old files stay in use. A load
   /// that fails is repeated at each poll, until the files fit. Several cores may call it at the

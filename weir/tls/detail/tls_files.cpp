@@ -168,7 +168,7 @@ ServerFiles& ServerFiles::operator=(ServerFiles&& other) noexcept {
 bool FilesStatus::is_settled(WallTime now) const noexcept {
   constexpr Duration tick_max = std::chrono::seconds(1);
   return std::ranges::all_of(
-      files, [&](const os::FileStatus& each) { return each.modified + tick_max <= now; });
+      files, [&](const os::FileStatus& each) { return each.changed + tick_max <= now; });
 }
 
 Task<Outcome<FilesStatus>> files_status(const ServerOptions& options) {
