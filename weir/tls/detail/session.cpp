@@ -324,12 +324,12 @@ Result<> Session::finish_writing() {
   if (finished_) return {};
   if (const std::error_code end = write_end()) return fail(end);
   try {
-    seal_end();
+    if (!close_sealed_) seal_end();
   } catch (const std::bad_alloc&) {
     return fail(system_error(ENOMEM));
   }
   finished_ = true;
-  if (!output_->output.empty()) {
+  if (output_ != nullptr && !output_->output.empty()) {
     if (!start_output()) return {};  // on_flushed() continues
     output_->sending = {};
     if (output_->error()) return fail(output_->error());
