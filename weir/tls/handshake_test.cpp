@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -159,7 +160,12 @@ TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
     nothing_to_watch.watch.emplace();
     ServerOptions no_rate = server_options_;
     no_rate.limits.rate = RateLimit{.tokens = 0};
-    const std::vector<ServerOptions> rejected{unused, no_turn, no_time, nothing_to_watch, no_rate};
+    ServerOptions no_input = server_options_;
+    no_input.limits.input_bytes_max = 0;
+    ServerOptions endless_input = server_options_;
+    endless_input.limits.input_bytes_max = std::numeric_limits<std::size_t>::max();
+    const std::vector<ServerOptions> rejected{unused,  no_turn,  no_time,      nothing_to_watch,
+                                              no_rate, no_input, endless_input};
     for (const ServerOptions& each : rejected) {
       Server server(each);
       const auto loaded = co_await server.load();

@@ -38,11 +38,17 @@ std::unexpected<Failure> invalid(std::string text) {
   return std::unexpected(Failure(Error::invalid_options, std::move(text)));
 }
 
+// The longest handshake message (RFC 8446, 4).
+constexpr std::size_t input_bytes_allowed = std::size_t{1} << 24;
+
 Outcome<> check_limits(const HandshakeLimits& limits) {
   if (limits.concurrency_max == 0) return invalid("concurrency_max is 0");
   if (limits.timeout <= Duration::zero()) return invalid("the timeout of handshakes is 0");
   if (limits.rate && !RateLimiter::check(*limits.rate)) {
     return invalid("the rate of handshakes is 0 or out of range");
+  }
+  if (limits.input_bytes_max == 0 || limits.input_bytes_max > input_bytes_allowed) {
+    return invalid("input_bytes_max is 0 or above 16 MiB");
   }
   return {};
 }
@@ -241,8 +247,9 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
 /// Returns true if a signature with the key takes over a millisecond: RSA above 2048 bits.
 bool signs_slowly(const SSL_CTX& context) {
   const EVP_PKEY* const key = SSL_CTX_get0_privatekey(&context);
-  return key != nullptr && EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA &&
-         EVP_PKEY_get_bits(key) > 2048;
+  if (key == nullptr) return false;
+  const int kind = EVP_PKEY_get_base_id(key);
+  return (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && EVP_PKEY_get_bits(key) > 2048;
 }
 
 /// OpenSSL calls it before it uses the certificate, unless a ticket replaces it. The result -1
