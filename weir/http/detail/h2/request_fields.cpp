@@ -7,8 +7,8 @@
 namespace weir::http {
 
 RequestFieldReader::RequestFieldReader(const RequestFieldLimits& limits)
-    : FieldReader({limits.list_bytes_max, limits.head.headers_max},
-                  list_max(limits.list_bytes_max)),
+    : FieldReader({limits.list_bytes_max, limits.head.headers_max}, more_size(limits)),
+      second_authority_size_(second_authority_size(limits)),
       extended_connect_(limits.extended_connect),
       parser_(limits.head, &host_line_cache_) {}
 
@@ -71,6 +71,9 @@ void RequestFieldReader::begin_connect() noexcept {
   if (pseudo_.authority.find(' ') != std::string_view::npos) {
     return fail(Kind::rejected, ParseError::bad_target);
   }
+  if (pseudo_.authority.size() > second_authority_size_) {
+    return fail(Kind::rejected, ParseError::request_line_too_long);
+  }
   begin_line(pseudo_.method, pseudo_.authority);
 }
 
@@ -128,7 +131,7 @@ void RequestFieldReader::add_header(const Field& field) noexcept {
 FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, RequestHead& head) {
   HpackDecoder decoder = begin(table, block);
   pseudo_ = {};
-  pieces_end_ = more();
+  pieces_end_ = more() + second_authority_size_;
   has_text_ = has_host_ = has_cookie_ = false;
   HpackDecoder::Step step;
   while ((step = decoder.next()) == HpackDecoder::Step::field) {

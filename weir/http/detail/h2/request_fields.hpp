@@ -34,7 +34,7 @@ class RequestFieldReader : public FieldReader {
 
   /// Returns the number of bytes that a reader with these limits allocates.
   static constexpr std::size_t memory(const RequestFieldLimits& limits) noexcept {
-    return FieldReader::memory(limits.list_bytes_max, list_max(limits.list_bytes_max));
+    return FieldReader::memory(limits.list_bytes_max, more_size(limits));
   }
 
   /// Reads a whole block. The table stays in step, whatever the result is, except after
@@ -44,6 +44,16 @@ class RequestFieldReader : public FieldReader {
   FieldsResult read_request(HpackTable& table, Bytes block, RequestHead& head);
 
  private:
+  /// Returns the room for the second authority of a CONNECT, which is in its first line and Host.
+  static constexpr std::size_t second_authority_size(const RequestFieldLimits& limits) noexcept {
+    const std::uint32_t most = list_max(limits.list_bytes_max);
+    return limits.head.request_line_max < most ? limits.head.request_line_max : most;
+  }
+  /// Returns the size of the memory behind the text: more text, and the pieces.
+  static constexpr std::size_t more_size(const RequestFieldLimits& limits) noexcept {
+    return second_authority_size(limits) + list_max(limits.list_bytes_max);
+  }
+
   /// The pseudo-header fields. Their texts are pieces.
   struct Pseudo {
     std::string_view method;
@@ -66,6 +76,7 @@ class RequestFieldReader : public FieldReader {
   void check_target() noexcept;
   std::string_view keep(std::string_view text) noexcept;
 
+  std::size_t second_authority_size_;
   bool extended_connect_;
   HostLineCache host_line_cache_;
   HeadParser parser_;

@@ -319,6 +319,21 @@ TEST(RequestFieldReader, ReadsConnect) {
   EXPECT_EQ(read({{":method", "CONNECT"}, {":authority", "a.test:443 b"}}), ParseError::bad_target);
 }
 
+TEST(RequestFieldReader, HasRoomForALongAuthorityOfConnect) {
+  const auto connect = [](std::size_t size, const Fields& more) {
+    return with({{":method", "CONNECT"}, {":authority", std::string(size, 'a') + ":443"}}, more);
+  };
+  EXPECT_EQ(read(connect(40'000, {})), ParseError::request_line_too_long);
+  const std::string filler(50'000, 'x');
+  const std::string crumb(3'000, 'c');
+  const ReadRequest full =
+      read(connect(8'000, {{"x", filler}, {"cookie", crumb}, {"cookie", crumb}}));
+  const std::string authority = std::string(8'000, 'a') + ":443";
+  EXPECT_TRUE(full.text == "CONNECT " + authority + " HTTP/1.1\r\nhost: " + authority + "\r\nx: " +
+                               filler + "\r\ncookie: " + crumb + "; " + crumb + "\r\n\r\n")
+      << full;
+}
+
 TEST(RequestFieldReader, ReadsAnExtendedConnectAsAnUpgrade) {
   const Fields connect{{":method", "CONNECT"},   {":protocol", "websocket"},
                        {":scheme", "https"},     {":path", "/chat"},
@@ -390,7 +405,7 @@ TEST(RequestFieldReader, AllocatesNothingForALaterRequest) {
 }
 
 TEST(RequestFieldReader, TellsItsMemory) {
-  EXPECT_LE(RequestFieldReader::memory({}), 3U * 64 * 1024 + 128);
+  EXPECT_LE(RequestFieldReader::memory({}), (3U * 64 + 8) * 1024 + 128);
   EXPECT_EQ(RequestFieldReader::memory({.list_bytes_max = 0xffff'ffff}),
             RequestFieldReader::memory({.list_bytes_max = 16 * 1024 * 1024}));
 }
