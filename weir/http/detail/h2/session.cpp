@@ -283,9 +283,11 @@ bool H2Session::on_new_stream(H2Event& event) {
     event.kind = Kind::discarded;
     return true;
   }
-  if (block_error_ != H2Error::no_error) return refuse_block(block_error_, event);
-  if (open_ >= limits_.streams_max || held_ >= streams_held_max(limits_)) {
-    return refuse_block(H2Error::refused_stream, event);
+  const bool full = open_ >= limits_.streams_max || held_ >= streams_held_max(limits_);
+  if (full || block_error_ != H2Error::no_error) {
+    remember_closed(last_stream_, Closed::reset_here);  // later frames on it are no errors
+    const bool valid = block_error_ == H2Error::no_error;
+    return refuse_block(valid ? H2Error::refused_stream : block_error_, event);
   }
   reserve_table();
   event.kind = Kind::open;

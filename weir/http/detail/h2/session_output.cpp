@@ -308,6 +308,7 @@ void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
 }
 
 H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {
+  if (is_from_peer(id) && id > ignored_above_) return Closed::reset_here;
   const auto* const found = std::find_if(closed_.begin(), closed_.end(),
                                          [id](const ClosedStream& each) { return each.id == id; });
   return found == closed_.end() ? Closed::unknown : found->how;

@@ -313,6 +313,19 @@ TEST(H2Session, RefusesStreamsBeyondItsLimitAndStillDecodesThem) {
   EXPECT_EQ(driver.take_sent(), "");
 }
 
+TEST(H2Session, AcceptsLateFramesOnStreamsThatItHasRefused) {
+  H2Limits limits;
+  limits.streams_max = 1;
+  SessionDriver driver(limits);
+  driver.handshake();
+  driver.feed(headers(1, "a", end_headers) + headers(3, "b", end_headers));
+  EXPECT_EQ(driver.take_sent(), "reset 3 7\n");
+  driver.take_events();
+  driver.feed(data(3, "late") + headers(3, "trailers"));
+  EXPECT_EQ(driver.take_events(), "discarded 3 [trailers] end\n");
+  EXPECT_EQ(driver.take_sent(), "");
+}
+
 TEST(H2Session, CountsResetStreamsUntilTheyAreReleased) {
   H2Limits limits;
   limits.streams_max = 4;
@@ -372,8 +385,9 @@ TEST(H2Session, DrainsInTwoPhases) {
   driver.feed(ping("drained?", FrameFlag::ack));
   EXPECT_EQ(driver.take_sent(), "goaway 3 e0\n");
   driver.take_events();
-  driver.feed(headers(5, "c") + data(5, "late"));
-  EXPECT_EQ(driver.take_events(), "discarded 5 [c] end\n");
+  driver.feed(headers(5, "c", end_headers) + data(5, "late") + headers(5, "trailers"));
+  EXPECT_EQ(driver.take_events(), "discarded 5 [c]\ndiscarded 5 [trailers] end\n");
+  EXPECT_EQ(driver.take_sent(), "");
   EXPECT_FALSE(driver.session().drained());
   driver.answer(1);
   driver.answer(3);
