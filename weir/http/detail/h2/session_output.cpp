@@ -95,7 +95,7 @@ void H2Session::send_goaway(std::uint32_t last, H2Error error) {
 void H2Session::fail(H2Error error) {
   if (std::exchange(failed_, true)) return;
   error_ = error;
-  send_goaway(last_stream_, error);
+  send_goaway(std::min(last_stream_, ignored_above_), error);
 }
 
 void H2Session::begin_drain() {

@@ -395,6 +395,15 @@ TEST(H2Session, DrainsInTwoPhases) {
   EXPECT_TRUE(driver.session().drained());
 }
 
+TEST(H2Session, NeverRaisesTheLastStreamOfGoaway) {
+  SessionDriver driver;
+  driver.handshake();
+  driver.feed(headers(1, "a"));
+  driver.session().finish_drain();
+  driver.feed(headers(3, "b") + ping("7 bytes"));
+  EXPECT_EQ(driver.take_sent(), "goaway 1 e0\ngoaway 1 e6\n");
+}
+
 TEST(H2Session, AppliesPriorities) {
   SessionDriver driver;
   driver.handshake();
