@@ -451,8 +451,9 @@ Task<Result<Bytes>> H2Exchange::read() {
 Task<Result<std::string_view>> H2Exchange::read_all() {
   was_read_ = true;
   if (!std::exchange(collects_, true)) {
-    // The bytes of the last read() are consumed with the rest.
-    connection_.session().consume(*this, unconsumed());
+    // on_data() consumes the rest of a frame that is incomplete.
+    const std::size_t left = lent_.size() + arrived_.size();
+    connection_.session().consume(*this, left);
     connection_.wake_writer();
     lent_ = {};
   }
