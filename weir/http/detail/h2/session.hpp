@@ -34,9 +34,10 @@ struct H2Limits {
   std::uint32_t block_frames_max = 16;          ///< CONTINUATION frames of a field block; close
   std::uint32_t field_list_max = 64 * 1024;     ///< SETTINGS_MAX_HEADER_LIST_SIZE; the carrier's
   std::uint32_t control_bytes_max = 32 * 1024;  ///< control frames that wait to be sent; close
-  std::uint32_t output_max = 64 * 1024;  ///< bytes of DATA that wait to be sent; send_data() stops
-  WorkLimits work;                       ///< delay, then close
-  bool connect_protocol = false;         ///< announces extended CONNECT (RFC 8441)
+  /// Bytes that wait to be sent; send_data() stops, and the carrier stops to read.
+  std::uint32_t output_max = 64 * 1024;
+  WorkLimits work;                ///< delay, then close
+  bool connect_protocol = false;  ///< announces extended CONNECT (RFC 8441)
 };
 
 /// Returns the most streams that a peer can make a session hold. A stream that was reset counts
@@ -177,7 +178,7 @@ class H2Session {
   const Buffer& output() const noexcept { return output_; }
   /// Moves the bytes to send out. Further output is collected in another buffer.
   Buffer take_output() noexcept {
-    control_bytes_ = data_bytes_ = 0;
+    control_bytes_ = 0;
     return std::move(output_);
   }
   /// Appends the field block that `write(out)` writes, at most `size` bytes, in HEADERS and, if it
@@ -326,8 +327,8 @@ class H2Session {
   std::int32_t send_window_ = window_default;
   std::int32_t receive_window_ = window_default;
   std::uint32_t window_returned_ = 0;
-  std::uint32_t data_bytes_ = 0;  // in the output
-  Priority early_priority_;       // PRIORITY_UPDATE for a stream that is not open yet
+  std::uint32_t data_sent_ = 0;
+  Priority early_priority_;  // PRIORITY_UPDATE for a stream that is not open yet
   std::uint32_t early_priority_stream_ = 0;
   WorkAccount work_;
   H2PeerSettings peer_;

@@ -226,11 +226,11 @@ TEST(H2Output, IsLimitedForData) {
   driver.handshake();
   driver.feed(headers(1, "a"));
   driver.session().want_send(driver.stream(1));
-  EXPECT_EQ(send(driver, 1, 60'000), 20'000u);
+  EXPECT_EQ(send(driver, 1, 60'000), 32'768u);  // the last frame exceeds the limit
   EXPECT_EQ(driver.session().next_sender(), nullptr);
   driver.take_sent();
   EXPECT_EQ(driver.session().next_sender(), &driver.stream(1));
-  EXPECT_EQ(send(driver, 1, 60'000), 20'000u);
+  EXPECT_EQ(send(driver, 1, 60'000), 32'767u);
 }
 
 // The order of senders.

@@ -142,8 +142,9 @@ std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) 
   if (stream.local_ended_ || failed_) return 0;
   auto most = static_cast<std::int64_t>(std::min<std::size_t>(body.size(), frame_payload_default));
   if (most > 0) {
-    const std::int64_t room = std::int64_t{limits_.output_max} - data_bytes_;
-    most = std::min<std::int64_t>({most, stream.send_window_, send_window_, room});
+    // The last frame may exceed the limit, so that no frame is cut for it.
+    if (output_.size() >= limits_.output_max) return 0;
+    most = std::min<std::int64_t>({most, stream.send_window_, send_window_});
     if (most <= 0) return 0;
   }
   const auto size = static_cast<std::size_t>(most);
@@ -155,7 +156,6 @@ std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) 
       {static_cast<std::uint32_t>(size), FrameType::data, flags, stream.id_}, out);
   if (size != 0) std::memcpy(content, body.data(), size);
   output_.commit(frame_header_size + size);
-  data_bytes_ += static_cast<std::uint32_t>(size);
   stream.send_window_ -= static_cast<std::int32_t>(size);
   send_window_ -= static_cast<std::int32_t>(size);
   if (size >= WorkUnits::data_bytes_min) work_.earn(WorkUnits::sent_data);
@@ -224,7 +224,7 @@ void H2Session::link_sender(H2Stream& stream) noexcept {
 }
 
 H2Stream* H2Session::next_sender() noexcept {
-  if (send_window_ <= 0 || data_bytes_ >= limits_.output_max || failed_) return nullptr;
+  if (send_window_ <= 0 || output_.size() >= limits_.output_max || failed_) return nullptr;
   for (auto& each : senders_) {
     while (H2Stream* const stream = each.front()) {
       if (stream->send_window_ > 0) return stream;
@@ -341,19 +341,21 @@ std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_byt
   using weir::detail::block;
   using weir::detail::product;
   using weir::detail::sum;
-  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
+  constexpr std::uint64_t grown = 3;    // a buffer of twice the size, and the one before it
+  constexpr std::uint64_t written = 2;  // the buffer that is written, of twice the size
   const auto buffer = [](std::uint64_t bytes) {
     return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
   };
-  // Control frames, DATA and the frame that exceeds a limit.
-  const std::uint64_t output =
-      sum({limits.control_bytes_max, limits.output_max, frame_payload_default, goaway_size});
+  // Control frames, heads and DATA, and the head and the frame that exceed a limit.
+  const std::uint64_t output = sum({limits.control_bytes_max, limits.output_max,
+                                    limits.field_list_max, frame_payload_default, goaway_size});
   const std::uint64_t window = std::max(limits.connection_window, window_default);
   // DATA arrives in pieces, and each stream may waste as much as it holds.
   constexpr std::uint64_t wasted = 2;
   return sum({block(sizeof(H2Session)), block(bucket_count_of(limits) * sizeof(H2Stream*)),
-              product(grown, buffer(limits.block_bytes_max)), product(grown, buffer(output)),
-              product(wasted, window), product(streams_held_max(limits), block(stream_bytes))});
+              product(grown, buffer(limits.block_bytes_max)),
+              product(grown + written, buffer(output)), product(wasted, window),
+              product(streams_held_max(limits), block(stream_bytes))});
 }
 
 }  // namespace weir::http

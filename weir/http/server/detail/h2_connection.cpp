@@ -46,6 +46,10 @@ Task<> H2Connection::serve(Scope& scope) {
 Task<> H2Connection::read_all() {
   for (;;) {
     for (;;) {
+      if (output_full()) {
+        const bool taken = co_await output_taken();
+        if (!taken) co_return;
+      }
       const H2Event event = session_.next(input().bytes(), loop().now());
       const bool consumed_first = event.kind != H2Event::Kind::delay;
       const bool more = handle(event);
@@ -64,6 +68,16 @@ Task<> H2Connection::read_all() {
     const auto filled = co_await fill(ReadState::http2, until);
     if (!filled && (filled.error() != Errc::timed_out || !on_deadline())) co_return;
   }
+}
+
+/// Waits until the writer has taken the output. Returns false if it cannot be sent.
+Task<bool> H2Connection::output_taken() {
+  while (output_full() && !broken()) {
+    wake_writer();
+    const auto woken = co_await output_taken_.wait();
+    if (!woken) co_return false;
+  }
+  co_return !broken();
 }
 
 /// Returns false if the input is used up or cannot be used.
@@ -198,7 +212,9 @@ Task<> H2Connection::write_all() {
     }
     if (owner_.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
     output() = session_.take_output();
+    output_taken_.set();
     if (co_await write_output()) continue;
+    output_taken_.set();
     stream().cancel_read();
     co_return;
   }

@@ -163,6 +163,13 @@ class H2Connection : public ConnectionIo {
   Task<> serve(Scope& scope);
   Task<> read_all();
   Task<> write_all();
+  Task<bool> output_taken();
+  /// Returns true if the client must read before the server reads more.
+  bool output_full() const noexcept {
+    return session_.output().size() >= server_.limits().h2.output_max;
+  }
+  /// Ends the connection, because there is no memory for its output.
+  void give_up() noexcept;
   bool handle(const H2Event& event);
   bool open(const H2Event& event);
   bool read_trailers(const H2Event& event);
@@ -185,6 +192,7 @@ class H2Connection : public ConnectionIo {
   HpackSizeUpdate size_update_;
   weir::detail::List<ExchangeNode> exchanges_;
   AutoResetEvent output_ready_;
+  AutoResetEvent output_taken_;
   Scope* scope_ = nullptr;
   Instant idle_since_;           // when the last stream ended
   Instant frame_since_ = never;  // when the present incomplete frame began
