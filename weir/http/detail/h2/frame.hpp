@@ -120,6 +120,8 @@ class FrameReader {
   FrameEvent next(Bytes input) noexcept;
   /// Returns true at the end of a frame.
   bool between_frames() const noexcept { return state_ == State::header && stored_size_ == 0; }
+  /// Returns true within the payload of DATA.
+  bool within_data() const noexcept { return state_ != State::header && type_ == FrameType::data; }
 
  private:
   enum class State : std::uint8_t {

@@ -35,7 +35,10 @@ H2Event H2Session::next(Bytes input, Instant now) {
   while (!failed_ && preface_left_ == 0 && has_work_left(now, event)) {
     const FrameEvent frame = reader_.next(rest);
     rest = rest.subspan(frame.consumed);
-    if (frame.kind == FrameEvent::Kind::need_more || handle(frame, event)) break;
+    if (frame.kind == FrameEvent::Kind::need_more) break;
+    const bool has_event = handle(frame, event);
+    if (!within_frame()) ++frame_number_;
+    if (has_event) break;
   }
   if (failed_) {
     event = {};

@@ -160,6 +160,10 @@ class H2Session {
   bool within_frame() const noexcept {
     return preface_left_ != 0 || block_frames_ != 0 || !reader_.between_frames();
   }
+  /// Returns true if the peer is within the payload of DATA.
+  bool within_data() const noexcept { return reader_.within_data(); }
+  /// Returns a number that changes when a frame or a field block ends.
+  std::uint32_t frame_number() const noexcept { return frame_number_; }
 
   /// Accepts the stream of the event `open`. `length` is its Content-Length, if it has one.
   /// Returns: false if END_STREAM contradicts the length. The stream is rejected then.
@@ -317,6 +321,7 @@ class H2Session {
   std::uint16_t block_frames_ = 0;  // frames of the open field block
   H2Error block_error_ = {};
   std::uint32_t block_stream_ = 0;
+  std::uint32_t frame_number_ = 0;
   std::uint32_t last_stream_ = 0;                // the highest stream of the peer
   std::uint32_t next_stream_ = 1;                // of a client
   std::uint32_t ignored_above_ = stream_id_max;  // after the final GOAWAY

@@ -225,10 +225,11 @@ Task<> H2Connection::write_all() {
 Instant H2Connection::deadline() noexcept {
   const Limits& limits = server_.limits();
   const Instant now = server_.loop().now();
-  if (!session_.within_frame()) {
-    frame_since_ = never;
-  } else if (frame_since_ == never) {
+  if (!session_.within_frame() || session_.within_data()) {
+    frame_since_ = never;  // the streams limit the rate of DATA
+  } else if (frame_since_ == never || frame_ != session_.frame_number()) {
     frame_since_ = now;
+    frame_ = session_.frame_number();
   }
   Instant until = std::min(next_check_, drain_until_);
   if (server_.draining() && drain_until_ == never) {

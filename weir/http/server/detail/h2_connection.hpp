@@ -196,6 +196,7 @@ class H2Connection : public ConnectionIo {
   Scope* scope_ = nullptr;
   Instant idle_since_;           // when the last stream ended
   Instant frame_since_ = never;  // when the present incomplete frame began
+  std::uint32_t frame_ = 0;      // its number
   Instant next_check_ = never;   // of the progress of the streams
   Instant drain_until_ = never;  // when the drain stops to wait for its PING
   bool ending_ = false;          // the writer sends the rest and ends
