@@ -55,7 +55,10 @@ Instant ConnectionIo::check_write(Instant now) {
 }
 
 Task<Result<>> ConnectionIo::fill(ReadState what, Instant deadline) {
-  if (connection_.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
+  // HTTP/2 uses its budget before it computes the deadline.
+  if (what != ReadState::http2 && connection_.turn_budget_used()) {
+    std::ignore = co_await sleep(Duration::zero());
+  }
   if (input_.empty()) {
     input_ = {};
     auto read = co_await connection_.read(what, deadline);

@@ -60,6 +60,11 @@ Task<> H2Connection::read_all() {
       }
       if (!more) break;
     }
+    // The deadline may change meanwhile, so fill() comes later.
+    if (owner_.turn_budget_used()) {
+      const auto slept = co_await sleep(Duration::zero());
+      if (!slept) co_return;
+    }
     if (server_.draining()) session_.begin_drain();
     const bool has_output = !session_.output().empty() || session_.next_sender() != nullptr;
     if (has_output) wake_writer();
