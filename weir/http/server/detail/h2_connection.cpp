@@ -175,8 +175,26 @@ bool H2Connection::read_trailers(const H2Event& event) {
   return true;
 }
 
-void H2Connection::end(H2Exchange& exchange) {
-  session_.release(exchange);
+void H2Connection::give_up() noexcept {
+  session_.abandon();
+  output_taken_.set();
+  if (owner_.read_state() == ReadState::http2) owner_.shorten_deadline(server_.loop().now());
+}
+
+void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
+  try {
+    session_.reset(exchange, error);
+  } catch (...) {
+    give_up();
+  }
+}
+
+void H2Connection::end(H2Exchange& exchange) noexcept {
+  try {
+    session_.release(exchange);
+  } catch (...) {
+    give_up();
+  }
   static_cast<ExchangeNode&>(exchange).unlink();
   BlockDeleter<H2Exchange>()(&exchange);
   wake_writer();
@@ -206,7 +224,11 @@ void H2Connection::pump() {
 
 Task<> H2Connection::write_all() {
   for (;;) {
-    pump();
+    try {
+      pump();
+    } catch (...) {
+      give_up();
+    }
     if (session_.output().empty()) {
       if (ending_) co_return;
       drop_empty_buffers();
@@ -289,7 +311,7 @@ void H2Connection::check_progress(Instant now) {
     }
     if (!exchange.is_too_slow(check_interval)) continue;
     server_.counters().slow_readers.add();
-    session_.reset(exchange, H2Error::cancel);
+    reset(exchange, H2Error::cancel);
     exchange.on_gone();
   }
 }

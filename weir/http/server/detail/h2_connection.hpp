@@ -98,7 +98,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   void answer_now();
   bool wait_for_end();
   void end_wait();
-  void finish();
+  void finish() noexcept;
   Task<Result<>> send_piece(Bytes piece);
   Task<Result<>> fetch();
   Status body_error_status() const noexcept;
@@ -156,8 +156,10 @@ class H2Connection : public ConnectionIo {
   void wake_writer() { output_ready_.set(); }
   /// Checks from now on how fast the client allows bytes to be sent.
   void watch_progress() noexcept;
+  /// Resets a stream, unless it is closed. Without memory, the connection ends.
+  void reset(H2Exchange& exchange, H2Error error) noexcept;
   /// Destroys an exchange.
-  void end(H2Exchange& exchange);
+  void end(H2Exchange& exchange) noexcept;
 
  private:
   Task<> serve(Scope& scope);

@@ -69,6 +69,36 @@ class FaultRun : public HttpFixture {
     send(window_update(7, 100'000) + get(19, "/slow") + post(21, "/echo"));
     return turn_ > at_;
   }
+  /// Fails the allocation after `count` others while a stream ends that has not read its body.
+  /// Returns false if fewer allocations happened.
+  bool end_stream_without_memory(std::size_t count) {
+    routes_.post("/slow", []() -> Task<Response> {
+      std::ignore = co_await sleep(std::chrono::hours(1));
+      co_return text("slow");
+    });
+    Limits limits;
+    limits.h2.stream_window = 1024 * 1024;
+    serve(limits);
+    peer_ = &connect();
+    send(preface() + post(1, "/slow"));
+    for (int part = 0; part < 40; ++part) send(data(1, std::string(16'384, 'x')));
+    loop_->blocks().fail_after(count);
+    send(rst_stream(1));
+    return !use_up_failure();
+  }
+  /// Fails the allocation after `count` others while a response goes on that has waited for the
+  /// client. Returns false if fewer allocations happened.
+  bool open_window_without_memory(std::size_t count) {
+    serve();
+    peer_ = &connect();
+    send(preface() + get(1, "/large"));
+    loop_->blocks().fail_after(count);
+    send(window_update(0, 200'000) + window_update(1, 100'000));
+    const bool failed = !use_up_failure();
+    pass(std::chrono::seconds(2));
+    EXPECT_TRUE(peer_->received().size() > 100'000 || peer_->ended());
+    return failed;
+  }
   /// Fails the allocation after `count` others. Returns false if fewer allocations happened.
   bool run_without_memory(std::size_t count) {
     serve();
@@ -79,18 +109,22 @@ class FaultRun : public HttpFixture {
     send(get(9, "/large") + get(11, "/") + data(3, "hel") + data(5, "hel"));
     send(data(3, "lo", FrameFlag::end_stream) + headers(5, "") + window_update(0, 200'000));
     pass(std::chrono::seconds(1));
-    const bool failed = !loop_->blocks().will_fail();
-    // Let it happen, so that the end of the test has memory.
+    return !use_up_failure();
+  }
+
+ private:
+  /// Lets the failure happen, so that the end of the test has memory. Returns false if it had
+  /// happened before.
+  bool use_up_failure() {
+    const bool left = loop_->blocks().will_fail();
     while (loop_->blocks().will_fail()) {
       try {
         BlockPool::release(allocate_here());
       } catch (const std::bad_alloc&) {
       }
     }
-    return failed;
+    return left;
   }
-
- private:
   void* allocate_here() {
     const ScopedBlockPool here(loop_->blocks());
     return BlockPool::allocate(16);
@@ -158,6 +192,34 @@ TEST(H2ConnectionFaults, EachAllocationFails) {
     run.shut_down();
     if (!failed) {
       EXPECT_GT(count, 20u);
+      return;
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(H2ConnectionFaults, EachAllocationFailsWhileAWindowOpens) {
+  for (std::size_t count = 0;; ++count) {
+    SCOPED_TRACE(count);
+    FaultRun run;
+    const bool failed = run.open_window_without_memory(count);
+    run.shut_down();
+    if (!failed) {
+      EXPECT_GT(count, 1u);
+      return;
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(H2ConnectionFaults, EachAllocationFailsWhileAStreamEnds) {
+  for (std::size_t count = 0;; ++count) {
+    SCOPED_TRACE(count);
+    FaultRun run;
+    const bool failed = run.end_stream_without_memory(count);
+    run.shut_down();
+    if (!failed) {
+      EXPECT_GT(count, 1u);
       return;
     }
     if (::testing::Test::HasFailure()) return;

@@ -114,7 +114,7 @@ Task<> H2Exchange::run() {
     failed = true;
   }
   call_.release();
-  if (failed && !closed()) connection_.session().reset(*this, H2Error::internal_error);
+  if (failed && !closed()) connection_.reset(*this, H2Error::internal_error);
   finish();
 }
 
@@ -159,11 +159,11 @@ Task<> H2Exchange::drop_body() {
 }
 
 /// Ends the exchange. A client that still sends the body is told to stop (RFC 9113 §8.1).
-void H2Exchange::finish() {
+void H2Exchange::finish() noexcept {
   call_.complete();
   if (!closed()) {
     const bool whole = local_ended();
-    connection_.session().reset(*this, whole ? H2Error::no_error : H2Error::internal_error);
+    connection_.reset(*this, whole ? H2Error::no_error : H2Error::internal_error);
   }
   connection_.end(*this);
 }
