@@ -208,6 +208,10 @@ class H2Session {
   H2Stream* next_sender() noexcept;
   /// Returns true if the window of the connection allows DATA.
   bool may_send() const noexcept { return send_window_ > 0; }
+  /// Returns true if the window of the connection allows the peer to send DATA.
+  bool may_receive() const noexcept { return receive_window_ > 0; }
+  /// Returns the bytes of DATA that were sent, modulo 2^32.
+  std::uint32_t data_sent() const noexcept { return data_sent_; }
   void set_priority(H2Stream& stream, Priority priority) noexcept;
 
   /// Begins the drain: GOAWAY that announces it, and a PING. The answer to the PING proves that the

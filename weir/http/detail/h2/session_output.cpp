@@ -158,6 +158,7 @@ std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) 
   output_.commit(frame_header_size + size);
   stream.send_window_ -= static_cast<std::int32_t>(size);
   send_window_ -= static_cast<std::int32_t>(size);
+  data_sent_ += static_cast<std::uint32_t>(size);
   if (size >= WorkUnits::data_bytes_min) work_.earn(WorkUnits::sent_data);
   if (ends) {
     end_local(stream);

@@ -294,12 +294,15 @@ bool H2Connection::on_deadline() {
 void H2Connection::watch_progress() noexcept {
   if (next_check_ != never) return;
   next_check_ = after(server_.loop().now(), check_interval);
+  sent_ = session_.data_sent();
   if (owner_.read_state() == ReadState::http2) owner_.shorten_deadline(next_check_);
 }
 
 /// Resets the streams whose clients do not let the server send.
 void H2Connection::check_progress(Instant now) {
   next_check_ = never;
+  const std::uint32_t before = std::exchange(sent_, session_.data_sent());
+  const std::uint32_t sent = sent_ - before;
   for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
     auto& exchange = *static_cast<H2Exchange*>(each);
     each = exchanges_.next(*each);
@@ -309,7 +312,7 @@ void H2Connection::check_progress(Instant now) {
       exchange.check_body(check_interval);
       continue;
     }
-    if (!exchange.is_too_slow(check_interval)) continue;
+    if (!exchange.is_too_slow(check_interval, sent)) continue;
     server_.counters().slow_readers.add();
     reset(exchange, H2Error::cancel);
     exchange.on_gone();

@@ -64,9 +64,9 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   void on_gone();
   /// Sends a part of what waits; the stream is the next sender.
   void send_part();
-  /// Counts a time in which the client has not allowed bytes to be sent. Returns true if it reads
-  /// too slowly.
-  bool is_too_slow(Duration waited) noexcept;
+  /// Counts a time in which the client has not allowed bytes to be sent. `sent` are the bytes of
+  /// DATA of the whole connection. Returns true if the client reads too slowly.
+  bool is_too_slow(Duration waited, std::uint32_t sent) noexcept;
   /// Returns true if a part of the response waits to be sent.
   bool has_pending() const noexcept { return !pending_.empty(); }
   /// Returns true if the response waits for the end of a body that the handler does not read.
@@ -199,6 +199,7 @@ class H2Connection : public ConnectionIo {
   Instant idle_since_;           // when the last stream ended
   Instant frame_since_ = never;  // when the present incomplete frame began
   std::uint32_t frame_ = 0;      // its number
+  std::uint32_t sent_ = 0;       // bytes of DATA until the last check
   Instant next_check_ = never;   // of the progress of the streams
   Instant drain_until_ = never;  // when the drain stops to wait for its PING
   bool ending_ = false;          // the writer sends the rest and ends

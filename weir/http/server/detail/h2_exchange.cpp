@@ -262,11 +262,13 @@ void H2Exchange::send_part() {
   finish();
 }
 
-bool H2Exchange::is_too_slow(Duration waited) noexcept {
-  const std::uint32_t sent = std::exchange(sent_since_check_, 0);
+bool H2Exchange::is_too_slow(Duration waited, std::uint32_t sent) noexcept {
+  const std::uint32_t sent_here = std::exchange(sent_since_check_, 0);
   if (pending_.empty()) return false;
-  const bool blocked = send_window() <= 0 || !connection_.session().may_send();
-  write_rate_.record(blocked ? waited : Duration::zero(), sent);
+  // A stream whose own window is open only waits behind others of the connection.
+  const bool here = send_window() <= 0;
+  const bool blocked = here || !connection_.session().may_send();
+  write_rate_.record(blocked ? waited : Duration::zero(), here ? sent_here : sent);
   return write_rate_.exhausted();
 }
 
