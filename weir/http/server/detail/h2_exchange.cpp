@@ -13,6 +13,11 @@
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
+namespace {
+
+constexpr Duration blocked_interval = std::chrono::seconds(1);
+
+}  // namespace
 
 H2Exchange::H2Exchange(H2Connection& connection) noexcept
     : connection_(connection),
@@ -93,7 +98,8 @@ void H2Exchange::end_wait() {
 
 void H2Exchange::check_body(Duration waited) {
   const std::uint64_t before = std::exchange(received_at_check_, received_);
-  body_rate_.record(waited, received_ - before);
+  const bool allowed = connection_.session().may_receive();
+  body_rate_.record(allowed ? waited : Duration::zero(), received_ - before);
   if (!body_rate_.exhausted()) return;
   awaits_end_ = false;
   reject(ParseError::body_timed_out);
@@ -152,6 +158,7 @@ Task<> H2Exchange::drop_body() {
   if (!hides_body || awaits_continue_ || head().content_length() > most) co_return;
   drops_ = true;
   connection_.session().consume(*this, std::exchange(arrived_, {}).size());
+  connection_.wake_writer();
   while (!remote_ended() && !body_error_ && received_ <= most) {
     const auto more = co_await fetch();
     if (!more) co_return;
@@ -423,13 +430,21 @@ Task<Result<>> H2Exchange::fetch() {
   }
   input_.reset();
   Loop& loop = connection_.loop();
-  const Instant start = loop.now();
-  const std::uint64_t before = received_;
-  auto waiting = as_task(input_.wait());
-  const auto waited = co_await timeout(body_rate_.time_left(), std::move(waiting));
-  body_rate_.record(loop.now() - start, received_ - before);
-  if (waited) co_return {};
-  if (waited.error() != Errc::timed_out) co_return fail(waited.error());
+  const H2Session& session = connection_.session();
+  for (bool allowed = false; !allowed;) {
+    // A wait does not count if the window of the connection did not allow the client to send.
+    allowed = session.may_receive();
+    const Instant start = loop.now();
+    const std::uint64_t before = received_;
+    const Duration most =
+        allowed ? body_rate_.time_left() : std::max(body_rate_.time_left(), blocked_interval);
+    auto waiting = as_task(input_.wait());
+    const auto waited = co_await timeout(most, std::move(waiting));
+    allowed = allowed && session.may_receive();
+    body_rate_.record(allowed ? loop.now() - start : Duration::zero(), received_ - before);
+    if (waited) co_return {};
+    if (waited.error() != Errc::timed_out) co_return fail(waited.error());
+  }
   body_error_ = ParseError::body_timed_out;
   co_return fail(body_error_);
 }
