@@ -34,7 +34,8 @@ struct Limits {
   ChunkLimits chunks = {};                           ///< limits of chunks; 400, 431 for trailers
   Duration head_timeout = std::chrono::seconds(10);  ///< time for a whole head; 408 and close
   Duration idle_timeout = std::chrono::seconds(60);  ///< time between requests; close
-  /// Time until the first byte of a connection, if it is shorter than idle_timeout; close.
+  /// Time until the first byte of a connection, and then until the first stream of HTTP/2, if it is
+  /// shorter than idle_timeout; close.
   Duration first_request_timeout = std::chrono::seconds(15);
   std::uint64_t body_max = 1024 * 1024;  ///< bytes of a body, unless the route sets them; 413
   /// Minimum rate of a request's body; 408 and close, or only close after an early response.

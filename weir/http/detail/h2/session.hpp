@@ -237,6 +237,8 @@ class H2Session {
   void send_ping();
 
   const H2PeerSettings& peer() const noexcept { return peer_; }
+  /// Returns true if the peer has opened a stream.
+  bool had_stream() const noexcept { return last_stream_ != 0; }
   std::uint32_t streams_held() const noexcept { return held_; }
   std::int32_t work_balance() const noexcept { return work_.balance(); }
   /// Frees memory that a connection without streams does not need.

@@ -249,6 +249,12 @@ Task<> H2Connection::write_all() {
 
 // Deadlines. The reader is the only one that waits with a deadline.
 
+Duration H2Connection::idle_timeout() const noexcept {
+  const Limits& limits = server_.limits();
+  return session_.had_stream() ? limits.idle_timeout
+                               : std::min(limits.idle_timeout, limits.first_request_timeout);
+}
+
 Instant H2Connection::deadline() noexcept {
   const Limits& limits = server_.limits();
   const Instant now = server_.loop().now();
@@ -264,7 +270,7 @@ Instant H2Connection::deadline() noexcept {
   }
   if (frame_since_ != never) until = std::min(until, after(frame_since_, limits.head_timeout));
   if (session_.streams_held() == 0) {
-    until = std::min(until, after(idle_since_, limits.idle_timeout));
+    until = std::min(until, after(idle_since_, idle_timeout()));
   }
   return until;
 }
@@ -285,7 +291,7 @@ bool H2Connection::on_deadline() {
   if (next_check_ <= now) check_progress(now);
   if (frame_since_ != never && now >= after(frame_since_, limits.head_timeout)) {
     session_.fail(H2Error::enhance_your_calm);
-  } else if (session_.streams_held() == 0 && now >= after(idle_since_, limits.idle_timeout)) {
+  } else if (session_.streams_held() == 0 && now >= after(idle_since_, idle_timeout())) {
     session_.fail(H2Error::no_error);
   }
   return true;

@@ -180,6 +180,7 @@ class H2Connection : public ConnectionIo {
   Instant deadline() noexcept;
   bool on_deadline();
   void check_progress(Instant now);
+  Duration idle_timeout() const noexcept;
   bool finished() const noexcept {
     return session_.failed() || broken() || (session_.drained() && session_.streams_held() == 0);
   }
