@@ -388,6 +388,7 @@ bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
   switch (frame.setting) {
     case SettingId::header_table_size:
       peer_.header_table_size = frame.value;
+      peer_.header_table_size_min = std::min(peer_.header_table_size_min, frame.value);
       return false;
     case SettingId::enable_push:
       // A server must not allow a client to push.

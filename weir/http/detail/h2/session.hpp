@@ -98,6 +98,7 @@ class H2Stream : private weir::detail::ListNode {
 /// The settings of the peer that the carrier uses.
 struct H2PeerSettings {
   std::uint32_t header_table_size = 4096;
+  std::uint32_t header_table_size_min = 4096;  ///< the smallest so far (RFC 7541 §4.2)
   std::uint32_t max_concurrent_streams = 0xFFFFFFFF;
   std::uint32_t initial_window_size = window_default;
   std::uint32_t max_header_list_size = 0xFFFFFFFF;

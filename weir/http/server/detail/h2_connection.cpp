@@ -108,7 +108,7 @@ bool H2Connection::handle(const H2Event& event) {
       static_cast<H2Exchange*>(event.stream)->on_gone();
       return true;
     case H2Event::Kind::settings:
-      size_update_.set_peer_size_max(session_.peer().header_table_size);
+      size_update_.set_peer_size_max(session_.peer().header_table_size_min);
       return true;
     case H2Event::Kind::headers:
     case H2Event::Kind::ping_ack:
