@@ -10,8 +10,7 @@
 
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
-#include "weir/http/test/h2_client_fixture.hpp"
-#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -21,32 +20,7 @@ using namespace frames;
 
 constexpr std::uint8_t end_stream = FrameFlag::end_stream;
 
-class H2ConnectionTest : public HttpFixture, public ::testing::Test {
- public:
-  H2ConnectionTest() { plain_http2_ = PlainHttp2::prior_knowledge; }
-
-  /// Serves, connects and shakes hands.
-  void begin(const Limits& limits = {}, std::string_view entries = {}) {
-    serve(limits);
-    peer_ = &connect();
-    receiver_ = Receiver();
-    EXPECT_TRUE(answer(preface(entries)).ends_with("settings_ack\n"));
-  }
-  /// Sends frames and returns a description of those that the server sends.
-  std::string answer(std::string_view input) {
-    std::string lines = receiver_.read(talk(*peer_, input));
-    for (std::string bytes(1, 'x'); !bytes.empty();) {
-      settle();  // the server goes on when the client has read
-      bytes = peer_->take();
-      lines += receiver_.read(bytes);
-    }
-    return lines;
-  }
-  std::string received() { return answer({}); }
-
-  MemoryPeer* peer_ = nullptr;
-  Receiver receiver_;
-};
+class H2ConnectionTest : public H2ConnectionFixture, public ::testing::Test {};
 
 Task<Response> echo(Request& request) {
   const auto body = co_await request.body();
