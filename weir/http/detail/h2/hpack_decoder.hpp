@@ -16,7 +16,7 @@ namespace weir::http {
 /// leaves the table useless and must end the connection with COMPRESSION_ERROR (RFC 9113 §4.3).
 ///
 /// The sum of the sizes of all fields has a limit. The decoder checks it before it gives a field.
-/// Beyond the limit it gives no further fields, and only keeps the table in step.
+/// Beyond the limit it returns no further fields, but it still updates the table.
 /// Threads: one at a time.
 class HpackDecoder {
  public:

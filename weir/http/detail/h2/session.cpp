@@ -332,7 +332,7 @@ bool H2Session::on_closed_block(H2Event& event) {
     case Closed::ended:
       return fail_with(H2Error::stream_closed, event);
     case Closed::unknown:
-      // As long as all closed streams are known, this one was skipped and never open.
+      // If no closed stream has been forgotten, this stream was never open.
       if (closed_[closed_next_].id == 0) return fail_with(H2Error::protocol_error, event);
       break;
     case Closed::reset_by_peer:

@@ -35,7 +35,7 @@ std::size_t send(SessionDriver& driver, std::uint32_t id, std::size_t size, bool
   return sent;
 }
 
-// What the session receives.
+// The windows of received data.
 
 TEST(H2Windows, ReturnConsumedBytesInHalfWindows) {
   H2Limits limits;
@@ -153,7 +153,7 @@ TEST(H2Windows, OfTheConnectionGetBackTheRestOfAFrameThatIsDropped) {
   EXPECT_EQ(driver.take_events(), "");
 }
 
-// What the session sends.
+// The windows and the order of sent data.
 
 TEST(H2Windows, LimitWhatIsSentOnAStreamAndOnTheConnection) {
   SessionDriver driver;
