@@ -399,24 +399,32 @@ TEST_P(SimulatedHandshakeTest, HandshakesBeyondTheRateAndTheQueueAreRejected) {
   run(talk());
 }
 
-/// Tests of a server that signs with RSA-3072, in the pool.
+/// Tests of peers that sign with RSA-3072, in the pool.
 class SlowKeyTest : public HandshakeTest {
  protected:
   void SetUp() override {
     HandshakeTest::SetUp();
-    server_options_.identities = {authority_.issue({.common_name = "server",
-                                                    .names = "DNS:a.example",
-                                                    .not_before = WallTime(std::chrono::seconds(0)),
-                                                    .not_after = WallTime(std::chrono::years(200)),
-                                                    .rsa_bits = 3072})};
+    slow_identity_.emplace(authority_.issue({.common_name = "server",
+                                             .names = "DNS:a.example",
+                                             .not_before = WallTime(std::chrono::seconds(0)),
+                                             .not_after = WallTime(std::chrono::years(200)),
+                                             .rsa_bits = 3072}));
     client_options_.tickets = false;
   }
-  std::uint64_t calls() const { return shared_pool(*loop_).report().lanes.front().finished; }
+  /// Returns the number of finished signatures.
+  std::uint64_t calls() const {
+    const PoolReport report = shared_pool(*loop_).report();
+    const auto lane = std::ranges::find(report.lanes, "tls", &PoolLaneReport::name);
+    return lane == report.lanes.end() ? 0 : lane->finished;
+  }
+
+  std::optional<Identity> slow_identity_;
 };
 INSTANTIATE_TEST_SUITE_P(On, SlowKeyTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(SlowKeyTest, SignsInThePool) {
+  server_options_.identities = {*slow_identity_};
   const auto talk = [this]() -> Task<> {
     SecurePair first = co_await secure_pair();
     const std::uint64_t before = calls();
@@ -428,7 +436,28 @@ TEST_P(SlowKeyTest, SignsInThePool) {
   run(talk());
 }
 
+TEST_P(SlowKeyTest, ClientSignsInThePool) {
+  client_options_.identity = *slow_identity_;
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.pem = authority_.pem();
+  for (const TlsVersion version : {TlsVersion::tls_1_2, TlsVersion::tls_1_3}) {
+    client_options_.version_max = version;
+    connector_.reset();
+    acceptor_.reset();
+    const auto talk = [this]() -> Task<> {
+      const std::uint64_t before = calls();
+      SecurePair pair = co_await secure_pair();
+      EXPECT_EQ(calls() - before, 1U);
+      EXPECT_NE(pair.server.tls()->peer, nullptr);
+      EXPECT_TRUE(co_await pair.client.write("hello"));
+      EXPECT_EQ(co_await read_some(pair.server, 5), "hello");
+    };
+    run(talk());
+  }
+}
+
 TEST_P(SlowKeyTest, CancellationWaitsForTheSignature) {
+  server_options_.identities = {*slow_identity_};
   const auto talk = [this]() -> Task<> {
     co_await make_sides();
     int cancelled = 0;

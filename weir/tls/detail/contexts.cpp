@@ -91,6 +91,18 @@ bool use_groups(SSL_CTX& context, const std::string& groups) {
   return SSL_CTX_set1_groups_list(&context, groups.c_str()) == 1;
 }
 
+/// Returns true if a signature with the key takes over a millisecond: RSA above 2048 bits.
+bool signs_slowly(const EVP_PKEY& key) {
+  const int kind = EVP_PKEY_get_base_id(&key);
+  return (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && EVP_PKEY_get_bits(&key) > 2048;
+}
+
+/// OpenSSL calls it before it uses the certificate, unless a ticket replaces it. The result -1
+/// ends the step, and the next one calls it again.
+int on_certificate(SSL* ssl, void*) {
+  return SslEngine::of(*ssl).may_sign() ? 1 : -1;
+}
+
 Outcome<> use_identity(SSL_CTX& context, const Identity& identity) {
   auto chain = read_certificates(identity.chain());
   if (!chain) return std::unexpected(std::move(chain.error()));
@@ -104,6 +116,7 @@ Outcome<> use_identity(SSL_CTX& context, const Identity& identity) {
   if (!set) {
     return std::unexpected(Failure(Error::invalid_certificate, take_openssl_error()));
   }
+  if (signs_slowly(**key)) SSL_CTX_set_cert_cb(&context, &on_certificate, nullptr);
   return {};
 }
 
@@ -244,20 +257,6 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-/// Returns true if a signature with the key takes over a millisecond: RSA above 2048 bits.
-bool signs_slowly(const SSL_CTX& context) {
-  const EVP_PKEY* const key = SSL_CTX_get0_privatekey(&context);
-  if (key == nullptr) return false;
-  const int kind = EVP_PKEY_get_base_id(key);
-  return (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && EVP_PKEY_get_bits(key) > 2048;
-}
-
-/// OpenSSL calls it before it uses the certificate, unless a ticket replaces it. The result -1
-/// ends the step, and the next one calls it again.
-int on_certificate(SSL* ssl, void*) {
-  return SslEngine::of(*ssl).may_sign() ? 1 : -1;
-}
-
 bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertificates wanted) {
   // Tickets of a server with other rules for clients are of another session context, and ignored.
   // The rules are the trusted CAs and whether a certificate is needed.
@@ -324,7 +323,6 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   if (auto used = use_identity(ctx, identity); !used) {
     return std::unexpected(std::move(used.error()));
   }
-  if (signs_slowly(ctx)) SSL_CTX_set_cert_cb(&ctx, &on_certificate, nullptr);
   if (options_.client_certificates != ClientCertificates::none) {
     const bool required = options_.client_certificates == ClientCertificates::required;
     SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),

@@ -4,17 +4,16 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/detail/records/aead_records.hpp"
 #include "weir/tls/detail/session.hpp"
-#include "weir/tls/detail/tls_files.hpp"
 
 namespace weir::tls::detail {
 
@@ -105,6 +104,22 @@ void append(Buffer& buffer, Bytes bytes) {
   std::memcpy(buffer.room().data(), bytes.data(), bytes.size());
   buffer.commit(bytes.size());
 }
+
+/// The lane of signatures in the pool that the loops share. It leaves a thread to other work, and
+/// work that arrives later does not wait behind all signatures. HandshakeLimits bounds its queue.
+class SigningLane {
+ public:
+  explicit SigningLane(BlockingPool& pool)
+      : lane_(pool.add_lane({.name = "tls", .capacity = unlimited, .share_max = 0.5})) {}
+  static PoolLane of(Loop& loop) {
+    BlockingPool& pool = shared_pool(loop).pool();
+    return loop.group().slots().get<SigningLane>(pool).lane_;
+  }
+
+ private:
+  static constexpr std::size_t unlimited = PoolLaneOptions::unlimited;
+  PoolLane lane_;
+};
 
 }  // namespace
 
@@ -274,8 +289,11 @@ Task<Result<>> Handshakes::wait_in_line(SemaphorePermit& permit) {
 /// cancellation waits for the end of a call that has begun.
 Task<Result<SslEngine::Step>> Handshakes::sign(SslEngine& engine, Buffers& buffers) {
   SslEngine::Step step{};
-  std::function<void()> work = [&] { step = engine.sign(buffers.input, buffers.output); };
-  WEIR_CO_TRY(co_await run_in_pool(std::move(work)));
+  const PoolLane lane = SigningLane::of(loop_);
+  const auto work = [&] { step = engine.sign(buffers.input, buffers.output); };
+  const Result<> done = co_await lane.run(work);
+  if (!done && done.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+  if (!done) work();  // the kernel refuses to start a thread
   co_return step;
 }
 

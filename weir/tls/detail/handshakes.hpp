@@ -127,7 +127,7 @@ class Handshakes : loop::Timer {
   Task<Result<>> receive_hello(weir::Stream& inner, Buffer& input, Instant end) const;
   Task<Result<Buffer>> receive(weir::Stream& inner, std::optional<Instant> stalled_since);
   Task<Result<>> shake(SslEngine& engine, weir::Stream& inner, Buffers& buffers, bool entered);
-  static Task<Result<SslEngine::Step>> sign(SslEngine& engine, Buffers& buffers);
+  Task<Result<SslEngine::Step>> sign(SslEngine& engine, Buffers& buffers);
   void linger(AnyStream inner) noexcept;
   void end_stalled() noexcept;
   bool try_permit(SemaphorePermit& permit);
