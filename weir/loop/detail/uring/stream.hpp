@@ -150,8 +150,10 @@ class StreamMemory {
   struct Free {
     Free* next;
   };
-  // With a sanitizer, each stream has a block of its own, so that a use after its end is found.
-  static constexpr std::size_t chunk_streams = BlockPool::caches_free_blocks ? 256 : 1;
+  // With a sanitizer, each stream has a block of its own, so that a use after its end is found. A
+  // chunk is smaller than a buffer: it would take the buffer of which all pages are in use, and
+  // the next one would then need as many.
+  static constexpr std::size_t chunk_streams = BlockPool::caches_free_blocks ? 128 : 1;
 
   std::vector<void*> chunks_;
   Free* free_ = nullptr;
