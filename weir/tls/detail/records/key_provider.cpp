@@ -8,7 +8,9 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/provider.h>
+#include <openssl/ssl.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +18,11 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "weir/tls/certificate/detail/openssl.hpp"
 #include "weir/tls/detail/records/handshake_keys.hpp"
 #include "weir/tls/detail/records/hmac.hpp"
 #include "weir/tls/detail/records/key_schedule.hpp"
@@ -269,11 +274,77 @@ OSSL_PROVIDER* load() noexcept {
   return OSSL_PROVIDER_try_load(nullptr, "weir", keeps_default);
 }
 
+// --- the trial -----------------------------------------------------------------------------------
+
+constexpr std::array<unsigned char, 32> trial_key{};
+
+unsigned give_key(unsigned char* target, unsigned room) noexcept {
+  if (room < trial_key.size()) return 0;
+  std::ranges::copy(trial_key, target);
+  return trial_key.size();
+}
+unsigned key_of_client(SSL*, const char*, char* name, unsigned name_room, unsigned char* target,
+                       unsigned room) noexcept {
+  if (name_room < 2) return 0;
+  name[0] = 't';
+  name[1] = '\0';
+  return give_key(target, room);
+}
+unsigned key_of_server(SSL*, const char*, unsigned char* target, unsigned room) noexcept {
+  return give_key(target, room);
+}
+
+/// Performs a handshake of `version` in memory, with a shared key instead of a certificate.
+bool performs_handshake(const char* query, int version) noexcept {
+  const SslContextPtr context(SSL_CTX_new_ex(nullptr, query, TLS_method()));
+  if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), version) != 1 ||
+      SSL_CTX_set_max_proto_version(context.get(), version) != 1 ||
+      SSL_CTX_set_cipher_list(context.get(), "PSK-AES128-GCM-SHA256") != 1) {
+    return false;
+  }
+  SSL_CTX_set_psk_client_callback(context.get(), &key_of_client);
+  SSL_CTX_set_psk_server_callback(context.get(), &key_of_server);
+  const SslPtr client(SSL_new(context.get()));
+  const SslPtr server(SSL_new(context.get()));
+  BIO* client_end = nullptr;
+  BIO* server_end = nullptr;
+  if (client == nullptr || server == nullptr ||
+      BIO_new_bio_pair(&client_end, 0, &server_end, 0) != 1) {
+    return false;
+  }
+  SSL_set_bio(client.get(), client_end, client_end);
+  SSL_set_bio(server.get(), server_end, server_end);
+  SSL_set_connect_state(client.get());
+  SSL_set_accept_state(server.get());
+  constexpr int flights = 4;  // TLS 1.2 has four, TLS 1.3 three
+  for (int flight = 0; flight < flights; ++flight) {
+    SSL_do_handshake(client.get());
+    SSL_do_handshake(server.get());
+  }
+  return SSL_is_init_finished(client.get()) == 1 && SSL_is_init_finished(server.get()) == 1;
+}
+
 }  // namespace
 
+bool performs_handshakes(const char* query) noexcept {
+  bool good = false;
+  const auto trial = [&] {
+    good = performs_handshake(query, TLS1_2_VERSION) && performs_handshake(query, TLS1_3_VERSION);
+    ERR_clear_error();
+  };
+  try {
+    std::thread(trial).join();  // takes no random number of a simulation
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return good;
+}
+
 const char* use_key_provider() noexcept {
+  static constexpr const char* preferred = "?provider=weir";
   static const OSSL_PROVIDER* const loaded = load();
-  return loaded == nullptr ? nullptr : "?provider=weir";
+  static const bool usable = loaded != nullptr && performs_handshakes(preferred);
+  return usable ? preferred : nullptr;
 }
 
 TrafficSecretReceiver::TrafficSecretReceiver(HandshakeKeys& keys) noexcept

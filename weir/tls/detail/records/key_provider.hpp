@@ -11,10 +11,17 @@ class HandshakeKeys;
 /// the keys of TLS 1.3 and 1.2, and has HMAC; all else stays with other providers. OpenSSL has no
 /// other public function that gives the traffic secrets of TLS 1.3 at a low cost: key logs take
 /// 20 microseconds per handshake to print and to read.
-/// Returns: the property query with which an SSL_CTX prefers it; nullptr if OpenSSL has failed.
-/// The connections of that context then stay with OpenSSL's record layer.
+/// A later OpenSSL may pass parameters that it does not know. The first call therefore performs a
+/// handshake of each version in memory, on a thread of its own.
+/// Returns: the property query with which an SSL_CTX prefers it; nullptr if OpenSSL has failed, or
+/// cannot perform a handshake with it. The connections of that context then stay with OpenSSL's
+/// record layer.
 /// Threads: any.
 const char* use_key_provider() noexcept;
+
+/// Returns true if handshakes of TLS 1.2 and 1.3 succeed between two contexts with this query.
+/// Threads: any; it blocks for about a millisecond.
+bool performs_handshakes(const char* query) noexcept;
 
 /// Gives the traffic secrets that OpenSSL derives on this thread to `keys`, while the object
 /// exists. Threads: one thread's. Objects may be nested; the newest one counts.

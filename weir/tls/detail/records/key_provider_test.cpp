@@ -291,6 +291,13 @@ TEST_F(KeyProviderTest, ReceiverGetsTrafficSecretsOnly) {
   }
 }
 
+TEST_F(KeyProviderTest, TrialShowsWhetherHandshakesSucceed) {
+  EXPECT_STREQ(query_, "?provider=weir");
+  EXPECT_TRUE(performs_handshakes("?provider=weir"));
+  EXPECT_TRUE(performs_handshakes("provider=default"));
+  EXPECT_FALSE(performs_handshakes("provider=weir")) << "it has no ciphers";
+}
+
 TEST(KeyProviderProcessTest, OtherUsersKeepTheHmacOfOpenSsl) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not used OpenSSL
   const auto code = [] {
