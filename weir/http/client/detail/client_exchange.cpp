@@ -18,6 +18,7 @@
 #include "weir/task/combinators.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::http {
 namespace {
@@ -43,6 +44,12 @@ class CancelAtEnd {
  private:
   CancelSource* source_;
 };
+
+/// Returns true if the server has rejected the connection by TLS. In TLS 1.3, the client learns of
+/// it after its handshake (RFC 8446, 4.4.2.4).
+bool is_alert(const std::error_code& error) noexcept {
+  return error == tls::Error::peer_alert;
+}
 
 }  // namespace
 
@@ -84,7 +91,9 @@ class ClientExchange::Reading : public Timed<Read>::Awaiter {
     }
     const std::error_code error = arrived.error();
     if (error == Errc::timed_out) return fail(exchange_.timeout_error(timed_out_));
-    if (error == Errc::cancelled || error == Errc::end_of_stream) return fail(error);
+    if (error == Errc::cancelled || error == Errc::end_of_stream || is_alert(error)) {
+      return fail(error);
+    }
     return fail(ClientError::connection_lost);
   }
 
@@ -274,7 +283,8 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
   if (!written && !lost_) co_return written;
   const Result<> received = co_await read_head(limits_->head_timeout);
   if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
-  co_return fail(ClientError::connection_lost);
+  co_return fail(is_alert(received.error()) ? received.error()
+                                            : make_error_code(ClientError::connection_lost));
 }
 
 /// Writes the request and reads the head of a response that comes before the request's end. The
@@ -342,7 +352,8 @@ Task<Result<>> ClientExchange::read_head_beside(Scope& scope, ClientRequest& req
   }
   request.body() = std::move(sending_->body);
   if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
-  co_return fail(ClientError::connection_lost);
+  co_return fail(is_alert(received.error()) ? received.error()
+                                            : make_error_code(ClientError::connection_lost));
 }
 
 /// Reads the head of the response. Its timeout begins at the end of the request.
