@@ -94,6 +94,15 @@ TEST_P(Https, ProgramServesTheCertificatesOfItsFiles) {
   EXPECT_EQ(server.stop(), 0);
 }
 
+TEST_P(Https, ProgramDemandsCertificatesOfItsClients) {
+  const Files trusted = make_files("trusted.example");
+  Server server("hello", GetParam(), {"--tls-self-signed", "--tls-client-ca", trusted.chain});
+  tls::ClientOptions unknown;
+  unknown.verification = tls::Verification::none;
+  EXPECT_EQ(ask(server.port(), std::move(unknown)), "peer_alert");
+  EXPECT_EQ(server.stop(), 0);
+}
+
 /// One core of a client that connects again and again, with the tickets of earlier connections.
 class Visitor {
  public:

@@ -134,6 +134,8 @@ void add_tls_options(CLI::App& parser, TlsArguments& tls) {
           "file with one to three session-ticket keys of 80 bytes, which servers of a fleet "
           "share (default: own keys)")
       ->check(CLI::ExistingFile);
+  add("--tls-client-ca", tls.client_cas,
+      "file with CAs in PEM: each client needs a certificate of one of them (may be repeated)");
 }
 
 /// Parses the command line; `tls` is nullptr if the program knows no TLS.
@@ -171,6 +173,9 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
   }
   if (tls != nullptr && !tls->used() && !tls->ticket_keys.empty()) {
     exit_with_error(program, "--tls-ticket-keys needs --tls-cert or --tls-self-signed");
+  }
+  if (tls != nullptr && !tls->used() && !tls->client_cas.empty()) {
+    exit_with_error(program, "--tls-client-ca needs --tls-cert or --tls-self-signed");
   }
 
   options.endpoint = endpoint_of(program, raw.address, raw.port);

@@ -112,6 +112,8 @@ struct TlsArguments {
   std::vector<std::string> keys;          ///< --tls-key: path of the key of each chain
   bool self_signed = false;               ///< --tls-self-signed
   std::string ticket_keys = {};           ///< --tls-ticket-keys: path of a file with ticket keys
+  /// --tls-client-ca: paths of CAs in PEM. Each client then needs a certificate of one of them.
+  std::vector<std::string> client_cas = {};
 
   /// Returns true if the program is to use TLS.
   bool used() const noexcept { return self_signed || !certificates.empty(); }
@@ -131,8 +133,9 @@ struct ServerOptions : RuntimeOptions {
   /// exits with 0. Prints one line and exits with 2 if an option is invalid.
   static ServerOptions from_args(int argc, char** argv);
   /// Also reads --tls-cert FILE and --tls-key FILE, each as often as there are certificates,
-  /// --tls-self-signed, and --tls-ticket-keys FILE together with one of them. The function above
-  /// refuses them, because a program that does not use them would serve without TLS.
+  /// --tls-self-signed, and --tls-ticket-keys FILE and --tls-client-ca FILE together with one of
+  /// them. The function above refuses them, because a program that does not use them would serve
+  /// without TLS.
   static ServerOptions from_args(int argc, char** argv, TlsArguments& tls);
 };
 

@@ -157,6 +157,9 @@ TEST(ServerCommandLine, SetsTls) {
   TlsArguments fleet;
   parse({"--tls-self-signed", "--tls-ticket-keys", "/dev/zero"}, &fleet);
   EXPECT_EQ(fleet.ticket_keys, "/dev/zero");
+  TlsArguments mutual;
+  parse({"--tls-self-signed", "--tls-client-ca", file, "--tls-client-ca", "/dev/zero"}, &mutual);
+  EXPECT_EQ(mutual.client_cas, (Arguments{file, "/dev/zero"}));
 }
 
 TEST(ServerCommandLineDeathTest, InvalidTlsOptionsEndTheProgramWithOneLine) {
@@ -173,6 +176,8 @@ TEST(ServerCommandLineDeathTest, InvalidTlsOptionsEndTheProgramWithOneLine) {
        "each certificate needs one key"},
       {{"--tls-ticket-keys", "/dev/null"}, "--tls-ticket-keys needs --tls-cert"},
       {{"--tls-self-signed", "--tls-ticket-keys", "/nowhere/keys"}, "/nowhere/keys"},
+      {{"--tls-client-ca", "/dev/null"}, "--tls-client-ca needs --tls-cert"},
+      {{"--tls-self-signed", "--tls-client-ca", "/nowhere/ca.pem"}, "/nowhere/ca.pem"},
       {{"--tls-self-signed", "--tls-cert", "/dev/null", "--tls-key", "/dev/null"},
        "--tls-self-signed"},
   };

@@ -334,7 +334,11 @@ Outcome<ServerOptions> server_options(const TlsArguments& arguments, WallTime no
     options.identities.push_back(std::move(identity));
   }
   options.ticket_key_file = arguments.ticket_keys;
-  if (!options.files.empty() || !options.ticket_key_file.empty()) options.watch.emplace();
+  options.client_trust.files = arguments.client_cas;
+  if (!arguments.client_cas.empty()) options.client_certificates = ClientCertificates::required;
+  const bool has_files = !options.files.empty() || !options.ticket_key_file.empty() ||
+                         !options.client_trust.files.empty();
+  if (has_files) options.watch.emplace();
   return options;
 }
 
