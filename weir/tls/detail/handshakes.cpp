@@ -315,10 +315,12 @@ Task<Result<>> Handshakes::shake(SslEngine& engine, weir::Stream& inner, Buffers
       WEIR_CO_TRY(buffers.input, co_await receive(inner, stalled_since));
       received += buffers.input.size();
     }
-    if (!turns_.try_now()) {
+    const bool may_compute = engine.may_compute();
+    if (may_compute && !turns_.try_now()) {
       WEIR_CO_TRY(co_await turns_.wait());
     }
     Step step = engine.handshake(buffers.input, buffers.output);
+    if (may_compute && !engine.computed()) turns_.give_back();
     if (step == Step::signs) {
       WEIR_CO_TRY(step, co_await sign(engine, buffers));
     }

@@ -26,8 +26,9 @@
 
 namespace weir::tls::detail {
 
-/// Grants the steps of handshakes, at most one in each turn of a loop. A step computes for up to a
-/// millisecond, and the other work of the core must not wait for several of them.
+/// Grants the computing steps of handshakes, at most one in each turn of a loop. A computing step
+/// may take up to a millisecond, and the other work of the core must not wait for several of them.
+/// SslEngine::may_compute() and computed() tell which steps compute.
 /// Threads: the loop's.
 class StepTurns {
  public:
@@ -40,6 +41,8 @@ class StepTurns {
   /// coroutine frame. The caller then takes one step without a wait.
   /// Returns: false if the caller has to wait().
   bool try_now() noexcept { return queue_.try_acquire().has_value() && try_take(); }
+  /// Returns the step of this turn, which has not computed. Another handshake may take it.
+  void give_back() noexcept { last_ = UINT64_MAX; }
   /// Waits for a turn without a step, in the order of arrival. The caller then takes one step
   /// without a wait.
   /// Errors: Errc::cancelled.
@@ -51,7 +54,7 @@ class StepTurns {
 
   Loop& loop_;
   Semaphore queue_{1};
-  std::uint64_t last_ = UINT64_MAX;  // turn of the last step
+  std::uint64_t last_ = UINT64_MAX;  // turn of the last computing step
 };
 
 /// A handshake of a server that may begin. A handshake of a client begins without an entry.

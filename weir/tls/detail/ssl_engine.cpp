@@ -221,6 +221,16 @@ SslEngine::Step SslEngine::sign(Buffer& input, Buffer& output) {
   return step;
 }
 
+bool SslEngine::may_compute() const noexcept {
+  const bool last = side_ == Side::server && finished_sent_;
+  return !last || SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
+}
+
+bool SslEngine::computed() const noexcept {
+  const bool resumed = SSL_session_reused(ssl_.get()) == 1;
+  return side_ == Side::client || !resumed || SSL_version(ssl_.get()) == TLS1_3_VERSION;
+}
+
 /// Keeps why the handshake has failed. A reason that a callback has set comes first.
 SslEngine::Step SslEngine::fail_handshake(Failure failure) {
   if (!rejection_) rejection_.emplace(std::move(failure));
@@ -252,11 +262,16 @@ std::optional<ConnectionKeys> SslEngine::keys() const {
   return side_ == Side::server ? keys_.keys_of(*ssl_) : std::nullopt;
 }
 
-/// OpenSSL calls it during the handshake for each header of a record, and more.
-void SslEngine::count_handshake_record(int sent, int, int type, const void* bytes, std::size_t,
+/// OpenSSL calls it during the handshake for each header of a record and each message.
+void SslEngine::count_handshake_record(int sent, int, int type, const void* bytes, std::size_t size,
                                        ssl_st* ssl, void*) {
+  SslEngine& engine = of(*ssl);
+  if (type == SSL3_RT_HANDSHAKE && sent != 0 && size != 0) {
+    const auto message = *static_cast<const unsigned char*>(bytes);
+    if (message == SSL3_MT_FINISHED) engine.finished_sent_ = true;
+  }
   if (type != SSL3_RT_HEADER) return;
-  HandshakeKeys& keys = of(*ssl).keys_;
+  HandshakeKeys& keys = engine.keys_;
   if (sent != 0) return keys.count_record();
   keys.count_received(*static_cast<const unsigned char*>(bytes) == SSL3_RT_CHANGE_CIPHER_SPEC);
 }

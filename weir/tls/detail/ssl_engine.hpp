@@ -71,6 +71,12 @@ class SslEngine final : public RecordLayer {
   Step sign(Buffer& input, Buffer& output);
   /// Returns true if the present step may compute for long.
   bool may_sign() const noexcept { return may_sign_; }
+  /// Returns true if the next step may use a public or a private key, which takes long. The last
+  /// step of a server that verifies no certificate uses none.
+  bool may_compute() const noexcept;
+  /// Returns true if the last step, for which may_compute() was true, may have used such a key. The
+  /// first step of a server that resumes a session of TLS 1.2 uses none.
+  bool computed() const noexcept;
   Side side() const noexcept { return side_; }
   /// Returns true if the peer needs no output of the last step before it sends data.
   bool may_hold_output() const noexcept;
@@ -130,6 +136,7 @@ class SslEngine final : public RecordLayer {
   SslPtr ssl_;
   Side side_;
   bool may_sign_ = false;
+  bool finished_sent_ = false;  // the Finished of this side
   bool out_of_memory_ = false;  // an append to the output has failed
   unsigned empty_records_ = 0;  // records received since the last data
   unsigned answers_ = 0;        // records that open() has appended since the last seal()

@@ -192,6 +192,30 @@ TEST_F(SslEngineTest, TicketResumesASessionAndOfTls13Once) {
   }
 }
 
+TEST_F(SslEngineTest, TellsWhichStepsOfAServerUseKeys) {
+  const auto steps = [this](TlsVersion version) {
+    make();
+    client_->set_version_max(version);
+    shake();
+    EXPECT_TRUE(connected());
+    std::string plain;
+    open(*client_, tickets_, plain);
+    return (server_->info().resumed ? "resumed " : "full ") + computed_;
+  };
+  for (const TlsVersion version : {TlsVersion::tls_1_2, TlsVersion::tls_1_3}) {
+    SCOPED_TRACE(name_of(version));
+    const bool older = version == TlsVersion::tls_1_2;
+    sessions_ = std::make_shared<SessionCache>();
+    EXPECT_EQ(steps(version), older ? "full yy" : "full yn");
+    EXPECT_EQ(steps(version), older ? "resumed nn" : "resumed yn");
+  }
+  sessions_ = std::make_shared<SessionCache>();
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.pem = authority_.pem();
+  client_options_.identity = authority_.issue({.common_name = "worker"});
+  EXPECT_EQ(steps(TlsVersion::tls_1_3), "full yy") << "the last one verifies the certificate";
+}
+
 TEST_F(SslEngineTest, TicketSurvivesOneRotationOfItsKey) {
   ticket_keys_ = TicketKeys::random().value();
   for (int rotations = 0; rotations <= 2; ++rotations) {
