@@ -15,7 +15,6 @@
 
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
-#include "weir/tls/detail/handshake_errors.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 

@@ -53,6 +53,79 @@ std::string take_openssl_error() {
 
 namespace {
 
+/// Returns the reason for an alert of the peer.
+Failure failure_of_alert(int alert) {
+  const std::string text = std::string("alert ") + SSL_alert_desc_string_long(alert);
+  switch (alert) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+    case SSL_AD_ACCESS_DENIED:
+    case SSL_AD_CERTIFICATE_REQUIRED:
+      return Failure(Error::peer_rejected_certificate, text);
+    default:
+      return Failure(Error::peer_rejected, text);
+  }
+}
+
+Error error_of_reason(int reason) {
+  switch (reason) {
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+      return Error::plain_http;
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+    case SSL_R_UNEXPECTED_RECORD:
+      return Error::not_tls;
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+    case SSL_R_NO_PROTOCOLS_AVAILABLE:
+    case SSL_R_WRONG_SSL_VERSION:
+      return Error::no_common_version;
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_CIPHERS_AVAILABLE:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SUITABLE_GROUPS:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+      return Error::no_common_cipher;
+    case SSL_R_EXCESSIVE_MESSAGE_SIZE:
+      return Error::input_too_large;
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+      return Error::no_common_protocol;
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return Error::certificate_missing;
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+    case SSL_R_CA_MD_TOO_WEAK:
+    case SSL_R_EE_KEY_TOO_SMALL:
+      return Error::certificate_rejected;
+    case ERR_R_MALLOC_FAILURE:
+    case ERR_R_INTERNAL_ERROR:
+      return Error::library_failure;
+    default:
+      return Error::bad_message;
+  }
+}
+
+}  // namespace
+
+Failure failure_of_handshake_error(unsigned long code) {
+  if (code == 0) return Failure(Error::library_failure);
+  const int reason = ERR_GET_REASON(code);
+  if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
+    return failure_of_alert(reason - SSL_AD_REASON_OFFSET);
+  }
+  const char* const text = ERR_reason_error_string(code);
+  const Error error =
+      ERR_GET_LIB(code) == ERR_LIB_SSL ? error_of_reason(reason) : Error::bad_message;
+  return Failure(error, text == nullptr ? "" : text);
+}
+
+namespace {
+
 // OpenSSL frees tickets, sessions and handshakes with secrets in them. Its memory is therefore
 // erased when it is freed. A program that has used OpenSSL before this file is initialized keeps
 // its own functions.

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "weir/tls/certificate/error.hpp"
+
 struct evp_pkey_st;
 struct ssl_ctx_st;
 struct ssl_session_st;
@@ -31,6 +33,8 @@ using StorePtr = std::unique_ptr<x509_store_st, OpensslDeleter>;
 
 /// Returns the text of the first error in OpenSSL's queue of this thread, and clears the queue.
 std::string take_openssl_error();
+/// Returns the failure of a handshake for an error code of OpenSSL's queue; 0: the queue is empty.
+Failure failure_of_handshake_error(unsigned long code);
 
 /// Makes OpenSSL take its random numbers from the simulation of each thread that has one; see
 /// RandomSource. Call it before a function of OpenSSL that makes keys, names or contexts. It has no
