@@ -129,7 +129,7 @@ void Stream::arm_receive(BackendContext& context) {
     return;
   }
   io_uring_sqe& entry = context.ring.next();
-  multishot_ = context.features.limited_multishot && received_any_;
+  multishot_ = context.features.limited_multishot && arrivals_ == single_receives;
   if (multishot_) {
     io_uring_prep_recv_multishot(&entry, descriptor, nullptr, 0, 0);
     // 6.17 and newer call this field optlen: it limits the sum of all completions.
@@ -179,7 +179,7 @@ void Stream::receive_completed(BackendContext& context, const Completion& comple
 }
 
 void Stream::arrived(BackendContext& context, std::uint16_t buffer, std::size_t size) {
-  received_any_ = true;
+  if (arrivals_ < single_receives) ++arrivals_;
   context.counters.bytes_received.add(size);
   if (receiving_ == nullptr) {
     queue(context, buffer, size, 0);

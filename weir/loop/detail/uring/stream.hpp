@@ -64,8 +64,8 @@ class ReceiveQueue {
 /// been read. A poll request watches for hang-ups during the pause, and after the peer has
 /// finished.
 ///
-/// The first request receives only once. A connection that serves a single exchange then leaves no
-/// armed request that has to be cancelled.
+/// The first requests receive only once each. A connection that serves a single exchange, with or
+/// without a handshake of TLS, then leaves no armed request that has to be cancelled.
 ///
 /// The kernel (6.18) can lose a reset that comes while an armed receive delivers data: the request
 /// stays armed forever and reports nothing. A stream whose receive stays armed after data is
@@ -110,9 +110,12 @@ class Stream : public SocketState {
   void mark_dead(BackendContext& context);
   void report_input(BackendContext& context);
 
+  // The receives of a TLS connection with one request: ClientHello, then Finished and the request.
+  static constexpr unsigned single_receives = 2;
+
   bool receive_armed_ : 1 = false;  // true until its last completion
   bool multishot_ : 1 = false;      // true if the receive stays armed, up to a limit of bytes
-  bool received_any_ : 1 = false;   // true if bytes have arrived
+  std::uint8_t arrivals_ : 2 = 0;   // receives with bytes, at most single_receives
   bool hangup_armed_ : 1 = false;
   bool hangup_unconfirmed_ : 1 = false;  // true if in BackendContext::hangup_unconfirmed
   bool waiting_for_buffer_ : 1 = false;  // true if in BackendContext::waiting_for_buffer
