@@ -8,7 +8,7 @@
 
 #include "fuzz/require.hpp"
 #include "weir/http/client/cookie_jar.hpp"
-#include "weir/http/client/detail/set_cookie.hpp"
+#include "weir/http/message/detail/set_cookie.hpp"
 #include "weir/http/message/headers.hpp"
 
 namespace {

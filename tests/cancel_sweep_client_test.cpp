@@ -49,7 +49,7 @@ Task<http::Response> echo(http::Request& request) {
 using Use = Task<> (*)(CancelInjector& injector, http::Client& client, std::string url);
 
 /// Runs `use` with a server, and expects that another request is then answered as usual.
-Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use) {
+Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use, bool http2 = false) {
   bool ended = false;
   http::Router router;
   router.get("/", [] { return http::stream(http::text_type, write_late); });
@@ -58,13 +58,16 @@ Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use) {
     ended = true;
     return http::text("end");
   });
-  http::ServerState server(env.loop(), router, {});
+  const auto plain = http2 ? http::PlainHttp2::only : http::PlainHttp2::off;
+  http::ServerState server(env.loop(), router, {}, {}, plain);
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   EXPECT_TRUE(listener);
   env.spawn(serve_until_end(&server, &*listener, &ended));
   const std::string origin = "http://127.0.0.1:" + std::to_string(listener->local_address().port());
   {
-    http::Client client;
+    http::ClientOptions options;
+    options.plain_http2 = http2;
+    http::Client client(std::move(options));
     co_await use(injector, client, origin + "/");
     auto last = co_await client.get(origin + "/end");
     EXPECT_TRUE(last);
@@ -215,6 +218,16 @@ Task<> opening_a_tunnel(CancelInjector& injector, SweepEnvironment& env) {
   co_await env.wait_until_idle();
 }
 
+Task<> getting_http2(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_get, true);
+}
+Task<> sending_http2(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_send, true);
+}
+Task<> reading_a_piece_of_http2(CancelInjector& injector, SweepEnvironment& env) {
+  co_await with_server(injector, env, use_read, true);
+}
+
 constexpr std::array of_clients = {
     SweepCase{"http::Client::get", getting},
     SweepCase{"http::Client::send", sending},
@@ -222,6 +235,11 @@ constexpr std::array of_clients = {
     SweepCase{"http::Client::post", posting_json},
     SweepCase{"http::ClientExchange::run", sending},
     SweepCase{"http::ClientExchange::read", reading_a_piece},
+    SweepCase{"http::ResponseSource::read", reading_a_piece_of_http2},
+    SweepCase{"http::RequestSink::write", sending_http2},
+    SweepCase{"http::H2ClientExchange::run", getting_http2},
+    SweepCase{"http::H2ClientExchange::run", sending_http2},
+    SweepCase{"http::H2ClientExchange::read", reading_a_piece_of_http2},
     SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
     SweepCase{"http::ClientPool::Lease::connect", getting},
     SweepCase{"http::open_tunnel", opening_a_tunnel},

@@ -9,6 +9,8 @@
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_head.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2_client_exchange.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/client/detail/redirect.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -16,6 +18,12 @@
 #include "weir/task/context.hpp"
 
 namespace weir::http {
+namespace {
+
+// Attempts of a request that servers of HTTP/2 have not processed.
+constexpr unsigned http2_attempts_max = 4;
+
+}  // namespace
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)), pool_(std::make_unique<ClientPool>(options_)) {}
@@ -44,38 +52,51 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
   }
   for (unsigned redirects = 0;; ++redirects) {
     WEIR_CO_TRY(const std::string head, head_of(request, now));
-    std::optional<ClientPool::Lease> lease = pool_->try_acquire(request.url());
-    if (!lease) {
-      WEIR_CO_TRY(ClientPool::Lease waited, co_await pool_->acquire(request.url(), deadline));
-      lease = std::move(waited);
-    }
-    bool reused = lease->take_idle();
     detail::ExchangePtr exchange;
-    while (exchange == nullptr) {
-      if (!reused) {
-        WEIR_CO_TRY(co_await lease->connect(request.url(), deadline));
+    std::optional<ClientPool::Lease> lease;
+    H2ClientConnection* http2 = pool_->http2_for(request.url());
+    bool fresh = false;  // the request needs a new connection
+    for (unsigned attempts = 1; exchange == nullptr; ++attempts) {
+      if (http2 == nullptr && !lease) lease = pool_->try_acquire(request.url());
+      if (http2 == nullptr && !lease) {
+        auto waited = co_await pool_->acquire(request.url(), deadline, fresh);
+        if (!waited) co_return fail(waited.error());
+        lease = std::move(waited->lease);
+        http2 = waited->http2;
       }
-      exchange.reset(new ClientExchange(std::move(*lease), options_.limits, deadline));
-      const Result<> answered = co_await exchange->run(request, head, scope);
-      if (answered) break;
-      // The request is sent a second time only if a reused connection was lost.
-      const bool repeat = reused && answered.error() == ClientError::connection_lost &&
-                          exchange->may_repeat(request);
+      const bool reused = http2 == nullptr && !fresh && lease->take_idle();
+      if (http2 == nullptr && !reused) {
+        WEIR_CO_TRY(co_await lease->connect(request.url(), deadline));
+        if (lease->is_http2()) http2 = &pool_->add_http2(*std::exchange(lease, {}));
+      }
+      bool repeat = false;
+      Result<> answered;
+      if (http2 != nullptr) {
+        auto* const sent = new H2ClientExchange(*http2, options_.limits, deadline);
+        exchange.reset(sent);
+        answered = co_await sent->run(request, head, scope);
+        if (answered) break;
+        repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) && sent->may_repeat(request);
+        fresh = sent->lost();
+      } else {
+        auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);
+        exchange.reset(sent);
+        answered = co_await sent->run(request, head, scope);
+        if (answered) break;
+        // The request is sent a second time only if a reused connection was lost.
+        repeat =
+            reused && answered.error() == ClientError::connection_lost && sent->may_repeat(request);
+        if (repeat) lease = sent->take_lease();
+        fresh = true;
+      }
       if (!repeat) co_return fail(answered.error());
-      lease = exchange->take_lease();
       exchange.reset();
-      reused = false;
+      http2 = fresh ? nullptr : pool_->http2_for(request.url());
     }
-    ClientExchange& source = *exchange;
+    ResponseSource& source = *exchange;
     if (options_.cookie_jar != nullptr) store_cookies(source, request.url(), now);
     ClientResponse response(std::move(exchange));
-    Redirect followed = Redirect::none;
-    if (code_of(response.status()) >= 300 && options_.limits.redirects_max > 0) {
-      if (const auto location = response.header("location")) {
-        WEIR_CO_TRY(followed, follow_redirect(request, response.status(), *location,
-                                              options_.sensitive_headers));
-      }
-    }
+    WEIR_CO_TRY(const Redirect followed, follow(request, response));
     if (followed == Redirect::none) {
       source.set_url(std::move(request).take_url());
       co_return std::move(response);
@@ -84,6 +105,14 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       co_return fail(ClientError::too_many_redirects);
     }
   }
+}
+
+/// Prepares the request that a redirect asks for.
+Result<Redirect> Client::follow(ClientRequest& request, const ClientResponse& response) {
+  if (code_of(response.status()) < 300 || options_.limits.redirects_max == 0) return Redirect::none;
+  const auto location = response.header("location");
+  if (!location) return Redirect::none;
+  return follow_redirect(request, response.status(), *location, options_.sensitive_headers);
 }
 
 /// Returns the head of a request. `now` is needed for a jar of cookies only.
@@ -109,8 +138,8 @@ Result<std::string> Client::head_of(const ClientRequest& request, WallTime now) 
   return request_head(request, context);
 }
 
-void Client::store_cookies(const ClientExchange& exchange, const Url& url, WallTime now) {
-  const ReceivedResponseHead& head = exchange.head();
+void Client::store_cookies(const ResponseSource& source, const Url& url, WallTime now) {
+  const ReceivedResponseHead& head = source.head();
   for (std::size_t index = 0; index < head.header_count(); ++index) {
     const HeaderField field = head.header_at(index);
     if (!equals_ignoring_case(field.name, "set-cookie")) continue;

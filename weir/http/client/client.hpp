@@ -1,8 +1,9 @@
-// The HTTP/1.1 client of one core: requests over pooled connections, with bodies that are streamed
+// The HTTP client of one core: requests over pooled connections, with bodies that are streamed
 // in both directions.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,8 +25,9 @@ class Scope;
 
 namespace weir::http {
 
-class ClientExchange;
 class ClientPool;
+class ResponseSource;
+enum class Redirect : std::uint8_t;
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one
 /// Client on each core.
@@ -46,6 +48,13 @@ class ClientPool;
 /// connection was lost before the first byte of a response. The method must be idempotent (see
 /// is_idempotent()), or the request must have an Idempotency-Key, or the kernel must have taken
 /// none of its bytes. A body whose stream was called is never sent again.
+///
+/// *HTTP/2.* A server of https URLs may choose HTTP/2 if ClientOptions::tls offers "h2". With
+/// ClientOptions::plain_http2, the client speaks HTTP/2 with the servers of http URLs. A connection
+/// then carries up to H2Limits::streams_max requests at a time, or as many as the server allows.
+/// Further ones open another connection, or wait. A response that is cancelled or dropped does not
+/// affect the others. The client sends a request again, at most three times, if the server has
+/// refused it or ignores it after a GOAWAY. Other requests follow the rules above.
 ///
 /// *Redirects.* The client follows 301, 302, 303, 307 and 308. It sends a GET without a body after
 /// a 303, and instead of a POST after a 301 or 302. It returns the response if it would have to
@@ -80,7 +89,8 @@ class Client : public RequestMethods<Client> {
 
   /// Sends the request and waits for the head of its final response. 1xx responses are dropped.
   /// Errors: see above.
-  /// Cancel: closes the connection; the server may have received the request.
+  /// Cancel: closes the connection, or the stream of HTTP/2; the server may have received the
+  /// request.
   Task<Result<ClientResponse>> send(ClientRequest request) {
     return send_in(nullptr, std::move(request));
   }
@@ -89,7 +99,8 @@ class Client : public RequestMethods<Client> {
   /// destroyed. If it fails, for example in the function of the body, the reads of the response
   /// fail with its error.
   /// Errors: see above.
-  /// Cancel: closes the connection; the server may have received the request.
+  /// Cancel: closes the connection, or the stream of HTTP/2; the server may have received the
+  /// request.
   /// Lifetime: the client, and all that the function of the body refers to, outlive the scope.
   Task<Result<ClientResponse>> send(Scope& scope, ClientRequest request) {
     return send_in(&scope, std::move(request));
@@ -106,7 +117,8 @@ class Client : public RequestMethods<Client> {
  private:
   Task<Result<ClientResponse>> send_in(Scope* scope, ClientRequest request);
   Result<std::string> head_of(const ClientRequest& request, WallTime now);
-  void store_cookies(const ClientExchange& exchange, const Url& url, WallTime now);
+  Result<Redirect> follow(ClientRequest& request, const ClientResponse& response);
+  void store_cookies(const ResponseSource& source, const Url& url, WallTime now);
 
   ClientOptions options_;
   std::unique_ptr<ClientPool> pool_;

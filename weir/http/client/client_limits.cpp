@@ -7,6 +7,9 @@
 #include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir::http {
@@ -47,9 +50,18 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
       sum({bound.idle_connection, frames_bytes, block(sizeof(ClientExchange)),
            block(Buffer::default_capacity), head_bytes(limits.response.head),
            growing(limits.response.chunks.trailers_bytes_max), growing(limits.body_max)});
+  const std::uint64_t response =
+      sum({frames_bytes, block(sizeof(H2ClientExchange)), block(limits.http2.field_list_max),
+           growing(limits.http2.field_list_max), growing(limits.body_max)});
+  bound.http2_connection = sum({bound.idle_connection, block(sizeof(H2ClientConnection)),
+                                session_bytes_max(limits.http2, response)});
   bound.waiting_request = frames_bytes;
-  bound.total = sum({product(limits.connections_max, bound.connection),
-                     product(limits.waiting_max, bound.waiting_request)});
+  const std::uint64_t waiting = product(limits.waiting_max, bound.waiting_request);
+  bound.total = sum({product(limits.connections_max, bound.connection), waiting});
+  ResponseFieldLimits of_fields;
+  of_fields.list_bytes_max = limits.http2.field_list_max;
+  bound.http2_total = sum({product(limits.connections_max, bound.http2_connection), waiting,
+                           ResponseFieldReader::memory(of_fields)});
   return bound;
 }
 

@@ -10,6 +10,7 @@
 
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
+#include "weir/http/detail/h2/session.hpp"
 #include "weir/http/syntax/url.hpp"
 #include "weir/net/dns/resolver.hpp"
 
@@ -49,6 +50,15 @@ struct ClientLimits {
   /// Age above which a connection is not used again. A changed address of a name is used after this
   /// time at the latest.
   Duration age_max = std::chrono::minutes(5);
+
+  /// Limits of a connection of HTTP/2. `streams_max` is the number of its requests at a time; more
+  /// requests use another connection, or wait. The window of the connection has room for those of
+  /// all streams, so that a response that the program does not read delays no other.
+  H2Limits http2 = {.connection_window = 8 * 1024 * 1024, .work = {}};
+  /// Time for which a server of HTTP/2 that owes a response may be silent. The client then sends a
+  /// PING, and closes the connection if nothing arrives within ping_timeout; connection_lost.
+  Duration ping_interval = std::chrono::seconds(15);
+  Duration ping_timeout = std::chrono::seconds(5);
 };
 
 /// An HTTP proxy. The client sends it requests for http URLs with the whole URL (RFC 9112 §3.2.2).
@@ -72,8 +82,12 @@ struct ClientOptions {
   /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
   std::string unix_socket = {};
   ProxyOptions proxy = {};  ///< not used with a Unix socket
+  /// True to speak HTTP/2 with the servers of http URLs without asking them ("prior knowledge", RFC
+  /// 9113 §3.3). A proxy without a tunnel gets HTTP/1.1.
+  bool plain_http2 = false;
   /// The trusted CAs and the certificate of this client for https URLs; all cores may share it.
-  /// nullptr: the CAs that the operating system trusts, and no certificate.
+  /// nullptr: the CAs that the operating system trusts, and no certificate. If "h2" is among its
+  /// tls::ClientOptions::protocols, a server may choose HTTP/2.
   std::shared_ptr<tls::Client> tls = {};
   dns::Resolver* resolver = nullptr;  ///< nullptr: the resolver of the core
   /// Keeps the cookies of responses for later requests, and outlives the client; nullptr: the
@@ -91,12 +105,15 @@ struct ClientOptions {
 struct ClientMemoryBound {
   std::uint64_t idle_connection;  ///< a connection that is idle
   std::uint64_t connection;       ///< a connection in use, with the longest head and body
+  /// A connection of HTTP/2 with H2Limits::streams_max responses of the longest head and body.
+  std::uint64_t http2_connection;
   std::uint64_t waiting_request;  ///< a request that waits for a connection
-  std::uint64_t total;            ///< all of them, when all connections are in use
+  std::uint64_t total;            ///< all of them, when all connections are in use, of HTTP/1.1
+  std::uint64_t http2_total;      ///< the same for HTTP/2
 };
 
 /// Returns the bound of a client with these limits. `body_max` and `connections_max` are the first
-/// values to lower for a lower bound.
+/// values to lower for a lower bound, and H2Limits::streams_max for HTTP/2.
 ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept;
 
 }  // namespace weir::http

@@ -1,11 +1,11 @@
 // The response of a client: what its exchange has received, and the collection of the body.
 #include "weir/http/client/client_response.hpp"
 
-#include "weir/http/client/detail/client_exchange.hpp"
+#include "weir/http/client/detail/response_source.hpp"
 
 namespace weir::http {
 
-void detail::ReleaseExchange::operator()(ClientExchange* exchange) const noexcept {
+void detail::ReleaseExchange::operator()(ResponseSource* exchange) const noexcept {
   exchange->release();
 }
 
@@ -27,6 +27,10 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
 
 const Url& ClientResponse::url() const noexcept {
   return exchange_->url();
+}
+
+bool ClientResponse::is_http2() const noexcept {
+  return exchange_->is_http2();
 }
 
 const Headers& ClientResponse::trailers() const noexcept {

@@ -21,21 +21,21 @@
 
 namespace weir::http {
 
-class ClientExchange;
+class ResponseSource;
 namespace detail {
 
 /// Ends the exchange of a response that nothing uses any more.
 struct ReleaseExchange {
-  void operator()(ClientExchange* exchange) const noexcept;
+  void operator()(ResponseSource* exchange) const noexcept;
 };
-using ExchangePtr = std::unique_ptr<ClientExchange, ReleaseExchange>;
+using ExchangePtr = std::unique_ptr<ResponseSource, ReleaseExchange>;
 
 }  // namespace detail
 
 /// A response whose head has arrived; move-only. Its body is read on demand, so that a slow reader
 /// slows down the server. The connection is free for other requests when read() or body() has
 /// returned the end of the body. If the object is destroyed before, the connection is closed unless
-/// the whole body has arrived.
+/// the whole body has arrived. Over HTTP/2, only the response is cancelled then.
 /// Threads: the core of its client.
 /// Lifetime: the client outlives it. No read is pending when it is moved or destroyed (asserted).
 class ClientResponse {
@@ -59,6 +59,8 @@ class ClientResponse {
   HeaderField header_at(std::size_t index) const noexcept;
   /// Returns the URL that answered. It differs from that of the request after a redirect.
   const Url& url() const noexcept;
+  /// Returns true if the response came over HTTP/2, false for HTTP/1.
+  bool is_http2() const noexcept;
 
   /// Returns the next piece of the body; empty at its end.
   /// Errors: ClientError (connection_lost, bad_response, body_timed_out, timed_out);
@@ -83,7 +85,8 @@ class ClientResponse {
     if (!value) co_return fail(ClientError::bad_json);
     co_return std::move(*value);
   }
-  /// Returns the trailer fields after a chunked body; complete once read() has returned the end.
+  /// Returns the trailer fields after a chunked body, or after a body of HTTP/2; complete once
+  /// read() has returned the end.
   const Headers& trailers() const noexcept;
 
  private:

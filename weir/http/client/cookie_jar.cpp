@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weir/base/detail/memory_sizes.hpp"
-#include "weir/http/client/detail/set_cookie.hpp"
+#include "weir/http/message/detail/set_cookie.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {

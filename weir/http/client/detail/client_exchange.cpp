@@ -27,8 +27,6 @@ using Kind = ResponseEvent::Kind;
 
 // Bytes of a body that the kernel takes without waiting for the server, as a rule.
 constexpr std::size_t short_body = 32 * 1024;
-// Bytes of a longer body that ClientLimits::body_timeout limits together.
-constexpr std::size_t body_slice = 256 * 1024;
 
 /// Cancels a source at the end of its block, also if an exception ends it.
 class CancelAtEnd {
@@ -102,50 +100,31 @@ class ClientExchange::Reading : public Timed<Read>::Awaiter {
   ClientError timed_out_;
 };
 
-/// The sink of a streamed body. It writes chunks, or counts down a known length. After a failed
-/// write, all later ones fail with the same error, because the server has a part of a piece.
-class ClientExchange::ChunkSink final : public BodySink {
+/// The sink of a streamed body. It writes chunks, or the bytes of a known length.
+class ClientExchange::Sink final : public RequestSink {
  public:
-  ChunkSink(ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
-      : exchange_(&exchange), left_(length) {}
-  using BodySink::write;
-  Task<Result<>> write(Bytes piece) override {
-    if (error_) co_return fail(error_);
-    if (piece.empty()) co_return {};
-    error_ = exchange_->late() ? make_error_code(ClientError::timed_out) : std::error_code();
-    if (!error_ && left_ && piece.size() > *left_) error_ = make_error_code(Errc::bad_input);
-    if (error_) co_return fail(error_);
-    const Result<> written = co_await write_whole(piece);
-    if (!written) error_ = written.error();
-    co_return written;
-  }
-  /// Returns the first error; bad_input if bytes of a known length are missing.
-  std::error_code error() const noexcept {
-    if (!error_ && left_.value_or(0) > 0) return make_error_code(Errc::bad_input);
-    return error_;
-  }
+  Sink(ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
+      : RequestSink(length), exchange_(exchange), chunked_(!length) {}
 
  private:
-  Task<Result<>> write_whole(Bytes piece) {
-    if (left_) {
-      *left_ -= piece.size();
-      co_return co_await exchange_->write(std::span<const Bytes>(&piece, 1));
-    }
+  bool late() const override { return exchange_.late(); }
+  Task<Result<>> send(Bytes piece) override {
+    if (!chunked_) co_return co_await exchange_.write(std::span<const Bytes>(&piece, 1));
     std::array<char, chunk_size_max> size;
     const char* const end = write_chunk_size(piece.size(), size.data());
     const std::array<Bytes, 3> pieces{to_bytes(between(size.data(), end)), piece,
                                       to_bytes(chunk_end)};
-    co_return co_await exchange_->write(pieces);
+    co_return co_await exchange_.write(pieces);
   }
 
-  ClientExchange* exchange_;
-  std::optional<std::uint64_t> left_;
-  std::error_code error_;
+  ClientExchange& exchange_;
+  bool chunked_;
 };
 
 ClientExchange::ClientExchange(ClientPool::Lease lease, const ClientLimits& limits,
                                Instant deadline) noexcept
-    : lease_(std::move(lease)),
+    : ResponseSource(limits.body_max),
+      lease_(std::move(lease)),
       loop_(lease_.stream().loop()),
       limits_(&limits),
       deadline_(deadline),
@@ -197,10 +176,7 @@ void ClientExchange::release_connection() noexcept {
 }
 
 bool ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
-  if (received_ || stream_called_) return false;
-  const Headers& headers = request.headers();
-  return sent_ == 0 || is_idempotent(request.method()) || headers.contains("idempotency-key") ||
-         headers.contains("x-idempotency-key");
+  return !received_ && !stream_called_ && (sent_ == 0 || is_repeatable(request));
 }
 
 Instant ClientExchange::now() const {
@@ -254,7 +230,7 @@ Task<Result<>> ClientExchange::write_request(Body& body, std::string_view head) 
 
 Task<Result<>> ClientExchange::write_stream(Body& body) {
   const std::optional<std::uint64_t> length = body.length();
-  ChunkSink sink(*this, length);
+  Sink sink(*this, length);
   stream_called_ = true;
   const Result<> streamed = co_await (*body.stream())(sink);
   if (!streamed) co_return streamed;

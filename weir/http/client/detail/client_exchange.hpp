@@ -1,4 +1,4 @@
-// One request and its response on one connection of a client.
+// One request and its response on one HTTP/1.1 connection of a client.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "weir/base/buffer.hpp"
-#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/task/cancel.hpp"
@@ -28,20 +28,15 @@
 
 namespace weir::http {
 
-/// A ClientExchange sends one request and reads its response. It has the lease of the connection.
-/// It gives the connection back when the response has ended, and closes it otherwise.
+/// A ClientExchange sends one request over HTTP/1.1 and reads its response. It has the lease of the
+/// connection. It gives the connection back when the response has ended, and closes it otherwise.
 /// Threads: one core's.
 /// Lifetime: no operation is pending when it is destroyed (asserted).
-class ClientExchange {
+class ClientExchange final : public ResponseSource {
  public:
   /// `deadline` is the end of ClientLimits::total_timeout. `lease` has a connection. `limits`
   /// outlive the object.
   ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
-  ClientExchange(const ClientExchange&) = delete;
-  ClientExchange& operator=(const ClientExchange&) = delete;
-
-  static void* operator new(std::size_t size) { return BlockPool::allocate(size); }
-  static void operator delete(void* memory) noexcept { BlockPool::release(memory); }
 
   /// Sends the request, then waits for the head of the final response. A server may answer before
   /// it has read the whole body, so a failed write of the body is no error if a head arrives. A
@@ -51,31 +46,22 @@ class ClientExchange {
   /// Cancel: the connection can only be closed.
   /// Lifetime: `head`, the result of request_head(), lives until the return.
   Task<Result<>> run(ClientRequest& request, std::string_view head, Scope* scope);
-  /// Destroys the exchange. A task that still sends is cancelled and destroys it at its end.
-  void release() noexcept;
+  void release() noexcept override;
   /// Returns true if the request may be sent again after the connection was lost: no byte of a
   /// response has come, the body can be sent again, and a repetition has no other effect. The
   /// request is idempotent, or it has an Idempotency-Key, or the kernel took none of its bytes.
   bool may_repeat(const ClientRequest& request) const noexcept;
   ClientPool::Lease take_lease() noexcept { return std::move(lease_); }
-  /// Sets the URL that answered.
-  void set_url(Url url) noexcept { url_.emplace(std::move(url)); }
 
-  const ReceivedResponseHead& head() const noexcept { return parser_.head(); }
-  const Url& url() const noexcept { return *url_; }
-  const Headers& trailers() const noexcept { return parser_.trailers(); }
-  std::uint64_t body_max() const noexcept { return limits_->body_max; }
-  /// Returns the next bytes of the body; empty at its end and in all later calls.
-  /// Errors: those of ClientResponse::read().
-  /// Cancel: no data is lost.
-  /// Lifetime: the bytes are valid until the next call.
-  Task<Result<Bytes>> read();
-  /// Drops the rest of the body. Later reads fail with `error`.
-  void abandon(std::error_code error) noexcept;
+  const ReceivedResponseHead& head() const noexcept override { return parser_.head(); }
+  const Headers& trailers() const noexcept override { return parser_.trailers(); }
+  bool is_http2() const noexcept override { return false; }
+  Task<Result<Bytes>> read() override;
+  void abandon(std::error_code error) noexcept override;
 
  private:
-  class ChunkSink;
   class Reading;
+  class Sink;
   class Writing;
   /// A request that a task of a scope sends.
   struct Sending {
@@ -88,7 +74,7 @@ class ClientExchange {
   };
 
   /// Gives the connection back if the rest of the response has arrived already.
-  ~ClientExchange();
+  ~ClientExchange() override;
 
   Instant now() const;
   /// Returns `timeout`, or the time until the deadline if that is earlier.
@@ -122,7 +108,6 @@ class ClientExchange {
 
   ClientPool::Lease lease_;
   Loop& loop_;
-  std::optional<Url> url_;
   const ClientLimits* limits_;
   Instant deadline_;
   ResponseParser parser_;

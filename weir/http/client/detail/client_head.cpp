@@ -59,6 +59,12 @@ Result<std::string> request_head(const ClientRequest& request, const HeadContext
   return head.append(line_end);
 }
 
+bool is_repeatable(const ClientRequest& request) noexcept {
+  const Headers& headers = request.headers();
+  return is_idempotent(request.method()) || headers.contains("idempotency-key") ||
+         headers.contains("x-idempotency-key");
+}
+
 Duration idle_time_of(std::string_view keep_alive) noexcept {
   constexpr std::string_view name = "timeout=";
   while (!keep_alive.empty()) {

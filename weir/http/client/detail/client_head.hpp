@@ -22,6 +22,10 @@ struct HeadContext {
 /// Errors: Errc::bad_input for a header that belongs to the client.
 Result<std::string> request_head(const ClientRequest& request, const HeadContext& context);
 
+/// Returns true if a repetition of the request has no other effect: its method is idempotent, or it
+/// has an Idempotency-Key.
+bool is_repeatable(const ClientRequest& request) noexcept;
+
 /// Returns the time for which a connection may be idle according to a Keep-Alive header: its
 /// timeout less the larger of 1 s and 10 %. Duration::max() without a timeout.
 Duration idle_time_of(std::string_view keep_alive) noexcept;

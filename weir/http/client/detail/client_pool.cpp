@@ -7,7 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/proxy.hpp"
+#include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/dns/connect.hpp"
@@ -47,6 +49,8 @@ struct DefaultTls {
   tls::Client client;
 };
 
+constexpr std::string_view http2_protocol = "h2";
+
 /// Returns the errors that open_stream() has from its own protocol, and connect_failed for others.
 std::error_code connect_error(std::error_code error) noexcept {
   const bool known = error.category() == client_error_category() ||
@@ -77,6 +81,9 @@ ClientPool::ClientPool(const ClientOptions& options) noexcept
 
 ClientPool::~ClientPool() {
   while (const Node* const node = idle_.front()) close(node->connection);
+  while (Http2Node* const node = http2_.front()) {
+    node->connection.close(make_error_code(Errc::closed));
+  }
   assert(origins_.empty() && "a response or a request outlives its client");
 }
 
@@ -97,6 +104,8 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
   AnyStream stream(std::move(plain));
   if (proxied && peer.scheme() == "https") {
     WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, loop));
+    // The proxy gets HTTP/1.1.
+    if (stream->tls()->protocol == http2_protocol) co_return fail(ClientError::proxy_refused);
   }
   if (proxied && !uses_absolute_form(url, *options_)) {
     WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
@@ -131,11 +140,16 @@ std::string_view ClientPool::key_of(const Url& url) const noexcept {
   return uses_absolute_form(url, *options_) ? options_->proxy.url->text() : url.origin();
 }
 
+/// Returns the origin with this name, or nullptr.
+ClientPool::Origin* ClientPool::known_origin(std::string_view name) noexcept {
+  if (last_origin_ != nullptr && last_origin_->name == name) return last_origin_;
+  const auto known = origins_.find(name);
+  return known == origins_.end() ? nullptr : last_origin_ = &known->second;
+}
+
 ClientPool::Origin& ClientPool::origin_of(const Url& url) {
   const std::string_view name = key_of(url);
-  if (last_origin_ != nullptr && last_origin_->name == name) return *last_origin_;
-  const auto known = origins_.find(name);
-  if (known != origins_.end()) return *(last_origin_ = &known->second);
+  if (Origin* const known = known_origin(name)) return *known;
   const std::size_t most = std::max<std::size_t>(options_->limits.connections_per_origin_max, 1);
   const auto added = origins_.try_emplace(std::string(name), most).first;
   added->second.name = added->first;
@@ -150,28 +164,75 @@ void ClientPool::leave(Origin& origin) noexcept {
   origins_.erase(origins_.find(origin.name));
 }
 
+bool ClientPool::try_take_of_pool(SemaphorePermit& permit) noexcept {
+  if (try_take(permits_, permit)) return true;
+  if (http2_idle_count_ == 0) return false;
+  // The first idle connection is the oldest one.
+  for (Http2Node* each = http2_.front(); each != nullptr; each = http2_.next(*each)) {
+    if (!each->connection.is_idle()) continue;
+    each->connection.close(make_error_code(Errc::closed));
+    return try_take(permits_, permit);
+  }
+  return false;
+}
+
 std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
   Lease lease(*this, origin_of(url));
+  if (lease.origin_->opening > 0 && !lease.origin_->is_http1) return std::nullopt;
   const bool free =
-      try_take(lease.origin_->permits, lease.of_origin_) && try_take(permits_, lease.of_pool_);
+      try_take(lease.origin_->permits, lease.of_origin_) && try_take_of_pool(lease.of_pool_);
   if (!free) return std::nullopt;
   return lease;
 }
 
-Task<Result<ClientPool::Lease>> ClientPool::acquire(const Url& url, Instant deadline) {
+Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline, bool fresh) {
+  Place place;
   Lease lease(*this, origin_of(url));
+  Origin& origin = *lease.origin_;
   Instant until = never;
-  if (!try_take(lease.origin_->permits, lease.of_origin_)) {
-    Result<SemaphorePermit> permit = co_await wait(lease.origin_->permits, until, deadline);
+  while (true) {
+    place.http2 = fresh ? nullptr : http2_of(origin);
+    const bool opening = !fresh && origin.opening > 0 && !origin.is_http1;
+    const bool taken =
+        place.http2 == nullptr && !opening && try_take(origin.permits, lease.of_origin_);
+    if (place.http2 == nullptr && !taken && (opening || (!fresh && !origin.http2.empty()))) {
+      const Result<> changed = co_await wait_for_http2(origin, until, deadline);
+      if (!changed) co_return fail(changed.error());
+      continue;
+    }
+    origin.http2_changed.set();  // the next request looks at what is left
+    if (place.http2 != nullptr) co_return std::move(place);
+    if (taken) break;
+    Result<SemaphorePermit> permit = co_await wait(origin.permits, until, deadline);
     if (!permit) co_return fail(permit.error());
     lease.of_origin_ = std::move(*permit);
+    break;
   }
-  if (!try_take(permits_, lease.of_pool_)) {
+  if (!try_take_of_pool(lease.of_pool_)) {
     Result<SemaphorePermit> permit = co_await wait(permits_, until, deadline);
     if (!permit) co_return fail(permit.error());
     lease.of_pool_ = std::move(*permit);
   }
-  co_return std::move(lease);
+  place.http2 = fresh ? nullptr : http2_of(origin);
+  if (place.http2 == nullptr) place.lease = std::move(lease);
+  co_return std::move(place);
+}
+
+/// Waits until a connection of HTTP/2 of the origin may carry a request, or none is opened any
+/// more.
+Task<Result<>> ClientPool::wait_for_http2(Origin& origin, Instant& until, Instant deadline) {
+  if (waiting_ >= options_->limits.waiting_max) co_return fail(ClientError::queue_full);
+  const Context own = co_await this_context();
+  const Instant now = own.loop->platform().now();
+  if (until == never) until = after(now, options_->limits.queue_timeout);
+  const Instant end = std::min(until, deadline);
+  auto changing = timeout(time_until(end, now), as_task(origin.http2_changed.wait()));
+  const CountedWait counted(waiting_);
+  const Result<> changed = co_await std::move(changing);
+  if (!changed && changed.error() == Errc::timed_out) {
+    co_return fail(end == deadline ? ClientError::timed_out : ClientError::queue_timed_out);
+  }
+  co_return changed;
 }
 
 /// Waits for a permit. The first wait of a request sets `until`.
@@ -189,6 +250,51 @@ Task<Result<SemaphorePermit>> ClientPool::wait(Semaphore& permits, Instant& unti
     co_return fail(end == deadline ? ClientError::timed_out : ClientError::queue_timed_out);
   }
   co_return permit;
+}
+
+// Connections of HTTP/2.
+
+/// Returns true if a new connection for `url` may be one of HTTP/2.
+bool ClientPool::may_speak_http2(const Url& url) const noexcept {
+  if (url.scheme() == "http") return options_->plain_http2 && !uses_absolute_form(url, *options_);
+  return options_->tls != nullptr &&
+         std::ranges::count(options_->tls->options().protocols, http2_protocol) > 0;
+}
+
+H2ClientConnection* ClientPool::http2_for(const Url& url) noexcept {
+  if (http2_.empty()) return nullptr;
+  const Origin* const origin = known_origin(key_of(url));
+  return origin == nullptr ? nullptr : http2_of(*origin);
+}
+
+H2ClientConnection* ClientPool::http2_of(const Origin& origin) noexcept {
+  for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
+    if (each->connection.may_open()) return &each->connection;
+  }
+  return nullptr;
+}
+
+H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
+  Origin& origin = *lease.origin_;
+  auto made = make_block<H2ClientConnection>(*this, std::move(lease));
+  H2ClientConnection& connection = *made.release();
+  origin.http2.push_front(connection.in_origin());
+  http2_.push_back(connection.in_pool());
+  return connection;
+}
+
+void ClientPool::on_http2_changed(const Lease& lease) noexcept {
+  lease.origin_->http2_changed.set();
+}
+
+ResponseFieldReader& ClientPool::response_fields() {
+  if (response_fields_ == nullptr) {
+    ResponseFieldLimits limits;
+    limits.head = options_->limits.response.head;
+    limits.list_bytes_max = options_->limits.http2.field_list_max;
+    response_fields_ = std::make_unique<ResponseFieldReader>(limits);
+  }
+  return *response_fields_;
 }
 
 void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection,
@@ -266,12 +372,31 @@ void ClientPool::close(PooledConnection& connection) noexcept {
   leave(origin);
 }
 
+/// Counts a connection that is opened and may become one of HTTP/2.
+class ClientPool::Lease::Opening {
+ public:
+  Opening(Origin& origin, bool counts) noexcept : origin_(counts ? &origin : nullptr) {
+    if (counts) ++origin.opening;
+  }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+  ~Opening() {
+    if (origin_ == nullptr) return;
+    --origin_->opening;
+    origin_->http2_changed.set();
+  }
+
+ private:
+  Origin* origin_;
+};
+
 ClientPool::Lease::Lease(Lease&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)),
       origin_(other.origin_),
       of_origin_(std::move(other.of_origin_)),
       of_pool_(std::move(other.of_pool_)),
-      connection_(std::move(other.connection_)) {}
+      connection_(std::move(other.connection_)),
+      http2_(other.http2_) {}
 
 ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
@@ -281,6 +406,7 @@ ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
   of_origin_ = std::move(other.of_origin_);
   of_pool_ = std::move(other.of_pool_);
   connection_ = std::move(other.connection_);
+  http2_ = other.http2_;
   return *this;
 }
 
@@ -296,9 +422,18 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   const Context own = co_await this_context();
   const Duration left = time_until(deadline, own.loop->platform().now());
   const Duration limit = std::min(left, options.limits.connect_timeout);
-  auto opening = pool_->open_stream(url, *own.loop);
-  Result<AnyStream> stream = co_await timeout(limit, std::move(opening));
+  const bool may_be_http2 = pool_->may_speak_http2(url);
+  Result<AnyStream> stream = fail(Errc::closed);
+  {
+    const Opening counted(*origin_, may_be_http2);
+    auto opening = pool_->open_stream(url, *own.loop);
+    stream = co_await timeout(limit, std::move(opening));
+  }
   if (stream) {
+    const TlsInfo* const tls = (*stream)->tls();
+    const bool secured = url.scheme() == "https";
+    http2_ = may_be_http2 && (!secured || (tls != nullptr && tls->protocol == http2_protocol));
+    origin_->is_http1 = !http2_;
     connection_ = make_block<PooledConnection>(std::move(*stream));
     ++pool_->open_count_;
     co_return {};

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/list.hpp"
@@ -17,13 +19,22 @@
 #include "weir/http/syntax/url.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/client.hpp"
 
 namespace weir::http {
 
+class H2ClientConnection;
 class PooledConnection;
+class ResponseFieldReader;
+
+/// The place of a connection of HTTP/2 in a list of connections.
+struct Http2Node : weir::detail::ListNode {
+  explicit Http2Node(H2ClientConnection& owner) noexcept : connection(owner) {}
+  H2ClientConnection& connection;
+};
 
 /// Opens the connections of one client, keeps those that are idle, and limits their number.
 ///
@@ -35,11 +46,17 @@ class PooledConnection;
 /// for its origin, then for the total, each in the order of arrival. A busy origin therefore delays
 /// no request to another. If there are connections_max, a new connection replaces the one that has
 /// been idle for the longest time.
+///
+/// A connection of HTTP/2 carries many requests. It has its rights until it is closed; an idle one
+/// is closed if a request to another origin needs the right. Requests wait for a connection that
+/// is being opened to an origin that may speak HTTP/2, instead of opening another.
 /// Threads: one core's.
 /// Lifetime: outlives its leases (asserted).
 class ClientPool {
  public:
   class Lease;
+  /// The right to a connection, or a connection of HTTP/2 that can carry another request.
+  struct Place;
 
   /// `options` outlive the object.
   explicit ClientPool(const ClientOptions& options) noexcept;
@@ -48,17 +65,36 @@ class ClientPool {
   /// Closes all idle connections.
   ~ClientPool();
 
+  /// Returns the connection of HTTP/2 to the origin of `url` that can carry another request now, or
+  /// nullptr.
+  H2ClientConnection* http2_for(const Url& url) noexcept;
   /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
   std::optional<Lease> try_acquire(const Url& url);
-  /// Waits for the right to use a connection to the origin of `url`, until `deadline` and for at
-  /// most ClientLimits::queue_timeout.
+  /// Waits for the right to use a connection to the origin of `url`, or for one of HTTP/2, until
+  /// `deadline` and for at most ClientLimits::queue_timeout. `fresh` wants the right to open a new
+  /// connection.
   /// Errors: ClientError (queue_full, queue_timed_out, timed_out); Errc::cancelled.
   /// Cancel: leaves the queue.
-  Task<Result<Lease>> acquire(const Url& url, Instant deadline);
+  Task<Result<Place>> acquire(const Url& url, Instant deadline, bool fresh);
+  /// Makes a connection of HTTP/2 out of that of a lease.
+  /// Errors: throws std::bad_alloc.
+  H2ClientConnection& add_http2(Lease&& lease);
 
   /// Returns the number of open connections, in use and idle.
   std::size_t open_count() const noexcept { return open_count_; }
-  std::size_t idle_count() const noexcept { return idle_count_; }
+  std::size_t idle_count() const noexcept { return idle_count_ + http2_idle_count_; }
+
+  // For connections of HTTP/2.
+
+  const ClientLimits& limits() const noexcept { return options_->limits; }
+  /// Returns the reader of fields of all connections. The first call makes it.
+  /// Errors: throws std::bad_alloc.
+  ResponseFieldReader& response_fields();
+  void on_http2_idle() noexcept { ++http2_idle_count_; }
+  void on_http2_busy() noexcept { --http2_idle_count_; }
+  void on_http2_closed() noexcept { --open_count_; }
+  /// Lets a request that waits look at the connections of the origin of `lease` again.
+  void on_http2_changed(const Lease& lease) noexcept;
 
  private:
   friend PooledConnection;
@@ -74,8 +110,12 @@ class ClientPool {
     explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
     std::string_view name;
     Semaphore permits;
-    weir::detail::List<Node> idle;  // the last used one first
-    std::size_t users = 0;          // leases, and connections that are idle or dead
+    weir::detail::List<Node> idle;        // the last used one first
+    weir::detail::List<Http2Node> http2;  // the connections that may carry another request
+    AutoResetEvent http2_changed;
+    std::size_t opening = 0;  // connections that may become one of HTTP/2
+    std::size_t users = 0;    // leases, and connections that are idle or dead
+    bool is_http1 = false;    // the last connection that was opened speaks HTTP/1.1
   };
   struct Hash {
     using is_transparent = void;
@@ -87,8 +127,13 @@ class ClientPool {
   Task<Result<AnyStream>> open_stream(const Url& url, Loop& loop);
   Task<Result<AnyStream>> secure(AnyStream stream, const Url& url, Loop& loop);
   std::string_view key_of(const Url& url) const noexcept;
+  Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
   Task<Result<SemaphorePermit>> wait(Semaphore& permits, Instant& until, Instant deadline);
+  Task<Result<>> wait_for_http2(Origin& origin, Instant& until, Instant deadline);
+  bool may_speak_http2(const Url& url) const noexcept;
+  H2ClientConnection* http2_of(const Origin& origin) noexcept;
+  bool try_take_of_pool(SemaphorePermit& permit) noexcept;
   void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
   BlockPtr<PooledConnection> take_idle(Origin& origin);
   void make_room();
@@ -108,9 +153,12 @@ class ClientPool {
       idle_;  // those of all origins, the one that has been idle for the longest time first
   weir::detail::List<Node>
       dead_;  // those that are closed in this turn, since input or an end has arrived
+  weir::detail::List<Http2Node> http2_;  // connections of all origins, the oldest one first
   std::size_t open_count_ = 0;
-  std::size_t idle_count_ = 0;
+  std::size_t idle_count_ = 0;        // of HTTP/1.1
+  std::size_t http2_idle_count_ = 0;  // these have rights
   std::size_t waiting_ = 0;
+  std::unique_ptr<ResponseFieldReader> response_fields_;
 };
 
 /// A connection of a client, in use or idle. No operation is pending on an idle connection: the
@@ -123,6 +171,7 @@ class PooledConnection : loop::HangupObserver, loop::Timer {
   explicit PooledConnection(AnyStream stream) noexcept;
 
   Stream& stream() noexcept { return *stream_; }
+  AnyStream take_stream() noexcept { return std::move(stream_); }
 
  private:
   friend ClientPool;
@@ -157,6 +206,10 @@ class ClientPool::Lease {
   Task<Result<>> connect(const Url& url, Instant deadline);
   /// Returns the stream of a lease that has a connection.
   Stream& stream() const noexcept { return connection_->stream(); }
+  /// Returns true if the server of the connection that connect() has opened speaks HTTP/2.
+  bool is_http2() const noexcept { return http2_; }
+  /// Takes the connection out. It counts as open until ClientPool::on_http2_closed().
+  BlockPtr<PooledConnection> take_connection() noexcept { return std::move(connection_); }
 
   /// Gives up the right. The connection becomes idle for at most `idle_max`.
   void release_for_reuse(Duration idle_max);
@@ -165,6 +218,7 @@ class ClientPool::Lease {
 
  private:
   friend ClientPool;
+  class Opening;
   Lease(ClientPool& pool, Origin& origin) noexcept : pool_(&pool), origin_(&origin) {
     ++origin.users;
   }
@@ -175,6 +229,12 @@ class ClientPool::Lease {
   SemaphorePermit of_origin_;
   SemaphorePermit of_pool_;
   BlockPtr<PooledConnection> connection_;
+  bool http2_ = false;
+};
+
+struct ClientPool::Place {
+  std::optional<Lease> lease = {};
+  H2ClientConnection* http2 = nullptr;
 };
 
 }  // namespace weir::http

@@ -1,5 +1,5 @@
 // Tests of the writer of response heads of HTTP/2.
-#include "weir/http/detail/h2/response_writer.hpp"
+#include "weir/http/detail/h2/head_writer.hpp"
 
 #include <gtest/gtest.h>
 

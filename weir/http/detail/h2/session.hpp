@@ -1,6 +1,7 @@
 // One HTTP/2 connection without a socket (RFC 9113): bytes in, events and bytes out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -230,17 +231,29 @@ class H2Session {
 
   // Clients.
 
+  /// Returns true if the peer and the limits allow a further stream.
+  bool may_open() const noexcept {
+    return !failed_ && !goaway_received_ && next_stream_ <= stream_id_max &&
+           open_ < std::min(peer_.max_concurrent_streams, limits_.streams_max);
+  }
   /// Opens a stream for a request; send_headers() follows.
-  /// Returns: false if the peer allows no further stream.
+  /// Returns: false if may_open() is false.
   bool open(H2Stream& stream);
-  /// Tells that the block of the last event `headers` was a final head. Trailers follow then.
-  void final_head(H2Stream& stream) noexcept { stream.final_head_ = true; }
+  /// Tells that the block of the last event `headers` was a final head. Trailers may follow then.
+  /// `length` is the number of bytes of the body, if it is known. A body of another length is an
+  /// error of the stream.
+  static void final_head(H2Stream& stream, std::uint64_t length = H2Stream::no_length) noexcept {
+    stream.final_head_ = true;
+    stream.body_left_ = length;
+  }
   void send_ping();
 
   const H2PeerSettings& peer() const noexcept { return peer_; }
   /// Returns true if the peer has opened a stream.
   bool had_stream() const noexcept { return last_stream_ != 0; }
   std::uint32_t streams_held() const noexcept { return held_; }
+  /// Returns the number of streams that are not closed.
+  std::uint32_t streams_open() const noexcept { return open_; }
   std::int32_t work_balance() const noexcept { return work_.balance(); }
   /// Frees memory that a connection without streams does not need.
   void drop_idle_memory() noexcept;

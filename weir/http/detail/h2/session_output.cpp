@@ -322,8 +322,7 @@ bool H2Session::is_idle(std::uint32_t id) const noexcept {
 
 bool H2Session::open(H2Stream& stream) {
   assert(role_ == H2Role::client);
-  if (failed_ || goaway_received_ || next_stream_ > stream_id_max) return false;
-  if (open_ >= std::min(peer_.max_concurrent_streams, limits_.streams_max)) return false;
+  if (!may_open()) return false;
   reserve_table();
   begin_stream(stream, next_stream_);
   next_stream_ += 2;

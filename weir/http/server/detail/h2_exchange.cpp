@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "weir/http/detail/h2/hpack_encoder.hpp"
-#include "weir/http/detail/h2/response_writer.hpp"
+#include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/server/detail/h2_connection.hpp"
 #include "weir/task/timeout.hpp"
 

@@ -14,7 +14,7 @@
 #include "weir/http/detail/h1/host_line_cache.hpp"
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/detail/h2/request_fields.hpp"
-#include "weir/http/detail/h2/response_writer.hpp"
+#include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/router/detail/route_snapshot.hpp"
 #include "weir/http/router/router.hpp"

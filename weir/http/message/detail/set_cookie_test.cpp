@@ -1,5 +1,5 @@
 // Tests of the parser of Set-Cookie headers.
-#include "weir/http/client/detail/set_cookie.hpp"
+#include "weir/http/message/detail/set_cookie.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weir/http/client/detail/set_cookie.hpp"
+#include "weir/http/message/detail/set_cookie.hpp"
 
 #include <algorithm>
 #include <array>

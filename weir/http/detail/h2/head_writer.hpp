@@ -1,4 +1,4 @@
-// The writer of response heads of HTTP/2, as HPACK field blocks that no other block depends on.
+// The writers of heads of HTTP/2, as HPACK field blocks that no other block depends on.
 #pragma once
 
 #include <array>
@@ -49,5 +49,15 @@ class ResponseBlockCache {
   const char* type_ = nullptr;
   std::size_t type_size_ = ResponseHeadCache::type_size_max + 1;  // no media type yet
 };
+
+/// Returns the number of bytes that write_request_block() needs at most.
+std::size_t request_block_size_max(std::string_view scheme, std::string_view head) noexcept;
+
+/// Writes a complete and valid head of HTTP/1.1 as a field block (RFC 9113 §8.3.1). Host becomes
+/// `:authority`. The headers that describe a connection of HTTP/1.1 are left out (§8.2.2), and so
+/// is TE unless it is "trailers". No intermediary may index credentials and cookies. Allocates
+/// nothing.
+/// Returns: the end of the block.
+char* write_request_block(std::string_view scheme, std::string_view head, char* out) noexcept;
 
 }  // namespace weir::http

@@ -1,0 +1,176 @@
+// A connection of HTTP/2 of a client, which carries many requests at the same time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/detail/h2/hpack_encoder.hpp"
+#include "weir/http/detail/h2/hpack_table.hpp"
+#include "weir/http/detail/h2/session.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/net/any_stream.hpp"
+
+namespace weir::http {
+
+class H2ClientExchange;
+
+/// The place of an H2ClientExchange in the list of its connection.
+class H2ClientExchangeNode : public weir::detail::ListNode {
+ protected:
+  ~H2ClientExchangeNode() = default;
+};
+
+/// Carries the requests of one HTTP/2 connection. It has no coroutine: the ends of its two
+/// operations continue its work. All output of one turn of the loop goes into one write.
+///
+/// It reads while a stream is open. Otherwise no operation is pending, and the loop reports input.
+/// A server that owes a response and is silent is asked by PING; see ClientLimits::ping_interval.
+/// Threads: its loop's.
+/// Lifetime: it destroys itself after close(), when the kernel uses none of its memory. A request
+/// is told when its connection is closed.
+class H2ClientConnection final : loop::HangupObserver, StreamLayer {
+ public:
+  /// Begins the connection. `lease` has a stream to a server of HTTP/2.
+  /// Errors: throws std::bad_alloc.
+  H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease);
+  H2ClientConnection(const H2ClientConnection&) = delete;
+  H2ClientConnection& operator=(const H2ClientConnection&) = delete;
+  ~H2ClientConnection();
+
+  /// Returns true if the connection can carry another request now.
+  bool may_open() const noexcept;
+  bool is_idle() const noexcept { return session_.streams_held() == 0; }
+  /// Closes the connection. Its requests fail with `error`.
+  void close(std::error_code error) noexcept;
+
+  Http2Node& in_origin() noexcept { return in_origin_; }
+  Http2Node& in_pool() noexcept { return in_pool_; }
+
+  // For exchanges.
+
+  H2Session& session() noexcept { return session_; }
+  HpackSizeUpdate& size_update() noexcept { return size_update_; }
+  Loop& loop() const noexcept { return loop_; }
+  /// Returns true if the server has answered a request.
+  bool was_used() const noexcept { return was_used_; }
+  /// Opens the stream of an exchange. may_open() is true (asserted).
+  /// Errors: throws std::bad_alloc.
+  void open(H2ClientExchange& exchange);
+  /// Forgets an exchange, and resets its stream if it is open.
+  void end(H2ClientExchange& exchange) noexcept;
+  /// Returns `count` bytes of an exchange to the windows.
+  void consume(H2ClientExchange& exchange, std::size_t count) noexcept;
+  /// Sends the output of the session soon.
+  void wake_writer() noexcept { queue_turn(); }
+  /// Asks the server by PING if nothing has arrived since `since`. The connection carries no new
+  /// request until something arrives.
+  void probe(Instant since) noexcept;
+  /// Returns the number of bytes that were given to the stream or wait for that.
+  std::uint64_t bytes_queued() const noexcept { return taken_ + session_.output().size(); }
+  /// Returns the number of bytes that the kernel has taken.
+  std::uint64_t bytes_sent() const noexcept { return sent_; }
+
+ private:
+  friend class ClosingH2Connections;
+
+  struct Reading : loop::ReceiveOperation {
+    explicit Reading(H2ClientConnection& owner) noexcept;
+    H2ClientConnection& connection;
+  };
+  struct Writing : loop::SendOperation {
+    explicit Writing(H2ClientConnection& owner) noexcept;
+    H2ClientConnection& connection;
+  };
+  /// The work at the end of a turn: a write of all output, and the next read.
+  struct Turn : loop::Runnable {
+    explicit Turn(H2ClientConnection& owner) noexcept;
+    H2ClientConnection& connection;
+  };
+  struct Clock : loop::Timer {
+    explicit Clock(H2ClientConnection& owner) noexcept;
+    H2ClientConnection& connection;
+  };
+
+  /// Calls `work(*this)`, and destroys the connection afterwards if it is closed.
+  template <class Work>
+  void run(const Work& work) noexcept;
+  void queue_turn() noexcept;
+  void read();
+  void write();
+  void on_received();
+  void on_sent();
+  void process();
+  bool handle(const H2Event& event);
+  void on_headers(const H2Event& event);
+  void on_trailers(const H2Event& event);
+  void on_discarded(const H2Event& event);
+  void on_goaway(std::uint32_t last_stream);
+  void fail_exchange(H2ClientExchange& exchange, std::error_code error);
+  void retire() noexcept;
+  void observe_input() noexcept;
+  void set_clock() noexcept;
+  void on_clock();
+  void notify_waiting() noexcept;
+  bool destroy_if_unused() noexcept;
+  bool has_operations() const noexcept;
+
+  Http2Node in_origin_{*this};
+  Http2Node in_pool_{*this};  // then in the list of closing ones
+  ClientPool* pool_;
+  ClientPool::Lease lease_;                // the rights; it has no connection
+  BlockPtr<PooledConnection> connection_;  // the stream
+  Loop& loop_;
+  const ClientLimits& limits_;
+  H2Session session_;
+  HpackTable table_;
+  HpackSizeUpdate size_update_;
+  weir::detail::List<H2ClientExchangeNode> exchanges_;
+  Reading reading_{*this};
+  Writing writing_{*this};
+  Turn turn_{*this};
+  Clock clock_{*this};
+  Buffer input_;
+  Buffer sending_;
+  Bytes sending_piece_;
+  std::uint64_t taken_ = 0;  // bytes that were taken out of the session
+  std::uint64_t sent_ = 0;
+  Instant usable_until_;          // the connection is too old then
+  Instant idle_until_ = never;    // of a connection without requests
+  Instant heard_;                 // when bytes arrived, or the first stream was opened
+  Instant answer_until_ = never;  // of a PING
+  Instant resume_at_ = never;     // the end of a delay for a server that causes too much work
+  bool was_used_ = false;
+  bool retired_ = false;  // carries no new request
+  bool suspected_ = false;
+  bool observing_ = false;
+  bool has_input_ = false;     // the observer has reported input
+  bool reading_busy_ = false;  // until its runnable runs
+  bool writing_busy_ = false;
+  bool turn_queued_ = false;
+  bool running_ = false;
+  bool closed_ = false;
+};
+
+/// The closed connections of a loop with an operation that has not ended. It is an object of the
+/// loop, and frees those that are left when the loop ends.
+/// Threads: the loop's.
+class ClosingH2Connections {
+ public:
+  ClosingH2Connections() = default;
+  ~ClosingH2Connections();
+  /// Returns the object of `loop`. The first call makes it.
+  /// Errors: throws std::bad_alloc.
+  static ClosingH2Connections& of(Loop& loop) { return loop.slots().get<ClosingH2Connections>(); }
+  void add(Http2Node& node) noexcept { connections_.push_back(node); }
+
+ private:
+  weir::detail::List<Http2Node> connections_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,409 @@
+// Sending a request over HTTP/2 and reading its response.
+#include "weir/http/client/detail/h2_client_exchange.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "weir/http/client/detail/client_head.hpp"
+#include "weir/http/detail/h2/head_writer.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/timeout.hpp"
+
+namespace weir::http {
+
+H2ClientExchange::Alarm::Alarm(ManualResetEvent& waited) noexcept
+    : loop::Timer([](loop::Timer& timer) {
+        auto& self = static_cast<Alarm&>(timer);
+        if (self.event.is_set()) return;
+        self.expired = true;
+        self.event.set();
+      }),
+      event(waited) {}
+
+/// The sink of a streamed body.
+class H2ClientExchange::Sink final : public RequestSink {
+ public:
+  Sink(H2ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
+      : RequestSink(length), exchange_(exchange) {}
+
+ private:
+  bool late() const override { return exchange_.late(); }
+  Task<Result<>> send(Bytes piece) override { return exchange_.send_piece(piece, false); }
+
+  H2ClientExchange& exchange_;
+};
+
+H2ClientExchange::H2ClientExchange(H2ClientConnection& connection, const ClientLimits& limits,
+                                   Instant deadline)
+    : ResponseSource(limits.body_max),
+      connection_(&connection),
+      loop_(connection.loop()),
+      limits_(&limits),
+      deadline_(deadline),
+      reused_(connection.was_used()) {
+  connection.open(*this);
+}
+
+H2ClientExchange::~H2ClientExchange() {
+  detach();
+}
+
+/// Gives the stream back to the connection. A stream that is open is reset.
+void H2ClientExchange::detach() noexcept {
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->end(*this);
+}
+
+void H2ClientExchange::release() noexcept {
+  if (!is_sending()) {
+    delete this;
+    return;
+  }
+  released_ = true;
+  stop_sending();
+}
+
+void H2ClientExchange::abandon(std::error_code error) noexcept {
+  ended_ = true;
+  error_ = error;
+  arrived_ = {};
+  if (is_sending()) return stop_sending();
+  detach();
+}
+
+bool H2ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
+  if (stream_called_) return false;
+  if (refused_ || unsent_) return true;
+  return lost_ && reused_ && !received_ && is_repeatable(request);
+}
+
+Duration H2ClientExchange::limited(Duration timeout) const {
+  return deadline_ == never ? timeout : std::min(timeout, deadline_ - loop_.platform().now());
+}
+
+bool H2ClientExchange::late() const {
+  return deadline_ != never && loop_.platform().now() >= deadline_;
+}
+
+Task<Result<>> H2ClientExchange::wait(ManualResetEvent& event, Alarm& alarm, Duration timeout,
+                                      ClientError timed_out) {
+  const Instant start = loop_.now();
+  const Duration most = limited(timeout);
+  event.reset();
+  alarm.expired = false;
+  if (most != Duration::max()) {
+    loop_.timers().start(alarm, after(loop_.platform().now(), most));
+  }
+  const Result<> waited = co_await event.wait();
+  alarm.cancel();
+  if (!waited || !alarm.expired) co_return waited;
+  if (connection_ != nullptr) connection_->probe(start);
+  co_return fail(late() ? ClientError::timed_out : timed_out);
+}
+
+// The request.
+
+Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
+  method_ = request.method();
+  Body& body = request.body();
+  send_head(request, head, !body.is_stream() && body.text().empty());
+  if (!body.is_stream()) {
+    pending_ = to_bytes(body.text());
+    if (pending_.empty() || send_now(true)) co_return co_await read_head(limits_->head_timeout);
+  }
+  if (scope != nullptr) co_return co_await read_head_beside(*scope, request);
+  const Result<> sent = co_await send_before_head(body);
+  if (!sent || has_head_) co_return sent;
+  co_return co_await read_head(limits_->head_timeout);
+}
+
+void H2ClientExchange::send_head(const ClientRequest& request, std::string_view head, bool ends) {
+  const std::string_view scheme = request.url().scheme();
+  begins_at_ = connection_->bytes_queued();
+  HpackSizeUpdate& update = connection_->size_update();
+  const auto write = [&](char* out) {
+    return write_request_block(scheme, head, update.write(out));
+  };
+  connection_->session().send_headers(
+      *this, HpackSizeUpdate::size_max + request_block_size_max(scheme, head), write, ends);
+  connection_->wake_writer();
+}
+
+/// Sends the pending bytes as far as possible. Returns true if nothing is left.
+bool H2ClientExchange::send_now(bool ends) {
+  H2Session& session = connection_->session();
+  while (!pending_.empty()) {
+    const std::size_t sent = session.send_data(*this, pending_, ends);
+    pending_ = pending_.subspan(sent);
+    if (sent == 0) break;
+  }
+  connection_->wake_writer();
+  return pending_.empty();
+}
+
+void H2ClientExchange::send_part() {
+  const std::size_t sent = connection_->session().send_data(*this, pending_, pending_ends_);
+  assert(sent != 0 && "it was the next sender");
+  pending_ = pending_.subspan(sent);
+  if (!pending_.empty()) return;
+  connection_->session().stop_sending(*this);
+  output_.set();
+}
+
+Task<Result<>> H2ClientExchange::send_piece(Bytes piece, bool ends) {
+  if (connection_ == nullptr || local_ended()) {
+    co_return fail(error_ ? error_ : make_error_code(ClientError::connection_lost));
+  }
+  if (writer_->cancelled()) co_return fail(Errc::cancelled);
+  pending_ = piece;
+  if (send_now(ends)) co_return {};
+  pending_ends_ = ends;
+  connection_->session().want_send(*this);
+  const Result<> sent =
+      co_await wait(output_, output_alarm_, limits_->body_timeout, ClientError::body_timed_out);
+  const bool whole = std::exchange(pending_, {}).empty();
+  if (!whole && connection_ != nullptr) connection_->session().stop_sending(*this);
+  if (!sent) co_return sent;
+  if (!whole) co_return fail(error_ ? error_ : make_error_code(ClientError::connection_lost));
+  co_return {};
+}
+
+/// Sends the body, or the rest of its text.
+Task<Result<>> H2ClientExchange::send_body(Body& body) {
+  if (!body.is_stream()) {
+    for (Bytes rest = pending_; !rest.empty();) {
+      const Bytes slice = rest.first(std::min(rest.size(), body_slice));
+      rest = rest.subspan(slice.size());
+      if (late()) co_return fail(ClientError::timed_out);
+      const Result<> sent = co_await send_piece(slice, rest.empty());
+      if (!sent) co_return sent;
+    }
+    co_return {};
+  }
+  Sink sink(*this, body.length());
+  stream_called_ = true;
+  const Result<> streamed = co_await (*body.stream())(sink);
+  if (!streamed) co_return streamed;
+  if (sink.error()) co_return fail(sink.error());
+  if (connection_ == nullptr || local_ended()) co_return {};
+  connection_->session().send_data(*this, {}, true);
+  connection_->wake_writer();
+  co_return {};
+}
+
+Task<Result<>> H2ClientExchange::send_in_time(Body& body) {
+  auto sending = send_body(body);
+  const Result<> sent = co_await timeout(limited(Duration::max()), std::move(sending));
+  if (!sent && sent.error() == Errc::timed_out) co_return fail(ClientError::timed_out);
+  co_return sent;
+}
+
+/// Sends the body. A response that is an error or a redirect ends it early.
+Task<Result<>> H2ClientExchange::send_before_head(Body& body) {
+  const Context own = co_await this_context();
+  CancelSource cancel(own.cancel);
+  writer_ = &cancel;
+  Result<> sent = fail(Errc::closed);  // if the function of the body throws
+  std::exception_ptr thrown;
+  try {
+    sent = co_await in_context(Context{own.loop, &cancel}, send_in_time(body));
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  writer_ = nullptr;
+  if (thrown) std::rethrow_exception(thrown);
+  if (own.cancelled()) co_return fail(Errc::cancelled);
+  if (sent || (has_head_ && stopped_early_)) co_return {};
+  if (error_ && stopped_early_) co_return fail(error_);
+  co_return sent;
+}
+
+/// Starts the task that sends the body, and reads the head of the response. The request keeps its
+/// body if nothing sends it any more, so that it can be sent again.
+Task<Result<>> H2ClientExchange::read_head_beside(Scope& scope, ClientRequest& request) {
+  sending_ = std::make_unique<Sending>();
+  const std::size_t left = pending_.size();
+  sending_->body = std::move(request.body());
+  if (left != 0) {  // a short text has moved with its body
+    const std::string_view text = sending_->body.text();
+    pending_ = to_bytes(text.substr(text.size() - left));
+  }
+  scope.spawn(send_beside());
+  const Result<> received = co_await read_head_while_sending();
+  const bool goes_on = received && code_of(head().status()) < 300;
+  if (goes_on) co_return received;
+  if (is_sending()) {
+    stop_sending();
+    const Result<> ended = co_await sending_->ended.wait();
+    if (!ended) co_return ended;
+  }
+  request.body() = std::move(sending_->body);
+  co_return received;
+}
+
+/// Reads the head of the response. Its timeout begins at the end of the request.
+Task<Result<>> H2ClientExchange::read_head_while_sending() {
+  while (!has_head_ && !error_) {
+    if (sending_->error) co_return fail(sending_->error);
+    if (!is_sending()) co_return co_await read_head(limits_->head_timeout);
+    const Result<> waited =
+        co_await wait(input_, input_alarm_, Duration::max(), ClientError::timed_out);
+    if (!waited) co_return waited;
+  }
+  if (sending_->error) co_return fail(sending_->error);
+  if (has_head_) co_return {};
+  co_return fail(error_);
+}
+
+/// The task that sends the body. It may destroy the exchange.
+Task<> H2ClientExchange::send_beside() {
+  const Context own = co_await this_context();
+  CancelSource cancel(own.cancel);
+  writer_ = &cancel;
+  Result<> sent = fail(Errc::closed);  // if the function of the body throws
+  std::exception_ptr thrown;
+  try {
+    sent = co_await in_context(Context{own.loop, &cancel}, send_in_time(sending_->body));
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  end_sending(sent);
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void H2ClientExchange::stop_sending() noexcept {
+  if (sending_ != nullptr) sending_->stopped = true;
+  writer_->cancel();
+}
+
+void H2ClientExchange::end_sending(const Result<>& sent) noexcept {
+  writer_ = nullptr;
+  if (released_) {
+    delete this;
+    return;
+  }
+  if (!sent && !error_ && !sending_->stopped) sending_->error = sent.error();
+  sending_->ended.set();
+  input_.set();
+  if (ended_) detach();
+}
+
+// Events.
+
+bool H2ClientExchange::on_head(bool end_stream) {
+  received_ = true;
+  const int status = code_of(head_.status());
+  if (status < 200) return !end_stream && ++interim_count_ <= limits_->response.interim_max;
+  const bool bodiless = method_ == Method::head || status == 204 || status == 304;
+  if (bodiless) {
+    H2Session::final_head(*this, 0);
+  } else if (head_.has_content_length()) {
+    if (end_stream && head_.content_length() != 0) return false;
+    H2Session::final_head(*this, head_.content_length());
+  } else {
+    H2Session::final_head(*this);
+  }
+  const std::string_view bytes = head_.bytes();
+  head_bytes_ = Buffer::with_capacity(static_cast<std::uint32_t>(bytes.size()));
+  std::memcpy(head_bytes_.room().data(), bytes.data(), bytes.size());
+  head_bytes_.commit(bytes.size());
+  head_.rebase(head_bytes_.text().data());
+  has_head_ = true;
+  if (end_stream) complete_ = true;
+  if (status >= 300 && writer_ != nullptr) {
+    stopped_early_ = true;
+    stop_sending();
+  }
+  input_.set();
+  return true;
+}
+
+bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
+  if (!has_head_) {
+    connection_->consume(*this, bytes.size());
+    return false;
+  }
+  if (ended_) {
+    connection_->consume(*this, bytes.size());
+  } else if (!bytes.empty()) {
+    arrived_.make_room(bytes.size());
+    std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
+    arrived_.commit(bytes.size());
+  }
+  if (end_stream) complete_ = true;
+  input_.set();
+  return true;
+}
+
+void H2ClientExchange::on_end() {
+  complete_ = true;
+  input_.set();
+}
+
+void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
+  if (!complete_ && !error_) {
+    error_ = error;
+    refused_ = refused && !received_;
+  }
+  if (writer_ != nullptr) {
+    stopped_early_ = true;
+    stop_sending();
+  }
+  input_.set();
+  output_.set();
+}
+
+void H2ClientExchange::on_detached(std::error_code error, std::uint64_t bytes_sent) noexcept {
+  connection_ = nullptr;
+  if (!complete_ && !error_) {
+    lost_ = true;
+    unsent_ = bytes_sent <= begins_at_;
+  }
+  on_reset(error, false);
+}
+
+// The response.
+
+Task<Result<>> H2ClientExchange::read_head(Duration timeout) {
+  while (!has_head_) {
+    if (error_) co_return fail(error_);
+    const Result<> waited =
+        co_await wait(input_, input_alarm_, timeout, ClientError::head_timed_out);
+    if (!waited) co_return waited;
+  }
+  co_return {};
+}
+
+Task<Result<Bytes>> H2ClientExchange::read() {
+  if (!lent_.empty() && connection_ != nullptr && !ended_)
+    connection_->consume(*this, lent_.size());
+  lent_ = {};
+  while (!ended_) {
+    if (!arrived_.empty()) {
+      lent_ = std::exchange(arrived_, {});
+      co_return lent_.bytes();
+    }
+    if (complete_) {
+      ended_ = true;
+      if (!is_sending()) detach();
+      break;
+    }
+    if (error_ || late() || (sending_ != nullptr && sending_->error)) {
+      if (!error_) error_ = late() ? make_error_code(ClientError::timed_out) : sending_->error;
+      abandon(error_);
+      break;
+    }
+    const Result<> waited =
+        co_await wait(input_, input_alarm_, limits_->body_timeout, ClientError::body_timed_out);
+    if (waited) continue;
+    if (waited.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+    abandon(waited.error());
+  }
+  if (error_) co_return fail(error_);
+  co_return Bytes();
+}
+
+}  // namespace weir::http

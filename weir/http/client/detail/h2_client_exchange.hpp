@@ -1,0 +1,153 @@
+// One request and its response on one stream of HTTP/2 of a client.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/client/client_limits.hpp"
+#include "weir/http/client/client_request.hpp"
+#include "weir/http/client/detail/h2_client_connection.hpp"
+#include "weir/http/client/detail/response_source.hpp"
+#include "weir/http/detail/h2/session.hpp"
+#include "weir/http/syntax/client_error.hpp"
+#include "weir/task/cancel.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// An H2ClientExchange sends one request over HTTP/2 and reads its response; see ClientExchange.
+/// Threads: one core's.
+/// Lifetime: its connection tells it when it ends. The connection is not used after that.
+class H2ClientExchange final : public ResponseSource, public H2Stream, public H2ClientExchangeNode {
+ public:
+  /// `connection` can carry another request (asserted). `deadline` is the end of
+  /// ClientLimits::total_timeout. `limits` outlive the object.
+  /// Errors: throws std::bad_alloc.
+  H2ClientExchange(H2ClientConnection& connection, const ClientLimits& limits, Instant deadline);
+
+  /// Sends the request, then waits for the head of the final response; see ClientExchange::run().
+  /// Errors: those of Client::send() that concern one connection.
+  /// Cancel: resets the stream.
+  /// Lifetime: `head`, the result of request_head(), lives until the return.
+  Task<Result<>> run(ClientRequest& request, std::string_view head, Scope* scope);
+  /// Returns true if the request may be sent again after run() has failed. Its body can be sent
+  /// again, and the server has provably not processed it: it said so by REFUSED_STREAM or GOAWAY,
+  /// or the kernel took none of its bytes. Or the connection was used before, it was lost before
+  /// anything of the response came, and a repetition has no other effect.
+  bool may_repeat(const ClientRequest& request) const noexcept;
+  /// Returns true if the connection was lost, so that a repetition needs a new one.
+  bool lost() const noexcept { return lost_; }
+
+  void release() noexcept override;
+  Task<Result<Bytes>> read() override;
+  void abandon(std::error_code error) noexcept override;
+  const ReceivedResponseHead& head() const noexcept override { return head_; }
+  const Headers& trailers() const noexcept override { return trailers_; }
+  bool is_http2() const noexcept override { return true; }
+
+  // Events of the stream, from the connection.
+
+  /// The place where the connection writes the head of on_head().
+  ReceivedResponseHead& received_head() noexcept { return head_; }
+  Headers& received_trailers() noexcept { return trailers_; }
+  /// A head has arrived. Its texts are valid until the return.
+  /// Returns: false if the response is malformed.
+  bool on_head(bool end_stream);
+  /// Bytes of the body have arrived.
+  /// Returns: false if the response is malformed.
+  bool on_data(Bytes bytes, bool end_stream);
+  /// The response is complete.
+  void on_end();
+  /// The stream has ended early. The server has not processed the request if `refused`.
+  void on_reset(std::error_code error, bool refused) noexcept;
+  /// The connection has ended, and has released the stream. The kernel has taken `bytes_sent`
+  /// bytes of the connection.
+  void on_detached(std::error_code error, std::uint64_t bytes_sent) noexcept;
+  /// Sends a part of what waits; the stream is the next sender.
+  void send_part();
+
+ private:
+  class Sink;
+  /// A request that a task of a scope sends.
+  struct Sending {
+    Body body;
+    ManualResetEvent ended;
+    bool stopped = false;        ///< true if the exchange itself cancelled the task
+    std::error_code error = {};  ///< why the request is incomplete, unless it was stopped
+  };
+  /// Sets an event if nothing else has set it in time.
+  struct Alarm : loop::Timer {
+    explicit Alarm(ManualResetEvent& waited) noexcept;
+    ManualResetEvent& event;
+    bool expired = false;
+  };
+
+  ~H2ClientExchange() override;
+
+  Duration limited(Duration timeout) const;
+  bool late() const;
+  void send_head(const ClientRequest& request, std::string_view head, bool ends);
+  bool send_now(bool ends);
+  /// Sends the body until the deadline. Its function can wait for something else than the server.
+  Task<Result<>> send_body(Body& body);
+  Task<Result<>> send_in_time(Body& body);
+  Task<Result<>> send_piece(Bytes piece, bool ends);
+  Task<Result<>> send_before_head(Body& body);
+  Task<Result<>> read_head_beside(Scope& scope, ClientRequest& request);
+  Task<Result<>> read_head_while_sending();
+  Task<> send_beside();
+  void end_sending(const Result<>& sent) noexcept;
+  void stop_sending() noexcept;
+  bool is_sending() const noexcept { return sending_ != nullptr && writer_ != nullptr; }
+  Task<Result<>> read_head(Duration timeout);
+  /// Waits for an event. It fails with `timed_out` after the timeout.
+  Task<Result<>> wait(ManualResetEvent& event, Alarm& alarm, Duration timeout,
+                      ClientError timed_out);
+  void detach() noexcept;
+
+  H2ClientConnection* connection_;  // nullptr when the stream is released
+  Loop& loop_;
+  const ClientLimits* limits_;
+  Instant deadline_;
+  Method method_ = Method::get;
+  // The request.
+  Bytes pending_;            // bytes that wait to be sent
+  ManualResetEvent output_;  // the pending bytes have been sent
+  Alarm output_alarm_{output_};
+  CancelSource* writer_ = nullptr;  // that of the body's sender
+  std::unique_ptr<Sending> sending_;
+  std::uint64_t begins_at_ = 0;  // bytes of the connection before the request
+  bool pending_ends_ = false;
+  bool stream_called_ = false;  // the body's function was called
+  bool stopped_early_ = false;  // the response has ended the body
+  bool reused_;
+  bool unsent_ = false;   // the kernel has taken no byte
+  bool refused_ = false;  // the server has not processed the request
+  bool lost_ = false;
+  bool received_ = false;  // a head has come, also of a 1xx response
+  // The response.
+  ReceivedResponseHead head_;
+  Buffer head_bytes_;
+  Buffer lent_;     // the last piece of read()
+  Buffer arrived_;  // the bytes behind it
+  Headers trailers_;
+  ManualResetEvent input_;  // something has arrived
+  Alarm input_alarm_{input_};
+  std::error_code error_;  // of the response, after the bytes that arrived
+  std::uint32_t interim_count_ = 0;
+  bool has_head_ = false;
+  bool complete_ = false;
+  bool ended_ = false;  // nothing more is read
+  bool released_ = false;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,96 @@
+// The parts of exchanges that do not depend on the version of HTTP.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/result.hpp"
+#include "weir/http/message/body.hpp"
+#include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/client_error.hpp"
+#include "weir/http/syntax/url.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// A ResponseSource has the head of a response and reads its body. It is the exchange of a request
+/// over one version of HTTP.
+/// Threads: one core's.
+class ResponseSource {
+ public:
+  ResponseSource(const ResponseSource&) = delete;
+  ResponseSource& operator=(const ResponseSource&) = delete;
+
+  static void* operator new(std::size_t size) { return BlockPool::allocate(size); }
+  static void operator delete(void* memory) noexcept { BlockPool::release(memory); }
+
+  /// Destroys the source. A task that still sends is cancelled and destroys it at its end.
+  virtual void release() noexcept = 0;
+  /// Returns the next bytes of the body; empty at its end and in all later calls.
+  /// Errors: those of ClientResponse::read().
+  /// Cancel: no data is lost.
+  /// Lifetime: the bytes are valid until the next call.
+  virtual Task<Result<Bytes>> read() = 0;
+  /// Drops the rest of the body. Later reads fail with `error`.
+  virtual void abandon(std::error_code error) noexcept = 0;
+  virtual const ReceivedResponseHead& head() const noexcept = 0;
+  virtual const Headers& trailers() const noexcept = 0;
+  virtual bool is_http2() const noexcept = 0;
+
+  const Url& url() const noexcept { return *url_; }
+  /// Sets the URL that answered.
+  void set_url(Url url) noexcept { url_.emplace(std::move(url)); }
+  std::uint64_t body_max() const noexcept { return body_max_; }
+
+ protected:
+  explicit ResponseSource(std::uint64_t body_max) noexcept : body_max_(body_max) {}
+  virtual ~ResponseSource() = default;
+
+ private:
+  std::optional<Url> url_;
+  std::uint64_t body_max_;
+};
+
+/// Bytes of a long body that ClientLimits::body_timeout limits together.
+inline constexpr std::size_t body_slice = 256 * 1024;
+
+/// A RequestSink counts down the length of a body, if it is known. After a failed write, all later
+/// ones fail with the same error, because the server has a part of a piece.
+class RequestSink : public BodySink {
+ public:
+  using BodySink::write;
+  Task<Result<>> write(Bytes piece) override {
+    if (error_) co_return fail(error_);
+    if (piece.empty()) co_return {};
+    error_ = late() ? make_error_code(ClientError::timed_out) : std::error_code();
+    if (!error_ && left_ && piece.size() > *left_) error_ = make_error_code(Errc::bad_input);
+    if (error_) co_return fail(error_);
+    if (left_) *left_ -= piece.size();
+    const Result<> sent = co_await send(piece);
+    if (!sent) error_ = sent.error();
+    co_return sent;
+  }
+  /// Returns the first error; bad_input if bytes of a known length are missing.
+  std::error_code error() const noexcept {
+    if (!error_ && left_.value_or(0) > 0) return make_error_code(Errc::bad_input);
+    return error_;
+  }
+
+ protected:
+  explicit RequestSink(std::optional<std::uint64_t> length) noexcept : left_(length) {}
+
+ private:
+  /// Returns true if the time of the whole request has passed.
+  virtual bool late() const = 0;
+  virtual Task<Result<>> send(Bytes piece) = 0;
+
+  std::optional<std::uint64_t> left_;
+  std::error_code error_;
+};
+
+}  // namespace weir::http

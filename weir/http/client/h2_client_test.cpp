@@ -1,0 +1,232 @@
+// Tests of the client over HTTP/2 against Weir's server, in virtual time.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/http/client/client.hpp"
+#include "weir/http/matching/arguments.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/detail/run.hpp"
+#include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view origin = "http://127.0.0.1";
+
+Task<Response> echo(Request& request) {
+  auto body = co_await request.body();
+  co_return body ? text(std::string(*body)) : Response(to_status(body.error()));
+}
+
+Task<Response> wait_and_answer() {
+  static_cast<void>(co_await sleep(std::chrono::milliseconds(10)));
+  co_return text("late");
+}
+
+std::string url(std::string_view target) {
+  return std::string(origin) + std::string(target);
+}
+
+Task<std::string> body_of(Client& client, std::string target) {
+  auto response = co_await client.get(url(target));
+  if (!response) co_return response.error().message();
+  EXPECT_TRUE(response->is_http2());
+  const auto body = co_await response->body();
+  co_return body ? *body : body.error().message();
+}
+
+class H2ClientTest : public HttpTest {
+ protected:
+  void SetUp() override { plain_http2_ = PlainHttp2::only; }
+  /// Runs `use` with a client, and expects that it leaves nothing open.
+  template <class Use>
+  void with_client(const Use& use, const ClientLimits& limits = {}) {
+    serve();
+    {
+      ClientOptions options;
+      options.plain_http2 = true;
+      options.limits = limits;
+      Client client(std::move(options));
+      weir::run(*loop_, use(client));
+      EXPECT_EQ(client.connection_count(), client.idle_count());
+    }
+    settle();
+  }
+};
+
+TEST_F(H2ClientTest, GetReturnsTheStatusTheHeadersAndTheBody) {
+  routes_.get("/notes/{id}", [](int id) {
+    Response response = text("note " + std::to_string(id));
+    response.add_header("X-Kind", "note");
+    return response;
+  });
+  with_client([](Client& client) -> Task<> {
+    for (int id = 7; id < 10; ++id) {
+      auto response = co_await client.get(url("/notes/" + std::to_string(id) + "?full"));
+      EXPECT_TRUE(response);
+      if (!response) co_return;
+      EXPECT_TRUE(response->is_http2());
+      EXPECT_EQ(response->status(), Status::ok);
+      EXPECT_EQ(response->header("x-kind"), "note");
+      EXPECT_EQ(response->header("x-none"), std::nullopt);
+      const auto body = co_await response->body();
+      EXPECT_TRUE(body && *body == "note " + std::to_string(id));
+      const auto end = co_await response->read();
+      EXPECT_TRUE(end && end->empty());
+    }
+    EXPECT_EQ(client.connection_count(), 1U);
+    EXPECT_EQ(client.idle_count(), 1U);
+  });
+}
+
+TEST_F(H2ClientTest, OneConnectionCarriesManyRequestsAtOnce) {
+  routes_.get("/", wait_and_answer);
+  with_client([](Client& client) -> Task<> {
+    std::size_t answered = 0;
+    const auto body = [&](Scope& scope) -> Task<> {
+      for (int count = 0; count < 100; ++count) {
+        scope.spawn([](Client& each, std::size_t& sum) -> Task<> {
+          if (co_await body_of(each, "/") == "late") ++sum;
+        }(client, answered));
+      }
+      static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+      EXPECT_EQ(client.connection_count(), 1U);
+      EXPECT_EQ(client.idle_count(), 0U);
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, body));
+    EXPECT_EQ(answered, 100U);
+    EXPECT_EQ(client.connection_count(), 1U);
+  });
+}
+
+TEST_F(H2ClientTest, RequestsAboveTheLimitOpenAnotherConnectionOrWait) {
+  routes_.get("/", wait_and_answer);
+  ClientLimits limits;
+  limits.http2.streams_max = 2;
+  limits.connections_per_origin_max = 2;
+  with_client(
+      [](Client& client) -> Task<> {
+        std::size_t answered = 0;
+        const auto body = [&](Scope& scope) -> Task<> {
+          for (int count = 0; count < 20; ++count) {
+            scope.spawn([](Client& each, std::size_t& sum) -> Task<> {
+              if (co_await body_of(each, "/") == "late") ++sum;
+            }(client, answered));
+          }
+          static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+          EXPECT_EQ(client.connection_count(), 2U);
+        };
+        static_cast<void>(co_await with_scope(OnFailure::isolate, body));
+        EXPECT_EQ(answered, 20U);
+      },
+      limits);
+}
+
+TEST_F(H2ClientTest, LongBodiesPassInBothDirections) {
+  routes_.post("/", echo);
+  with_client([](Client& client) -> Task<> {
+    std::string sent(900'000, 'x');
+    sent.back() = 'y';
+    auto response = co_await client.post(url("/"), "text/plain", sent);
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    EXPECT_EQ(response->status(), Status::ok);
+    const auto body = co_await response->body();
+    EXPECT_TRUE(body && *body == sent);
+  });
+}
+
+TEST_F(H2ClientTest, AStreamedBodyIsSentAsItsFunctionWritesIt) {
+  routes_.post("/", echo);
+  with_client([](Client& client) -> Task<> {
+    for (const bool known : {false, true}) {
+      const auto write = [](BodySink& sink) -> Task<Result<>> {
+        for (int count = 0; count < 3; ++count) {
+          static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
+          const std::string piece(100'000, static_cast<char>('a' + count));
+          const Result<> written = co_await sink.write(piece);
+          if (!written) co_return written;
+        }
+        co_return {};
+      };
+      Body body(StreamFunction(write),
+                known ? std::optional<std::uint64_t>(300'000) : std::nullopt);
+      auto response = co_await client.post(url("/"), "text/plain", std::move(body));
+      EXPECT_TRUE(response);
+      if (!response) co_return;
+      const auto answer = co_await response->body();
+      EXPECT_TRUE(answer && answer->size() == 300'000 && answer->back() == 'c');
+    }
+  });
+}
+
+TEST_F(H2ClientTest, ADroppedResponseKeepsTheConnection) {
+  routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
+  routes_.get("/", [] { return text("small"); });
+  with_client([](Client& client) -> Task<> {
+    for (int count = 0; count < 40; ++count) {
+      auto response = co_await client.get(url("/large"));
+      EXPECT_TRUE(response);
+      if (!response) co_return;
+      const auto piece = co_await response->read();
+      EXPECT_TRUE(piece && !piece->empty());
+    }
+    EXPECT_EQ(co_await body_of(client, "/"), "small");
+    EXPECT_EQ(client.connection_count(), 1U);
+  });
+}
+
+TEST_F(H2ClientTest, AnUnreadResponseDelaysNoOther) {
+  routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
+  routes_.get("/", [] { return text("small"); });
+  with_client([](Client& client) -> Task<> {
+    std::vector<ClientResponse> unread;
+    for (int count = 0; count < 100; ++count) {
+      auto response = co_await client.get(url("/large"));
+      EXPECT_TRUE(response);
+      if (response) unread.push_back(std::move(*response));
+    }
+    EXPECT_EQ(co_await body_of(client, "/"), "small");
+    EXPECT_EQ(client.connection_count(), 1U);
+    const auto whole = co_await unread.back().body();
+    EXPECT_TRUE(whole && whole->size() == 1'000'000);
+  });
+}
+
+TEST_F(H2ClientTest, ResponsesWithoutABodyEnd) {
+  routes_.get("/", [] { return text("text"); });
+  routes_.get("/none", [] { return Response(Status::no_content); });
+  with_client([](Client& client) -> Task<> {
+    auto head = co_await client.head(url("/"));
+    EXPECT_TRUE(head);
+    if (!head) co_return;
+    EXPECT_EQ(head->header("content-length"), "4");
+    const auto nothing = co_await head->body();
+    EXPECT_TRUE(nothing && nothing->empty());
+    auto none = co_await client.get(url("/none"));
+    EXPECT_TRUE(none && none->status() == Status::no_content);
+  });
+}
+
+TEST_F(H2ClientTest, AnIdleConnectionIsClosedInTime) {
+  routes_.get("/", [] { return text("text"); });
+  with_client([](Client& client) -> Task<> {
+    EXPECT_EQ(co_await body_of(client, "/"), "text");
+    static_cast<void>(co_await sleep(std::chrono::seconds(3)));
+    EXPECT_EQ(client.connection_count(), 1U);
+    static_cast<void>(co_await sleep(std::chrono::seconds(2)));
+    EXPECT_EQ(client.connection_count(), 0U);
+    EXPECT_EQ(client.idle_count(), 0U);
+    EXPECT_EQ(co_await body_of(client, "/"), "text");
+  });
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,145 @@
+#include "weir/http/detail/h2/head_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "weir/http/detail/h2/hpack_encoder.hpp"
+#include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+/// Writes Content-Length as a literal with the name of the static table and without indexing.
+char* write_length(std::uint64_t length, char* out) noexcept {
+  *out++ = 0x0F;  // the index 28 does not fit into 4 bits
+  *out++ = 28 - 15;
+  char* const digits = out + 1;
+  char* const end = append_number(digits, length);
+  *out = static_cast<char>(end - digits);
+  return end;
+}
+
+/// The parts of a head of HTTP/1.1.
+struct HeadParts {
+  std::string_view method;
+  std::string_view target;
+  std::string_view lines;  // without the empty line
+};
+
+HeadParts parts_of(std::string_view head) noexcept {
+  const std::size_t method = head.find(' ');
+  const std::size_t target = head.find(' ', method + 1);
+  const std::size_t line = head.find("\r\n", target);
+  assert(line != head.npos && head.ends_with("\r\n\r\n"));
+  HeadParts parts;
+  parts.method = head.substr(0, method);
+  parts.target = head.substr(method + 1, target - method - 1);
+  parts.lines = head.substr(line + 2, head.size() - line - 4);
+  return parts;
+}
+
+bool is_one_of(std::string_view name, const auto& names) noexcept {
+  return std::ranges::any_of(
+      names, [name](std::string_view each) { return equals_ignoring_case(name, each); });
+}
+
+/// Returns true if the header has no meaning in HTTP/2, or is written as another field.
+bool is_left_out(const HeaderField& field) noexcept {
+  constexpr std::array<std::string_view, 6> names{
+      "host", "connection", "keep-alive", "upgrade", "transfer-encoding", "proxy-connection"};
+  if (equals_ignoring_case(field.name, "te")) {
+    return !equals_ignoring_case(field.value, "trailers");
+  }
+  return is_one_of(field.name, names);
+}
+
+HpackIndexing indexing_of(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 3> secrets{"authorization", "proxy-authorization",
+                                                    "cookie"};
+  return is_one_of(name, secrets) ? HpackIndexing::never : HpackIndexing::allowed;
+}
+
+/// Calls `visit(name, value, indexing)` for each field of the block.
+template <class Visit>
+void for_each_field(std::string_view scheme, std::string_view head, const Visit& visit) {
+  const HeadParts parts = parts_of(head);
+  visit(":method", parts.method, HpackIndexing::allowed);
+  visit(":scheme", scheme, HpackIndexing::allowed);
+  visit(":path", parts.target, HpackIndexing::allowed);
+  const Headers::Iterator end;
+  for (Headers::Iterator at(parts.lines); at != end; ++at) {
+    const HeaderField field = *at;
+    if (!equals_ignoring_case(field.name, "host")) continue;
+    visit(":authority", field.value, HpackIndexing::allowed);
+    break;
+  }
+  for (Headers::Iterator at(parts.lines); at != end; ++at) {
+    const HeaderField field = *at;
+    if (!is_left_out(field)) visit(field.name, field.value, indexing_of(field.name));
+  }
+}
+
+}  // namespace
+
+std::size_t response_block_size_max(const ResponseHead& head) noexcept {
+  std::size_t size = hpack_status_size_max + 3 + digits_max;
+  size += hpack_field_size_max("date", {}) + date_size;
+  size += hpack_field_size_max("content-type", head.content_type);
+  for (Headers::Iterator at(head.lines); at != Headers::Iterator(); ++at) {
+    size += hpack_field_size_max((*at).name, (*at).value);
+  }
+  return size;
+}
+
+char* write_response_block(const ResponseHead& head, char* out) noexcept {
+  out = write_hpack_status(head.status, out);
+  if (head.date != nullptr) out = write_hpack_field("date", head.date->text(), out);
+  if (!head.content_type.empty()) out = write_hpack_field("content-type", head.content_type, out);
+  if (head.framing == BodyFraming::length) out = write_length(head.content_length, out);
+  for (Headers::Iterator at(head.lines); at != Headers::Iterator(); ++at) {
+    out = write_hpack_field((*at).name, (*at).value, out);
+  }
+  return out;
+}
+
+void ResponseBlockCache::begin(const Date& date, std::string_view content_type) noexcept {
+  assert(content_type.size() <= ResponseHeadCache::type_size_max);
+  ResponseHead head;
+  head.date = &date;
+  head.content_type = content_type;
+  head.framing = BodyFraming::none;
+  std::array<char, 256> whole;
+  assert(response_block_size_max(head) <= whole.size());
+  const char* const end = write_response_block(head, whole.data());
+  start_size_ = static_cast<std::size_t>(end - whole.data());
+  assert(start_size_ <= start_max);
+  std::memcpy(start_.data(), whole.data(), start_size_);
+  type_ = content_type.data();
+  type_size_ = content_type.size();
+}
+
+char* ResponseBlockCache::write(std::uint64_t content_length, char* out) const noexcept {
+  // Copies the whole array, because a copy of a fixed size takes the fewest instructions.
+  std::memcpy(out, start_.data(), start_.size());
+  return write_length(content_length, out + start_size_);
+}
+
+std::size_t request_block_size_max(std::string_view scheme, std::string_view head) noexcept {
+  std::size_t size = 0;
+  for_each_field(scheme, head, [&](std::string_view name, std::string_view value, HpackIndexing) {
+    size += hpack_field_size_max(name, value);
+  });
+  return size;
+}
+
+char* write_request_block(std::string_view scheme, std::string_view head, char* out) noexcept {
+  for_each_field(scheme, head,
+                 [&](std::string_view name, std::string_view value, HpackIndexing indexing) {
+                   out = write_hpack_field(name, value, out, indexing);
+                 });
+  return out;
+}
+
+}  // namespace weir::http
