@@ -29,8 +29,9 @@ const Url& ClientResponse::url() const noexcept {
   return exchange_->url();
 }
 
-bool ClientResponse::is_http2() const noexcept {
-  return exchange_->is_http2();
+Version ClientResponse::version() const noexcept {
+  if (exchange_->is_http2()) return Version::http_2;
+  return exchange_->head().version_minor() == 0 ? Version::http_1_0 : Version::http_1_1;
 }
 
 const Headers& ClientResponse::trailers() const noexcept {

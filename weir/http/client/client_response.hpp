@@ -13,6 +13,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/message/headers.hpp"
+#include "weir/http/message/request.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/status.hpp"
 #include "weir/http/syntax/url.hpp"
@@ -59,8 +60,8 @@ class ClientResponse {
   HeaderField header_at(std::size_t index) const noexcept;
   /// Returns the URL that answered. It differs from that of the request after a redirect.
   const Url& url() const noexcept;
-  /// Returns true if the response came over HTTP/2, false for HTTP/1.
-  bool is_http2() const noexcept;
+  /// Returns the version of HTTP that carried the response. Nothing else differs between them.
+  Version version() const noexcept;
 
   /// Returns the next piece of the body; empty at its end.
   /// Errors: ClientError (connection_lost, bad_response, body_timed_out, timed_out);

@@ -358,6 +358,23 @@ TEST_F(H2ClientServerTest, AScopeSendsTheBodyWhileTheResponseIsRead) {
   });
 }
 
+TEST_F(H2ClientServerTest, AnIdleConnectionMakesRoomForAnotherOrigin) {
+  ClientOptions options = http2();
+  options.limits.connections_max = 1;
+  with_scripts({serve, serve}, std::move(options), [this](Client& client) -> Task<> {
+    const Instant start = (co_await this_context()).loop->now();
+    ClientRequest other(Method::get, "http://127.0.0.1:82/");
+    const auto both = co_await all(ask(client), outcome(client, std::move(other)));
+    EXPECT_TRUE(both);
+    if (!both) co_return;
+    EXPECT_EQ(std::get<0>(*both), "ok");
+    EXPECT_EQ(std::get<1>(*both), "ok");
+    EXPECT_LT((co_await this_context()).loop->now() - start, 1s) << "no idle timeout passes";
+    EXPECT_EQ(accepted_, 2U);
+    EXPECT_EQ(client.connection_count(), 1U);
+  });
+}
+
 // Cancellation and silence.
 
 TEST_F(H2ClientServerTest, ACancelledRequestResetsItsStreamOnly) {

@@ -37,7 +37,7 @@ std::string url(std::string_view target) {
 Task<std::string> body_of(Client& client, std::string target) {
   auto response = co_await client.get(url(target));
   if (!response) co_return response.error().message();
-  EXPECT_TRUE(response->is_http2());
+  EXPECT_EQ(response->version(), Version::http_2);
   const auto body = co_await response->body();
   co_return body ? *body : body.error().message();
 }
@@ -72,7 +72,7 @@ TEST_F(H2ClientTest, GetReturnsTheStatusTheHeadersAndTheBody) {
       auto response = co_await client.get(url("/notes/" + std::to_string(id) + "?full"));
       EXPECT_TRUE(response);
       if (!response) co_return;
-      EXPECT_TRUE(response->is_http2());
+      EXPECT_EQ(response->version(), Version::http_2);
       EXPECT_EQ(response->status(), Status::ok);
       EXPECT_EQ(response->header("x-kind"), "note");
       EXPECT_EQ(response->header("x-none"), std::nullopt);

@@ -133,6 +133,47 @@ TEST_F(HttpsTest, ServesHttp2ToAClientThatChoosesItByAlpn) {
   weir::run(*loop_, talk());
 }
 
+TEST_F(HttpsTest, TheClientSpeaksHttp2IfTheServerChoosesIt) {
+  routes_.get("/", [](Request& request) {
+    return text(request.tls()->protocol + (request.version() == Version::http_2 ? " 2" : " 1"));
+  });
+  routes_.post("/echo", [](Request& request) -> Task<Response> {
+    auto body = co_await request.body();
+    co_return text(*body);
+  });
+  client_options_.protocols = server_options_.protocols = {"h2", "http/1.1"};
+  serve_https();
+  with_client([this](Client& client) -> Task<> {
+    const auto three = co_await all(ask(client), ask(client), ask(client));
+    EXPECT_TRUE(three && std::get<0>(*three) == "h2 2" && std::get<2>(*three) == "h2 2");
+    const std::string large(300'000, 'x');
+    auto echoed = co_await client.post("https://127.0.0.1:80/echo", text_type, large);
+    EXPECT_TRUE(echoed);
+    if (!echoed) co_return;
+    EXPECT_EQ(echoed->version(), Version::http_2);
+    const auto body = co_await echoed->body();
+    EXPECT_TRUE(body && *body == large);
+    EXPECT_EQ(client.idle_count(), 1U);
+    EXPECT_EQ(server_->counters().connections_accepted.value(), 1U)
+        << "the requests wait for the connection that the first one opens";
+  });
+  settle();
+  expect_at_rest();
+}
+
+TEST_F(HttpsTest, TheClientSpeaksHttp1IfTheServerKnowsNoHttp2) {
+  routes_.get("/", [](Request& request) { return text(request.tls()->protocol); });
+  client_options_.protocols = {"h2", "http/1.1"};
+  serve_https();
+  with_client([this](Client& client) -> Task<> {
+    const auto three = co_await all(ask(client), ask(client), ask(client));
+    EXPECT_TRUE(three && std::get<0>(*three) == "http/1.1" && std::get<2>(*three) == "http/1.1");
+    EXPECT_EQ(server_->counters().connections_accepted.value(), 3U);
+  });
+  settle();
+  expect_at_rest();
+}
+
 TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
   routes_.get("/", [](Request& request) { return text(request.tls()->resumed ? "again" : "new"); });
   serve_https();

@@ -43,12 +43,6 @@ class CancelAtEnd {
   CancelSource* source_;
 };
 
-/// Returns true if the server has rejected the connection by TLS. In TLS 1.3, the client learns of
-/// it after its handshake (RFC 8446, 4.4.2.4).
-bool is_alert(const std::error_code& error) noexcept {
-  return error == tls::Error::peer_alert;
-}
-
 }  // namespace
 
 class ClientExchange::Writing : public Timed<Write>::Awaiter {

@@ -209,6 +209,7 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
     break;
   }
   if (!try_take_of_pool(lease.of_pool_)) {
+    const CountedWait counted(waiting_for_room_);
     Result<SemaphorePermit> permit = co_await wait(permits_, until, deadline);
     if (!permit) co_return fail(permit.error());
     lease.of_pool_ = std::move(*permit);

@@ -92,6 +92,8 @@ class ClientPool {
   ResponseFieldReader& response_fields();
   void on_http2_idle() noexcept { ++http2_idle_count_; }
   void on_http2_busy() noexcept { --http2_idle_count_; }
+  /// Returns true if a request waits for the right to a connection of any origin.
+  bool needs_room() const noexcept { return waiting_for_room_ > 0; }
   void on_http2_closed() noexcept { --open_count_; }
   /// Lets a request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
@@ -158,6 +160,7 @@ class ClientPool {
   std::size_t idle_count_ = 0;        // of HTTP/1.1
   std::size_t http2_idle_count_ = 0;  // these have rights
   std::size_t waiting_ = 0;
+  std::size_t waiting_for_room_ = 0;
   std::unique_ptr<ResponseFieldReader> response_fields_;
 };
 

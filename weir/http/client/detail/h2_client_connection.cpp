@@ -120,7 +120,8 @@ void H2ClientConnection::end(H2ClientExchange& exchange) noexcept {
   answer_until_ = suspected_ ? answer_until_ : never;
   idle_until_ = after(loop_.now(), limits_.idle_timeout);
   pool_->on_http2_idle();
-  if (!may_open() && !suspected_) idle_until_ = loop_.now();
+  const bool useless = !may_open() && !suspected_;
+  if (useless || pool_->needs_room()) idle_until_ = loop_.now();
   set_clock();
 }
 
@@ -197,7 +198,10 @@ void H2ClientConnection::read() {
 
 void H2ClientConnection::on_received() {
   has_input_ = false;
-  if (reading_.error()) return close(ClientError::connection_lost);
+  if (reading_.error()) {
+    const bool rejected = is_alert(reading_.error());
+    return close(rejected ? reading_.error() : make_error_code(ClientError::connection_lost));
+  }
   heard_ = loop_.now();
   answer_until_ = never;
   input_ = std::move(reading_.buffer);

@@ -359,7 +359,7 @@ void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
 void H2ClientExchange::on_detached(std::error_code error, std::uint64_t bytes_sent) noexcept {
   connection_ = nullptr;
   if (!complete_ && !error_) {
-    lost_ = true;
+    lost_ = error == ClientError::connection_lost;
     unsent_ = bytes_sent <= begins_at_;
   }
   on_reset(error, false);

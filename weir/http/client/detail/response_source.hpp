@@ -15,6 +15,7 @@
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/url.hpp"
 #include "weir/task/task.hpp"
+#include "weir/tls/certificate/error.hpp"
 
 namespace weir::http {
 
@@ -55,6 +56,12 @@ class ResponseSource {
   std::optional<Url> url_;
   std::uint64_t body_max_;
 };
+
+/// Returns true if the server has rejected the connection by TLS. In TLS 1.3, the client learns of
+/// the rejection after its handshake (RFC 8446, 4.4.2.4).
+inline bool is_alert(const std::error_code& error) noexcept {
+  return error == tls::Error::peer_alert;
+}
 
 /// Bytes of a long body that ClientLimits::body_timeout limits together.
 inline constexpr std::size_t body_slice = 256 * 1024;
