@@ -149,8 +149,8 @@ class Acceptor {
   /// most a second later, so that the client can read the alert. A timeout and a limit close the
   /// stream immediately; only a client with a too long first message gets an alert. At most one
   /// handshake of a core uses public and private keys in a turn. The pool of the loops signs with
-  /// RSA keys of more than 2048 bits. If the loops keep all CPUs busy, it gets about a tenth of the
-  /// time.
+  /// RSA keys of more than 2048 bits, in a lane that leaves a thread to other work. If the loops
+  /// keep all CPUs busy, it gets about a tenth of the time.
   /// Returns: the stream, whose tls() describes the connection.
   /// Errors: Error::invalid_options before Server::load(); the errors of handshakes and
   /// certificates in Error; Errc::cancelled.
