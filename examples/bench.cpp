@@ -2,7 +2,7 @@
 // included. GET /16k and /1m answer 16 KiB and 1 MiB. POST /ping takes {"sequence": n} and returns
 // it. POST /ping/elsewhere does the same on another core than the connection's. With --tls-cert and
 // --tls-key it serves HTTPS, and POST /reload reads the files again. If it has a --port, it then
-// serves plain HTTP, too: on this port of 127.0.0.2.
+// serves plain HTTP, too: on this port of 127.0.0.2. Plain clients may begin with HTTP/2.
 #include <weir/http.hpp>
 #include <weir/runtime/on_core.hpp>
 #include <weir/tls.hpp>
@@ -57,9 +57,12 @@ int main(int argc, char** argv) {
   routes.get("/1m", zeros<1024 * 1024>);
   routes.post("/ping", ping);
   if (tls != nullptr) routes.post("/reload", [tls] { return reload(tls); });
+  constexpr auto prior_knowledge = http::PlainHttp2::prior_knowledge;
   Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
   routes.post("/ping/elsewhere", [cores](Ping sent) { return ping_elsewhere(sent, cores); });
   return runtime.run_on_each_core(serve, std::cref(routes),
-                                  http::ServeOptions{options.endpoint, {}, tls});
+                                  http::ServeOptions{.endpoint = options.endpoint,
+                                                     .tls = tls,
+                                                     .plain_http2 = prior_knowledge});
 }
