@@ -1,5 +1,7 @@
 #include "weir/http/detail/h2/field_reader.hpp"
 
+#include <algorithm>
+
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/detail/simd_block.hpp"
@@ -39,6 +41,7 @@ HpackDecoder FieldReader::decoder_of(HpackTable& table, Bytes block,
 
 HpackDecoder FieldReader::begin(HpackTable& table, Bytes block) noexcept {
   result_ = {};
+  repeated_.table = nullptr;
   text_end_ = text_start();
   return decoder_of(table, block, limits_.list_bytes_max);
 }
@@ -51,6 +54,14 @@ bool FieldReader::finish(HpackDecoder::Step step, const HpackDecoder& decoder,
   }
   if (!failed() && decoder.exceeded()) fail(Kind::rejected, exceeded);
   return true;
+}
+
+void FieldReader::note_block(const HpackTable& table, Bytes block,
+                             const HpackDecoder& decoder) noexcept {
+  if (failed() || decoder.changed_table() || block.size() > repeated_.block.size()) return;
+  repeated_.table = &table;
+  repeated_.size = block.size();
+  std::ranges::copy(block, repeated_.block.begin());
 }
 
 void FieldReader::fail(Kind kind, ParseError error) noexcept {
@@ -116,6 +127,7 @@ FieldsResult FieldReader::read_trailers(HpackTable& table, Bytes block, Headers&
 }
 
 FieldsResult FieldReader::skip(HpackTable& table, Bytes block) {
+  repeated_.table = nullptr;
   const bool valid = decoder_of(table, block, 0).next() == HpackDecoder::Step::end;
   return {valid ? Kind::complete : Kind::invalid_block};
 }

@@ -1,8 +1,10 @@
 // The common part of the readers of fields (RFC 9113 §8.2): decoding, rules and trailers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string_view>
 
@@ -41,6 +43,11 @@ class FieldReader {
   /// Errors: throws std::bad_alloc.
   FieldsResult read_trailers(HpackTable& table, Bytes block, Headers& trailers);
 
+  /// Forgets a table before its end. Another one may come to its place.
+  void forget(const HpackTable& table) noexcept {
+    if (repeated_.table == &table) repeated_.table = nullptr;
+  }
+
   /// Decodes a whole block of a stream that was refused, to keep the table in step.
   /// Returns: complete or invalid_block.
   /// Errors: throws std::bad_alloc if there is no memory for the table.
@@ -73,7 +80,7 @@ class FieldReader {
   FieldReader(const Limits& limits, std::size_t more);
   ~FieldReader() = default;
 
-  /// Returns a decoder without a field, for a new message.
+  /// Returns a decoder without a field, for a new message. Forgets the repeated block.
   HpackDecoder begin(HpackTable& table, Bytes block) noexcept;
   /// Notes the end of the block. Returns false if it is invalid.
   bool finish(HpackDecoder::Step step, const HpackDecoder& decoder, ParseError exceeded) noexcept;
@@ -91,6 +98,15 @@ class FieldReader {
   bool is_valid_value(std::string_view value) const noexcept;
   /// Returns the text that was written since begin().
   std::string_view text() const noexcept { return {text_start(), text_end_}; }
+  /// Returns true if the memory still has the text of this block, and decoding it again with
+  /// this table would give the same text.
+  bool is_repeated(const HpackTable& table, Bytes block) const noexcept {
+    return repeated_.table == &table && repeated_.size == block.size() &&
+           std::memcmp(repeated_.block.data(), block.data(), block.size()) == 0;
+  }
+  /// Notes a block that a later message may repeat, if it was complete and has not changed the
+  /// table.
+  void note_block(const HpackTable& table, Bytes block, const HpackDecoder& decoder) noexcept;
   /// Returns the start of the additional memory.
   char* more() const noexcept { return text_start() + text_size(limits_.list_bytes_max); }
 
@@ -103,7 +119,16 @@ class FieldReader {
     return memory_.get() + HpackDecoder::scratch_size(limits_.list_bytes_max);
   }
 
+  /// The last block, whose text is in the memory. Clients that repeat a request index all of its
+  /// fields, so that the blocks are equal and short.
+  struct Repeated {
+    const HpackTable* table = nullptr;  ///< nullptr: no block
+    std::size_t size = 0;
+    std::array<std::byte, 64> block;
+  };
+
   Limits limits_;
+  Repeated repeated_;
   std::unique_ptr<char[]> memory_;  ///< the decoder's scratch memory, the text, and more
   char* text_end_ = nullptr;
 };

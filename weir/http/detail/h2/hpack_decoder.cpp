@@ -74,6 +74,7 @@ bool HpackDecoder::find(std::uint32_t index, Field& field) const noexcept {
 
 /// Reads a literal field (RFC 7541 §6.2). An index of 0 says that the name is a literal, too.
 bool HpackDecoder::read_literal(unsigned prefix_bits, Indexing indexing) {
+  if (indexing == Indexing::incremental) changed_table_ = true;
   std::uint32_t index = 0;
   std::span<char> room = scratch_;
   Text name = Text::complete;
@@ -99,6 +100,7 @@ bool HpackDecoder::read_literal(unsigned prefix_bits, Indexing indexing) {
 
 /// Reads a dynamic table size update (RFC 7541 §6.3).
 bool HpackDecoder::read_size_update() noexcept {
+  changed_table_ = true;
   std::uint32_t size_max = 0;
   if (started_ || !read_integer(5, size_max) || size_max > HpackTable::size_max_limit) return false;
   table_.set_size_max(size_max);

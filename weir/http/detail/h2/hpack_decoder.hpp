@@ -58,6 +58,8 @@ class HpackDecoder {
   std::uint64_t list_bytes() const noexcept { return list_bytes_; }
   /// Returns true if list_bytes() exceeds the limit, so that fields are missing.
   bool exceeded() const noexcept { return list_bytes_ > list_bytes_max_; }
+  /// Returns true if the block may have changed the table.
+  bool changed_table() const noexcept { return changed_table_; }
 
  private:
   enum class Text : std::uint8_t { complete, too_long, invalid };
@@ -77,6 +79,7 @@ class HpackDecoder {
   std::uint64_t list_bytes_ = 0;
   std::uint32_t list_bytes_max_;
   bool started_ = false;  ///< true after the first field, when size updates are not allowed
+  bool changed_table_ = false;
   Field field_;
 };
 

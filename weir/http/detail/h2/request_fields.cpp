@@ -128,7 +128,8 @@ void RequestFieldReader::add_header(const Field& field) noexcept {
   write_field(field);
 }
 
-FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, RequestHead& head) {
+/// Decodes a block, and writes the text of its head. Returns false if it is not complete.
+bool RequestFieldReader::decode(HpackTable& table, Bytes block) {
   HpackDecoder decoder = begin(table, block);
   pseudo_ = {};
   pieces_end_ = more() + second_authority_size_;
@@ -143,15 +144,22 @@ FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, Re
       add_header(field);
     }
   }
-  if (!finish(step, decoder, ParseError::headers_too_long)) return result_;
+  if (!finish(step, decoder, ParseError::headers_too_long)) return false;
   if (!failed() && !has_text_) begin_text();
-  if (failed()) return result_;
+  if (failed()) return false;
   if (has_cookie_) write_line("cookie", cookie_);
   write(line_end);
+  note_block(table, block, decoder);
+  return true;
+}
+
+FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, RequestHead& head) {
+  if (!is_repeated(table, block) && !decode(table, block)) return result_;
   const ParseResult parsed = parser_.parse(text(), head);
   if (parsed.kind == ParseResult::Kind::complete) return result_;
   assert(parsed.kind == ParseResult::Kind::error);
   parser_.reset();
+  forget(table);
   fail(Kind::rejected, parsed.error);
   return result_;
 }

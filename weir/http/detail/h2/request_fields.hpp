@@ -65,6 +65,7 @@ class RequestFieldReader : public FieldReader {
     bool has_protocol = false;
   };
 
+  bool decode(HpackTable& table, Bytes block);
   void add_pseudo(const Field& field) noexcept;
   void add_header(const Field& field) noexcept;
   void add_cookie(std::string_view value) noexcept;

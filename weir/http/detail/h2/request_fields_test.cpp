@@ -99,6 +99,89 @@ TEST(RequestFieldReader, FillsAHead) {
   EXPECT_TRUE(head.keep_alive());
 }
 
+/// Returns an indexed field of the dynamic table; 0 is the newest one (RFC 7541 §6.1).
+std::string indexed(unsigned age) {
+  return std::string(1, static_cast<char>(0x80 | (62 + age)));
+}
+/// Returns a literal with incremental indexing, and a name of the static table (RFC 7541 §6.2.1).
+std::string inserted(unsigned name_index, const std::string& value) {
+  return static_cast<char>(0x40 | name_index) + (static_cast<char>(value.size()) + value);
+}
+
+/// Tests of blocks that a client repeats.
+class RepeatedBlockTest : public testing::Test {
+ protected:
+  static constexpr unsigned authority = 1;
+  static constexpr const char* start = "\x82\x84\x86";  // GET, /, http
+
+  std::string text_of(HpackTable& table, std::string_view block) {
+    RequestHead head;
+    const auto result = reader_.read_request(table, to_bytes(block), head);
+    return result.kind == Kind::complete ? std::string(head.bytes()) : "failed";
+  }
+  static std::string get_from(const std::string& host) {
+    return "GET / HTTP/1.1\r\nhost: " + host + "\r\n\r\n";
+  }
+
+  RequestFieldReader reader_;
+  HpackTable table_;
+};
+
+TEST_F(RepeatedBlockTest, GivesTheSameHead) {
+  EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("a"));
+  }
+}
+
+TEST_F(RepeatedBlockTest, IsDecodedAgainAfterAChangeOfTheTable) {
+  EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
+  EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("a"));
+  EXPECT_EQ(text_of(table_, start + inserted(authority, "b")), get_from("b"));
+  EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("b"));
+  const std::string inserts = inserted(authority, "c");
+  EXPECT_EQ(text_of(table_, start + inserts), get_from("c"));
+  EXPECT_EQ(text_of(table_, start + inserts), get_from("c")) << "it inserts a second field";
+  EXPECT_EQ(text_of(table_, start + indexed(1)), get_from("c"));
+  EXPECT_EQ(text_of(table_, "\x20" + (start + indexed(0))), "failed") << "the table is empty";
+}
+
+TEST_F(RepeatedBlockTest, IsDecodedAgainAfterTrailersAndSkippedBlocks) {
+  EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
+  EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("a"));
+  Headers trailers;
+  reader_.read_trailers(table_,
+                        to_bytes("\x40\x01x\x01"
+                                 "1"),
+                        trailers);
+  EXPECT_EQ(text_of(table_, start + indexed(0)), "failed") << "a header without an authority";
+  EXPECT_EQ(text_of(table_, start + indexed(1)), get_from("a"));
+  EXPECT_EQ(reader_.skip(table_, to_bytes(inserted(authority, "b"))).kind, Kind::complete);
+  EXPECT_EQ(text_of(table_, start + indexed(1)), "failed");
+  EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("b"));
+}
+
+TEST_F(RepeatedBlockTest, BelongsToItsTable) {
+  EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
+  EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("a"));
+  HpackTable other;
+  EXPECT_EQ(text_of(other, start + indexed(0)), "failed");
+  EXPECT_EQ(text_of(other, start + inserted(authority, "b")), get_from("b"));
+  EXPECT_EQ(text_of(other, start + indexed(0)), get_from("b"));
+  EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("a"));
+  reader_.forget(table_);
+  table_ = HpackTable();  // that of another connection
+  EXPECT_EQ(text_of(table_, start + indexed(0)), "failed");
+}
+
+TEST_F(RepeatedBlockTest, IsRejectedEachTime) {
+  const std::string block = literal_block(replaced(":path", "/%"));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(read(reader_, block), ParseError::bad_escape);
+    EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
+  }
+}
+
 TEST(RequestFieldReader, ReadsOneRequestAfterAnother) {
   RequestFieldReader reader;
   const std::string expected = "GET /p HTTP/1.1\r\nhost: a.test\r\n\r\n";

@@ -20,6 +20,7 @@ H2Connection::H2Connection(ServerState& server, Connection& connection, Buffer i
 
 H2Connection::~H2Connection() {
   assert(exchanges_.empty());
+  server_.forget_fields(table_);
 }
 
 Task<bool> H2Connection::run() {

@@ -124,6 +124,10 @@ class ServerState {
   PlainHttp2 plain_http2() const noexcept { return plain_http2_; }
   /// Returns the reader of the fields of HTTP/2, which is made for the first connection.
   RequestFieldReader& request_fields();
+  /// Forgets the table of a connection that ends; see FieldReader::forget().
+  void forget_fields(const HpackTable& table) noexcept {
+    if (request_fields_ != nullptr) request_fields_->forget(table);
+  }
   tls::Acceptor* acceptor() noexcept { return acceptor_ ? &*acceptor_ : nullptr; }
 
   bool draining() const noexcept { return connections_.draining(); }
