@@ -61,8 +61,7 @@ int main(int argc, char** argv) {
   Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
   routes.post("/ping/elsewhere", [cores](Ping sent) { return ping_elsewhere(sent, cores); });
-  return runtime.run_on_each_core(serve, std::cref(routes),
-                                  http::ServeOptions{.endpoint = options.endpoint,
-                                                     .tls = tls,
-                                                     .plain_http2 = prior_knowledge});
+  return runtime.run_on_each_core(
+      serve, std::cref(routes),
+      http::ServeOptions{.endpoint = options.endpoint, .tls = tls, .plain_http2 = prior_knowledge});
 }
