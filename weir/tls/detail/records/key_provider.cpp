@@ -18,10 +18,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "weir/base/detail/random_source.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
 #include "weir/tls/detail/records/handshake_keys.hpp"
 #include "weir/tls/detail/records/hmac.hpp"
@@ -278,6 +277,17 @@ OSSL_PROVIDER* load() noexcept {
 
 constexpr std::array<unsigned char, 32> trial_key{};
 
+class TrialRandom final : public weir::detail::RandomSource {
+ public:
+  /// Knuth's linear congruential generator.
+  std::uint64_t random() noexcept override {
+    return state_ = state_ * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
 unsigned give_key(unsigned char* target, unsigned room) noexcept {
   if (room < trial_key.size()) return 0;
   std::ranges::copy(trial_key, target);
@@ -327,16 +337,11 @@ bool performs_handshake(const char* query, int version) noexcept {
 }  // namespace
 
 bool performs_handshakes(const char* query) noexcept {
-  bool good = false;
-  const auto trial = [&] {
-    good = performs_handshake(query, TLS1_2_VERSION) && performs_handshake(query, TLS1_3_VERSION);
-    ERR_clear_error();
-  };
-  try {
-    std::thread(trial).join();  // takes no random number of a simulation
-  } catch (const std::system_error&) {
-    return false;
-  }
+  TrialRandom random;
+  const weir::detail::RandomSource::Use use(random);  // takes no number of a simulation
+  const bool good =
+      performs_handshake(query, TLS1_2_VERSION) && performs_handshake(query, TLS1_3_VERSION);
+  ERR_clear_error();
   return good;
 }
 

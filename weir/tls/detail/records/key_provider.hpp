@@ -12,7 +12,7 @@ class HandshakeKeys;
 /// other public function that gives the traffic secrets of TLS 1.3 at a low cost: key logs take
 /// 20 microseconds per handshake to print and to read.
 /// A later OpenSSL may pass parameters that it does not know. The first call therefore performs a
-/// handshake of each version in memory, on a thread of its own.
+/// handshake of each version in memory.
 /// Returns: the property query with which an SSL_CTX prefers it; nullptr if OpenSSL has failed, or
 /// cannot perform a handshake with it. The connections of that context then stay with OpenSSL's
 /// record layer.
