@@ -81,8 +81,9 @@ struct ServerOptions {
   std::optional<SelfSigned> self_signed = {};
   UnknownName unknown_name = UnknownName::first_identity;
   /// Protocols of ALPN, the preferred one first. A client that offers none of them is rejected. A
-  /// client without ALPN is served. Empty: the server ignores ALPN.
-  std::vector<std::string> protocols = {"http/1.1"};
+  /// client without ALPN is served. Empty: the server ignores ALPN. The default is that of a web
+  /// server: without "h2", all clients use HTTP/1.1.
+  std::vector<std::string> protocols = {"h2", "http/1.1"};
   TlsVersion version_min = TlsVersion::tls_1_2;
   ClientCertificates client_certificates = ClientCertificates::none;
   Trust client_trust = {};  ///< CAs of client certificates; empty exactly if none are wanted

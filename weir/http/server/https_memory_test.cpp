@@ -235,7 +235,8 @@ TEST_F(HttpsMemoryTest, HoldsForTheObjectsOfACore) {
 }
 
 TEST(HttpsMemoryParts, GrowWithTheOptions) {
-  const tls::ServerOptions plain;
+  tls::ServerOptions plain;
+  plain.protocols = {"http/1.1"};
   const MemoryBound without = memory_bound({.connections_max = 1000}, {});
   const MemoryBound with = memory_bound({.connections_max = 1000}, {.tls = &plain});
   const tls::ServerMemoryBound part = tls::memory_bound(plain);
@@ -245,6 +246,10 @@ TEST(HttpsMemoryParts, GrowWithTheOptions) {
   const MemoryBound few = memory_bound({.connections_max = 10}, {.tls = &plain});
   EXPECT_EQ(few.core, without.core + part.core + 10 * part.handshake);
   EXPECT_LT(part.idle_connection, 2048U);
+  const tls::ServerOptions both;  // their clients may choose HTTP/2
+  EXPECT_GT(memory_bound({.connections_max = 1000}, {.tls = &both}).connection, with.connection);
+  EXPECT_EQ(memory_bound({.connections_max = 1000}, {.tls = &both}).total(),
+            memory_bound({.connections_max = 1000}, {.tls = &both, .http2 = true}).total());
   tls::ServerOptions more;
   more.files.resize(3);
   EXPECT_GT(tls::memory_bound(more).core, part.core);

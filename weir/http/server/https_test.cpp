@@ -108,7 +108,6 @@ TEST_F(HttpsTest, ClientAndServerShareOneConnection) {
 
 TEST_F(HttpsTest, ServesHttp2ToAClientThatChoosesItByAlpn) {
   routes_.get("/", [] { return text("hello"); });
-  server_options_.protocols = {"h2", "http/1.1"};
   serve_https();
   client_options_.protocols = {"h2"};
   tls::Client client(client_options_);
@@ -164,6 +163,7 @@ TEST_F(HttpsTest, TheClientSpeaksHttp2IfTheServerChoosesIt) {
 TEST_F(HttpsTest, TheClientSpeaksHttp1IfTheServerKnowsNoHttp2) {
   routes_.get("/", [](Request& request) { return text(request.tls()->protocol); });
   client_options_.protocols = {"h2", "http/1.1"};
+  server_options_.protocols = {"http/1.1"};
   serve_https();
   with_client([this](Client& client) -> Task<> {
     const auto three = co_await all(ask(client), ask(client), ask(client));

@@ -88,6 +88,12 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   bound.core = sum({bound.core, RequestFieldReader::memory(of_fields)});
 }
 
+/// Returns true if clients of a server with these options may choose HTTP/2.
+bool chooses_http2(const tls::ServerOptions* options) noexcept {
+  return options != nullptr &&
+         std::ranges::find(options->protocols, "h2") != options->protocols.end();
+}
+
 /// Adds the bytes of TLS. A connection either performs the handshake or serves requests.
 void add_tls(MemoryBound& bound, const tls::ServerOptions& options) noexcept {
   const tls::ServerMemoryBound tls = tls::memory_bound(options);
@@ -124,7 +130,8 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   constexpr std::uint64_t late = 2 * OpenConnections::rejections_max;
   bound.core =
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
-  if (options.http2) add_http2(bound, limits, body, options.handler_bytes);
+  if (options.http2 || chooses_http2(options.tls))
+    add_http2(bound, limits, body, options.handler_bytes);
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
   // Each core checks before it opens a connection, so the other cores may each be one ahead.

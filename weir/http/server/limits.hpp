@@ -71,8 +71,9 @@ struct MemoryBoundOptions {
   std::size_t handler_bytes = 4 * 1024;
   /// Options of ServeOptions::tls, such as `&server->options()`; nullptr: a server without TLS.
   const tls::ServerOptions* tls = nullptr;
-  /// True if connections may use HTTP/2. Each of its streams may hold a whole body then, so
-  /// H2Limits::streams_max is the next value to lower.
+  /// True if plain connections may use HTTP/2; see PlainHttp2. Those over TLS may if the protocols
+  /// of `tls` include it. Each of its streams may hold a whole body, so H2Limits::streams_max is
+  /// the next value to lower.
   bool http2 = false;
 };
 
