@@ -1,7 +1,5 @@
 // Decodes any bytes as field blocks of one connection. nghttp2 judges the decoder. The limit of a
 // list does not change the table, and a head that is accepted keeps its meaning in HTTP/1.1.
-#include <nghttp2/nghttp2.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +15,7 @@
 #include "weir/http/detail/h2/request_fields.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/test/nghttp2_decoder.hpp"
 
 namespace {
 
@@ -26,54 +25,10 @@ using weir::fuzz::require;
 using namespace weir::http;
 using Kind = FieldsResult::Kind;
 
-struct OwnedField {
-  std::string name;
-  std::string value;
-  bool never_indexed = false;
-
-  bool operator==(const OwnedField&) const = default;
-};
-using Fields = std::vector<OwnedField>;
+using Fields = std::vector<TextField>;
 
 /// No input has a longer list.
 constexpr std::uint32_t list_bytes_max = 16 * 1024 * 1024;
-
-/// The decoder of nghttp2.
-class Judge {
- public:
-  Judge() { nghttp2_hd_inflate_new(&inflater_); }
-  ~Judge() { nghttp2_hd_inflate_del(inflater_); }
-  Judge(const Judge&) = delete;
-  Judge& operator=(const Judge&) = delete;
-
-  std::size_t table_size() const { return nghttp2_hd_inflate_get_dynamic_table_size(inflater_); }
-
-  std::optional<Fields> decode(std::string_view block) {
-    Fields fields;
-    const auto* position = reinterpret_cast<const std::uint8_t*>(block.data());
-    std::size_t left = block.size();
-    while (true) {
-      nghttp2_nv pair{};
-      int flags = 0;
-      const auto used = nghttp2_hd_inflate_hd2(inflater_, &pair, &flags, position, left, 1);
-      if (used < 0) return std::nullopt;
-      position += used;
-      left -= static_cast<std::size_t>(used);
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
-        fields.push_back({std::string(reinterpret_cast<char*>(pair.name), pair.namelen),
-                          std::string(reinterpret_cast<char*>(pair.value), pair.valuelen),
-                          (pair.flags & NGHTTP2_NV_FLAG_NO_INDEX) != 0});
-      }
-      if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return std::nullopt;
-    }
-    nghttp2_hd_inflate_end_headers(inflater_);
-    return fields;
-  }
-
- private:
-  nghttp2_hd_inflater* inflater_ = nullptr;
-};
 
 std::optional<Fields> decode(HpackTable& table, std::string_view block, std::uint32_t limit,
                              bool* exceeded = nullptr) {
@@ -106,7 +61,7 @@ void require_equal(const HpackTable& one, const HpackTable& other) {
 void check_encoder(const Fields& fields) {
   std::string block;
   Fields expected = fields;
-  for (OwnedField& each : expected) {
+  for (TextField& each : expected) {
     std::string out(hpack_field_size_max(each.name, each.value), '\0');
     const auto indexing = each.never_indexed ? HpackIndexing::never : HpackIndexing::allowed;
     const char* const end = write_hpack_field(each.name, each.value, out.data(), indexing);
@@ -119,7 +74,7 @@ void check_encoder(const Fields& fields) {
 }
 
 std::string value_of(const Fields& fields, std::string_view name) {
-  for (const OwnedField& each : fields) {
+  for (const TextField& each : fields) {
     if (each.name == name) return each.value;
   }
   return "";
@@ -141,7 +96,7 @@ void check_head(const Fields& fields, const RequestHead& head, const FieldsResul
                    method == "CONNECT" && !result.is_extended_connect ? ":authority" : ":path"));
   std::size_t others = 0;
   std::string cookie;
-  for (const OwnedField& each : fields) {
+  for (const TextField& each : fields) {
     if (each.name.starts_with(':') || each.name == "host") continue;
     if (each.name == "cookie") {
       cookie += (cookie.empty() ? "" : "; ") + each.value;
@@ -165,7 +120,7 @@ void check_head(const Fields& fields, const RequestHead& head, const FieldsResul
 
 /// The tables of both ends of the same connection, with different limits.
 struct Connection {
-  Judge judge;
+  Nghttp2Decoder judge;
   HpackTable table;
   HpackTable limited;
   HpackTable of_requests;

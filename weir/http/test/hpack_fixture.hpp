@@ -7,13 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weir/http/detail/h2/hpack_decoder.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/test/text_field.hpp"
 
 namespace weir::http {
 
@@ -29,18 +29,6 @@ inline std::string from_hex(std::string_view digits) {
   }
   return bytes;
 }
-
-/// A field that owns its texts.
-struct TextField {
-  std::string name;
-  std::string value;
-  bool never_indexed = false;
-
-  bool operator==(const TextField&) const = default;
-  friend std::ostream& operator<<(std::ostream& out, const TextField& field) {
-    return out << field.name << ": " << field.value << (field.never_indexed ? " (never)" : "");
-  }
-};
 
 /// Returns a block of literals without indexes and Huffman codes, whose bytes are those of
 /// `fields`.

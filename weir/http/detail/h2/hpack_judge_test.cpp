@@ -16,6 +16,7 @@
 #include "weir/http/detail/h2/hpack_encoder.hpp"
 #include "weir/http/detail/h2/huffman.hpp"
 #include "weir/http/test/hpack_fixture.hpp"
+#include "weir/http/test/nghttp2_decoder.hpp"
 
 namespace weir::http {
 namespace {
@@ -62,47 +63,6 @@ class Deflater {
 
  private:
   nghttp2_hd_deflater* deflater_ = nullptr;
-};
-
-/// The decoder of nghttp2.
-class Inflater {
- public:
-  Inflater() { nghttp2_hd_inflate_new(&inflater_); }
-  ~Inflater() { nghttp2_hd_inflate_del(inflater_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  void set_size_max(std::size_t size_max) {
-    EXPECT_EQ(nghttp2_hd_inflate_change_table_size(inflater_, size_max), 0);
-  }
-  std::size_t table_size() const { return nghttp2_hd_inflate_get_dynamic_table_size(inflater_); }
-
-  /// Returns the fields of a block, or std::nullopt if it is invalid.
-  std::optional<Fields> decode(std::string block) {
-    Fields fields;
-    std::uint8_t* position = bytes_of(block);
-    std::size_t left = block.size();
-    while (true) {
-      nghttp2_nv pair{};
-      int flags = 0;
-      const auto used = nghttp2_hd_inflate_hd2(inflater_, &pair, &flags, position, left, 1);
-      if (used < 0) return std::nullopt;
-      position += used;
-      left -= static_cast<std::size_t>(used);
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
-        fields.push_back({std::string(reinterpret_cast<char*>(pair.name), pair.namelen),
-                          std::string(reinterpret_cast<char*>(pair.value), pair.valuelen),
-                          (pair.flags & NGHTTP2_NV_FLAG_NO_INDEX) != 0});
-      }
-      if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return std::nullopt;
-    }
-    nghttp2_hd_inflate_end_headers(inflater_);
-    return fields;
-  }
-
- private:
-  nghttp2_hd_inflater* inflater_ = nullptr;
 };
 
 /// Makes lists of fields that resemble those of real messages: many names and values occur again.
@@ -243,12 +203,12 @@ TEST(HpackJudge, Nghttp2DecodesBlocks) {
   SCOPED_TRACE("WEIR_TEST_SEED=" + std::to_string(seed()));
   Generator generator(seed());
   for (int connection = 0; connection < 60; ++connection) {
-    Inflater inflater;
+    Nghttp2Decoder decoder;
     HpackSizeUpdate update;
     for (int round = 0; round < 60; ++round) {
       for (std::uint32_t changes = generator.below(4); changes > 1; --changes) {
         const std::uint32_t size_max = generator.below(5000);
-        inflater.set_size_max(size_max);
+        ASSERT_TRUE(decoder.set_size_max(size_max));
         update.set_peer_size_max(size_max);
       }
       const Fields fields = generator.fields();
@@ -260,8 +220,8 @@ TEST(HpackJudge, Nghttp2DecodesBlocks) {
         const char* const end = write_hpack_field(each.name, each.value, out.data(), indexing);
         block.append(out, 0, static_cast<std::size_t>(end - out.data()));
       }
-      ASSERT_EQ(inflater.decode(block), fields);
-      ASSERT_EQ(inflater.table_size(), 0U);
+      ASSERT_EQ(decoder.decode(block), fields);
+      ASSERT_EQ(decoder.table_size(), 0U);
     }
   }
 }
@@ -272,12 +232,12 @@ TEST(HpackJudge, RandomBlocksHaveTheSameFieldsAndErrors) {
   int valid = 0;
   int invalid = 0;
   for (int connection = 0; connection < 3000; ++connection) {
-    Inflater inflater;
+    Nghttp2Decoder decoder;
     HpackTable table;
     for (int round = 0; round < 30; ++round) {
       std::string block = generator.block(table.count());
       if (connection % 4 == 0) generator.change_bytes(block);
-      const std::optional<Fields> expected = inflater.decode(block);
+      const std::optional<Fields> expected = decoder.decode(block);
       const DecodedBlock decoded = decode_block(table, block);
       ASSERT_EQ(decoded.end == HpackDecoder::Step::end, expected.has_value())
           << testing::PrintToString(block);
@@ -287,7 +247,7 @@ TEST(HpackJudge, RandomBlocksHaveTheSameFieldsAndErrors) {
       }
       ++valid;
       ASSERT_EQ(decoded.fields, *expected);
-      ASSERT_EQ(table.size(), inflater.table_size());
+      ASSERT_EQ(table.size(), decoder.table_size());
     }
   }
   EXPECT_GT(valid, 3000);
