@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "tools/weir/check/check_target.hpp"
 #include "tools/weir/check/response_parser.hpp"
-#include "weir/net/any_stream.hpp"
+#include "tools/weir/check/wire.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::check {
@@ -21,11 +21,9 @@ struct StopCondition {
 };
 
 /// A CheckConnection sends bytes to the target and parses its responses.
-/// Threads: its loop.
-/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
-class CheckConnection {
+class CheckConnection final : public Wire {
  public:
-  explicit CheckConnection(const CheckTarget& target) noexcept : target_(target) {}
+  explicit CheckConnection(const CheckTarget& target) noexcept : Wire(target) {}
 
   /// Connects to the target, with the TLS handshake if the target has TLS.
   /// Returns: true if connected; else outcome() has the reason.
@@ -45,35 +43,24 @@ class CheckConnection {
   /// Returns: true if it has ended.
   /// Cancel: ends early.
   Task<bool> wait_for_close(Duration wait_timeout);
-  /// Sends without receiving, for at most `wait_timeout`.
-  /// Returns: true if all bytes were sent.
-  /// Cancel: ends early.
-  Task<bool> send(std::string_view bytes, Duration wait_timeout);
   /// Ends sending on this side, with close_notify if the target has TLS. A later close no longer
   /// counts as a close by the server.
   void finish_writing();
-  /// Closes the connection immediately. Unread bytes turn the close into a reset.
-  void close();
+  using Wire::close;
 
-  bool is_closed() const noexcept { return closed_; }
   std::size_t final_count() const noexcept { return reader_.final_count(); }
   const ResponseParser& reader() const noexcept { return reader_; }
   /// Returns the outcome so far.
   Outcome outcome() const;
 
  private:
-  void on_connect_error(std::string reason);
-  Task<> write(std::string_view bytes);
-  Task<> receive_then_stop_sending(StopCondition until);
-  void process_input(const Result<Buffer>& input);
-  bool is_met(const StopCondition& until) const noexcept;
+  bool is_done() const noexcept override;
+  void on_input(Buffer input) override { reader_.read(input.text()); }
+  void on_end(std::error_code error) override;
 
-  const CheckTarget& target_;
-  std::optional<AnyStream> stream_;
   ResponseParser reader_;
-  std::string connect_error_;
+  StopCondition until_;
   bool writing_finished_ = false;  // true: this side has ended sending
-  bool closed_ = false;
   bool closed_by_server_ = false;
   bool reset_ = false;
   bool truncated_ = false;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "weir/net/tcp.hpp"
-#include "weir/task/combinators.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
@@ -39,18 +37,18 @@ std::string text_of(const Buffer& buffer) {
 }  // namespace
 
 Task<bool> RecordWire::open(TlsVersion newest) {
-  trouble_ = "no TLS connection: timed out";
-  auto shaken = co_await timeout(target_.timeout, shake(newest));
-  if (shaken) trouble_ = std::move(*shaken);
-  co_return trouble_.empty();
+  const bool connected = co_await connect(nullptr);
+  if (!connected) co_return false;
+  std::string trouble = "no TLS connection: timed out";
+  auto shaken = co_await timeout(target().timeout, shake(newest));
+  if (shaken) trouble = std::move(*shaken);
+  if (!trouble.empty()) set_trouble(trouble);
+  co_return trouble.empty();
 }
 
-/// Returns why there is no connection; empty: there is one.
+/// Returns why there is no TLS connection; empty: there is one.
 Task<std::string> RecordWire::shake(TlsVersion newest) {
-  auto stream = co_await tcp::connect(target_.endpoint);
-  if (!stream) co_return "no connection: " + stream.error().message();
-  stream_.emplace(std::move(*stream));
-  auto engine = make_engine(target_, newest);
+  auto engine = make_engine(target(), newest);
   if (!engine) co_return engine.error().text();
   engine_ = std::move(*engine);
   Buffer input;
@@ -58,14 +56,14 @@ Task<std::string> RecordWire::shake(TlsVersion newest) {
     Buffer output;
     const SslEngine::Step step = engine_->handshake(input, output);
     if (!output.empty()) {
-      const auto sent = co_await (*stream_)->write(output.bytes());
+      const auto sent = co_await stream().write(output.bytes());
       if (!sent) co_return "no TLS connection: " + sent.error().message();
     }
     if (step == SslEngine::Step::failed) {
       co_return "no TLS connection: " + engine_->take_failure().text();
     }
     if (step == SslEngine::Step::finished) break;
-    auto bytes = co_await (*stream_)->read();
+    auto bytes = co_await stream().read();
     if (!bytes) co_return "no TLS connection: " + bytes.error().message();
     input = std::move(*bytes);
   }
@@ -91,43 +89,15 @@ std::string RecordWire::sealed_key_update() {
   return text_of(output);
 }
 
-Task<bool> RecordWire::send(std::string_view bytes) {
-  const auto sent = co_await timeout(target_.timeout, (*stream_)->write(bytes));
-  co_return sent.has_value();
-}
-
 Task<> RecordWire::exchange(std::string_view bytes, Until until) {
-  if (end_ != End::none) co_return;
-  if (bytes.empty()) co_return co_await receive(until);
-  const auto both = co_await all(write(bytes), receive_then_stop_sending(until));
-  static_cast<void>(both);
+  until_ = until;
+  if (is_done()) co_return;
+  if (bytes.empty()) co_return co_await receive(target().timeout);
+  co_await transfer(bytes, target().timeout);
 }
 
-Task<> RecordWire::write(std::string_view bytes) {
-  const auto written = co_await (*stream_)->write(bytes);
-  // A server that rejects early may close before all is sent. Its answer decides the verdict.
-  static_cast<void>(written);
-}
-
-Task<> RecordWire::receive_then_stop_sending(Until until) {
-  co_await receive(until);
-  (*stream_)->cancel_write();
-}
-
-Task<> RecordWire::receive(Until until) {
-  const Context context = co_await this_context();
-  const Instant deadline = after(context.loop->platform().now(), target_.timeout);
-  while (end_ == End::none && !context.cancelled()) {
-    if (until == Until::response && responses_.final_count() != 0) break;
-    const Duration left = deadline - context.loop->platform().now();
-    if (left <= Duration::zero()) break;
-    auto input = co_await timeout(left, (*stream_)->read());
-    if (input) {
-      open_records(std::move(*input));
-    } else if (input.error() != Errc::timed_out && input.error() != Errc::cancelled) {
-      end_ = End::cut;
-    }
-  }
+bool RecordWire::is_done() const noexcept {
+  return end_ != End::none || (until_ == Until::response && responses_.final_count() != 0);
 }
 
 /// Opens the server's records. The answers of OpenSSL to them are dropped.
@@ -157,9 +127,9 @@ Task<bool> RecordWire::renegotiate() {
   engine_->seal_renegotiation(output);
   auto step = SslEngine::Step::needs_input;
   while (step == SslEngine::Step::needs_input) {
-    const auto sent = co_await timeout(renegotiation_timeout, (*stream_)->write(output.bytes()));
+    const auto sent = co_await timeout(renegotiation_timeout, stream().write(output.bytes()));
     output = {};
-    auto input = co_await timeout(renegotiation_timeout, (*stream_)->read());
+    auto input = co_await timeout(renegotiation_timeout, stream().read());
     if (!sent || !input) break;
     step = engine_->handshake(*input, output);
   }
@@ -167,7 +137,7 @@ Task<bool> RecordWire::renegotiate() {
 }
 
 void RecordWire::finish_writing() {
-  static_cast<void>((*stream_)->finish_writing());
+  static_cast<void>(stream().finish_writing());
 }
 
 bool RecordWire::accepted() const noexcept {
@@ -177,7 +147,7 @@ bool RecordWire::accepted() const noexcept {
 }
 
 std::string RecordWire::describe() const {
-  if (!trouble_.empty()) return trouble_;
+  if (!trouble().empty()) return trouble();
   std::string text;
   for (const Response& each : responses_.responses()) {
     text += (text.empty() ? "" : ", ") + std::to_string(each.status);

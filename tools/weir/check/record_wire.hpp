@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
-#include "tools/weir/check/check_target.hpp"
 #include "tools/weir/check/response_parser.hpp"
-#include "weir/net/any_stream.hpp"
+#include "tools/weir/check/wire.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
@@ -18,9 +18,7 @@ namespace weir::check {
 
 /// A RecordWire performs a handshake with the target. It then sends any bytes, and opens the
 /// records of the server.
-/// Threads: its loop.
-/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
-class RecordWire {
+class RecordWire final : public Wire {
  public:
   /// The end of the server's data.
   enum class End : std::uint8_t {
@@ -32,7 +30,7 @@ class RecordWire {
   /// The condition that ends exchange(), beside the end of the connection.
   enum class Until : std::uint8_t { response, end };
 
-  explicit RecordWire(const CheckTarget& target) noexcept : target_(target) {}
+  explicit RecordWire(const CheckTarget& target) noexcept : Wire(target) {}
 
   /// Connects, and performs a handshake that offers no version above `newest`.
   /// Returns: true if that has succeeded; else describe() has the reason.
@@ -43,10 +41,6 @@ class RecordWire {
   std::string sealed(std::string_view plain);
   std::string sealed_close();
   std::string sealed_key_update();
-  /// Sends `bytes`, for at most the timeout of the target.
-  /// Returns: true if all bytes were sent.
-  /// Cancel: ends early.
-  Task<bool> send(std::string_view bytes);
   /// Sends `bytes` and receives at the same time, for at most the timeout of the target.
   /// Cancel: ends early.
   Task<> exchange(std::string_view bytes, Until until);
@@ -66,16 +60,14 @@ class RecordWire {
 
  private:
   Task<std::string> shake(TlsVersion newest);
-  Task<> write(std::string_view bytes);
-  Task<> receive_then_stop_sending(Until until);
-  Task<> receive(Until until);
   void open_records(Buffer input);
+  bool is_done() const noexcept override;
+  void on_input(Buffer input) override { open_records(std::move(input)); }
+  void on_end(std::error_code) override { end_ = End::cut; }
 
-  const CheckTarget& target_;
-  std::optional<AnyStream> stream_;
   std::unique_ptr<tls::detail::SslEngine> engine_;
   ResponseParser responses_;
-  std::string trouble_;  // why there is no connection
+  Until until_ = Until::end;
   End end_ = End::none;
 };
 

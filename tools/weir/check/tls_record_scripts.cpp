@@ -236,7 +236,7 @@ Task<Verdict> check_records(const CheckTarget& target, const Case& test_case) {
   if (lacks) co_return not_applicable(describe(row.answer), "the server lacks TLS 1.3");
   const std::string bytes = row.bytes(wire, target);
   if (row.ends) {
-    const bool sent = co_await wire.send(bytes);
+    const bool sent = co_await wire.send(bytes, target.timeout);
     if (sent) wire.finish_writing();
     co_await wire.exchange({}, Until::end);
   } else {

@@ -4,10 +4,6 @@
 #include <array>
 #include <cstdio>
 
-#include "weir/net/tcp.hpp"
-#include "weir/task/combinators.hpp"
-#include "weir/task/timeout.hpp"
-
 namespace weir::check {
 namespace {
 
@@ -112,65 +108,26 @@ void ServerFlight::read_handshake(std::string_view bytes) {
 }
 
 Task<bool> TlsWire::open() {
-  auto stream = co_await timeout(target_.timeout, tcp::connect(target_.endpoint));
-  if (stream) {
-    stream_.emplace(std::move(*stream));
-  } else {
-    connect_error_ = "no connection: " + stream.error().message();
-    closed_ = true;
-  }
-  co_return stream_.has_value();
-}
-
-Task<bool> TlsWire::send(std::string_view bytes, Duration wait_timeout) {
-  if (closed_) co_return false;
-  const auto written = co_await timeout(wait_timeout, (*stream_)->write(bytes));
-  co_return written.has_value();
+  return connect(nullptr);
 }
 
 Task<> TlsWire::exchange(std::string_view bytes, Duration wait_timeout) {
-  if (closed_) co_return;
-  const auto both = co_await all(write(bytes), receive_answer(wait_timeout));
-  static_cast<void>(both);
-}
-
-Task<> TlsWire::write(std::string_view bytes) {
-  const auto written = co_await (*stream_)->write(bytes);
-  // A server that rejects early may close before all is sent. Its answer decides the verdict.
-  static_cast<void>(written);
-}
-
-Task<> TlsWire::receive_answer(Duration wait_timeout) {
-  co_await receive(wait_timeout, true);
-  (*stream_)->cancel_write();
-}
-
-Task<> TlsWire::receive(Duration wait_timeout, bool until_answered) {
-  const Context context = co_await this_context();
-  const Instant end = after(context.loop->platform().now(), wait_timeout);
-  while (!closed_ && !context.cancelled() && !(until_answered && flight_.answered())) {
-    const Duration left = end - context.loop->platform().now();
-    if (left <= Duration::zero()) break;
-    const auto input = co_await timeout(left, (*stream_)->read());
-    if (input) {
-      flight_.read(input->text());
-    } else if (input.error() != Errc::timed_out && input.error() != Errc::cancelled) {
-      closed_ = true;
-    }
-  }
+  until_answered_ = true;
+  return transfer(bytes, wait_timeout);
 }
 
 Task<bool> TlsWire::wait_for_close(Duration wait_timeout) {
-  co_await receive(wait_timeout, false);
-  co_return closed_;
+  until_answered_ = false;
+  co_await receive(wait_timeout);
+  co_return is_closed();
 }
 
 void TlsWire::finish_writing() {
-  if (!closed_) static_cast<void>((*stream_)->finish_writing());
+  if (!is_closed()) static_cast<void>(stream().finish_writing());
 }
 
 std::string TlsWire::describe() const {
-  if (!connect_error_.empty()) return connect_error_;
+  if (!trouble().empty()) return trouble();
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (const auto& hello = flight_.hello()) {
@@ -184,8 +141,8 @@ std::string TlsWire::describe() const {
   if (const std::string& other = flight_.other(); !other.empty()) {
     add("without TLS: " + other.substr(0, other.find('\r')));
   }
-  if (text.empty()) return closed_ ? "closed without an answer" : "no answer";
-  return text + (closed_ ? ", closed" : "");
+  if (text.empty()) return is_closed() ? "closed without an answer" : "no answer";
+  return text + (is_closed() ? ", closed" : "");
 }
 
 }  // namespace weir::check

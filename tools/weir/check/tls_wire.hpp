@@ -7,9 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/weir/check/check_target.hpp"
 #include "tools/weir/check/client_hello.hpp"
-#include "weir/net/any_stream.hpp"
+#include "tools/weir/check/wire.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::check {
@@ -54,20 +53,14 @@ class ServerFlight {
 };
 
 /// A TlsWire sends raw bytes to the target and reads the server's flight.
-/// Threads: its loop.
-/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
-class TlsWire {
+class TlsWire final : public Wire {
  public:
-  explicit TlsWire(const CheckTarget& target) noexcept : target_(target) {}
+  explicit TlsWire(const CheckTarget& target) noexcept : Wire(target) {}
 
   /// Connects to the target, without a handshake.
   /// Returns: true if connected; else describe() has the reason.
   /// Cancel: returns false, like a failure to connect.
   Task<bool> open();
-  /// Sends `bytes`, for at most `wait_timeout`.
-  /// Returns: true if all bytes were sent.
-  /// Cancel: ends early.
-  Task<bool> send(std::string_view bytes, Duration wait_timeout);
   /// Sends and receives at the same time, until the server has answered or closed.
   /// Cancel: ends early.
   Task<> exchange(std::string_view bytes, Duration wait_timeout);
@@ -79,21 +72,15 @@ class TlsWire {
   void finish_writing();
 
   ServerFlight& flight() noexcept { return flight_; }
-  bool connected() const noexcept { return connect_error_.empty(); }
-  bool is_closed() const noexcept { return closed_; }
   /// Describes the answer: "ServerHello of TLS 1.3 with suite 1301", "alert 70, closed".
   std::string describe() const;
 
  private:
-  Task<> write(std::string_view bytes);
-  Task<> receive_answer(Duration wait_timeout);
-  Task<> receive(Duration wait_timeout, bool until_answered);
+  bool is_done() const noexcept override { return until_answered_ && flight_.answered(); }
+  void on_input(Buffer input) override { flight_.read(input.text()); }
 
-  const CheckTarget& target_;
-  std::optional<AnyStream> stream_;
   ServerFlight flight_;
-  std::string connect_error_;
-  bool closed_ = false;
+  bool until_answered_ = true;
 };
 
 }  // namespace weir::check
