@@ -38,10 +38,16 @@ void Connection::open(CancelSource* cancel) noexcept {
 }
 
 RequestLoop& Connection::activate(Buffer bytes) {
+  // The preface begins a plain connection (RFC 9113 §3.3). Later it would be the request of another
+  // client, whose bytes a proxy has passed on.
+  const bool allows_http2 = server().plain_http2() == PlainHttp2::prior_knowledge && !was_active_ &&
+                            stream_->tls() == nullptr;
   // io_ refers to it from here until deactivate().
-  return *make_block<RequestLoop>(server(), *this, Context{&server().loop(), cancel_},
-                                  std::move(bytes))
-              .release();
+  RequestLoop& made = *make_block<RequestLoop>(server(), *this, Context{&server().loop(), cancel_},
+                                               std::move(bytes))
+                           .release();
+  if (allows_http2) made.allow_http2();
+  return made;
 }
 
 RequestLoop& Connection::request_loop() const noexcept {

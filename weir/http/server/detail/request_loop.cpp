@@ -130,7 +130,7 @@ Instant RequestLoop::head_deadline() noexcept {
 RequestLoop::Action RequestLoop::advance() {
   for (;;) {
     if (input().empty()) return Action::idle;
-    if (heads_ == 0 && server_.plain_http2() == PlainHttp2::prior_knowledge) {
+    if (http2_allowed_ && heads_ == 0) {
       const std::string_view preface = H2Session::client_preface;
       const std::size_t size = std::min(preface.size(), input().size());
       if (input().text().substr(0, size) == preface.substr(0, size)) {

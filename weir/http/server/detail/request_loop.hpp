@@ -41,6 +41,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   RequestLoop(ServerState& server, Connection& connection, const Context& context,
               Buffer input) noexcept;
 
+  /// Allows the first bytes of the input to be the preface of HTTP/2.
+  void allow_http2() noexcept { http2_allowed_ = true; }
   /// Answers requests until one of them has to wait.
   /// Returns: the next action.
   Action advance();
@@ -108,6 +110,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   std::uint64_t head_number_ = none;  // the head that is being read
   Instant head_started_{};            // arrival of its first bytes
   bool keep_alive_ = true;
+  bool http2_allowed_ = false;
 };
 static_assert(sizeof(RequestLoop) <= 4096, "a larger object takes a block of twice the size");
 
