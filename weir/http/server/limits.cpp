@@ -74,12 +74,18 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   constexpr std::uint64_t frames_of_stream = 4 * 1024;
   constexpr std::uint64_t grown = 3;  // a list of twice the size, and the one before it
   const std::uint64_t fields = limits.h2.field_list_max;
+  constexpr std::uint64_t doubled = 2;  // the capacity of a buffer that has grown
+  const std::uint64_t first = std::min<std::uint64_t>(body, limits.h2.stream_window);
   const std::uint64_t stream =
       sum({block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
-           body_bytes(body), frames_of_stream, handler_bytes});
+           body == 0 ? 0 : buffer(product(doubled, first)), frames_of_stream, handler_bytes});
+  // What the bodies may hold above the windows of their streams.
+  const std::uint64_t bodies =
+      body == 0 ? 0 : sum({product(doubled, sum({limits.h2.bodies_max, body})), buffer(body)});
   const std::uint64_t own = sum({idle_bytes, frames_bytes, block(sizeof(H2Connection)),
                                  block(HpackTable::memory_max), buffer(0), unread_bytes()});
-  bound.connection = std::max(bound.connection, sum({own, session_bytes_max(limits.h2, stream)}));
+  bound.connection =
+      std::max(bound.connection, sum({own, bodies, session_bytes_max(limits.h2, stream)}));
   bound.idle_connection = sum(
       {idle_bytes, block(sizeof(H2Connection)), frames_of_stream, block(HpackTable::memory_max)});
   RequestFieldLimits of_fields;

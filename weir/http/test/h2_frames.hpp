@@ -107,6 +107,24 @@ inline std::string describe(const FrameEvent& event, const std::string& content)
   return "need_more";
 }
 
+/// Returns the number of streams that a server has ended in the complete frames of `sent`.
+inline std::size_t ended_streams(std::string_view sent) {
+  constexpr std::size_t header = 9;
+  std::size_t ended = 0;
+  while (sent.size() >= header) {
+    const auto byte = [sent](std::size_t at) -> std::size_t {
+      return static_cast<unsigned char>(sent[at]);
+    };
+    const std::size_t size = header + (byte(0) << 16 | byte(1) << 8 | byte(2));
+    if (sent.size() < size) break;
+    const auto type = static_cast<FrameType>(byte(3));
+    const bool may_end = type == FrameType::data || type == FrameType::headers;
+    if (may_end && (byte(4) & FrameFlag::end_stream) != 0) ++ended;
+    sent.remove_prefix(size);
+  }
+  return ended;
+}
+
 /// Returns one line for each event of an input that arrives in pieces of `step` bytes. Parts of
 /// content are joined.
 inline std::string read_frames(std::string_view input, std::size_t step = 1'000'000) {

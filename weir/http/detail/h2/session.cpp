@@ -410,8 +410,10 @@ bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
       peer_.connect_protocol = frame.value == 1;
       return false;
     case SettingId::no_rfc7540_priorities:
-      if (frame.value <= 1) return false;
-      break;
+      if (frame.value > 1) break;  // later SETTINGS must not change it (RFC 9218 §2.1)
+      if (settings_received_ && peer_.no_rfc7540_priorities != (frame.value == 1)) break;
+      peer_.no_rfc7540_priorities = frame.value == 1;
+      return false;
     default:
       return false;
   }

@@ -31,8 +31,11 @@ struct H2Limits {
   std::uint32_t stream_window = 64 * 1024;  ///< bytes not consumed on a stream; flow control
   /// Bytes not consumed on all streams, at least 65,535; flow control.
   std::uint32_t connection_window = 1024 * 1024;
-  std::uint32_t block_bytes_max = 64 * 1024;    ///< encoded bytes of a field block; close
-  std::uint32_t block_frames_max = 16;          ///< CONTINUATION frames of a field block; close
+  std::uint32_t block_bytes_max = 64 * 1024;  ///< encoded bytes of a field block; close
+  std::uint32_t block_frames_max = 16;        ///< CONTINUATION frames of a field block; close
+  /// Bytes of the bodies that handlers collect at the same time, above the window of each stream.
+  /// One more body may always grow, so that its request ends; flow control. The carrier's.
+  std::uint64_t bodies_max = 4 * 1024 * 1024;
   std::uint32_t field_list_max = 64 * 1024;     ///< SETTINGS_MAX_HEADER_LIST_SIZE; the carrier's
   std::uint32_t control_bytes_max = 32 * 1024;  ///< control frames that wait to be sent; close
   /// Bytes that wait to be sent; send_data() stops, and the carrier stops to read.
@@ -104,6 +107,7 @@ struct H2PeerSettings {
   std::uint32_t initial_window_size = window_default;
   std::uint32_t max_header_list_size = 0xFFFFFFFF;
   bool connect_protocol = false;
+  bool no_rfc7540_priorities = false;
 };
 
 /// One event of a session.
@@ -174,7 +178,14 @@ class H2Session {
   void reject(H2Error error);
   /// Returns `count` bytes of `data` to the windows; WINDOW_UPDATE follows when it is worth a
   /// frame.
-  void consume(H2Stream& stream, std::size_t count);
+  void consume(H2Stream& stream, std::size_t count) {
+    consume_on_connection_only(stream, count);
+    allow_more(stream, count);
+  }
+  /// Returns `count` bytes of `data` to the window of the connection. allow_more() returns them to
+  /// the window of the stream later.
+  void consume_on_connection_only(H2Stream& stream, std::size_t count);
+  void allow_more(H2Stream& stream, std::size_t count);
   /// Forgets the stream and consumes its bytes. A stream that is not closed is reset first.
   void release(H2Stream& stream, H2Error error = H2Error::cancel);
 

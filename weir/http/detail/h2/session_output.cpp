@@ -184,13 +184,16 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
 
 // Windows of received data.
 
-void H2Session::consume(H2Stream& stream, std::size_t count) {
+void H2Session::consume_on_connection_only(H2Stream& stream, std::size_t count) {
   assert(count <= stream.unconsumed_);
   const auto bytes = static_cast<std::uint32_t>(count);
   stream.unconsumed_ -= bytes;
   consume_on_connection(bytes);
+}
+
+void H2Session::allow_more(H2Stream& stream, std::size_t count) {
   if (stream.remote_ended_) return;
-  stream.window_returned_ += bytes;
+  stream.window_returned_ += static_cast<std::uint32_t>(count);
   if (stream.window_returned_ < std::max(limits_.stream_window / 2, 1U)) return;
   const std::uint32_t increment = std::exchange(stream.window_returned_, 0);
   stream.receive_window_ += static_cast<std::int32_t>(increment);

@@ -232,6 +232,8 @@ std::vector<Violation> violations() {
        settings(setting(SettingId::enable_connect_protocol, 0)), protocol},
       {"NO_RFC7540_PRIORITIES of 2", "", settings(setting(SettingId::no_rfc7540_priorities, 2)),
        protocol},
+      {"NO_RFC7540_PRIORITIES that changes", "",
+       settings(setting(SettingId::no_rfc7540_priorities, 1)), protocol},
       {"a frame that is invalid alone", "", ping("7 bytes"), H2Error::frame_size_error},
   };
 }

@@ -94,8 +94,7 @@ bool H2Connection::handle(const H2Event& event) {
     case H2Event::Kind::trailers:
       return read_trailers(event);
     case H2Event::Kind::discarded: {
-      RequestHead unused;
-      const auto read = server_.request_fields().read_request(table_, event.bytes, unused);
+      const auto read = server_.request_fields().skip(table_, event.bytes);
       if (read.kind == FieldsResult::Kind::invalid_block) {
         session_.fail(H2Error::compression_error);
       }
@@ -191,18 +190,42 @@ void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
 }
 
 void H2Connection::end(H2Exchange& exchange) noexcept {
+  static_cast<ExchangeNode&>(exchange).unlink();
   try {
     session_.release(exchange);
+    drop_collected(exchange);
   } catch (...) {
     give_up();
   }
-  static_cast<ExchangeNode&>(exchange).unlink();
   BlockDeleter<H2Exchange>()(&exchange);
   wake_writer();
   if (session_.streams_held() != 0) return;
   idle_since_ = server_.loop().now();
   if (owner_.read_state() != ReadState::http2) return;
   owner_.shorten_deadline(finished() ? idle_since_ : deadline());
+}
+
+void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
+  collected_ += count;
+  if (collected_ > server_.limits().h2.bodies_max) {
+    if (growing_ == nullptr && needs_window(exchange)) growing_ = &exchange;
+    if (growing_ != &exchange) return;
+  }
+  exchange.allow_more();
+}
+
+/// Forgets the body of an exchange that has ended. Others may grow instead.
+void H2Connection::drop_collected(H2Exchange& exchange) {
+  collected_ -= exchange.collected();
+  if (growing_ == &exchange) growing_ = nullptr;
+  if (exchange.collected() == 0) return;
+  const bool all = collected_ <= server_.limits().h2.bodies_max;
+  for (ExchangeNode* each = exchanges_.front(); each != nullptr; each = exchanges_.next(*each)) {
+    auto& other = *static_cast<H2Exchange*>(each);
+    if (!all && growing_ != nullptr) return;
+    if (!all && needs_window(other)) growing_ = &other;
+    if (all || growing_ == &other) other.allow_more();
+  }
 }
 
 void H2Connection::abort_exchanges() {

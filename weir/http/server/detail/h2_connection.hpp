@@ -71,6 +71,12 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool has_pending() const noexcept { return !pending_.empty(); }
   /// Returns true if the response waits for the end of a body that the handler does not read.
   bool awaits_end() const noexcept { return awaits_end_; }
+  /// Returns the bytes of the body that are collected so far.
+  std::size_t collected() const noexcept { return collected_; }
+  /// Returns the bytes by which the window of a body that is collected should grow.
+  std::size_t withheld() const noexcept { return withheld_; }
+  /// Lets the client send more of that body.
+  void allow_more();
   /// Counts a time in which such a body should have arrived. Answers 408 if it is too slow.
   void check_body(Duration waited);
 
@@ -101,6 +107,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   void finish() noexcept;
   Task<Result<>> send_piece(Bytes piece);
   Task<Result<>> fetch();
+  void collect(std::size_t count);
   Status body_error_status() const noexcept;
 
   H2Connection& connection_;
@@ -114,6 +121,8 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   std::uint64_t body_max_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t received_at_check_ = 0;
+  std::size_t collected_ = 0;
+  std::size_t withheld_ = 0;  // bytes that the window of the stream lacks, because of bodies_max
   std::error_code body_error_;
   // The response.
   Bytes pending_;            // bytes that wait to be sent
@@ -154,6 +163,13 @@ class H2Connection : public ConnectionIo {
   const Context& context() const noexcept { return scope_->context(); }
   /// Wakes the writer, which sends what is in the output of the session.
   void wake_writer() { output_ready_.set(); }
+  /// Counts bytes of a body that `exchange` has collected. Below the limit all bodies grow; above
+  /// it only one.
+  void add_collected(H2Exchange& exchange, std::size_t count);
+  /// Returns true if the client may have to wait because of that limit.
+  bool needs_window(const H2Exchange& exchange) const noexcept {
+    return exchange.withheld() >= server_.limits().h2.stream_window / 2;
+  }
   /// Checks from now on how fast the client allows bytes to be sent.
   void watch_progress() noexcept;
   /// Resets a stream, unless it is closed. Without memory, the connection ends.
@@ -177,6 +193,7 @@ class H2Connection : public ConnectionIo {
   bool read_trailers(const H2Event& event);
   void pump();
   void abort_exchanges();
+  void drop_collected(H2Exchange& exchange);
   Instant deadline() noexcept;
   bool on_deadline();
   void check_progress(Instant now);
@@ -197,13 +214,15 @@ class H2Connection : public ConnectionIo {
   AutoResetEvent output_ready_;
   AutoResetEvent output_taken_;
   Scope* scope_ = nullptr;
-  Instant idle_since_;           // when the last stream ended
-  Instant frame_since_ = never;  // when the present incomplete frame began
-  std::uint32_t frame_ = 0;      // its number
-  std::uint32_t sent_ = 0;       // bytes of DATA until the last check
-  Instant next_check_ = never;   // of the progress of the streams
-  Instant drain_until_ = never;  // when the drain stops to wait for its PING
-  bool ending_ = false;          // the writer sends the rest and ends
+  std::uint64_t collected_ = 0;    // bytes of bodies
+  H2Exchange* growing_ = nullptr;  // the one whose body grows above the limit
+  Instant idle_since_;             // when the last stream ended
+  Instant frame_since_ = never;    // when the present incomplete frame began
+  std::uint32_t frame_ = 0;        // its number
+  std::uint32_t sent_ = 0;         // bytes of DATA until the last check
+  Instant next_check_ = never;     // of the progress of the streams
+  Instant drain_until_ = never;    // when the drain stops to wait for its PING
+  bool ending_ = false;            // the writer sends the rest and ends
 };
 
 }  // namespace weir::http

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "weir/http/detail/h2/hpack_encoder.hpp"
 #include "weir/http/detail/h2/head_writer.hpp"
+#include "weir/http/detail/h2/hpack_encoder.hpp"
 #include "weir/http/server/detail/h2_connection.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -388,7 +388,7 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
     arrived_.make_room(bytes.size());
     std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
     arrived_.commit(bytes.size());
-    if (collects_) connection_.session().consume(*this, bytes.size());
+    if (collects_) collect(bytes.size());
   }
   input_.set();
   if (!awaits_end_) return;
@@ -398,6 +398,18 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
   }
   const bool too_long = received_ > connection_.server().limits().unread_body_max;
   if (end_stream || too_long) end_wait();
+}
+
+/// Counts bytes that are added to a collected body.
+void H2Exchange::collect(std::size_t count) {
+  connection_.session().consume_on_connection_only(*this, count);
+  collected_ += count;
+  withheld_ += count;
+  connection_.add_collected(*this, count);
+}
+
+void H2Exchange::allow_more() {
+  connection_.session().allow_more(*this, std::exchange(withheld_, 0));
 }
 
 void H2Exchange::on_end() {
@@ -432,15 +444,15 @@ Task<Result<>> H2Exchange::fetch() {
   Loop& loop = connection_.loop();
   const H2Session& session = connection_.session();
   for (bool allowed = false; !allowed;) {
-    // A wait does not count if the window of the connection did not allow the client to send.
-    allowed = session.may_receive();
+    // A wait does not count if the windows did not allow the client to send.
+    allowed = session.may_receive() && !connection_.needs_window(*this);
     const Instant start = loop.now();
     const std::uint64_t before = received_;
     const Duration most =
         allowed ? body_rate_.time_left() : std::max(body_rate_.time_left(), blocked_interval);
     auto waiting = as_task(input_.wait());
     const auto waited = co_await timeout(most, std::move(waiting));
-    allowed = allowed && session.may_receive();
+    allowed = allowed && session.may_receive() && !connection_.needs_window(*this);
     body_rate_.record(allowed ? loop.now() - start : Duration::zero(), received_ - before);
     if (waited) co_return {};
     if (waited.error() != Errc::timed_out) co_return fail(waited.error());
@@ -469,10 +481,9 @@ Task<Result<std::string_view>> H2Exchange::read_all() {
   was_read_ = true;
   if (!std::exchange(collects_, true)) {
     // on_data() consumes the rest of a frame that is incomplete.
-    const std::size_t left = lent_.size() + arrived_.size();
-    connection_.session().consume(*this, left);
+    connection_.session().consume(*this, std::exchange(lent_, {}).size());
+    collect(arrived_.size());
     connection_.wake_writer();
-    lent_ = {};
   }
   while (!remote_ended() || body_error_) {
     if (body_error_) co_return fail(body_error_);
