@@ -168,6 +168,45 @@ Outcome run_tls(sim::World& world, TlsScenario& scenario) {
   return outcome;
 }
 
+Outcome with_http2(const sim::WorldOptions& options) {
+  sim::World world(options);
+  const std::size_t kind = world.random().below(3);
+  Http2Scenario scenario(world.random(),
+                         {.cores = some_cores(world), .drains = kind == 1, .may_fail = kind == 2});
+  if (scenario.options().may_fail) {
+    world.faults().rates = {.reset = 0.002,
+                            .half_close = 0.002,
+                            .stall = 0.01,
+                            .full_buffer = 0.01,
+                            .accept_failure = 0.05,
+                            .stall_max = std::chrono::seconds(20)};
+    if (world.random().bernoulli(0.3)) {
+      world.faults().fail_allocation("server", 0, 200 + world.random().below(2000));
+    }
+  }
+  return run_http2(world, scenario);
+}
+
+Outcome run_http2(sim::World& world, Http2Scenario& scenario) {
+  sim::Host& server = world.host("server", {.cores = scenario.options().cores});
+  server.start_service([&scenario](loop::Platform& host) { return scenario.serve(host); });
+  world.host("client").start([&scenario, at = server.address(80)](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario, at](Scope& scope) {
+      return scenario.ask(scope, at);
+    });
+  });
+  world.check("http2", [&scenario] { return scenario.violation(); });
+  if (scenario.options().drains) {
+    world.schedule(world.random().between({}, std::chrono::seconds(10)), [&scenario, &server] {
+      scenario.on_drain();
+      server.raise(loop::Signal::terminate);
+    });
+  }
+  Outcome outcome = run(world);
+  outcome.answered = scenario.answered();
+  return outcome;
+}
+
 Outcome with_datagrams(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tools/simulate/client_scenario.hpp"
+#include "tools/simulate/http2_scenario.hpp"
 #include "tools/simulate/scenarios.hpp"
 #include "tools/simulate/tls_scenario.hpp"
 
@@ -21,6 +22,10 @@ Outcome with_pools(const sim::WorldOptions& options);
 Outcome with_client(const sim::WorldOptions& options);
 /// Runs the server and the clients of `scenario`, which draws from the numbers of `world`.
 Outcome run_client(sim::World& world, ClientScenario& scenario);
+/// Sends requests of HTTP/2. A third of the runs have faults, and in a third the server drains.
+Outcome with_http2(const sim::WorldOptions& options);
+/// Runs the server and the clients of `scenario`.
+Outcome run_http2(sim::World& world, Http2Scenario& scenario);
 /// Sends requests to an HTTPS server that changes its certificates and keys; half of the runs have
 /// faults.
 Outcome with_tls(const sim::WorldOptions& options);

@@ -145,14 +145,16 @@ const Rule* CaseRegistry::rule(std::string_view name) const noexcept {
   return found == rules_.end() ? nullptr : &*found;
 }
 
-void CaseRegistry::add(std::string_view rule, std::string_view name, std::string_view why,
-                       Script script, std::string bytes) {
+Case& CaseRegistry::add(std::string_view rule, std::string_view name, std::string_view why,
+                        Script script, std::string bytes) {
   Case& made = cases_.emplace_back();
   made.name = std::string(rule) + "/" + std::string(name);
   made.rule = this->rule(rule);
   made.why = why;
   made.bytes = std::move(bytes);
   made.script = script;
+  if (rule == "slow") made.pace = CasePace::slow;
+  return made;
 }
 
 bool is_selected(const Case& each, std::string_view selector) {

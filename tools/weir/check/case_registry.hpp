@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,13 @@ struct Rule {
   std::string name;    ///< name of the rule, and category for --only and --skip
   std::string source;  ///< document that states the rule
   std::string text;
+};
+
+/// The time and the company of a case.
+enum class CasePace : std::uint8_t {
+  usual,  ///< beside a limited number of other cases
+  slow,   ///< mostly waits, and does not count against that limit
+  alone,  ///< after all others, one at a time: it measures the server
 };
 
 struct Case;
@@ -44,6 +52,7 @@ struct Case {
   std::vector<std::string> lenient;
   std::string note;  ///< reason for `also` and `lenient`
   Script script = nullptr;
+  CasePace pace = CasePace::usual;
 };
 
 /// A CaseRegistry holds all cases in a fixed order. It reads them from the files of tests/data
@@ -59,8 +68,9 @@ class CaseRegistry {
   /// Returns the rule of that name, or nullptr if no rule has it.
   const Rule* rule(std::string_view name) const noexcept;
   /// Adds a script as the case "rule/name"; `rule` must exist. `bytes` is for the script.
-  void add(std::string_view rule, std::string_view name, std::string_view why, Script script,
-           std::string bytes = {});
+  /// Returns: the case, until the next call.
+  Case& add(std::string_view rule, std::string_view name, std::string_view why, Script script,
+            std::string bytes = {});
 
  private:
   void read_rules(std::string_view json);

@@ -18,6 +18,7 @@
 #include "tools/weir/check/private_networks.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "tools/weir/option_limits.hpp"
+#include "tools/weir/process_memory.hpp"
 #include "tools/weir/url.hpp"
 #include "weir/http/syntax/uri.hpp"
 #include "weir/loop/loop.hpp"
@@ -44,6 +45,8 @@ struct Command {
   double slow_seconds = 20;
   std::optional<double> idle_seconds;
   std::size_t concurrency = 16;
+  std::vector<int> server_processes;
+  std::size_t memory_mebibytes = 32;
   bool allow_remote = false;
   bool lenient = false;
   bool list = false;
@@ -87,6 +90,13 @@ void add_options(CLI::App& verb, Command& command) {
   verb.add_option("--concurrency", command.concurrency,
                   "concurrent cases, not counting the slow ones")
       ->check(whole_number(1, concurrency_max))
+      ->capture_default_str();
+  verb.add_option("--server-pid", command.server_processes,
+                  "id of a local process of the server, whose memory is measured; may be repeated")
+      ->allow_extra_args(false);
+  verb.add_option("--memory-max", command.memory_mebibytes,
+                  "MiB that an attack on one connection may make the server hold")
+      ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   verb.add_flag("--allow-remote", command.allow_remote,
                 "accept a server that is neither local nor in a private network: only your own");
@@ -166,6 +176,15 @@ std::string resolve_target(const Command& command, CheckTarget& target,
   target.idle_must_close = command.idle_seconds.has_value();
   if (command.idle_seconds) target.idle_timeout = duration_of(*command.idle_seconds);
   target.lenient = command.lenient;
+  target.memory_max = std::uint64_t{command.memory_mebibytes} << 20U;
+  if (command.server_processes.empty()) return {};
+  if (!bench::process_memory(command.server_processes)) {
+    return "--server-pid: there is no such process";
+  }
+  target.memory = [processes = command.server_processes]() -> std::optional<std::uint64_t> {
+    const auto memory = bench::process_memory(processes);
+    return memory ? std::optional(*memory) : std::nullopt;
+  };
   return {};
 }
 
@@ -197,12 +216,9 @@ int run(const Command& command) {
   error = resolve_target(command, plan.target, endpoints);
   if (!error.empty()) return usage_error(error);
   const bool secure = bench::parse_url(command.url)->secure;
-  const std::string_view other = secure ? "http2" : "tls";
-  std::erase_if(plan.cases, [other](const Case* each) { return is_selected(*each, other); });
-  if (plan.cases.empty()) {
-    return usage_error(secure ? "the cases about HTTP/2 require http://"
-                              : "the cases about TLS require https://");
-  }
+  if (!secure)
+    std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "tls"); });
+  if (plan.cases.empty()) return usage_error("the cases about TLS require https://");
   plan.concurrency = command.concurrency;
 
   OsPlatform platform;
@@ -210,7 +226,12 @@ int run(const Command& command) {
   if (!loop) return usage_error("no event loop: " + loop.error().message());
   tls::Client client(tls_options(command));
   tls::Connector connector(**loop, client);
+  tls::ClientOptions http2_options = tls_options(command);
+  http2_options.protocols = {"h2", "http/1.1"};
+  tls::Client http2_client(std::move(http2_options));
+  tls::Connector http2_connector(**loop, http2_client);
   if (secure) plan.target.tls = &connector;
+  if (secure) plan.target.tls_http2 = &http2_connector;
   // The first address of a name may have no server: localhost is ::1 first, also for servers of
   // IPv4.
   plan.target.endpoint = weir::run(**loop, bench::first_reachable(std::move(endpoints)));

@@ -48,6 +48,8 @@ TEST(CheckCommand, RejectsWrongCommandLines) {
       {url, "--slow-timeout", "-1"},
       {url, "--idle-timeout", "inf"},
       {url, "--concurrency", "0"},
+      {url, "--server-pid", "1073741824"},
+      {url, "--memory-max", "0"},
   };
   for (const auto& arguments : wrong) {
     std::string output;
@@ -196,8 +198,6 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({"ftp://127.0.0.1/"}),
             "weir check: only http:// and https:// can be checked\n");
   EXPECT_EQ(printed({url, "--only", "tls"}), "weir check: the cases about TLS require https://\n");
-  EXPECT_EQ(printed({"https://127.0.0.1:1/", "--only", "http2"}),
-            "weir check: the cases about HTTP/2 require http://\n");
   EXPECT_EQ(printed({url, "--cacert", "ca.pem"}), "weir check: --cacert requires https://\n");
   EXPECT_EQ(printed({"here"}), "weir check: not a URL of a server: 'here'\n");
   EXPECT_EQ(printed({url, "--only", "manners"}),
@@ -242,6 +242,8 @@ url
 --slow-timeout 20
 --idle-timeout
 --concurrency 16
+--server-pid
+--memory-max 32
 --allow-remote
 --all
 --json

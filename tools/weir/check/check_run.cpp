@@ -48,12 +48,21 @@ Task<> run_when_permitted(Run& run, CaseResult& result) {
   if (permit) co_await run_case(run, result);
 }
 
-Task<> run_all(Scope& scope, Run& run) {
+Task<> run_together(Scope& scope, Run& run) {
   for (CaseResult& each : run.report.results) {
-    const bool slow = each.test_case->rule->name == "slow";
-    scope.spawn(slow ? run_case(run, each) : run_when_permitted(run, each));
+    const CasePace pace = each.test_case->pace;
+    if (pace == CasePace::alone) continue;
+    scope.spawn(pace == CasePace::slow ? run_case(run, each) : run_when_permitted(run, each));
   }
   co_return;
+}
+
+Task<> run_alone(Run& run) {
+  const Context context = co_await this_context();
+  for (CaseResult& each : run.report.results) {
+    if (context.cancelled()) break;
+    if (each.test_case->pace == CasePace::alone) co_await run_case(run, each);
+  }
 }
 
 }  // namespace
@@ -74,8 +83,9 @@ Task<CheckReport> run_checks(CheckPlan plan) {
   }
   const Instant start = context.loop->platform().now();
   Run run(report, plan.concurrency);
-  const auto played = co_await with_scope(OnFailure::isolate, run_all, std::ref(run));
+  const auto played = co_await with_scope(OnFailure::isolate, run_together, std::ref(run));
   static_cast<void>(played);
+  co_await run_alone(run);
   report.elapsed = context.loop->platform().now() - start;
   co_return report;
 }

@@ -14,6 +14,7 @@
 #include "tools/weir/check/faulty_server_fixture.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "weir/http.hpp"
+#include "weir/http/test/heap_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 #include "weir/tls.hpp"
@@ -123,13 +124,18 @@ CheckReport CheckRun::check_weir(CheckPlan plan, std::shared_ptr<tls::Server> se
 CheckReport CheckRun::check_weir_over_tls(CheckPlan plan) {
   tls::ServerOptions server_options;
   server_options.self_signed.emplace();
+  server_options.protocols = {"h2", "http/1.1"};
   tls::ClientOptions client_options;
   client_options.trust = {};
   client_options.verification = tls::Verification::none;
   client_options.tickets = false;
   tls::Client client(client_options);
   tls::Connector connector(*loop_, client);
+  client_options.protocols = {"h2"};
+  tls::Client http2_client(client_options);
+  tls::Connector http2_connector(*loop_, http2_client);
   plan.target.tls = &connector;
+  plan.target.tls_http2 = &http2_connector;
   plan.target.host = "a.test";
   return check_weir(std::move(plan), std::make_shared<tls::Server>(std::move(server_options)));
 }
@@ -290,6 +296,7 @@ Case scripted(const Rule& rule, Script script) {
   made.name = rule.name + "/case";
   made.rule = &rule;
   made.script = script;
+  if (rule.name == "slow") made.pace = CasePace::slow;
   return made;
 }
 
@@ -313,9 +320,30 @@ TEST_F(CheckRun, RunsAtMostTheConcurrentCasesOfThePlanBesideTheSlowOnes) {
 
 TEST_F(CheckRun, WeirsOwnServerPassesTheCasesAboutHttp2) {
   plain_http2_ = http::PlainHttp2::prior_knowledge;
+  target_.memory = allocated_bytes;  // of the server and of the check
   const CheckReport report = check_weir(plan("http2"));
   EXPECT_EQ(report.count(VerdictKind::passed), report.results.size()) << text_of(report);
-  EXPECT_GT(report.results.size(), 60U);
+  EXPECT_GT(report.results.size(), 95U);
+}
+
+TEST_F(CheckRun, WeirsOwnServerPassesTheCasesAboutHttp2OverTls) {
+  target_.memory = allocated_bytes;
+  const CheckReport report = check_weir_over_tls(plan("http2"));
+  EXPECT_EQ(report.count(VerdictKind::passed), report.results.size()) << text_of(report);
+  EXPECT_GT(report.results.size(), 95U);
+}
+
+TEST_F(CheckRun, RunsTheCasesThatMeasureTheServerAfterTheOthersAndOneAtATime) {
+  const Rule rule{1, "rule", "", ""};
+  Case alone = scripted(rule, pass_after_a_second);
+  alone.pace = CasePace::alone;
+  const Case quick = scripted(rule, pass_after_a_second);
+  CheckPlan own;
+  own.target = target_;
+  own.cases = {&alone, &quick, &alone, &quick};
+  const CheckReport report = check_faulty({}, std::move(own));
+  EXPECT_EQ(report.elapsed, std::chrono::seconds(3));
+  EXPECT_EQ(report.count(VerdictKind::passed), 4U);
 }
 
 TEST_F(CheckRun, AServerWithoutHttp2IsNotJudgedByItsCases) {

@@ -1,6 +1,9 @@
 // Describes the server under test and the outcome of one connection to it.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +30,7 @@ struct CheckTarget {
   std::string host;       ///< name or address for the TLS handshake, without brackets
   /// Performs the TLS handshakes, and outlives the target; nullptr: the server speaks plain HTTP.
   tls::Connector* tls = nullptr;
+  tls::Connector* tls_http2 = nullptr;  ///< the same, and offers HTTP/2 by ALPN
   std::string path = "/";
   std::string post_path = "/";
   std::string headers;  ///< header lines, with their line ends, of each case of `contents`
@@ -37,6 +41,9 @@ struct CheckTarget {
   Duration idle_timeout = std::chrono::seconds(20);
   bool idle_must_close = false;  ///< true: a silent connection that stays open is a failure
   bool lenient = false;          ///< true: behaviour that the RFC allows passes
+  /// Returns the bytes that the server holds, if they are known; empty: they are never known.
+  std::function<std::optional<std::uint64_t>()> memory;
+  std::uint64_t memory_max = std::uint64_t{32} << 20U;  ///< bytes that an attack may add
 
   Baseline get;            ///< response to a GET of `path`
   Baseline post;           ///< response to a POST of five bytes to `post_path`

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/weir/check/h2_wire.hpp"
+#include "tools/weir/check/h2_requests.hpp"
 
 namespace weir::check {
 namespace {
@@ -13,34 +13,25 @@ using http::H2Error;
 using Fields = std::vector<H2Field>;
 using Target = CheckTarget;
 
-constexpr std::uint8_t whole = FrameFlag::end_headers | FrameFlag::end_stream;
-
-Fields get_fields(const Target& target) {
-  return {{":method", "GET"},
-          {":scheme", "http"},
-          {":authority", target.authority},
-          {":path", target.path}};
-}
-
 /// Returns HEADERS of stream 1 that end it.
 std::string request(const Fields& fields) {
-  return h2_frame(FrameType::headers, whole, 1, h2_block(fields));
+  return h2_frame(FrameType::headers, h2_whole, 1, h2_block(fields));
 }
 
 std::string get(const Target& target, const Fields& more = {}) {
-  Fields fields = get_fields(target);
+  Fields fields = h2_get_fields(target);
   fields.insert(fields.end(), more.begin(), more.end());
   return request(fields);
 }
 
 std::string get_without(const Target& target, std::string_view name) {
-  Fields fields = get_fields(target);
+  Fields fields = h2_get_fields(target);
   std::erase_if(fields, [name](const H2Field& each) { return each.name == name; });
   return request(fields);
 }
 
 std::string get_with(const Target& target, std::string_view name, std::string_view value) {
-  Fields fields = get_fields(target);
+  Fields fields = h2_get_fields(target);
   for (H2Field& each : fields) {
     if (each.name == name) each.value = value;
   }
@@ -49,42 +40,12 @@ std::string get_with(const Target& target, std::string_view name, std::string_vi
 
 /// Returns a GET whose block ends with these bytes.
 std::string get_and_bytes(const Target& target, std::string_view bytes) {
-  return h2_frame(FrameType::headers, whole, 1, h2_block(get_fields(target)).append(bytes));
+  return h2_frame(FrameType::headers, h2_whole, 1, h2_block(h2_get_fields(target)).append(bytes));
 }
 
-/// Returns the head of a POST on a stream, which stays open.
+/// Returns the head of a POST on stream 1, which stays open.
 std::string post(const Target& target, const Fields& more = {}) {
-  Fields fields = get_fields(target);
-  fields[0].value = "POST";
-  fields[3].value = target.post_path;
-  fields.insert(fields.end(), more.begin(), more.end());
-  return h2_frame(FrameType::headers, FrameFlag::end_headers, 1, h2_block(fields));
-}
-
-std::string repeated(std::string_view text, std::size_t count) {
-  std::string all;
-  for (std::size_t left = count; left > 0; --left) all += text;
-  return all;
-}
-
-std::string number(std::uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
-}
-
-std::string ping() {
-  return h2_frame(FrameType::ping, 0, 0, "8 bytes!");
-}
-
-/// Returns frames for each of many streams, and a PING.
-template <class Make>
-std::string streams(std::size_t count, const Make& make) {
-  std::string all;
-  for (std::size_t index = 0; index < count; ++index) {
-    all += make(static_cast<std::uint32_t>(2 * index + 1));
-  }
-  return all + ping();
+  return h2_post(target, 1, more);
 }
 
 std::vector<H2Case> field_cases() {
@@ -125,19 +86,19 @@ std::vector<H2Case> pseudo_cases() {
   return {
       {"pseudo-late", ":path after other fields",
        [](const Target& target) {
-         Fields fields = get_fields(target);
+         Fields fields = h2_get_fields(target);
          fields.insert(fields.begin() + 3, {"x", "v"});
          return request(fields);
        }},
       {"pseudo-unknown", "an unknown pseudo-header field",
        [](const Target& target) {
-         Fields fields = get_fields(target);
+         Fields fields = h2_get_fields(target);
          fields.insert(fields.begin(), {":test", "v"});
          return request(fields);
        }},
       {"pseudo-status", ":status in a request",
        [](const Target& target) {
-         Fields fields = get_fields(target);
+         Fields fields = h2_get_fields(target);
          fields.insert(fields.begin(), {":status", "200"});
          return request(fields);
        }},
@@ -157,7 +118,7 @@ std::vector<H2Case> pseudo_cases() {
        [](const Target& target) { return get_with(target, ":method", "GET / HTTP/1.1\r\nX:"); }},
       {"pseudo-path-repeated", "two :path",
        [](const Target& target) {
-         Fields fields = get_fields(target);
+         Fields fields = h2_get_fields(target);
          fields.push_back(fields.back());
          return request(fields);
        }},
@@ -184,7 +145,7 @@ std::vector<H2Case> body_cases() {
       {"trailers-pseudo", "a pseudo-header field in trailers",
        [](const Target& target) {
          return post(target) + h2_frame(FrameType::data, 0, 1, "hello") +
-                h2_frame(FrameType::headers, whole, 1, h2_block({{":path", "/"}}));
+                h2_frame(FrameType::headers, h2_whole, 1, h2_block({{":path", "/"}}));
        }},
   };
 }
@@ -217,8 +178,8 @@ std::vector<H2Case> hpack_cases() {
        [](const Target& target) { return get_and_bytes(target, "\x20"); }},
       {"hpack-size", "a table size update above the limit",
        [](const Target& target) {
-         return h2_frame(FrameType::headers, whole, 1,
-                         "\x3f\xff\xff\x7f" + h2_block(get_fields(target)));
+         return h2_frame(FrameType::headers, h2_whole, 1,
+                         "\x3f\xff\xff\x7f" + h2_block(h2_get_fields(target)));
        }},
   };
   for (H2Case& each : cases) {
@@ -246,7 +207,7 @@ std::vector<H2Case> bomb_cases() {
          const std::string crumbs(16'000, '\xa0');
          const std::string more = h2_frame(FrameType::continuation, 0, 1, crumbs);
          return h2_frame(FrameType::headers, FrameFlag::end_stream, 1,
-                         h2_block(get_fields(target)) + crumbs) +
+                         h2_block(h2_get_fields(target)) + crumbs) +
                 more + more + h2_frame(FrameType::continuation, FrameFlag::end_headers, 1, crumbs);
        },
        H2Wanted::stream_error, H2Error::enhance_your_calm},
@@ -258,51 +219,62 @@ std::vector<H2Case> frame_cases() {
       {"frames-idle-data", "DATA on an idle stream",
        [](const Target&) { return h2_frame(FrameType::data, FrameFlag::end_stream, 1, "hello"); }},
       {"frames-idle-reset", "RST_STREAM on an idle stream",
-       [](const Target&) { return h2_frame(FrameType::rst_stream, 0, 1, number(8)); }},
+       [](const Target&) { return h2_frame(FrameType::rst_stream, 0, 1, h2_number(8)); }},
       {"frames-even-stream", "a request on stream 2",
        [](const Target& target) {
-         return h2_frame(FrameType::headers, whole, 2, h2_block(get_fields(target)));
+         return h2_frame(FrameType::headers, h2_whole, 2, h2_block(h2_get_fields(target)));
        }},
       {"frames-stream-0", "a request on stream 0",
        [](const Target& target) {
-         return h2_frame(FrameType::headers, whole, 0, h2_block(get_fields(target)));
+         return h2_frame(FrameType::headers, h2_whole, 0, h2_block(h2_get_fields(target)));
        }},
       {"frames-continuation", "CONTINUATION without HEADERS",
        [](const Target& target) {
          return h2_frame(FrameType::continuation, FrameFlag::end_headers, 1,
-                         h2_block(get_fields(target)));
+                         h2_block(h2_get_fields(target)));
        }},
       {"frames-interleaved", "PING in the middle of a field block",
        [](const Target& target) {
          return h2_frame(FrameType::headers, FrameFlag::end_stream, 1,
-                         h2_block(get_fields(target))) +
-                ping();
+                         h2_block(h2_get_fields(target))) +
+                h2_ping();
        }},
       {"frames-push", "PUSH_PROMISE of a client",
        [](const Target& target) {
          return h2_frame(FrameType::push_promise, FrameFlag::end_headers, 1,
-                         number(2) + h2_block(get_fields(target)));
+                         h2_number(2) + h2_block(h2_get_fields(target)));
        }},
       {"frames-padding", "padding that is longer than the frame",
        [](const Target& target) {
          return post(target) + h2_frame(FrameType::data, FrameFlag::padded, 1, "\x0ahello");
        }},
+  };
+  for (H2Case& each : cases) each.wanted = H2Wanted::connection_error;
+  return cases;
+}
+
+std::vector<H2Case> control_frame_cases() {
+  std::vector<H2Case> cases{
       {"frames-window-0", "WINDOW_UPDATE of 0 on the connection",
-       [](const Target&) { return h2_frame(FrameType::window_update, 0, 0, number(0)); }},
+       [](const Target&) { return h2_frame(FrameType::window_update, 0, 0, h2_number(0)); }},
       {"frames-settings-stream", "SETTINGS on a stream",
        [](const Target&) { return h2_frame(FrameType::settings, 0, 1, ""); }},
       {"frames-settings-frame-size", "SETTINGS_MAX_FRAME_SIZE of 1",
        [](const Target&) {
-         return h2_frame(FrameType::settings, 0, 0, std::string("\0\5", 2) + number(1));
+         return h2_frame(FrameType::settings, 0, 0, std::string("\0\5", 2) + h2_number(1));
        }},
       {"frames-goaway-stream", "GOAWAY on a stream",
-       [](const Target&) { return h2_frame(FrameType::goaway, 0, 1, number(0) + number(0)); }},
+       [](const Target&) {
+         return h2_frame(FrameType::goaway, 0, 1, h2_number(0) + h2_number(0));
+       }},
       {"frames-window-overflow", "a window of the connection above 2^31 - 1",
-       [](const Target&) { return h2_frame(FrameType::window_update, 0, 0, number(0x7fffffff)); },
+       [](const Target&) {
+         return h2_frame(FrameType::window_update, 0, 0, h2_number(0x7fffffff));
+       },
        H2Wanted::connection_error, H2Error::flow_control_error},
       {"frames-settings-window", "SETTINGS_INITIAL_WINDOW_SIZE of 2^31",
        [](const Target&) {
-         return h2_frame(FrameType::settings, 0, 0, std::string("\0\4", 2) + number(0x80000000));
+         return h2_frame(FrameType::settings, 0, 0, std::string("\0\4", 2) + h2_number(0x80000000));
        },
        H2Wanted::connection_error, H2Error::flow_control_error},
       {"frames-settings-length", "SETTINGS of 5 bytes",
@@ -316,52 +288,11 @@ std::vector<H2Case> frame_cases() {
        H2Wanted::connection_error, H2Error::frame_size_error},
       {"frames-too-large", "HEADERS of 1 MiB",
        [](const Target&) {
-         return h2_frame(FrameType::headers, whole, 1, std::string(1 << 20U, 'x'));
+         return h2_frame(FrameType::headers, h2_whole, 1, std::string(1 << 20U, 'x'));
        },
        H2Wanted::connection_error, H2Error::frame_size_error},
   };
   for (H2Case& each : cases) each.wanted = H2Wanted::connection_error;
-  return cases;
-}
-
-std::vector<H2Case> flood_cases() {
-  std::vector<H2Case> cases{
-      {"flood-rapid-reset", "20,000 requests that the client resets",
-       [](const Target& target) {
-         const std::string block = h2_block(get_fields(target));
-         return streams(20'000, [&](std::uint32_t stream) {
-           return h2_frame(FrameType::headers, whole, stream, block) +
-                  h2_frame(FrameType::rst_stream, 0, stream, number(8));
-         });
-       }},
-      {"flood-server-resets", "20,000 requests that the server must reset",
-       [](const Target& target) {
-         const std::string block = h2_block(get_fields(target));
-         return streams(20'000, [&](std::uint32_t stream) {
-           return h2_frame(FrameType::headers, FrameFlag::end_headers, stream, block) +
-                  h2_frame(FrameType::window_update, 0, stream, number(0));
-         });
-       }},
-      {"flood-continuation", "20,000 CONTINUATION without an end",
-       [](const Target& target) {
-         return h2_frame(FrameType::headers, FrameFlag::end_stream, 1,
-                         h2_block(get_fields(target))) +
-                repeated(h2_frame(FrameType::continuation, 0, 1,
-                                  h2_block({{"x", std::string(32, 'v')}})),
-                         20'000);
-       }},
-      {"flood-empty-continuation", "20,000 empty CONTINUATION",
-       [](const Target& target) {
-         return h2_frame(FrameType::headers, FrameFlag::end_stream, 1,
-                         h2_block(get_fields(target))) +
-                repeated(h2_frame(FrameType::continuation, 0, 1, ""), 20'000);
-       }},
-      {"flood-empty-data", "20,000 empty DATA",
-       [](const Target& target) {
-         return post(target) + repeated(h2_frame(FrameType::data, 0, 1, ""), 20'000) + ping();
-       }},
-  };
-  for (H2Case& each : cases) each.wanted = H2Wanted::bounded;
   return cases;
 }
 
@@ -371,7 +302,7 @@ const std::vector<H2Case>& h2_cases() {
   static const std::vector<H2Case> cases = [] {
     std::vector<H2Case> all = field_cases();
     for (const auto& group : {pseudo_cases(), body_cases(), hpack_cases(), bomb_cases(),
-                              frame_cases(), flood_cases()}) {
+                              frame_cases(), control_frame_cases(), h2_attack_cases()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;
@@ -390,6 +321,10 @@ std::string describe_wanted(const H2Case& test_case) {
       return "GOAWAY with the error " + code;
     case H2Wanted::bounded:
       break;
+    case H2Wanted::cut_off:
+      return "an end of the stream or of the connection in time";
+    case H2Wanted::held:
+      return "the server holds little more, and serves others";
   }
   return "the end of the connection, or a delay";
 }

@@ -6,9 +6,8 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/detail/h2/hpack_decoder.hpp"
-#include "weir/net/tcp.hpp"
-#include "weir/task/combinators.hpp"
-#include "weir/task/timeout.hpp"
+#include "weir/http/detail/h2/session.hpp"
+#include "weir/net/tls_info.hpp"
 
 namespace weir::check {
 namespace {
@@ -46,6 +45,10 @@ std::string h2_frame(FrameType type, std::uint8_t flags, std::uint32_t stream,
   const http::FrameHeader header{static_cast<std::uint32_t>(payload.size()), type, flags, stream};
   http::write_frame_header(header, frame.data());
   return frame.append(payload);
+}
+
+std::string h2_begin() {
+  return std::string(http::H2Session::client_preface) + h2_frame(FrameType::settings, 0, 0, "");
 }
 
 std::string h2_block(const std::vector<H2Field>& fields) {
@@ -100,7 +103,7 @@ void H2Answers::take(const http::FrameHeader& header, std::string_view payload) 
       goaway_ = static_cast<http::H2Error>(number_at(payload, 4, 4));
       break;
     case FrameType::ping:
-      if ((header.flags & FrameFlag::ack) != 0) ++pings_;
+      if ((header.flags & FrameFlag::ack) != 0 && payload == h2_last_ping) ++pings_;
       break;
     default:
       break;
@@ -123,59 +126,33 @@ H2Answer H2Answers::on(std::uint32_t stream) const {
 }
 
 Task<bool> H2Wire::open() {
-  auto stream = co_await timeout(target_.timeout, tcp::connect(target_.endpoint));
-  if (stream) {
-    stream_.emplace(std::move(*stream));
-  } else {
-    connect_error_ = "no connection: " + stream.error().message();
-    closed_ = true;
-  }
-  co_return stream_.has_value();
+  return connect(target().tls_http2);
 }
 
-Task<> H2Wire::exchange(std::string_view bytes, Done done, Duration wait_timeout) {
-  if (closed_) co_return;
-  const auto both = co_await all(write(bytes), receive(done, wait_timeout));
-  static_cast<void>(both);
+bool H2Wire::speaks_other() const noexcept {
+  return answers_.speaks_other() || (tls() != nullptr && tls()->protocol != "h2");
 }
 
-Task<> H2Wire::write(std::string_view bytes) {
-  const auto written = co_await (*stream_)->write(bytes);
-  // A server that rejects early may close before all is sent. Its answer decides the verdict.
-  static_cast<void>(written);
+Task<> H2Wire::exchange(std::string_view bytes, const Done& done, Duration wait_timeout) {
+  done_ = done;
+  return transfer(bytes, wait_timeout);
 }
 
-Task<> H2Wire::receive(Done done, Duration wait_timeout) {
-  const Context context = co_await this_context();
-  const Instant end = after(context.loop->platform().now(), wait_timeout);
-  while (!closed_ && !context.cancelled() && !answers_.speaks_other() && !done(answers_)) {
-    const Duration left = end - context.loop->platform().now();
-    if (left <= Duration::zero()) break;
-    const auto input = co_await timeout(left, (*stream_)->read());
-    if (input) {
-      answers_.read(input->text());
-    } else if (input.error() != Errc::timed_out && input.error() != Errc::cancelled) {
-      closed_ = true;
-    }
-  }
-  (*stream_)->cancel_write();
-}
-
-std::string H2Wire::describe() const {
-  if (!connect_error_.empty()) return connect_error_;
+std::string H2Wire::describe(std::uint32_t stream) const {
+  if (!trouble().empty()) return trouble();
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   const auto code = [](http::H2Error error) {
     return std::to_string(static_cast<unsigned>(error));
   };
-  const H2Answer answer = answers_.on(1);
-  if (answers_.speaks_other()) add("no HTTP/2");
+  const H2Answer answer = answers_.on(stream);
+  if (speaks_other()) add("no HTTP/2");
   if (answer.status != 0) add(std::to_string(answer.status));
   if (answer.reset) add("RST_STREAM " + code(*answer.reset));
   if (const auto error = answers_.goaway()) add("GOAWAY " + code(*error));
   if (answers_.pings() != 0) add("an answer to PING");
-  if (text.empty()) return closed_ ? "closed without an answer" : "no answer";
-  return text + (closed_ ? ", closed" : "");
+  if (text.empty()) return is_closed() ? "closed without an answer" : "no answer";
+  return text + (is_closed() ? ", closed" : "");
 }
 
 }  // namespace weir::check

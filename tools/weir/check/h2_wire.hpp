@@ -3,23 +3,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tools/weir/check/check_target.hpp"
+#include "tools/weir/check/wire.hpp"
 #include "weir/http/detail/h2/frame.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
-#include "weir/net/any_stream.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::check {
 
+/// The content of the PING whose answer H2Answers counts.
+inline constexpr std::string_view h2_last_ping = "8 bytes!";
+
 /// Returns a frame of any type and with any payload (RFC 9113, 4.1).
 std::string h2_frame(http::FrameType type, std::uint8_t flags, std::uint32_t stream,
                      std::string_view payload);
+
+/// Returns the preface of a client, and empty SETTINGS.
+std::string h2_begin();
 
 struct H2Field {
   std::string name;
@@ -51,7 +57,7 @@ class H2Answers {
   H2Answer on(std::uint32_t stream) const;
   /// Returns the error of the last GOAWAY.
   std::optional<http::H2Error> goaway() const noexcept { return goaway_; }
-  /// Returns the number of answers to PING.
+  /// Returns the number of answers to PING with `h2_last_ping`.
   std::size_t pings() const noexcept { return pings_; }
   std::size_t resets() const noexcept { return resets_; }
 
@@ -73,38 +79,33 @@ class H2Answers {
 };
 
 /// An H2Wire sends raw bytes to the target and reads the frames of the server.
-/// Threads: its loop.
-/// Lifetime: the target outlives it. No call is in progress when it is destroyed.
-class H2Wire {
+class H2Wire final : public Wire {
  public:
   /// The state of the answers that ends an exchange. A close always ends it.
-  using Done = bool (*)(const H2Answers& answers);
+  using Done = std::function<bool(const H2Answers& answers)>;
 
-  explicit H2Wire(const CheckTarget& target) noexcept : target_(target) {}
+  explicit H2Wire(const CheckTarget& target) noexcept : Wire(target) {}
 
-  /// Connects to the target.
+  /// Connects to the target, and chooses HTTP/2 by ALPN if the target has TLS.
   /// Returns: true if connected; else describe() has the reason.
   /// Cancel: returns false, like a failure to connect.
   Task<bool> open();
   /// Sends and receives at the same time, until the answers are `done` or the server has closed.
   /// Cancel: ends early.
-  Task<> exchange(std::string_view bytes, Done done, Duration wait_timeout);
+  Task<> exchange(std::string_view bytes, const Done& done, Duration wait_timeout);
 
   const H2Answers& answers() const noexcept { return answers_; }
-  bool connected() const noexcept { return connect_error_.empty(); }
-  bool is_closed() const noexcept { return closed_; }
-  /// Describes what happened on stream 1 and on the connection: "200", "RST_STREAM 1, closed".
-  std::string describe() const;
+  /// Returns true if the server has not chosen HTTP/2.
+  bool speaks_other() const noexcept;
+  /// Describes what happened on a stream and on the connection: "200", "RST_STREAM 1, closed".
+  std::string describe(std::uint32_t stream = 1) const;
 
  private:
-  Task<> write(std::string_view bytes);
-  Task<> receive(Done done, Duration wait_timeout);
+  bool is_done() const noexcept override { return speaks_other() || (done_ && done_(answers_)); }
+  void on_input(Buffer input) override { answers_.read(input.text()); }
 
-  const CheckTarget& target_;
-  std::optional<AnyStream> stream_;
   H2Answers answers_;
-  std::string connect_error_;
-  bool closed_ = false;
+  Done done_;
 };
 
 }  // namespace weir::check
