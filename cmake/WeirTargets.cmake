@@ -312,6 +312,7 @@ function(weir_fuzzers)
     set_tests_properties(${test}_replay ${test}_run PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
   endforeach()
   target_link_libraries(fuzz_server_fuzz PRIVATE weir_http_testing)
+  target_link_libraries(fuzz_h2_server_fuzz PRIVATE weir_http_testing)
   target_link_libraries(fuzz_hpack_fuzz PRIVATE PkgConfig::NGHTTP2)
 endfunction()
 

@@ -111,7 +111,7 @@ class Run {
     fuzz::add_routes(routes);
     return Runtime(platform, {.cores = choices_.cores(), .announce = false})
         .run_on_each_core(fuzz::serve_registered, std::cref(routes), Endpoint::any(80), limits_,
-                          std::ref(servers_));
+                          std::ref(servers_), http::PlainHttp2::off);
   }
 
   std::string broken_limit() const {

@@ -115,8 +115,8 @@ using ActiveServers = std::vector<http::ServerState*>;
 /// A RegisteredServer is in the list of active servers during its lifetime.
 struct RegisteredServer {
   RegisteredServer(Loop& loop, const http::Router& routes, const http::Limits& limits,
-                   ActiveServers& all_servers)
-      : servers(all_servers), core(loop, routes, limits) {
+                   ActiveServers& all_servers, http::PlainHttp2 plain_http2)
+      : servers(all_servers), core(loop, routes, limits, {}, plain_http2) {
     servers.push_back(&core);
   }
   ~RegisteredServer() { std::erase(servers, &core); }
@@ -128,8 +128,9 @@ struct RegisteredServer {
 };
 
 inline Task<Result<>> serve_registered(Scope& scope, const http::Router& routes, Endpoint endpoint,
-                                       http::Limits limits, ActiveServers& servers) {
-  RegisteredServer server(scope.loop(), routes, limits, servers);
+                                       http::Limits limits, ActiveServers& servers,
+                                       http::PlainHttp2 plain_http2) {
+  RegisteredServer server(scope.loop(), routes, limits, servers, plain_http2);
   co_return co_await http::listen_and_serve(scope, server.core, endpoint);
 }
 
