@@ -293,7 +293,7 @@ class detail::AcceptorState {
     return code == Errc::timed_out ? Failure(Error::timed_out) : Failure(code);
   }
   /// Makes the contexts of the newest snapshot. The pool makes them once after each change. If it
-  /// cannot, the core goes on with the older ones.
+  /// cannot, the core uses the older ones and tries again at the next handshake.
   Task<Result<>> current_contexts() {
     WEIR_CO_TRY(const SemaphorePermit turn, co_await making_.acquire());
     if (server_.generation() == generation_) co_return {};
@@ -301,11 +301,9 @@ class detail::AcceptorState {
     Outcome<std::unique_ptr<ServerContexts>> made;
     std::function<void()> work = [&] { made = ServerContexts::make(server_.options(), snapshot); };
     WEIR_CO_TRY(co_await detail::run_in_pool(std::move(work)));
-    if (made) {
-      contexts_ = std::move(*made);
-    } else if (contexts_ == nullptr) {
-      co_return fail(made.error().code());
-    }
+    if (!made && contexts_ == nullptr) co_return fail(made.error().code());
+    if (!made) co_return {};
+    contexts_ = std::move(*made);
     generation_ = snapshot->generation;
     co_return {};
   }
