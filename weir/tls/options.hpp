@@ -81,8 +81,8 @@ struct ServerOptions {
   std::optional<SelfSigned> self_signed = {};
   UnknownName unknown_name = UnknownName::first_identity;
   /// Protocols of ALPN, the preferred one first. A client that offers none of them is rejected. A
-  /// client without ALPN is served. Empty: the server ignores ALPN. The default is that of a web
-  /// server: without "h2", all clients use HTTP/1.1.
+  /// client without ALPN is served. Empty: the server ignores ALPN. The default is that of
+  /// an HTTP server; servers of other protocols set theirs.
   std::vector<std::string> protocols = {"h2", "http/1.1"};
   TlsVersion version_min = TlsVersion::tls_1_2;
   ClientCertificates client_certificates = ClientCertificates::none;

@@ -53,8 +53,8 @@ struct ClientLimits {
 
   /// Limits of a connection of HTTP/2. `streams_max` is the number of its requests at a time; more
   /// requests use another connection, or wait. The window of the connection has room for those of
-  /// all streams, so that a response that the program does not read delays no other.
-  H2Limits http2 = {.connection_window = 8 * 1024 * 1024, .work = {}};
+  /// all streams and one more, so that a response that the program does not read delays no other.
+  H2Limits http2 = {.connection_window = 129 * 64 * 1024, .work = {}};
   /// Time for which a server of HTTP/2 that owes a response may be silent. The client then sends a
   /// PING, and closes the connection if nothing arrives within ping_timeout; connection_lost.
   Duration ping_interval = std::chrono::seconds(15);
@@ -63,7 +63,9 @@ struct ClientLimits {
 
 /// An HTTP proxy. The client sends it requests for http URLs with the whole URL (RFC 9112 §3.2.2).
 struct ProxyOptions {
-  std::optional<Url> url = {};  ///< scheme, host and port of the proxy; nullopt: no proxy
+  /// Scheme, host and port of the proxy; nullopt: no proxy. A proxy at an https URL must choose
+  /// HTTP/1.1 if ClientOptions::tls offers "h2" too; proxy_refused.
+  std::optional<Url> url = {};
   /// The value of the Proxy-Authorization header, such as "Basic dXNlcjpzZWNyZXQ=". Only the proxy
   /// receives it.
   std::string authorization = {};
@@ -108,7 +110,7 @@ struct ClientMemoryBound {
   /// A connection of HTTP/2 with H2Limits::streams_max responses of the longest head and body.
   std::uint64_t http2_connection;
   std::uint64_t waiting_request;  ///< a request that waits for a connection
-  std::uint64_t total;            ///< all of them, when all connections are in use, of HTTP/1.1
+  std::uint64_t total;            ///< all of them, when all connections are in use and of HTTP/1.1
   std::uint64_t http2_total;      ///< the same for HTTP/2
 };
 

@@ -454,6 +454,7 @@ void ClientPool::Lease::release() noexcept {
   close_connection();
   of_pool_.release();
   of_origin_.release();
+  origin_->http2_changed.set();  // a request that waits for a stream may open a connection
   std::exchange(pool_, nullptr)->leave(*origin_);
 }
 

@@ -233,7 +233,6 @@ void H2ClientConnection::write() {
 }
 
 void H2ClientConnection::on_sent() {
-  sent_ += writing_.sent;
   sending_ = {};
   if (writing_.error()) close(ClientError::connection_lost);
 }
@@ -385,12 +384,13 @@ void H2ClientConnection::close(std::error_code error) noexcept {
   closed_ = true;
   session_.abandon();  // the releases below send nothing
   clock_.cancel();
-  const std::uint64_t sent = sent_ + (writing_busy_ ? writing_.sent : 0);
   while (H2ClientExchangeNode* const node = exchanges_.front()) {
     auto& exchange = *static_cast<H2ClientExchange*>(node);
     node->unlink();
     session_.release(exchange);
-    exchange.on_detached(error, sent);
+    // The kernel may have taken any byte that the stream got: also those of a send that has failed,
+    // of a record of TLS, or of a request that io_uring submits later.
+    exchange.on_detached(error, taken_);
   }
   if (idle) pool_->on_http2_busy();
   in_pool_.unlink();

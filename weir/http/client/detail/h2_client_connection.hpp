@@ -73,8 +73,6 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   void probe(Instant since) noexcept;
   /// Returns the number of bytes that were given to the stream or wait for that.
   std::uint64_t bytes_queued() const noexcept { return taken_ + session_.output().size(); }
-  /// Returns the number of bytes that the kernel has taken.
-  std::uint64_t bytes_sent() const noexcept { return sent_; }
 
  private:
   friend class ClosingH2Connections;
@@ -138,8 +136,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   Buffer input_;
   Buffer sending_;
   Bytes sending_piece_;
-  std::uint64_t taken_ = 0;  // bytes that were taken out of the session
-  std::uint64_t sent_ = 0;
+  std::uint64_t taken_ = 0;       // bytes that were taken out of the session
   Instant usable_until_;          // the connection is too old then
   Instant idle_until_ = never;    // of a connection without requests
   Instant heard_;                 // when bytes arrived, or the first stream was opened

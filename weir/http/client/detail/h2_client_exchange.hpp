@@ -69,8 +69,8 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   void on_end();
   /// The stream has ended early. The server has not processed the request if `refused`.
   void on_reset(std::error_code error, bool refused) noexcept;
-  /// The connection has ended, and has released the stream. The kernel has taken `bytes_sent`
-  /// bytes of the connection.
+  /// The connection has ended, and has released the stream. The kernel has taken at most
+  /// `bytes_sent` bytes of the connection.
   void on_detached(std::error_code error, std::uint64_t bytes_sent) noexcept;
   /// Sends a part of what waits; the stream is the next sender.
   void send_part();

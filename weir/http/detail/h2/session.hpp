@@ -245,6 +245,7 @@ class H2Session {
   /// Returns true if the peer and the limits allow a further stream.
   bool may_open() const noexcept {
     return !failed_ && !goaway_received_ && next_stream_ <= stream_id_max &&
+           held_ < streams_held_max(limits_) &&
            open_ < std::min(peer_.max_concurrent_streams, limits_.streams_max);
   }
   /// Opens a stream for a request; send_headers() follows.

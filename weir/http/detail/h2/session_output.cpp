@@ -177,7 +177,8 @@ void H2Session::end_local(H2Stream& stream) noexcept {
 
 void H2Session::reset(H2Stream& stream, H2Error error) {
   if (!stream.in_table_) return;
-  if (error != H2Error::no_error) work_.spend(WorkUnits::reset);
+  const bool own_wish = role_ == H2Role::client && error == H2Error::cancel;
+  if (error != H2Error::no_error && !own_wish) work_.spend(WorkUnits::reset);
   send_rst_stream(stream.id_, error);
   close(stream, Closed::reset_here);
 }
@@ -200,9 +201,12 @@ void H2Session::allow_more(H2Stream& stream, std::size_t count) {
   send_window_update(stream.id_, increment);
 }
 
+/// A client returns less at a time: unread responses must leave room for the others.
 void H2Session::consume_on_connection(std::uint32_t count) {
   window_returned_ += count;
-  if (window_returned_ < std::max(limits_.connection_window, window_default) / 2) return;
+  std::uint32_t worth = std::max(limits_.connection_window, window_default) / 2;
+  if (role_ == H2Role::client) worth = std::min(worth, std::max(limits_.stream_window / 2, 1U));
+  if (window_returned_ < worth) return;
   const std::uint32_t increment = std::exchange(window_returned_, 0);
   receive_window_ += static_cast<std::int32_t>(increment);
   send_window_update(0, increment);
