@@ -148,7 +148,7 @@ class Acceptor {
   /// TLS or is rejected, it receives the alert that RFC 8446 defines. The stream then closes at
   /// most a second later, so that the client can read the alert. A timeout and a limit close the
   /// stream immediately; only a client with a too long first message gets an alert. At most one
-  /// handshake of a core uses public and private keys in a turn. The pool of the loops signs with
+  /// handshake of a core uses public or private keys in a turn. The pool of the loops signs with
   /// RSA keys of more than 2048 bits, in a lane that leaves a thread to other work. If the loops
   /// keep all CPUs busy, it gets about a tenth of the time.
   /// Returns: the stream, whose tls() describes the connection.

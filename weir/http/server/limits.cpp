@@ -79,7 +79,7 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   const std::uint64_t stream =
       sum({block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
            body == 0 ? 0 : buffer(product(doubled, first)), frames_of_stream, handler_bytes});
-  // What the bodies may hold above the windows of their streams.
+  // The bytes of bodies beyond the windows of their streams.
   const std::uint64_t bodies =
       body == 0 ? 0 : sum({product(doubled, sum({limits.h2.bodies_max, body})), buffer(body)});
   const std::uint64_t own = sum({idle_bytes, frames_bytes, block(sizeof(H2Connection)),

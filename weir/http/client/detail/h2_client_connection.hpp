@@ -29,7 +29,8 @@ class H2ClientExchangeNode : public weir::detail::ListNode {
 /// Carries the requests of one HTTP/2 connection. It has no coroutine: the ends of its two
 /// operations continue its work. All output of one turn of the loop goes into one write.
 ///
-/// It reads while a stream is open. Otherwise no operation is pending, and the loop reports input.
+/// It begins to read while a stream is open. Once such a read has ended and no stream is open, no
+/// operation is pending, and the loop reports input.
 /// A server that owes a response and is silent is asked by PING; see ClientLimits::ping_interval.
 /// Threads: its loop's.
 /// Lifetime: it destroys itself after close(), when the kernel uses none of its memory. A request

@@ -19,8 +19,8 @@
 
 namespace weir::http {
 
-/// A ResponseSource has the head of a response and reads its body. It is the exchange of a request
-/// over one version of HTTP.
+/// A ResponseSource has the head of a response and reads its body. Each version of HTTP has a class
+/// of its own for one request and its response.
 /// Threads: one core's.
 class ResponseSource {
  public:
