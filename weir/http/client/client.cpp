@@ -1,6 +1,7 @@
 // The client: attempts, the retry and redirects.
 #include "weir/http/client/client.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -54,12 +55,13 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
     WEIR_CO_TRY(const std::string head, head_of(request, now));
     detail::ExchangePtr exchange;
     std::optional<ClientPool::Lease> lease;
-    H2ClientConnection* http2 = pool_->http2_for(request.url());
-    bool fresh = false;  // the request needs a new connection
+    std::uint64_t after = 0;  // the request needs a connection of HTTP/2 above this number
+    bool fresh = false;       // the request needs a new connection
+    H2ClientConnection* http2 = pool_->http2_for(request.url(), after);
     for (unsigned attempts = 1; exchange == nullptr; ++attempts) {
       if (http2 == nullptr && !lease) lease = pool_->try_acquire(request.url());
       if (http2 == nullptr && !lease) {
-        auto waited = co_await pool_->acquire(request.url(), deadline, fresh);
+        auto waited = co_await pool_->acquire(request.url(), deadline, after);
         if (!waited) co_return fail(waited.error());
         lease = std::move(waited->lease);
         http2 = waited->http2;
@@ -78,6 +80,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         if (answered) break;
         repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) && sent->may_repeat(request);
         fresh = sent->lost();
+        if (fresh) after = pool_->last_http2();
       } else {
         auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);
         exchange.reset(sent);
@@ -91,7 +94,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       }
       if (!repeat) co_return fail(answered.error());
       exchange.reset();
-      http2 = fresh ? nullptr : pool_->http2_for(request.url());
+      http2 = lease ? nullptr : pool_->http2_for(request.url(), after);
     }
     ResponseSource& source = *exchange;
     if (options_.cookie_jar != nullptr) store_cookies(source, request.url(), now);

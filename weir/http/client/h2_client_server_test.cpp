@@ -2,7 +2,10 @@
 // flow control, cancellation, silent and hostile servers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -209,6 +212,26 @@ TEST_F(H2ClientServerTest, ARequestOnAFreshConnectionIsNotSentAgain) {
   with_scripts({lose, serve}, [this](Client& client) -> Task<> {
     EXPECT_EQ(co_await ask(client), text_of(ClientError::connection_lost));
     EXPECT_EQ(accepted_, 1U);
+  });
+}
+
+TEST_F(H2ClientServerTest, RequestsOfALostConnectionShareANewOne) {
+  constexpr std::size_t count = 100;
+  const auto lose = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1")) co_return;
+    co_await peer.send(frames::answer_text(1, "first"));
+    static_cast<void>(co_await peer.receive("head " + std::to_string(1 + 2 * count)));
+  };
+  with_scripts({lose, serve, serve, serve}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "first");
+    std::vector<Task<std::string>> asking;
+    for (std::size_t each = 0; each < count; ++each) asking.push_back(ask(client));
+    const auto answers = co_await all(std::move(asking));
+    EXPECT_TRUE(answers);
+    if (!answers) co_return;
+    EXPECT_EQ(std::ranges::count(*answers, "ok"), static_cast<std::ptrdiff_t>(count));
+    EXPECT_EQ(accepted_, 2U);
+    EXPECT_EQ(client.connection_count(), 1U);
   });
 }
 

@@ -185,17 +185,18 @@ std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
   return lease;
 }
 
-Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline, bool fresh) {
+Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline,
+                                                    std::uint64_t after) {
   Place place;
   Lease lease(*this, origin_of(url));
   Origin& origin = *lease.origin_;
   Instant until = never;
   while (true) {
-    place.http2 = fresh ? nullptr : http2_of(origin);
-    const bool opening = !fresh && origin.opening > 0 && !origin.is_http1;
+    place.http2 = http2_of(origin, after);
+    const bool opening = origin.opening > 0 && !origin.is_http1;
     const bool taken =
         place.http2 == nullptr && !opening && try_take(origin.permits, lease.of_origin_);
-    if (place.http2 == nullptr && !taken && (opening || (!fresh && !origin.http2.empty()))) {
+    if (place.http2 == nullptr && !taken && (opening || !origin.http2.empty())) {
       const Result<> changed = co_await wait_for_http2(origin, until, deadline);
       if (!changed) co_return fail(changed.error());
       continue;
@@ -214,7 +215,7 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
     if (!permit) co_return fail(permit.error());
     lease.of_pool_ = std::move(*permit);
   }
-  place.http2 = fresh ? nullptr : http2_of(origin);
+  place.http2 = http2_of(origin, after);
   if (place.http2 == nullptr) place.lease = std::move(lease);
   co_return std::move(place);
 }
@@ -262,22 +263,24 @@ bool ClientPool::may_speak_http2(const Url& url) const noexcept {
          std::ranges::count(options_->tls->options().protocols, http2_protocol) > 0;
 }
 
-H2ClientConnection* ClientPool::http2_for(const Url& url) noexcept {
+H2ClientConnection* ClientPool::http2_for(const Url& url, std::uint64_t after) noexcept {
   if (http2_.empty()) return nullptr;
   const Origin* const origin = known_origin(key_of(url));
-  return origin == nullptr ? nullptr : http2_of(*origin);
+  return origin == nullptr ? nullptr : http2_of(*origin, after);
 }
 
-H2ClientConnection* ClientPool::http2_of(const Origin& origin) noexcept {
+H2ClientConnection* ClientPool::http2_of(const Origin& origin, std::uint64_t after) noexcept {
   for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
-    if (each->connection.may_open()) return &each->connection;
+    const bool usable = each->connection.number() > after && each->connection.may_open();
+    if (usable) return &each->connection;
   }
   return nullptr;
 }
 
 H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
   Origin& origin = *lease.origin_;
-  auto made = make_block<H2ClientConnection>(*this, std::move(lease));
+  lease.end_opening();  // those that wait look when the connection is in the list
+  auto made = make_block<H2ClientConnection>(*this, std::move(lease), ++last_http2_);
   H2ClientConnection& connection = *made.release();
   origin.http2.push_front(connection.in_origin());
   http2_.push_back(connection.in_pool());
@@ -373,30 +376,13 @@ void ClientPool::close(PooledConnection& connection) noexcept {
   leave(origin);
 }
 
-/// Counts a connection that is opened and may become one of HTTP/2.
-class ClientPool::Lease::Opening {
- public:
-  Opening(Origin& origin, bool counts) noexcept : origin_(counts ? &origin : nullptr) {
-    if (counts) ++origin.opening;
-  }
-  Opening(const Opening&) = delete;
-  Opening& operator=(const Opening&) = delete;
-  ~Opening() {
-    if (origin_ == nullptr) return;
-    --origin_->opening;
-    origin_->http2_changed.set();
-  }
-
- private:
-  Origin* origin_;
-};
-
 ClientPool::Lease::Lease(Lease&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)),
       origin_(other.origin_),
       of_origin_(std::move(other.of_origin_)),
       of_pool_(std::move(other.of_pool_)),
       connection_(std::move(other.connection_)),
+      opening_(std::exchange(other.opening_, false)),
       http2_(other.http2_) {}
 
 ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
@@ -407,6 +393,7 @@ ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
   of_origin_ = std::move(other.of_origin_);
   of_pool_ = std::move(other.of_pool_);
   connection_ = std::move(other.connection_);
+  opening_ = std::exchange(other.opening_, false);
   http2_ = other.http2_;
   return *this;
 }
@@ -424,21 +411,20 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   const Duration left = time_until(deadline, own.loop->platform().now());
   const Duration limit = std::min(left, options.limits.connect_timeout);
   const bool may_be_http2 = pool_->may_speak_http2(url);
-  Result<AnyStream> stream = fail(Errc::closed);
-  {
-    const Opening counted(*origin_, may_be_http2);
-    auto opening = pool_->open_stream(url, *own.loop);
-    stream = co_await timeout(limit, std::move(opening));
-  }
+  if (may_be_http2) begin_opening();
+  auto opening = pool_->open_stream(url, *own.loop);
+  Result<AnyStream> stream = co_await timeout(limit, std::move(opening));
   if (stream) {
     const TlsInfo* const tls = (*stream)->tls();
     const bool secured = url.scheme() == "https";
     http2_ = may_be_http2 && (!secured || (tls != nullptr && tls->protocol == http2_protocol));
     origin_->is_http1 = !http2_;
+    if (!http2_) end_opening();
     connection_ = make_block<PooledConnection>(std::move(*stream));
     ++pool_->open_count_;
     co_return {};
   }
+  end_opening();
   if (stream.error() != Errc::timed_out) co_return fail(connect_error(stream.error()));
   co_return fail(limit == left ? ClientError::timed_out : ClientError::connect_timed_out);
 }
@@ -451,11 +437,23 @@ void ClientPool::Lease::release_for_reuse(Duration idle_max) {
 
 void ClientPool::Lease::release() noexcept {
   if (pool_ == nullptr) return;
+  end_opening();
   close_connection();
   of_pool_.release();
   of_origin_.release();
   origin_->http2_changed.set();  // a request that waits for a stream may open a connection
   std::exchange(pool_, nullptr)->leave(*origin_);
+}
+
+/// Makes requests to the origin wait for the connection that the lease opens.
+void ClientPool::Lease::begin_opening() noexcept {
+  if (!std::exchange(opening_, true)) ++origin_->opening;
+}
+
+void ClientPool::Lease::end_opening() noexcept {
+  if (!std::exchange(opening_, false)) return;
+  --origin_->opening;
+  origin_->http2_changed.set();
 }
 
 void ClientPool::Lease::close_connection() noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,17 +66,18 @@ class ClientPool {
   /// Closes all idle connections.
   ~ClientPool();
 
+  /// Returns the number of the last connection of HTTP/2, or 0. Each has the next number.
+  std::uint64_t last_http2() const noexcept { return last_http2_; }
   /// Returns the connection of HTTP/2 to the origin of `url` that can carry another request now, or
-  /// nullptr.
-  H2ClientConnection* http2_for(const Url& url) noexcept;
+  /// nullptr. Its number is above `after`.
+  H2ClientConnection* http2_for(const Url& url, std::uint64_t after) noexcept;
   /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
   std::optional<Lease> try_acquire(const Url& url);
-  /// Waits for the right to use a connection to the origin of `url`, or for one of HTTP/2, until
-  /// `deadline` and for at most ClientLimits::queue_timeout. `fresh` wants the right to open a new
-  /// connection.
+  /// Waits for the right to use a connection to the origin of `url`, or for one of HTTP/2 with a
+  /// number above `after`, until `deadline` and for at most ClientLimits::queue_timeout.
   /// Errors: ClientError (queue_full, queue_timed_out, timed_out); Errc::cancelled.
   /// Cancel: leaves the queue.
-  Task<Result<Place>> acquire(const Url& url, Instant deadline, bool fresh);
+  Task<Result<Place>> acquire(const Url& url, Instant deadline, std::uint64_t after);
   /// Makes a connection of HTTP/2 out of that of a lease.
   /// Errors: throws std::bad_alloc.
   H2ClientConnection& add_http2(Lease&& lease);
@@ -115,7 +117,7 @@ class ClientPool {
     weir::detail::List<Node> idle;        // the last used one first
     weir::detail::List<Http2Node> http2;  // the connections that may carry another request
     AutoResetEvent http2_changed;
-    std::size_t opening = 0;  // connections that may become one of HTTP/2
+    std::size_t opening = 0;  // leases whose connection may become one of HTTP/2
     std::size_t users = 0;    // leases, and connections that are idle or dead
     bool is_http1 = false;    // the last connection that was opened speaks HTTP/1.1
   };
@@ -134,7 +136,7 @@ class ClientPool {
   Task<Result<SemaphorePermit>> wait(Semaphore& permits, Instant& until, Instant deadline);
   Task<Result<>> wait_for_http2(Origin& origin, Instant& until, Instant deadline);
   bool may_speak_http2(const Url& url) const noexcept;
-  H2ClientConnection* http2_of(const Origin& origin) noexcept;
+  H2ClientConnection* http2_of(const Origin& origin, std::uint64_t after) noexcept;
   bool try_take_of_pool(SemaphorePermit& permit) noexcept;
   void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
   BlockPtr<PooledConnection> take_idle(Origin& origin);
@@ -156,6 +158,7 @@ class ClientPool {
   weir::detail::List<Node>
       dead_;  // those that are closed in this turn, since input or an end has arrived
   weir::detail::List<Http2Node> http2_;  // connections of all origins, the oldest one first
+  std::uint64_t last_http2_ = 0;
   std::size_t open_count_ = 0;
   std::size_t idle_count_ = 0;        // of HTTP/1.1
   std::size_t http2_idle_count_ = 0;  // these have rights
@@ -221,17 +224,19 @@ class ClientPool::Lease {
 
  private:
   friend ClientPool;
-  class Opening;
   Lease(ClientPool& pool, Origin& origin) noexcept : pool_(&pool), origin_(&origin) {
     ++origin.users;
   }
   void close_connection() noexcept;
+  void begin_opening() noexcept;
+  void end_opening() noexcept;
 
   ClientPool* pool_;
   Origin* origin_;
   SemaphorePermit of_origin_;
   SemaphorePermit of_pool_;
   BlockPtr<PooledConnection> connection_;
+  bool opening_ = false;  // counted in Origin::opening
   bool http2_ = false;
 };
 

@@ -60,7 +60,8 @@ H2ClientConnection::Clock::Clock(H2ClientConnection& owner) noexcept
       }),
       connection(owner) {}
 
-H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease)
+H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease,
+                                       std::uint64_t number)
     : loop::HangupObserver(
           [](loop::HangupObserver& observer) {
             auto& self = static_cast<H2ClientConnection&>(observer);
@@ -73,6 +74,7 @@ H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lea
       lease_(std::move(lease)),
       connection_(lease_.take_connection()),
       loop_(connection_->stream().loop()),
+      number_(number),
       limits_(pool.limits()),
       session_(H2Role::client, limits_.http2, loop_.now()),
       usable_until_(after(loop_.now(), limits_.age_max)),
