@@ -271,6 +271,29 @@ TEST_F(H2ClientServerTest, TheServersLimitOfStreamsIsRespected) {
   });
 }
 
+TEST_F(H2ClientServerTest, ANewRequestOvertakesNoneThatWaits) {
+  const auto note = [](H2Peer& peer) -> Task<> {
+    for (std::uint32_t id = 1; co_await peer.receive("head " + std::to_string(id)); id += 2) {
+      co_await peer.send(frames::answer_text(id, std::to_string(id)));
+    }
+  };
+  ClientLimits limits;
+  limits.http2.streams_max = 1;
+  limits.connections_per_origin_max = 1;
+  with_scripts({note}, http2(limits), [](Client& client) -> Task<> {
+    const auto ask_twice = [](Client& each) -> Task<std::string> {
+      const std::string first = co_await ask(each);
+      co_return first + " " + co_await ask(each);
+    };
+    const auto answers = co_await all(ask_twice(client), ask(client), ask(client));
+    EXPECT_TRUE(answers);
+    if (!answers) co_return;
+    EXPECT_EQ(std::get<0>(*answers), "1 7");
+    EXPECT_EQ(std::get<1>(*answers), "3");
+    EXPECT_EQ(std::get<2>(*answers), "5");
+  });
+}
+
 TEST_F(H2ClientServerTest, ARequestBodyStaysWithinTheWindows) {
   std::size_t received = 0;
   const auto read = [&received](H2Peer& peer) -> Task<> {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -24,24 +23,6 @@ namespace {
 Duration time_until(Instant end, Instant now) noexcept {
   return end == never ? Duration::max() : end - now;
 }
-
-bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
-  std::optional<SemaphorePermit> free = permits.try_acquire();
-  if (free) permit = std::move(*free);
-  return free.has_value();
-}
-
-/// Counts a waiting request until the end of its block, also if an exception ends it.
-class CountedWait {
- public:
-  explicit CountedWait(std::size_t& count) noexcept : count_(count) { ++count_; }
-  CountedWait(const CountedWait&) = delete;
-  CountedWait& operator=(const CountedWait&) = delete;
-  ~CountedWait() { --count_; }
-
- private:
-  std::size_t& count_;
-};
 
 /// The TLS of all clients of a group of loops that have no ClientOptions::tls. It reads the issuers
 /// of the operating system once.
@@ -164,96 +145,6 @@ void ClientPool::leave(Origin& origin) noexcept {
   origins_.erase(origins_.find(origin.name));
 }
 
-bool ClientPool::try_take_of_pool(SemaphorePermit& permit) noexcept {
-  if (try_take(permits_, permit)) return true;
-  if (http2_idle_count_ == 0) return false;
-  // The first idle connection is the oldest one.
-  for (Http2Node* each = http2_.front(); each != nullptr; each = http2_.next(*each)) {
-    if (!each->connection.is_idle()) continue;
-    each->connection.close(make_error_code(Errc::closed));
-    return try_take(permits_, permit);
-  }
-  return false;
-}
-
-std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
-  Lease lease(*this, origin_of(url));
-  if (lease.origin_->opening > 0 && !lease.origin_->is_http1) return std::nullopt;
-  const bool free =
-      try_take(lease.origin_->permits, lease.of_origin_) && try_take_of_pool(lease.of_pool_);
-  if (!free) return std::nullopt;
-  return lease;
-}
-
-Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline,
-                                                    std::uint64_t after) {
-  Place place;
-  Lease lease(*this, origin_of(url));
-  Origin& origin = *lease.origin_;
-  Instant until = never;
-  while (true) {
-    place.http2 = http2_of(origin, after);
-    const bool opening = origin.opening > 0 && !origin.is_http1;
-    const bool taken =
-        place.http2 == nullptr && !opening && try_take(origin.permits, lease.of_origin_);
-    if (place.http2 == nullptr && !taken && (opening || !origin.http2.empty())) {
-      const Result<> changed = co_await wait_for_http2(origin, until, deadline);
-      if (!changed) co_return fail(changed.error());
-      continue;
-    }
-    origin.http2_changed.set();  // the next request looks at what is left
-    if (place.http2 != nullptr) co_return std::move(place);
-    if (taken) break;
-    Result<SemaphorePermit> permit = co_await wait(origin.permits, until, deadline);
-    if (!permit) co_return fail(permit.error());
-    lease.of_origin_ = std::move(*permit);
-    break;
-  }
-  if (!try_take_of_pool(lease.of_pool_)) {
-    const CountedWait counted(waiting_for_room_);
-    Result<SemaphorePermit> permit = co_await wait(permits_, until, deadline);
-    if (!permit) co_return fail(permit.error());
-    lease.of_pool_ = std::move(*permit);
-  }
-  place.http2 = http2_of(origin, after);
-  if (place.http2 == nullptr) place.lease = std::move(lease);
-  co_return std::move(place);
-}
-
-/// Waits until a connection of HTTP/2 of the origin may carry a request, or none is opened any
-/// more.
-Task<Result<>> ClientPool::wait_for_http2(Origin& origin, Instant& until, Instant deadline) {
-  if (waiting_ >= options_->limits.waiting_max) co_return fail(ClientError::queue_full);
-  const Context own = co_await this_context();
-  const Instant now = own.loop->platform().now();
-  if (until == never) until = after(now, options_->limits.queue_timeout);
-  const Instant end = std::min(until, deadline);
-  auto changing = timeout(time_until(end, now), as_task(origin.http2_changed.wait()));
-  const CountedWait counted(waiting_);
-  const Result<> changed = co_await std::move(changing);
-  if (!changed && changed.error() == Errc::timed_out) {
-    co_return fail(end == deadline ? ClientError::timed_out : ClientError::queue_timed_out);
-  }
-  co_return changed;
-}
-
-/// Waits for a permit. The first wait of a request sets `until`.
-Task<Result<SemaphorePermit>> ClientPool::wait(Semaphore& permits, Instant& until,
-                                               Instant deadline) {
-  if (waiting_ >= options_->limits.waiting_max) co_return fail(ClientError::queue_full);
-  const Context own = co_await this_context();
-  const Instant now = own.loop->platform().now();
-  if (until == never) until = after(now, options_->limits.queue_timeout);
-  const Instant end = std::min(until, deadline);
-  auto acquiring = timeout(time_until(end, now), permits.acquire());
-  const CountedWait counted(waiting_);
-  Result<SemaphorePermit> permit = co_await std::move(acquiring);
-  if (!permit && permit.error() == Errc::timed_out) {
-    co_return fail(end == deadline ? ClientError::timed_out : ClientError::queue_timed_out);
-  }
-  co_return permit;
-}
-
 // Connections of HTTP/2.
 
 /// Returns true if a new connection for `url` may be one of HTTP/2.
@@ -261,20 +152,6 @@ bool ClientPool::may_speak_http2(const Url& url) const noexcept {
   if (url.scheme() == "http") return options_->plain_http2 && !uses_absolute_form(url, *options_);
   return options_->tls != nullptr &&
          std::ranges::count(options_->tls->options().protocols, http2_protocol) > 0;
-}
-
-H2ClientConnection* ClientPool::http2_for(const Url& url, std::uint64_t after) noexcept {
-  if (http2_.empty()) return nullptr;
-  const Origin* const origin = known_origin(key_of(url));
-  return origin == nullptr ? nullptr : http2_of(*origin, after);
-}
-
-H2ClientConnection* ClientPool::http2_of(const Origin& origin, std::uint64_t after) noexcept {
-  for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
-    const bool usable = each->connection.number() > after && each->connection.may_open();
-    if (usable) return &each->connection;
-  }
-  return nullptr;
 }
 
 H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
@@ -285,10 +162,6 @@ H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
   origin.http2.push_front(connection.in_origin());
   http2_.push_back(connection.in_pool());
   return connection;
-}
-
-void ClientPool::on_http2_changed(const Lease& lease) noexcept {
-  lease.origin_->http2_changed.set();
 }
 
 ResponseFieldReader& ClientPool::response_fields() {
@@ -441,7 +314,7 @@ void ClientPool::Lease::release() noexcept {
   close_connection();
   of_pool_.release();
   of_origin_.release();
-  origin_->http2_changed.set();  // a request that waits for a stream may open a connection
+  pool_->notify_first(*origin_);
   std::exchange(pool_, nullptr)->leave(*origin_);
 }
 
@@ -453,7 +326,7 @@ void ClientPool::Lease::begin_opening() noexcept {
 void ClientPool::Lease::end_opening() noexcept {
   if (!std::exchange(opening_, false)) return;
   --origin_->opening;
-  origin_->http2_changed.set();
+  pool_->notify_first(*origin_);
 }
 
 void ClientPool::Lease::close_connection() noexcept {

@@ -46,7 +46,7 @@ struct Http2Node : weir::detail::ListNode {
 /// Two semaphores limit the connections: one of each origin, and one of all. A request first waits
 /// for its origin, then for the total, each in the order of arrival. A busy origin therefore delays
 /// no request to another. If there are connections_max, a new connection replaces the one that has
-/// been idle for the longest time.
+/// been idle for the longest time. client_queue.cpp has the waits.
 ///
 /// A connection of HTTP/2 carries many requests. It has its rights until it is closed; an idle one
 /// is closed if a request to another origin needs the right. Requests wait for a connection that
@@ -69,7 +69,7 @@ class ClientPool {
   /// Returns the number of the last connection of HTTP/2, or 0. Each has the next number.
   std::uint64_t last_http2() const noexcept { return last_http2_; }
   /// Returns the connection of HTTP/2 to the origin of `url` that can carry another request now, or
-  /// nullptr. Its number is above `after`.
+  /// nullptr. Its number is above `after`. No request overtakes one that waits.
   H2ClientConnection* http2_for(const Url& url, std::uint64_t after) noexcept;
   /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
   std::optional<Lease> try_acquire(const Url& url);
@@ -97,7 +97,7 @@ class ClientPool {
   /// Returns true if a request waits for the right to a connection of any origin.
   bool needs_room() const noexcept { return waiting_for_room_ > 0; }
   void on_http2_closed() noexcept { --open_count_; }
-  /// Lets a request that waits look at the connections of the origin of `lease` again.
+  /// Lets the first request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
 
  private:
@@ -108,18 +108,23 @@ class ClientPool {
     explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
     PooledConnection& connection;
   };
+  /// The place of a request in the queue of its origin.
+  struct QueueNode : weir::detail::ListNode {
+    AutoResetEvent changed;
+  };
+  class Waiting;
   /// An origin that has connections or requests. A Unix socket is one origin for all http URLs, and
   /// so is a proxy without tunnels.
   struct Origin {
     explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
     std::string_view name;
     Semaphore permits;
-    weir::detail::List<Node> idle;        // the last used one first
-    weir::detail::List<Http2Node> http2;  // the connections that may carry another request
-    AutoResetEvent http2_changed;
-    std::size_t opening = 0;  // leases whose connection may become one of HTTP/2
-    std::size_t users = 0;    // leases, and connections that are idle or dead
-    bool is_http1 = false;    // the last connection that was opened speaks HTTP/1.1
+    weir::detail::List<Node> idle;          // the last used one first
+    weir::detail::List<Http2Node> http2;    // the connections that may carry another request
+    weir::detail::List<QueueNode> waiting;  // requests, in the order of arrival
+    std::size_t opening = 0;                // leases whose connection may become one of HTTP/2
+    std::size_t users = 0;                  // leases, and connections that are idle or dead
+    bool is_http1 = false;                  // the last connection that was opened speaks HTTP/1.1
   };
   struct Hash {
     using is_transparent = void;
@@ -133,8 +138,11 @@ class ClientPool {
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
-  Task<Result<SemaphorePermit>> wait(Semaphore& permits, Instant& until, Instant deadline);
-  Task<Result<>> wait_for_http2(Origin& origin, Instant& until, Instant deadline);
+  Task<Result<>> wait(Waiting& waiting, SemaphorePermit* room);
+  void notify_first(Origin& origin) noexcept;
+  static bool is_opening(const Origin& origin) noexcept {
+    return origin.opening > 0 && !origin.is_http1;
+  }
   bool may_speak_http2(const Url& url) const noexcept;
   H2ClientConnection* http2_of(const Origin& origin, std::uint64_t after) noexcept;
   bool try_take_of_pool(SemaphorePermit& permit) noexcept;
