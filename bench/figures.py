@@ -172,13 +172,18 @@ def thousands(value):
     return f"{value / 1000:,.0f}" if value >= 100_000 else f"{value / 1000:,.1f}"
 
 
+def latency(nanoseconds):
+    """Returns microseconds; a dash if the workload measures no latency."""
+    return f"{nanoseconds / 1000:.0f}" if nanoseconds else "–"
+
+
 def in_a_line(name, result):
     """Returns one measurement as a line of progress."""
     if not result["figure"]:
         return f"{name:14} no figure, {result['errors']} errors {result.get('reason', '')}"
     errors = f", {result['errors']} ERRORS" if result["errors"] else ""
     return (f"{name:14} {thousands(result['figure']):>8} k per CPU second, "
-            f"{100 * result['busy']:5.1f} % busy, p99 {result['p99'] / 1000:.0f} us{errors}")
+            f"{100 * result['busy']:5.1f} % busy, p99 {latency(result['p99'])} us{errors}")
 
 
 def table(rows):
@@ -202,7 +207,7 @@ def table(rows):
             f"| {shares} "
             f"| {row.get('verdict', '')} "
             f"| {100 * row['busy']:.1f} %{mark} | {thousands(row['rate'])} "
-            f"| {row['p50'] / 1000:.0f} | {row['p99'] / 1000:.0f} "
+            f"| {latency(row['p50'])} | {latency(row['p99'])} "
             f"| {row['resident'] / 2**20:.1f} | {row['errors']} |"
         )
     return "\n".join(lines)

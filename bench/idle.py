@@ -63,24 +63,38 @@ class IdleMemory:
         allow_files(CONNECTIONS + FILES_MORE)
         command = server.command(self.options.build, self.work, 128)
         with serving(command, [self.options.server_cpu]) as running:
-            answered(self.connect(running.port))  # excludes the memory of the first use
+            self.answered(running.port)  # excludes the memory of the first use
             time.sleep(QUIET_SECONDS)
             before = running.resident_bytes()
-            connections = [answered(self.connect(running.port)) for _ in range(CONNECTIONS)]
+            connections = [self.answered(running.port) for _ in range(CONNECTIONS)]
             time.sleep(QUIET_SECONDS)
             idle = running.resident_bytes()
             running.process.send_signal(signal.SIGSTOP)
             for connection in connections:
-                connection.sendall(WORK.request())
+                self.ask(connection, 2)
             running.process.send_signal(signal.SIGCONT)
             for connection in connections:
-                receive_response(connection)
+                self.receive(connection)
             time.sleep(QUIET_SECONDS_AFTER_BURST)
             after = running.resident_bytes()
             for connection in connections:
                 require_open(connection)
                 connection.close()
         return (idle - before) / CONNECTIONS, (after - before) / CONNECTIONS
+
+    def answered(self, port):
+        """Returns a connection after one request and its complete response."""
+        connection = self.connect(port)
+        self.ask(connection, 1)
+        self.receive(connection)
+        return connection
+
+    def ask(self, connection, _number):
+        """Sends the request with this number on the connection."""
+        connection.sendall(WORK.request())
+
+    def receive(self, connection):
+        receive_response(connection)
 
     @classmethod
     def row(cls, server, values, reason):
@@ -110,14 +124,8 @@ def connect(port):
     return socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
 
 
-def answered(connection):
-    """Returns the connection after one request and its complete response."""
-    connection.sendall(WORK.request())
-    return receive_response(connection)
-
-
 def receive_response(connection):
-    """Returns the connection after one complete response."""
+    """Receives one complete response."""
     response = b""
     while b"\r\n\r\n" not in response:
         data = connection.recv(4096)
@@ -126,7 +134,6 @@ def receive_response(connection):
         response += data
     if not response.startswith(b"HTTP/1.1 200 "):
         raise Failure(f"answers {response.splitlines()[0].decode(errors='replace')}")
-    return connection
 
 
 def require_open(connection):

@@ -110,10 +110,7 @@ class ServedWork:
     def prepare(self, say):
         """Leaves out peers that fail the workload, and marks our servers that fail it as broken.
         Finds the share of a processor at which the rest are saturated."""
-        model = programs.MODEL.command(self.options.build, self.work, 0)
-        with serving(model, [self.options.server_cpu]) as server:
-            self.response_bytes = len(verify.response_to(server.port, self.work.request(),
-                                                         programs.MODEL.secure(self.work)))
+        self.response_bytes = self.length_of_model()
         for server in list(self.servers):
             reason = self.flaw_of(server)
             if reason and server.kind == "peer":
@@ -128,6 +125,13 @@ class ServedWork:
             say(f"  without {name}: {reason}")
         for name, reason in self.broken.items():
             say(f"  BROKEN: {name}: {reason}")
+
+    def length_of_model(self):
+        """Returns the length of Weir's response."""
+        model = programs.MODEL.command(self.options.build, self.work, 0)
+        with serving(model, [self.options.server_cpu]) as server:
+            return len(verify.response_to(server.port, self.work.request(),
+                                          programs.MODEL.secure(self.work)))
 
     def flaw_of(self, server):
         command = server.command(self.options.build, self.work, self.response_bytes)

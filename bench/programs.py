@@ -22,6 +22,8 @@ class Server:
     # "no": without TLS, "too": with TLS in the workloads of TLS, "only": only in these
     tls: str = "no"
     anchor: bool = False  # True if its figure has no verdict and no share in the best
+    http2: tuple = ()  # the workloads of HTTP/2 that it joins
+    http1: bool = False  # True if clients use HTTP/1.1 in these
 
     @property
     def kind(self):
@@ -53,6 +55,8 @@ class Server:
         """Returns true if the server is measured at this workload."""
         if self.only:
             return identity in self.only
+        if is_of_http2(identity):
+            return identity in self.http2
         return self.tls != ("no" if is_of_tls(identity) else "only")
 
     def refusal(self, work):
@@ -81,17 +85,31 @@ def is_of_tls(identity):
     return identity.startswith("T")
 
 
+def is_of_http2(identity):
+    """Returns true for the name of a workload of HTTP/2: "H6-tls"."""
+    return identity.startswith("H")
+
+
 def weir(backend):
+    poll = backend == "poll"
     return Server(f"weir-{backend}", "examples/example_bench",
                   ("--address", "127.0.0.1", "--cores", "1", "--backend", backend),
-                  tls="no" if backend == "poll" else "too")
+                  tls="no" if poll else "too",
+                  http2=() if poll else ("H1", "H2", "H3", "H4", "H5", "H6", "H6-tls", "H7"))
 
 
 def weir_plain(backend):
-    """Returns weir(backend) without TLS, beside it in workloads of TLS."""
+    """Returns weir(backend) without TLS, beside it in workloads over TLS."""
     same = weir(backend)
     return dataclasses.replace(same, name=f"{same.name}-plain", anchor=True, tls="no",
-                               only=("T1", "T1-64"))
+                               only=("T1", "T1-64", "H2"))
+
+
+def weir_http1(backend):
+    """Returns weir(backend) for clients of HTTP/1.1, beside it in workloads of HTTP/2."""
+    same = weir(backend)
+    return dataclasses.replace(same, name=f"{same.name}-http1", anchor=True, http1=True,
+                               only=("H3", "H4", "H5"))
 
 
 def weir_awake(backend):
@@ -110,12 +128,17 @@ TLS_LIMITS = [
     Server("limit-tls", "bench/limit/tls_limit", ("--cores", "1"), canned=True, tls="only"),
 ]
 
+HTTP2_LIMITS = [
+    Server("limit-http2", "bench/limit/h2_limit", canned=True, only=("H1",)),
+]
+
 # The signatures per second of CPU time by the library alone; no server.
 SPEED = Server("openssl-speed", "", anchor=True, only=("T2-ecdsa", "T2-rsa"))
 
 SERVERS = [
     *LIMITS,
     *TLS_LIMITS,
+    *HTTP2_LIMITS,
     SPEED,
     weir("uring"),
     weir("epoll"),
@@ -124,15 +147,24 @@ SERVERS = [
     weir_awake("epoll"),
     weir_plain("uring"),
     weir_plain("epoll"),
+    weir_http1("uring"),
+    weir_http1("epoll"),
 ]
 
+HTTP2_REQUESTS = ("H1", "H2", "H3")
 NO_JSON = ("B13", "makes no JSON")
 
 PEERS = [
     Peer("nginx", "python3 {home}/start.py --prefix {home}", source="nginx", tls="too",
          library="nginx, or apt-get to fetch it", steps=(("python3", "fetch.py"),),
          refuses=(NO_JSON,)),
+    Peer("nginx-http2", "python3 {home}/start.py --prefix {home} --http2", source="nginx",
+         tls="too", library="nginx, or apt-get to fetch it", steps=(("python3", "fetch.py"),),
+         only=HTTP2_REQUESTS),
+    Peer("nghttpd", "python3 {home}/start.py", source="nghttpd", tools=("nghttpd",), tls="too",
+         only=HTTP2_REQUESTS),
     Peer("h2o", "{home}/h2o_peer", source="h2o", tools=("cc",), tls="too",
+         http2=(*HTTP2_REQUESTS, "H6", "H6-tls", "H7"),
          library="libh2o (libh2o-evloop-dev) and OpenSSL (libssl-dev)",
          steps=(("cc", "-std=gnu11", "-O2", "-o", "h2o_peer", "h2o_peer.c", "-lh2o-evloop", "-lssl",
                  "-lcrypto"),),
@@ -140,6 +172,7 @@ PEERS = [
     Peer("fasthttp", "{home}/fasthttp", source="fasthttp", tools=("go",),
          steps=(("go", "build", "-o", "fasthttp", "."),)),
     Peer("go-net-http", "{home}/nethttp", source="nethttp", tools=("go",), tls="too",
+         http2=HTTP2_REQUESTS,
          steps=(("go", "build", "-o", "nethttp", "."),)),
     Peer("hyper", "{home}/target/release/hyper_peer", source="hyper", tools=("cargo",), tls="too",
          steps=(("cargo", "build", "--release"),)),

@@ -24,6 +24,7 @@ import calls
 import clients
 import figures
 import hardening
+import http2
 import idle
 import inside
 import measure
@@ -37,7 +38,8 @@ import tls_live
 import verify
 from serving import Failure
 
-KINDS = (measure, scaling, idle, calls, clients, inside, services, tls, tls_live)
+KINDS = (measure, scaling, idle, calls, clients, inside, services, tls, tls_live,
+         http2)
 # These need no peer among the servers.
 WITHOUT_PEERS = (scaling, clients, inside, services, tls_live)
 

@@ -56,7 +56,8 @@ class NamedTest(unittest.TestCase):
     def test_works_and_parts_of_servers_names(self):
         self.assertEqual(self.named("B2", "uring"), (["B2"], ["limit-uring", "weir-uring",
                                                                 "weir-uring-awake",
-                                                                "weir-uring-plain"]))
+                                                                "weir-uring-plain",
+                                                                "weir-uring-http1"]))
         self.assertEqual(self.named("net-http")[1], ["go-net-http"])
 
     def test_refuses_an_unknown_name_beside_known_names(self):

@@ -36,6 +36,10 @@ class Running:
         """Returns the sum of the processes' peak resident bytes."""
         return sum(peak_bytes(process) for process in self.processes())
 
+    def processor_seconds(self):
+        """Returns the CPU time of the processes' present threads."""
+        return sum(processor_seconds(process) for process in self.processes())
+
     def resident_bytes(self):
         return sum(resident_bytes(process) for process in self.processes())
 
@@ -58,6 +62,15 @@ def resident_bytes(process):
         return 0
     found = re.search(r"^Rss:\s+(\d+) kB", rollup, re.MULTILINE)
     return int(found.group(1)) * 1024 if found else 0
+
+
+def processor_seconds(process):
+    """Returns the CPU time of a process's present threads; 0 if the process has ended."""
+    try:
+        return sum(int((task / "schedstat").read_text().split()[0])
+                   for task in pathlib.Path(f"/proc/{process}/task").iterdir()) / 1e9
+    except OSError:
+        return 0
 
 
 def peak_bytes(process):

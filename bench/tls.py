@@ -44,10 +44,10 @@ WORKS = [
 
 BODY_BYTES = {"/16k": 16 * 1024, "/1m": 1024 * 1024}
 
-# {workload: {anchor: least ratio of Weir to it}}. The same backend without TLS is "plain".
+# {workload: {anchor: least ratio of Weir to it}}. "-plain" is the same backend without TLS.
 ANCHORS = {
-    "T1": {"plain": 0.80},
-    "T1-64": {"plain": 0.75},
+    "T1": {"-plain": 0.80},
+    "T1-64": {"-plain": 0.75},
     "T2-rsa": {programs.SPEED.name: 0.80},
 }
 # The only peer to be behind of, per workload; all peers in the others.
@@ -58,12 +58,13 @@ class TlsWork(measure.ServedWork):
     """A workload of TLS. Weir's figures are also compared with anchors and with each peer."""
 
     limits = programs.TLS_LIMITS
+    anchors = ANCHORS
 
     def run(self, say):
         outcome = super().run(say)
         for row in outcome["summary"]:
             if row["kind"] == "weir":
-                row["targets"] = targets(row, self.work, outcome)
+                row["targets"] = targets(row, self.work, outcome, self.anchors)
         if size := BODY_BYTES.get(self.work.path):
             each = [f"{row['name']} {row['figure'] * size / 2**20:,.0f}"
                     for row in outcome["summary"] if "figure" in row]
@@ -92,7 +93,7 @@ def signatures(key, processor):
     return float(re.search(r"^\+F\d:\d+:\d+:([\d.]+):", ran.stdout, re.MULTILINE).group(1))
 
 
-def targets(row, work, outcome):
+def targets(row, work, outcome, anchors=ANCHORS):
     """Returns the targets of a row of Weir: its verdict, the anchors, and the peers."""
     name, rounds = row["name"], outcome["rounds"]
     found = []
@@ -102,8 +103,8 @@ def targets(row, work, outcome):
                       "reached": reached(share)})
     least_of = {each["name"]: 1 for each in outcome["summary"] if each["kind"] == "peer"
                 and ONLY_PEER.get(work.id, each["name"]) == each["name"]}
-    for anchor, least in ANCHORS.get(work.id, {}).items():
-        least_of[f"{name}-plain" if anchor == "plain" else anchor] = least
+    for anchor, least in anchors.get(work.id, {}).items():
+        least_of[f"{name}{anchor}" if anchor.startswith("-") else anchor] = least
     for other, least in least_of.items():
         ratios = figures.ratios(rounds, [name], others={other}, judging=True)[name]
         found.append(target(f"{name} / {other}", ratios, least, row["errors"], len(rounds)))

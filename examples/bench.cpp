@@ -1,6 +1,7 @@
 // bench: the server of the benchmarks. GET / answers 128 bytes and GET /190 answers 190, head
 // included. GET /16k and /1m answer 16 KiB and 1 MiB. POST /ping takes {"sequence": n} and returns
-// it. POST /ping/elsewhere does the same on another core than the connection's. With --tls-cert and
+// it. POST /ping/elsewhere does the same on another core than the connection's. GET /100m streams
+// 100 MiB, and POST /upload returns the number of bytes that it received. With --tls-cert and
 // --tls-key it serves HTTPS, and POST /reload reads the files again. If it has a --port, it then
 // serves plain HTTP, too: on this port of 127.0.0.2. Plain clients may begin with HTTP/2.
 #include <weir/http.hpp>
@@ -34,6 +35,26 @@ http::Response zeros() {
   return {http::Status::ok, "application/octet-stream", http::Body(http::Literal(bytes))};
 }
 
+Task<Result<>> write_zeros(http::BodySink& body, int count) {
+  const std::string piece(1024 * 1024, '\0');
+  for (; count > 0; --count) WEIR_CO_TRY(co_await body.write(piece));
+  co_return {};
+}
+
+http::Response hundred_mib() {
+  return http::stream("application/octet-stream", {.length = 100 << 20}, write_zeros, 100);
+}
+
+Task<http::Response> upload(http::Request& request) {
+  std::uint64_t received = 0;
+  for (;;) {
+    const auto piece = co_await request.read();
+    if (!piece) co_return http::to_status(piece.error());
+    if (piece->empty()) co_return http::text(std::to_string(received));
+    received += piece->size();
+  }
+}
+
 Task<http::Status> reload(std::shared_ptr<tls::Server> tls) {
   const auto loaded = co_await tls->load();
   co_return loaded ? http::Status::ok : http::Status::internal_error;
@@ -55,6 +76,8 @@ int main(int argc, char** argv) {
   routes.get("/190", poem);
   routes.get("/16k", zeros<16 * 1024>);
   routes.get("/1m", zeros<1024 * 1024>);
+  routes.get("/100m", hundred_mib);
+  routes.post("/upload", upload, {.body_max = std::uint64_t{1} << 30});
   routes.post("/ping", ping);
   if (tls != nullptr) routes.post("/reload", [tls] { return reload(tls); });
   constexpr auto prior_knowledge = http::PlainHttp2::prior_knowledge;

@@ -1,3 +1,3 @@
 module weir.bench/nethttp
 
-go 1.22
+go 1.24

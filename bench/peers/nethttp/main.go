@@ -2,7 +2,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -79,13 +78,12 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("listening on %s\n", listener.Addr())
+	server := http.Server{Handler: routes, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetHTTP2(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	if *certificate == "" {
-		log.Fatal(http.Serve(listener, routes))
-	}
-	server := http.Server{
-		Handler: routes,
-		// An empty map switches HTTP/2 off.
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+		log.Fatal(server.Serve(listener))
 	}
 	log.Fatal(server.ServeTLS(listener, *certificate, *key))
 }

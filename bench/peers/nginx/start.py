@@ -46,6 +46,8 @@ def main():
                         help="folder for its configuration and files")
     parser.add_argument("--tls-cert", help="chain in PEM; without it, plain HTTP")
     parser.add_argument("--tls-key", help="key in PEM")
+    parser.add_argument("--http2", action="store_true",
+                        help="HTTP/2, without TLS by prior knowledge")
     options = parser.parse_args()
 
     reserved = reserve(options.port)
@@ -55,6 +57,7 @@ def main():
     certificate = (f"ssl_certificate {options.tls_cert}; ssl_certificate_key {options.tls_key};"
                    if options.tls_cert else "")
     for name, value in (("port", str(port)), ("ssl", " ssl" if certificate else ""),
+                        ("http2", " http2" if options.http2 else ""),
                         ("certificate", certificate)):
         text = text.replace(f"@{name}@", value)
     configuration.write_text(text)
