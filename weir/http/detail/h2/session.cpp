@@ -6,8 +6,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "weir/base/detail/block_pool.hpp"
-
 namespace weir::http {
 namespace {
 
@@ -25,7 +23,7 @@ H2Session::H2Session(H2Role role, const H2Limits& limits, Instant now) noexcept
 
 H2Session::~H2Session() {
   assert(held_ == 0 && "a stream was not released");
-  BlockPool::release(table_);
+  release_table();
 }
 
 H2Event H2Session::next(Bytes input, Instant now) {
@@ -333,7 +331,7 @@ bool H2Session::on_closed_block(H2Event& event) {
       return fail_with(H2Error::stream_closed, event);
     case Closed::unknown:
       // If no closed stream has been forgotten, this stream was never open.
-      if (closed_[closed_next_].id == 0) return fail_with(H2Error::protocol_error, event);
+      if (closed_[closed_next_].how == 0) return fail_with(H2Error::protocol_error, event);
       break;
     case Closed::reset_by_peer:
       break;
@@ -425,8 +423,8 @@ bool H2Session::set_initial_window(std::uint32_t value, H2Event& event) {
   if (value > window_max) return fail_with(H2Error::flow_control_error, event);
   work_.spend(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
   const std::int64_t change = std::int64_t{value} - std::exchange(peer_.initial_window_size, value);
-  for (std::uint32_t at = 0; at < bucket_count_; ++at) {
-    for (H2Stream* each = table_[at]; each != nullptr; each = each->next_in_bucket_) {
+  for (H2Stream* each : buckets()) {
+    for (; each != nullptr; each = each->next_in_bucket_) {
       const std::int64_t window = each->send_window_ + change;
       if (window > window_max) return fail_with(H2Error::flow_control_error, event);
       each->send_window_ = static_cast<std::int32_t>(window);
@@ -450,8 +448,8 @@ void H2Session::on_settings_ack() noexcept {
   if (std::exchange(settings_acked_, true)) return;
   const auto change =
       static_cast<std::int32_t>(std::int64_t{limits_.stream_window} - std::int64_t{window_default});
-  for (std::uint32_t at = 0; at < bucket_count_; ++at) {
-    for (H2Stream* each = table_[at]; each != nullptr; each = each->next_in_bucket_) {
+  for (H2Stream* each : buckets()) {
+    for (; each != nullptr; each = each->next_in_bucket_) {
       each->receive_window_ += change;
     }
   }

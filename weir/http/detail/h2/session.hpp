@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -271,12 +272,22 @@ class H2Session {
   void drop_idle_memory() noexcept;
 
  private:
+  friend std::uint64_t session_bytes_max(const H2Limits& limits,
+                                         std::uint64_t stream_bytes) noexcept;
   enum class GoAway : std::uint8_t { none, announced, final };
   enum class Closed : std::uint8_t { unknown, ended, reset_by_peer, reset_here };
-  // A stream that was closed not long ago, so that late frames on it are no errors.
+  // A stream that was closed not long ago, so that late frames on it are no errors. All streams
+  // have odd identifiers.
   struct ClosedStream {
-    std::uint32_t id = 0;
-    Closed how = Closed::unknown;
+    std::uint32_t half_id : 30 = 0;  // the identifier without its lowest bit
+    std::uint32_t how : 2 = 0;       // a Closed; unknown: no stream
+  };
+  // The streams that are not closed, in a block of the core: the senders of each urgency, and the
+  // streams by identifier in the buckets behind them.
+  struct StreamTable {
+    H2Stream** buckets() noexcept { return reinterpret_cast<H2Stream**>(this + 1); }
+    std::array<weir::detail::List<H2Stream>, Priority::urgency_max + 1> senders;
+    std::uint32_t bucket_count = 0;
   };
   static constexpr std::size_t closed_count = 12;
   static constexpr std::string_view drain_ping = "drained?";
@@ -317,10 +328,16 @@ class H2Session {
   void remember_closed(std::uint32_t id, Closed how) noexcept;
 
   H2Stream** bucket(std::uint32_t id) const noexcept {
-    return table_ + ((id >> 1) & (bucket_count_ - 1));
+    return table_->buckets() + ((id >> 1) & (table_->bucket_count - 1));
+  }
+  std::span<H2Stream* const> buckets() const noexcept {
+    if (table_ == nullptr) return {};
+    return {table_->buckets(), table_->bucket_count};
   }
   H2Stream* find(std::uint32_t id) const noexcept;
+  static std::size_t table_bytes(const H2Limits& limits) noexcept;
   void reserve_table();
+  void release_table() noexcept;
   void begin_stream(H2Stream& stream, std::uint32_t id) noexcept;
   void close(H2Stream& stream, Closed how) noexcept;
   void end_local(H2Stream& stream) noexcept;
@@ -359,8 +376,7 @@ class H2Session {
   std::uint32_t ignored_above_ = stream_id_max;  // after the final GOAWAY
   std::uint32_t held_ = 0;                       // accepted streams that were not released
   std::uint32_t open_ = 0;                       // streams in the table
-  std::uint32_t bucket_count_ = 0;
-  std::uint32_t control_bytes_ = 0;  // in the output
+  std::uint32_t control_bytes_ = 0;              // in the output
   std::int32_t send_window_ = window_default;
   std::int32_t receive_window_ = window_default;
   std::uint32_t window_returned_ = 0;
@@ -370,11 +386,10 @@ class H2Session {
   WorkAccount work_;
   H2PeerSettings peer_;
   H2Stream* data_stream_ = nullptr;  // the stream of the DATA that arrives, or nullptr to drop it
-  H2Stream** table_ = nullptr;       // streams by identifier, in a block of the core
+  StreamTable* table_ = nullptr;     // nullptr, or of the streams
   Buffer block_;
   Buffer output_;
   std::array<ClosedStream, closed_count> closed_{};
-  std::array<weir::detail::List<H2Stream>, Priority::urgency_max + 1> senders_;
 };
 
 /// Returns an upper bound of the bytes that a peer can make a session hold. `stream_bytes` is the

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/memory_sizes.hpp"
@@ -15,8 +17,9 @@ namespace {
 
 constexpr std::uint32_t buckets_max = 256;
 
+/// Returns the number of buckets, each for at most two streams if they are spread evenly.
 std::uint32_t bucket_count_of(const H2Limits& limits) noexcept {
-  return std::bit_ceil(std::clamp(limits.streams_max, 1U, buckets_max));
+  return std::bit_ceil(std::clamp(limits.streams_max / 2, 1U, buckets_max));
 }
 
 }  // namespace
@@ -228,12 +231,13 @@ void H2Session::stop_sending(H2Stream& stream) noexcept {
 /// Puts a stream that may send behind the others of its urgency.
 void H2Session::link_sender(H2Stream& stream) noexcept {
   if (!stream.has_body_ || stream.linked() || stream.send_window_ <= 0) return;
-  senders_[stream.priority_.urgency].push_back(stream);
+  table_->senders[stream.priority_.urgency].push_back(stream);
 }
 
 H2Stream* H2Session::next_sender() noexcept {
   if (send_window_ <= 0 || output_.size() >= limits_.output_max || failed_) return nullptr;
-  for (auto& each : senders_) {
+  if (table_ == nullptr) return nullptr;
+  for (auto& each : table_->senders) {
     while (H2Stream* const stream = each.front()) {
       if (stream->send_window_ > 0) return stream;
       stream->unlink();  // WINDOW_UPDATE links it again
@@ -251,13 +255,22 @@ void H2Session::set_priority(H2Stream& stream, Priority priority) noexcept {
 
 // The table of open streams.
 
+std::size_t H2Session::table_bytes(const H2Limits& limits) noexcept {
+  return sizeof(StreamTable) + bucket_count_of(limits) * sizeof(H2Stream*);
+}
+
 /// Allocates the table before the first stream.
 void H2Session::reserve_table() {
   if (table_ != nullptr) return;
   const std::uint32_t count = bucket_count_of(limits_);
-  table_ = static_cast<H2Stream**>(BlockPool::allocate(count * sizeof(H2Stream*)));
-  std::fill_n(table_, count, nullptr);
-  bucket_count_ = count;
+  void* const block = BlockPool::allocate(table_bytes(limits_));
+  table_ = ::new (block) StreamTable;
+  std::uninitialized_fill_n(table_->buckets(), count, nullptr);
+  table_->bucket_count = count;
+}
+
+void H2Session::release_table() noexcept {
+  if (table_ != nullptr) BlockDeleter<StreamTable>()(std::exchange(table_, nullptr));
 }
 
 H2Stream* H2Session::find(std::uint32_t id) const noexcept {
@@ -311,15 +324,17 @@ void H2Session::release(H2Stream& stream, H2Error error) {
 }
 
 void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
-  closed_[closed_next_] = {id, how};
+  closed_[closed_next_] = {id >> 1, static_cast<std::uint32_t>(how)};
   closed_next_ = static_cast<std::uint8_t>((closed_next_ + 1U) % closed_count);
 }
 
 H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {
   if (is_from_peer(id) && id > ignored_above_) return Closed::reset_here;
-  const auto* const found = std::find_if(closed_.begin(), closed_.end(),
-                                         [id](const ClosedStream& each) { return each.id == id; });
-  return found == closed_.end() ? Closed::unknown : found->how;
+  if ((id & 1U) == 0) return Closed::unknown;
+  const auto* const found = std::find_if(
+      closed_.begin(), closed_.end(),
+      [id](const ClosedStream& each) { return each.half_id == id >> 1 && each.how != 0; });
+  return found == closed_.end() ? Closed::unknown : static_cast<Closed>(found->how);
 }
 
 bool H2Session::is_idle(std::uint32_t id) const noexcept {
@@ -339,9 +354,7 @@ bool H2Session::open(H2Stream& stream) {
 void H2Session::drop_idle_memory() noexcept {
   if (block_frames_ == 0) block_ = {};
   if (output_.empty()) output_ = {};
-  if (open_ != 0) return;
-  BlockPool::release(std::exchange(table_, nullptr));
-  bucket_count_ = 0;
+  if (open_ == 0) release_table();
 }
 
 std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_bytes) noexcept {
@@ -359,7 +372,7 @@ std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_byt
   const std::uint64_t window = std::max(limits.connection_window, window_default);
   // DATA arrives in pieces, and each stream may waste as much as it holds.
   constexpr std::uint64_t wasted = 2;
-  return sum({block(sizeof(H2Session)), block(bucket_count_of(limits) * sizeof(H2Stream*)),
+  return sum({block(sizeof(H2Session)), block(H2Session::table_bytes(limits)),
               product(grown, buffer(limits.block_bytes_max)),
               product(grown + written, buffer(output)), product(wasted, window),
               product(streams_held_max(limits), block(stream_bytes))});

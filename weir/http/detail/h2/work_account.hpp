@@ -35,6 +35,7 @@ struct WorkLimits {
 /// requests and time earn them. An empty account delays the peer. After `delays_max` delays the
 /// peer has exhausted it. A RateLimiter would not do: requests earn nothing there, and it has
 /// waiters and a timer. The account reads no clock.
+/// Lifetime: the limits outlive it.
 class WorkAccount {
  public:
   enum class Verdict : std::uint8_t {
@@ -44,14 +45,14 @@ class WorkAccount {
   };
 
   WorkAccount(const WorkLimits& limits, Instant now) noexcept
-      : limits_(limits), balance_(limits.burst), refilled_at_(now) {}
+      : limits_(&limits), balance_(limits.burst), refilled_at_(now) {}
 
   std::int32_t balance() const noexcept { return balance_; }
   bool empty() const noexcept { return balance_ <= 0; }
   void spend(std::int32_t units) noexcept { balance_ = std::max(balance_ - units, -debt_max); }
   void earn(std::int32_t units) noexcept {
-    balance_ = std::min(balance_ + units, limits_.burst);
-    if (balance_ > limits_.burst / 2) delays_ = 0;
+    balance_ = std::min(balance_ + units, limits_->burst);
+    if (balance_ > limits_->burst / 2) delays_ = 0;
   }
 
   /// Adds what time has earned, and returns if the peer may go on. Times before the last call count
@@ -59,7 +60,7 @@ class WorkAccount {
   Verdict check(Instant now) noexcept {
     refill(now);
     if (!empty()) return Verdict::open;
-    return ++delays_ > limits_.delays_max ? Verdict::exhausted : Verdict::empty;
+    return ++delays_ > limits_->delays_max ? Verdict::exhausted : Verdict::empty;
   }
 
  private:
@@ -70,13 +71,13 @@ class WorkAccount {
     constexpr Duration plenty = std::chrono::hours(1);  // keeps the product in range
     const auto passed = std::chrono::floor<std::chrono::microseconds>(
         std::min<Duration>(now - refilled_at_, plenty));
-    const std::int64_t units = passed.count() * limits_.refill_per_second / 1'000'000;
-    const std::int64_t room = std::int64_t{limits_.burst} - balance_;
+    const std::int64_t units = passed.count() * limits_->refill_per_second / 1'000'000;
+    const std::int64_t room = std::int64_t{limits_->burst} - balance_;
     refilled_at_ = now;
     earn(static_cast<std::int32_t>(std::min(units, room)));
   }
 
-  WorkLimits limits_;
+  const WorkLimits* limits_;
   std::int32_t balance_;
   std::uint32_t delays_ = 0;
   Instant refilled_at_;

@@ -65,7 +65,8 @@ TEST(WorkAccount, ForgetsDelaysWhenItIsHalfFull) {
 }
 
 TEST(WorkAccount, LimitsItsDebt) {
-  WorkAccount account({.refill_per_second = 2'000'000'000}, Instant());
+  constexpr WorkLimits fast{.refill_per_second = 2'000'000'000};
+  WorkAccount account(fast, Instant());
   for (int round = 0; round < 5'000; ++round) account.spend(1'000'000);
   EXPECT_EQ(account.balance(), -1'000'000);
   EXPECT_EQ(account.check(Instant(1s)), Verdict::open);
