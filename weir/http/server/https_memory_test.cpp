@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/memory_bound_fixture.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
@@ -164,6 +165,30 @@ TEST_F(HttpsMemoryTest, HoldsForIdleConnections) {
     end(peer);
   });
   EXPECT_LE(most / limits_.connections_max, bound_.idle_connection + other_end);
+}
+
+TEST_F(HttpsMemoryTest, Http2AddsOneSmallBlockToAnIdleConnection) {
+  begin_https();
+  const auto growth = [this](std::vector<std::string> protocols, std::string_view first) {
+    as_client([&] {
+      const tls::detail::ClientSnapshot none{.trust = {},
+                                             .store = tls::detail::make_store({}).value()};
+      client_options_.protocols = std::move(protocols);
+      client_context_ = tls::detail::make_client_context(client_options_, none).value();
+    });
+    const std::size_t blocks_before = blocks();
+    const std::size_t before = bytes();
+    MemoryPeer& peer = connect();
+    connect_securely(peer);
+    talk(peer, sealed(peer, first));
+    end(peer);
+    return std::pair(bytes() - before, blocks() - blocks_before);
+  };
+  const auto [http1, blocks1] = growth({"http/1.1"}, "GET /large/1 HTTP/1.1\r\nHost: h\r\n\r\n");
+  growth({"h2"}, frames::preface() + frames::get(1, "/large/1"));  // what all connections share
+  const auto [http2, blocks2] = growth({"h2"}, frames::preface() + frames::get(1, "/large/1"));
+  EXPECT_EQ(blocks2, blocks1 + 1);
+  EXPECT_LE(http2, http1 + 1024);  // the other end holds a part
 }
 
 TEST_F(HttpsMemoryTest, HoldsForFirstMessagesThatNeverEnd) {

@@ -82,12 +82,12 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   // The bytes of bodies beyond the windows of their streams.
   const std::uint64_t bodies =
       body == 0 ? 0 : sum({product(doubled, sum({limits.h2.bodies_max, body})), buffer(body)});
-  const std::uint64_t own = sum({idle_bytes, frames_bytes, block(sizeof(H2Connection)),
-                                 block(HpackTable::memory_max), buffer(0), unread_bytes()});
+  const std::uint64_t kept = sum({block(sizeof(H2ConnectionState)), block(HpackTable::memory_max)});
+  const std::uint64_t own =
+      sum({idle_bytes, frames_bytes, kept, block(sizeof(H2Connection)), buffer(0), unread_bytes()});
   bound.connection =
       std::max(bound.connection, sum({own, bodies, session_bytes_max(limits.h2, stream)}));
-  bound.idle_connection = sum(
-      {idle_bytes, block(sizeof(H2Connection)), frames_of_stream, block(HpackTable::memory_max)});
+  bound.idle_connection = sum({idle_bytes, kept});
   RequestFieldLimits of_fields;
   of_fields.head = limits.head;
   of_fields.list_bytes_max = limits.h2.field_list_max;

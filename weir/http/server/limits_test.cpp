@@ -10,13 +10,17 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/memory_bound_fixture.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
@@ -33,6 +37,50 @@ TEST_F(MemoryBoundTest, HoldsForIdleConnections) {
   EXPECT_EQ(server_->counters().connections_open.value(), limits_.connections_max);
   const std::size_t blocks_each = (blocks() - blocks_before) / limits_.connections_max;
   EXPECT_LE(blocks_each * 512, bound_.idle_connection);
+}
+
+TEST_F(MemoryBoundTest, Http2AddsOneSmallBlockToAnIdleConnection) {
+  plain_http2_ = PlainHttp2::prior_knowledge;
+  begin();
+  const auto growth = [this](std::string_view first) {
+    const std::size_t blocks_before = blocks();
+    const std::size_t before = bytes();
+    MemoryPeer& peer = connect();
+    talk(peer, first);
+    const std::size_t held = bytes() - before;
+    return std::pair(held, blocks() - blocks_before);
+  };
+  const auto [http1, blocks1] = growth("GET /large/1 HTTP/1.1\r\nHost: h\r\n\r\n");
+  growth(frames::preface() + frames::get(1, "/large/1"));  // makes what all connections share
+  const auto [http2, blocks2] = growth(frames::preface() + frames::get(1, "/large/1"));
+  EXPECT_EQ(blocks2, blocks1 + 1);
+  EXPECT_LE(http2, http1 + 512);
+  const std::string indexed("\x40\x01n\x01v");
+  const auto [with_table, blocks3] = growth(frames::preface() + frames::headers(1, indexed));
+  EXPECT_EQ(blocks3, blocks2 + 1);
+}
+
+TEST_F(MemoryBoundTest, Http2IsIdleAgainSoonAfterARequestThatHadToWait) {
+  plain_http2_ = PlainHttp2::prior_knowledge;
+  routes_.get("/sleepy", []() -> Task<Response> {
+    std::ignore = co_await sleep(1s);
+    co_return text("awake");
+  });
+  begin();
+  MemoryPeer& peer = connect();
+  talk(peer, frames::preface() + frames::get(1, "/large/1"));
+  const std::size_t before = blocks();
+  for (std::uint32_t id = 3; id < 9; id += 2) {
+    talk(peer, frames::get(id, "/sleepy"));
+    EXPECT_GT(blocks(), before + 5);
+    pass(1s);
+    EXPECT_TRUE(peer.take().ends_with("awake"));
+    pass(99ms);
+    EXPECT_GT(blocks(), before);  // a busy connection does not make its coroutines again
+    pass(1ms);
+    EXPECT_EQ(blocks(), before);
+    pass(5s);
+  }
 }
 
 TEST_F(MemoryBoundTest, HoldsForHeadsThatNeverEnd) {

@@ -163,9 +163,11 @@ class H2Session {
 
   /// Returns the next event. `input` starts at the end of the last event's `consumed` bytes.
   H2Event next(Bytes input, Instant now);
-  /// Returns true if the peer is within a frame, a field block or the preface.
+  /// Returns true if the peer is within a frame, a field block or the preface. It is not before the
+  /// first byte.
   bool within_frame() const noexcept {
-    return preface_left_ != 0 || block_frames_ != 0 || !reader_.between_frames();
+    const bool within_preface = preface_left_ != 0 && preface_left_ != client_preface.size();
+    return within_preface || block_frames_ != 0 || !reader_.between_frames();
   }
   /// Returns true if the peer is within the payload of DATA.
   bool within_data() const noexcept { return reader_.within_data(); }

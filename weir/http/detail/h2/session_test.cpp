@@ -471,8 +471,11 @@ TEST(H2Session, SendsTheClientPreface) {
 }
 
 TEST(H2Session, KnowsWhetherItIsWithinAFrame) {
+  SessionDriver begun;
+  EXPECT_FALSE(begun.session().within_frame());
+  begun.feed("PRI");
+  EXPECT_TRUE(begun.session().within_frame());
   SessionDriver driver;
-  EXPECT_TRUE(driver.session().within_frame());
   driver.handshake();
   EXPECT_FALSE(driver.session().within_frame());
   driver.feed(headers(1, "a", end_stream));

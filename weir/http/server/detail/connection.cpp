@@ -29,6 +29,10 @@ constexpr Duration drain_grace_new = std::chrono::seconds(1);  // before the fir
 Connection::~Connection() {
   if (!is_open()) return;
   if (io_ != nullptr) deactivate();
+  if (http2_ != nullptr) {
+    server().forget_fields(http2_->table);
+    BlockDeleter<H2ConnectionState>()(http2_);
+  }
   server().connections().remove(*this);
 }
 
@@ -43,9 +47,8 @@ RequestLoop& Connection::activate(Buffer bytes) {
   const bool allows_http2 = server().plain_http2() == PlainHttp2::prior_knowledge && !was_active_ &&
                             stream_->tls() == nullptr;
   // io_ refers to it from here until deactivate().
-  RequestLoop& made = *make_block<RequestLoop>(server(), *this, Context{&server().loop(), cancel_},
-                                               std::move(bytes))
-                           .release();
+  RequestLoop& made =
+      *make_block<RequestLoop>(server(), *this, context(), std::move(bytes)).release();
   if (allows_http2) made.allow_http2();
   return made;
 }
@@ -54,9 +57,28 @@ RequestLoop& Connection::request_loop() const noexcept {
   return static_cast<RequestLoop&>(*io_);
 }
 
+void Connection::begin_http2() {
+  assert(io_ == nullptr && http2_ == nullptr);
+  http2_ = make_block<H2ConnectionState>(server()).release();
+  http2_->session.start();
+}
+
+H2Connection& Connection::activate_http2(Buffer bytes) {
+  return *make_block<H2Connection>(server(), *this, *http2_, std::move(bytes)).release();
+}
+
+H2Connection& Connection::http2() const noexcept {
+  assert(is_http2());
+  return static_cast<H2Connection&>(*io_);
+}
+
 void Connection::deactivate() noexcept {
   if (io_->broken() == Errc::timed_out) server().counters().slow_readers.add();
-  BlockDeleter<RequestLoop>()(&request_loop());
+  if (is_http2()) {
+    BlockDeleter<H2Connection>()(&http2());
+  } else {
+    BlockDeleter<RequestLoop>()(&request_loop());
+  }
 }
 
 void Connection::drain() {
@@ -71,6 +93,7 @@ void Connection::drain() {
 }
 
 Instant Connection::request_deadline() const noexcept {
+  if (is_http2()) return server().draining() ? loop().now() : http2_->idle_deadline(server());
   const Limits& most = server().limits();
   const Duration idle =
       was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
@@ -126,23 +149,56 @@ void Connection::linger_detached() noexcept {
 
 namespace {
 
+/// Answers the requests of HTTP/2 that need no wait. Returns idle if at most one write is left,
+/// else http2.
+Action advance_http2(Connection& connection, Buffer bytes) {
+  H2Connection& http2 = connection.activate_http2(std::move(bytes));
+  if (!http2.advance()) return Action::http2;
+  if (http2.output().empty()) connection.deactivate();
+  return Action::idle;
+}
+
+/// Changes to HTTP/2, after HTTP/1 has found the preface. Returns the next action.
+[[gnu::noinline]] Action begin_http2(Connection& connection) {
+  Buffer input;
+  if (connection.io() != nullptr) {
+    input = std::move(connection.io()->input());
+    connection.deactivate();
+  }
+  connection.begin_http2();
+  return advance_http2(connection, std::move(input));
+}
+
 /// `co_await NextRequest(connection)` waits for the first bytes of a request and creates a
-/// RequestLoop for them. It then answers all requests that need no wait. It works out of line, so
-/// that its temporaries do not lie in the awaiting frame.
+/// RequestLoop or an H2Connection for them. It then answers all requests that need no wait. It
+/// works out of line, so that its temporaries do not lie in the awaiting frame.
 /// Returns: the next action; the way to close if the connection stays idle.
 /// Cancel: that of Stream::read().
 class NextRequest : public Connection::ReadAwaiter {
  public:
   explicit NextRequest(Connection& connection) noexcept
-      : Connection::ReadAwaiter(connection, Connection::ReadState::request,
-                                connection.request_deadline(), connection.stream().read()) {}
+      : Connection::ReadAwaiter(connection, state_of(connection), connection.request_deadline(),
+                                connection.stream().read()) {}
   [[gnu::noinline]] Action await_resume();
+
+ private:
+  static Connection::ReadState state_of(const Connection& connection) noexcept {
+    return connection.is_http2() ? Connection::ReadState::http2 : Connection::ReadState::request;
+  }
 };
 
 Action NextRequest::await_resume() {
   auto bytes = Connection::ReadAwaiter::await_resume();
-  if (bytes) return connection().activate(std::move(*bytes)).advance();
+  if (bytes && connection().is_http2()) return advance_http2(connection(), std::move(*bytes));
+  if (bytes) {
+    const Action action = connection().activate(std::move(*bytes)).advance();
+    return action == Action::http2 ? begin_http2(connection()) : action;
+  }
   const bool waited_long = bytes.error() == Errc::timed_out;
+  if (waited_long && connection().is_http2()) {
+    connection().activate_http2({});  // it ends the connection, or begins to drain
+    return Action::http2;
+  }
   ServerState& server = connection().server();
   if (waited_long && !connection().was_active() && !server.draining()) {
     server.counters().silent_connections.add();
@@ -156,29 +212,24 @@ Action NextRequest::await_resume() {
   return connection.linger(connection.server().limits());
 }
 
-/// Serves HTTP/2 until the connection ends, and lingers if the peer should read the last bytes.
-/// Returns the way in which the connection has ended.
+/// Serves HTTP/2 until the connection is idle or ends. Lingers if the peer should read the last
+/// bytes. Returns Action::idle, or the way in which the connection has ended.
 Task<Action> work_http2(Connection& connection) {
-  Buffer input;
-  if (connection.io() != nullptr) {
-    input = std::move(connection.io()->input());
-    connection.deactivate();
-  }
-  BlockPtr<H2Connection> http2 =
-      make_block<H2Connection>(connection.server(), connection, std::move(input));
-  const bool lingers = co_await http2->run();
-  http2.reset();
-  if (!lingers) co_return Action::abort;
+  const H2Connection::End end = co_await connection.http2().run();
+  connection.deactivate();
+  if (end == H2Connection::End::idle) co_return Action::idle;
+  if (end == H2Connection::End::broken) co_return Action::abort;
   co_await linger_apart(connection);
   co_return Action::close;
 }
 
 /// Finishes the present requests and makes the connection idle. Then lingers if the action is
-/// close. Returns Action::idle if the connection stays open, or Action::http2.
+/// close. Returns Action::idle if the connection stays open. After a preface it returns the action
+/// of begin_http2().
 Task<Action> work_http1(Connection& connection, Action action) {
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
-    if (action == Action::http2) co_return action;
+    if (action == Action::http2) co_return begin_http2(connection);
     connection.deactivate();
   }
   if (action == Action::close) co_await connection.linger(connection.server().limits());
@@ -205,10 +256,10 @@ bool begins_with_http2(Connection& connection) {
 
 Task<> serve_opened(Connection connection) {
   connection.open((co_await this_context()).cancel);
-  Action action = begins_with_http2(connection) ? Action::http2 : Action::idle;
+  Action action = begins_with_http2(connection) ? begin_http2(connection) : Action::idle;
   try {
     while ((action == Action::idle && !connection.cancelled()) || action == Action::http2) {
-      if (action == Action::idle) {
+      if (action == Action::idle && connection.io() == nullptr) {
         if (connection.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
         action = co_await NextRequest(connection);
       }
@@ -216,16 +267,18 @@ Task<> serve_opened(Connection connection) {
         // The usual case: everything is answered, and one write is left.
         if (!co_await write_rest(connection, action)) action = Action::abort;
         connection.deactivate();
-      } else {
+      } else if (action != Action::idle) {
         action = co_await work(connection, action);
       }
     }
   } catch (...) {
     // The wait for the running task had no memory; abandoned() waits without any.
-    if (connection.io() == nullptr) throw;
+    if (connection.io() == nullptr || connection.is_http2()) throw;
     connection.request_loop().abandon(std::current_exception());
   }
-  if (connection.io() != nullptr) co_await connection.request_loop().abandoned();
+  if (connection.io() != nullptr && !connection.is_http2()) {
+    co_await connection.request_loop().abandoned();
+  }
   if (action == Action::close_now) connection.linger_detached();
 }
 

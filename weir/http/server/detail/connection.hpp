@@ -13,12 +13,15 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
 class ConnectionIo;
+class H2Connection;
 class RequestLoop;
+struct H2ConnectionState;
 
 // One connection from its first byte to its last.
 
@@ -74,7 +77,8 @@ class Connection final : public ConnectionNode, loop::Timer {
         permit_(std::move(other.permit_)),
         stream_(std::move(other.stream_)),
         read_deadline_(other.read_deadline_) {
-    assert(!other.is_open() && !other.armed() && other.io_ == nullptr);
+    assert(!other.is_open() && !other.armed());
+    assert(other.io_ == nullptr && other.http2_ == nullptr);
   }
   ~Connection();
 
@@ -82,6 +86,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// cancel source of the task that serves it.
   void open(CancelSource* cancel) noexcept;
   bool cancelled() const noexcept { return cancel_ != nullptr && cancel_->cancelled(); }
+  /// Returns the context of the task that serves an open connection.
+  Context context() const noexcept { return {&server().loop(), cancel_}; }
   /// Returns the server of an open connection.
   ServerState& server() const noexcept { return permit_.server(); }
   Stream& stream() noexcept { return *stream_; }
@@ -153,10 +159,18 @@ class Connection final : public ConnectionNode, loop::Timer {
   RequestLoop& activate(Buffer bytes);
   /// Returns the RequestLoop of an open connection that is not idle.
   RequestLoop& request_loop() const noexcept;
-  /// Destroys the RequestLoop; all requests are answered or the connection is broken.
+  /// Changes to HTTP/2, for the rest of the connection. There is no RequestLoop any more.
+  void begin_http2();
+  bool is_http2() const noexcept { return http2_ != nullptr; }
+  /// Creates the H2Connection for `bytes`, which may be empty.
+  H2Connection& activate_http2(Buffer bytes);
+  /// Returns the H2Connection of an open connection that is not idle.
+  H2Connection& http2() const noexcept;
+  /// Destroys the RequestLoop or the H2Connection. All requests are answered, or the connection is
+  /// broken.
   void deactivate() noexcept;
 
-  /// Returns the deadline of the first bytes of the next request.
+  /// Returns the deadline of the first bytes of the next request, or of any bytes of HTTP/2.
   Instant request_deadline() const noexcept;
   /// Time for the rest of a head when the server drains.
   static constexpr Duration drain_grace_head = std::chrono::seconds(2);
@@ -198,6 +212,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   AnyStream stream_;
   Instant read_deadline_{};  // at first, the latest begin of the first request
   ConnectionIo* io_ = nullptr;
+  H2ConnectionState* http2_ = nullptr;  // in a block of the core
   CancelSource* cancel_ = nullptr;
 };
 

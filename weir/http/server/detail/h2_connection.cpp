@@ -11,69 +11,124 @@
 
 namespace weir::http {
 
-H2Connection::H2Connection(ServerState& server, Connection& connection, Buffer input) noexcept
+H2ConnectionState::H2ConnectionState(ServerState& server) noexcept
+    : session(H2Role::server, server.limits().h2, server.loop().now()),
+      idle_since(server.loop().now()) {}
+
+Instant H2ConnectionState::idle_deadline(const ServerState& server) const noexcept {
+  const Limits& limits = server.limits();
+  const Duration most = session.had_stream()
+                            ? limits.idle_timeout
+                            : std::min(limits.idle_timeout, limits.first_request_timeout);
+  return after(idle_since, most);
+}
+
+H2Connection::H2Connection(ServerState& server, Connection& connection, H2ConnectionState& state,
+                           Buffer input) noexcept
     : ConnectionIo(connection, server.limits(), std::move(input)),
       server_(server),
       owner_(connection),
-      session_(H2Role::server, server.limits().h2, server.loop().now()),
-      idle_since_(server.loop().now()) {}
+      state_(state),
+      session_(state.session) {}
 
 H2Connection::~H2Connection() {
-  assert(exchanges_.empty());
-  server_.forget_fields(table_);
+  if (exchanges_.empty()) return;
+  session_.abandon();  // run() had no memory
+  abort_exchanges();
 }
 
-Task<bool> H2Connection::run() {
+bool H2Connection::advance() noexcept {
+  try {
+    if (!handle_input()) return false;
+    pump();
+    if (!is_idle() || output_full()) return false;
+  } catch (...) {
+    session_.abandon();  // There is no memory for the connection.
+    return false;
+  }
+  output() = session_.take_output();
+  session_.drop_idle_memory();
+  return true;
+}
+
+Task<H2Connection::End> H2Connection::run() {
   const auto body = [this](Scope& scope) { return serve(scope); };
   std::ignore = co_await with_scope(OnFailure::isolate, body);
-  co_return !broken();
+  if (broken()) co_return End::broken;
+  co_return session_.failed() ? End::closed : End::idle;
 }
 
 Task<> H2Connection::serve(Scope& scope) {
   scope_ = &scope;
+  bool idle = false;
   try {
-    session_.start();
+    if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->spawn_run();
     scope.spawn(write_all());
-    co_await read_all();
+    idle = co_await read_all();
   } catch (...) {
     // There is no memory for the connection.
   }
-  session_.abandon();  // what is in the output is still sent
   ending_ = true;
-  abort_exchanges();
+  if (!idle) {
+    session_.abandon();  // what is in the output is still sent
+    abort_exchanges();
+  }
   wake_writer();
 }
 
-Task<> H2Connection::read_all() {
+/// Returns true if the connection is idle, or false if it ends.
+Task<bool> H2Connection::read_all() {
   for (;;) {
-    for (;;) {
-      if (output_full()) {
+    while (!handle_input()) {
+      if (delay_ == Duration::zero()) {
         const bool taken = co_await output_taken();
-        if (!taken) co_return;
+        if (!taken) co_return false;
+        continue;
       }
-      const H2Event event = session_.next(input().bytes(), loop().now());
-      const bool consumed_first = event.kind != H2Event::Kind::delay;
-      const bool more = handle(event);
-      input().consume(event.consumed);
-      if (!consumed_first) {
-        wake_writer();
-        if (!co_await sleep(event.delay)) co_return;
-      }
-      if (!more) break;
+      wake_writer();
+      const auto slept = co_await sleep(std::exchange(delay_, {}));
+      if (!slept) co_return false;
     }
     // The deadline may change meanwhile, so fill() comes later.
     if (owner_.turn_budget_used()) {
       const auto slept = co_await sleep(Duration::zero());
-      if (!slept) co_return;
+      if (!slept) co_return false;
     }
     if (server_.draining()) session_.begin_drain();
     const bool has_output = !session_.output().empty() || session_.next_sender() != nullptr;
     if (has_output) wake_writer();
-    if (finished()) co_return;
+    if (finished()) co_return false;
     const Instant until = deadline();
+    if (may_become_idle(until)) co_return true;
     const auto filled = co_await fill(ReadState::http2, until);
-    if (!filled && (filled.error() != Errc::timed_out || !on_deadline())) co_return;
+    if (!filled && (filled.error() != Errc::timed_out || !on_deadline())) co_return false;
   }
+}
+
+/// Handles the input until it is used up or cannot be used. Returns false if something must happen
+/// first: the output is full, the session asks for a delay, or a request waits for run().
+bool H2Connection::handle_input() {
+  for (bool more = true; more;) {
+    if (output_full() || delay_ != Duration::zero() || waiting_ != nullptr) return false;
+    const H2Event event = session_.next(input().bytes(), loop().now());
+    more = handle(event);
+    input().consume(event.consumed);
+    delay_ = event.delay;
+  }
+  return true;
+}
+
+/// Returns true if nothing is lost when only the state of the connection and its output stay.
+bool H2Connection::is_idle() const noexcept {
+  return session_.streams_held() == 0 && exchanges_.empty() && !session_.within_frame() &&
+         !session_.failed() && !server_.draining();
+}
+
+/// Returns true if the reader, which would wait until `until`, can end instead.
+bool H2Connection::may_become_idle(Instant until) const noexcept {
+  const Instant now = server_.loop().now();
+  return is_idle() && now >= after(state_.idle_since, idle_grace) && until > now && !writing() &&
+         session_.output().empty();
 }
 
 /// Waits until the writer has taken the output. Returns false if it cannot be sent.
@@ -94,7 +149,7 @@ bool H2Connection::handle(const H2Event& event) {
     case H2Event::Kind::trailers:
       return read_trailers(event);
     case H2Event::Kind::discarded: {
-      const auto read = server_.request_fields().skip(table_, event.bytes);
+      const auto read = server_.request_fields().skip(state_.table, event.bytes);
       if (read.kind == FieldsResult::Kind::invalid_block) {
         session_.fail(H2Error::compression_error);
       }
@@ -108,7 +163,7 @@ bool H2Connection::handle(const H2Event& event) {
       static_cast<H2Exchange*>(event.stream)->on_gone();
       return true;
     case H2Event::Kind::settings:
-      size_update_.set_peer_size_max(session_.peer().header_table_size_min);
+      state_.size_update.set_peer_size_max(session_.peer().header_table_size_min);
       return true;
     case H2Event::Kind::headers:
     case H2Event::Kind::ping_ack:
@@ -125,7 +180,8 @@ bool H2Connection::handle(const H2Event& event) {
 bool H2Connection::open(const H2Event& event) {
   auto made = make_block<H2Exchange>(*this);
   H2Exchange& exchange = *made;
-  const auto read = server_.request_fields().read_request(table_, event.bytes, exchange.head());
+  const auto read =
+      server_.request_fields().read_request(state_.table, event.bytes, exchange.head());
   if (read.kind == FieldsResult::Kind::invalid_block) {
     session_.reject(H2Error::compression_error);
     session_.fail(H2Error::compression_error);
@@ -157,8 +213,8 @@ bool H2Connection::open(const H2Event& event) {
 
 bool H2Connection::read_trailers(const H2Event& event) {
   auto& exchange = *static_cast<H2Exchange*>(event.stream);
-  const auto read =
-      server_.request_fields().read_trailers(table_, event.bytes, exchange.received_trailers());
+  const auto read = server_.request_fields().read_trailers(state_.table, event.bytes,
+                                                           exchange.received_trailers());
   switch (read.kind) {
     case FieldsResult::Kind::complete:
       exchange.on_end();
@@ -200,9 +256,9 @@ void H2Connection::end(H2Exchange& exchange) noexcept {
   BlockDeleter<H2Exchange>()(&exchange);
   wake_writer();
   if (session_.streams_held() != 0) return;
-  idle_since_ = server_.loop().now();
+  state_.idle_since = server_.loop().now();
   if (owner_.read_state() != ReadState::http2) return;
-  owner_.shorten_deadline(finished() ? idle_since_ : deadline());
+  owner_.shorten_deadline(finished() ? state_.idle_since : deadline());
 }
 
 void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
@@ -256,7 +312,13 @@ Task<> H2Connection::write_all() {
     if (session_.output().empty()) {
       if (ending_) co_return;
       drop_empty_buffers();
-      if (session_.streams_held() == 0) session_.drop_idle_memory();
+      if (session_.streams_held() == 0) {
+        session_.drop_idle_memory();
+        // The reader may have waited for the end of the output.
+        if (owner_.read_state() == ReadState::http2) {
+          owner_.shorten_deadline(after(state_.idle_since, idle_grace));
+        }
+      }
       const auto woken = co_await output_ready_.wait();
       if (!woken) co_return;
       continue;
@@ -273,12 +335,6 @@ Task<> H2Connection::write_all() {
 
 // Deadlines. The reader is the only one that waits with a deadline.
 
-Duration H2Connection::idle_timeout() const noexcept {
-  const Limits& limits = server_.limits();
-  return session_.had_stream() ? limits.idle_timeout
-                               : std::min(limits.idle_timeout, limits.first_request_timeout);
-}
-
 Instant H2Connection::deadline() noexcept {
   const Limits& limits = server_.limits();
   const Instant now = server_.loop().now();
@@ -294,7 +350,9 @@ Instant H2Connection::deadline() noexcept {
   }
   if (frame_since_ != never) until = std::min(until, after(frame_since_, limits.head_timeout));
   if (session_.streams_held() == 0) {
-    until = std::min(until, after(idle_since_, idle_timeout()));
+    until = std::min(until, state_.idle_deadline(server_));
+    const Instant grace_end = after(state_.idle_since, idle_grace);
+    if (now < grace_end) until = std::min(until, grace_end);
   }
   return until;
 }
@@ -315,7 +373,7 @@ bool H2Connection::on_deadline() {
   if (next_check_ <= now) check_progress(now);
   if (frame_since_ != never && now >= after(frame_since_, limits.head_timeout)) {
     session_.fail(H2Error::enhance_your_calm);
-  } else if (session_.streams_held() == 0 && now >= after(idle_since_, idle_timeout())) {
+  } else if (session_.streams_held() == 0 && now >= state_.idle_deadline(server_)) {
     session_.fail(H2Error::no_error);
   }
   return true;

@@ -30,6 +30,19 @@ namespace weir::http {
 
 class H2Connection;
 
+/// The part of an HTTP/2 connection that it keeps while it is idle.
+struct H2ConnectionState {
+  explicit H2ConnectionState(ServerState& server) noexcept;
+
+  /// Returns the end of the time in which a connection without streams may be silent.
+  Instant idle_deadline(const ServerState& server) const noexcept;
+
+  H2Session session;
+  HpackTable table;
+  HpackSizeUpdate size_update;
+  Instant idle_since;  ///< the end of the last stream
+};
+
 /// The place of an H2Exchange in the list of its connection.
 class ExchangeNode : public weir::detail::ListNode {
  protected:
@@ -48,6 +61,9 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   ~H2Exchange() override;
 
   RequestHead& head() noexcept { return call_.head(); }
+
+  /// Spawns the coroutine of a request that has to wait.
+  void spawn_run();
 
   // Events of the stream. Each of them may destroy the exchange.
 
@@ -100,7 +116,6 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool send_text(std::string_view text);
   void send_head(bool ends);
   ResponseHead make_response_head();
-  void spawn_run();
   void answer_now();
   bool wait_for_end();
   void end_wait();
@@ -140,27 +155,45 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool gone_ = false;
 };
 
-/// Serves the requests of one HTTP/2 connection at the same time. One coroutine reads, one writes,
-/// and each request that has to wait has its own. All output of one turn of the loop goes into one
-/// write.
+/// Serves the requests of one HTTP/2 connection at the same time. A connection creates it when
+/// bytes arrive, and destroys it when it is idle again. advance() answers requests without a
+/// coroutine if none has to wait. Otherwise run() has a coroutine that reads, one that writes, and
+/// one for each request that has to wait. All output of one turn of the loop goes into one write.
 /// Threads: its loop's.
+/// Lifetime: `state` outlives it.
 class H2Connection : public ConnectionIo {
  public:
   /// `input` may be empty.
-  H2Connection(ServerState& server, Connection& connection, Buffer input) noexcept;
+  H2Connection(ServerState& server, Connection& connection, H2ConnectionState& state,
+               Buffer input) noexcept;
   ~H2Connection();
 
-  /// Serves until the peer leaves, breaks a rule, or the server has drained.
-  /// Returns: true if the peer should be able to read the last bytes before the close.
+  /// Handles the input as far as no request has to wait. Call it at most once, before run().
+  /// Returns: true if the connection is idle when output() was sent; else run() must follow.
+  bool advance() noexcept;
+
+  /// The reason for the end of run().
+  enum class End : std::uint8_t {
+    idle,    ///< no stream has been open for a while
+    closed,  ///< the connection ends; the peer should be able to read the last bytes
+    broken,  ///< nothing can be sent any more
+  };
+  /// Serves until the peer leaves, breaks a rule, the server has drained, or the connection has
+  /// been idle for a while.
   /// Cancel: cancels the handlers and closes the connection.
-  Task<bool> run();
+  Task<End> run();
 
   ServerState& server() noexcept { return server_; }
   H2Session& session() noexcept { return session_; }
-  HpackSizeUpdate& size_update() noexcept { return size_update_; }
-  Scope& scope() noexcept { return *scope_; }
+  HpackSizeUpdate& size_update() noexcept { return state_.size_update; }
   /// Returns the context of the requests.
-  const Context& context() const noexcept { return scope_->context(); }
+  Context context() const noexcept { return owner_.context(); }
+  /// Returns the scope of the requests that wait. It is nullptr before run(), which then calls
+  /// spawn_run() of `exchange` again.
+  Scope* scope_for(H2Exchange& exchange) noexcept {
+    if (scope_ == nullptr) waiting_ = &exchange;
+    return scope_;
+  }
   /// Wakes the writer, which sends what is in the output of the session.
   void wake_writer() { output_ready_.set(); }
   /// Counts bytes of a body that `exchange` has collected. Below the limit all bodies grow; above
@@ -179,8 +212,9 @@ class H2Connection : public ConnectionIo {
 
  private:
   Task<> serve(Scope& scope);
-  Task<> read_all();
+  Task<bool> read_all();
   Task<> write_all();
+  bool handle_input();
   Task<bool> output_taken();
   /// Returns true if the client must read before the server reads more.
   bool output_full() const noexcept {
@@ -197,26 +231,29 @@ class H2Connection : public ConnectionIo {
   Instant deadline() noexcept;
   bool on_deadline();
   void check_progress(Instant now);
-  Duration idle_timeout() const noexcept;
+  bool is_idle() const noexcept;
+  bool may_become_idle(Instant until) const noexcept;
   bool finished() const noexcept {
     return session_.failed() || broken() || (session_.drained() && session_.streams_held() == 0);
   }
 
   static constexpr Duration check_interval = std::chrono::seconds(1);
   static constexpr Duration drain_grace = std::chrono::seconds(1);
+  // run() keeps its coroutines for this time, so that a busy connection does not make them again.
+  static constexpr Duration idle_grace = std::chrono::milliseconds(100);
 
   ServerState& server_;
   Connection& owner_;
-  H2Session session_;
-  HpackTable table_;
-  HpackSizeUpdate size_update_;
+  H2ConnectionState& state_;
+  H2Session& session_;
   weir::detail::List<ExchangeNode> exchanges_;
   AutoResetEvent output_ready_;
   AutoResetEvent output_taken_;
-  Scope* scope_ = nullptr;
+  Scope* scope_ = nullptr;         // of run()
+  H2Exchange* waiting_ = nullptr;  // it waits for that scope
+  Duration delay_{};               // of the session, before it takes more input
   std::uint64_t collected_ = 0;    // bytes of bodies
   H2Exchange* growing_ = nullptr;  // the one whose body grows above the limit
-  Instant idle_since_;             // when the last stream ended
   Instant frame_since_ = never;    // when the present incomplete frame began
   std::uint32_t frame_ = 0;        // its number
   std::uint32_t sent_ = 0;         // bytes of DATA until the last check

@@ -106,9 +106,11 @@ void H2Exchange::check_body(Duration waited) {
 }
 
 void H2Exchange::spawn_run() {
+  Scope* const scope = connection_.scope_for(*this);
+  if (scope == nullptr) return;
   Task<> running = run();
   runs_ = true;
-  connection_.scope().spawn(std::move(running));
+  scope->spawn(std::move(running));
 }
 
 /// Runs a request that has to wait, and then destroys the exchange.
