@@ -263,8 +263,12 @@ function(weir_system_tests)
   endif()
 endfunction()
 
-# tools/differential: tests that Weir reads mutated requests as the reference and the peers do.
+# tools/differential: tests that Weir reads mutated requests as the reference and the peers do, and
+# conversations of HTTP/2 as nghttp2 does.
 function(weir_differential_tests)
+  weir_glob(http2 tools/differential/http2)
+  weir_test_binary(weir_differential_test SOURCES ${http2_FIXTURES} ${http2_TESTS}
+    LIBS weir_http_testing PkgConfig::NGHTTP2)
   set(folder ${PROJECT_SOURCE_DIR}/tools/differential)
   add_test(NAME ${WEIR_TEST_PREFIX}differential COMMAND python3 ${folder}/differential.py --as-test
     --weir $<TARGET_FILE:differential_reporter> --build ${PROJECT_SOURCE_DIR}/build --cases 600)
