@@ -74,6 +74,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       bool repeat = false;
       Result<> answered;
       if (http2 != nullptr) {
+        if (!http2->accepts(request.url().scheme(), head)) co_return fail(Errc::limit_reached);
         auto* const sent = new H2ClientExchange(*http2, options_.limits, deadline);
         exchange.reset(sent);
         answered = co_await sent->run(request, head, scope);

@@ -294,6 +294,24 @@ TEST_F(H2ClientServerTest, ANewRequestOvertakesNoneThatWaits) {
   });
 }
 
+TEST_F(H2ClientServerTest, ARequestAboveTheServersLimitOfTheHeadIsNotSent) {
+  const auto limited = [](H2Peer& peer) -> Task<> {
+    co_await peer.send(frames::settings(frames::setting(SettingId::max_header_list_size, 400)));
+    co_await serve(peer);
+    EXPECT_EQ(peer.lines().find("head 7"), std::string::npos);
+  };
+  with_scripts({limited}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "ok");  // the settings are known then
+    // The list of a request for "/" has 42 + 43 + 38 + 54 = 177 bytes.
+    const std::string longest = "/" + std::string(223, 'x');
+    EXPECT_EQ(co_await ask(client, longest), "ok");
+    EXPECT_EQ(co_await ask(client, longest + "x"), make_error_code(Errc::limit_reached).message());
+    EXPECT_EQ(co_await ask(client), "ok");
+    EXPECT_EQ(accepted_, 1U);
+    EXPECT_EQ(client.connection_count(), 1U);
+  });
+}
+
 TEST_F(H2ClientServerTest, ARequestBodyStaysWithinTheWindows) {
   std::size_t received = 0;
   const auto read = [&received](H2Peer& peer) -> Task<> {

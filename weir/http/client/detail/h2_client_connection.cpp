@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/syntax/client_error.hpp"
 
@@ -94,6 +95,10 @@ H2ClientConnection::~H2ClientConnection() {
 
 bool H2ClientConnection::may_open() const noexcept {
   return !retired_ && !suspected_ && session_.may_open() && loop_.now() < usable_until_;
+}
+
+bool H2ClientConnection::accepts(std::string_view scheme, std::string_view head) const noexcept {
+  return request_list_fits(scheme, head, session_.peer().max_header_list_size);
 }
 
 void H2ClientConnection::open(H2ClientExchange& exchange) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <system_error>
 
 #include "weir/base/buffer.hpp"
@@ -49,6 +50,9 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   /// Returns true if the connection can carry another request now.
   bool may_open() const noexcept;
   bool is_idle() const noexcept { return session_.streams_held() == 0; }
+  /// Returns true if the server accepts a field list as long as that of this head, as far as its
+  /// settings have arrived.
+  bool accepts(std::string_view scheme, std::string_view head) const noexcept;
   /// Closes the connection. Its requests fail with `error`.
   void close(std::error_code error) noexcept;
 

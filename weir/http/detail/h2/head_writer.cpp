@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "weir/http/detail/h2/hpack_encoder.hpp"
+#include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
@@ -132,6 +133,17 @@ std::size_t request_block_size_max(std::string_view scheme, std::string_view hea
     size += hpack_field_size_max(name, value);
   });
   return size;
+}
+
+bool request_list_fits(std::string_view scheme, std::string_view head,
+                       std::size_t bytes_max) noexcept {
+  // A line of five bytes is a field of 33 bytes, and the pseudo-fields have fixed names.
+  if (head.size() < bytes_max / 8 && bytes_max > 4096) return true;
+  std::size_t size = 0;
+  for_each_field(scheme, head, [&](std::string_view name, std::string_view value, HpackIndexing) {
+    size += name.size() + value.size() + hpack_field_overhead;
+  });
+  return size <= bytes_max;
 }
 
 char* write_request_block(std::string_view scheme, std::string_view head, char* out) noexcept {

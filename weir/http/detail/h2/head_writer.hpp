@@ -53,6 +53,10 @@ class ResponseBlockCache {
 /// Returns the number of bytes that write_request_block() needs at most.
 std::size_t request_block_size_max(std::string_view scheme, std::string_view head) noexcept;
 
+/// Returns true if the field list of the block has at most `bytes_max` bytes (RFC 9113 §6.5.2).
+bool request_list_fits(std::string_view scheme, std::string_view head,
+                       std::size_t bytes_max) noexcept;
+
 /// Writes a complete and valid head of HTTP/1.1 as a field block (RFC 9113 §8.3.1). Host becomes
 /// `:authority`. The headers that describe a connection of HTTP/1.1 are left out (§8.2.2), and so
 /// is TE unless it is "trailers". No intermediary may index credentials and cookies. Allocates

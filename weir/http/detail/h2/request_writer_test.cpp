@@ -71,5 +71,18 @@ TEST(RequestWriter, IsReadByTheServersReader) {
   EXPECT_EQ(head.header("x-a"), "1");
 }
 
+TEST(RequestWriter, ComparesTheFieldListWithALimit) {
+  // Each field has its name, its value and 32 bytes.
+  for (const std::size_t count : {0U, 1U, 2U, 500U, 10'000U}) {
+    std::string head = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
+    for (std::size_t each = 0; each < count; ++each) head += "a: \r\n";
+    head += "\r\n";
+    const std::size_t size = 42 + 44 + 38 + 43 + 33 * count;
+    EXPECT_TRUE(request_list_fits("https", head, size)) << count;
+    EXPECT_FALSE(request_list_fits("https", head, size - 1)) << count;
+    EXPECT_TRUE(request_list_fits("https", head, 0xFFFFFFFF)) << count;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http
