@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,15 @@ class ClientPoolTest : public ClientFixture {
     ClientOptions options;
     options.limits = limits;
     with_server(std::move(scripts), std::move(options), std::move(body));
+  }
+  /// Lets the failure of BlockPool::fail_after() happen, if it has not.
+  void use_up_failure() {
+    while (loop_->blocks().will_fail()) {
+      try {
+        BlockPool::release(BlockPool::allocate(16));
+      } catch (const std::bad_alloc&) {
+      }
+    }
   }
 };
 
@@ -273,6 +284,37 @@ TEST_F(ClientPoolTest, AllOriginsTogetherHaveALimit) {
     EXPECT_EQ(server_of_scripts_.accepted, 1U);
     EXPECT_EQ(co_await ask(client, "http://127.0.0.1:82/"), "hello");
   });
+}
+
+TEST_F(ClientPoolTest, AnHttp2ConnectionThatFindsNoMemoryCountsNoMore) {
+  ClientOptions options;
+  options.plain_http2 = true;
+  bool failed = true;
+  std::size_t count = 0;
+  for (; failed; ++count) {
+    with_server({}, [&](Client&) -> Task<> {
+      ClientPool pool(options);
+      const auto url = Url::parse(address);
+      EXPECT_TRUE(url);
+      if (!url) co_return;
+      auto lease = pool.try_acquire(*url);
+      EXPECT_TRUE(lease);
+      if (!lease) co_return;
+      EXPECT_TRUE(co_await lease->connect(*url, never));
+      EXPECT_EQ(pool.open_count(), 1U);
+      loop_->blocks().fail_after(count);
+      failed = false;
+      try {
+        pool.add_http2(std::move(*lease));
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      lease.reset();
+      EXPECT_EQ(pool.open_count(), failed ? 0U : 1U) << count;
+      use_up_failure();
+    });
+  }
+  EXPECT_GT(count, 2U);
 }
 
 // The retry.

@@ -73,8 +73,7 @@ H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lea
           Event::input),
       pool_(&pool),
       lease_(std::move(lease)),
-      connection_(lease_.take_connection()),
-      loop_(connection_->stream().loop()),
+      loop_(lease_.stream().loop()),
       number_(number),
       limits_(pool.limits()),
       session_(H2Role::client, limits_.http2, loop_.now()),
@@ -82,6 +81,7 @@ H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lea
       heard_(loop_.now()) {
   ClosingH2Connections::of(loop_);  // close() makes none
   session_.start();
+  connection_ = lease_.take_connection();  // the lease counts it, if an exception came before
   pool_->on_http2_idle();
   idle_until_ = after(loop_.now(), limits_.idle_timeout);
   set_clock();
