@@ -97,6 +97,22 @@ TEST_F(H2ClientServerTest, MalformedResponsesFail) {
   EXPECT_EQ(answer(frames::answer_text(3, "x")), failed) << "an idle stream";
 }
 
+TEST_F(H2ClientServerTest, AMalformedResponseFailsAlsoIfTheServerHasLeft) {
+  const auto leave = [this](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1")) co_return;
+    co_await peer.send(frames::answer_text(1, "first"));
+    if (!co_await peer.receive("head 3")) co_return;
+    co_await peer.send(frames::answer(2));
+    // The client reads these bytes, and cannot send its GOAWAY.
+    for (int each = 0; each < 1000; ++each) platform_.reset_connection(each);
+  };
+  with_scripts({leave, serve}, [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "first");
+    EXPECT_EQ(co_await ask(client), text_of(ClientError::bad_response));
+    EXPECT_EQ(accepted_, 1U);
+  });
+}
+
 TEST_F(H2ClientServerTest, ALongHeadFails) {
   ClientLimits limits;
   limits.http2.field_list_max = 1'000;

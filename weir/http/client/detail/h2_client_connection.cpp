@@ -386,6 +386,7 @@ void H2ClientConnection::on_clock() {
 
 void H2ClientConnection::close(std::error_code error) noexcept {
   if (closed_) return;
+  if (session_.failed()) error = ClientError::bad_response;  // the write of its GOAWAY may fail too
   const bool idle = is_idle();
   retire();
   closed_ = true;
