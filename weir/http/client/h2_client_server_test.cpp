@@ -15,6 +15,7 @@
 #include "weir/http/client/client.hpp"
 #include "weir/http/test/h2_server_fixture.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -436,6 +437,40 @@ TEST_F(H2ClientServerTest, AScopeSendsTheBodyWhileTheResponseIsRead) {
     };
     static_cast<void>(co_await with_scope(OnFailure::isolate, talk));
   });
+}
+
+TEST_F(H2ClientServerTest, ADroppedResponseReturnsItsWindowBeforeItsBodyEnds) {
+  const auto flood = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1")) co_return;
+    std::string bytes = frames::answer(1, "200", FrameFlag::end_headers);
+    for (int count = 0; count < 4; ++count) bytes += frames::data(1, std::string(16'384, 'x'));
+    co_await peer.send(bytes);
+    const Instant start = (co_await this_context()).loop->now();
+    EXPECT_TRUE(co_await peer.receive("reset 1 8"));
+    EXPECT_LT((co_await this_context()).loop->now() - start, 1s);
+    co_await peer.end();
+  };
+  for (const bool reads : {false, true}) {
+    with_scripts({flood}, [reads](Client& client) -> Task<> {
+      const auto talk = [&](Scope& scope) -> Task<> {
+        const auto write = [](BodySink&) -> Task<Result<>> {
+          // The function does not end when it is cancelled.
+          const Context shielded{(co_await this_context()).loop, nullptr};
+          co_return co_await in_context(shielded, as_task(sleep(10s)));
+        };
+        ClientRequest sent = request(Method::post);
+        sent.set_body("text/plain", Body(StreamFunction(write)));
+        auto response = co_await client.send(scope, std::move(sent));
+        EXPECT_TRUE(response);
+        if (!response) co_return;
+        if (reads) {
+          EXPECT_TRUE(co_await response->read());
+        }
+        response = fail(Errc::closed);
+      };
+      static_cast<void>(co_await with_scope(OnFailure::isolate, talk));
+    });
+  }
 }
 
 TEST_F(H2ClientServerTest, AnIdleConnectionMakesRoomForAnotherOrigin) {

@@ -63,15 +63,15 @@ void H2ClientExchange::release() noexcept {
     return;
   }
   released_ = true;
-  stop_sending();
+  abandon(Errc::cancelled);
 }
 
 void H2ClientExchange::abandon(std::error_code error) noexcept {
   ended_ = true;
   error_ = error;
   arrived_ = {};
-  if (is_sending()) return stop_sending();
-  detach();
+  if (is_sending()) stop_sending();
+  detach();  // the task that sends finds no stream
 }
 
 bool H2ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
@@ -326,9 +326,7 @@ bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
     connection_->consume(*this, bytes.size());
     return false;
   }
-  if (ended_) {
-    connection_->consume(*this, bytes.size());
-  } else if (!bytes.empty()) {
+  if (!bytes.empty()) {
     arrived_.make_room(bytes.size());
     std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
     arrived_.commit(bytes.size());

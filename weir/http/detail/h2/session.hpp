@@ -97,6 +97,7 @@ class H2Stream : private weir::detail::ListNode {
   bool held_ = false;        // from accept() until release()
   bool in_table_ = false;    // until the stream is closed
   bool has_body_ = false;    // has bytes to send; linked, unless its window is used up
+  bool unsent_ = false;      // a client has opened it, and has not sent its head
   bool final_head_ = false;  // a client has received the final head
 };
 
@@ -144,7 +145,7 @@ struct H2Event {
 /// in the order of the events. The carrier also reads input, calls next() until it returns
 /// need_more, and sends take_output().
 /// Errors: members that append to the output and next() throw std::bad_alloc; the session cannot be
-/// used after that.
+/// used after that, unless they say otherwise.
 /// Threads: one at a time.
 class H2Session {
  public:
@@ -203,9 +204,11 @@ class H2Session {
   }
   /// Appends the field block that `write(out)` writes, at most `size` bytes, in HEADERS and, if it
   /// needs them, CONTINUATION. `write()` returns the end of its bytes. The stream is open.
+  /// Errors: throws std::bad_alloc, before it calls write(); the session can be used.
   template <class Write>
   void send_headers(H2Stream& stream, std::size_t size, const Write& write, bool end_stream) {
-    output_.make_room(frame_header_size + size);
+    const std::size_t more_frames = size / frame_payload_default;
+    output_.make_room(frame_header_size + size + more_frames * frame_header_size);
     char* const start = reinterpret_cast<char*>(output_.room().data()) + frame_header_size;
     const char* const end = write(start);
     finish_headers(stream, static_cast<std::size_t>(end - start), end_stream);

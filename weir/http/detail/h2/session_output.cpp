@@ -115,16 +115,14 @@ void H2Session::finish_drain() {
   send_goaway(last_stream_, H2Error::no_error);
 }
 
-/// Writes the frame header in front of a field block of `size` bytes in the room of the output. A
-/// long block is cut into frames.
+/// Writes the frame header in front of a field block of `size` bytes in the room of the output,
+/// which has room for all frame headers. A long block is cut into frames.
 void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stream) {
   assert(!stream.local_ended_);
   constexpr std::size_t most = frame_payload_default;
   const std::size_t frames = size == 0 ? 1 : (size + most - 1) / most;
-  output_.commit(frame_header_size + size);
-  if (frames > 1) output_.make_room((frames - 1) * frame_header_size);
-  char* const start =
-      reinterpret_cast<char*>(output_.data() + output_.size()) - size - frame_header_size;
+  char* const start = reinterpret_cast<char*>(output_.room().data());
+  stream.unsent_ = false;
   for (std::size_t at = frames; at-- > 0;) {
     const std::size_t length = at + 1 == frames ? size - at * most : most;
     char* const frame = start + at * (most + frame_header_size);
@@ -136,7 +134,7 @@ void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stre
     const FrameType type = at == 0 ? FrameType::headers : FrameType::continuation;
     write_frame_header({static_cast<std::uint32_t>(length), type, flags, stream.id_}, frame);
   }
-  output_.commit((frames - 1) * frame_header_size);
+  output_.commit(size + frames * frame_header_size);
   if (end_stream) end_local(stream);
 }
 
@@ -182,7 +180,7 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
   if (!stream.in_table_) return;
   const bool own_wish = role_ == H2Role::client && error == H2Error::cancel;
   if (error != H2Error::no_error && !own_wish) work_.spend(WorkUnits::reset);
-  send_rst_stream(stream.id_, error);
+  if (!stream.unsent_) send_rst_stream(stream.id_, error);  // the peer does not know the stream
   close(stream, Closed::reset_here);
 }
 
@@ -347,6 +345,7 @@ bool H2Session::open(H2Stream& stream) {
   if (!may_open()) return false;
   reserve_table();
   begin_stream(stream, next_stream_);
+  stream.unsent_ = true;
   next_stream_ += 2;
   return true;
 }

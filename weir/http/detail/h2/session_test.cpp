@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weir/base/detail/block_pool.hpp"
 #include "weir/http/test/h2_frames.hpp"
 #include "weir/http/test/h2_session_fixture.hpp"
 
@@ -468,6 +471,42 @@ TEST(H2Session, SendsTheClientPreface) {
   EXPECT_EQ(read_frames(session.output().text().substr(preface.size())),
             "setting 4 65536\nsetting 6 65536\nsetting 2 0\nsettings_end\n"
             "window_update 0 983041\n");
+}
+
+TEST(H2Session, ARequestThatFindsNoMemoryLeavesNothing) {
+  constexpr std::size_t size = 40'000;  // three frames
+  const auto write = [](char* out) { return std::fill_n(out, size, 'x'); };
+  BlockPool pool;
+  const ScopedBlockPool here(pool);
+  bool failed = true;
+  for (std::size_t count = 0; failed; ++count) {
+    ASSERT_LT(count, 9U);
+    SessionDriver driver({}, H2Role::client);
+    H2Session& session = driver.session();
+    H2Stream first;
+    H2Stream second;
+    ASSERT_TRUE(session.open(first));
+    pool.fail_after(count);
+    failed = false;
+    try {
+      session.send_headers(first, size, write, true);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+      EXPECT_TRUE(session.output().empty());
+    }
+    while (pool.will_fail()) {
+      try {
+        BlockPool::release(BlockPool::allocate(16));
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    session.release(first);
+    EXPECT_EQ(driver.take_sent().starts_with("block 1 1"), !failed);
+    ASSERT_TRUE(session.open(second));
+    session.send_headers(second, 1, [](char* out) { return *out = 'G', out + 1; }, true);
+    EXPECT_EQ(driver.take_sent(), "block 3 1 f5 [G]\n");
+    session.release(second);
+  }
 }
 
 TEST(H2Session, KnowsWhetherItIsWithinAFrame) {
