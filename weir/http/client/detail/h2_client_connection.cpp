@@ -280,7 +280,7 @@ bool H2ClientConnection::handle(const H2Event& event) {
       exchange->on_reset(ClientError::connection_lost, event.error == H2Error::refused_stream);
       return true;
     case H2Event::Kind::settings:
-      size_update_.set_peer_size_max(session_.peer().header_table_size_min);
+      encoder_.set_peer_size_max(session_.peer().header_table_size_min);
       return true;
     case H2Event::Kind::goaway:
       on_goaway(event.stream_id);

@@ -62,7 +62,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   // For exchanges.
 
   H2Session& session() noexcept { return session_; }
-  HpackSizeUpdate& size_update() noexcept { return size_update_; }
+  HpackEncoderState& encoder() noexcept { return encoder_; }
   Loop& loop() const noexcept { return loop_; }
   /// Returns true if the server has answered a request.
   bool was_used() const noexcept { return was_used_; }
@@ -135,7 +135,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   const ClientLimits& limits_;
   H2Session session_;
   HpackTable table_;
-  HpackSizeUpdate size_update_;
+  HpackEncoderState encoder_;
   weir::detail::List<H2ClientExchangeNode> exchanges_;
   Reading reading_{*this};
   Writing writing_{*this};

@@ -123,12 +123,13 @@ Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view he
 void H2ClientExchange::send_head(const ClientRequest& request, std::string_view head, bool ends) {
   const std::string_view scheme = request.url().scheme();
   begins_at_ = connection_->bytes_queued();
-  HpackSizeUpdate& update = connection_->size_update();
+  HpackEncoderState& encoder = connection_->encoder();
   const auto write = [&](char* out) {
-    return write_request_block(scheme, head, update.write(out));
+    return write_request_block(scheme, head, encoder.write_size_update(out));
   };
   connection_->session().send_headers(
-      *this, HpackSizeUpdate::size_max + request_block_size_max(scheme, head), write, ends);
+      *this, HpackEncoderState::size_update_max + request_block_size_max(scheme, head), write,
+      ends);
   connection_->wake_writer();
 }
 

@@ -37,22 +37,22 @@ char* write_hpack_status(Status status, char* out) noexcept;
 /// The update says 0: the encoder never uses the table, and needs no further update, because the
 /// size stays within each later setting.
 /// Threads: one at a time.
-class HpackSizeUpdate {
+class HpackEncoderState {
  public:
-  /// The number of bytes that write() needs at most.
-  static constexpr std::size_t size_max = 1;
+  /// The number of bytes that write_size_update() needs at most.
+  static constexpr std::size_t size_update_max = 1;
 
   /// Notes a SETTINGS_HEADER_TABLE_SIZE of the peer.
   void set_peer_size_max(std::uint32_t table_size_max) noexcept {
     if (state_ == State::initial && table_size_max < initial_size_max) state_ = State::owed;
   }
   /// Writes the update if the peer expects one. Called at the start of each block.
-  char* write(char* out) noexcept {
+  char* write_size_update(char* out) noexcept {
     if (state_ != State::owed) return out;
     state_ = State::sent;
     constexpr char update_to_0 = 0x20;
     *out = update_to_0;
-    return out + size_max;
+    return out + size_update_max;
   }
 
  private:

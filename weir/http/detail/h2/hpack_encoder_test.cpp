@@ -94,24 +94,24 @@ TEST(HpackEncoder, WritesTextsOfAllSizes) {
   }
 }
 
-std::string size_update(HpackSizeUpdate& update) {
-  char out[HpackSizeUpdate::size_max];
-  return {out, update.write(out)};
+std::string size_update(HpackEncoderState& encoder) {
+  char out[HpackEncoderState::size_update_max];
+  return {out, encoder.write_size_update(out)};
 }
 
-TEST(HpackSizeUpdate, IsWrittenOnceAfterThePeerHasLoweredItsTable) {
-  HpackSizeUpdate update;
-  EXPECT_EQ(size_update(update), "");
-  update.set_peer_size_max(4096);
-  update.set_peer_size_max(65536);
-  EXPECT_EQ(size_update(update), "");
-  update.set_peer_size_max(4095);
-  update.set_peer_size_max(4096);
-  EXPECT_EQ(size_update(update), "\x20");
-  EXPECT_EQ(size_update(update), "");
-  update.set_peer_size_max(0);
-  update.set_peer_size_max(100);
-  EXPECT_EQ(size_update(update), "");
+TEST(HpackEncoderState, WritesASizeUpdateOnceAfterThePeerHasLoweredItsTable) {
+  HpackEncoderState encoder;
+  EXPECT_EQ(size_update(encoder), "");
+  encoder.set_peer_size_max(4096);
+  encoder.set_peer_size_max(65536);
+  EXPECT_EQ(size_update(encoder), "");
+  encoder.set_peer_size_max(4095);
+  encoder.set_peer_size_max(4096);
+  EXPECT_EQ(size_update(encoder), "\x20");
+  EXPECT_EQ(size_update(encoder), "");
+  encoder.set_peer_size_max(0);
+  encoder.set_peer_size_max(100);
+  EXPECT_EQ(size_update(encoder), "");
 }
 
 }  // namespace

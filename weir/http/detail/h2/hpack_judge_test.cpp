@@ -204,16 +204,17 @@ TEST(HpackJudge, Nghttp2DecodesBlocks) {
   Generator generator(seed());
   for (int connection = 0; connection < 60; ++connection) {
     Nghttp2Decoder decoder;
-    HpackSizeUpdate update;
+    HpackEncoderState encoder;
     for (int round = 0; round < 60; ++round) {
       for (std::uint32_t changes = generator.below(4); changes > 1; --changes) {
         const std::uint32_t size_max = generator.below(5000);
         ASSERT_TRUE(decoder.set_size_max(size_max));
-        update.set_peer_size_max(size_max);
+        encoder.set_peer_size_max(size_max);
       }
       const Fields fields = generator.fields();
-      std::string block(HpackSizeUpdate::size_max, '\0');
-      block.resize(static_cast<std::size_t>(update.write(block.data()) - block.data()));
+      std::string block(HpackEncoderState::size_update_max, '\0');
+      block.resize(
+          static_cast<std::size_t>(encoder.write_size_update(block.data()) - block.data()));
       for (const TextField& each : fields) {
         std::string out(hpack_field_size_max(each.name, each.value), '\0');
         const auto indexing = each.never_indexed ? HpackIndexing::never : HpackIndexing::allowed;

@@ -163,7 +163,7 @@ bool H2Connection::handle(const H2Event& event) {
       static_cast<H2Exchange*>(event.stream)->on_gone();
       return true;
     case H2Event::Kind::settings:
-      state_.size_update.set_peer_size_max(session_.peer().header_table_size_min);
+      state_.encoder.set_peer_size_max(session_.peer().header_table_size_min);
       return true;
     case H2Event::Kind::headers:
     case H2Event::Kind::ping_ack:

@@ -39,7 +39,7 @@ struct H2ConnectionState {
 
   H2Session session;
   HpackTable table;
-  HpackSizeUpdate size_update;
+  HpackEncoderState encoder;
   Instant idle_since;  ///< the end of the last stream
 };
 
@@ -185,7 +185,7 @@ class H2Connection : public ConnectionIo {
 
   ServerState& server() noexcept { return server_; }
   H2Session& session() noexcept { return session_; }
-  HpackSizeUpdate& size_update() noexcept { return state_.size_update; }
+  HpackEncoderState& encoder() noexcept { return state_.encoder; }
   /// Returns the context of the requests.
   Context context() const noexcept { return owner_.context(); }
   /// Returns the scope of the requests that wait. It is nullptr before run(), which then calls

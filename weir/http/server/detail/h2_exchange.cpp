@@ -204,11 +204,13 @@ ResponseHead H2Exchange::make_response_head() {
 /// Sends the head of the response.
 void H2Exchange::send_head(bool ends) {
   head_sent_ = true;
-  HpackSizeUpdate& update = connection_.size_update();
+  HpackEncoderState& encoder = connection_.encoder();
   const ResponseHead head = make_response_head();
-  const auto write = [&](char* out) { return write_response_block(head, update.write(out)); };
+  const auto write = [&](char* out) {
+    return write_response_block(head, encoder.write_size_update(out));
+  };
   connection_.session().send_headers(
-      *this, HpackSizeUpdate::size_max + response_block_size_max(head), write, ends);
+      *this, HpackEncoderState::size_update_max + response_block_size_max(head), write, ends);
   connection_.wake_writer();
 }
 
@@ -222,11 +224,14 @@ bool H2Exchange::send_response() {
     const std::string_view text = response.body().text();
     const ResponseBlockCache& block =
         connection_.server().heads().common_block(response.content_type());
-    HpackSizeUpdate& update = connection_.size_update();
+    HpackEncoderState& encoder = connection_.encoder();
     head_sent_ = true;
-    const auto write = [&](char* out) { return block.write(text.size(), update.write(out)); };
+    const auto write = [&](char* out) {
+      return block.write(text.size(), encoder.write_size_update(out));
+    };
     connection_.session().send_headers(
-        *this, HpackSizeUpdate::size_max + ResponseBlockCache::size_max, write, text.empty());
+        *this, HpackEncoderState::size_update_max + ResponseBlockCache::size_max, write,
+        text.empty());
     return send_text(text);
   }
   call_.check_response();
@@ -434,12 +439,12 @@ void H2Exchange::on_gone() {
 /// Waits until more of the body arrives. Sends 100 (Continue) first if the client waits for it.
 Task<Result<>> H2Exchange::fetch() {
   if (std::exchange(awaits_continue_, false) && received_ == 0 && !head_sent_ && !closed()) {
-    HpackSizeUpdate& update = connection_.size_update();
+    HpackEncoderState& encoder = connection_.encoder();
     const auto write = [&](char* out) {
-      return write_hpack_status(Status(100), update.write(out));
+      return write_hpack_status(Status(100), encoder.write_size_update(out));
     };
-    connection_.session().send_headers(*this, HpackSizeUpdate::size_max + hpack_status_size_max,
-                                       write, false);
+    connection_.session().send_headers(
+        *this, HpackEncoderState::size_update_max + hpack_status_size_max, write, false);
     connection_.wake_writer();
   }
   input_.reset();
