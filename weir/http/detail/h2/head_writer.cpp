@@ -105,26 +105,38 @@ char* write_response_block(const ResponseHead& head, char* out) noexcept {
   return out;
 }
 
-void ResponseBlockCache::begin(const Date& date, std::string_view content_type) noexcept {
+void ResponseBlockCache::begin(const Date& date, std::string_view content_type,
+                               std::uint64_t number) noexcept {
   assert(content_type.size() <= ResponseHeadCache::type_size_max);
-  ResponseHead head;
-  head.date = &date;
-  head.content_type = content_type;
-  head.framing = BodyFraming::none;
+  // More than the most that the three fields need.
   std::array<char, 256> whole;
-  assert(response_block_size_max(head) <= whole.size());
-  const char* const end = write_response_block(head, whole.data());
+  char* end = write_hpack_status(Status::ok, whole.data());
+  end = write_hpack_field("date", date.text(), end, HpackIndexing::insert);
+  if (!content_type.empty()) {
+    end = write_hpack_field("content-type", content_type, end, HpackIndexing::insert);
+  }
   start_size_ = static_cast<std::size_t>(end - whole.data());
   assert(start_size_ <= start_max);
   std::memcpy(start_.data(), whole.data(), start_size_);
   type_ = content_type.data();
   type_size_ = content_type.size();
+  number_ = number;
 }
 
-char* ResponseBlockCache::write(std::uint64_t content_length, char* out) const noexcept {
-  // Copies the whole array, because a copy of a fixed size takes the fewest instructions.
-  std::memcpy(out, start_.data(), start_.size());
-  return write_length(content_length, out + start_size_);
+char* ResponseBlockCache::write(std::uint64_t content_length, HpackEncoderState& encoder,
+                                char* out) const noexcept {
+  out = encoder.write_size_update(out);
+  if (!encoder.inserted(number_)) {
+    // Copies the whole array, because a copy of a fixed size takes the fewest instructions.
+    std::memcpy(out, start_.data(), start_.size());
+    return write_length(content_length, out + start_size_);
+  }
+  constexpr unsigned indexed_bits = 0x80;
+  constexpr auto newest = static_cast<char>(indexed_bits | HpackEncoderState::first_dynamic_index);
+  *out++ = start_.front();  // the status
+  if (type_size_ != 0) *out++ = newest + 1;
+  *out++ = newest;
+  return write_length(content_length, out);
 }
 
 std::size_t request_block_size_max(std::string_view scheme, std::string_view head) noexcept {

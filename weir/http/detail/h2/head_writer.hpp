@@ -1,4 +1,4 @@
-// The writers of heads of HTTP/2, as HPACK field blocks that no other block depends on.
+// The writers of heads of HTTP/2, as HPACK field blocks.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "weir/http/detail/h1/writer.hpp"
+#include "weir/http/detail/h2/hpack_encoder.hpp"
 #include "weir/http/message/detail/date.hpp"
 
 namespace weir::http {
@@ -21,14 +22,16 @@ std::size_t response_block_size_max(const ResponseHead& head) noexcept;
 char* write_response_block(const ResponseHead& head, char* out) noexcept;
 
 /// The block of most responses: status 200, a media type and a Content-Length; see
-/// ResponseHeadCache.
+/// ResponseHeadCache. The first block of a connection puts the media type and the date into the
+/// dynamic table of the client, and the next ones refer to them.
 /// Threads: one at a time.
 class ResponseBlockCache {
   static constexpr std::size_t start_max = 128;
 
  public:
   /// The number of bytes that write() needs.
-  static constexpr std::size_t size_max = start_max + 3 + digits_max;
+  static constexpr std::size_t size_max =
+      HpackEncoderState::size_update_max + start_max + 3 + digits_max;
 
   /// Returns true if the cache holds the block for this media type. Addresses are compared, because
   /// media types are constants of the program.
@@ -36,14 +39,16 @@ class ResponseBlockCache {
     return type_ == content_type.data() && type_size_ == content_type.size();
   }
   /// Fills the cache for this date and media type, of at most ResponseHeadCache::type_size_max
-  /// bytes. An empty media type leaves the field out.
-  void begin(const Date& date, std::string_view content_type) noexcept;
+  /// bytes. An empty media type leaves the field out. No other cache of the core has this `number`.
+  void begin(const Date& date, std::string_view content_type, std::uint64_t number) noexcept;
 
-  /// Writes the block with this length to `out`, which has room for size_max bytes.
+  /// Writes the block with this length to `out`, which has room for size_max bytes, as the next
+  /// block of the connection of `encoder`.
   /// Returns: the end of the block.
-  char* write(std::uint64_t content_length, char* out) const noexcept;
+  char* write(std::uint64_t content_length, HpackEncoderState& encoder, char* out) const noexcept;
 
  private:
+  std::uint64_t number_ = 0;
   std::array<char, start_max> start_{};
   std::size_t start_size_ = 0;
   const char* type_ = nullptr;

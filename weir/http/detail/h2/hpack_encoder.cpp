@@ -11,6 +11,7 @@ namespace {
 
 /// The first bits of representations (RFC 7541 §6).
 constexpr unsigned indexed_bits = 0x80;
+constexpr unsigned inserted_bits = 0x40;
 constexpr unsigned never_indexed_bits = 0x10;
 constexpr unsigned huffman_bits = 0x80;
 
@@ -89,13 +90,16 @@ char* write_text(std::string_view text, LetterCase letters, char* out) noexcept 
 char* write_hpack_field(std::string_view name, std::string_view value, char* out,
                         HpackIndexing indexing) noexcept {
   const std::uint8_t index = find_name(name);
-  const unsigned first = indexing == HpackIndexing::never ? never_indexed_bits : 0;
-  if (index != 0 && indexing == HpackIndexing::allowed) {
+  if (index != 0 && indexing != HpackIndexing::never) {
     if (const std::uint8_t whole = find_value(index, value); whole != 0) {
       return write_integer(indexed_bits, 7, whole, out);
     }
   }
-  out = write_integer(first, 4, index, out);
+  if (indexing == HpackIndexing::insert) {
+    out = write_integer(inserted_bits, 6, index, out);
+  } else {
+    out = write_integer(indexing == HpackIndexing::never ? never_indexed_bits : 0, 4, index, out);
+  }
   if (index == 0) out = write_text(name, LetterCase::lower, out);
   return write_text(value, LetterCase::unchanged, out);
 }

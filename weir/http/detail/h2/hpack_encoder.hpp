@@ -1,18 +1,23 @@
-// The encoder of HPACK field blocks (RFC 7541 §6). It uses the static table and literals only, so
-// that a connection holds no table for it.
+// The encoder of HPACK field blocks (RFC 7541 §6). It puts only the fields of the most frequent
+// responses into the dynamic table, so that a connection holds no table for it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
 
-/// Tells intermediaries if they may index a field (RFC 7541 §7.1.3).
-enum class HpackIndexing : std::uint8_t { allowed, never };
+/// How a field that is not in the static table is written (RFC 7541 §6.2).
+enum class HpackIndexing : std::uint8_t {
+  allowed,  ///< without indexing; an intermediary may index it
+  never,    ///< never indexed, for secrets (RFC 7541 §7.1.3)
+  insert,   ///< put into the dynamic table; see HpackEncoderState
+};
 
 /// Returns the number of bytes that write_hpack_field() needs at most.
 constexpr std::size_t hpack_field_size_max(std::string_view name, std::string_view value) noexcept {
@@ -32,10 +37,12 @@ inline constexpr std::size_t hpack_status_size_max = 5;
 /// Writes `:status`.
 char* write_hpack_status(Status status, char* out) noexcept;
 
-/// The only state that the encoder of a connection has. A peer that lowers its
-/// SETTINGS_HEADER_TABLE_SIZE expects a size update at the start of the next block (RFC 7541 §4.2).
-/// The update says 0: the encoder never uses the table, and needs no further update, because the
-/// size stays within each later setting.
+/// The only state that the encoder of a connection has: the fields that are at the start of the
+/// dynamic table, by the number of the block that has put them there.
+///
+/// A peer that lowers its SETTINGS_HEADER_TABLE_SIZE expects a size update at the start of the next
+/// block (RFC 7541 §4.2). The update says 0: the encoder refers to the table no more, and needs no
+/// further update, because the size stays within each later setting.
 /// Threads: one at a time.
 class HpackEncoderState {
  public:
@@ -54,11 +61,23 @@ class HpackEncoderState {
     *out = update_to_0;
     return out + size_update_max;
   }
+  /// Notes that a block with this number inserts its fields, of at most inserted_size_max bytes
+  /// with the overhead of RFC 7541 §4.1. All blocks of the connection that insert fields use it.
+  /// Returns: true if the fields were at the start of the table already, so that the block refers
+  /// to them instead. The last field has the index first_dynamic_index.
+  bool inserted(std::uint64_t number) noexcept {
+    if (state_ == State::initial) return std::exchange(inserted_, number) == number;
+    return false;  // an insertion does nothing more than to empty the table
+  }
+
+  static constexpr std::size_t first_dynamic_index = 62;
+  static constexpr std::size_t inserted_size_max = 4096;
 
  private:
-  static constexpr std::uint32_t initial_size_max = 4096;
+  static constexpr std::uint32_t initial_size_max = inserted_size_max;
   enum class State : std::uint8_t { initial, owed, sent };
 
+  std::uint64_t inserted_ = 0;  // the number of the last block that has inserted fields
   State state_ = State::initial;
 };
 

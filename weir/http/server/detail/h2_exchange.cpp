@@ -226,12 +226,8 @@ bool H2Exchange::send_response() {
         connection_.server().heads().common_block(response.content_type());
     HpackEncoderState& encoder = connection_.encoder();
     head_sent_ = true;
-    const auto write = [&](char* out) {
-      return block.write(text.size(), encoder.write_size_update(out));
-    };
-    connection_.session().send_headers(
-        *this, HpackEncoderState::size_update_max + ResponseBlockCache::size_max, write,
-        text.empty());
+    const auto write = [&](char* out) { return block.write(text.size(), encoder, out); };
+    connection_.session().send_headers(*this, block.size_max, write, text.empty());
     return send_text(text);
   }
   call_.check_response();

@@ -83,7 +83,7 @@ class ResponseHeads {
   /// Returns the block of a common response of HTTP/2 in the same way.
   const ResponseBlockCache& common_block(std::string_view content_type) noexcept {
     const Date& now = date();
-    if (!common_block_.is_for(content_type)) common_block_.begin(now, content_type);
+    if (!common_block_.is_for(content_type)) common_block_.begin(now, content_type, ++blocks_);
     return common_block_;
   }
 
@@ -95,6 +95,7 @@ class ResponseHeads {
   Instant date_until_;
   ResponseHeadCache common_;
   ResponseBlockCache common_block_;
+  std::uint64_t blocks_ = 0;  // that were made of common_block_
 };
 
 /// The state of one server on one core, which the server's connections share.
