@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/detail/h2/hpack_decoder.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
+#include "weir/http/detail/h2/priority.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 
@@ -28,6 +30,7 @@ struct FieldsResult {
   ParseError error = ParseError::none;  ///< none unless rejected
   bool is_https = false;                ///< true if :scheme is https
   bool is_extended_connect = false;     ///< true for a CONNECT with :protocol
+  std::optional<Priority> priority{};   ///< of a request; of the header `priority`, if there is one
 };
 
 /// The base of the readers of requests and responses. It has the memory in which they write the
@@ -107,6 +110,8 @@ class FieldReader {
   /// Notes a block that a later message may repeat, if it was complete and has not changed the
   /// table.
   void note_block(const HpackTable& table, Bytes block, const HpackDecoder& decoder) noexcept;
+  /// Returns true if the last block of a message was noted.
+  bool has_noted_block() const noexcept { return repeated_.table != nullptr; }
   /// Returns the start of the additional memory.
   char* more() const noexcept { return text_start() + text_size(limits_.list_bytes_max); }
 

@@ -296,14 +296,6 @@ FrameReader::Progress FrameReader::fail(H2Error error, FrameEvent& event) noexce
   return emit(FrameEvent::Kind::connection_error, event);
 }
 
-char* write_frame_header(const FrameHeader& header, char* out) noexcept {
-  assert(header.length <= frame_payload_max && header.stream <= stream_id_max);
-  for (int shift = 16; shift >= 0; shift -= 8) *out++ = static_cast<char>(header.length >> shift);
-  *out++ = static_cast<char>(header.type);
-  *out++ = static_cast<char>(header.flags);
-  return write_u32(header.stream, out);
-}
-
 char* write_rst_stream(std::uint32_t stream, H2Error error, char* out) noexcept {
   out = write_frame_header({.length = 4, .type = FrameType::rst_stream, .stream = stream}, out);
   return write_u32(static_cast<std::uint32_t>(error), out);

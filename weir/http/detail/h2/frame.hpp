@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -73,6 +76,7 @@ struct Setting {
 inline constexpr std::uint32_t frame_payload_default = 16 * 1024;
 inline constexpr std::uint32_t frame_payload_max = (1U << 24) - 1;
 inline constexpr std::uint32_t stream_id_max = 0x7FFFFFFF;
+inline constexpr std::size_t frame_header_size = 9;
 
 // Reading.
 
@@ -175,9 +179,33 @@ class FrameReader {
   std::uint32_t block_stream_ = 0;  // the stream of the open block
 };
 
+/// The most frequent frame: HEADERS with a whole field block, without padding and priority.
+struct WholeHeaders {
+  std::uint32_t stream = 0;  ///< 0: there is no such frame
+  std::uint32_t size = 0;    ///< bytes of the block
+  std::uint8_t flags = 0;
+};
+
+/// Reads the frame at the start of `input`, which is the end of another frame.
+inline WholeHeaders read_whole_headers(Bytes input) noexcept {
+  if (input.size() < frame_header_size) return {};
+  std::uint64_t first;  // all bytes of the header but the last
+  std::memcpy(&first, input.data(), sizeof first);
+  if constexpr (std::endian::native == std::endian::little) first = __builtin_bswap64(first);
+  const auto size = static_cast<std::uint32_t>(first >> 40);
+  const auto flags = static_cast<std::uint8_t>(first >> 24);
+  const auto last = std::to_integer<std::uint32_t>(input[sizeof first]);
+  constexpr std::uint8_t checked = FrameFlag::end_headers | FrameFlag::padded | FrameFlag::priority;
+  if (static_cast<FrameType>(first >> 32 & 0xFF) != FrameType::headers ||
+      (flags & checked) != FrameFlag::end_headers || size > frame_payload_default ||
+      input.size() - frame_header_size < size) {
+    return {};
+  }
+  return {(static_cast<std::uint32_t>(first) << 8 | last) & stream_id_max, size, flags};
+}
+
 // Writing. Each function writes a frame to `out` and returns its end. The caller provides the room.
 
-inline constexpr std::size_t frame_header_size = 9;
 inline constexpr std::size_t rst_stream_size = frame_header_size + 4;
 inline constexpr std::size_t ping_size = frame_header_size + 8;
 inline constexpr std::size_t goaway_size = frame_header_size + 8;
@@ -192,7 +220,17 @@ struct FrameHeader {
 };
 
 /// Writes the header of any frame. Its payload follows.
-char* write_frame_header(const FrameHeader& header, char* out) noexcept;
+inline char* write_frame_header(const FrameHeader& header, char* out) noexcept {
+  assert(header.length <= frame_payload_max && header.stream <= stream_id_max);
+  // All bytes but the last, which is the end of the stream identifier.
+  std::uint64_t first = std::uint64_t{header.length} << 40 |
+                        std::uint64_t{static_cast<std::uint8_t>(header.type)} << 32 |
+                        std::uint64_t{header.flags} << 24 | header.stream >> 8;
+  if constexpr (std::endian::native == std::endian::little) first = __builtin_bswap64(first);
+  std::memcpy(out, &first, sizeof first);
+  out[sizeof first] = static_cast<char>(header.stream);
+  return out + frame_header_size;
+}
 char* write_rst_stream(std::uint32_t stream, H2Error error, char* out) noexcept;
 /// Writes SETTINGS: `frame_header_size` bytes and `setting_size` bytes for each entry.
 char* write_settings(std::span<const Setting> settings, char* out) noexcept;

@@ -154,9 +154,17 @@ bool RequestFieldReader::decode(HpackTable& table, Bytes block) {
 }
 
 FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, RequestHead& head) {
-  if (!is_repeated(table, block) && !decode(table, block)) return result_;
+  if (is_repeated(table, block)) {
+    head = repeated_head_;
+    return result_;
+  }
+  if (!decode(table, block)) return result_;
   const ParseResult parsed = parser_.parse(text(), head);
-  if (parsed.kind == ParseResult::Kind::complete) return result_;
+  if (parsed.kind == ParseResult::Kind::complete) {
+    if (const auto priority = head.header("priority")) result_.priority = parse_priority(*priority);
+    if (has_noted_block()) repeated_head_ = head;
+    return result_;
+  }
   assert(parsed.kind == ParseResult::Kind::error);
   parser_.reset();
   forget(table);

@@ -81,6 +81,7 @@ class RequestFieldReader : public FieldReader {
   bool extended_connect_;
   HostLineCache host_line_cache_;
   HeadParser parser_;
+  RequestHead repeated_head_;  ///< the head of the repeated block
 
   // The state of one block.
   Pseudo pseudo_;

@@ -28,6 +28,7 @@ H2Session::~H2Session() {
 
 H2Event H2Session::next(Bytes input, Instant now) {
   H2Event event;
+  if (take_request(input, event)) return event;
   Bytes rest = input;
   if (!failed_ && preface_left_ != 0 && !read_preface(rest)) fail(H2Error::protocol_error);
   while (!failed_ && preface_left_ == 0 && has_work_left(now, event)) {
@@ -46,6 +47,28 @@ H2Event H2Session::next(Bytes input, Instant now) {
   }
   event.consumed = input.size() - rest.size();
   return event;
+}
+
+/// Takes the frame that most requests are, in one step. The general way would give the same event.
+/// Returns false if the input begins with anything else.
+bool H2Session::take_request(Bytes input, H2Event& event) {
+  const bool ready = role_ == H2Role::server && settings_received_ && !failed_ && !within_frame();
+  if (!ready || work_.empty()) return false;
+  const WholeHeaders frame = read_whole_headers(input);
+  const bool is_new = frame.stream > last_stream_ && is_from_peer(frame.stream);
+  const bool allowed = frame.stream <= ignored_above_ && open_ < limits_.streams_max &&
+                       held_ < streams_held_max(limits_) && frame.size <= limits_.block_bytes_max;
+  if (!is_new || !allowed) return false;
+  reserve_table();
+  last_stream_ = block_stream_ = frame.stream;
+  block_flags_ = frame.flags;
+  ++frame_number_;
+  event.kind = Kind::open;
+  event.stream_id = frame.stream;
+  event.end_stream = (frame.flags & FrameFlag::end_stream) != 0;
+  event.bytes = input.subspan(frame_header_size, frame.size);
+  event.consumed = frame_header_size + frame.size;
+  return true;
 }
 
 /// Returns false if the bytes differ from the preface.

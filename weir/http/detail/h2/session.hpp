@@ -213,6 +213,33 @@ class H2Session {
     const char* const end = write(start);
     finish_headers(stream, static_cast<std::size_t>(end - start), end_stream);
   }
+  /// Appends a whole response: the field block that `write(out)` writes, at most `size` bytes, and
+  /// DATA with all of `body`, which ends the stream. `size` fits into one frame.
+  /// Returns: false, and appends nothing, if the windows or the output do not allow it.
+  template <class Write>
+  bool send_whole(H2Stream& stream, std::size_t size, const Write& write, Bytes body) {
+    if (!may_send_whole(stream, body.size())) return false;
+    output_.make_room(2 * frame_header_size + size + body.size());
+    char* const head = reinterpret_cast<char*>(output_.room().data());
+    char* const block = head + frame_header_size;
+    char* const block_end = write(block);
+    const auto block_size = static_cast<std::uint32_t>(block_end - block);
+    const bool head_ends = body.empty();
+    const std::uint8_t ends = head_ends ? FrameFlag::end_stream : 0;
+    const auto head_flags = static_cast<std::uint8_t>(FrameFlag::end_headers | ends);
+    write_frame_header({block_size, FrameType::headers, head_flags, stream.id_}, head);
+    char* end = block_end;
+    if (!head_ends) {
+      const auto count = static_cast<std::uint32_t>(body.size());
+      end = write_frame_header({count, FrameType::data, FrameFlag::end_stream, stream.id_}, end);
+      std::memcpy(end, body.data(), body.size());
+      end += body.size();
+      count_sent(stream, count);
+    }
+    output_.commit(static_cast<std::size_t>(end - head));
+    end_local(stream);
+    return true;
+  }
   /// Appends DATA with as many bytes of `body` as the windows and the output allow.
   /// `end_stream` takes effect with the last byte; an empty body is allowed then.
   /// Returns: the number of bytes taken.
@@ -299,6 +326,7 @@ class H2Session {
   static constexpr std::string_view liveness_ping = "present?";
 
   // Each handler of a frame returns true if there is an event for the carrier.
+  bool take_request(Bytes input, H2Event& event);
   bool read_preface(Bytes& input);
   bool has_work_left(Instant now, H2Event& event);
   bool handle(const FrameEvent& frame, H2Event& event);
@@ -341,7 +369,11 @@ class H2Session {
   }
   H2Stream* find(std::uint32_t id) const noexcept;
   static std::size_t table_bytes(const H2Limits& limits) noexcept;
-  void reserve_table();
+  /// Ensures that there is a table before the first stream.
+  void reserve_table() {
+    if (table_ == nullptr) allocate_table();
+  }
+  void allocate_table();
   void release_table() noexcept;
   void begin_stream(H2Stream& stream, std::uint32_t id) noexcept;
   void close(H2Stream& stream, Closed how) noexcept;
@@ -350,6 +382,17 @@ class H2Session {
   void link_sender(H2Stream& stream) noexcept;
   void consume_on_connection(std::uint32_t count);
 
+  bool may_send_whole(const H2Stream& stream, std::size_t body_size) const noexcept {
+    return body_size <= frame_payload_default && !stream.local_ended_ && !failed_ &&
+           std::int64_t(body_size) <= std::min(stream.send_window_, send_window_) &&
+           (body_size == 0 || output_.size() < limits_.output_max);
+  }
+  void count_sent(H2Stream& stream, std::uint32_t size) noexcept {
+    stream.send_window_ -= static_cast<std::int32_t>(size);
+    send_window_ -= static_cast<std::int32_t>(size);
+    data_sent_ += size;
+    if (size >= WorkUnits::data_bytes_min) work_.earn(WorkUnits::sent_data);
+  }
   template <class Write>
   void send_control(std::size_t size, const Write& write);
   void send_rst_stream(std::uint32_t id, H2Error error);

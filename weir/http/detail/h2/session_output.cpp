@@ -157,10 +157,7 @@ std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) 
       {static_cast<std::uint32_t>(size), FrameType::data, flags, stream.id_}, out);
   if (size != 0) std::memcpy(content, body.data(), size);
   output_.commit(frame_header_size + size);
-  stream.send_window_ -= static_cast<std::int32_t>(size);
-  send_window_ -= static_cast<std::int32_t>(size);
-  data_sent_ += static_cast<std::uint32_t>(size);
-  if (size >= WorkUnits::data_bytes_min) work_.earn(WorkUnits::sent_data);
+  count_sent(stream, static_cast<std::uint32_t>(size));
   if (ends) {
     end_local(stream);
   } else if (stream.linked() && stream.priority_.incremental) {
@@ -257,9 +254,7 @@ std::size_t H2Session::table_bytes(const H2Limits& limits) noexcept {
   return sizeof(StreamTable) + bucket_count_of(limits) * sizeof(H2Stream*);
 }
 
-/// Allocates the table before the first stream.
-void H2Session::reserve_table() {
-  if (table_ != nullptr) return;
+void H2Session::allocate_table() {
   const std::uint32_t count = bucket_count_of(limits_);
   void* const block = BlockPool::allocate(table_bytes(limits_));
   table_ = ::new (block) StreamTable;
@@ -284,6 +279,11 @@ void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
   stream.send_window_ = static_cast<std::int32_t>(peer_.initial_window_size);
   stream.receive_window_ =
       static_cast<std::int32_t>(settings_acked_ ? limits_.stream_window : window_default);
+  stream.body_left_ = H2Stream::no_length;
+  stream.unconsumed_ = stream.window_returned_ = 0;
+  stream.priority_ = {};
+  stream.remote_ended_ = stream.local_ended_ = stream.reset_ = false;
+  stream.has_body_ = stream.final_head_ = false;
   stream.held_ = stream.in_table_ = true;
   stream.next_in_bucket_ = std::exchange(*bucket(id), &stream);
   ++held_;
@@ -318,7 +318,7 @@ void H2Session::release(H2Stream& stream, H2Error error) {
       throw;
     }
   }
-  consume_on_connection(std::exchange(stream.unconsumed_, 0));
+  if (stream.unconsumed_ != 0) consume_on_connection(std::exchange(stream.unconsumed_, 0));
 }
 
 void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {

@@ -178,8 +178,8 @@ bool H2Connection::handle(const H2Event& event) {
 }
 
 bool H2Connection::open(const H2Event& event) {
-  auto made = make_block<H2Exchange>(*this);
-  H2Exchange& exchange = *made;
+  if (spare_ == nullptr) spare_ = make_block<H2Exchange>(*this);
+  H2Exchange& exchange = *spare_;
   const auto read =
       server_.request_fields().read_request(state_.table, event.bytes, exchange.head());
   if (read.kind == FieldsResult::Kind::invalid_block) {
@@ -199,14 +199,12 @@ bool H2Connection::open(const H2Event& event) {
     session_.release(exchange);
     return true;
   }
-  exchanges_.push_back(*made.release());
+  exchanges_.push_back(*spare_.release());
   if (!complete) {
     exchange.reject(read.error);
     return true;
   }
-  if (const auto priority = exchange.head().header("priority")) {
-    session_.set_priority(exchange, parse_priority(*priority));
-  }
+  if (read.priority) session_.set_priority(exchange, *read.priority);
   exchange.begin();
   return true;
 }
@@ -249,11 +247,16 @@ void H2Connection::end(H2Exchange& exchange) noexcept {
   static_cast<ExchangeNode&>(exchange).unlink();
   try {
     session_.release(exchange);
-    drop_collected(exchange);
+    if (exchange.collected() != 0) drop_collected(exchange);
   } catch (...) {
     give_up();
   }
-  BlockDeleter<H2Exchange>()(&exchange);
+  if (exchange.reusable() && spare_ == nullptr) {
+    exchange.reuse();
+    spare_.reset(&exchange);
+  } else {
+    BlockDeleter<H2Exchange>()(&exchange);
+  }
   wake_writer();
   if (session_.streams_held() != 0) return;
   state_.idle_since = server_.loop().now();
@@ -274,7 +277,6 @@ void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
 void H2Connection::drop_collected(H2Exchange& exchange) {
   collected_ -= exchange.collected();
   if (growing_ == &exchange) growing_ = nullptr;
-  if (exchange.collected() == 0) return;
   const bool all = collected_ <= server_.limits().h2.bodies_max;
   for (ExchangeNode* each = exchanges_.front(); each != nullptr; each = exchanges_.next(*each)) {
     auto& other = *static_cast<H2Exchange*>(each);

@@ -61,6 +61,10 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   ~H2Exchange() override;
 
   RequestHead& head() noexcept { return call_.head(); }
+  /// Returns true if the request was answered at once, so that the exchange can carry another one
+  /// after reuse().
+  bool reusable() const noexcept { return !waited_; }
+  void reuse() noexcept;
 
   /// Spawns the coroutine of a request that has to wait.
   void spawn_run();
@@ -151,7 +155,8 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool awaits_continue_ = false;
   bool awaits_end_ = false;
   bool head_sent_ = false;
-  bool runs_ = false;  // run() destroys the exchange
+  bool waited_ = false;  // the request was not answered at once
+  bool runs_ = false;    // run() destroys the exchange
   bool gone_ = false;
 };
 
@@ -247,6 +252,7 @@ class H2Connection : public ConnectionIo {
   H2ConnectionState& state_;
   H2Session& session_;
   weir::detail::List<ExchangeNode> exchanges_;
+  BlockPtr<H2Exchange> spare_;  // for the next request
   AutoResetEvent output_ready_;
   AutoResetEvent output_taken_;
   Scope* scope_ = nullptr;         // of run()

@@ -37,6 +37,11 @@ const TlsInfo* H2Exchange::tls() const noexcept {
 
 // The life of a request.
 
+void H2Exchange::reuse() noexcept {
+  call_.drop_response();
+  head_sent_ = false;
+}
+
 void H2Exchange::begin() {
   call_.begin();
   const Limits& limits = connection_.server().limits();
@@ -68,6 +73,7 @@ void H2Exchange::reject(ParseError error) {
 /// Sends a response that is complete, or begins to.
 void H2Exchange::answer_now() {
   if (send_response()) return finish();
+  waited_ = true;
   call_.hold();
   if (call_.response().body().is_stream()) return spawn_run();
 }
@@ -85,7 +91,7 @@ bool H2Exchange::wait_for_end() {
     if (code_of(response.status()) >= 300 && !response.body().is_stream()) return false;
   }
   call_.hold();
-  awaits_end_ = true;
+  waited_ = awaits_end_ = true;
   connection_.watch_progress();
   return true;
 }
@@ -106,6 +112,7 @@ void H2Exchange::check_body(Duration waited) {
 }
 
 void H2Exchange::spawn_run() {
+  waited_ = true;
   Scope* const scope = connection_.scope_for(*this);
   if (scope == nullptr) return;
   Task<> running = run();
@@ -227,6 +234,10 @@ bool H2Exchange::send_response() {
     HpackEncoderState& encoder = connection_.encoder();
     head_sent_ = true;
     const auto write = [&](char* out) { return block.write(text.size(), encoder, out); };
+    if (connection_.session().send_whole(*this, block.size_max, write, to_bytes(text))) {
+      connection_.wake_writer();
+      return true;
+    }
     connection_.session().send_headers(*this, block.size_max, write, text.empty());
     return send_text(text);
   }

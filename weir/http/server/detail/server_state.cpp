@@ -71,15 +71,12 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
   if (tls_ != nullptr) acceptor_.emplace(loop, *tls_);
 }
 
-RequestFieldReader& ServerState::request_fields() {
-  if (request_fields_ == nullptr) {
-    RequestFieldLimits limits;
-    limits.head = limits_.head;
-    limits.list_bytes_max = limits_.h2.field_list_max;
-    limits.extended_connect = limits_.h2.connect_protocol;
-    request_fields_ = std::make_unique<RequestFieldReader>(limits);
-  }
-  return *request_fields_;
+void ServerState::make_request_fields() {
+  RequestFieldLimits limits;
+  limits.head = limits_.head;
+  limits.list_bytes_max = limits_.h2.field_list_max;
+  limits.extended_connect = limits_.h2.connect_protocol;
+  request_fields_ = std::make_unique<RequestFieldReader>(limits);
 }
 
 }  // namespace weir::http

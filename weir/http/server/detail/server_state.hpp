@@ -124,7 +124,10 @@ class ServerState {
   tls::Server* tls() const noexcept { return tls_.get(); }
   PlainHttp2 plain_http2() const noexcept { return plain_http2_; }
   /// Returns the reader of the fields of HTTP/2, which is made for the first connection.
-  RequestFieldReader& request_fields();
+  RequestFieldReader& request_fields() {
+    if (request_fields_ == nullptr) make_request_fields();
+    return *request_fields_;
+  }
   /// Forgets the table of a connection that ends; see FieldReader::forget().
   void forget_fields(const HpackTable& table) noexcept {
     if (request_fields_ != nullptr) request_fields_->forget(table);
@@ -137,6 +140,8 @@ class ServerState {
   void drain() { connections_.drain(); }
 
  private:
+  void make_request_fields();
+
   Loop& loop_;
   const Router& router_;
   Limits limits_;
