@@ -354,7 +354,9 @@ bool H2Session::on_closed_block(H2Event& event) {
       return fail_with(H2Error::stream_closed, event);
     case Closed::unknown:
       // If no closed stream has been forgotten, this stream was never open.
-      if (closed_[closed_next_].how == 0) return fail_with(H2Error::protocol_error, event);
+      if (closed_[closed_next_].how() == Closed::unknown) {
+        return fail_with(H2Error::protocol_error, event);
+      }
       break;
     case Closed::reset_by_peer:
       break;

@@ -310,9 +310,17 @@ class H2Session {
   enum class Closed : std::uint8_t { unknown, ended, reset_by_peer, reset_here };
   // A stream that was closed not long ago, so that late frames on it are no errors. All streams
   // have odd identifiers.
-  struct ClosedStream {
-    std::uint32_t half_id : 30 = 0;  // the identifier without its lowest bit
-    std::uint32_t how : 2 = 0;       // a Closed; unknown: no stream
+  class ClosedStream {
+   public:
+    ClosedStream() noexcept = default;
+    ClosedStream(std::uint32_t id, Closed how) noexcept
+        : bits_((id >> 1) << 2 | static_cast<std::uint32_t>(how)) {}
+    bool has_id(std::uint32_t id) const noexcept { return bits_ >> 2 == id >> 1; }
+    /// Returns Closed::unknown if there is no stream.
+    Closed how() const noexcept { return static_cast<Closed>(bits_ & 3U); }
+
+   private:
+    std::uint32_t bits_ = 0;  // the identifier without its lowest bit, and a Closed of 2 bits
   };
   // The streams that are not closed, in a block of the core: the senders of each urgency, and the
   // streams by identifier in the buckets behind them.

@@ -322,7 +322,7 @@ void H2Session::release(H2Stream& stream, H2Error error) {
 }
 
 void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
-  closed_[closed_next_] = {id >> 1, static_cast<std::uint32_t>(how)};
+  closed_[closed_next_] = {id, how};
   closed_next_ = static_cast<std::uint8_t>((closed_next_ + 1U) % closed_count);
 }
 
@@ -331,8 +331,8 @@ H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {
   if ((id & 1U) == 0) return Closed::unknown;
   const auto* const found = std::find_if(
       closed_.begin(), closed_.end(),
-      [id](const ClosedStream& each) { return each.half_id == id >> 1 && each.how != 0; });
-  return found == closed_.end() ? Closed::unknown : static_cast<Closed>(found->how);
+      [id](const ClosedStream& each) { return each.has_id(id) && each.how() != Closed::unknown; });
+  return found == closed_.end() ? Closed::unknown : found->how();
 }
 
 bool H2Session::is_idle(std::uint32_t id) const noexcept {
