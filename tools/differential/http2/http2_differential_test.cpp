@@ -172,7 +172,7 @@ class FactFinder {
     switch (type_) {
       case http::FrameType::data:
         facts_.long_padding |= (flags & http::FrameFlag::padded) != 0 &&
-                               number(payload, 1) >= std::max<std::size_t>(payload.size(), 1);
+                               (payload.empty() || number(payload, 1) >= payload.size());
         break;
       case http::FrameType::headers:
         if ((flags & http::FrameFlag::priority) != 0) {
@@ -246,7 +246,7 @@ bool is_valid_target(std::string_view target) {
   for (std::size_t at = 0; (at = target.find('%', at)) != target.npos; ++at) {
     const std::string_view digits = target.substr(at + 1, 2);
     if (digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) return false;
-    if (digits.size() < 2) return false;
+    if (digits.size() < 2 || digits == "00") return false;
   }
   return consists_of(target, "-._~!$&'()*+,;=:@/?%");
 }
