@@ -237,6 +237,10 @@ int run(const Command& command) {
   plan.target.endpoint = weir::run(**loop, bench::first_reachable(std::move(endpoints)));
   const std::string trouble = weir::run(**loop, find_baseline(plan.target));
   if (!trouble.empty()) return usage_error(plan.target.endpoint.to_string() + ": " + trouble);
+  const auto is_of_http1 = [](const Case* each) { return each->rule->name != "http2"; };
+  if (plan.target.http2_only && std::ranges::any_of(plan.cases, is_of_http1)) {
+    return usage_error(command.url + " answers only HTTP/2 (use --only http2)");
+  }
   if (plan.target.get.status < 200 || plan.target.get.status > 299) {
     return usage_error("GET " + plan.target.path + " answers " +
                        std::to_string(plan.target.get.status) +

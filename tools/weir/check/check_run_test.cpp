@@ -326,6 +326,16 @@ TEST_F(CheckRun, WeirsOwnServerPassesTheCasesAboutHttp2) {
   EXPECT_GT(report.results.size(), 95U);
 }
 
+TEST_F(CheckRun, ChecksAServerThatDoesNotSpeakHttp1) {
+  plain_http2_ = http::PlainHttp2::only;
+  const CheckReport report = check_weir(plan("http2"));
+  EXPECT_EQ(report.count(VerdictKind::failed), 0U) << text_of(report);
+  EXPECT_GT(report.count(VerdictKind::passed), 80U);  // the others measure memory
+  EXPECT_TRUE(report.target.http2_only);
+  EXPECT_EQ(report.target.get.status, 200);
+  EXPECT_EQ(report.target.post.status, 200);
+}
+
 TEST_F(CheckRun, WeirsOwnServerPassesTheCasesAboutHttp2OverTls) {
   target_.memory = allocated_bytes;
   const CheckReport report = check_weir_over_tls(plan("http2"));

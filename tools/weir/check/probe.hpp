@@ -13,7 +13,8 @@ namespace weir::check {
 /// Cancel: ends early, without a response.
 Task<Outcome> get_once(const CheckTarget& target);
 
-/// Fills in the baseline of `target`, which is what correct requests get.
+/// Fills in the baseline of `target`, which is what correct requests get. It asks by HTTP/2 if the
+/// server does not answer HTTP/1.1.
 /// Returns: empty, or a description of the outcome if the GET got no response. target.get.status
 /// is then 0.
 /// Cancel: ends early.
