@@ -171,8 +171,15 @@ Outcome run_tls(sim::World& world, TlsScenario& scenario) {
 Outcome with_http2(const sim::WorldOptions& options) {
   sim::World world(options);
   const std::size_t kind = world.random().below(3);
+  constexpr std::array cancel_shares{0.01, 0.01, 0.1, 0.5};
+  constexpr std::array<std::uint32_t, 4> windows{64 * 1024, 64 * 1024, 3000, 700};
+  const std::uint32_t window = world.random().one_of(windows);
   Http2Scenario scenario(world.random(),
-                         {.cores = some_cores(world), .drains = kind == 1, .may_fail = kind == 2});
+                         {.cores = some_cores(world),
+                          .cancel_share = world.random().one_of(cancel_shares),
+                          .window = kind == 1 ? 64 * 1024 : window,  // a drain ends in time
+                          .drains = kind == 1,
+                          .may_fail = kind == 2});
   if (scenario.options().may_fail) {
     world.faults().rates = {.reset = 0.002,
                             .half_close = 0.002,

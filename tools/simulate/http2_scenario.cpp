@@ -97,8 +97,8 @@ int Http2Scenario::serve(loop::Platform& host) {
   routes.get("/pieces/{size}", in_pieces);
   routes.post("/", echo);
   routes.post("/pieces", echo_pieces);
-  const http::ServeOptions serving{.endpoint = Endpoint::any(80),
-                                   .plain_http2 = http::PlainHttp2::only};
+  http::ServeOptions serving{.endpoint = Endpoint::any(80), .plain_http2 = http::PlainHttp2::only};
+  serving.limits.h2.stream_window = options_.window;
   Runtime runtime(host, {.cores = options_.cores, .announce = false});
   return runtime.run_on_each_core(http::serve, std::cref(routes), serving);
 }
@@ -112,6 +112,7 @@ class Http2Scenario::Connection {
       : scenario_(scenario),
         random_(scenario.random_),
         stream_(std::move(stream)),
+        limits_(limits_of(scenario.options_)),
         session_(http::H2Role::client, limits_, now),
         left_(left) {
     session_.start();
@@ -127,6 +128,12 @@ class Http2Scenario::Connection {
   }
 
  private:
+  static http::H2Limits limits_of(const Http2ScenarioOptions& options) {
+    http::H2Limits limits;
+    limits.stream_window = options.window;
+    return limits;
+  }
+
   bool finished() const {
     const bool no_more = left_ == 0 || leaves_ || last_stream_ || scenario_.draining_;
     return ended_ || (no_more && exchanges_.empty());
@@ -266,7 +273,7 @@ class Http2Scenario::Connection {
   }
 
   void cancel_some(Exchange& exchange) {
-    if (!random_.bernoulli(0.01)) return;
+    if (!random_.bernoulli(scenario_.options_.cancel_share)) return;
     session_.reset(exchange, http::H2Error::cancel);
     ++scenario_.cancelled_;
     forget(exchange);

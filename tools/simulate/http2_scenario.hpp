@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "weir/loop/contract/detail/platform.hpp"
@@ -15,8 +16,11 @@ struct Http2ScenarioOptions {
   unsigned cores = 2;      ///< number of cores of the server
   unsigned clients = 4;    ///< number of clients, each with one connection at a time
   unsigned requests = 40;  ///< number of requests of each client
-  bool drains = false;     ///< true: the server drains at a random time, and its clients stop then
-  bool may_fail = false;   ///< true: the World injects faults, so that requests may fail
+  double cancel_share =
+      0.01;  ///< probability that a client cancels a request at each of its frames
+  std::uint32_t window = 64 * 1024;  ///< window of each stream, in both directions
+  bool drains = false;    ///< true: the server drains at a random time, and its clients stop then
+  bool may_fail = false;  ///< true: the World injects faults, so that requests may fail
 };
 
 /// The clients send requests of each kind, cancel some, read slowly, and leave. The test requires
