@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/fast_equal.hpp"
 #include "weir/http/detail/h2/hpack_decoder.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/detail/h2/priority.hpp"
@@ -104,8 +105,8 @@ class FieldReader {
   /// Returns true if the memory still has the text of this block, and decoding it again with
   /// this table would give the same text.
   bool is_repeated(const HpackTable& table, Bytes block) const noexcept {
-    return repeated_.table == &table && repeated_.size == block.size() &&
-           std::memcmp(repeated_.block.data(), block.data(), block.size()) == 0;
+    return repeated_.table == &table &&
+           fast_equal(to_text({repeated_.block.data(), repeated_.size}), to_text(block));
   }
   /// Notes a block that a later message may repeat, if it was complete and has not changed the
   /// table.

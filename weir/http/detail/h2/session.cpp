@@ -52,13 +52,13 @@ H2Event H2Session::next(Bytes input, Instant now) {
 /// Takes the frame that most requests are, in one step. The general way would give the same event.
 /// Returns false if the input begins with anything else.
 bool H2Session::take_request(Bytes input, H2Event& event) {
-  const bool ready = role_ == H2Role::server && settings_received_ && !failed_ && !within_frame();
-  if (!ready || work_.empty()) return false;
+  if (role_ == H2Role::client || !settings_received_ || failed_ || within_frame()) return false;
   const WholeHeaders frame = read_whole_headers(input);
-  const bool is_new = frame.stream > last_stream_ && is_from_peer(frame.stream);
-  const bool allowed = frame.stream <= ignored_above_ && open_ < limits_.streams_max &&
-                       held_ < streams_held_max(limits_) && frame.size <= limits_.block_bytes_max;
-  if (!is_new || !allowed) return false;
+  if (frame.stream <= last_stream_ || frame.stream > ignored_above_ ||
+      !is_from_peer(frame.stream) || frame.size > limits_.block_bytes_max || work_.empty() ||
+      open_ >= limits_.streams_max || held_ >= streams_held_max(limits_)) {
+    return false;
+  }
   reserve_table();
   last_stream_ = block_stream_ = frame.stream;
   block_flags_ = frame.flags;
@@ -66,7 +66,7 @@ bool H2Session::take_request(Bytes input, H2Event& event) {
   event.kind = Kind::open;
   event.stream_id = frame.stream;
   event.end_stream = (frame.flags & FrameFlag::end_stream) != 0;
-  event.bytes = input.subspan(frame_header_size, frame.size);
+  event.bytes = {input.data() + frame_header_size, frame.size};
   event.consumed = frame_header_size + frame.size;
   return true;
 }

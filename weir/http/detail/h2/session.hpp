@@ -219,7 +219,8 @@ class H2Session {
   template <class Write>
   bool send_whole(H2Stream& stream, std::size_t size, const Write& write, Bytes body) {
     if (!may_send_whole(stream, body.size())) return false;
-    output_.make_room(2 * frame_header_size + size + body.size());
+    const std::size_t room = 2 * frame_header_size + size + body.size();
+    if (output_.room().size() < room) output_.make_room(room);
     char* const head = reinterpret_cast<char*>(output_.room().data());
     char* const block = head + frame_header_size;
     char* const block_end = write(block);

@@ -323,7 +323,7 @@ void H2Session::release(H2Stream& stream, H2Error error) {
 
 void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
   closed_[closed_next_] = {id, how};
-  closed_next_ = static_cast<std::uint8_t>((closed_next_ + 1U) % closed_count);
+  if (++closed_next_ == closed_count) closed_next_ = 0;
 }
 
 H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {

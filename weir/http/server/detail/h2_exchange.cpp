@@ -235,8 +235,7 @@ bool H2Exchange::send_response() {
     head_sent_ = true;
     const auto write = [&](char* out) { return block.write(text.size(), encoder, out); };
     if (connection_.session().send_whole(*this, block.size_max, write, to_bytes(text))) {
-      connection_.wake_writer();
-      return true;
+      return true;  // finish() wakes the writer
     }
     connection_.session().send_headers(*this, block.size_max, write, text.empty());
     return send_text(text);
