@@ -83,8 +83,9 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   const std::uint64_t bodies =
       body == 0 ? 0 : sum({product(doubled, sum({limits.h2.bodies_max, body})), buffer(body)});
   const std::uint64_t kept = sum({block(sizeof(H2ConnectionState)), block(HpackTable::memory_max)});
-  const std::uint64_t own =
-      sum({idle_bytes, frames_bytes, kept, block(sizeof(H2Connection)), buffer(0), unread_bytes()});
+  // A connection has a spare exchange.
+  const std::uint64_t own = sum({idle_bytes, frames_bytes, kept, block(sizeof(H2Connection)),
+                                 block(sizeof(H2Exchange)), buffer(0), unread_bytes()});
   bound.connection =
       std::max(bound.connection, sum({own, bodies, session_bytes_max(limits.h2, stream)}));
   bound.idle_connection = sum({idle_bytes, kept});
