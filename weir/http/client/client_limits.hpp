@@ -25,7 +25,8 @@ class CookieJar;
 /// The limits of a client. Each comment ends with the error of a request beyond the limit.
 struct ClientLimits {
   ResponseLimits response = {};  ///< sizes of heads and chunks; ClientError::bad_response
-  /// Time for the name look-up, the connection and the TLS handshake; connect_timed_out.
+  /// Time for the name look-up, the connection and the TLS handshake, also while the request waits
+  /// for the connection of another one; connect_timed_out.
   Duration connect_timeout = std::chrono::seconds(5);
   /// Time from the end of the request to the end of the final response's head; head_timed_out.
   Duration head_timeout = std::chrono::seconds(30);

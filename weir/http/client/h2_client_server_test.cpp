@@ -288,6 +288,21 @@ TEST_F(H2ClientServerTest, TheServersLimitOfStreamsIsRespected) {
   });
 }
 
+TEST_F(H2ClientServerTest, AnOldConnectionIsClosedInTime) {
+  ClientLimits limits;
+  limits.idle_timeout = 60s;
+  limits.age_max = 10s;
+  with_scripts({serve, serve}, http2(limits), [this](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "ok");
+    static_cast<void>(co_await sleep(9999ms));
+    EXPECT_EQ(client.connection_count(), 1U);
+    static_cast<void>(co_await sleep(2ms));
+    EXPECT_EQ(client.connection_count(), 0U);
+    EXPECT_EQ(co_await ask(client), "ok");
+    EXPECT_EQ(accepted_, 2U);
+  });
+}
+
 TEST_F(H2ClientServerTest, ANewRequestOvertakesNoneThatWaits) {
   const auto note = [](H2Peer& peer) -> Task<> {
     for (std::uint32_t id = 1; co_await peer.receive("head " + std::to_string(id)); id += 2) {

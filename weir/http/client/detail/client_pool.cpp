@@ -270,6 +270,7 @@ ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
   http2_ = other.http2_;
   return *this;
 }
+      connect_until_(other.connect_until_),
 
 bool ClientPool::Lease::take_idle() {
   connection_ = pool_->take_idle(*origin_);
@@ -281,8 +282,12 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   pool_->make_room();
   const ClientOptions& options = *pool_->options_;
   const Context own = co_await this_context();
-  const Duration left = time_until(deadline, own.loop->platform().now());
-  const Duration limit = std::min(left, options.limits.connect_timeout);
+  connect_until_ = other.connect_until_;
+  const Instant now = own.loop->platform().now();
+  const Duration left = time_until(deadline, now);
+  const Instant connect_until = std::exchange(connect_until_, never);
+  const Duration limit =
+      std::min({left, options.limits.connect_timeout, time_until(connect_until, now)});
   const bool may_be_http2 = pool_->may_speak_http2(url);
   if (may_be_http2) begin_opening();
   auto opening = pool_->open_stream(url, *own.loop);

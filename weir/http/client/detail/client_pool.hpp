@@ -75,7 +75,10 @@ class ClientPool {
   std::optional<Lease> try_acquire(const Url& url);
   /// Waits for the right to use a connection to the origin of `url`, or for one of HTTP/2 with a
   /// number above `after`, until `deadline` and for at most ClientLimits::queue_timeout.
-  /// Errors: ClientError (queue_full, queue_timed_out, timed_out); Errc::cancelled.
+  /// Time for which another request opens the first connection counts for
+  /// ClientLimits::connect_timeout instead.
+  /// Errors: ClientError (queue_full, queue_timed_out, connect_timed_out, timed_out);
+  /// Errc::cancelled.
   /// Cancel: leaves the queue.
   Task<Result<Place>> acquire(const Url& url, Instant deadline, std::uint64_t after);
   /// Makes a connection of HTTP/2 out of that of a lease.
@@ -244,7 +247,8 @@ class ClientPool::Lease {
   SemaphorePermit of_origin_;
   SemaphorePermit of_pool_;
   BlockPtr<PooledConnection> connection_;
-  bool opening_ = false;  // counted in Origin::opening
+  Instant connect_until_ = never;  // the request has waited for another attempt
+  bool opening_ = false;           // counted in Origin::opening
   bool http2_ = false;
 };
 

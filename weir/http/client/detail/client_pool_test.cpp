@@ -13,6 +13,7 @@
 
 #include "weir/http/test/client_fixture.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
@@ -283,6 +284,28 @@ TEST_F(ClientPoolTest, AllOriginsTogetherHaveALimit) {
     EXPECT_TRUE(outcomes && std::get<1>(*outcomes) == "queue_timed_out");
     EXPECT_EQ(server_of_scripts_.accepted, 1U);
     EXPECT_EQ(co_await ask(client, "http://127.0.0.1:82/"), "hello");
+  });
+}
+
+TEST_F(ClientPoolTest, EachRequestToADeadHostHasItsOwnTimeToConnect) {
+  ClientOptions options;  // the connections may speak HTTP/2, and their tunnel never opens
+  options.plain_http2 = true;
+  options.proxy.url = *Url::parse(address);
+  options.proxy.tunnel = true;
+  options.limits.queue_timeout = 60s;
+  const std::vector<Step> silent{{.answer = "", .pause = 1h}};
+  with_server({silent, silent, silent, silent}, std::move(options), [](Client& client) -> Task<> {
+    const auto ask_at = [](Client& each, Duration start) -> Task<Duration> {
+      co_await wait(start);
+      const Instant begin = (co_await this_context()).loop->now();
+      EXPECT_EQ(co_await ask(each, "http://a.test/"), "connect_timed_out");
+      co_return (co_await this_context()).loop->now() - begin;
+    };
+    std::vector<Task<Duration>> asking;
+    for (const Duration start : {0s, 1s, 2s, 2s}) asking.push_back(ask_at(client, start));
+    const auto times = co_await all(std::move(asking));
+    EXPECT_TRUE(times);
+    EXPECT_EQ(times.value_or(std::vector<Duration>()), std::vector<Duration>(4, 5s));
   });
 }
 

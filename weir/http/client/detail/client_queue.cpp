@@ -60,7 +60,8 @@ class ClientPool::Waiting : public QueueNode {
     if (free) pool_.notify_first(origin_);
   }
 
-  Instant queue_until = never;
+  Instant connect_until = never;  // while another request opens the first connection
+  Instant queue_until = never;    // later
 
  private:
   ClientPool& pool_;
@@ -137,22 +138,29 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
     const Result<> waited = co_await wait(waiting, room);
     if (!waited) co_return fail(waited.error());
   }
+  lease.connect_until_ = waiting.connect_until;
   place.lease = std::move(lease);
   co_return std::move(place);
 }
 
 /// Waits until the request may find what it needs, or the wait reaches a limit. `room` also wants
-/// the right to a connection of any origin.
+/// the right to a connection of any origin. The time for which another request opens the first
+/// connection counts as time of an own attempt.
 /// Errors: those of acquire(), if the limit was reached before.
 Task<Result<>> ClientPool::wait(Waiting& waiting, SemaphorePermit* room) {
   const Instant now = waiting.loop().platform().now();
-  if (waiting.queue_until == never) {
-    waiting.queue_until = after(now, options_->limits.queue_timeout);
+  const Origin& origin = waiting.origin();
+  const bool connecting = is_opening(origin) && origin.http2.empty();
+  Instant& until = connecting ? waiting.connect_until : waiting.queue_until;
+  const ClientLimits& limits = options_->limits;
+  if (until == never) {
+    until = after(now, connecting ? limits.connect_timeout : limits.queue_timeout);
+    (connecting ? waiting.queue_until : waiting.connect_until) = never;
   }
-  const Instant end = std::min(waiting.queue_until, waiting.deadline());
+  const Instant end = std::min(until, waiting.deadline());
   if (end <= now) {
-    co_return fail(end == waiting.deadline() ? ClientError::timed_out
-                                             : ClientError::queue_timed_out);
+    if (end == waiting.deadline()) co_return fail(ClientError::timed_out);
+    co_return fail(connecting ? ClientError::connect_timed_out : ClientError::queue_timed_out);
   }
   const Duration left = end == never ? Duration::max() : end - now;
   Result<> waited;

@@ -355,6 +355,7 @@ void H2ClientConnection::on_goaway(std::uint32_t last_stream) {
 void H2ClientConnection::set_clock() noexcept {
   if (closed_) return;
   Instant until = std::min({idle_until_, answer_until_, resume_at_});
+  if (!retired_) until = std::min(until, usable_until_);
   if (session_.streams_open() != 0 && answer_until_ == never) {
     until = std::min(until, after(heard_, limits_.ping_interval));
   }
@@ -364,7 +365,8 @@ void H2ClientConnection::set_clock() noexcept {
 
 void H2ClientConnection::on_clock() {
   const Instant now = loop_.now();
-  if (answer_until_ <= now || (is_idle() && idle_until_ <= now)) {
+  if (usable_until_ <= now) retire();
+  if (answer_until_ <= now || (is_idle() && (idle_until_ <= now || usable_until_ <= now))) {
     return close(ClientError::connection_lost);
   }
   if (resume_at_ <= now) {
