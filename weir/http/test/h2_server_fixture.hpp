@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,26 +15,28 @@
 #include "weir/http/client/client.hpp"
 #include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/net/any_stream.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/tls/server.hpp"
 
 namespace weir::http {
 
 /// One connection of the server.
 class H2Peer {
  public:
-  explicit H2Peer(tcp::Stream stream) noexcept : stream_(std::move(stream)) {}
+  explicit H2Peer(AnyStream stream) noexcept : stream_(std::move(stream)) {}
 
   /// Sends bytes, as far as the client is there.
-  Task<> send(std::string bytes) { static_cast<void>(co_await stream_.write(bytes)); }
+  Task<> send(std::string bytes) { static_cast<void>(co_await stream_->write(bytes)); }
   /// Waits for a line that begins with `text`; see frames::Receiver.
   /// Returns: false if the client closed the connection before.
   Task<bool> receive(std::string text) {
     while (("\n" + lines_).find("\n" + text) == std::string::npos) {
-      const auto piece = co_await stream_.read();
+      const auto piece = co_await stream_->read();
       if (!piece) co_return false;
       input_ += piece->text();
       if (!began_ && input_.size() < H2Session::client_preface.size()) continue;
@@ -47,12 +50,12 @@ class H2Peer {
   }
   /// Waits until the client closes the connection.
   Task<> end() { static_cast<void>(co_await receive("no such line")); }
-  void close() { stream_.close(); }
+  void close() { stream_->close(); }
   /// Returns descriptions of all frames so far.
   const std::string& lines() const noexcept { return lines_; }
 
  private:
-  tcp::Stream stream_;
+  AnyStream stream_;
   frames::Receiver receiver_;
   std::string input_;
   std::string lines_;
@@ -74,7 +77,7 @@ inline std::string answer_text(std::uint32_t stream, std::string_view text) {
 }  // namespace frames
 
 /// A client of HTTP/2 with prior knowledge, beside a server at the ports 81 and 82 whose
-/// connections follow scripts.
+/// connections follow scripts. With tls_, the server speaks TLS.
 class H2ServerFixture : public HttpTest {
  protected:
   using Script = std::function<Task<>(H2Peer&)>;
@@ -93,6 +96,12 @@ class H2ServerFixture : public HttpTest {
     {
       Client client(std::move(options));
       const auto talk = [&](Scope& scope) -> Task<> {
+        if (tls_ != nullptr) {
+          auto acceptor = co_await tls::Acceptor::make(scope, tls_);
+          EXPECT_TRUE(acceptor);
+          if (!acceptor) co_return;
+          acceptor_ = std::move(*acceptor);
+        }
         for (const std::uint16_t port : {std::uint16_t{81}, std::uint16_t{82}}) {
           auto listener = co_await tcp::listen(Endpoint::loopback(port));
           EXPECT_TRUE(listener);
@@ -105,6 +114,7 @@ class H2ServerFixture : public HttpTest {
       };
       static_cast<void>(weir::run(*loop_, with_scope(OnFailure::isolate, talk)));
     }
+    acceptor_.reset();
     settle();
     EXPECT_EQ(platform_.open_descriptors(), 0U);
     EXPECT_EQ(loop_->timers().armed(), 0U);
@@ -140,13 +150,16 @@ class H2ServerFixture : public HttpTest {
       if (number < scripts_.size()) scope.spawn(follow(scripts_[number], std::move(*stream)));
     }
   }
-  static Task<> follow(const Script& script, tcp::Stream stream) {
-    H2Peer peer(std::move(stream));
+  Task<> follow(const Script& script, tcp::Stream stream) {
+    auto accepted = co_await tls::accept(acceptor_, AnyStream(std::move(stream)));
+    if (!accepted) co_return;
+    H2Peer peer(std::move(*accepted));
     co_await peer.send(frames::settings() + frames::frame(FrameType::settings, FrameFlag::ack, 0));
     co_await script(peer);
   }
 
   std::vector<Script> scripts_;
+  std::shared_ptr<tls::Acceptor> acceptor_;
 };
 
 }  // namespace weir::http
