@@ -68,8 +68,11 @@ Task<Outcome<std::shared_ptr<const ClientSnapshot>>> Client::read() const {
 
 class detail::ConnectorState {
  public:
-  ConnectorState(Loop& loop, Client& client)
-      : loop_(loop), client_(client), handshakes_(loop, client.options().limits) {}
+  ConnectorState(Loop& loop, Client& client, std::vector<std::string> protocols)
+      : loop_(loop),
+        client_(client),
+        protocols_(std::move(protocols)),
+        handshakes_(loop, client.options().limits) {}
 
   Task<Outcome<Stream>> connect(AnyStream inner, std::string host) {
     if (client_.snapshot() == nullptr) {
@@ -97,7 +100,9 @@ class detail::ConnectorState {
   Outcome<> refresh() {
     std::shared_ptr<const ClientSnapshot> newest = client_.snapshot();
     if (newest == used_) return {};
-    WEIR_TRY(context_, make_client_context(client_.options(), *newest));
+    ClientOptions options = client_.options();
+    options.protocols = protocols_;
+    WEIR_TRY(context_, make_client_context(options, *newest));
     // Older streams may still receive tickets of servers whose certificates the new CAs have not
     // issued.
     if (client_.options().tickets) sessions_ = std::make_shared<SessionCache>();
@@ -107,6 +112,7 @@ class detail::ConnectorState {
 
   Loop& loop_;
   Client& client_;
+  std::vector<std::string> protocols_;
   Handshakes handshakes_;
   Semaphore loading_{1};
   std::shared_ptr<const ClientSnapshot> used_;
@@ -115,7 +121,9 @@ class detail::ConnectorState {
 };
 
 Connector::Connector(Loop& loop, Client& client)
-    : state_(std::make_unique<detail::ConnectorState>(loop, client)) {}
+    : Connector(loop, client, client.options().protocols) {}
+Connector::Connector(Loop& loop, Client& client, std::vector<std::string> protocols)
+    : state_(std::make_unique<detail::ConnectorState>(loop, client, std::move(protocols))) {}
 Connector::~Connector() = default;
 
 Task<Outcome<Stream>> Connector::connect(AnyStream inner, std::string host) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "weir/net/any_stream.hpp"
 #include "weir/task/task.hpp"
@@ -56,6 +57,9 @@ class Connector {
  public:
   /// Errors: throws std::bad_alloc.
   Connector(Loop& loop, Client& client);
+  /// Makes a connector that offers `protocols` instead of ClientOptions::protocols.
+  /// Errors: throws std::bad_alloc.
+  Connector(Loop& loop, Client& client, std::vector<std::string> protocols);
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
   ~Connector();

@@ -64,8 +64,8 @@ struct ClientLimits {
 
 /// An HTTP proxy. The client sends it requests for http URLs with the whole URL (RFC 9112 §3.2.2).
 struct ProxyOptions {
-  /// Scheme, host and port of the proxy; nullopt: no proxy. A proxy at an https URL must choose
-  /// HTTP/1.1 if ClientOptions::tls offers "h2" too; proxy_refused.
+  /// Scheme, host and port of the proxy; nullopt: no proxy. A proxy at an https URL is offered
+  /// HTTP/1.1 only, whatever ClientOptions::tls offers.
   std::optional<Url> url = {};
   /// The value of the Proxy-Authorization header, such as "Basic dXNlcjpzZWNyZXQ=". Only the proxy
   /// receives it.

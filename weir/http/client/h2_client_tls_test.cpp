@@ -68,5 +68,26 @@ TEST_F(H2ClientTlsTest, APostThatTheServerMayHaveIsNeverSentAgain) {
   }
 }
 
+TEST_F(H2ClientTlsTest, AProxyIsOfferedHttp1Only) {
+  routes_.get("/", [](Request& request) {
+    return text(std::string(request.authority()) + " " + request.tls()->protocol);
+  });
+  serve();
+  const auto use = [this]() -> Task<> {
+    ClientOptions options = https();
+    options.proxy.url = *Url::parse("https://127.0.0.1:80/");
+    options.proxy.bypass = {};
+    Client client(std::move(options));
+    auto response = co_await client.get("http://a.test/");
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    const auto body = co_await response->body();
+    EXPECT_TRUE(body && *body == "a.test http/1.1");
+  };
+  weir::run(*loop_, use());
+  settle();
+  expect_at_rest();
+}
+
 }  // namespace
 }  // namespace weir::http

@@ -27,7 +27,7 @@ enum class ClientError : std::uint16_t {
   bad_json,            ///< a body that is not the JSON of the wanted type
   bad_redirect,        ///< a Location that is no URL, or one that leads from https to http
   too_many_redirects,  ///< ClientLimits::redirects_max
-  proxy_refused,       ///< the proxy opened no tunnel, or speaks HTTP/2
+  proxy_refused,       ///< the proxy opened no tunnel
 };
 
 /// Returns the status for a client of a server that failed with this error: 502, 503 or 504.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/proxy.hpp"
@@ -73,7 +75,7 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
   if (!options_->unix_socket.empty()) {
     WEIR_CO_TRY(auto local, co_await unix_socket::connect(options_->unix_socket));
     AnyStream stream(std::move(local));
-    if (secured) co_return co_await secure(std::move(stream), url, loop);
+    if (secured) co_return co_await secure(std::move(stream), url, connector(loop));
     co_return std::move(stream);
   }
   const bool proxied = uses_proxy(url, *options_);
@@ -84,32 +86,45 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
   WEIR_CO_TRY(auto plain, co_await tcp::connect(std::move(host), peer.port(), how));
   AnyStream stream(std::move(plain));
   if (proxied && peer.scheme() == "https") {
-    WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, loop));
-    // The proxy gets HTTP/1.1.
-    if (stream->tls()->protocol == http2_protocol) co_return fail(ClientError::proxy_refused);
+    WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, proxy_connector(loop)));
   }
   if (proxied && !uses_absolute_form(url, *options_)) {
     WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
   }
-  if (secured) co_return co_await secure(std::move(stream), url, loop);
+  if (secured) co_return co_await secure(std::move(stream), url, connector(loop));
   co_return std::move(stream);
 }
 
-/// Performs the handshake with the host of `url`.
-Task<Result<AnyStream>> ClientPool::secure(AnyStream stream, const Url& url, Loop& loop) {
-  if (!connector_) {
-    connector_.emplace(loop, options_->tls != nullptr
-                                 ? *options_->tls
-                                 : loop.group().slots().get<DefaultTls>().client);
+tls::Client& ClientPool::tls_client(Loop& loop) const {
+  return options_->tls != nullptr ? *options_->tls : loop.group().slots().get<DefaultTls>().client;
+}
+
+tls::Connector& ClientPool::connector(Loop& loop) {
+  if (!connector_) connector_.emplace(loop, tls_client(loop));
+  return *connector_;
+}
+
+/// Returns the connector for the proxy, which gets HTTP/1.1.
+tls::Connector& ClientPool::proxy_connector(Loop& loop) {
+  if (!proxy_connector_) {
+    std::vector<std::string> protocols = {"http/1.1"};
+    proxy_connector_.emplace(loop, tls_client(loop), std::move(protocols));
   }
+  return *proxy_connector_;
+}
+
+/// Performs the handshake with the host of `url`.
+Task<Result<AnyStream>> ClientPool::secure(AnyStream stream, const Url& url,
+                                           tls::Connector& connector) {
   std::string host(url.host());
-  auto connected = co_await connector_->connect(std::move(stream), std::move(host));
+  auto connected = co_await connector.connect(std::move(stream), std::move(host));
   if (connected) co_return AnyStream(std::move(*connected));
   const tls::Failure& failure = connected.error();
-  const Instant now = loop.platform().now();
+  loop::Platform& platform = (co_await this_context()).loop->platform();
+  const Instant now = platform.now();
   if (failure.code() != Errc::cancelled && now >= next_log_) {
     next_log_ = after(now, std::chrono::seconds(1));
-    loop.platform().log("weir: " + std::string(url.origin()) + ": " + failure.text());
+    platform.log("weir: " + std::string(url.origin()) + ": " + failure.text());
   }
   co_return fail(failure.code());
 }
@@ -255,6 +270,7 @@ ClientPool::Lease::Lease(Lease&& other) noexcept
       of_origin_(std::move(other.of_origin_)),
       of_pool_(std::move(other.of_pool_)),
       connection_(std::move(other.connection_)),
+      connect_until_(other.connect_until_),
       opening_(std::exchange(other.opening_, false)),
       http2_(other.http2_) {}
 
@@ -266,11 +282,11 @@ ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
   of_origin_ = std::move(other.of_origin_);
   of_pool_ = std::move(other.of_pool_);
   connection_ = std::move(other.connection_);
+  connect_until_ = other.connect_until_;
   opening_ = std::exchange(other.opening_, false);
   http2_ = other.http2_;
   return *this;
 }
-      connect_until_(other.connect_until_),
 
 bool ClientPool::Lease::take_idle() {
   connection_ = pool_->take_idle(*origin_);
@@ -282,7 +298,6 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   pool_->make_room();
   const ClientOptions& options = *pool_->options_;
   const Context own = co_await this_context();
-  connect_until_ = other.connect_until_;
   const Instant now = own.loop->platform().now();
   const Duration left = time_until(deadline, now);
   const Instant connect_until = std::exchange(connect_until_, never);

@@ -137,7 +137,10 @@ class ClientPool {
   };
 
   Task<Result<AnyStream>> open_stream(const Url& url, Loop& loop);
-  Task<Result<AnyStream>> secure(AnyStream stream, const Url& url, Loop& loop);
+  Task<Result<AnyStream>> secure(AnyStream stream, const Url& url, tls::Connector& connector);
+  tls::Client& tls_client(Loop& loop) const;
+  tls::Connector& connector(Loop& loop);
+  tls::Connector& proxy_connector(Loop& loop);
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
@@ -158,8 +161,9 @@ class ClientPool {
   void leave(Origin& origin) noexcept;
 
   const ClientOptions* options_;
-  std::optional<tls::Connector> connector_;  // made for the first https URL
-  Instant next_log_{};                       // no failed handshake is logged earlier
+  std::optional<tls::Connector> connector_;        // made for the first https URL
+  std::optional<tls::Connector> proxy_connector_;  // made for the first use of an https proxy
+  Instant next_log_{};                             // no failed handshake is logged earlier
   std::size_t connections_max_;
   Semaphore permits_;
   std::unordered_map<std::string, Origin, Hash, std::equal_to<>> origins_;
