@@ -138,15 +138,6 @@ ClientExchange::~ClientExchange() {
   }
 }
 
-void ClientExchange::release() noexcept {
-  if (!is_sending()) {
-    delete this;
-    return;
-  }
-  released_ = true;
-  stop_sending();
-}
-
 void ClientExchange::abandon(std::error_code error) noexcept {
   ended_ = true;
   abandoned_ = true;
@@ -368,10 +359,7 @@ void ClientExchange::stop_sending() noexcept {
 
 void ClientExchange::end_sending(const Result<>& sent) noexcept {
   sending_->cancel = nullptr;
-  if (released_) {
-    delete this;
-    return;
-  }
+  if (destroy_if_released()) return;
   if (!sent && !lost_ && !sending_->stopped) sending_->error = sent.error();
   sending_->ended.set();
   if (ended_) return release_connection();

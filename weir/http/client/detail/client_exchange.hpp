@@ -46,7 +46,6 @@ class ClientExchange final : public ResponseSource {
   /// Cancel: the connection can only be closed.
   /// Lifetime: `head`, the result of request_head(), lives until the return.
   Task<Result<>> run(ClientRequest& request, std::string_view head, Scope* scope);
-  void release() noexcept override;
   /// Returns true if the request may be sent again after the connection was lost: no byte of a
   /// response has come, the body can be sent again, and a repetition has no other effect. The
   /// request is idempotent, or it has an Idempotency-Key, or the kernel took none of its bytes.
@@ -93,7 +92,9 @@ class ClientExchange final : public ResponseSource {
   Task<Result<>> write_while_reading(Body& body, std::string_view head);
   Task<Result<>> write_then_cancel(Body& body, std::string_view head, CancelSource& reading);
   Task<Result<>> read_then_cancel(CancelSource& writing);
-  bool is_sending() const noexcept { return sending_ != nullptr && sending_->cancel != nullptr; }
+  bool is_sending() const noexcept override {
+    return sending_ != nullptr && sending_->cancel != nullptr;
+  }
   Task<Result<>> read_head_beside(Scope& scope, ClientRequest& request, std::string_view head);
   Task<Result<>> read_head_while_sending();
   Task<> send_beside();
@@ -122,7 +123,6 @@ class ClientExchange final : public ResponseSource {
   bool request_complete_ = false;
   bool ended_ = false;
   bool abandoned_ = false;
-  bool released_ = false;  ///< true if the task that sends destroys the object
   std::unique_ptr<Sending> sending_;
   std::error_code error_;  ///< that of the body, for later reads
 };

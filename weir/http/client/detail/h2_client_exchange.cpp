@@ -57,15 +57,6 @@ void H2ClientExchange::detach() noexcept {
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->end(*this);
 }
 
-void H2ClientExchange::release() noexcept {
-  if (!is_sending()) {
-    delete this;
-    return;
-  }
-  released_ = true;
-  abandon(Errc::cancelled);
-}
-
 void H2ClientExchange::abandon(std::error_code error) noexcept {
   ended_ = true;
   error_ = error;
@@ -202,19 +193,26 @@ Task<Result<>> H2ClientExchange::send_in_time(Body& body) {
   co_return sent;
 }
 
-/// Sends the body. A response that is an error or a redirect ends it early.
-Task<Result<>> H2ClientExchange::send_before_head(Body& body) {
+/// Sends the body until stop_sending(). `thrown` is the exception of its function.
+Task<Result<>> H2ClientExchange::send_stoppable(Body& body, std::exception_ptr& thrown) {
   const Context own = co_await this_context();
   CancelSource cancel(own.cancel);
   writer_ = &cancel;
   Result<> sent = fail(Errc::closed);  // if the function of the body throws
-  std::exception_ptr thrown;
   try {
     sent = co_await in_context(Context{own.loop, &cancel}, send_in_time(body));
   } catch (...) {
     thrown = std::current_exception();
   }
   writer_ = nullptr;
+  co_return sent;
+}
+
+/// Sends the body. A response that is an error or a redirect ends it early.
+Task<Result<>> H2ClientExchange::send_before_head(Body& body) {
+  const Context own = co_await this_context();
+  std::exception_ptr thrown;
+  const Result<> sent = co_await send_stoppable(body, thrown);
   if (thrown) std::rethrow_exception(thrown);
   if (own.cancelled()) co_return fail(Errc::cancelled);
   if (sent || (has_head_ && stopped_early_)) co_return {};
@@ -261,16 +259,8 @@ Task<Result<>> H2ClientExchange::read_head_while_sending() {
 
 /// The task that sends the body. It may destroy the exchange.
 Task<> H2ClientExchange::send_beside() {
-  const Context own = co_await this_context();
-  CancelSource cancel(own.cancel);
-  writer_ = &cancel;
-  Result<> sent = fail(Errc::closed);  // if the function of the body throws
   std::exception_ptr thrown;
-  try {
-    sent = co_await in_context(Context{own.loop, &cancel}, send_in_time(sending_->body));
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  const Result<> sent = co_await send_stoppable(sending_->body, thrown);
   end_sending(sent);
   if (thrown) std::rethrow_exception(thrown);
 }
@@ -281,11 +271,7 @@ void H2ClientExchange::stop_sending() noexcept {
 }
 
 void H2ClientExchange::end_sending(const Result<>& sent) noexcept {
-  writer_ = nullptr;
-  if (released_) {
-    delete this;
-    return;
-  }
+  if (destroy_if_released()) return;
   if (!sent && !error_ && !sending_->stopped) sending_->error = sent.error();
   sending_->ended.set();
   input_.set();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,7 +48,6 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   /// Returns true if the connection was lost, so that a repetition needs a new one.
   bool lost() const noexcept { return lost_; }
 
-  void release() noexcept override;
   Task<Result<Bytes>> read() override;
   void abandon(std::error_code error) noexcept override;
   const ReceivedResponseHead& head() const noexcept override { return head_; }
@@ -101,13 +101,14 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   Task<Result<>> send_body(Body& body);
   Task<Result<>> send_in_time(Body& body);
   Task<Result<>> send_piece(Bytes piece, bool ends);
+  Task<Result<>> send_stoppable(Body& body, std::exception_ptr& thrown);
   Task<Result<>> send_before_head(Body& body);
   Task<Result<>> read_head_beside(Scope& scope, ClientRequest& request);
   Task<Result<>> read_head_while_sending();
   Task<> send_beside();
   void end_sending(const Result<>& sent) noexcept;
   void stop_sending() noexcept;
-  bool is_sending() const noexcept { return sending_ != nullptr && writer_ != nullptr; }
+  bool is_sending() const noexcept override { return sending_ != nullptr && writer_ != nullptr; }
   Task<Result<>> read_head(Duration timeout);
   /// Waits for an event. It fails with `timed_out` after the timeout.
   Task<Result<>> wait(ManualResetEvent& event, Alarm& alarm, Duration timeout,
@@ -147,7 +148,6 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   bool has_head_ = false;
   bool complete_ = false;
   bool ended_ = false;  // nothing more is read
-  bool released_ = false;
 };
 
 }  // namespace weir::http

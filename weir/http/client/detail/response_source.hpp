@@ -31,7 +31,11 @@ class ResponseSource {
   static void operator delete(void* memory) noexcept { BlockPool::release(memory); }
 
   /// Destroys the source. A task that still sends is cancelled and destroys it at its end.
-  virtual void release() noexcept = 0;
+  void release() noexcept {
+    released_ = true;
+    if (is_sending()) return abandon(Errc::cancelled);
+    delete this;
+  }
   /// Returns the next bytes of the body; empty at its end and in all later calls.
   /// Errors: those of ClientResponse::read().
   /// Cancel: no data is lost.
@@ -52,7 +56,18 @@ class ResponseSource {
   explicit ResponseSource(std::uint64_t body_max) noexcept : body_max_(body_max) {}
   virtual ~ResponseSource() = default;
 
+  /// Returns true if a task sends the request.
+  virtual bool is_sending() const noexcept = 0;
+  /// Destroys the source if it was released while a task sent the request.
+  /// Returns: true if it is destroyed.
+  bool destroy_if_released() noexcept {
+    const bool released = released_;
+    if (released) delete this;
+    return released;
+  }
+
  private:
+  bool released_ = false;
   std::optional<Url> url_;
   std::uint64_t body_max_;
 };
