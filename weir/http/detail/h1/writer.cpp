@@ -98,8 +98,7 @@ void ResponseHeadCache::begin(const Date& date, std::string_view content_type) n
   start_size_ = static_cast<std::size_t>(end - whole.data()) - any_length.size();
   assert(start_size_ <= start_max);
   std::memcpy(start_.data(), whole.data(), start_size_);
-  type_ = content_type.data();
-  type_size_ = content_type.size();
+  type_.set(content_type);
 }
 
 char* ResponseHeadCache::write(std::uint64_t content_length, char* out) const noexcept {

@@ -17,6 +17,27 @@
 
 namespace weir::http {
 
+/// The media type of a cached head. Addresses are compared, because media types are constants of
+/// the program. Threads: one at a time.
+class CachedMediaType {
+ public:
+  /// The maximum length of a media type. Longer ones are too rare to be cached.
+  static constexpr std::size_t size_max = 42;
+
+  bool is(std::string_view type) const noexcept {
+    return data_ == type.data() && size_ == type.size();
+  }
+  bool empty() const noexcept { return size_ == 0; }
+  void set(std::string_view type) noexcept {
+    data_ = type.data();
+    size_ = type.size();
+  }
+
+ private:
+  const char* data_ = nullptr;
+  std::size_t size_ = size_max + 1;  // no media type yet
+};
+
 // The cached head of most responses: status 200, a media type, a Content-Length and keep-alive.
 
 /// Writes the same bytes as write_head() for such a response, with one copy. The bytes before the
@@ -26,16 +47,12 @@ class ResponseHeadCache {
   static constexpr std::size_t start_max = 128;
 
  public:
-  /// The maximum length of a media type. Longer ones are too rare to be cached.
-  static constexpr std::size_t type_size_max = 42;
+  static constexpr std::size_t type_size_max = CachedMediaType::size_max;
   /// The number of bytes that write() needs.
   static constexpr std::size_t size_max = start_max + 24;
 
-  /// Returns true if the cache holds the head for this media type. Addresses are compared, because
-  /// media types are constants of the program.
-  bool is_for(std::string_view content_type) const noexcept {
-    return type_ == content_type.data() && type_size_ == content_type.size();
-  }
+  /// Returns true if the cache holds the head for this media type.
+  bool is_for(std::string_view content_type) const noexcept { return type_.is(content_type); }
   /// Fills the cache for this date and media type. An empty media type leaves the header out.
   void begin(const Date& date, std::string_view content_type) noexcept;
 
@@ -46,8 +63,7 @@ class ResponseHeadCache {
  private:
   std::array<char, start_max> start_{};
   std::size_t start_size_ = 0;
-  const char* type_ = nullptr;
-  std::size_t type_size_ = type_size_max + 1;  // no media type yet
+  CachedMediaType type_;
 };
 
 // Functions that append pieces of a head.

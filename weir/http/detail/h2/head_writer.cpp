@@ -118,8 +118,7 @@ void ResponseBlockCache::begin(const Date& date, std::string_view content_type,
   start_size_ = static_cast<std::size_t>(end - whole.data());
   assert(start_size_ <= start_max);
   std::memcpy(start_.data(), whole.data(), start_size_);
-  type_ = content_type.data();
-  type_size_ = content_type.size();
+  type_.set(content_type);
   number_ = number;
 }
 
@@ -134,7 +133,7 @@ char* ResponseBlockCache::write(std::uint64_t content_length, HpackEncoderState&
   constexpr unsigned indexed_bits = 0x80;
   constexpr auto newest = static_cast<char>(indexed_bits | HpackEncoderState::first_dynamic_index);
   *out++ = start_.front();  // the status
-  if (type_size_ != 0) *out++ = newest + 1;
+  if (!type_.empty()) *out++ = newest + 1;
   *out++ = newest;
   return write_length(content_length, out);
 }

@@ -33,11 +33,8 @@ class ResponseBlockCache {
   static constexpr std::size_t size_max =
       HpackEncoderState::size_update_max + start_max + 3 + digits_max;
 
-  /// Returns true if the cache holds the block for this media type. Addresses are compared, because
-  /// media types are constants of the program.
-  bool is_for(std::string_view content_type) const noexcept {
-    return type_ == content_type.data() && type_size_ == content_type.size();
-  }
+  /// Returns true if the cache holds the block for this media type.
+  bool is_for(std::string_view content_type) const noexcept { return type_.is(content_type); }
   /// Fills the cache for this date and media type, of at most ResponseHeadCache::type_size_max
   /// bytes. An empty media type leaves the field out. No other cache of the core has this `number`.
   void begin(const Date& date, std::string_view content_type, std::uint64_t number) noexcept;
@@ -51,8 +48,7 @@ class ResponseBlockCache {
   std::uint64_t number_ = 0;
   std::array<char, start_max> start_{};
   std::size_t start_size_ = 0;
-  const char* type_ = nullptr;
-  std::size_t type_size_ = ResponseHeadCache::type_size_max + 1;  // no media type yet
+  CachedMediaType type_;
 };
 
 /// Returns the number of bytes that write_request_block() needs at most.
