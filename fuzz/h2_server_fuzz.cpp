@@ -1,7 +1,6 @@
 // Runs the whole server in a World, with one client of HTTP/2. The input decides which bytes the
 // client sends, when, and how it leaves. The frames of the server must be valid, and nothing may be
 // left when the client has gone.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,6 @@ namespace {
 using namespace weir;
 using weir::fuzz::require;
 
-constexpr std::size_t script_bytes_max = 4096;
 // A piece of the script is its length and its bytes. This length is a command instead, whose number
 // follows.
 constexpr std::uint8_t command_mark = 255;
@@ -235,10 +233,5 @@ class Run {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < Choices::size) return 0;
-  const Choices choices{data[0], data[1], data[2]};
-  std::string_view script(reinterpret_cast<const char*>(data), std::min(size, script_bytes_max));
-  script.remove_prefix(Choices::size);
-  Run(choices, script).run();
-  return 0;
+  return fuzz::run_script<Choices, Run>(data, size);
 }

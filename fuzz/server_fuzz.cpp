@@ -23,7 +23,6 @@ namespace {
 using namespace weir;
 using weir::fuzz::require;
 
-constexpr std::size_t script_bytes_max = 4096;
 constexpr std::size_t clients_max = 6;
 constexpr std::uint8_t command_mark = 0xff;
 
@@ -275,10 +274,5 @@ class Run {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < Choices::size) return 0;
-  const Choices choices{data[0], data[1], data[2]};
-  std::string_view script(reinterpret_cast<const char*>(data), std::min(size, script_bytes_max));
-  script.remove_prefix(Choices::size);
-  Run(choices, script).run();
-  return 0;
+  return fuzz::run_script<Choices, Run>(data, size);
 }

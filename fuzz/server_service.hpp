@@ -1,7 +1,9 @@
 // The service that server_fuzz attacks. Each answer names the request that it belongs to.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -132,6 +134,18 @@ inline Task<Result<>> serve_registered(Scope& scope, const http::Router& routes,
                                        http::PlainHttp2 plain_http2) {
   RegisteredServer server(scope.loop(), routes, limits, servers, plain_http2);
   co_return co_await http::listen_and_serve(scope, server.core, endpoint);
+}
+
+/// Runs an input of a target: the bytes of its choices, then the script.
+template <class Choices, class Run>
+int run_script(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t input_bytes_max = 4096;
+  if (size < Choices::size) return 0;
+  const Choices choices{data[0], data[1], data[2]};
+  std::string_view script(reinterpret_cast<const char*>(data), std::min(size, input_bytes_max));
+  script.remove_prefix(Choices::size);
+  Run(choices, script).run();
+  return 0;
 }
 
 }  // namespace weir::fuzz
