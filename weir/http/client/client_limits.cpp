@@ -9,6 +9,7 @@
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
@@ -53,8 +54,9 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   const std::uint64_t response =
       sum({frames_bytes, block(sizeof(H2ClientExchange)), block(limits.http2.field_list_max),
            growing(limits.http2.field_list_max), growing(limits.body_max)});
-  bound.http2_connection = sum({bound.idle_connection, block(sizeof(H2ClientConnection)),
-                                session_bytes_max(limits.http2, response)});
+  bound.http2_connection =
+      sum({bound.idle_connection, block(sizeof(H2ClientConnection)), block(HpackTable::memory_max),
+           block(Buffer::default_capacity), session_bytes_max(limits.http2, response)});
   bound.waiting_request = frames_bytes;
   const std::uint64_t waiting = product(limits.waiting_max, bound.waiting_request);
   bound.total = sum({product(limits.connections_max, bound.connection), waiting});

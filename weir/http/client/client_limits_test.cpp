@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "weir/http/client/client.hpp"
-#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/h2_server_fixture.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/combinators.hpp"
@@ -40,7 +40,7 @@ std::size_t heap_bytes() {
 }
 
 /// Measures the heap with the buffers of the simulated connections and of their servers.
-class ClientMemory : public HttpTest {
+class ClientMemory : public H2ServerFixture {
  protected:
   ClientMemory() {
     limits_.response.head.headers_bytes_max = 48 * 1024;
@@ -125,6 +125,61 @@ TEST_F(ClientMemory, StaysBelowTheBoundWithAllConnectionsInUse) {
   RecordProperty("bytes", std::to_string(peak) + " of " + std::to_string(bound.total));
 }
 
+TEST_F(ClientMemory, StaysBelowTheBoundWithAllStreamsOfHttp2InUse) {
+  constexpr std::size_t connections = 2;
+  constexpr std::uint32_t streams = 16;
+  limits_.connections_max = connections;
+  limits_.waiting_max = connections * streams;
+  limits_.http2.streams_max = streams;
+  limits_.http2.connection_window = (streams + 1) * limits_.http2.stream_window;
+  limits_.body_max = limits_.http2.stream_window;
+  std::string list = frames::block({{":status", "200"}});
+  for (int count = 0; count < 46; ++count) {
+    list += frames::block({{"x", std::string(995, 'x')}});
+  }
+  const std::string body(16'000, 'b');
+  const auto fill = [&](H2Peer& peer) -> Task<> {
+    for (std::uint32_t id = 1; id < 2 * streams; id += 2) {
+      if (!co_await peer.receive("head " + std::to_string(id))) co_return;
+      std::size_t at = frame_payload_default;
+      co_await peer.send(frames::headers(id, list.substr(0, at), 0));
+      for (; at < list.size(); at += frame_payload_default) {
+        const bool last = list.size() - at <= frame_payload_default;
+        const std::uint8_t flags = last ? FrameFlag::end_headers : std::uint8_t{0};
+        co_await peer.send(frames::continuation(id, list.substr(at, frame_payload_default), flags));
+      }
+      for (int count = 0; count < 4; ++count) co_await peer.send(frames::data(id, body));
+    }
+    co_await peer.end();
+  };
+  std::size_t peak = 0;
+  std::size_t heads = 0;
+  with_scripts({fill, fill}, http2(limits_), [&](Client& client) -> Task<> {
+    const auto one = [&]() -> Task<> {
+      auto response = co_await client.send(request(Method::get));
+      if (!response) co_return;
+      ++heads;
+      const auto collected = co_await response->body();
+      EXPECT_FALSE(collected) << "it never ends";
+    };
+    const auto talk = [&](Scope& scope) -> Task<> {
+      scope.spawn(measure(peak));
+      std::vector<Task<>> asking;
+      for (std::size_t each = 0; each < connections * streams; ++each) asking.push_back(one());
+      const auto done = co_await all(std::move(asking));
+      EXPECT_TRUE(done);
+      scope.cancel();
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, talk));
+  });
+  EXPECT_EQ(heads, connections * streams);
+  const ClientMemoryBound bound = memory_bound(limits_);
+  EXPECT_LE(peak, bound.http2_total);
+  EXPECT_GE(8 * peak, bound.http2_total) << "the bound is far too large";
+  EXPECT_GT(peak, heads * 4 * body.size()) << "the bodies were not collected";
+  RecordProperty("bytes", std::to_string(peak) + " of " + std::to_string(bound.http2_total));
+}
+
 TEST(ClientMemoryBound, CountsConnectionsAndWaitingRequests) {
   ClientLimits limits;
   limits.connections_max = 10;
@@ -148,6 +203,26 @@ TEST(ClientMemoryBound, EachSizeLimitCounts) {
   EXPECT_GT(more, least);
   limits.response.chunks.trailers_bytes_max += 1000;
   EXPECT_GT(memory_bound(limits).connection, more);
+}
+
+TEST(ClientMemoryBound, CountsTheStreamsOfHttp2) {
+  ClientLimits limits;
+  limits.connections_max = 10;
+  limits.waiting_max = 0;
+  const ClientMemoryBound usual = memory_bound(limits);
+  EXPECT_GT(usual.http2_total, 10 * usual.http2_connection);
+  EXPECT_GT(usual.http2_connection, limits.http2.streams_max * limits.body_max);
+  const auto grows = [&](auto& limit, auto more) {
+    limit += more;
+    const ClientMemoryBound bound = memory_bound(limits);
+    limit -= more;
+    return bound.http2_connection > usual.http2_connection;
+  };
+  EXPECT_TRUE(grows(limits.http2.streams_max, 1U));
+  EXPECT_TRUE(grows(limits.http2.field_list_max, 5'000U));
+  EXPECT_TRUE(grows(limits.http2.connection_window, 5'000U));
+  EXPECT_TRUE(grows(limits.http2.block_bytes_max, 5'000U));
+  EXPECT_TRUE(grows(limits.body_max, std::uint64_t{5'000}));
 }
 
 TEST(ClientMemoryBound, ABoundThatDoesNotFitIsTheLargestNumber) {
