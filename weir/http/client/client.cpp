@@ -56,7 +56,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
     detail::ExchangePtr exchange;
     std::optional<ClientPool::Lease> lease;
     std::uint64_t after = 0;  // the request needs a connection of HTTP/2 above this number
-    bool fresh = false;       // the request needs a new connection
+    bool fresh = false;       // or a new one of HTTP/1.1
     H2ClientConnection* http2 = pool_->http2_for(request.url(), after);
     for (unsigned attempts = 1; exchange == nullptr; ++attempts) {
       if (http2 == nullptr && !lease) lease = pool_->try_acquire(request.url());
@@ -66,7 +66,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         lease = std::move(waited->lease);
         http2 = waited->http2;
       }
-      const bool reused = http2 == nullptr && !fresh && lease->take_idle();
+      const bool reused = http2 == nullptr && !fresh && after == 0 && lease->take_idle();
       if (http2 == nullptr && !reused) {
         WEIR_CO_TRY(co_await lease->connect(request.url(), deadline));
         if (lease->is_http2()) http2 = &pool_->add_http2(*std::exchange(lease, {}));
@@ -80,8 +80,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         answered = co_await sent->run(request, head, scope);
         if (answered) break;
         repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) && sent->may_repeat(request);
-        fresh = sent->lost();
-        if (fresh) after = pool_->last_http2();
+        if (sent->lost()) after = pool_->last_http2();
       } else {
         auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);
         exchange.reset(sent);

@@ -46,7 +46,7 @@ struct Http2Node : weir::detail::ListNode {
 /// Two semaphores limit the connections: one of each origin, and one of all. A request first waits
 /// for its origin, then for the total, each in the order of arrival. A busy origin therefore delays
 /// no request to another. If there are connections_max, a new connection replaces the one that has
-/// been idle for the longest time. client_queue.cpp has the waits.
+/// been idle for the longest time.
 ///
 /// A connection of HTTP/2 carries many requests. It has its rights until it is closed; an idle one
 /// is closed if a request to another origin needs the right. Requests wait for a connection that

@@ -442,4 +442,41 @@ ClosingH2Connections::~ClosingH2Connections() {
   }
 }
 
+// The connections of HTTP/2 of a pool.
+
+H2ClientConnection* ClientPool::http2_for(const Url& url, std::uint64_t after) noexcept {
+  if (http2_.empty()) return nullptr;
+  const Origin* const origin = known_origin(key_of(url));
+  if (origin == nullptr || !origin->waiting.empty()) return nullptr;
+  return http2_of(*origin, after);
+}
+
+H2ClientConnection* ClientPool::http2_of(const Origin& origin, std::uint64_t after) noexcept {
+  for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
+    const bool usable = each->connection.number() > after && each->connection.may_open();
+    if (usable) return &each->connection;
+  }
+  return nullptr;
+}
+
+H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
+  Origin& origin = *lease.origin_;
+  lease.end_opening();  // those that wait look when the connection is in the list
+  auto made = make_block<H2ClientConnection>(*this, std::move(lease), ++last_http2_);
+  H2ClientConnection& connection = *made.release();
+  origin.http2.push_front(connection.in_origin());
+  http2_.push_back(connection.in_pool());
+  return connection;
+}
+
+ResponseFieldReader& ClientPool::response_fields() {
+  if (response_fields_ == nullptr) {
+    ResponseFieldLimits limits;
+    limits.head = options_->limits.response.head;
+    limits.list_bytes_max = options_->limits.http2.field_list_max;
+    response_fields_ = std::make_unique<ResponseFieldReader>(limits);
+  }
+  return *response_fields_;
+}
+
 }  // namespace weir::http
