@@ -23,6 +23,8 @@ namespace weir::http {
 
 /// The windows of a connection and of its streams until SETTINGS or WINDOW_UPDATE change them.
 inline constexpr std::uint32_t window_default = 65'535;
+/// The largest window (RFC 9113 §6.9.1).
+inline constexpr std::int64_t window_max = 0x7FFFFFFF;
 
 enum class H2Role : std::uint8_t { server, client };
 

@@ -61,8 +61,8 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   ~H2Exchange() override;
 
   RequestHead& head() noexcept { return call_.head(); }
-  /// Returns true if the request was answered at once, so that the exchange can carry another one
-  /// after reuse().
+  /// Returns true if the request was answered without a wait, so that the exchange can carry
+  /// another one after reuse().
   bool reusable() const noexcept { return !waited_; }
   void reuse() noexcept;
 
@@ -155,7 +155,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool awaits_continue_ = false;
   bool awaits_end_ = false;
   bool head_sent_ = false;
-  bool waited_ = false;  // the request was not answered at once
+  bool waited_ = false;  // the request has waited
   bool runs_ = false;    // run() destroys the exchange
   bool gone_ = false;
 };
