@@ -79,7 +79,7 @@ def is_public(file):
 
 
 def is_for_tests(path):
-    return "test" in path.split("/")[1:-1] and path.startswith("weir/")
+    return "test" in path.split("/")[1:-1] and path.startswith(("weir/", "tools/"))
 
 
 def room_rank(place):
