@@ -15,6 +15,8 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/result.hpp"
+#include "weir/http/message/headers.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
@@ -64,6 +66,20 @@ class BodySink {
   /// Cancel: the message is cut off; the connection closes.
   virtual Task<Result<>> write(Bytes piece) = 0;
   Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }
+
+  /// Adds a trailer field (RFC 9110 §6.5), which is sent when the function has returned. A status
+  /// that is known only then is an example. HTTP/1.1 has trailers only behind a body whose length
+  /// was unknown, and HTTP/1.0 has none; they are left out there. A receiver may ignore them.
+  /// Errors: those of Headers::add(), and bad_input for a field that must be in the head, such as
+  /// Content-Length.
+  Result<> add_trailer(std::string_view name, std::string_view value) {
+    if (is_forbidden_trailer(name)) return fail(Errc::bad_input);
+    return trailers_.add(name, value);
+  }
+  const Headers& trailers() const noexcept { return trailers_; }
+
+ private:
+  Headers trailers_;
 };
 
 using StreamFunction = std::move_only_function<Task<Result<>>(BodySink&)>;

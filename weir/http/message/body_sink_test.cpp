@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/client/client.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -171,6 +173,74 @@ TEST_F(BodySinkTest, FunctionCannotReadTheRestOfABody) {
     EXPECT_EQ(answers[0].body, "streamed");
     EXPECT_EQ(answers[0].header("Connection"), "close");
     EXPECT_TRUE(peer.ended());
+  }
+}
+
+Task<Result<>> write_with_trailer(BodySink& sink, std::string piece) {
+  EXPECT_EQ(error_of(sink.add_trailer("Content-Length", "1")), Errc::bad_input);
+  EXPECT_EQ(error_of(sink.add_trailer("a b", "1")), Errc::bad_input);
+  EXPECT_EQ(error_of(sink.add_trailer("a", "1\r\nb: 2")), Errc::bad_input);
+  WEIR_CO_TRY(co_await sink.write(piece));
+  WEIR_CO_TRY(sink.add_trailer("X-Sum", std::to_string(piece.size())));
+  co_return {};
+}
+
+TEST_F(BodySinkTest, TrailersFollowTheLastChunk) {
+  routes_.get("/", [] { return stream(text_type, write_with_trailer, std::string("body")); });
+  routes_.get("/empty", [] { return stream(text_type, write_with_trailer, std::string()); });
+  routes_.get("/known", [] {
+    return stream(text_type, {.length = 4}, write_with_trailer, std::string("body"));
+  });
+  serve();
+  const auto answer = [this](std::string_view target, int minor) {
+    return talk(connect(), "GET " + std::string(target) + " HTTP/1." + std::to_string(minor) +
+                               "\r\nHost: a\r\n\r\n");
+  };
+  EXPECT_TRUE(answer("/", 1).ends_with("\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 4\r\n\r\n"));
+  EXPECT_TRUE(answer("/empty", 1).ends_with("\r\n\r\n0\r\nX-Sum: 0\r\n\r\n"));
+  EXPECT_TRUE(answer("/known", 1).ends_with("\r\n\r\nbody"));
+  EXPECT_TRUE(answer("/", 0).ends_with("\r\n\r\nbody"));
+}
+
+/// Returns the body of the request, and as a trailer what the trailers of the request say.
+Task<Result<>> write_back(BodySink& sink, std::string body, std::string sum) {
+  WEIR_CO_TRY(co_await sink.write(body));
+  co_return sink.add_trailer("X-Sum", sum);
+}
+Task<Response> send_back(Request& request) {
+  const auto body = co_await request.body();
+  if (!body) co_return Response(body.error());
+  const auto sum = request.trailers().get("x-sum").value_or("none");
+  co_return stream(text_type, write_back, *body, std::string(sum));
+}
+
+TEST_F(BodySinkTest, TrailersTravelBothWaysInEachVersion) {
+  routes_.post("/", send_back);
+  plain_http2_ = PlainHttp2::prior_knowledge;
+  serve();
+  for (const bool http2 : {false, true}) {
+    SCOPED_TRACE(http2);
+    const auto use = [http2]() -> Task<> {
+      ClientOptions options;
+      options.plain_http2 = http2;
+      Client client(std::move(options));
+      for (const std::string_view text : {"", "body"}) {
+        ClientRequest post(Method::post, "http://127.0.0.1/");
+        const auto write = [text](BodySink& sink) {
+          return write_with_trailer(sink, std::string(text));
+        };
+        post.set_body("text/plain", Body(StreamFunction(write)));
+        auto response = co_await client.send(std::move(post));
+        EXPECT_TRUE(response);
+        if (!response) co_return;
+        EXPECT_EQ(response->version(), http2 ? Version::http_2 : Version::http_1_1);
+        const auto body = co_await response->body();
+        EXPECT_TRUE(body && *body == text);
+        EXPECT_EQ(response->trailers().get("x-sum"), std::to_string(text.size()));
+        EXPECT_EQ(response->trailers().count(), 1u);
+      }
+    };
+    weir::run(*loop_, use());
   }
 }
 

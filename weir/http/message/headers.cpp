@@ -2,6 +2,7 @@
 #include "weir/http/message/headers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -11,6 +12,12 @@ namespace weir::http {
 namespace {
 
 constexpr std::string_view separator = ": ";
+
+/// Headers that are valid only before the body (RFC 9110 §6.5.1). They define the framing, the
+/// routing or the state of the connection.
+constexpr std::array<std::string_view, 8> forbidden_trailers{
+    "content-length", "transfer-encoding", "host", "connection", "upgrade", "expect", "te",
+    "trailer"};
 
 char* put(char* out, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(out, text.data(), text.size());
@@ -27,6 +34,11 @@ std::size_t first_line_size(std::string_view lines) noexcept {
 
 bool is_valid_header(std::string_view name, std::string_view value) noexcept {
   return is_token(name) && all_in(value, CharClass::value);
+}
+
+bool is_forbidden_trailer(std::string_view name) noexcept {
+  return std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
+                     [name](std::string_view each) { return equals_ignoring_case(name, each); });
 }
 
 HeaderField Headers::Iterator::operator*() const noexcept {

@@ -21,6 +21,9 @@ struct HeaderField {
 /// token. The value must not contain NUL, CR, LF or another control character except HTAB.
 bool is_valid_header(std::string_view name, std::string_view value) noexcept;
 
+/// Returns true for the name of a header that is valid only before the body, in any letter case.
+bool is_forbidden_trailer(std::string_view name) noexcept;
+
 /// The headers of a message in the order of adding, stored as the lines that are sent. Names
 /// compare without case. A few short headers need no heap memory. A list that needs more room at
 /// least doubles its memory. A look-up is linear, because messages have few headers.

@@ -221,8 +221,11 @@ Task<Result<>> ClientExchange::write_stream(Body& body) {
   if (!streamed) co_return streamed;
   if (sink.error()) co_return fail(sink.error());
   if (length) co_return {};
-  const Bytes last = to_bytes(last_chunk);
-  co_return co_await write(std::span<const Bytes>(&last, 1));
+  const std::string_view trailers = sink.trailers().lines();
+  std::string last(last_chunk_size(trailers), '\0');
+  write_last_chunk(trailers, last.data());
+  const Bytes bytes = to_bytes(last);
+  co_return co_await write(std::span<const Bytes>(&bytes, 1));
 }
 
 Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {

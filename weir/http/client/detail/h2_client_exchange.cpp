@@ -181,7 +181,7 @@ Task<Result<>> H2ClientExchange::send_body(Body& body) {
   if (!streamed) co_return streamed;
   if (sink.error()) co_return fail(sink.error());
   if (connection_ == nullptr || local_ended()) co_return {};
-  connection_->session().send_data(*this, {}, true);
+  send_end(connection_->session(), connection_->encoder(), *this, sink.trailers().lines());
   connection_->wake_writer();
   co_return {};
 }

@@ -2,7 +2,6 @@
 #include "weir/http/detail/h1/framing.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -25,12 +24,6 @@ bool is_other_coding(std::string_view member) noexcept {
   const std::string_view name = trim(member.substr(0, member.find(';')));
   return is_token(name) && !equals_ignoring_case(name, "chunked");
 }
-
-/// Headers that are valid only before the body (RFC 9110 §6.5.1). They define the framing, the
-/// routing or the state of the connection.
-constexpr std::array<std::string_view, 8> forbidden_trailers{
-    "content-length", "transfer-encoding", "host", "connection", "upgrade", "expect", "te",
-    "trailer"};
 
 }  // namespace
 
@@ -91,11 +84,6 @@ Expectation parse_expect(std::string_view value) noexcept {
     expectation = Expectation::continue_;
   }
   return expectation;
-}
-
-bool is_forbidden_trailer(std::string_view name) noexcept {
-  return std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
-                     [name](std::string_view each) { return equals_ignoring_case(name, each); });
 }
 
 }  // namespace weir::http

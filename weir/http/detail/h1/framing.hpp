@@ -43,7 +43,4 @@ enum class Expectation : std::uint8_t { none, continue_, other };
 /// Returns `other` if any member of the list is not "100-continue".
 Expectation parse_expect(std::string_view value) noexcept;
 
-/// Returns true for the name of a header that is valid only before the body, in any letter case.
-bool is_forbidden_trailer(std::string_view name) noexcept;
-
 }  // namespace weir::http

@@ -108,4 +108,11 @@ char* ResponseHeadCache::write(std::uint64_t content_length, char* out) const no
   return append(append_number(out, content_length), empty_line);
 }
 
+char* write_last_chunk(std::string_view trailers, char* out) noexcept {
+  constexpr std::size_t size_line = 3;
+  out = append(out, last_chunk.substr(0, size_line));
+  out = append(out, trailers);
+  return append(out, last_chunk.substr(size_line));
+}
+
 }  // namespace weir::http

@@ -137,7 +137,16 @@ inline constexpr std::size_t chunk_size_max = 18;
 char* write_chunk_size(std::uint64_t size, char* out) noexcept;
 
 inline constexpr std::string_view chunk_end = "\r\n";
+/// The last chunk of a body without trailers.
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+/// Returns the number of bytes that write_last_chunk() writes.
+constexpr std::size_t last_chunk_size(std::string_view trailers) noexcept {
+  return last_chunk.size() + trailers.size();
+}
+/// Writes the last chunk with trailers, which are given as Headers::lines().
+/// Returns: its end.
+char* write_last_chunk(std::string_view trailers, char* out) noexcept;
 
 /// The interim response to Expect: 100-continue.
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/detail/simd_block.hpp"
 

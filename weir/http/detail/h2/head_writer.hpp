@@ -9,6 +9,7 @@
 
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/detail/h2/hpack_encoder.hpp"
+#include "weir/http/detail/h2/session.hpp"
 #include "weir/http/message/detail/date.hpp"
 
 namespace weir::http {
@@ -20,6 +21,18 @@ std::size_t response_block_size_max(const ResponseHead& head) noexcept;
 /// left out. Allocates nothing.
 /// Returns: the end of the block.
 char* write_response_block(const ResponseHead& head, char* out) noexcept;
+
+/// Returns the number of bytes that write_trailers_block() needs at most.
+std::size_t trailers_block_size_max(std::string_view lines) noexcept;
+
+/// Writes trailers, which are given as Headers::lines(), as a field block. Allocates nothing.
+/// Returns: the end of the block.
+char* write_trailers_block(std::string_view lines, char* out) noexcept;
+
+/// Ends an open stream behind its body, with trailers if there are some.
+/// Errors: throws std::bad_alloc.
+void send_end(H2Session& session, HpackEncoderState& encoder, H2Stream& stream,
+              std::string_view trailers);
 
 /// The block of most responses: status 200, a media type and a Content-Length; see
 /// ResponseHeadCache. The first block of a connection puts the media type and the date into the

@@ -13,6 +13,26 @@
 
 namespace weir::http {
 
+Task<Result<>> ResponseSink::write(Bytes piece) {
+  if (piece.empty()) co_return {};
+  assert(!writing_ && "calls of BodySink::write() must not overlap");
+  if (left_ && piece.size() > *left_) {
+    too_long_ = true;
+    co_return fail(Errc::bad_input);
+  }
+  if (left_) *left_ -= piece.size();
+  used_ = true;
+  /// Marks this call, also if it ends with an exception.
+  struct Writing {
+    explicit Writing(bool& set) noexcept : flag(set) { flag = true; }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() { flag = false; }
+    bool& flag;
+  } const writing(writing_);
+  co_return co_await send(piece);
+}
+
 Call::Call(ServerState& server, BodySource& body, const Context& context) noexcept
     : Continuation(&on_finished),
       server_(server),
@@ -203,6 +223,33 @@ void Call::render_error() {
 void Call::reject(Status status) {
   stage_ = Stage::rejected;
   replace_response(status);
+}
+
+ResponseHead Call::response_head() const {
+  const Response& response = *response_;
+  ResponseHead head;
+  head.status = response.status();
+  head.date = &server_.heads().date();
+  head.framing = BodyFraming::none;
+  if (may_have_body(response.status())) {
+    head.content_type = response.content_type();
+    const bool resets = response.status() == Status::reset_content;  // RFC 9110 §15.3.6
+    const auto length = resets ? std::uint64_t{0} : response.body().length();
+    head.framing = length ? BodyFraming::length : BodyFraming::chunked;
+    head.content_length = length.value_or(0);
+  }
+  if (response.is_plain()) return head;
+  const Headers& headers = response.headers();
+  if (headers.contains("Content-Type")) head.content_type = {};
+  head.lines = headers.lines();
+  return head;
+}
+
+bool Call::has_common_head() const noexcept {
+  return response_->is_plain() && response_->status() == Status::ok &&
+         !response_->body().is_stream() &&
+         response_->content_type().size() <= ResponseHeadCache::type_size_max &&
+         head_.method() != Method::head;
 }
 
 void Call::check_response() {

@@ -64,6 +64,31 @@ class ResponseSlot {
   bool full_ = false;
 };
 
+/// The sink of a streamed response. A body with a length accepts no piece that exceeds it.
+class ResponseSink : public BodySink {
+ public:
+  using BodySink::write;
+  Task<Result<>> write(Bytes piece) final;
+
+  /// Returns true if a piece was sent.
+  bool used() const noexcept { return used_; }
+  /// Returns true if the function wrote more bytes than the length of the body.
+  bool too_long() const noexcept { return too_long_; }
+  /// Returns true if bytes of a body with a length are missing.
+  bool incomplete() const noexcept { return left_.value_or(0) != 0; }
+
+ protected:
+  explicit ResponseSink(std::optional<std::uint64_t> length) noexcept : left_(length) {}
+
+ private:
+  virtual Task<Result<>> send(Bytes piece) = 0;
+
+  std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
+  bool used_ = false;
+  bool too_long_ = false;
+  bool writing_ = false;
+};
+
 /// One request in progress: its head, its route, its handler and its response, with its timeout,
 /// its cancellation and its trace. A Call does not depend on the protocol. Its carrier, such as a
 /// RequestLoop, fills head(), provides the body, and sends response(). A Call is used for one
@@ -140,6 +165,10 @@ class Call : Continuation {
   /// Returns the present response.
   Response& response() noexcept { return *response_; }
   const Response& response() const noexcept { return *response_; }
+  /// Returns the head of the response. A body whose length is unknown is framed as chunks.
+  ResponseHead response_head() const;
+  /// Returns true if ResponseHeads has the head of the response, for a client of HTTP/1.1 or later.
+  bool has_common_head() const noexcept;
   /// Replaces a response that cannot be sent by a 500. Describes the error of a response without a
   /// body, and logs the error of the handler that it reports to the client.
   void check_response();

@@ -119,7 +119,6 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool send_response();
   bool send_text(std::string_view text);
   void send_head(bool ends);
-  ResponseHead make_response_head();
   void answer_now();
   bool wait_for_end();
   void end_wait();

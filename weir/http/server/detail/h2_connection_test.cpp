@@ -201,6 +201,25 @@ TEST_F(H2ConnectionTest, StreamsABody) {
   EXPECT_EQ(received(), "data 1 part\ndata 1  end\n");
 }
 
+Task<Result<>> write_with_status(BodySink& sink, std::string body) {
+  WEIR_CO_TRY(co_await sink.write(body));
+  co_return sink.add_trailer("Grpc-Status", "0");
+}
+
+TEST_F(H2ConnectionTest, EndsAStreamWithTrailers) {
+  routes_.get("/", [] { return stream("a/b", write_with_status, std::string("body")); });
+  routes_.get("/empty", [] { return stream("a/b", write_with_status, std::string()); });
+  routes_.get("/large", [] { return stream("a/b", write_with_status, std::string(70'000, 'x')); });
+  begin();
+  const std::string head = "head 1 :status=200 content-type=a/b\n";
+  EXPECT_EQ(answer(get(1, "/")), head + "data 1 body\nhead 1 grpc-status=0 end\n");
+  EXPECT_TRUE(answer(get(3, "/empty")).ends_with("head 3 grpc-status=0 end\n"));
+  EXPECT_TRUE(answer(get(5, "/large")).ends_with("x\n")) << "the window is used up";
+  EXPECT_TRUE(answer(window_update(0, 10'000) + window_update(5, 10'000))
+                  .ends_with("x\nhead 5 grpc-status=0 end\n"));
+  EXPECT_TRUE(answer(request(7, "HEAD", "/")).ends_with("content-type=a/b end\n"));
+}
+
 TEST_F(H2ConnectionTest, RejectsMalformedRequests) {
   begin();
   EXPECT_EQ(answer(headers(1, block({{":method", "GET"}}))), "reset 1 1\n");

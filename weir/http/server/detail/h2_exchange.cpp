@@ -186,33 +186,11 @@ void H2Exchange::finish() noexcept {
 
 // The response.
 
-ResponseHead H2Exchange::make_response_head() {
-  const Response& response = call_.response();
-  ResponseHead head;
-  head.status = response.status();
-  head.date = &connection_.server().heads().date();
-  head.framing = BodyFraming::none;
-  if (may_have_body(response.status())) {
-    head.content_type = response.content_type();
-    if (response.status() == Status::reset_content) {
-      head.framing = BodyFraming::length;
-    } else if (const auto length = response.body().length()) {
-      head.framing = BodyFraming::length;
-      head.content_length = *length;
-    }
-  }
-  if (response.is_plain()) return head;
-  const Headers& headers = response.headers();
-  if (headers.contains("Content-Type")) head.content_type = {};
-  head.lines = headers.lines();
-  return head;
-}
-
 /// Sends the head of the response.
 void H2Exchange::send_head(bool ends) {
   head_sent_ = true;
   HpackEncoderState& encoder = connection_.encoder();
-  const ResponseHead head = make_response_head();
+  const ResponseHead head = call_.response_head();
   const auto write = [&](char* out) {
     return write_response_block(head, encoder.write_size_update(out));
   };
@@ -223,11 +201,8 @@ void H2Exchange::send_head(bool ends) {
 
 /// Sends the response as far as possible. Returns false if a part of its body is left.
 bool H2Exchange::send_response() {
-  const Response& response = call_.response();
-  const bool is_text = !response.body().is_stream();
-  if (response.is_plain() && response.status() == Status::ok && is_text &&
-      response.content_type().size() <= ResponseHeadCache::type_size_max &&
-      head().method() != Method::head) {
+  if (call_.has_common_head()) {
+    const Response& response = call_.response();
     const std::string_view text = response.body().text();
     const ResponseBlockCache& block =
         connection_.server().heads().common_block(response.content_type());
@@ -292,29 +267,16 @@ bool H2Exchange::is_too_slow(Duration waited, std::uint32_t sent) noexcept {
   return write_rate_.exhausted();
 }
 
-/// Sends each piece of a streamed body. A body with a length accepts no piece that exceeds it.
-class H2Exchange::Sink final : public BodySink {
+/// Sends each piece of a streamed body.
+class H2Exchange::Sink final : public ResponseSink {
  public:
   Sink(H2Exchange& exchange, std::optional<std::uint64_t> length) noexcept
-      : exchange_(exchange), left_(length) {}
-
-  Task<Result<>> write(Bytes piece) override {
-    if (piece.empty()) co_return {};
-    assert(exchange_.pending_.empty() && "calls of BodySink::write() must not overlap");
-    if (left_ && piece.size() > *left_) {
-      too_long_ = true;
-      co_return fail(Errc::bad_input);
-    }
-    if (left_) *left_ -= piece.size();
-    co_return co_await exchange_.send_piece(piece);
-  }
-  bool too_long() const noexcept { return too_long_; }
-  bool incomplete() const noexcept { return left_.value_or(0) != 0; }
+      : ResponseSink(length), exchange_(exchange) {}
 
  private:
+  Task<Result<>> send(Bytes piece) override { return exchange_.send_piece(piece); }
+
   H2Exchange& exchange_;
-  std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
-  bool too_long_ = false;
 };
 
 Task<Result<>> H2Exchange::send_piece(Bytes piece) {
@@ -378,14 +340,12 @@ Task<> H2Exchange::send_stream() {
     call_.replace_response(status);
   }
   if (gone_ || closed()) co_return;
-  if (!head_sent_) {
-    if (written) {
-      send_head(true);
-    } else {
-      static_cast<void>(send_response());
-    }
-  } else if (written) {
-    connection_.session().send_data(*this, {}, true);
+  if (written) {
+    const std::string_view trailers = sink.trailers().lines();
+    if (!head_sent_) send_head(trailers.empty());
+    if (!local_ended()) send_end(connection_.session(), connection_.encoder(), *this, trailers);
+  } else if (!head_sent_) {
+    static_cast<void>(send_response());
   }
   connection_.wake_writer();  // finish() resets a stream that has not ended
 }

@@ -15,46 +15,14 @@
 namespace weir::http {
 namespace {
 
-/// Sends each piece of a streamed body when the piece is written. A body with a length accepts no
-/// piece that exceeds it.
-class StreamSink final : public BodySink {
+/// Sends each piece of a streamed body when the piece is written.
+class StreamSink final : public ResponseSink {
  public:
   StreamSink(ConnectionIo& io, bool chunked, std::optional<std::uint64_t> length) noexcept
-      : io_(io), left_(length), chunked_(chunked) {}
-
-  Task<Result<>> write(Bytes piece) override {
-    if (piece.empty()) co_return {};
-    assert(!writing_ && "calls of BodySink::write() must not overlap");
-    if (left_ && piece.size() > *left_) {
-      too_long_ = true;
-      co_return fail(Errc::bad_input);
-    }
-    if (left_) *left_ -= piece.size();
-    used_ = true;
-    const Writing writing(*this);
-    co_return co_await send(piece);
-  }
-
-  bool used() const noexcept { return used_; }
-  /// Returns true if the function wrote more bytes than the length of the body.
-  bool too_long() const noexcept { return too_long_; }
-  /// Returns true if bytes of a body with a length are missing.
-  bool incomplete() const noexcept { return left_.value_or(0) != 0; }
+      : ResponseSink(length), io_(io), chunked_(chunked) {}
 
  private:
-  /// Marks a call of write(), also one that ends with an exception.
-  class Writing {
-   public:
-    explicit Writing(StreamSink& sink) noexcept : sink_(sink) { sink_.writing_ = true; }
-    Writing(const Writing&) = delete;
-    Writing& operator=(const Writing&) = delete;
-    ~Writing() { sink_.writing_ = false; }
-
-   private:
-    StreamSink& sink_;
-  };
-
-  Task<Result<>> send(Bytes piece) {
+  Task<Result<>> send(Bytes piece) override {
     if (!chunked_) return io_.send(piece);
     char* const line = size_line_.data();
     const std::string_view size(
@@ -63,12 +31,8 @@ class StreamSink final : public BodySink {
   }
 
   ConnectionIo& io_;
-  std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
   std::array<char, chunk_size_max> size_line_;
   bool chunked_;
-  bool used_ = false;
-  bool too_long_ = false;
-  bool writing_ = false;
 };
 
 /// Returns true if the client can still receive a response after this error of
@@ -222,41 +186,21 @@ void RequestLoop::decide_keep_alive() {
 
 /// Returns the response's head as it is sent.
 ResponseHead RequestLoop::make_response_head() const {
-  const Response& response = call_.response();
-  const int version_minor = call_.head().version_minor();
-  ResponseHead head;
-  head.status = response.status();
-  head.date = &server_.heads().date();
-  if (!may_have_body(response.status())) {
-    head.framing = BodyFraming::none;
-  } else if (response.status() == Status::reset_content) {
-    head.content_length = 0;  // RFC 9110 §15.3.6
-  } else if (const auto length = response.body().length()) {
-    head.content_length = *length;
-  } else if (version_minor > 0) {
-    head.framing = BodyFraming::chunked;
-  } else {
-    head.framing = BodyFraming::none;  // the end of the connection ends the body
-  }
+  const bool is_old = call_.head().version_minor() == 0;
+  ResponseHead head = call_.response_head();
+  // The end of the connection ends the body.
+  if (is_old && head.framing == BodyFraming::chunked) head.framing = BodyFraming::none;
   if (!keep_alive_) {
     head.connection = ConnectionHeader::close;
-  } else if (version_minor == 0) {
+  } else if (is_old) {
     head.connection = ConnectionHeader::keep_alive;
   }
-  if (may_have_body(response.status())) head.content_type = response.content_type();
-  if (response.is_plain()) return head;
-  const Headers& headers = response.headers();
-  if (headers.contains("Content-Type")) head.content_type = {};
-  head.lines = headers.lines();
   return head;
 }
 
 /// Returns true for a response of the common kind; see ResponseHeadCache.
 bool RequestLoop::is_common() const noexcept {
-  const Response& response = call_.response();
-  return response.is_plain() && response.status() == Status::ok && !response.body().is_stream() &&
-         response.content_type().size() <= ResponseHeadCache::type_size_max &&
-         call_.head().version_minor() > 0 && call_.head().method() != Method::head && keep_alive_ &&
+  return call_.has_common_head() && call_.head().version_minor() > 0 && keep_alive_ &&
          !server_.draining() && !context_.cancelled();
 }
 
@@ -487,9 +431,10 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
     co_return co_await send_response();
   }
   if (chunked) {
-    make_room(last_chunk.size());
-    const auto write_last = [](char* out) { return weir::http::append(out, last_chunk); };
-    [[maybe_unused]] const bool appended = append(last_chunk.size(), write_last);
+    const std::string_view trailers = sink.trailers().lines();
+    make_room(last_chunk_size(trailers));
+    const auto write_last = [trailers](char* out) { return write_last_chunk(trailers, out); };
+    [[maybe_unused]] const bool appended = append(last_chunk_size(trailers), write_last);
     assert(appended && "make_room() has made room");
   }
   co_return finish_request();
