@@ -68,7 +68,7 @@ class ResponseSlot {
 class ResponseSink : public BodySink {
  public:
   using BodySink::write;
-  Task<Result<>> write(Bytes piece) final;
+  Task<Result<>> write(Bytes piece) override;
 
   /// Returns true if a piece was sent.
   bool used() const noexcept { return used_; }
