@@ -69,6 +69,16 @@ TEST(H2Attack, RapidResetIsDelayedAndEnded) {
   expect_ended(course, 1'001);
 }
 
+TEST(H2Attack, AnEmptyAccountDelaysTheNextRequest) {
+  H2Limits limits;
+  limits.work.burst = WorkUnits::reset;
+  SessionDriver driver(limits);
+  driver.handshake();
+  driver.feed(headers(1, "GET") + rst_stream(1) + headers(3, "GET"));
+  EXPECT_EQ(driver.take_events(), "open 1 [GET] end\nreset 1 e8\ndelay\nopen 3 [GET] end\n");
+  EXPECT_EQ(driver.delays, 1u);
+}
+
 TEST(H2Attack, MadeYouResetIsDelayedAndEnded) {
   const auto open = [](std::uint32_t id) { return headers(id, "POST", end_headers); };
   const auto get = [](std::uint32_t id) { return headers(id, "GET"); };

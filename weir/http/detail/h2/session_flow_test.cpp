@@ -35,6 +35,20 @@ std::size_t send(SessionDriver& driver, std::uint32_t id, std::size_t size, bool
   return sent;
 }
 
+/// Returns true if the session sends a whole response. Otherwise it must send nothing of it.
+bool send_whole(SessionDriver& driver, std::uint32_t id, std::size_t size) {
+  const std::string body(size, 'x');
+  const std::string before(driver.session().output().text());
+  const auto write = [](char* out) { return *out = 'h', out + 1; };
+  const bool sent = driver.session().send_whole(driver.stream(id), 1, write, to_bytes(body));
+  const std::string_view after = driver.session().output().text();
+  EXPECT_TRUE(after.starts_with(before));
+  const std::size_t frames = size == 0 ? 1 : 2;
+  EXPECT_EQ(after.size(), before.size() + (sent ? frames * frame_header_size + 1 + size : 0));
+  EXPECT_EQ(driver.stream(id).local_ended(), sent);
+  return sent;
+}
+
 // The windows of received data.
 
 TEST(H2Windows, ReturnConsumedBytesInHalfWindows) {
@@ -319,6 +333,74 @@ TEST(H2Windows, AreTheSameForEachWayToCutTheInput) {
     // The number of bytes may differ: they are returned when they are consumed.
     EXPECT_TRUE(driver.take_sent().starts_with("window_update 1 3"));
   }
+}
+
+// Whole responses.
+
+TEST(H2WholeResponse, IsHeadersAndDataThatEndTheStream) {
+  SessionDriver driver;
+  driver.handshake();
+  driver.feed(headers(1, "GET") + headers(3, "GET"));
+  EXPECT_TRUE(send_whole(driver, 1, 5));
+  EXPECT_TRUE(send_whole(driver, 3, 0));
+  EXPECT_EQ(driver.take_sent(), "block 1 1 f4 [h]\ndata 1 5 f1 [xxxxx]\nblock 3 1 f5 [h]\n");
+  EXPECT_EQ(driver.session().data_sent(), 5u);
+}
+
+TEST(H2WholeResponse, WaitsForRoomInTheOutput) {
+  H2Limits limits;
+  limits.output_max = 1'000;
+  SessionDriver driver(limits);
+  driver.handshake();
+  driver.feed(headers(1, "GET") + headers(3, "GET") + headers(5, "GET"));
+  EXPECT_EQ(send(driver, 1, 1'000 - frame_header_size, true), 1'000 - frame_header_size);
+  EXPECT_FALSE(send_whole(driver, 3, 1));
+  EXPECT_TRUE(send_whole(driver, 5, 0));  // a head is always sent
+  EXPECT_FALSE(send_whole(driver, 3, 1));
+  driver.take_sent();
+  EXPECT_TRUE(send_whole(driver, 3, 1));
+}
+
+TEST(H2WholeResponse, FitsIntoTheWindowOfItsStream) {
+  SessionDriver driver;
+  driver.handshake(setting(SettingId::initial_window_size, 100));
+  driver.feed(headers(1, "GET"));
+  EXPECT_FALSE(send_whole(driver, 1, 101));
+  EXPECT_EQ(driver.stream(1).send_window(), 100);
+  EXPECT_TRUE(send_whole(driver, 1, 100));
+  driver.feed(headers(3, "GET") + settings(setting(SettingId::initial_window_size, 0)));
+  EXPECT_FALSE(send_whole(driver, 3, 1));
+  EXPECT_TRUE(send_whole(driver, 3, 0));
+}
+
+TEST(H2WholeResponse, FitsIntoTheWindowOfTheConnection) {
+  SessionDriver driver;
+  driver.handshake(setting(SettingId::initial_window_size, 100'000));
+  driver.feed(headers(1, "GET") + headers(3, "GET"));
+  EXPECT_EQ(send(driver, 1, window_default - 100), window_default - 100);
+  driver.session().take_output();
+  EXPECT_FALSE(send_whole(driver, 3, 101));
+  EXPECT_TRUE(send_whole(driver, 3, 100));
+  EXPECT_FALSE(driver.session().may_send());
+}
+
+TEST(H2WholeResponse, FitsIntoOneFrame) {
+  SessionDriver driver;
+  driver.handshake();
+  driver.feed(headers(1, "GET"));
+  EXPECT_FALSE(send_whole(driver, 1, frame_payload_default + 1));
+  EXPECT_TRUE(send_whole(driver, 1, frame_payload_default));
+}
+
+TEST(H2WholeResponse, IsNotSentAfterTheEnd) {
+  SessionDriver driver;
+  driver.handshake();
+  driver.feed(headers(1, "GET") + headers(3, "GET") + rst_stream(1));
+  const auto write = [](char* out) { return *out = 'h', out + 1; };
+  EXPECT_FALSE(driver.session().send_whole(driver.stream(1), 1, write, {}));
+  driver.session().abandon();
+  EXPECT_FALSE(send_whole(driver, 3, 0));
+  EXPECT_EQ(driver.take_sent(), "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/base/detail/block_pool.hpp"
@@ -51,15 +52,21 @@ TEST(H2Session, RejectsAnotherPreface) {
   EXPECT_EQ(driver.take_events(), "failed e1\n");
   EXPECT_EQ(driver.take_sent(), "goaway 0 e1\n");
   EXPECT_TRUE(driver.session().failed());
+  SessionDriver without;
+  without.feed(headers(1, "GET"));
+  EXPECT_EQ(without.take_events(), "failed e1\n");
 }
 
 TEST(H2Session, RequiresSettingsAfterThePreface) {
   for (const std::string& first :
        {headers(1, "x"), ping(), frame(FrameType::settings, FrameFlag::ack, 0), window_update(0, 1),
         frame(static_cast<FrameType>(99), 0, 0)}) {
-    SessionDriver driver;
-    driver.feed(std::string(preface) + first);
-    EXPECT_EQ(driver.take_sent(), "goaway 0 e1\n");
+    for (const std::size_t step : {std::size_t{1'000'000}, preface.size()}) {
+      SessionDriver driver;
+      driver.feed(std::string(preface) + first, step);
+      EXPECT_EQ(driver.take_events(), "failed e1\n");
+      EXPECT_EQ(driver.take_sent(), "goaway 0 e1\n");
+    }
   }
 }
 
@@ -89,6 +96,52 @@ TEST(H2Session, ReturnsAWholeBlockInPlace) {
   EXPECT_EQ(event.consumed, input.size());
   driver.session().reject(H2Error::protocol_error);
   EXPECT_EQ(driver.take_sent(), "reset 1 1\n");
+}
+
+TEST(H2Session, NeverTakesThePayloadOfAFrameForARequest) {
+  struct Case {
+    std::string before;
+    FrameType type;
+    std::uint8_t flags;
+    std::uint32_t stream;
+    std::string_view start;  // of the payload, in an input of its own
+    std::string events;
+  };
+  const std::string request = headers(3, "GET");
+  const std::string post = headers(1, "POST", end_headers);
+  for (const Case& each : {
+           Case{post, FrameType::data, 0, 1, "x", "data 1 [x]\ndata 1 [" + request + "]\n"},
+           Case{post, FrameType::data, 0, 1, "", "data 1 [" + request + "]\n"},
+           Case{"", static_cast<FrameType>(99), 0, 1, "x", ""},
+           Case{"", static_cast<FrameType>(99), 0, 0, "", ""},
+           Case{"", FrameType::goaway, 0, 0, "12345678", "goaway 825373492 e892745528\n"},
+           Case{"", FrameType::headers, end_headers, 1, "x", "open 1 [x" + request + "]\n"},
+           Case{headers(1, "a", 0), FrameType::continuation, end_headers, 1, "x",
+                "open 1 [ax" + request + "]\n"},
+       }) {
+    SCOPED_TRACE(static_cast<int>(each.type));
+    SessionDriver driver;
+    driver.handshake();
+    driver.feed(each.before);
+    driver.take_events();
+    const std::string whole =
+        frame(each.type, each.flags, each.stream, std::string(each.start) + request);
+    driver.feed(whole.substr(0, whole.size() - request.size()));
+    driver.feed(request);
+    EXPECT_EQ(driver.take_events(), each.events);
+    EXPECT_FALSE(driver.has_stream(3));
+    driver.feed(request);
+    EXPECT_EQ(driver.take_events(), "open 3 [GET] end\n");
+  }
+}
+
+TEST(H2Session, AcceptsNoRequestWithinAFieldBlock) {
+  SessionDriver driver;
+  driver.handshake();
+  driver.feed(headers(1, "one", end_stream));
+  driver.feed(headers(3, "GET"));
+  EXPECT_EQ(driver.take_events(), "failed e1\n");
+  EXPECT_EQ(driver.take_sent(), "goaway 0 e1\n");
 }
 
 TEST(H2Session, JoinsTheFragmentsOfABlock) {
@@ -507,6 +560,23 @@ TEST(H2Session, ARequestThatFindsNoMemoryLeavesNothing) {
     EXPECT_EQ(driver.take_sent(), "block 3 1 f5 [G]\n");
     session.release(second);
   }
+}
+
+TEST(H2Session, ChangesItsFrameNumberAtTheEndOfEachFrame) {
+  SessionDriver driver;
+  driver.handshake();
+  std::uint32_t before = driver.session().frame_number();
+  const auto changed = [&](const std::string& input) {
+    driver.feed(input);
+    return std::exchange(before, driver.session().frame_number()) != before;
+  };
+  EXPECT_TRUE(changed(headers(1, "GET")));
+  EXPECT_TRUE(changed(headers(3, "POST", end_headers)));
+  EXPECT_FALSE(changed(data(3, "hello").substr(0, 12)));
+  EXPECT_TRUE(changed("lo"));
+  EXPECT_FALSE(changed(headers(5, "a", end_stream)));
+  EXPECT_TRUE(changed(continuation(5, "b")));
+  EXPECT_TRUE(changed(headers(7, "GET")));
 }
 
 TEST(H2Session, KnowsWhetherItIsWithinAFrame) {
