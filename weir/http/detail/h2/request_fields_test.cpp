@@ -134,6 +134,27 @@ TEST_F(RepeatedBlockTest, GivesTheSameHead) {
   }
 }
 
+TEST_F(RepeatedBlockTest, HasEachPartOfTheHead) {
+  EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
+  const std::string block =
+      start + indexed(0) + literal_block({{"x", "y"}, {"priority", "u=1, i"}});
+  for (int round = 0; round < 3; ++round) {
+    RequestHead head;
+    const FieldsResult result = reader_.read_request(table_, to_bytes(block), head);
+    ASSERT_EQ(result.kind, Kind::complete);
+    ASSERT_TRUE(result.priority);
+    EXPECT_EQ(result.priority->urgency, 1);
+    EXPECT_TRUE(result.priority->incremental);
+    EXPECT_EQ(head.method(), Method::get);
+    EXPECT_EQ(head.path(), "/");
+    EXPECT_EQ(head.header_count(), 3u);
+    EXPECT_EQ(head.header("x"), "y");
+  }
+  RequestHead head;
+  const auto other = reader_.read_request(table_, to_bytes(literal_block(get)), head);
+  EXPECT_FALSE(other.priority);
+}
+
 TEST_F(RepeatedBlockTest, IsDecodedAgainAfterAChangeOfTheTable) {
   EXPECT_EQ(text_of(table_, start + inserted(authority, "a")), get_from("a"));
   EXPECT_EQ(text_of(table_, start + indexed(0)), get_from("a"));

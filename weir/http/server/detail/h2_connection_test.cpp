@@ -97,6 +97,24 @@ TEST_F(H2ConnectionTest, SendsTheMoreUrgentResponseFirst) {
   EXPECT_LT(lines.find("data 3 "), lines.find("data 1 "));
 }
 
+TEST_F(H2ConnectionTest, KeepsNothingOfARequestForTheNextOne) {
+  routes_.get("/", [] { return text(std::string(50'000, 'x')); });
+  begin({}, setting(SettingId::initial_window_size, 0));
+  const auto with = [](std::uint32_t id, std::string_view method, std::string_view priority) {
+    return headers(id, block({{":method", method},
+                              {":scheme", "http"},
+                              {":path", "/"},
+                              {":authority", "a"},
+                              {"priority", priority}}));
+  };
+  // HEAD needs no window. It ends before the next request, which may use its memory.
+  const std::string heads = answer(with(1, "HEAD", "u=7, i") + get(3, "/") + with(5, "GET", "u=5"));
+  EXPECT_NE(heads.find("content-length=50000 end\n"), std::string::npos);
+  const std::string lines = answer(settings(setting(SettingId::initial_window_size, 60'000)));
+  ASSERT_NE(lines.find("data 5 "), std::string::npos);
+  EXPECT_LT(lines.find("data 3 "), lines.find("data 5 ")) << "it has the priority of another one";
+}
+
 TEST_F(H2ConnectionTest, BeginsWithAPrefaceInPieces) {
   routes_.get("/", [] { return text("hello"); });
   serve();
