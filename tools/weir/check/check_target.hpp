@@ -31,7 +31,7 @@ struct CheckTarget {
   /// Performs the TLS handshakes, and outlives the target; nullptr: the server speaks plain HTTP.
   tls::Connector* tls = nullptr;
   tls::Connector* tls_http2 = nullptr;  ///< the same, and offers HTTP/2 by ALPN
-  bool http2_only = false;  ///< true: the server does not answer HTTP/1.1
+  bool http2_only = false;              ///< true: the server does not answer HTTP/1.1
   std::string path = "/";
   std::string post_path = "/";
   std::string headers;  ///< header lines, with their line ends, of each case of `contents`

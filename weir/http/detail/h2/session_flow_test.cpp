@@ -35,7 +35,7 @@ std::size_t send(SessionDriver& driver, std::uint32_t id, std::size_t size, bool
   return sent;
 }
 
-/// Returns true if the session sends a whole response. Otherwise it must send nothing of it.
+/// Returns true if the session sends a whole response. Otherwise no byte of the response is sent.
 bool send_whole(SessionDriver& driver, std::uint32_t id, std::size_t size) {
   const std::string body(size, 'x');
   const std::string before(driver.session().output().text());
