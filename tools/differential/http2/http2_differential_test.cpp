@@ -251,8 +251,8 @@ bool is_valid_target(std::string_view target) {
   return consists_of(target, "-._~!$&'()*+,;=:@/?%");
 }
 
-/// Returns the rule that Weir has for HTTP/1.1, too, that a request breaks, and that nghttp2 leaves
-/// to its user; or an empty text.
+/// Returns the rule of Weir, for HTTP/1.1 and HTTP/2, that the request breaks and that nghttp2
+/// leaves to its user. Returns an empty text if the request breaks no such rule.
 std::string_view stricter_rule(const ParsedRequest& request) {
   constexpr std::array<std::string_view, 7> served{"GET",    "HEAD",  "POST",   "PUT",
                                                    "DELETE", "PATCH", "OPTIONS"};
@@ -421,8 +421,8 @@ class Http2Differential : public http::H2ConnectionFixture, public ::testing::Te
  private:
   static constexpr unsigned failures_max = 20;
 
-  /// Sends the conversation in pieces that are cut anywhere. A server that answers gets each frame
-  /// after its answer to the frame before.
+  /// Sends the conversation in pieces that are cut anywhere. If the server answers, each frame
+  /// follows its answer to the previous frame.
   Reading read_by_weir(const Conversation& conversation, ConversationMaker& maker) {
     WeirReading reading;
     peer_ = &connect();

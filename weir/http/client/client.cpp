@@ -56,7 +56,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
     detail::ExchangePtr exchange;
     std::optional<ClientPool::Lease> lease;
     std::uint64_t after = 0;  // the request needs a connection of HTTP/2 above this number
-    bool fresh = false;       // or a new one of HTTP/1.1
+    bool fresh = false;       // the request needs a new connection of HTTP/1.1
     H2ClientConnection* http2 = pool_->http2_for(request.url(), after);
     for (unsigned attempts = 1; exchange == nullptr; ++attempts) {
       if (http2 == nullptr && !lease) lease = pool_->try_acquire(request.url());

@@ -75,9 +75,10 @@ enum class Redirect : std::uint8_t;
 /// Scope.
 ///
 /// Every function that sends has these errors: ClientError, tls::Error, the error of an invalid
-/// request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. Errc::limit_reached
-/// is a head that is longer than a server of HTTP/2 allows; the request was not sent. The error of
-/// the body's stream function is one too. A response of any status is no error.
+/// request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. They fail with
+/// Errc::limit_reached if the head is longer than the server of HTTP/2 allows; the request is not
+/// sent then. They also pass on the error of the body's stream function. A response of any status
+/// is no error.
 /// Threads: one core's.
 /// Lifetime: outlives its tasks and its responses (asserted).
 class Client : public RequestMethods<Client> {

@@ -25,8 +25,8 @@ class CookieJar;
 /// The limits of a client. Each comment ends with the error of a request beyond the limit.
 struct ClientLimits {
   ResponseLimits response = {};  ///< sizes of heads and chunks; ClientError::bad_response
-  /// Time for the name look-up, the connection and the TLS handshake, also while the request waits
-  /// for the connection of another one; connect_timed_out.
+  /// Time for the name look-up, the connection and the TLS handshake. It includes the wait for a
+  /// connection that another request opens; connect_timed_out.
   Duration connect_timeout = std::chrono::seconds(5);
   /// Time from the end of the request to the end of the final response's head; head_timed_out.
   Duration head_timeout = std::chrono::seconds(30);
@@ -64,8 +64,8 @@ struct ClientLimits {
 
 /// An HTTP proxy. The client sends it requests for http URLs with the whole URL (RFC 9112 §3.2.2).
 struct ProxyOptions {
-  /// Scheme, host and port of the proxy; nullopt: no proxy. A proxy at an https URL is offered
-  /// HTTP/1.1 only, whatever ClientOptions::tls offers.
+  /// Scheme, host and port of the proxy; nullopt: no proxy. The client offers only HTTP/1.1 to
+  /// a proxy at an https URL, whatever the protocols of ClientOptions::tls are.
   std::optional<Url> url = {};
   /// The value of the Proxy-Authorization header, such as "Basic dXNlcjpzZWNyZXQ=". Only the proxy
   /// receives it.

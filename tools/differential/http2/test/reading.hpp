@@ -17,7 +17,7 @@ struct ParsedRequest {
   std::string scheme;  ///< not part of the text
   std::string target;
   std::string host;            ///< of :authority, or else of Host
-  bool several_hosts = false;  ///< not part of the text
+  bool several_hosts = false;  ///< true if it has more than one host; not part of the text
   std::vector<std::pair<std::string, std::string>> fields;
   std::string body;
   std::vector<std::pair<std::string, std::string>> trailers;

@@ -126,7 +126,7 @@ tls::Connector& ClientPool::connector(Loop& loop) {
   return *connector_;
 }
 
-/// Returns the connector for the proxy, which gets HTTP/1.1.
+/// Returns the connector for the proxy. It offers only HTTP/1.1.
 tls::Connector& ClientPool::proxy_connector(Loop& loop) {
   if (!proxy_connector_) {
     std::vector<std::string> protocols = {"http/1.1"};
@@ -185,7 +185,7 @@ void ClientPool::leave(Origin& origin) noexcept {
 // The waits of requests: their order and their limits.
 
 /// A request that waits in the queue of its origin. Only the first one looks at the connections and
-/// the rights of the origin, so it is the only one that is told of a change.
+/// the rights of the origin, so the pool notifies only the first one of a change.
 class ClientPool::Waiting : public QueueNode {
  public:
   Waiting(ClientPool& pool, Origin& origin, Loop& loop, Instant deadline) noexcept
@@ -197,9 +197,9 @@ class ClientPool::Waiting : public QueueNode {
   Origin& origin() const noexcept { return origin_; }
   Loop& loop() const noexcept { return loop_; }
   Instant deadline() const noexcept { return deadline_; }
-  /// Returns true if no other request has to be served before.
+  /// Returns true if the request is the first one of the queue, or has left the queue.
   bool may_look() const noexcept { return !linked() || origin_.waiting.front() == this; }
-  /// Lets the next request look, if it may find something.
+  /// Leaves the queue. Notifies the first request if it may find a connection or a right.
   void leave_queue() noexcept {
     if (!linked()) return;
     unlink();
@@ -207,8 +207,8 @@ class ClientPool::Waiting : public QueueNode {
     if (free) pool_.notify_first(origin_);
   }
 
-  Instant connect_until = never;  // while another request opens the first connection
-  Instant queue_until = never;    // later
+  Instant connect_until = never;  // limit while another request opens the first connection
+  Instant queue_until = never;    // limit of all other waits
 
  private:
   ClientPool& pool_;
@@ -275,10 +275,11 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
   co_return std::move(place);
 }
 
-/// Waits until the request may find what it needs, or the wait reaches a limit. `room` also wants
-/// the right to a connection of any origin. The time for which another request opens the first
-/// connection counts as time of an own attempt.
-/// Errors: those of acquire(), if the limit was reached before.
+/// Waits until the request may find what it needs, or the wait reaches a limit. If there is a
+/// `room`, the request also waits for the right to a connection of any origin, and puts it there.
+/// The time for which another request opens the first connection counts against connect_timeout.
+/// Errors: those of acquire(), if a limit was reached before the call.
+/// Cancel: Errc::cancelled.
 Task<Result<>> ClientPool::wait(Waiting& waiting, SemaphorePermit* room) {
   const Instant now = waiting.loop().platform().now();
   const Origin& origin = waiting.origin();

@@ -66,17 +66,19 @@ class ClientPool {
   /// Closes all idle connections.
   ~ClientPool();
 
-  /// Returns the number of the last connection of HTTP/2, or 0. Each has the next number.
+  /// Returns the number of the newest connection of HTTP/2, or 0 if there was none. The pool
+  /// numbers these connections from 1.
   std::uint64_t last_http2() const noexcept { return last_http2_; }
-  /// Returns the connection of HTTP/2 to the origin of `url` that can carry another request now, or
-  /// nullptr. Its number is above `after`. No request overtakes one that waits.
+  /// Returns a connection of HTTP/2 to the origin of `url` that can carry another request now and
+  /// has a number above `after`. Returns nullptr if there is none, or if a request waits already.
   H2ClientConnection* http2_for(const Url& url, std::uint64_t after) noexcept;
   /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
   std::optional<Lease> try_acquire(const Url& url);
-  /// Waits for the right to use a connection to the origin of `url`, or for one of HTTP/2 with a
-  /// number above `after`, until `deadline` and for at most ClientLimits::queue_timeout.
-  /// Time for which another request opens the first connection counts for
-  /// ClientLimits::connect_timeout instead.
+  /// Waits for the right to use a connection to the origin of `url`, or for a connection of HTTP/2
+  /// with a number above `after`. Ends at `deadline`, or after ClientLimits::queue_timeout.
+  /// ClientLimits::connect_timeout replaces queue_timeout while another request opens the first
+  /// connection.
+  /// Returns: the right, or the connection of HTTP/2.
   /// Errors: ClientError (queue_full, queue_timed_out, connect_timed_out, timed_out);
   /// Errc::cancelled.
   /// Cancel: leaves the queue.
@@ -251,7 +253,7 @@ class ClientPool::Lease {
   SemaphorePermit of_origin_;
   SemaphorePermit of_pool_;
   BlockPtr<PooledConnection> connection_;
-  Instant connect_until_ = never;  // the request has waited for another attempt
+  Instant connect_until_ = never;  // the end of connect_timeout, if the request has waited
   bool opening_ = false;           // counted in Origin::opening
   bool http2_ = false;
 };

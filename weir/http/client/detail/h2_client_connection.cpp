@@ -81,7 +81,7 @@ H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lea
       heard_(loop_.now()) {
   ClosingH2Connections::of(loop_);  // close() makes none
   session_.start();
-  connection_ = lease_.take_connection();  // the lease counts it, if an exception came before
+  connection_ = lease_.take_connection();  // the lease counts it if start() throws
   pool_->on_http2_idle();
   idle_until_ = after(loop_.now(), limits_.idle_timeout);
   set_clock();
@@ -461,7 +461,7 @@ H2ClientConnection* ClientPool::http2_of(const Origin& origin, std::uint64_t aft
 
 H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
   Origin& origin = *lease.origin_;
-  lease.end_opening();  // those that wait look when the connection is in the list
+  lease.end_opening();  // notified requests resume later, when the list has it
   auto made = make_block<H2ClientConnection>(*this, std::move(lease), ++last_http2_);
   H2ClientConnection& connection = *made.release();
   origin.http2.push_front(connection.in_origin());

@@ -50,8 +50,8 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   /// Returns true if the connection can carry another request now.
   bool may_open() const noexcept;
   bool is_idle() const noexcept { return session_.streams_held() == 0; }
-  /// Returns true if the server accepts a field list as long as that of this head, as far as its
-  /// settings have arrived.
+  /// Returns true if the field list of this head is not longer than the server allows. Before its
+  /// settings arrive, the server allows any length.
   bool accepts(std::string_view scheme, std::string_view head) const noexcept;
   /// Closes the connection. Its requests fail with `error`.
   void close(std::error_code error) noexcept;

@@ -193,7 +193,8 @@ Task<Result<>> H2ClientExchange::send_in_time(Body& body) {
   co_return sent;
 }
 
-/// Sends the body until stop_sending(). `thrown` is the exception of its function.
+/// Sends the body until stop_sending(). Sets `thrown` to the exception of the body's function.
+/// Cancel: stops sending.
 Task<Result<>> H2ClientExchange::send_stoppable(Body& body, std::exception_ptr& thrown) {
   const Context own = co_await this_context();
   CancelSource cancel(own.cancel);

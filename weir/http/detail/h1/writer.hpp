@@ -17,8 +17,9 @@
 
 namespace weir::http {
 
-/// The media type of a cached head. Addresses are compared, because media types are constants of
-/// the program. Threads: one at a time.
+/// The media type of a cached head. is() compares addresses, because media types are constants of
+/// the program.
+/// Threads: one at a time.
 class CachedMediaType {
  public:
   /// The maximum length of a media type. Longer ones are too rare to be cached.

@@ -31,7 +31,7 @@ struct FieldsResult {
   ParseError error = ParseError::none;  ///< none unless rejected
   bool is_https = false;                ///< true if :scheme is https
   bool is_extended_connect = false;     ///< true for a CONNECT with :protocol
-  std::optional<Priority> priority{};   ///< of a request; of the header `priority`, if there is one
+  std::optional<Priority> priority{};   ///< value of a request's header `priority`, if it has one
 };
 
 /// The base of the readers of requests and responses. It has the memory in which they write the

@@ -181,12 +181,13 @@ class FrameReader {
 
 /// The most frequent frame: HEADERS with a whole field block, without padding and priority.
 struct WholeHeaders {
-  std::uint32_t stream = 0;  ///< 0: there is no such frame
+  std::uint32_t stream = 0;  ///< stream identifier; 0 if there is no such frame
   std::uint32_t size = 0;    ///< bytes of the block
   std::uint8_t flags = 0;
 };
 
-/// Reads the frame at the start of `input`, which is the end of another frame.
+/// Reads the frame at the start of `input`, which begins at a frame boundary.
+/// Returns: a frame without a stream if the frame is incomplete, or not a WholeHeaders.
 inline WholeHeaders read_whole_headers(Bytes input) noexcept {
   if (input.size() < frame_header_size) return {};
   std::uint64_t first;  // all bytes of the header but the last

@@ -35,8 +35,8 @@ void send_end(H2Session& session, HpackEncoderState& encoder, H2Stream& stream,
               std::string_view trailers);
 
 /// The block of most responses: status 200, a media type and a Content-Length; see
-/// ResponseHeadCache. The first block of a connection puts the media type and the date into the
-/// dynamic table of the client, and the next ones refer to them.
+/// ResponseHeadCache. A block inserts the date and the media type into the dynamic table of the
+/// client. The next blocks refer to them until the date or the media type changes.
 /// Threads: one at a time.
 class ResponseBlockCache {
   static constexpr std::size_t start_max = 128;
@@ -49,7 +49,7 @@ class ResponseBlockCache {
   /// Returns true if the cache holds the block for this media type.
   bool is_for(std::string_view content_type) const noexcept { return type_.is(content_type); }
   /// Fills the cache for this date and media type, of at most ResponseHeadCache::type_size_max
-  /// bytes. An empty media type leaves the field out. No other cache of the core has this `number`.
+  /// bytes. An empty media type leaves the field out. Each call for a server has another `number`.
   void begin(const Date& date, std::string_view content_type, std::uint64_t number) noexcept;
 
   /// Writes the block with this length to `out`, which has room for size_max bytes, as the next

@@ -1,5 +1,5 @@
-// The encoder of HPACK field blocks (RFC 7541 §6). It puts only the fields of the most frequent
-// responses into the dynamic table, so that a connection holds no table for it.
+// The encoder of HPACK field blocks (RFC 7541 §6). It inserts only the date and the media type of
+// the most frequent responses, so that the encoder of a connection needs no table.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,12 @@
 
 namespace weir::http {
 
-/// How a field that is not in the static table is written (RFC 7541 §6.2).
+/// The literal representation of a field (RFC 7541 §6.2). Only `never` is also used for fields that
+/// the static table has.
 enum class HpackIndexing : std::uint8_t {
-  allowed,  ///< without indexing; an intermediary may index it
-  never,    ///< never indexed, for secrets (RFC 7541 §7.1.3)
-  insert,   ///< put into the dynamic table; see HpackEncoderState
+  allowed,  ///< a literal without indexing; an intermediary may index it
+  never,    ///< a literal that is never indexed, for secrets (RFC 7541 §7.1.3)
+  insert,   ///< a literal that enters the dynamic table; see HpackEncoderState
 };
 
 /// Returns the number of bytes that write_hpack_field() needs at most.
@@ -41,8 +42,8 @@ char* write_hpack_status(Status status, char* out) noexcept;
 /// dynamic table, by the number of the block that has put them there.
 ///
 /// A peer that lowers its SETTINGS_HEADER_TABLE_SIZE expects a size update at the start of the next
-/// block (RFC 7541 §4.2). The update says 0: the encoder refers to the table no more, and needs no
-/// further update, because the size stays within each later setting.
+/// block (RFC 7541 §4.2). The update says 0. The encoder then no longer refers to the table. It
+/// needs no further update, because the size stays within each later setting.
 /// Threads: one at a time.
 class HpackEncoderState {
  public:
@@ -61,13 +62,13 @@ class HpackEncoderState {
     *out = update_to_0;
     return out + size_update_max;
   }
-  /// Notes that a block with this number inserts its fields, of at most inserted_size_max bytes
-  /// with the overhead of RFC 7541 §4.1. All blocks of the connection that insert fields use it.
-  /// Returns: true if the fields were at the start of the table already, so that the block refers
-  /// to them instead. The last field has the index first_dynamic_index.
+  /// Notes that a block with this number inserts its fields. They have at most inserted_size_max
+  /// bytes with the overhead of RFC 7541 §4.1. Call it for each block that inserts fields.
+  /// Returns: true if the fields are at the start of the table already. The block then refers to
+  /// them instead, and the last field has the index first_dynamic_index.
   bool inserted(std::uint64_t number) noexcept {
     if (state_ == State::initial) return std::exchange(inserted_, number) == number;
-    return false;  // an insertion does nothing more than to empty the table
+    return false;  // an insertion into a table of size 0 adds nothing
   }
 
   static constexpr std::size_t first_dynamic_index = 62;

@@ -48,8 +48,8 @@ H2Event H2Session::next(Bytes input, Instant now) {
   return event;
 }
 
-/// Takes the frame that most requests are, in one step. The general way would give the same event.
-/// Returns false if the input begins with anything else.
+/// Takes a whole request head in one frame, which is the most frequent input, in one step. The
+/// other handlers would give the same event. Returns false if the input begins with anything else.
 bool H2Session::take_request(Bytes input, H2Event& event) {
   if (role_ == H2Role::client || !settings_received_ || failed_ || within_frame()) return false;
   const WholeHeaders frame = read_whole_headers(input);

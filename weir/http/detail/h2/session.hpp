@@ -147,7 +147,7 @@ struct H2Event {
 /// in the order of the events. The carrier also reads input, calls next() until it returns
 /// need_more, and sends take_output().
 /// Errors: members that append to the output and next() throw std::bad_alloc; the session cannot be
-/// used after that, unless they say otherwise.
+/// used after that, unless the member says otherwise.
 /// Threads: one at a time.
 class H2Session {
  public:
@@ -166,8 +166,8 @@ class H2Session {
 
   /// Returns the next event. `input` starts at the end of the last event's `consumed` bytes.
   H2Event next(Bytes input, Instant now);
-  /// Returns true if the peer is within a frame, a field block or the preface. It is not before the
-  /// first byte.
+  /// Returns true if the peer is within a frame, a field block or the preface. Returns false before
+  /// the first byte.
   bool within_frame() const noexcept {
     const bool within_preface = preface_left_ != 0 && preface_left_ != client_preface.size();
     return within_preface || block_frames_ != 0 || !reader_.between_frames();
@@ -206,7 +206,7 @@ class H2Session {
   }
   /// Appends the field block that `write(out)` writes, at most `size` bytes, in HEADERS and, if it
   /// needs them, CONTINUATION. `write()` returns the end of its bytes. The stream is open.
-  /// Errors: throws std::bad_alloc, before it calls write(); the session can be used.
+  /// Errors: throws std::bad_alloc before it calls write(); the session remains usable.
   template <class Write>
   void send_headers(H2Stream& stream, std::size_t size, const Write& write, bool end_stream) {
     const std::size_t more_frames = size / frame_payload_default;
@@ -217,7 +217,8 @@ class H2Session {
   }
   /// Appends a whole response: the field block that `write(out)` writes, at most `size` bytes, and
   /// DATA with all of `body`, which ends the stream. `size` fits into one frame.
-  /// Returns: false, and appends nothing, if the windows or the output do not allow it.
+  /// Returns: true if it appended the response. It appends nothing if the windows, the output or
+  /// the state of the stream do not allow it.
   template <class Write>
   bool send_whole(H2Stream& stream, std::size_t size, const Write& write, Bytes body) {
     if (!may_send_whole(stream, body.size())) return false;
@@ -445,7 +446,7 @@ class H2Session {
   WorkAccount work_;
   H2PeerSettings peer_;
   H2Stream* data_stream_ = nullptr;  // the stream of the DATA that arrives, or nullptr to drop it
-  StreamTable* table_ = nullptr;     // nullptr, or of the streams
+  StreamTable* table_ = nullptr;     // of the open streams; nullptr if it is not needed
   Buffer block_;
   Buffer output_;
   std::array<ClosedStream, closed_count> closed_{};

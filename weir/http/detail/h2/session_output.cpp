@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t buckets_max = 256;
 
-/// Returns the number of buckets, each for at most two streams if they are spread evenly.
+/// Returns the number of buckets: about one for two streams, and at most `buckets_max`.
 std::uint32_t bucket_count_of(const H2Limits& limits) noexcept {
   return std::bit_ceil(std::clamp(limits.streams_max / 2, 1U, buckets_max));
 }

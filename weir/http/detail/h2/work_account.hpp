@@ -35,7 +35,7 @@ struct WorkLimits {
 /// requests and time earn them. An empty account delays the peer. After `delays_max` delays the
 /// peer has exhausted it. A RateLimiter would not do: requests earn nothing there, and it has
 /// waiters and a timer. The account reads no clock.
-/// Lifetime: the limits outlive it.
+/// Lifetime: the limits outlive the account.
 class WorkAccount {
  public:
   enum class Verdict : std::uint8_t {

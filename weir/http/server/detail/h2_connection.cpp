@@ -118,7 +118,7 @@ bool H2Connection::handle_input() {
   return true;
 }
 
-/// Returns true if nothing is lost when only the state of the connection and its output stay.
+/// Returns true if the H2Connection has nothing to keep except its state and its output.
 bool H2Connection::is_idle() const noexcept {
   return session_.streams_held() == 0 && exchanges_.empty() && !session_.within_frame() &&
          !session_.failed() && !server_.draining();

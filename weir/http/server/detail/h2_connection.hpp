@@ -30,7 +30,7 @@ namespace weir::http {
 
 class H2Connection;
 
-/// The part of an HTTP/2 connection that it keeps while it is idle.
+/// The state that an HTTP/2 connection keeps while it is idle.
 struct H2ConnectionState {
   explicit H2ConnectionState(ServerState& server) noexcept;
 
@@ -159,12 +159,13 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool gone_ = false;
 };
 
-/// Serves the requests of one HTTP/2 connection at the same time. A connection creates it when
-/// bytes arrive, and destroys it when it is idle again. advance() answers requests without a
-/// coroutine if none has to wait. Otherwise run() has a coroutine that reads, one that writes, and
-/// one for each request that has to wait. All output of one turn of the loop goes into one write.
+/// Serves the requests of one HTTP/2 connection at the same time. A Connection creates an
+/// H2Connection when bytes arrive, and destroys it when the connection is idle again. advance()
+/// answers requests without a coroutine if none has to wait. Otherwise run() has a coroutine that
+/// reads, one that writes, and one for each handler that waits. All output of one turn of the loop
+/// goes into one write.
 /// Threads: its loop's.
-/// Lifetime: `state` outlives it.
+/// Lifetime: `state` outlives the H2Connection.
 class H2Connection : public ConnectionIo {
  public:
   /// `input` may be empty.
@@ -172,8 +173,8 @@ class H2Connection : public ConnectionIo {
                Buffer input) noexcept;
   ~H2Connection();
 
-  /// Handles the input as far as no request has to wait. Call it at most once, before run().
-  /// Returns: true if the connection is idle when output() was sent; else run() must follow.
+  /// Handles the input until a request has to wait. Call it at most once, before run().
+  /// Returns: true if the connection is idle after output() is sent. Otherwise run() must follow.
   bool advance() noexcept;
 
   /// The reason for the end of run().
@@ -182,8 +183,9 @@ class H2Connection : public ConnectionIo {
     closed,  ///< the connection ends; the peer should be able to read the last bytes
     broken,  ///< nothing can be sent any more
   };
-  /// Serves until the peer leaves, breaks a rule, the server has drained, or the connection has
-  /// been idle for a while.
+  /// Serves until the peer leaves or breaks a rule, the server has drained, or the connection has
+  /// been idle for `idle_grace`.
+  /// Returns: the reason for the end.
   /// Cancel: cancels the handlers and closes the connection.
   Task<End> run();
 
@@ -192,7 +194,7 @@ class H2Connection : public ConnectionIo {
   HpackEncoderState& encoder() noexcept { return state_.encoder; }
   /// Returns the context of the requests.
   Context context() const noexcept { return owner_.context(); }
-  /// Returns the scope of the requests that wait. It is nullptr before run(), which then calls
+  /// Returns the scope of the requests that wait, or nullptr before run(). In that case run() calls
   /// spawn_run() of `exchange` again.
   Scope* scope_for(H2Exchange& exchange) noexcept {
     if (scope_ == nullptr) waiting_ = &exchange;
@@ -255,7 +257,7 @@ class H2Connection : public ConnectionIo {
   AutoResetEvent output_ready_;
   AutoResetEvent output_taken_;
   Scope* scope_ = nullptr;         // of run()
-  H2Exchange* waiting_ = nullptr;  // it waits for that scope
+  H2Exchange* waiting_ = nullptr;  // the exchange that waits for run()
   Duration delay_{};               // of the session, before it takes more input
   std::uint64_t collected_ = 0;    // bytes of bodies
   H2Exchange* growing_ = nullptr;  // the one whose body grows above the limit

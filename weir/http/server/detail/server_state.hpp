@@ -95,7 +95,7 @@ class ResponseHeads {
   Instant date_until_;
   ResponseHeadCache common_;
   ResponseBlockCache common_block_;
-  std::uint64_t blocks_ = 0;  // that were made of common_block_
+  std::uint64_t blocks_ = 0;  // number of blocks that common_block_ has had
 };
 
 /// The state of one server on one core, which the server's connections share.
