@@ -45,7 +45,8 @@ def build(peer, home, say):
             raise Missing(f"{tool} is not installed")
     stamp = home / "built.txt"
     steps = "".join(f"{' '.join(step)}\n" for step in peer.steps)
-    if copy_sources(SOURCES / peer.source, home) or not has_text(stamp, steps):
+    changed = [copy_sources(SOURCES / name, home) for name in (peer.source, "shared")]
+    if any(changed) or not has_text(stamp, steps):
         stamp.unlink(missing_ok=True)
         log = home.parent / f"{peer.source}.log"
         with log.open("w") as output:

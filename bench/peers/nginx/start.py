@@ -3,13 +3,10 @@
 import argparse
 import os
 import pathlib
-import resource
 import socket
-import time
 
 import fetch
-
-SECONDS_MAX = 10
+import starting
 
 
 def reserve(port):
@@ -18,19 +15,6 @@ def reserve(port):
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     reserved.bind(("127.0.0.1", port))
     return reserved
-
-
-def announce(port):
-    """Prints the port when nginx listens on it."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX).close()
-        except ConnectionRefusedError:
-            time.sleep(0.01)
-        else:
-            print(f"listening on 127.0.0.1:{port}", flush=True)
-            return
 
 
 def write_files(folder):
@@ -62,15 +46,7 @@ def main():
         text = text.replace(f"@{name}@", value)
     configuration.write_text(text)
     write_files(options.prefix / "files")
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-
-    # Uses a grandchild, so that the server's processes do not include it.
-    if (child := os.fork()) == 0:
-        if os.fork() == 0:
-            announce(port)
-        return
-    os.waitpid(child, 0)
+    starting.prepare(port)
     # Stays open in nginx, so that the port stays reserved while nginx runs.
     reserved.set_inheritable(True)
     os.execv(fetch.program(), ["nginx", "-p", f"{options.prefix}/", "-c", str(configuration),
