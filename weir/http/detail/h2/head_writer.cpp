@@ -88,7 +88,7 @@ std::size_t response_block_size_max(const ResponseHead& head) noexcept {
   std::size_t size = hpack_status_size_max + 3 + digits_max;
   size += hpack_field_size_max("date", {}) + date_size;
   size += hpack_field_size_max("content-type", head.content_type);
-  return size + trailers_block_size_max(head.lines);
+  return size + field_lines_size_max(head.lines);
 }
 
 char* write_response_block(const ResponseHead& head, char* out) noexcept {
@@ -96,10 +96,10 @@ char* write_response_block(const ResponseHead& head, char* out) noexcept {
   if (head.date != nullptr) out = write_hpack_field("date", head.date->text(), out);
   if (!head.content_type.empty()) out = write_hpack_field("content-type", head.content_type, out);
   if (head.framing == BodyFraming::length) out = write_length(head.content_length, out);
-  return write_trailers_block(head.lines, out);
+  return write_field_lines(head.lines, out);
 }
 
-std::size_t trailers_block_size_max(std::string_view lines) noexcept {
+std::size_t field_lines_size_max(std::string_view lines) noexcept {
   std::size_t size = 0;
   for (Headers::Iterator at(lines); at != Headers::Iterator(); ++at) {
     size += hpack_field_size_max((*at).name, (*at).value);
@@ -107,7 +107,7 @@ std::size_t trailers_block_size_max(std::string_view lines) noexcept {
   return size;
 }
 
-char* write_trailers_block(std::string_view lines, char* out) noexcept {
+char* write_field_lines(std::string_view lines, char* out) noexcept {
   for (Headers::Iterator at(lines); at != Headers::Iterator(); ++at) {
     out = write_hpack_field((*at).name, (*at).value, out);
   }
@@ -121,10 +121,10 @@ void send_end(H2Session& session, HpackEncoderState& encoder, H2Stream& stream,
     return;
   }
   const auto write = [&](char* out) {
-    return write_trailers_block(trailers, encoder.write_size_update(out));
+    return write_field_lines(trailers, encoder.write_size_update(out));
   };
-  session.send_headers(
-      stream, HpackEncoderState::size_update_max + trailers_block_size_max(trailers), write, true);
+  session.send_headers(stream, HpackEncoderState::size_update_max + field_lines_size_max(trailers),
+                       write, true);
 }
 
 void ResponseBlockCache::begin(const Date& date, std::string_view content_type,

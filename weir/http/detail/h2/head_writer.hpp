@@ -22,14 +22,15 @@ std::size_t response_block_size_max(const ResponseHead& head) noexcept;
 /// Returns: the end of the block.
 char* write_response_block(const ResponseHead& head, char* out) noexcept;
 
-/// Returns the number of bytes that write_trailers_block() needs at most.
-std::size_t trailers_block_size_max(std::string_view lines) noexcept;
+/// Returns the number of bytes that write_field_lines() needs at most.
+std::size_t field_lines_size_max(std::string_view lines) noexcept;
 
-/// Writes trailers, which are given as Headers::lines(), as a field block. Allocates nothing.
-/// Returns: the end of the block.
-char* write_trailers_block(std::string_view lines, char* out) noexcept;
+/// Writes headers or trailers, which are given as Headers::lines(), as fields. Allocates nothing.
+/// Returns: the end of the fields.
+char* write_field_lines(std::string_view lines, char* out) noexcept;
 
-/// Ends an open stream behind its body, with trailers if there are some.
+/// Ends an open stream behind its body, with trailers if there are some. They are given as
+/// Headers::lines().
 /// Errors: throws std::bad_alloc.
 void send_end(H2Session& session, HpackEncoderState& encoder, H2Stream& stream,
               std::string_view trailers);
