@@ -194,12 +194,10 @@ class H2Connection : public ConnectionIo {
   HpackEncoderState& encoder() noexcept { return state_.encoder; }
   /// Returns the context of the requests.
   Context context() const noexcept { return owner_.context(); }
-  /// Returns the scope of the requests that wait, or nullptr before run(). In that case run() calls
-  /// spawn_run() of `exchange` again.
-  Scope* scope_for(H2Exchange& exchange) noexcept {
-    if (scope_ == nullptr) waiting_ = &exchange;
-    return scope_;
-  }
+  /// Returns the scope of the requests that wait, or nullptr before run().
+  Scope* scope() const noexcept { return scope_; }
+  /// Makes run() call spawn_run() of `exchange` when there is a scope. No input is taken before.
+  void wait_for_scope(H2Exchange& exchange) noexcept { waiting_ = &exchange; }
   /// Wakes the writer, which sends what is in the output of the session.
   void wake_writer() { output_ready_.set(); }
   /// Counts bytes of a body that `exchange` has collected. Below the limit all bodies grow; above

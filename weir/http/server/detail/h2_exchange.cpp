@@ -113,8 +113,8 @@ void H2Exchange::check_body(Duration waited) {
 
 void H2Exchange::spawn_run() {
   waited_ = true;
-  Scope* const scope = connection_.scope_for(*this);
-  if (scope == nullptr) return;
+  Scope* const scope = connection_.scope();
+  if (scope == nullptr) return connection_.wait_for_scope(*this);
   Task<> running = run();
   runs_ = true;
   scope->spawn(std::move(running));
