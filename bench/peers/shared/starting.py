@@ -1,4 +1,4 @@
-"""The common part of the scripts that execute an installed server. peers.py copies it beside each."""
+"""The common part of the scripts that execute an installed server. peers.py copies it."""
 
 import os
 import resource
