@@ -9,11 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/router/detail/core_handlers.hpp"
-#include "weir/http/router/detail/route_update.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
-#include "weir/task/detail/run.hpp"
+#include "weir/http/test/replaced_routes.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -107,47 +105,6 @@ Task<Response> waits_first(Request& request, Next next) {
   std::ignore = co_await sleep(1s);
   co_return co_await next(request);
 }
-
-/// Routes of a service that has left. Their requests wait for its replacement, at most four
-/// seconds.
-class ReplacedRoutes {
- public:
-  template <class F>
-  void add(Router& router, Loop& loop, std::string_view method, std::string_view text, F handler) {
-    const Pattern pattern = Pattern::parse(text).value();
-    Loop* const only = &loop;
-    auto core_handlers = std::make_shared<CoreHandlers>(std::span(&only, 1), 4s);
-    core_handlers->on(loop)->remove(/*replacement_expected=*/true);
-    auto published = std::make_unique<Route>(
-        Route{std::string(method), pattern,
-              Handler::of([] { return Response(Status::service_unavailable); }), RouteOptions()});
-    published->core_handlers = core_handlers;
-    EXPECT_TRUE(run(loop, publish(router.updater(), std::move(published))));
-    Replacement& replacement = replacements_.emplace_back(Replacement{
-        std::move(core_handlers),
-        Route{std::string(method), pattern, Handler::of(std::move(handler)), RouteOptions()}});
-    replacement.route.owner_in_flight = &in_flight_;
-  }
-  /// Makes the replacement answer. It allocates nothing.
-  void replace(Loop& loop) {
-    for (Replacement& each : replacements_) each.core_handlers->on(loop)->install(each.route);
-  }
-  /// Returns true if no request of the replacement is in flight.
-  bool idle(Loop& loop) { return in_flight_.on(loop).requests.empty(); }
-
- private:
-  struct Replacement {
-    std::shared_ptr<CoreHandlers> core_handlers;
-    Route route;
-  };
-  static Task<Result<RouteId>> publish(RouteUpdater& updater, std::unique_ptr<Route> route) {
-    RouteUpdate update(updater, std::move(route));
-    co_return co_await update;
-  }
-
-  OwnerInFlightPerCore in_flight_{"Replacement", 1};
-  std::deque<Replacement> replacements_;
-};
 
 /// `no_memory` fails one allocation; `out_of_memory` fails all later ones too, until the
 /// connection is gone.
