@@ -221,6 +221,8 @@ void Call::render_error() {
 }
 
 void Call::reject(Status status) {
+  // It does not wait for a handler. The table keeps the route for this turn.
+  if (stage_ == Stage::routing) found_route_.reset();
   stage_ = Stage::rejected;
   replace_response(status);
 }

@@ -201,7 +201,7 @@ bool H2Connection::open(const H2Event& event) {
   }
   exchanges_.push_back(*spare_.release());
   if (!complete) {
-    exchange.reject(read.error);
+    exchange.reject_head(read.error);
     return true;
   }
   if (read.priority) session_.set_priority(exchange, *read.priority);

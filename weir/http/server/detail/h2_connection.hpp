@@ -73,8 +73,8 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
 
   /// Begins the request of an accepted stream, whose head is complete.
   void begin();
-  /// Answers a request whose head is rejected.
-  void reject(ParseError error);
+  /// Answers a request whose head is rejected, instead of begin().
+  void reject_head(ParseError error);
   /// Adds bytes of the body.
   void on_data(Bytes bytes, bool end_stream);
   Headers& received_trailers() noexcept { return trailers_; }
@@ -119,6 +119,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool send_response();
   bool send_text(std::string_view text);
   void send_head(bool ends);
+  void reject(ParseError error);
   void answer_now();
   bool wait_for_end();
   void end_wait();

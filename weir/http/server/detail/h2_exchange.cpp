@@ -63,8 +63,12 @@ void H2Exchange::begin() {
   spawn_run();
 }
 
+void H2Exchange::reject_head(ParseError error) {
+  call_.begin_rejected();
+  reject(error);
+}
+
 void H2Exchange::reject(ParseError error) {
-  if (call_.stage() == Call::Stage::answered) call_.begin_rejected();
   connection_.server().counters().count_parse_error(error);
   call_.reject(to_status(error));
   answer_now();

@@ -1,0 +1,114 @@
+// Tests how long requests of HTTP/2 keep their routes.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/http/router/live_routes.hpp"
+#include "weir/http/test/h2_connection_fixture.hpp"
+#include "weir/http/test/replaced_routes.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace frames;
+
+/// A client with a request that keeps the connection busy, so that others use the memory of earlier
+/// ones. It can request the removal of a route after a second.
+class H2ConnectionRoutesTest : public H2ConnectionFixture, public ::testing::Test {
+ protected:
+  H2ConnectionRoutesTest() {
+    routes_.get("/remove", [this]() -> Task<Response> {
+      std::ignore = co_await sleep(std::chrono::seconds(1));
+      const auto removed = co_await LiveRoutes(routes_).remove(id_);
+      co_return Response(removed ? Status::no_content : Status::conflict);
+    });
+    routes_.get("/busy", []() -> Task<Response> {
+      std::ignore = co_await sleep(std::chrono::hours(1));
+      co_return Response(Status::no_content);
+    });
+  }
+  void begin_busy() {
+    Limits limits;
+    limits.body_max = 10;
+    begin(limits);
+    EXPECT_EQ(answer(get(1, "/busy")), "");
+  }
+  /// Sets the window of each stream. Returns what the server sends then.
+  std::string set_window(std::uint32_t size) {
+    const std::string lines = answer(settings(setting(SettingId::initial_window_size, size)));
+    EXPECT_TRUE(lines.starts_with("settings_ack\n"));
+    return lines.substr(lines.find('\n') + 1);
+  }
+  std::string pass_a_second() {
+    pass(std::chrono::seconds(1));
+    return received();
+  }
+  static std::string too_large(std::uint32_t stream, std::string_view method) {
+    return headers(stream,
+                   block({{":method", method},
+                          {":scheme", "http"},
+                          {":path", "/a"},
+                          {":authority", "a"},
+                          {"content-length", "11"}}),
+                   FrameFlag::end_headers);
+  }
+  static std::string with_scheme(std::uint32_t stream, std::string_view scheme) {
+    return headers(
+        stream,
+        block({{":method", "GET"}, {":scheme", scheme}, {":path", "/a"}, {":authority", "a"}}));
+  }
+  static std::string removed(std::uint32_t stream) {
+    return "head " + std::to_string(stream) + " :status=204 end\n";
+  }
+
+  RouteId id_{};
+};
+
+TEST_F(H2ConnectionRoutesTest, ARejectedHeadHasNotTheRouteOfAnEarlierOne) {
+  id_ = routes_.post("/a", [] { return text("hello"); });
+  begin_busy();
+  EXPECT_TRUE(answer(too_large(3, "POST")).starts_with("head 3 :status=413 "));
+  EXPECT_EQ(set_window(0), "");
+  EXPECT_TRUE(answer(with_scheme(5, "ftp")).starts_with("head 5 :status=400 "));
+  EXPECT_EQ(answer(get(7, "/remove")), "");
+  EXPECT_EQ(pass_a_second(), removed(7)) << "the rejected request has kept it";
+  EXPECT_TRUE(set_window(1'000).starts_with("data 5 {"));
+}
+
+TEST_F(H2ConnectionRoutesTest, ARejectedHeadDoesNotReadARouteThatIsRemoved) {
+  id_ = routes_.post("/a", [] { return text("hello"); });
+  begin_busy();
+  EXPECT_EQ(answer(get(3, "/remove")), "");
+  EXPECT_TRUE(answer(too_large(5, "POST")).starts_with("head 5 :status=413 "));
+  EXPECT_EQ(pass_a_second(), removed(3));
+  EXPECT_EQ(set_window(0), "");
+  EXPECT_TRUE(answer(with_scheme(7, "ftp")).starts_with("head 7 :status=400 "));
+  EXPECT_TRUE(set_window(1'000).starts_with("data 7 {"));
+}
+
+TEST_F(H2ConnectionRoutesTest, ARejectedHeadHasTheErrorPageOfTheRouter) {
+  routes_.group("/a").render_errors([](const Problem&) { return text("of the group"); });
+  routes_.post("/a", [] { return text("hello"); });
+  begin_busy();
+  EXPECT_TRUE(answer(too_large(3, "POST")).starts_with("head 3 :status=413 content-type=text/"));
+  EXPECT_TRUE(answer(with_scheme(5, "ftp")).starts_with("head 5 :status=400 content-type=appl"));
+}
+
+TEST_F(H2ConnectionRoutesTest, ABodyThatIsTooLargeDoesNotWaitForAReplacement) {
+  ReplacedRoutes replaced;
+  id_ = replaced.add(routes_, *loop_, "POST", "/a", [] { return text("hello"); });
+  begin_busy();
+  EXPECT_EQ(answer(get(3, "/remove")), "");
+  EXPECT_TRUE(answer(too_large(5, "POST")).starts_with("head 5 :status=413 "));
+  EXPECT_EQ(pass_a_second(), removed(3)) << "the rejected request has kept it";
+  shut_down();
+}
+
+}  // namespace
+}  // namespace weir::http
