@@ -286,6 +286,7 @@ bool Call::head_only() const noexcept {
 }
 
 void Call::hold() {
+  if (in_flight_) return;  // the request has waited before
   // A large or streamed response needs the head too. A rejected head may be incomplete.
   if (stage_ != Stage::rejected) keep_head();
   in_flight_.emplace(*this);  // until release(); after an exception, until nothing runs

@@ -70,6 +70,20 @@ class H2ConnectionRoutesTest : public H2ConnectionFixture, public ::testing::Tes
   RouteId id_{};
 };
 
+/// A stream function that uses an object of its handler.
+class Streaming {
+ public:
+  explicit Streaming(std::string what) : what_(std::move(what)) {}
+  Response operator()() const { return stream("a/b", &write, this); }
+
+ private:
+  static Task<Result<>> write(BodySink& sink, const Streaming* self) {
+    WEIR_CO_TRY(co_await sleep(std::chrono::seconds(2)));
+    co_return co_await sink.write(self->what_);
+  }
+  std::string what_;
+};
+
 TEST_F(H2ConnectionRoutesTest, ARejectedHeadHasNotTheRouteOfAnEarlierOne) {
   id_ = routes_.post("/a", [] { return text("hello"); });
   begin_busy();
@@ -107,6 +121,54 @@ TEST_F(H2ConnectionRoutesTest, ABodyThatIsTooLargeDoesNotWaitForAReplacement) {
   EXPECT_EQ(answer(get(3, "/remove")), "");
   EXPECT_TRUE(answer(too_large(5, "POST")).starts_with("head 5 :status=413 "));
   EXPECT_EQ(pass_a_second(), removed(3)) << "the rejected request has kept it";
+  shut_down();
+}
+
+TEST_F(H2ConnectionRoutesTest, KeepsALargeResponseAfterABodyThatNobodyReads) {
+  id_ = routes_.post("/a", [] { return text(std::string(1'000, 'x')); });
+  begin_busy();
+  EXPECT_EQ(set_window(0), "");
+  EXPECT_EQ(answer(post(3, "/a")), "");
+  EXPECT_TRUE(answer(data(3, "body", FrameFlag::end_stream)).starts_with("head 3 :status=200 "));
+  EXPECT_EQ(answer(get(5, "/remove")), "");
+  EXPECT_EQ(pass_a_second(), "");
+  EXPECT_EQ(set_window(1'000), "data 3 " + std::string(1'000, 'x') + " end\n" + removed(5));
+}
+
+TEST_F(H2ConnectionRoutesTest, KeepsAnErrorAfterABodyThatStalls) {
+  id_ = routes_.post("/a", [] { return text("hello"); });
+  begin_busy();
+  EXPECT_EQ(set_window(0), "");
+  EXPECT_EQ(answer(post(3, "/a")), "");
+  pass(std::chrono::seconds(6));
+  EXPECT_TRUE(received().starts_with("head 3 :status=408 "));
+  EXPECT_TRUE(set_window(1'000).starts_with("data 3 {\"title\""));
+}
+
+TEST_F(H2ConnectionRoutesTest, KeepsTheHandlerOfATaskThatStreams) {
+  id_ = routes_.get(
+      "/a", [handler = Streaming("hello")](Request&) -> Task<Response> { co_return handler(); });
+  begin_busy();
+  EXPECT_EQ(answer(get(3, "/remove") + get(5, "/a")), "head 5 :status=200 content-type=a/b\n");
+  EXPECT_EQ(pass_a_second(), "");
+  EXPECT_EQ(pass_a_second(), "data 5 hello\ndata 5  end\n" + removed(3));
+}
+
+TEST_F(H2ConnectionRoutesTest, KeepsTheHandlerOfAReplacement) {
+  ReplacedRoutes replaced;
+  const auto task = [handler = Streaming("hello")](Request&) -> Task<Response> {
+    co_return handler();
+  };
+  replaced.add(routes_, *loop_, "GET", "/a", Streaming("hello"));
+  replaced.add(routes_, *loop_, "GET", "/task", task);
+  begin_busy();
+  EXPECT_EQ(answer(get(3, "/a") + get(5, "/task")), "");
+  replaced.replace(*loop_);
+  EXPECT_NE(received().find("head 5 :status=200 "), std::string::npos);
+  EXPECT_FALSE(replaced.idle(*loop_)) << "the replacement may leave";
+  pass_a_second();
+  EXPECT_EQ(pass_a_second(), "data 3 hello\ndata 3  end\ndata 5 hello\ndata 5  end\n");
+  EXPECT_TRUE(replaced.idle(*loop_));
   shut_down();
 }
 

@@ -156,6 +156,7 @@ Task<> H2Exchange::respond() {
     }
   }
   if (!head_sent_ && send_response()) co_return;
+  call_.hold();
   if (call_.response().body().is_stream()) {
     co_await send_stream();
   } else {
@@ -169,6 +170,7 @@ Task<> H2Exchange::drop_body() {
   const std::uint64_t most = connection_.server().limits().unread_body_max;
   const bool hides_body = code_of(call_.response().status()) < 300;
   if (!hides_body || awaits_continue_ || head().content_length() > most) co_return;
+  call_.hold();
   drops_ = true;
   connection_.session().consume(*this, std::exchange(arrived_, {}).size());
   connection_.wake_writer();
