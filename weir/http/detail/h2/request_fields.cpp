@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/method.hpp"
 
 namespace weir::http {
 
@@ -158,7 +159,10 @@ FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, Re
     head = repeated_head_;
     return result_;
   }
-  if (!decode(table, block)) return result_;
+  if (!decode(table, block)) {
+    head.clear(method_of(pseudo_.method));
+    return result_;
+  }
   const ParseResult parsed = parser_.parse(text(), head);
   if (parsed.kind == ParseResult::Kind::complete) {
     if (const auto priority = head.header("priority")) result_.priority = parse_priority(*priority);
@@ -169,6 +173,7 @@ FieldsResult RequestFieldReader::read_request(HpackTable& table, Bytes block, Re
   parser_.reset();
   forget(table);
   fail(Kind::rejected, parsed.error);
+  head.clear(head.method());
   return result_;
 }
 

@@ -39,7 +39,8 @@ class RequestFieldReader : public FieldReader {
 
   /// Reads a whole block. The table stays in step, whatever the result is, except after
   /// `invalid_block`. `head` is filled if the result is `complete`. It points to memory of the
-  /// reader, which the next call overwrites.
+  /// reader, which the next call overwrites. Otherwise it has only the method, as far as it is
+  /// known.
   /// Errors: throws std::bad_alloc if there is no memory for the table.
   FieldsResult read_request(HpackTable& table, Bytes block, RequestHead& head);
 

@@ -521,6 +521,36 @@ FieldsResult read_trailers(const Fields& fields, Headers& trailers,
   return reader.read_trailers(table, to_bytes(literal_block(fields)), trailers);
 }
 
+TEST(RequestFieldReader, KeepsOnlyTheMethodOfARejectedHead) {
+  RequestFieldReader reader({.list_bytes_max = 400});
+  HpackTable table;
+  RequestHead head;
+  const auto read_into_head = [&](const Fields& fields) {
+    return reader.read_request(table, to_bytes(literal_block(fields)), head).kind;
+  };
+  const auto with_method = [](Fields fields, std::string_view method) {
+    fields[0].value = method;
+    return fields;
+  };
+  const Fields bad_target = replaced(":path", "/a b");
+  const Fields too_long = with(get, {{"x", std::string(400, 'x')}});
+  const Fields bad_length = with(get, {{"content-length", "x"}});
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(read_into_head(with(get, {{"content-length", "5"}})), Kind::complete);
+    for (const Fields& fields : {bad_target, too_long, bad_length}) {
+      EXPECT_EQ(read_into_head(with_method(fields, "HEAD")), Kind::rejected);
+      EXPECT_EQ(head.method(), Method::head);
+      EXPECT_EQ(head.path(), "");
+      EXPECT_EQ(head.header_count(), 0u);
+      EXPECT_FALSE(head.has_content_length());
+    }
+    EXPECT_EQ(read_into_head(bad_target), Kind::rejected);
+    EXPECT_EQ(head.method(), Method::get);
+    EXPECT_EQ(read_into_head(with_method(bad_target, "HE AD")), Kind::rejected);
+    EXPECT_EQ(head.method(), Method::other);
+  }
+}
+
 TEST(RequestFieldReader, ReadsTrailers) {
   Headers trailers;
   EXPECT_EQ(read_trailers({{"grpc-status", "0"}, {"x", ""}}, trailers).kind, Kind::complete);

@@ -154,6 +154,14 @@ class RequestHead : public MessageHead {
   /// §10.1.1).
   bool expects_continue() const noexcept { return info_.expects_continue; }
 
+  /// Forgets all of a head that is rejected, except its method, which decides if the response has a
+  /// body.
+  void clear(Method method) noexcept {
+    base_ = nullptr;
+    info_ = {};
+    info_.method = method;
+  }
+
   /// True for HTTP/1.1 with an Upgrade header that Connection names (RFC 9110 §7.8).
   bool requests_upgrade() const noexcept {
     return info_.has_upgrade && info_.upgrade && info_.version_minor > 0;

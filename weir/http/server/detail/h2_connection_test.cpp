@@ -115,6 +115,23 @@ TEST_F(H2ConnectionTest, KeepsNothingOfARequestForTheNextOne) {
   EXPECT_LT(lines.find("data 3 "), lines.find("data 5 ")) << "it has the priority of another one";
 }
 
+TEST_F(H2ConnectionTest, SendsTheErrorPageOfARejectedHeadUnlessItIsAHead) {
+  routes_.get("/", [] { return text("hello"); });
+  begin();
+  const auto with_space = [](std::uint32_t id, std::string_view method) {
+    return request(id, method, "/a b");
+  };
+  const auto head = [](std::string_view id) {
+    return "head " + std::string(id) +
+           " :status=400 content-type=application/problem+json content-length=36";
+  };
+  const std::string page = " {\"title\":\"Bad Request\",\"status\":400} end\n";
+  EXPECT_TRUE(answer(request(1, "HEAD", "/") + with_space(3, "GET") + with_space(5, "HEAD") +
+                     with_space(7, "PUT"))
+                  .ends_with(" content-length=5 end\n" + head("3") + "\ndata 3" + page + head("5") +
+                             " end\n" + head("7") + "\ndata 7" + page));
+}
+
 TEST_F(H2ConnectionTest, BeginsWithAPrefaceInPieces) {
   routes_.get("/", [] { return text("hello"); });
   serve();
