@@ -1,7 +1,6 @@
 // The client: attempts, the retry and redirects.
 #include "weir/http/client/client.hpp"
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -55,18 +54,17 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
     WEIR_CO_TRY(const std::string head, head_of(request, now));
     detail::ExchangePtr exchange;
     std::optional<ClientPool::Lease> lease;
-    std::uint64_t after = 0;  // the request needs a connection of HTTP/2 above this number
-    bool fresh = false;       // the request needs a new connection of HTTP/1.1
-    H2ClientConnection* http2 = pool_->http2_for(request.url(), after);
+    bool lost = false;  // the request takes no idle connection of HTTP/1.1 any more
+    H2ClientConnection* http2 = pool_->http2_for(request.url());
     for (unsigned attempts = 1; exchange == nullptr; ++attempts) {
       if (http2 == nullptr && !lease) lease = pool_->try_acquire(request.url());
       if (http2 == nullptr && !lease) {
-        auto waited = co_await pool_->acquire(request.url(), deadline, after);
+        auto waited = co_await pool_->acquire(request.url(), deadline);
         if (!waited) co_return fail(waited.error());
         lease = std::move(waited->lease);
         http2 = waited->http2;
       }
-      const bool reused = http2 == nullptr && !fresh && after == 0 && lease->take_idle();
+      const bool reused = http2 == nullptr && !lost && lease->take_idle();
       if (http2 == nullptr && !reused) {
         WEIR_CO_TRY(co_await lease->connect(request.url(), deadline));
         if (lease->is_http2()) http2 = &pool_->add_http2(*std::exchange(lease, {}));
@@ -80,7 +78,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         answered = co_await sent->run(request, head, scope);
         if (answered) break;
         repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) && sent->may_repeat(request);
-        if (sent->lost()) after = pool_->last_http2();
+        lost = lost || sent->lost();
       } else {
         auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);
         exchange.reset(sent);
@@ -90,11 +88,11 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         repeat =
             reused && answered.error() == ClientError::connection_lost && sent->may_repeat(request);
         if (repeat) lease = sent->take_lease();
-        fresh = true;
+        lost = true;
       }
       if (!repeat) co_return fail(answered.error());
       exchange.reset();
-      http2 = lease ? nullptr : pool_->http2_for(request.url(), after);
+      http2 = lease ? nullptr : pool_->http2_for(request.url());
     }
     ResponseSource& source = *exchange;
     if (options_.cookie_jar != nullptr) store_cookies(source, request.url(), now);

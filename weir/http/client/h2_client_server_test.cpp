@@ -1,6 +1,7 @@
 // Tests of the client over HTTP/2 against servers that follow scripts, in virtual time: retries,
 // flow control, cancellation, silent and hostile servers.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,8 @@
 
 #include "weir/http/client/client.hpp"
 #include "weir/http/test/h2_server_fixture.hpp"
+#include "weir/loop/os/os_platform.hpp"
+#include "weir/net/listen/unix_socket.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/scope.hpp"
@@ -250,6 +253,118 @@ TEST_F(H2ClientServerTest, RequestsOfALostConnectionShareANewOne) {
     EXPECT_EQ(accepted_, 2U);
     EXPECT_EQ(client.connection_count(), 1U);
   });
+}
+
+TEST_F(H2ClientServerTest, LostRequestsShareAConnectionThatOpensImmediately) {
+  OsPlatform platform;  // its connects to a Unix socket do not wait
+  const auto loop = Loop::make(platform, {}).value();
+  constexpr std::size_t count = 10;
+  std::size_t accepted = 0;
+  const auto follow = [](AnyStream stream, bool loses) -> Task<> {
+    H2Peer peer(std::move(stream));
+    co_await peer.send(frames::settings());
+    if (!loses) co_return co_await serve(peer);
+    if (!co_await peer.receive("head 1")) co_return;
+    co_await peer.send(frames::answer_text(1, "first"));
+    static_cast<void>(co_await peer.receive("head " + std::to_string(1 + 2 * count)));
+  };
+  const auto talk = [&](Scope& scope) -> Task<> {
+    ClientOptions options = http2();
+    options.unix_socket = "@weir-h2-client-" + std::to_string(::getpid());
+    auto listener = co_await unix_socket::listen(options.unix_socket);
+    EXPECT_TRUE(listener);
+    if (!listener) co_return;
+    const auto accept = [&](tcp::Listener on) -> Task<> {
+      while (auto stream = co_await on.accept()) {
+        const bool loses = accepted++ == 0;
+        scope.spawn(follow(AnyStream(std::move(*stream)), loses));
+      }
+    };
+    scope.spawn(accept(std::move(*listener)));
+    Client client(std::move(options));
+    EXPECT_EQ(co_await ask(client), "first");
+    std::vector<Task<std::string>> asking;
+    for (std::size_t each = 0; each < count; ++each) asking.push_back(ask(client));
+    const auto answers = co_await all(std::move(asking));
+    EXPECT_EQ(answers.value_or(std::vector<std::string>()), std::vector<std::string>(count, "ok"));
+    EXPECT_EQ(client.connection_count(), 1U);
+    scope.cancel();
+  };
+  static_cast<void>(weir::run(*loop, with_scope(OnFailure::isolate, talk)));
+  EXPECT_EQ(accepted, 2U);
+}
+
+TEST_F(H2ClientServerTest, ALostRequestUsesAnotherConnectionThatIsAlive) {
+  const auto alive = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 3")) co_return;
+    co_await peer.send(frames::answer_text(1, "1") + frames::answer_text(3, "3"));
+    if (!co_await peer.receive("ping")) co_return;
+    co_await peer.send(frames::ping("present?", FrameFlag::ack));
+    for (const std::uint32_t id : {5U, 7U}) {
+      if (!co_await peer.receive("head " + std::to_string(id))) co_return;
+      co_await peer.send(frames::answer_text(id, std::to_string(id)));
+    }
+    co_await peer.end();
+  };
+  const auto lose = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1")) co_return;
+    co_await peer.send(frames::answer_text(1, "1"));
+    if (!co_await peer.receive("head 5")) co_return;
+    static_cast<void>(co_await sleep(10ms));
+  };
+  ClientLimits limits;
+  limits.http2.streams_max = 2;
+  tunnel_times_ = {1ms, 1ms, 3s};
+  const auto use = [](Client& client) -> Task<> {
+    const auto ask_later = [](Client& each, Duration start) -> Task<std::string> {
+      static_cast<void>(co_await sleep(start));
+      const Instant begin = (co_await this_context()).loop->now();
+      const std::string answer = co_await ask(each);
+      const auto took = (co_await this_context()).loop->now() - begin;
+      co_return answer + (took < 1s ? "" : " late");
+    };
+    // Two requests fill the first connection until the third one has opened the second.
+    std::vector<Task<std::string>> asking;
+    for (const Duration start : {0s, 0s, 0s}) asking.push_back(ask_later(client, start));
+    const auto first = co_await all(std::move(asking));
+    EXPECT_TRUE(first && client.connection_count() == 2);
+    asking.clear();
+    for (const Duration start : {0ms, 0ms, 100ms}) asking.push_back(ask_later(client, start));
+    const auto second = co_await all(std::move(asking));
+    EXPECT_TRUE(second);
+    EXPECT_EQ(second.value_or(std::vector<std::string>()),
+              (std::vector<std::string>{"ok late", "5", "7"}));
+    EXPECT_EQ(client.connection_count(), 2U);
+  };
+  with_scripts({alive, lose, serve}, through_tunnels(limits), use);
+}
+
+TEST_F(H2ClientServerTest, ALostRequestAvoidsAConnectionThatDoesNotAnswer) {
+  const auto dead = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 3")) co_return;
+    co_await peer.send(frames::answer_text(1, "1") + frames::answer_text(3, "3"));
+    co_await peer.end();
+  };
+  const auto lose = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1")) co_return;
+    co_await peer.send(frames::answer_text(1, "1"));
+    static_cast<void>(co_await peer.receive("head 3"));
+  };
+  ClientLimits limits;
+  limits.http2.streams_max = 2;
+  limits.idle_timeout = 60s;
+  tunnel_times_ = {1ms, 1ms, 1ms};
+  const auto use = [](Client& client) -> Task<> {
+    const auto three = co_await all(ask(client), ask(client), ask(client));
+    EXPECT_TRUE(three && client.connection_count() == 2);
+    const Instant start = (co_await this_context()).loop->now();
+    EXPECT_EQ(co_await ask(client), "ok");
+    EXPECT_LT((co_await this_context()).loop->now() - start, 1s);
+    EXPECT_EQ(client.connection_count(), 2U);
+    static_cast<void>(co_await sleep(6s));
+    EXPECT_EQ(client.connection_count(), 1U);
+  };
+  with_scripts({dead, lose, serve}, through_tunnels(limits), use);
 }
 
 TEST_F(H2ClientServerTest, AResetResponseIsNotSentAgain) {

@@ -77,7 +77,8 @@ inline std::string answer_text(std::uint32_t stream, std::string_view text) {
 }  // namespace frames
 
 /// A client of HTTP/2 with prior knowledge, beside a server at the ports 81 and 82 whose
-/// connections follow scripts. With tls_, the server speaks TLS.
+/// connections follow scripts. With tls_, the server speaks TLS. With tunnel_times_,
+/// it is a proxy that opens tunnels.
 class H2ServerFixture : public HttpTest {
  protected:
   using Script = std::function<Task<>(H2Peer&)>;
@@ -87,6 +88,14 @@ class H2ServerFixture : public HttpTest {
     ClientOptions options;
     options.plain_http2 = true;
     options.limits = limits;
+    return options;
+  }
+  /// Returns the options for a server that is a proxy with tunnels to any http URL.
+  static ClientOptions through_tunnels(ClientLimits limits = {}) {
+    ClientOptions options = http2(limits);
+    options.proxy.url = *Url::parse("http://127.0.0.1:81/");
+    options.proxy.tunnel = true;
+    options.proxy.bypass = {};
     return options;
   }
   /// Runs `use` beside a server. A connection without a script is closed immediately.
@@ -140,6 +149,7 @@ class H2ServerFixture : public HttpTest {
   static std::string text_of(ClientError error) { return make_error_code(error).message(); }
 
   std::size_t accepted_ = 0;
+  std::vector<Duration> tunnel_times_;  ///< how long each connection's tunnel takes to open
 
  private:
   Task<> accept(Scope& scope, tcp::Listener listener) {
@@ -147,8 +157,21 @@ class H2ServerFixture : public HttpTest {
       auto stream = co_await listener.accept();
       if (!stream) co_return;
       const std::size_t number = accepted_++;
-      if (number < scripts_.size()) scope.spawn(follow(scripts_[number], std::move(*stream)));
+      if (number >= scripts_.size()) continue;
+      if (number < tunnel_times_.size()) {
+        scope.spawn(open_tunnel(number, std::move(*stream)));
+      } else {
+        scope.spawn(follow(scripts_[number], std::move(*stream)));
+      }
     }
+  }
+  Task<> open_tunnel(std::size_t number, tcp::Stream stream) {
+    const auto head = co_await stream.read();
+    EXPECT_TRUE(head && head->text().starts_with("CONNECT "));
+    static_cast<void>(co_await sleep(tunnel_times_[number]));
+    static_cast<void>(co_await stream.write("HTTP/1.1 200 OK\r\n\r\n"));
+    static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));  // the client speaks first
+    co_await follow(scripts_[number], std::move(stream));
   }
   Task<> follow(const Script& script, tcp::Stream stream) {
     auto accepted = co_await tls::accept(acceptor_, AnyStream(std::move(stream)));

@@ -203,7 +203,7 @@ class ClientPool::Waiting : public QueueNode {
   void leave_queue() noexcept {
     if (!linked()) return;
     unlink();
-    const bool free = origin_.permits.available() > 0 || pool_.http2_of(origin_, 0) != nullptr;
+    const bool free = origin_.permits.available() > 0 || http2_of(origin_) != nullptr;
     if (free) pool_.notify_first(origin_);
   }
 
@@ -247,8 +247,7 @@ std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
   return lease;
 }
 
-Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline,
-                                                    std::uint64_t after) {
+Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline) {
   if (waiting_ >= options_->limits.waiting_max) co_return fail(ClientError::queue_full);
   const Context own = co_await this_context();
   Place place;
@@ -258,7 +257,7 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
   while (true) {
     SemaphorePermit* room = nullptr;
     if (waiting.may_look()) {
-      place.http2 = http2_of(origin, after);
+      place.http2 = http2_of(origin);
       if (place.http2 != nullptr) co_return std::move(place);
       if (!is_opening(origin) && try_take(origin.permits, lease.of_origin_)) {
         if (try_take_of_pool(lease.of_pool_)) break;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,23 +65,20 @@ class ClientPool {
   /// Closes all idle connections.
   ~ClientPool();
 
-  /// Returns the number of the newest connection of HTTP/2, or 0 if there was none. The pool
-  /// numbers these connections from 1.
-  std::uint64_t last_http2() const noexcept { return last_http2_; }
-  /// Returns a connection of HTTP/2 to the origin of `url` that can carry another request now and
-  /// has a number above `after`. Returns nullptr if there is none, or if a request waits already.
-  H2ClientConnection* http2_for(const Url& url, std::uint64_t after) noexcept;
+  /// Returns a connection of HTTP/2 to the origin of `url` that can carry another request now.
+  /// Returns nullptr if there is none, or if a request waits already.
+  H2ClientConnection* http2_for(const Url& url) noexcept;
   /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
   std::optional<Lease> try_acquire(const Url& url);
   /// Waits for the right to use a connection to the origin of `url`, or for a connection of HTTP/2
-  /// with a number above `after`. Ends at `deadline`, or after ClientLimits::queue_timeout.
+  /// that can carry another request. Ends at `deadline`, or after ClientLimits::queue_timeout.
   /// ClientLimits::connect_timeout replaces queue_timeout while another request opens the first
   /// connection.
   /// Returns: the right, or the connection of HTTP/2.
   /// Errors: ClientError (queue_full, queue_timed_out, connect_timed_out, timed_out);
   /// Errc::cancelled.
   /// Cancel: leaves the queue.
-  Task<Result<Place>> acquire(const Url& url, Instant deadline, std::uint64_t after);
+  Task<Result<Place>> acquire(const Url& url, Instant deadline);
   /// Makes a connection of HTTP/2 out of that of a lease.
   /// Errors: throws std::bad_alloc.
   H2ClientConnection& add_http2(Lease&& lease);
@@ -104,6 +100,9 @@ class ClientPool {
   void on_http2_closed() noexcept { --open_count_; }
   /// Lets the first request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
+  /// Asks the servers of the other connections of the origin of `lease` if they are there. A
+  /// connection with requests was lost, and the others may have been lost with it.
+  void on_http2_lost(const Lease& lease) noexcept;
 
  private:
   friend PooledConnection;
@@ -152,7 +151,7 @@ class ClientPool {
     return origin.opening > 0 && !origin.is_http1;
   }
   bool may_speak_http2(const Url& url) const noexcept;
-  H2ClientConnection* http2_of(const Origin& origin, std::uint64_t after) noexcept;
+  static H2ClientConnection* http2_of(const Origin& origin) noexcept;
   bool try_take_of_pool(SemaphorePermit& permit) noexcept;
   void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
   BlockPtr<PooledConnection> take_idle(Origin& origin);
@@ -175,7 +174,6 @@ class ClientPool {
   weir::detail::List<Node>
       dead_;  // those that are closed in this turn, since input or an end has arrived
   weir::detail::List<Http2Node> http2_;  // connections of all origins, the oldest one first
-  std::uint64_t last_http2_ = 0;
   std::size_t open_count_ = 0;
   std::size_t idle_count_ = 0;        // of HTTP/1.1
   std::size_t http2_idle_count_ = 0;  // these have rights

@@ -61,8 +61,7 @@ H2ClientConnection::Clock::Clock(H2ClientConnection& owner) noexcept
       }),
       connection(owner) {}
 
-H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease,
-                                       std::uint64_t number)
+H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease)
     : loop::HangupObserver(
           [](loop::HangupObserver& observer) {
             auto& self = static_cast<H2ClientConnection&>(observer);
@@ -74,7 +73,6 @@ H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lea
       pool_(&pool),
       lease_(std::move(lease)),
       loop_(lease_.stream().loop()),
-      number_(number),
       limits_(pool.limits()),
       session_(H2Role::client, limits_.http2, loop_.now()),
       usable_until_(after(loop_.now(), limits_.age_max)),
@@ -146,13 +144,13 @@ void H2ClientConnection::probe(Instant since) noexcept {
   suspected_ = true;
   if (answer_until_ != never) return;
   answer_until_ = after(loop_.now(), limits_.ping_timeout);
-  set_clock();
   try {
     session_.send_ping();
     queue_turn();
   } catch (const std::bad_alloc&) {
-    close(ClientError::connection_lost);
+    answer_until_ = loop_.now();  // without a question there is no answer
   }
+  set_clock();
 }
 
 /// Lets requests that wait for a connection look at this one.
@@ -390,8 +388,10 @@ void H2ClientConnection::close(std::error_code error) noexcept {
   if (closed_) return;
   if (session_.failed()) error = ClientError::bad_response;  // the write of its GOAWAY may fail too
   const bool idle = is_idle();
+  const bool lost = session_.streams_open() != 0 && error == ClientError::connection_lost;
   retire();
   closed_ = true;
+  if (lost) pool_->on_http2_lost(lease_);
   session_.abandon();  // the releases below send nothing
   clock_.cancel();
   while (H2ClientExchangeNode* const node = exchanges_.front()) {
@@ -444,25 +444,31 @@ ClosingH2Connections::~ClosingH2Connections() {
 
 // The connections of HTTP/2 of a pool.
 
-H2ClientConnection* ClientPool::http2_for(const Url& url, std::uint64_t after) noexcept {
+H2ClientConnection* ClientPool::http2_for(const Url& url) noexcept {
   if (http2_.empty()) return nullptr;
   const Origin* const origin = known_origin(key_of(url));
   if (origin == nullptr || !origin->waiting.empty()) return nullptr;
-  return http2_of(*origin, after);
+  return http2_of(*origin);
 }
 
-H2ClientConnection* ClientPool::http2_of(const Origin& origin, std::uint64_t after) noexcept {
+H2ClientConnection* ClientPool::http2_of(const Origin& origin) noexcept {
   for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
-    const bool usable = each->connection.number() > after && each->connection.may_open();
-    if (usable) return &each->connection;
+    if (each->connection.may_open()) return &each->connection;
   }
   return nullptr;
+}
+
+void ClientPool::on_http2_lost(const Lease& lease) noexcept {
+  const Origin& origin = *lease.origin_;
+  for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
+    each->connection.probe(each->connection.loop().now());
+  }
 }
 
 H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
   Origin& origin = *lease.origin_;
   lease.end_opening();  // notified requests resume later, when the list has it
-  auto made = make_block<H2ClientConnection>(*this, std::move(lease), ++last_http2_);
+  auto made = make_block<H2ClientConnection>(*this, std::move(lease));
   H2ClientConnection& connection = *made.release();
   origin.http2.push_front(connection.in_origin());
   http2_.push_back(connection.in_pool());

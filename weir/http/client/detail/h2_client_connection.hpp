@@ -40,13 +40,11 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
  public:
   /// Begins the connection. `lease` has a stream to a server of HTTP/2.
   /// Errors: throws std::bad_alloc.
-  H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease, std::uint64_t number);
+  H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lease);
   H2ClientConnection(const H2ClientConnection&) = delete;
   H2ClientConnection& operator=(const H2ClientConnection&) = delete;
   ~H2ClientConnection();
 
-  /// Returns the number of the connection; see ClientPool::last_http2().
-  std::uint64_t number() const noexcept { return number_; }
   /// Returns true if the connection can carry another request now.
   bool may_open() const noexcept;
   bool is_idle() const noexcept { return session_.streams_held() == 0; }
@@ -131,7 +129,6 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   ClientPool::Lease lease_;                // the rights; it has no connection
   BlockPtr<PooledConnection> connection_;  // the stream
   Loop& loop_;
-  const std::uint64_t number_;
   const ClientLimits& limits_;
   H2Session session_;
   HpackTable table_;

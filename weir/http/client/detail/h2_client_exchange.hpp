@@ -45,7 +45,7 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   /// or the kernel took none of its bytes. Or the connection was used before, it was lost before
   /// anything of the response came, and a repetition has no other effect.
   bool may_repeat(const ClientRequest& request) const noexcept;
-  /// Returns true if the connection was lost, so that a repetition needs a new one.
+  /// Returns true if the connection was lost.
   bool lost() const noexcept { return lost_; }
 
   Task<Result<Bytes>> read() override;
