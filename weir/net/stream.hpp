@@ -87,6 +87,12 @@ class Stream {
   /// Lifetime: the span and the bytes stay valid until the return.
   Write write(std::span<const Bytes> pieces) noexcept;
   Timed<Write> write(std::span<const Bytes> pieces, IoOptions options) noexcept;
+  /// Writes as many bytes of several pieces as the kernel takes without waiting. No write is
+  /// pending (asserted).
+  /// Returns: the number of bytes. It may be 0, and always is above a layer that needs the bytes in
+  /// memory of its own, such as TLS.
+  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel.
+  Result<std::size_t> write_partially(std::span<const Bytes> pieces);
 
   /// Tells the peer that no more data follows (half-close). Reading continues. No write is pending
   /// when it is called.
@@ -362,6 +368,16 @@ inline Write Stream::write(std::span<const Bytes> pieces) noexcept {
 }
 inline Timed<Write> Stream::write(std::span<const Bytes> pieces, IoOptions options) noexcept {
   return {write(pieces), options};
+}
+inline Result<std::size_t> Stream::write_partially(std::span<const Bytes> pieces) {
+  assert(writing_ == nullptr);
+  loop::SendOperation operation([](loop::Runnable&) {});
+  operation.pieces = pieces;
+  operation.partial = true;
+  [[maybe_unused]] const bool finished = start_send(operation);
+  assert(finished);
+  if (operation.error()) return fail(operation.error());
+  return operation.sent;
 }
 
 }  // namespace weir

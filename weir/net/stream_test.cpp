@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/net/test/net_fixture.hpp"
@@ -103,6 +105,32 @@ TEST_P(StreamTest, WritesManyPiecesInOrder) {
     EXPECT_TRUE(co_await pair.client.write(std::span<const Bytes>()));
     EXPECT_TRUE(co_await pair.client.write("end"));
     EXPECT_EQ(co_await read_some(pair.server, 3), "end");
+  };
+  run(talk());
+}
+
+TEST_P(StreamTest, PartialWritesTakeWhatFitsInOrder) {
+  const std::string sent = pattern(8'000'000);
+  const auto write = [](Stream& to, std::string_view text) -> Task<> {
+    while (!text.empty()) {
+      const Bytes rest = to_bytes(text);
+      const std::array pieces{rest.first(rest.size() / 3), rest.subspan(rest.size() / 3)};
+      const auto count = to.write_partially(pieces);
+      EXPECT_TRUE(count);
+      if (!count) co_return;
+      text.remove_prefix(*count);
+      const std::size_t next = std::min<std::size_t>(text.size(), 1000);
+      EXPECT_TRUE(co_await to.write(text.substr(0, next)));  // waits for room
+      text.remove_prefix(next);
+    }
+  };
+  const auto talk = [&]() -> Task<> {
+    Pair pair = co_await connect_pair();
+    const auto both = co_await all(write(pair.client, sent), read_some(pair.server, sent.size()));
+    EXPECT_TRUE(both);
+    EXPECT_TRUE(std::get<1>(*both) == sent);
+    pair.client.close();
+    EXPECT_EQ(pair.client.write_partially({}).error(), Errc::closed);
   };
   run(talk());
 }

@@ -155,6 +155,7 @@ void Session::on_received() {
 bool Session::send(loop::SendOperation& operation) {
   operation.pending();
   operation.sent = 0;
+  if (operation.partial) return end_send(operation, write_end());
   if (close_sealed_ && !write_end()) return end_send(operation, system_error(EPIPE));
   try {
     output();

@@ -296,6 +296,22 @@ FrameReader::Progress FrameReader::fail(H2Error error, FrameEvent& event) noexce
   return emit(FrameEvent::Kind::connection_error, event);
 }
 
+DataFrames::DataFrames(Bytes front, std::uint32_t stream, Bytes body, bool ends) noexcept
+    : ends_(ends) {
+  assert(body.size() <= bytes_max);
+  pieces_[0] = front;
+  for (; !body.empty(); ++count_) {
+    const Bytes payload = body.first(std::min<std::size_t>(body.size(), frame_payload_default));
+    body = body.subspan(payload.size());
+    const std::uint8_t flags = ends && body.empty() ? FrameFlag::end_stream : 0;
+    char* const header = headers_[count_].data();
+    write_frame_header({static_cast<std::uint32_t>(payload.size()), FrameType::data, flags, stream},
+                       header);
+    pieces_[2 * count_ + 1] = to_bytes(std::string_view(header, frame_header_size));
+    pieces_[2 * count_ + 2] = payload;
+  }
+}
+
 char* write_rst_stream(std::uint32_t stream, H2Error error, char* out) noexcept {
   out = write_frame_header({.length = 4, .type = FrameType::rst_stream, .stream = stream}, out);
   return write_u32(static_cast<std::uint32_t>(error), out);

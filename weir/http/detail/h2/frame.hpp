@@ -232,6 +232,30 @@ inline char* write_frame_header(const FrameHeader& header, char* out) noexcept {
   out[sizeof first] = static_cast<char>(header.stream);
   return out + frame_header_size;
 }
+/// Consecutive DATA frames whose payloads stay in the memory of a body.
+/// Lifetime: the bytes outlive it.
+class DataFrames {
+ public:
+  static constexpr std::size_t frames_max = 31;  // all pieces fit into one system call
+  static constexpr std::size_t bytes_max = frames_max * frame_payload_default;
+
+  /// `front` are the bytes in front of the frames; `body` has at most `bytes_max` bytes. The stream
+  /// ends with the last frame if `ends` is true.
+  DataFrames(Bytes front, std::uint32_t stream, Bytes body, bool ends) noexcept;
+
+  /// Returns the bytes to write: the front, and the header and payload of each frame.
+  std::span<const Bytes> pieces() const noexcept { return {pieces_.data(), 2 * count_ + 1}; }
+  std::size_t count() const noexcept { return count_; }
+  /// Returns the size of a payload.
+  std::size_t size(std::size_t frame) const noexcept { return pieces_[2 * frame + 2].size(); }
+  bool ends() const noexcept { return ends_; }
+
+ private:
+  std::array<std::array<char, frame_header_size>, frames_max> headers_;
+  std::array<Bytes, 2 * frames_max + 1> pieces_;
+  std::size_t count_ = 0;
+  bool ends_;
+};
 char* write_rst_stream(std::uint32_t stream, H2Error error, char* out) noexcept;
 /// Writes SETTINGS: `frame_header_size` bytes and `setting_size` bytes for each entry.
 char* write_settings(std::span<const Setting> settings, char* out) noexcept;

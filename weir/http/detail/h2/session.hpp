@@ -248,6 +248,21 @@ class H2Session {
   /// `end_stream` takes effect with the last byte; an empty body is allowed then.
   /// Returns: the number of bytes taken.
   std::size_t send_data(H2Stream& stream, Bytes body, bool end_stream);
+  /// Sends DATA like send_data(), but from the memory of the body, behind the output of the
+  /// session. `write(pieces)` writes the first bytes of the pieces, and returns their number. The
+  /// rest of a frame that was begun goes into the output.
+  /// Returns: the number of bytes of the body that were sent; 0 is possible.
+  /// Errors: throws std::bad_alloc before it calls write(); the session remains usable.
+  template <class Write>
+  std::size_t send_in_place(H2Stream& stream, Bytes body, bool end_stream, const Write& write) {
+    const Bytes now =
+        body.first(data_allowed(stream, std::min(body.size(), DataFrames::bytes_max)));
+    if (now.empty()) return 0;
+    output_.make_room(frame_header_size + frame_payload_default);
+    const bool ends = end_stream && now.size() == body.size();
+    const DataFrames frames(output_.bytes(), stream.id_, now, ends);
+    return take_written(stream, frames, write(frames.pieces()));
+  }
   /// Resets the stream, unless it is closed.
   void reset(H2Stream& stream, H2Error error);
 
@@ -394,6 +409,9 @@ class H2Session {
   void link_sender(H2Stream& stream) noexcept;
   void consume_on_connection(std::uint32_t count);
 
+  std::size_t data_allowed(const H2Stream& stream, std::size_t count) const noexcept;
+  std::size_t take_written(H2Stream& stream, const DataFrames& frames, std::size_t written);
+  void end_frame(H2Stream& stream, bool ends) noexcept;
   bool may_send_whole(const H2Stream& stream, std::size_t body_size) const noexcept {
     return body_size <= frame_payload_default && !stream.local_ended_ && !failed_ &&
            std::int64_t(body_size) <= std::min(stream.send_window_, send_window_) &&

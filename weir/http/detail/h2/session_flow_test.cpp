@@ -1,8 +1,10 @@
 // Tests of flow control, of the order of senders, and of the output of HTTP/2 sessions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -47,6 +49,106 @@ bool send_whole(SessionDriver& driver, std::uint32_t id, std::size_t size) {
   EXPECT_EQ(after.size(), before.size() + (sent ? frames * frame_header_size + 1 + size : 0));
   EXPECT_EQ(driver.stream(id).local_ended(), sent);
   return sent;
+}
+
+/// Returns the types and sizes of complete frames.
+std::string sizes_of(std::string_view bytes) {
+  std::string sizes;
+  while (bytes.size() >= frame_header_size) {
+    const auto byte = [bytes](std::size_t at) -> std::size_t {
+      return static_cast<unsigned char>(bytes[at]);
+    };
+    const std::size_t size = (byte(0) << 16U) + (byte(1) << 8U) + byte(2);
+    sizes += std::to_string(byte(3)) + " " + std::to_string(byte(8)) + " " + std::to_string(size) +
+             ((byte(4) & end_stream) != 0 ? " end\n" : "\n");
+    bytes.remove_prefix(std::min(bytes.size(), frame_header_size + size));
+  }
+  return sizes;
+}
+
+/// Sends what the session allows of `size` bytes from their memory. Of all pieces, `written` bytes
+/// are written. Returns sizes_of() the written bytes and the output behind them.
+std::string send_in_place(SessionDriver& driver, std::uint32_t id, std::size_t size, bool ends,
+                          std::size_t written, std::size_t sent) {
+  const std::string body(size, 'x');
+  std::string bytes;
+  const auto write = [&](std::span<const Bytes> pieces) {
+    for (const Bytes piece : pieces) bytes += to_text(piece);
+    bytes.resize(std::min(bytes.size(), written));
+    return bytes.size();
+  };
+  H2Stream& stream = driver.stream(id);
+  EXPECT_EQ(driver.session().send_in_place(stream, to_bytes(body), ends, write), sent);
+  const Buffer output = driver.session().take_output();
+  bytes.append(output.text());
+  EXPECT_FALSE(read_frames(bytes).ends_with("partial\n"));
+  return sizes_of(bytes);
+}
+
+// Bodies that are sent from their own memory.
+
+TEST(H2InPlace, SendsTheFramesOfAnyPartThatIsWritten) {
+  constexpr std::size_t size = 2 * frame_payload_default + 100;
+  constexpr std::size_t front = frame_header_size + 1;  // the head of the response
+  constexpr std::size_t frame = frame_header_size + frame_payload_default;
+  for (std::size_t written = 0; written <= front + 2 * frame + frame_header_size + 100;
+       written += written % frame < 40 || written % frame > frame - 40 ? 1 : 20) {
+    SCOPED_TRACE(written);
+    SessionDriver driver;
+    driver.handshake(setting(SettingId::initial_window_size, size));
+    driver.feed(headers(1, "GET", end_headers | end_stream));
+    const auto write = [](char* out) { return *out = 'h', out + 1; };
+    driver.session().send_headers(driver.stream(1), 1, write, false);
+    const std::size_t frames = written <= front               ? 0
+                               : written <= front + frame     ? 1
+                               : written <= front + 2 * frame ? 2
+                                                              : 3;
+    const std::size_t sent = std::min(size, frames * frame_payload_default);
+    const std::string lines = send_in_place(driver, 1, size, true, written, sent);
+    std::string expected = "1 1 1\n";
+    for (std::size_t count = 0; count < frames; ++count) {
+      expected += count == 2 ? "0 1 100 end\n" : "0 1 16384\n";
+    }
+    EXPECT_EQ(lines, expected);
+    EXPECT_EQ(driver.stream(1).closed(), frames == 3);
+    EXPECT_EQ(driver.stream(1).send_window(), static_cast<std::int32_t>(size - sent));
+    EXPECT_TRUE(driver.session().output().empty());
+  }
+}
+
+TEST(H2InPlace, ObeysTheWindowsAndTheStateOfTheStream) {
+  constexpr std::size_t all = 100 * frame_payload_default;
+  constexpr std::size_t any = std::size_t{1} << 30;
+  SessionDriver driver;
+  driver.handshake(setting(SettingId::initial_window_size, 20'000));
+  driver.feed(post(1) + post(3));
+  std::string lines = send_in_place(driver, 1, all, true, any, 20'000);
+  EXPECT_EQ(lines, "0 1 16384\n0 1 3616\n");
+  EXPECT_EQ(send_in_place(driver, 1, all, true, any, 0), "") << "its window is used up";
+  driver.feed(window_update(3, 1'000'000));
+  lines = send_in_place(driver, 3, all, true, any, window_default - 20'000);
+  EXPECT_TRUE(lines.ends_with("0 3 12767\n")) << lines;
+  driver.feed(window_update(0, 10'000'000));
+  lines = send_in_place(driver, 3, all, true, any, DataFrames::bytes_max);
+  EXPECT_EQ(std::ranges::count(lines, '\n'), std::ptrdiff_t{DataFrames::frames_max});
+  EXPECT_FALSE(driver.stream(3).local_ended());
+  lines = send_in_place(driver, 3, 5, true, any, 5);
+  EXPECT_EQ(lines, "0 3 5 end\n");
+  EXPECT_EQ(send_in_place(driver, 3, 5, true, any, 0), "") << "the stream has ended";
+}
+
+TEST(H2InPlace, CountsTheOutputOfThePeerAsTaken) {
+  H2Limits limits;
+  limits.control_bytes_max = 100;
+  SessionDriver driver(limits);
+  driver.handshake(setting(SettingId::initial_window_size, 1'000'000));
+  driver.feed(post(1));
+  const std::string ping = frame(FrameType::ping, 0, 0, "12345678");
+  for (int count = 0; count < 40; ++count) {
+    driver.feed(ping + ping + ping);
+    send_in_place(driver, 1, 10, false, 1'000, 10);
+    ASSERT_FALSE(driver.session().failed());
+  }
 }
 
 // The windows of received data.

@@ -138,17 +138,20 @@ void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stre
   if (end_stream) end_local(stream);
 }
 
+/// Returns how many of `count` bytes of a body may be sent now.
+std::size_t H2Session::data_allowed(const H2Stream& stream, std::size_t count) const noexcept {
+  // The last frame may exceed the limit, so that no frame is cut for it.
+  if (stream.local_ended_ || failed_ || output_.size() >= limits_.output_max) return 0;
+  const std::int64_t most = std::min(stream.send_window_, send_window_);
+  return most <= 0 ? 0 : std::min(count, static_cast<std::size_t>(most));
+}
+
 std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) {
   assert(end_stream || !body.empty());
   if (stream.local_ended_ || failed_) return 0;
-  auto most = static_cast<std::int64_t>(std::min<std::size_t>(body.size(), frame_payload_default));
-  if (most > 0) {
-    // The last frame may exceed the limit, so that no frame is cut for it.
-    if (output_.size() >= limits_.output_max) return 0;
-    most = std::min<std::int64_t>({most, stream.send_window_, send_window_});
-    if (most <= 0) return 0;
-  }
-  const auto size = static_cast<std::size_t>(most);
+  const std::size_t size =
+      data_allowed(stream, std::min<std::size_t>(body.size(), frame_payload_default));
+  if (size == 0 && !body.empty()) return 0;
   const bool ends = end_stream && size == body.size();
   output_.make_room(frame_header_size + size);
   char* const out = reinterpret_cast<char*>(output_.room().data());
@@ -158,13 +161,45 @@ std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) 
   if (size != 0) std::memcpy(content, body.data(), size);
   output_.commit(frame_header_size + size);
   count_sent(stream, static_cast<std::uint32_t>(size));
+  end_frame(stream, ends);
+  return size;
+}
+
+/// Counts the frames of which a part was written, and appends the rest of the last one to the
+/// output, which has room for it.
+std::size_t H2Session::take_written(H2Stream& stream, const DataFrames& frames,
+                                    std::size_t written) {
+  const std::size_t before = std::min(written, output_.size());
+  output_.consume(before);
+  if (!output_.empty()) return 0;
+  output_.clear();
+  control_bytes_ = 0;
+  std::size_t left = written - before;
+  std::size_t sent = 0;
+  std::size_t frame = 0;
+  for (; frame < frames.count() && left != 0; ++frame) {
+    count_sent(stream, static_cast<std::uint32_t>(frames.size(frame)));
+    sent += frames.size(frame);
+    for (const Bytes piece : frames.pieces().subspan(2 * frame + 1, 2)) {
+      const Bytes rest = piece.subspan(std::min(left, piece.size()));
+      left -= piece.size() - rest.size();
+      if (rest.empty()) continue;
+      std::memcpy(output_.room().data(), rest.data(), rest.size());
+      output_.commit(rest.size());
+    }
+  }
+  if (frame != 0) end_frame(stream, frames.ends() && frame == frames.count());
+  return sent;
+}
+
+/// Ends the stream, or lets others of its urgency send.
+void H2Session::end_frame(H2Stream& stream, bool ends) noexcept {
   if (ends) {
     end_local(stream);
   } else if (stream.linked() && stream.priority_.incremental) {
     stream.unlink();
     link_sender(stream);
   }
-  return size;
 }
 
 void H2Session::end_local(H2Stream& stream) noexcept {

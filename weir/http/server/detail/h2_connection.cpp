@@ -297,25 +297,44 @@ void H2Connection::abort_exchanges() {
 
 // Output.
 
-/// Lets the streams append what the windows allow, in the order of their urgency.
-void H2Connection::pump() {
-  while (H2Stream* const stream = session_.next_sender()) {
+/// Lets the streams append what the windows allow, in the order of their urgency. Writes at most
+/// once, and returns true then.
+bool H2Connection::pump() {
+  wrote_in_place_ = false;
+  while (!wrote_in_place_) {
+    H2Stream* const stream = session_.next_sender();
+    if (stream == nullptr) return false;
     static_cast<H2Exchange*>(stream)->send_part();
   }
+  return true;
+}
+
+std::size_t H2Connection::send_in_place(H2Exchange& exchange, Bytes body, bool end_stream) {
+  wrote_in_place_ = true;
+  const auto write = [this](std::span<const Bytes> pieces) {
+    return stream().write_partially(pieces).value_or(0);  // an error comes again
+  };
+  return session_.send_in_place(exchange, body, end_stream, write);
 }
 
 Task<> H2Connection::write_all() {
   for (;;) {
+    bool wrote = false;
     try {
-      pump();
+      wrote = pump();
     } catch (...) {
       give_up();
+    }
+    if (session_.output().empty() && wrote) {
+      output_taken_.set();
+      if (owner_.turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
+      continue;
     }
     if (session_.output().empty()) {
       if (ending_) co_return;
       drop_empty_buffers();
+      session_.drop_idle_memory();
       if (session_.streams_held() == 0) {
-        session_.drop_idle_memory();
         // The reader may have waited for the end of the output.
         if (owner_.read_state() == ReadState::http2) {
           owner_.shorten_deadline(after(state_.idle_since, idle_grace));

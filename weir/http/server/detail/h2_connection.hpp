@@ -208,6 +208,13 @@ class H2Connection : public ConnectionIo {
   bool needs_window(const H2Exchange& exchange) const noexcept {
     return exchange.withheld() >= server_.limits().h2.stream_window / 2;
   }
+  /// Returns true if a body of `size` bytes should be sent with send_in_place().
+  bool in_place(std::size_t size) noexcept {
+    return size >= in_place_min && stream().tls() == nullptr;
+  }
+  /// Sends a part of a body from its own memory, as much as the kernel takes without waiting.
+  /// Returns: the number of bytes, which may be 0. Call it only in send_part().
+  std::size_t send_in_place(H2Exchange& exchange, Bytes body, bool end_stream);
   /// Checks from now on how fast the client allows bytes to be sent.
   void watch_progress() noexcept;
   /// Resets a stream, unless it is closed. Without memory, the connection ends.
@@ -230,7 +237,7 @@ class H2Connection : public ConnectionIo {
   bool handle(const H2Event& event);
   bool open(const H2Event& event);
   bool read_trailers(const H2Event& event);
-  void pump();
+  bool pump();
   void abort_exchanges();
   void drop_collected(H2Exchange& exchange);
   Instant deadline() noexcept;
@@ -244,6 +251,7 @@ class H2Connection : public ConnectionIo {
 
   static constexpr Duration check_interval = std::chrono::seconds(1);
   static constexpr Duration drain_grace = std::chrono::seconds(1);
+  static constexpr std::size_t in_place_min = 64 * 1024;
   // run() keeps its coroutines for this time, so that a busy connection does not make them again.
   static constexpr Duration idle_grace = std::chrono::milliseconds(100);
 
@@ -265,6 +273,7 @@ class H2Connection : public ConnectionIo {
   std::uint32_t sent_ = 0;         // bytes of DATA until the last check
   Instant next_check_ = never;     // of the progress of the streams
   Instant drain_until_ = never;    // when the drain stops to wait for its PING
+  bool wrote_in_place_ = false;    // since the start of pump()
   bool ending_ = false;            // the writer sends the rest and ends
 };
 

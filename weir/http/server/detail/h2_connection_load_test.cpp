@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -109,6 +110,78 @@ TEST_F(H2ConnectionLoadTest, AcceptsAnUploadThatNeverPausesBetweenFrames) {
   answer(whole.substr(20 + 9'000));
   lines = answer(data(1, "", end_stream));
   EXPECT_TRUE(lines.ends_with("data 1 524288 end\n")) << lines;
+}
+
+/// Returns the bytes of DATA on each stream in complete frames.
+std::map<std::uint32_t, std::string> bodies_of(std::string_view bytes) {
+  std::map<std::uint32_t, std::string> bodies;
+  FrameReader reader;
+  for (Bytes left = to_bytes(bytes);;) {
+    const FrameEvent event = reader.next(left);
+    if (event.kind == FrameEvent::Kind::need_more) return bodies;
+    if (event.kind == FrameEvent::Kind::data) bodies[event.stream] += to_text(event.bytes);
+    left = left.subspan(event.consumed);
+  }
+}
+
+std::string pattern(std::size_t size, char first) {
+  std::string text(size, first);
+  for (std::size_t at = 0; at < size; ++at) {
+    text[at] = static_cast<char>(first + static_cast<int>(at / 7 % 26));
+  }
+  return text;
+}
+
+/// A client with large windows that reads a part of the responses at a time.
+class LargeResponses : public H2ConnectionFixture {
+ public:
+  LargeResponses() {
+    routes_.get("/text", [this] { return text(large); });
+    routes_.get("/stream", [this] {
+      return stream("text/plain", {}, [this](BodySink& body) -> Task<Result<>> {
+        for (int count = 0; count < 3; ++count) {
+          const std::string piece = large;  // its memory ends with the handler
+          WEIR_CO_TRY(co_await body.write(to_bytes(piece)));
+        }
+        co_return {};
+      });
+    });
+    begin({}, setting(SettingId::initial_window_size, 10'000'000));
+    answer(window_update(0, 100'000'000));
+  }
+  /// Sends `input`, and returns what the server sends until it has nothing more.
+  std::string read_all(std::string_view input) {
+    std::string bytes = talk(*peer_, input);
+    for (std::string more(1, 'x'); !more.empty(); bytes += more) more = read_more();
+    return bytes;
+  }
+  std::string read_more() { return settle(), peer_->take(); }
+
+  const std::string large = pattern(300'000, 'a');
+};
+
+TEST(H2LargeResponses, ArriveWhole) {
+  LargeResponses run;
+  const auto got = bodies_of(run.read_all(get(1, "/text") + get(3, "/stream") + get(5, "/text")));
+  EXPECT_TRUE(got.at(1) == run.large);
+  EXPECT_TRUE(got.at(3) == run.large + run.large + run.large);
+  EXPECT_TRUE(got.at(5) == run.large);
+}
+
+TEST(H2LargeResponses, AreResetWithoutHarmToOthers) {
+  for (std::size_t size = 10; size < 200'000; size = size * 5 / 3) {
+    SCOPED_TRACE(size);
+    LargeResponses run;
+    std::string bytes = run.talk(*run.peer_, get(1, "/stream") + get(3, "/text"));
+    for (std::string more(1, 'x'); !more.empty() && bytes.size() < size; bytes += more) {
+      more = run.read_more();
+    }
+    bytes += run.read_all(rst_stream(1));
+    const auto got = bodies_of(bytes);
+    EXPECT_TRUE(got.at(3) == run.large);
+    EXPECT_LT(got.at(1).size(), 3 * run.large.size());
+    EXPECT_TRUE((run.large + run.large + run.large).starts_with(got.at(1)));
+  }
 }
 
 TEST_F(H2ConnectionLoadTest, EndsFramesThatStall) {

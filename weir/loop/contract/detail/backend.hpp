@@ -45,7 +45,8 @@ struct BackendCounters {
 /// immediately. Its result is then in it, and it is not queued. The operation is pending
 /// otherwise. A later wait() or cancel() pushes its Runnable to the ready queue of the loop when
 /// it has finished. A stream or datagram socket has at most one pending receive and one pending
-/// send (asserted). A listener has at most one pending accept (asserted).
+/// send (asserted). A listener has at most one pending accept (asserted). A partial send is never
+/// pending.
 ///
 /// Errors: errors that a peer can cause are values (ECONNRESET, EPIPE …); no signal is raised.
 /// accept() retries after transient errors (ECONNABORTED, EINTR, EPROTO …). It pauses when

@@ -110,7 +110,7 @@ struct ReceiveOperation : Operation {
   Buffer buffer;          ///< out: the bytes, if `target` is empty
 };
 
-/// Sends all of `pieces` in order, or fails.
+/// Sends all of `pieces` in order, or fails; see also `partial`.
 /// Lifetime: the pieces and their bytes stay valid until the operation has finished.
 struct SendOperation : Operation {
   explicit SendOperation(Function function) noexcept : Operation(Kind::send, function) {}
@@ -118,6 +118,9 @@ struct SendOperation : Operation {
   /// True if shut_down_sending() follows immediately. The kernel may keep the last bytes until
   /// then, to send both in one packet.
   bool last = false;
+  /// True if the send never waits. It finishes immediately with the bytes that the kernel takes, in
+  /// `sent`, and without an error if that is only a part of them or none.
+  bool partial = false;
   std::size_t sent = 0;  ///< out, updated while pending: number of bytes that the kernel has taken
 };
 

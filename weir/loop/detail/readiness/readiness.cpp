@@ -78,7 +78,12 @@ bool ReadinessBackend::send(Socket& on, SendOperation& operation) {
   assert(socket.role == SocketRole::stream && socket.outgoing == nullptr);
   operation.pending_on(on);
   operation.sent = 0;
-  if (try_send(socket, operation) || !ensure_reports(socket, operation)) return true;
+  if (try_send(socket, operation)) return true;
+  if (operation.partial) {
+    operation.finish();
+    return true;
+  }
+  if (!ensure_reports(socket, operation)) return true;
   socket.outgoing = &operation;
   update_interest(socket);
   return false;

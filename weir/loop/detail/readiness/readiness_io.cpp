@@ -1,9 +1,8 @@
 // Attempts at operations on a socket that may be ready: the system calls of the readiness
 // backends.
 #include <sys/socket.h>
-#include <sys/uio.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "weir/loop/contract/detail/accept_errors.hpp"
 #include "weir/loop/detail/readiness/datagram_calls.hpp"
 #include "weir/loop/detail/readiness/readiness.hpp"
+#include "weir/loop/detail/readiness/stream_calls.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
 namespace weir::loop {
@@ -18,57 +18,6 @@ namespace {
 
 // Maximum of connections in a row that were gone when accepted; other sockets then get a turn.
 constexpr unsigned accept_tries_max = 128;
-constexpr std::size_t gathered_max = 64;
-
-/// The pieces that are left to send, at most as many as one system call takes.
-class Gathered {
- public:
-  explicit Gathered(const SendOperation& operation) noexcept : last_(operation.last) {
-    std::size_t skip = operation.sent;
-    for (const Bytes piece : operation.pieces) {
-      if (piece.size() <= skip) {
-        skip -= piece.size();
-        continue;
-      }
-      if (count_ == gathered_max) {
-        whole_ = false;
-        return;
-      }
-      const Bytes rest = piece.subspan(skip);
-      skip = 0;
-      pieces_[count_++] = {const_cast<std::byte*>(rest.data()), rest.size()};
-      bytes_ += rest.size();
-    }
-  }
-
-  std::size_t bytes() const noexcept { return bytes_; }
-  /// Returns true if these pieces are all that is left.
-  bool whole() const noexcept { return whole_; }
-
-  ssize_t send(int descriptor) noexcept {
-    // MSG_MORE: the end of the stream goes into the packet of the last bytes.
-    const int flags = MSG_NOSIGNAL | (last_ ? MSG_MORE : 0);
-    if (count_ == 1) return ::send(descriptor, pieces_[0].iov_base, bytes_, flags);
-    msghdr message{};
-    message.msg_iov = pieces_.data();
-    message.msg_iovlen = count_;
-    return ::sendmsg(descriptor, &message, flags);
-  }
-
- private:
-  std::array<iovec, gathered_max> pieces_;
-  std::size_t count_ = 0;
-  std::size_t bytes_ = 0;
-  bool whole_ = true;
-  bool last_;
-};
-
-/// Returns true if the error of a failed send is what ended the connection; the kernel reports it
-/// only once.
-bool ends_connection(int error) noexcept {
-  return error != EPIPE && error != ENOBUFS && error != ENOMEM && error != ENOTCONN;
-}
-
 bool finish(Operation& operation, std::error_code error = {}) noexcept {
   operation.finish(error);
   return true;
@@ -133,26 +82,15 @@ bool ReadinessBackend::has_input(ReadinessSocket& socket) {
 }
 
 bool ReadinessBackend::try_send(ReadinessSocket& socket, SendOperation& operation) {
-  for (;;) {
-    Gathered gathered(operation);
-    if (gathered.bytes() == 0) return finish(operation);
-    if (!socket.may_send) return false;
-    counters_.system_calls.add();
-    const ssize_t sent = gathered.send(socket.descriptor);
-    if (sent >= 0) {
-      const auto count = static_cast<std::size_t>(sent);
-      operation.sent += count;
-      counters_.bytes_sent.add(count);
-      socket.may_send = count == gathered.bytes();
-      if (socket.may_send && gathered.whole()) return finish(operation);
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      socket.may_send = false;
-    } else if (errno != EINTR) {
-      const int error = errno;
-      if (socket.error == 0 && ends_connection(error)) socket.error = error;
-      return finish(operation, system_error(error));
-    }
+  const auto has_bytes = [](Bytes piece) { return !piece.empty(); };
+  if (!socket.may_send && std::ranges::any_of(operation.pieces, has_bytes)) return false;
+  const SendTryResult tried = loop::try_send(socket.descriptor, operation, counters_);
+  if (tried.error != 0) {
+    if (socket.error == 0 && ends_connection(tried.error)) socket.error = tried.error;
+    return finish(operation, system_error(tried.error));
   }
+  socket.may_send = socket.may_send && tried.finished;
+  return tried.finished && finish(operation);
 }
 
 bool ReadinessBackend::try_accept(ReadinessSocket& socket, AcceptOperation& operation) {

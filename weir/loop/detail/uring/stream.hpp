@@ -106,6 +106,9 @@ class Stream : public SocketState {
   void receive_failed(BackendContext& context, int error);
   void take_unread(ReceiveOperation& operation) noexcept;
   void submit_send(BackendContext& context);
+  bool send_partially(BackendContext& context, SendOperation& operation);
+  /// Returns true if the errno of a send says that the peer has reset the stream.
+  bool is_reset(int error) const noexcept;
   void submit_connect(BackendContext& context);
   void mark_dead(BackendContext& context);
   void report_input(BackendContext& context);

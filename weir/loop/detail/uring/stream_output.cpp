@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "weir/loop/detail/readiness/stream_calls.hpp"
 #include "weir/loop/detail/uring/stream.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
@@ -22,9 +23,18 @@ bool Stream::send(BackendContext& context, SendOperation& operation) {
     operation.finish();
     return true;
   }
+  if (operation.partial) return send_partially(context, operation);
   output_ = &operation;
   submit_send(context);
   return false;
+}
+
+bool Stream::send_partially(BackendContext& context, SendOperation& operation) {
+  const SendTryResult tried = try_send(descriptor, operation, context.counters);
+  // The caller expects no call of its observer here; the armed receive reports the end, too.
+  reset_ = reset_ || is_reset(tried.error);
+  operation.finish(tried.error == 0 ? std::error_code() : system_error(tried.error));
+  return true;
 }
 
 void Stream::submit_send(BackendContext& context) {
@@ -84,11 +94,13 @@ void Stream::send_completed(BackendContext& context, int result) {
   output_ = nullptr;
   output_cancelling_ = false;
   context.finish(operation, error);
-  const bool gone =
-      result == -ECONNRESET || result == -ETIMEDOUT || (result == -EPIPE && !finished_);
-  if (!gone) return;
+  if (!is_reset(-result)) return;
   reset_ = true;
   if (!dead_) mark_dead(context);
+}
+
+bool Stream::is_reset(int error) const noexcept {
+  return error == ECONNRESET || error == ETIMEDOUT || (error == EPIPE && !finished_);
 }
 
 bool Stream::connect(BackendContext& context, ConnectOperation& operation) {

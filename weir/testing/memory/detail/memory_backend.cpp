@@ -139,6 +139,10 @@ bool MemoryBackend::send(loop::Socket& socket, loop::SendOperation& operation) {
   nondeterminism_.on_begin(operation, entry.stream);
   const bool at_once = nondeterminism_.completes_immediately();
   if (at_once && try_send(entry, operation)) return finished_at_once(operation);
+  if (operation.partial) {
+    operation.finish();
+    return finished_at_once(operation);
+  }
   entry.sending = &operation;
   // The entry is also listed if only a part was sent although there is room for more.
   if (!at_once || !entry.stream->sendable()) entry.on_change();

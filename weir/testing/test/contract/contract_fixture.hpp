@@ -124,6 +124,8 @@ class ContractFixture {
   void write(loop::Socket& socket, std::string text);
   /// Receives exactly `size` bytes, in buffers of the backend.
   std::string read(loop::Socket& socket, std::size_t size);
+  /// Receives once, and appends the bytes to `text`.
+  Result<> read_once(loop::Socket& socket, std::string& text);
   /// Receives until the end of the stream.
   std::string read_all(loop::Socket& socket);
 
@@ -143,7 +145,6 @@ class ContractFixture {
     std::vector<loop::OutgoingDatagram> datagrams;
   };
   [[noreturn]] static void abort_test(const std::string& what, std::error_code error = {});
-  Result<> read_once(loop::Socket& socket, std::string& text);
   HangupProbe& observe(loop::Socket& socket, loop::HangupObserver::Event event);
 
   ContractEnvironment& environment_;

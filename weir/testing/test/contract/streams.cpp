@@ -1,7 +1,9 @@
 // Contract of receiving and sending on healthy connections.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <initializer_list>
 
 #include "weir/testing/test/contract/backend_contract.hpp"
@@ -149,6 +151,31 @@ void a_pending_send_reports_its_progress(ContractFixture& fixture) {
   EXPECT_EQ(sending.sent, size);
 }
 
+// Partial sends alternate with one that waits. The bytes keep their order.
+void a_partial_send_never_waits(ContractFixture& fixture) {
+  constexpr std::size_t size = 20'000'000;
+  const auto [client, server] = fixture.connect();
+  const std::string sent = pattern(size, 4);
+  std::string got;
+  for (std::size_t taken = 0; taken < size;) {
+    SendProbe probe;
+    const Bytes rest = to_bytes(sent).subspan(taken);
+    const std::array pieces{Bytes(), rest.first(rest.size() / 2), rest.subspan(rest.size() / 2)};
+    probe.pieces = pieces;
+    probe.partial = true;
+    start(fixture.backend(), client, probe);
+    ASSERT_TRUE(probe.succeeded()) << probe.error().message();
+    taken += probe.sent;
+    const std::size_t next = std::min<std::size_t>(size - taken, 1000);
+    SendProbe& waiting = fixture.send(client, sent.substr(taken, next));
+    taken += next;
+    while (!waiting.done()) ASSERT_TRUE(fixture.read_once(server, got));
+    ASSERT_TRUE(waiting.succeeded());
+  }
+  got += fixture.read(server, size - got.size());
+  EXPECT_TRUE(got == sent);
+}
+
 // Each operation is started in the callback of the previous one, as coroutines do.
 void an_operation_can_start_the_next_one(ContractFixture& fixture) {
   const auto [client, server] = fixture.connect();
@@ -223,6 +250,7 @@ std::vector<ContractClause> contract_of_streams() {
       {"sends_many_pieces_in_order", sends_many_pieces_in_order},
       {"an_empty_send_succeeds", an_empty_send_succeeds},
       {"a_pending_send_reports_its_progress", a_pending_send_reports_its_progress},
+      {"a_partial_send_never_waits", a_partial_send_never_waits},
       {"an_operation_can_start_the_next_one", an_operation_can_start_the_next_one},
       {"two_loops_exchange_data", two_loops_exchange_data},
   };
