@@ -13,11 +13,10 @@ namespace {
 
 constexpr std::string_view separator = ": ";
 
-/// Headers that are valid only before the body (RFC 9110 §6.5.1). They define the framing, the
-/// routing or the state of the connection.
-constexpr std::array<std::string_view, 8> forbidden_trailers{
-    "content-length", "transfer-encoding", "host", "connection", "upgrade", "expect", "te",
-    "trailer"};
+/// Headers that are valid only before the body (RFC 9110 §6.5.1), as are those of a connection.
+/// They define the framing or the routing.
+constexpr std::array<std::string_view, 5> forbidden_trailers{"content-length", "host", "expect",
+                                                             "te", "trailer"};
 
 char* put(char* out, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(out, text.data(), text.size());
@@ -36,8 +35,25 @@ bool is_valid_header(std::string_view name, std::string_view value) noexcept {
   return is_token(name) && all_in(value, CharClass::value);
 }
 
+bool is_connection_header(std::string_view name) noexcept {
+  const auto is = [name](std::string_view other) { return equals_ignoring_case(name, other); };
+  switch (name.size()) {
+    case 7:
+      return is("upgrade");
+    case 10:
+      return is("connection") || is("keep-alive");
+    case 16:
+      return is("proxy-connection");
+    case 17:
+      return is("transfer-encoding");
+    default:
+      return false;
+  }
+}
+
 bool is_forbidden_trailer(std::string_view name) noexcept {
-  return std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
+  return is_connection_header(name) ||
+         std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
                      [name](std::string_view each) { return equals_ignoring_case(name, each); });
 }
 

@@ -21,6 +21,10 @@ struct HeaderField {
 /// token. The value must not contain NUL, CR, LF or another control character except HTAB.
 bool is_valid_header(std::string_view name, std::string_view value) noexcept;
 
+/// Returns true for the name of a header that describes a connection of HTTP/1.1 (RFC 9113 §8.2.2),
+/// in any letter case. HTTP/2 has none of them.
+bool is_connection_header(std::string_view name) noexcept;
+
 /// Returns true for the name of a header that is valid only before the body, in any letter case.
 bool is_forbidden_trailer(std::string_view name) noexcept;
 

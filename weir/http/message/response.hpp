@@ -42,7 +42,8 @@ class Response {
 
   /// add_header() appends a header. set_header() replaces all headers of that name. A header that
   /// is_valid_header() rejects, or whose name belongs to the server, makes the whole response
-  /// invalid. The client then gets a 500, and the server logs the header's name.
+  /// invalid. The client then gets a 500, and the server logs the header's name. HTTP/2 leaves out
+  /// the headers that describe a connection of HTTP/1.1, such as Keep-Alive.
   void add_header(std::string_view name, std::string_view value);
   void set_header(std::string_view name, std::string_view value);
   const Headers& headers() const noexcept;

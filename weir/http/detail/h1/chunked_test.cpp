@@ -99,7 +99,7 @@ TEST(Chunked, SeparatesTrailersFromHeaders) {
 
 TEST(Chunked, RejectsTrailersThatChangeTheMessage) {
   for (auto name : {"Content-Length", "transfer-encoding", "HOST", "Connection", "Upgrade",
-                    "Expect", "TE", "Trailer"}) {
+                    "Expect", "TE", "Trailer", "Keep-Alive", "Proxy-Connection"}) {
     EXPECT_EQ(error_of("0\r\n" + std::string(name) + ": x\r\n\r\n"), ParseError::forbidden_trailer);
     EXPECT_EQ(error_of("0\r\nX-" + std::string(name) + ": x\r\n\r\n"), ParseError::none);
   }

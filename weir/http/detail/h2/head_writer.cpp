@@ -46,14 +46,12 @@ bool is_one_of(std::string_view name, const auto& names) noexcept {
       names, [name](std::string_view each) { return equals_ignoring_case(name, each); });
 }
 
-/// Returns true if the header has no meaning in HTTP/2, or is written as another field.
+/// Returns true if HTTP/2 does not have the header (RFC 9113 §8.2.2).
 bool is_left_out(const HeaderField& field) noexcept {
-  constexpr std::array<std::string_view, 6> names{
-      "host", "connection", "keep-alive", "upgrade", "transfer-encoding", "proxy-connection"};
   if (equals_ignoring_case(field.name, "te")) {
     return !equals_ignoring_case(field.value, "trailers");
   }
-  return is_one_of(field.name, names);
+  return is_connection_header(field.name);
 }
 
 HpackIndexing indexing_of(std::string_view name) noexcept {
@@ -78,7 +76,8 @@ void for_each_field(std::string_view scheme, std::string_view head, const Visit&
   }
   for (Headers::Iterator at(parts.lines); at != end; ++at) {
     const HeaderField field = *at;
-    if (!is_left_out(field)) visit(field.name, field.value, indexing_of(field.name));
+    if (is_left_out(field) || equals_ignoring_case(field.name, "host")) continue;
+    visit(field.name, field.value, indexing_of(field.name));
   }
 }
 
@@ -102,14 +101,16 @@ char* write_response_block(const ResponseHead& head, char* out) noexcept {
 std::size_t field_lines_size_max(std::string_view lines) noexcept {
   std::size_t size = 0;
   for (Headers::Iterator at(lines); at != Headers::Iterator(); ++at) {
-    size += hpack_field_size_max((*at).name, (*at).value);
+    const HeaderField field = *at;
+    size += hpack_field_size_max(field.name, field.value);
   }
   return size;
 }
 
 char* write_field_lines(std::string_view lines, char* out) noexcept {
   for (Headers::Iterator at(lines); at != Headers::Iterator(); ++at) {
-    out = write_hpack_field((*at).name, (*at).value, out);
+    const HeaderField field = *at;
+    if (!is_left_out(field)) out = write_hpack_field(field.name, field.value, out);
   }
   return out;
 }

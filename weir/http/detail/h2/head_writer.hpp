@@ -18,14 +18,16 @@ namespace weir::http {
 std::size_t response_block_size_max(const ResponseHead& head) noexcept;
 
 /// Writes the head as a field block. The parts that only HTTP/1 has, `connection` and chunks, are
-/// left out. Allocates nothing.
+/// left out. So are the lines of such headers; see write_field_lines(). Allocates nothing.
 /// Returns: the end of the block.
 char* write_response_block(const ResponseHead& head, char* out) noexcept;
 
 /// Returns the number of bytes that write_field_lines() needs at most.
 std::size_t field_lines_size_max(std::string_view lines) noexcept;
 
-/// Writes headers or trailers, which are given as Headers::lines(), as fields. Allocates nothing.
+/// Writes headers or trailers, which are given as Headers::lines(), as fields. The headers that
+/// describe a connection of HTTP/1.1 are left out (RFC 9113 §8.2.2), and so is TE unless it is
+/// "trailers". Allocates nothing.
 /// Returns: the end of the fields.
 char* write_field_lines(std::string_view lines, char* out) noexcept;
 
@@ -73,9 +75,8 @@ bool request_list_fits(std::string_view scheme, std::string_view head,
                        std::size_t bytes_max) noexcept;
 
 /// Writes a complete and valid head of HTTP/1.1 as a field block (RFC 9113 §8.3.1). Host becomes
-/// `:authority`. The headers that describe a connection of HTTP/1.1 are left out (§8.2.2), and so
-/// is TE unless it is "trailers". No intermediary may index credentials and cookies. Allocates
-/// nothing.
+/// `:authority`. The headers that write_field_lines() leaves out are left out here too. No
+/// intermediary may index credentials and cookies. Allocates nothing.
 /// Returns: the end of the block.
 char* write_request_block(std::string_view scheme, std::string_view head, char* out) noexcept;
 

@@ -59,6 +59,15 @@ TEST(ResponseBlock, LeavesOutWhatOnlyHttp1Has) {
   EXPECT_EQ(write(head), ":status: 204\n");
 }
 
+TEST(ResponseBlock, LeavesOutHeadersOfConnections) {
+  ResponseHead head;
+  head.framing = BodyFraming::none;
+  head.lines =
+      "Keep-Alive: timeout=5\r\nX-Keep-Alive: 1\r\nUpgrade: h2c\r\nproxy-connection: x\r\n"
+      "CONNECTION: close\r\nTransfer-Encoding: gzip\r\nTE: gzip\r\nSet-Cookie: a=b\r\n";
+  EXPECT_EQ(write(head), ":status: 200\nx-keep-alive: 1\nset-cookie: a=b\n");
+}
+
 TEST(ResponseBlock, WritesAnyLength) {
   for (const std::uint64_t length :
        {std::uint64_t{0}, std::uint64_t{99}, std::numeric_limits<std::uint64_t>::max()}) {

@@ -255,6 +255,20 @@ TEST_F(H2ConnectionTest, EndsAStreamWithTrailers) {
   EXPECT_TRUE(answer(request(7, "HEAD", "/")).ends_with("content-type=a/b end\n"));
 }
 
+TEST_F(H2ConnectionTest, LeavesOutHeadersOfConnectionsOfHttp1) {
+  routes_.get("/", [] {
+    Response response = text("hello");
+    response.add_header("Keep-Alive", "timeout=5");
+    response.add_header("X-Name", "1");
+    response.add_header("Upgrade", "h2c");
+    return response;
+  });
+  begin();
+  EXPECT_TRUE(answer(get(1, "/"))
+                  .starts_with("head 1 :status=200 content-type=text/plain; charset=utf-8 "
+                               "content-length=5 x-name=1\n"));
+}
+
 TEST_F(H2ConnectionTest, RejectsMalformedRequests) {
   begin();
   EXPECT_EQ(answer(headers(1, block({{":method", "GET"}}))), "reset 1 1\n");
