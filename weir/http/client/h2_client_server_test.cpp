@@ -37,6 +37,13 @@ class H2ClientServerTest : public H2ServerFixture {
       co_await peer.send(frames::answer_text(id, "ok"));
     }
   }
+  /// Answers the first request after a second, and waits until the client leaves.
+  static Task<> serve_slowly(H2Peer& peer) {
+    if (!co_await peer.receive("head 1")) co_return;
+    static_cast<void>(co_await sleep(1s));
+    co_await peer.send(frames::answer_text(1, "ok"));
+    co_await peer.end();
+  }
   /// Waits for the first request, sends bytes, and waits until the client leaves.
   static Script send_after_head(std::string bytes) {
     return [bytes](H2Peer& peer) -> Task<> {
@@ -618,6 +625,46 @@ TEST_F(H2ClientServerTest, AnIdleConnectionMakesRoomForAnotherOrigin) {
     EXPECT_EQ(accepted_, 2U);
     EXPECT_EQ(client.connection_count(), 1U);
   });
+}
+
+TEST_F(H2ClientServerTest, OriginsGetConnectionsInTheOrderOfArrival) {
+  ClientLimits limits;
+  limits.connections_max = 1;
+  tunnel_times_ = {1ms, 1ms, 1ms};
+  std::string order;
+  const auto use = [&order](Client& client) -> Task<> {
+    const auto ask_at = [&](Duration start, std::string host) -> Task<> {
+      static_cast<void>(co_await sleep(start));
+      ClientRequest sent(Method::get, "http://" + host + ".test/");
+      EXPECT_EQ(co_await outcome(client, std::move(sent)), "ok");
+      order += host;
+    };
+    // The second request to b changes nothing for the first one, which keeps its place before c.
+    const auto done =
+        co_await all(ask_at(0ms, "a"), ask_at(10ms, "b"), ask_at(20ms, "c"), ask_at(30ms, "b"));
+    EXPECT_TRUE(done);
+  };
+  with_scripts({serve_slowly, serve, serve}, through_tunnels(limits), use);
+  EXPECT_EQ(order, "abbc");
+}
+
+TEST_F(H2ClientServerTest, RightsThatAreFreeAtTheSameTimeServeSeveralOrigins) {
+  ClientLimits limits;
+  limits.connections_max = 2;
+  tunnel_times_ = {1ms, 1ms, 1ms, 1ms};
+  const auto use = [](Client& client) -> Task<> {
+    const Instant start = (co_await this_context()).loop->now();
+    std::vector<Task<std::string>> asking;
+    for (const std::string_view host : {"a", "b", "c", "d"}) {
+      const std::string url = "http://" + std::string(host) + ".test/";
+      asking.push_back(outcome(client, ClientRequest(Method::get, url)));
+    }
+    const auto answers = co_await all(std::move(asking));
+    EXPECT_EQ(answers.value_or(std::vector<std::string>()), std::vector<std::string>(4, "ok"));
+    EXPECT_LT((co_await this_context()).loop->now() - start, 2500ms);
+  };
+  with_scripts({serve_slowly, serve_slowly, serve_slowly, serve_slowly}, through_tunnels(limits),
+               use);
 }
 
 // Cancellation and silence.

@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/http/client/client.hpp"
+#include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/test/h2_server_fixture.hpp"
 #include "weir/tls/client.hpp"
 #include "weir/tls/server.hpp"
@@ -66,6 +68,53 @@ TEST_F(H2ClientTlsTest, APostThatTheServerMayHaveIsNeverSentAgain) {
       EXPECT_EQ(accepted_, 1U);
     });
   }
+}
+
+TEST_F(H2ClientTlsTest, ARequestWithAllRightsWaitsForNoOtherConnection) {
+  // The origin speaks HTTP/1.1 at first. When the request that waits for room gets it, the origin
+  // speaks HTTP/2, and another request opens a connection.
+  const auto talk = [this](Scope& scope) -> Task<> {
+    tls::ServerOptions old_options = tls_->options();
+    old_options.protocols = {"http/1.1"};
+    auto old_server =
+        co_await tls::Acceptor::make(scope, std::make_shared<tls::Server>(std::move(old_options)));
+    auto new_server = co_await tls::Acceptor::make(scope, tls_);
+    auto listener = co_await tcp::listen(Endpoint::loopback(81));
+    EXPECT_TRUE(old_server && new_server && listener);
+    if (!old_server || !new_server || !listener) co_return;
+    const auto accept = [](tcp::Listener on, std::shared_ptr<tls::Acceptor> first,
+                           std::shared_ptr<tls::Acceptor> later) -> Task<> {
+      std::vector<AnyStream> streams;
+      while (auto stream = co_await on.accept()) {
+        auto accepted = co_await tls::accept(first, AnyStream(std::move(*stream)));
+        if (accepted) streams.push_back(std::move(*accepted));
+        first = later;
+      }
+    };
+    scope.spawn(accept(std::move(*listener), *old_server, *new_server));
+    ClientOptions options = https();
+    options.limits.connections_max = 2;
+    ClientPool pool(options);
+    const Url url = *Url::parse("https://127.0.0.1:81/");
+    auto first = pool.try_acquire(url);
+    auto other = pool.try_acquire(*Url::parse("https://127.0.0.1:82/"));
+    EXPECT_TRUE(first && other);
+    if (!first || !other) co_return;
+    EXPECT_TRUE(co_await first->connect(url, never));
+    EXPECT_FALSE(first->is_http2());
+    const auto wait_for_room = [&]() -> Task<> {
+      const auto place = co_await pool.acquire(url, never);
+      EXPECT_TRUE(place && place->lease) << "it has the rights to a connection";
+    };
+    scope.spawn(wait_for_room());
+    EXPECT_TRUE(co_await first->connect(url, never));
+    EXPECT_TRUE(first->is_http2());
+    other.reset();
+    static_cast<void>(co_await sleep(std::chrono::seconds(10)));
+    first.reset();
+    scope.cancel();
+  };
+  static_cast<void>(weir::run(*loop_, with_scope(OnFailure::isolate, talk)));
 }
 
 TEST_F(H2ClientTlsTest, AProxyIsOfferedHttp1Only) {

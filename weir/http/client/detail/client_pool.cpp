@@ -7,7 +7,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "weir/http/client/detail/h2_client_connection.hpp"
@@ -19,7 +18,6 @@
 #include "weir/net/listen/unix_socket.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/context.hpp"
-#include "weir/task/select.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
@@ -35,18 +33,6 @@ bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
   if (free) permit = std::move(*free);
   return free.has_value();
 }
-
-/// Counts a waiting request until the end of its block, also if an exception ends it.
-class CountedWait {
- public:
-  explicit CountedWait(std::size_t& count) noexcept : count_(count) { ++count_; }
-  CountedWait(const CountedWait&) = delete;
-  CountedWait& operator=(const CountedWait&) = delete;
-  ~CountedWait() { --count_; }
-
- private:
-  std::size_t& count_;
-};
 
 /// The TLS of all clients of a group of loops that have no ClientOptions::tls. It reads the issuers
 /// of the operating system once.
@@ -184,46 +170,60 @@ void ClientPool::leave(Origin& origin) noexcept {
 
 // The waits of requests: their order and their limits.
 
-/// A request that waits in the queue of its origin. Only the first one looks at the connections and
-/// the rights of the origin, so the pool notifies only the first one of a change.
-class ClientPool::Waiting : public QueueNode {
+/// A request that waits in the queue of its origin, and possibly in that of the pool. Only the
+/// first one of a queue looks for what it waits for, so the pool notifies only the first one.
+class ClientPool::Waiting {
  public:
   Waiting(ClientPool& pool, Origin& origin, Loop& loop, Instant deadline) noexcept
-      : pool_(pool), origin_(origin), loop_(loop), deadline_(deadline), counted_(pool.waiting_) {
-    origin.waiting.push_back(*this);
+      : pool_(pool), origin_(origin), loop_(loop), deadline_(deadline) {
+    ++pool.waiting_;
+    origin.waiting.push_back(in_origin_);
   }
-  ~Waiting() { leave_queue(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  /// Leaves the queues. Notifies the next request of each if it may find what it waits for.
+  ~Waiting() {
+    --pool_.waiting_;
+    in_origin_.unlink();
+    if (origin_.permits.available() > 0 || http2_of(origin_) != nullptr) {
+      notify_first(origin_.waiting);
+    }
+    if (!in_pool_.linked()) return;
+    in_pool_.unlink();
+    if (pool_.has_room()) notify_first(pool_.waiting_for_room_);
+  }
 
   Origin& origin() const noexcept { return origin_; }
   Loop& loop() const noexcept { return loop_; }
   Instant deadline() const noexcept { return deadline_; }
-  /// Returns true if the request is the first one of the queue, or has left the queue.
-  bool may_look() const noexcept { return !linked() || origin_.waiting.front() == this; }
-  /// Leaves the queue. Notifies the first request if it may find a connection or a right.
-  void leave_queue() noexcept {
-    if (!linked()) return;
-    unlink();
-    const bool free = origin_.permits.available() > 0 || http2_of(origin_) != nullptr;
-    if (free) pool_.notify_first(origin_);
+  bool is_first_of_origin() const noexcept { return origin_.waiting.front() == &in_origin_; }
+  /// Returns true if no other request has waited for room for a longer time.
+  bool is_first_of_pool() const noexcept {
+    return pool_.waiting_for_room_.empty() || pool_.waiting_for_room_.front() == &in_pool_;
+  }
+  void wait_for_room() noexcept {
+    if (!in_pool_.linked()) pool_.waiting_for_room_.push_back(in_pool_);
   }
 
+  AutoResetEvent changed;
   Instant connect_until = never;  // limit while another request opens the first connection
   Instant queue_until = never;    // limit of all other waits
 
  private:
+  QueueNode in_origin_{changed};
+  QueueNode in_pool_{changed};
   ClientPool& pool_;
   Origin& origin_;
   Loop& loop_;
   Instant deadline_;
-  CountedWait counted_;
 };
 
-void ClientPool::notify_first(Origin& origin) noexcept {
-  if (QueueNode* const first = origin.waiting.front()) first->changed.set();
+void ClientPool::notify_first(const Queue& queue) noexcept {
+  if (const QueueNode* const first = queue.front()) first->changed.set();
 }
 
 void ClientPool::on_http2_changed(const Lease& lease) noexcept {
-  notify_first(*lease.origin_);
+  notify_first(lease.origin_->waiting);
 }
 
 bool ClientPool::try_take_of_pool(SemaphorePermit& permit) noexcept {
@@ -241,7 +241,7 @@ bool ClientPool::try_take_of_pool(SemaphorePermit& permit) noexcept {
 std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
   Lease lease(*this, origin_of(url));
   Origin& origin = *lease.origin_;
-  if (is_opening(origin) || !origin.waiting.empty()) return std::nullopt;
+  if (is_opening(origin) || !origin.waiting.empty() || needs_room()) return std::nullopt;
   const bool free = try_take(origin.permits, lease.of_origin_) && try_take_of_pool(lease.of_pool_);
   if (!free) return std::nullopt;
   return lease;
@@ -255,18 +255,18 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
   Origin& origin = *lease.origin_;
   Waiting waiting(*this, origin, *own.loop, deadline);
   while (true) {
-    SemaphorePermit* room = nullptr;
-    if (waiting.may_look()) {
+    if (waiting.is_first_of_origin()) {
       place.http2 = http2_of(origin);
       if (place.http2 != nullptr) co_return std::move(place);
-      if (!is_opening(origin) && try_take(origin.permits, lease.of_origin_)) {
-        if (try_take_of_pool(lease.of_pool_)) break;
-        room = &lease.of_pool_;
-        const bool shares = may_speak_http2(url) && !origin.is_http1;
-        if (!shares) waiting.leave_queue();
+      // With a right of its origin, it waits for no connection of another request: it would delay
+      // the requests behind it in the queue of the pool.
+      const bool may_take = lease.of_origin_.count() > 0 || !is_opening(origin);
+      if (may_take && try_take(origin.permits, lease.of_origin_)) {
+        if (waiting.is_first_of_pool() && try_take_of_pool(lease.of_pool_)) break;
+        waiting.wait_for_room();
       }
     }
-    const Result<> waited = co_await wait(waiting, room);
+    const Result<> waited = co_await wait(waiting);
     if (!waited) co_return fail(waited.error());
   }
   lease.connect_until_ = waiting.connect_until;
@@ -274,12 +274,11 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
   co_return std::move(place);
 }
 
-/// Waits until the request may find what it needs, or the wait reaches a limit. If there is a
-/// `room`, the request also waits for the right to a connection of any origin, and puts it there.
-/// The time for which another request opens the first connection counts against connect_timeout.
+/// Waits until the request may find what it needs, or the wait reaches a limit. The time for which
+/// another request opens the first connection counts against connect_timeout.
 /// Errors: those of acquire(), if a limit was reached before the call.
 /// Cancel: Errc::cancelled.
-Task<Result<>> ClientPool::wait(Waiting& waiting, SemaphorePermit* room) {
+Task<Result<>> ClientPool::wait(Waiting& waiting) {
   const Instant now = waiting.loop().platform().now();
   const Origin& origin = waiting.origin();
   const bool connecting = is_opening(origin) && origin.http2.empty();
@@ -294,21 +293,8 @@ Task<Result<>> ClientPool::wait(Waiting& waiting, SemaphorePermit* room) {
     if (end == waiting.deadline()) co_return fail(ClientError::timed_out);
     co_return fail(connecting ? ClientError::connect_timed_out : ClientError::queue_timed_out);
   }
-  const Duration left = time_until(end, now);
-  Result<> waited;
-  if (room == nullptr) {
-    auto changing = timeout(left, waiting.changed.wait());
-    waited = co_await std::move(changing);
-  } else {
-    const CountedWait counted(waiting_for_room_);
-    auto either = timeout(left, select(permits_.acquire(), waiting.changed.wait()));
-    auto first = co_await std::move(either);
-    if (!first) {
-      waited = fail(first.error());
-    } else if (auto* const permit = std::get_if<0>(&*first)) {
-      *room = std::move(**permit);
-    }
-  }
+  auto changing = timeout(time_until(end, now), waiting.changed.wait());
+  const Result<> waited = co_await std::move(changing);
   if (!waited && waited.error() == Errc::timed_out) co_return {};
   co_return waited;
 }
@@ -463,10 +449,16 @@ void ClientPool::Lease::release() noexcept {
   if (pool_ == nullptr) return;
   end_opening();
   close_connection();
-  of_pool_.release();
-  of_origin_.release();
-  pool_->notify_first(*origin_);
+  give_up(of_pool_, pool_->waiting_for_room_);
+  give_up(of_origin_, origin_->waiting);
   std::exchange(pool_, nullptr)->leave(*origin_);
+}
+
+/// Gives a right back, if there is one, and notifies the first request that waits for it.
+void ClientPool::Lease::give_up(SemaphorePermit& right, const Queue& waiting) noexcept {
+  if (right.count() == 0) return;
+  right.release();
+  notify_first(waiting);
 }
 
 /// Makes requests to the origin wait for the connection that the lease opens.
@@ -477,7 +469,7 @@ void ClientPool::Lease::begin_opening() noexcept {
 void ClientPool::Lease::end_opening() noexcept {
   if (!std::exchange(opening_, false)) return;
   --origin_->opening;
-  pool_->notify_first(*origin_);
+  notify_first(origin_->waiting);
 }
 
 void ClientPool::Lease::close_connection() noexcept {

@@ -42,10 +42,12 @@ struct Http2Node : weir::detail::ListNode {
 /// shortest time, so its server is least likely to be closing it. The connections that a lower load
 /// does not need reach their idle timeout.
 ///
-/// Two semaphores limit the connections: one of each origin, and one of all. A request first waits
-/// for its origin, then for the total, each in the order of arrival. A busy origin therefore delays
-/// no request to another. If there are connections_max, a new connection replaces the one that has
-/// been idle for the longest time.
+/// Two semaphores limit the connections: one of each origin, and one of all. Requests wait in the
+/// queue of their origin, in the order of arrival. The first one of each queue takes a right of its
+/// origin. If there is none of all connections, it also waits in the queue of the pool, and keeps
+/// its places until it has a connection. A busy origin therefore delays no request to another. If
+/// there are connections_max, a new connection replaces the one that has been idle for the longest
+/// time.
 ///
 /// A connection of HTTP/2 carries many requests. It has its rights until it is closed; an idle one
 /// is closed if a request to another origin needs the right. Requests wait for a connection that
@@ -96,7 +98,7 @@ class ClientPool {
   void on_http2_idle() noexcept { ++http2_idle_count_; }
   void on_http2_busy() noexcept { --http2_idle_count_; }
   /// Returns true if a request waits for the right to a connection of any origin.
-  bool needs_room() const noexcept { return waiting_for_room_ > 0; }
+  bool needs_room() const noexcept { return !waiting_for_room_.empty(); }
   void on_http2_closed() noexcept { --open_count_; }
   /// Lets the first request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
@@ -112,10 +114,12 @@ class ClientPool {
     explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
     PooledConnection& connection;
   };
-  /// The place of a request in the queue of its origin.
+  /// The place of a request in a queue.
   struct QueueNode : weir::detail::ListNode {
-    AutoResetEvent changed;
+    explicit QueueNode(AutoResetEvent& event) noexcept : changed(event) {}
+    AutoResetEvent& changed;
   };
+  using Queue = weir::detail::List<QueueNode>;
   class Waiting;
   /// An origin that has connections or requests. A Unix socket is one origin for all http URLs, and
   /// so is a proxy without tunnels.
@@ -123,12 +127,12 @@ class ClientPool {
     explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
     std::string_view name;
     Semaphore permits;
-    weir::detail::List<Node> idle;          // the last used one first
-    weir::detail::List<Http2Node> http2;    // the connections that may carry another request
-    weir::detail::List<QueueNode> waiting;  // requests, in the order of arrival
-    std::size_t opening = 0;                // leases whose connection may become one of HTTP/2
-    std::size_t users = 0;                  // leases, and connections that are idle or dead
-    bool is_http1 = false;                  // the last connection that was opened speaks HTTP/1.1
+    weir::detail::List<Node> idle;        // the last used one first
+    weir::detail::List<Http2Node> http2;  // the connections that may carry another request
+    Queue waiting;                        // requests, in the order of arrival
+    std::size_t opening = 0;              // leases whose connection may become one of HTTP/2
+    std::size_t users = 0;                // leases, and connections that are idle or dead
+    bool is_http1 = false;                // the last connection that was opened speaks HTTP/1.1
   };
   struct Hash {
     using is_transparent = void;
@@ -145,8 +149,9 @@ class ClientPool {
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
-  Task<Result<>> wait(Waiting& waiting, SemaphorePermit* room);
-  void notify_first(Origin& origin) noexcept;
+  Task<Result<>> wait(Waiting& waiting);
+  static void notify_first(const Queue& queue) noexcept;
+  bool has_room() const noexcept { return permits_.available() > 0 || http2_idle_count_ > 0; }
   static bool is_opening(const Origin& origin) noexcept {
     return origin.opening > 0 && !origin.is_http1;
   }
@@ -178,7 +183,7 @@ class ClientPool {
   std::size_t idle_count_ = 0;        // of HTTP/1.1
   std::size_t http2_idle_count_ = 0;  // these have rights
   std::size_t waiting_ = 0;
-  std::size_t waiting_for_room_ = 0;
+  Queue waiting_for_room_;  // first requests of origins, in the order of arrival
   std::unique_ptr<ResponseFieldReader> response_fields_;
 };
 
@@ -243,6 +248,7 @@ class ClientPool::Lease {
     ++origin.users;
   }
   void close_connection() noexcept;
+  static void give_up(SemaphorePermit& right, const Queue& waiting) noexcept;
   void begin_opening() noexcept;
   void end_opening() noexcept;
 
