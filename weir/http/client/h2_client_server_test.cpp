@@ -39,7 +39,8 @@ class H2ClientServerTest : public H2ServerFixture {
   }
   /// Answers the first request after a second, and waits until the client leaves.
   static Task<> serve_slowly(H2Peer& peer) {
-    if (!co_await peer.receive("head 1")) co_return;
+    const bool received = co_await peer.receive("head 1");
+    if (!received) co_return;
     static_cast<void>(co_await sleep(1s));
     co_await peer.send(frames::answer_text(1, "ok"));
     co_await peer.end();
@@ -665,6 +666,35 @@ TEST_F(H2ClientServerTest, RightsThatAreFreeAtTheSameTimeServeSeveralOrigins) {
   };
   with_scripts({serve_slowly, serve_slowly, serve_slowly, serve_slowly}, through_tunnels(limits),
                use);
+}
+
+TEST_F(H2ClientServerTest, AWaitEndsAlsoIfConnectionsOpenAndCloseMeanwhile) {
+  const auto lose = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1")) co_return;
+    static_cast<void>(co_await sleep(2500ms));
+  };
+  ClientLimits limits;
+  limits.connect_timeout = 5s;
+  limits.queue_timeout = 1s;
+  limits.connections_per_origin_max = 1;
+  limits.http2.streams_max = 1;
+  tunnel_times_ = {3s, 3s};  // the first connection is open from 3 s to 5.5 s
+  const auto use = [](Client& client) -> Task<> {
+    const auto ask_once = [](Client& each) -> Task<std::string> {
+      const Instant start = (co_await this_context()).loop->now();
+      std::string answer = co_await ask(each);
+      const Duration took = (co_await this_context()).loop->now() - start;
+      if (took > 6s) answer += " late";
+      co_return answer;
+    };
+    std::vector<Task<std::string>> asking;
+    for (int count = 0; count < 4; ++count) asking.push_back(ask_once(client));
+    const auto answers = co_await all(std::move(asking));
+    const std::string full = text_of(ClientError::queue_timed_out);
+    EXPECT_EQ(answers.value_or(std::vector<std::string>()),
+              (std::vector<std::string>{text_of(ClientError::connection_lost), full, full, full}));
+  };
+  with_scripts({lose, serve}, through_tunnels(limits), use);
 }
 
 // Cancellation and silence.

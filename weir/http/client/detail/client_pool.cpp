@@ -175,7 +175,14 @@ void ClientPool::leave(Origin& origin) noexcept {
 class ClientPool::Waiting {
  public:
   Waiting(ClientPool& pool, Origin& origin, Loop& loop, Instant deadline) noexcept
-      : pool_(pool), origin_(origin), loop_(loop), deadline_(deadline) {
+      : pool_(pool),
+        origin_(origin),
+        loop_(loop),
+        deadline_(deadline),
+        start_(loop.platform().now()),
+        connecting_(is_opening(origin) && origin.http2.empty()) {
+    const ClientLimits& limits = pool.limits();
+    until_ = after(start_, connecting_ ? limits.connect_timeout : limits.queue_timeout);
     ++pool.waiting_;
     origin.waiting.push_back(in_origin_);
   }
@@ -193,29 +200,42 @@ class ClientPool::Waiting {
     if (pool_.has_room()) notify_first(pool_.waiting_for_room_);
   }
 
-  Origin& origin() const noexcept { return origin_; }
-  Loop& loop() const noexcept { return loop_; }
-  Instant deadline() const noexcept { return deadline_; }
   bool is_first_of_origin() const noexcept { return origin_.waiting.front() == &in_origin_; }
   /// Returns true if no other request has waited for room for a longer time.
   bool is_first_of_pool() const noexcept {
     return pool_.waiting_for_room_.empty() || pool_.waiting_for_room_.front() == &in_pool_;
   }
   void wait_for_room() noexcept {
-    if (!in_pool_.linked()) pool_.waiting_for_room_.push_back(in_pool_);
+    if (in_pool_.linked()) return;
+    pool_.waiting_for_room_.push_back(in_pool_);
+    if (connecting_) begin_queue_time(loop_.platform().now());
   }
-
-  AutoResetEvent changed;
-  Instant connect_until = never;  // limit while another request opens the first connection
-  Instant queue_until = never;    // limit of all other waits
+  /// Returns the end of connect_timeout if it is the limit, and no connection has opened since.
+  Instant connect_until() noexcept {
+    if (connecting_ && origin_.opened >= start_) begin_queue_time(origin_.opened);
+    return connecting_ ? until_ : never;
+  }
+  /// Waits until the request may find what it needs, or the wait reaches a limit.
+  /// Errors: those of acquire(), if a limit was reached before the call.
+  /// Cancel: Errc::cancelled.
+  Task<Result<>> wait();
 
  private:
-  QueueNode in_origin_{changed};
-  QueueNode in_pool_{changed};
+  void begin_queue_time(Instant start) noexcept {
+    connecting_ = false;
+    until_ = after(start, pool_.limits().queue_timeout);
+  }
+
+  AutoResetEvent changed_;
+  QueueNode in_origin_{changed_};
+  QueueNode in_pool_{changed_};
   ClientPool& pool_;
   Origin& origin_;
   Loop& loop_;
   Instant deadline_;
+  Instant start_;
+  Instant until_;    // the end of connect_timeout or of queue_timeout
+  bool connecting_;  // it is that of connect_timeout
 };
 
 void ClientPool::notify_first(const Queue& queue) noexcept {
@@ -266,34 +286,23 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
         waiting.wait_for_room();
       }
     }
-    const Result<> waited = co_await wait(waiting);
+    const Result<> waited = co_await waiting.wait();
     if (!waited) co_return fail(waited.error());
   }
-  lease.connect_until_ = waiting.connect_until;
+  lease.connect_until_ = waiting.connect_until();
   place.lease = std::move(lease);
   co_return std::move(place);
 }
 
-/// Waits until the request may find what it needs, or the wait reaches a limit. The time for which
-/// another request opens the first connection counts against connect_timeout.
-/// Errors: those of acquire(), if a limit was reached before the call.
-/// Cancel: Errc::cancelled.
-Task<Result<>> ClientPool::wait(Waiting& waiting) {
-  const Instant now = waiting.loop().platform().now();
-  const Origin& origin = waiting.origin();
-  const bool connecting = is_opening(origin) && origin.http2.empty();
-  Instant& until = connecting ? waiting.connect_until : waiting.queue_until;
-  const ClientLimits& limits = options_->limits;
-  if (until == never) {
-    until = after(now, connecting ? limits.connect_timeout : limits.queue_timeout);
-    (connecting ? waiting.queue_until : waiting.connect_until) = never;
-  }
-  const Instant end = std::min(until, waiting.deadline());
+Task<Result<>> ClientPool::Waiting::wait() {
+  const Instant now = loop_.platform().now();
+  const bool connecting = connect_until() != never;
+  const Instant end = std::min(until_, deadline_);
   if (end <= now) {
-    if (end == waiting.deadline()) co_return fail(ClientError::timed_out);
+    if (end == deadline_) co_return fail(ClientError::timed_out);
     co_return fail(connecting ? ClientError::connect_timed_out : ClientError::queue_timed_out);
   }
-  auto changing = timeout(time_until(end, now), waiting.changed.wait());
+  auto changing = timeout(time_until(end, now), changed_.wait());
   const Result<> waited = co_await std::move(changing);
   if (!waited && waited.error() == Errc::timed_out) co_return {};
   co_return waited;
@@ -407,7 +416,9 @@ ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
 
 bool ClientPool::Lease::take_idle() {
   connection_ = pool_->take_idle(*origin_);
-  return connection_ != nullptr;
+  if (connection_ == nullptr) return false;
+  connect_until_ = never;
+  return true;
 }
 
 Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
@@ -429,6 +440,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
     const bool secured = url.scheme() == "https";
     http2_ = may_be_http2 && (!secured || (tls != nullptr && tls->protocol == http2_protocol));
     origin_->is_http1 = !http2_;
+    origin_->opened = own.loop->platform().now();
     if (!http2_) end_opening();
     connection_ = make_block<PooledConnection>(std::move(*stream));
     ++pool_->open_count_;

@@ -74,8 +74,10 @@ class ClientPool {
   std::optional<Lease> try_acquire(const Url& url);
   /// Waits for the right to use a connection to the origin of `url`, or for a connection of HTTP/2
   /// that can carry another request. Ends at `deadline`, or after ClientLimits::queue_timeout.
-  /// ClientLimits::connect_timeout replaces queue_timeout while another request opens the first
-  /// connection.
+  /// If another request was opening the first connection when the wait began, it ends after
+  /// ClientLimits::connect_timeout instead. The first connection that opens in that time, and a
+  /// wait for room, replace this limit once: queue_timeout begins then. A wait therefore ends after
+  /// at most connect_timeout and queue_timeout together.
   /// Returns: the right, or the connection of HTTP/2.
   /// Errors: ClientError (queue_full, queue_timed_out, connect_timed_out, timed_out);
   /// Errc::cancelled.
@@ -132,6 +134,7 @@ class ClientPool {
     Queue waiting;                        // requests, in the order of arrival
     std::size_t opening = 0;              // leases whose connection may become one of HTTP/2
     std::size_t users = 0;                // leases, and connections that are idle or dead
+    Instant opened = Instant::min();      // when the last connection was opened
     bool is_http1 = false;                // the last connection that was opened speaks HTTP/1.1
   };
   struct Hash {
@@ -149,7 +152,6 @@ class ClientPool {
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
-  Task<Result<>> wait(Waiting& waiting);
   static void notify_first(const Queue& queue) noexcept;
   bool has_room() const noexcept { return permits_.available() > 0 || http2_idle_count_ > 0; }
   static bool is_opening(const Origin& origin) noexcept {
@@ -257,8 +259,9 @@ class ClientPool::Lease {
   SemaphorePermit of_origin_;
   SemaphorePermit of_pool_;
   BlockPtr<PooledConnection> connection_;
-  Instant connect_until_ = never;  // the end of connect_timeout, if the request has waited
-  bool opening_ = false;           // counted in Origin::opening
+  // The end of connect_timeout, if the request has waited for a connection that did not open.
+  Instant connect_until_ = never;
+  bool opening_ = false;  // counted in Origin::opening
   bool http2_ = false;
 };
 

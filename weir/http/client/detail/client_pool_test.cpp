@@ -340,6 +340,40 @@ TEST_F(ClientPoolTest, AnHttp2ConnectionThatFindsNoMemoryCountsNoMore) {
   EXPECT_GT(count, 2U);
 }
 
+TEST_F(ClientPoolTest, AConnectionAfterAnIdleOneHasTheWholeTimeToConnect) {
+  ClientOptions options;
+  options.plain_http2 = true;
+  options.proxy.url = *Url::parse(address);
+  options.proxy.tunnel = true;
+  options.limits.idle_timeout = 1h;
+  const std::vector<Step> tunnel{{.answer = "HTTP/1.1 200 OK\r\n\r\n"}};
+  const std::vector<Step> silent{{.answer = "", .pause = 1h}};
+  with_server({tunnel, silent, tunnel}, [&](Client&) -> Task<> {
+    ClientPool pool(options);
+    const Url url = *Url::parse("http://a.test/");
+    auto first = pool.try_acquire(url);
+    auto second = pool.try_acquire(url);
+    EXPECT_TRUE(first && second);
+    if (!first || !second) co_return;
+    EXPECT_TRUE(co_await first->connect(url, never));
+    first->release_for_reuse(1h);
+    const auto fail_to_open = [&]() -> Task<> {
+      EXPECT_FALSE(co_await second->connect(url, never));
+      second.reset();
+    };
+    const auto use_idle = [&]() -> Task<> {
+      co_await wait(1s);
+      auto place = co_await pool.acquire(url, never);
+      EXPECT_TRUE(place && place->lease && place->lease->take_idle());
+      if (!place || !place->lease) co_return;
+      co_await wait(10s);
+      EXPECT_TRUE(co_await place->lease->connect(url, never));
+    };
+    const auto both = co_await all(fail_to_open(), use_idle());
+    EXPECT_TRUE(both);
+  });
+}
+
 // The retry.
 
 constexpr std::string_view lost = "connection_lost";
