@@ -81,7 +81,10 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
            body == 0 ? 0 : buffer(product(doubled, first)), frames_of_stream, handler_bytes});
   // The bytes of bodies beyond the windows of their streams.
   const std::uint64_t bodies =
-      body == 0 ? 0 : sum({product(doubled, sum({limits.h2.bodies_max, body})), buffer(body)});
+      body == 0 ? 0
+                : sum({product(doubled,
+                               sum({limits.h2.bodies_max, limits.h2.connection_window / 2, body})),
+                       buffer(body)});
   const std::uint64_t kept = sum({block(sizeof(H2ConnectionState)), block(HpackTable::memory_max)});
   // A connection has a spare exchange.
   const std::uint64_t own = sum({idle_bytes, frames_bytes, kept, block(sizeof(H2Connection)),

@@ -30,8 +30,10 @@ enum class H2Role : std::uint8_t { server, client };
 
 /// The limits of one connection. Each comment ends with the reaction to a peer beyond the limit.
 struct H2Limits {
-  std::uint32_t streams_max = 128;          ///< open streams, at least 1; REFUSED_STREAM
-  std::uint32_t stream_window = 64 * 1024;  ///< bytes not consumed on a stream; flow control
+  std::uint32_t streams_max = 128;  ///< open streams, at least 1; REFUSED_STREAM
+  /// Bytes not consumed on a stream; flow control. The window of a body grows while a handler reads
+  /// it, all windows together by at most half of the connection window.
+  std::uint32_t stream_window = 64 * 1024;
   /// Bytes not consumed on all streams, at least 65,535; flow control.
   std::uint32_t connection_window = 1024 * 1024;
   std::uint32_t block_bytes_max = 64 * 1024;  ///< encoded bytes of a field block; close
@@ -92,6 +94,7 @@ class H2Stream : private weir::detail::ListNode {
   std::int32_t receive_window_ = 0;    // bytes that the peer may still send
   std::uint32_t unconsumed_ = 0;       // bytes in the hands of the carrier
   std::uint32_t window_returned_ = 0;  // consumed bytes that no WINDOW_UPDATE has returned yet
+  std::uint32_t window_grown_ = 0;     // bytes by which the window exceeds H2Limits::stream_window
   Priority priority_;
   bool remote_ended_ = false;
   bool local_ended_ = false;
@@ -188,6 +191,9 @@ class H2Session {
     consume_on_connection_only(stream, count);
     allow_more(stream, count);
   }
+  /// Consumes like consume(). With each update, the window of the stream doubles, unless the rest
+  /// of the body fits.
+  void consume_and_grow(H2Stream& stream, std::size_t count);
   /// Returns `count` bytes of `data` to the window of the connection. allow_more() returns them to
   /// the window of the stream later.
   void consume_on_connection_only(H2Stream& stream, std::size_t count);
@@ -408,6 +414,9 @@ class H2Session {
   bool end_remote(H2Stream& stream) noexcept;
   void link_sender(H2Stream& stream) noexcept;
   void consume_on_connection(std::uint32_t count);
+  std::uint32_t receive_window_max(const H2Stream& stream) const noexcept {
+    return limits_.stream_window + stream.window_grown_;
+  }
 
   std::size_t data_allowed(const H2Stream& stream, std::size_t count) const noexcept;
   std::size_t take_written(H2Stream& stream, const DataFrames& frames, std::size_t written);
@@ -458,6 +467,7 @@ class H2Session {
   std::int32_t send_window_ = window_default;
   std::int32_t receive_window_ = window_default;
   std::uint32_t window_returned_ = 0;
+  std::uint32_t windows_grown_ = 0;  // sum of the streams'
   std::uint32_t data_sent_ = 0;
   Priority early_priority_;  // PRIORITY_UPDATE for a stream that is not open yet
   std::uint32_t early_priority_stream_ = 0;

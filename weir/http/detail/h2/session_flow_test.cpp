@@ -187,6 +187,40 @@ TEST(H2Windows, HoldThePeerBackUntilBytesAreConsumed) {
   EXPECT_EQ(driver.take_sent(), "reset 1 3\n");
 }
 
+TEST(H2Windows, GrowWhileABodyIsRead) {
+  H2Limits limits;
+  limits.stream_window = 65'536;
+  limits.connection_window = 400'000;
+  SessionDriver driver(limits);
+  driver.handshake();
+  driver.consumes = false;
+  const std::string part(16'384, 'x');
+  const auto upload = [&](std::uint32_t id, int parts) {
+    std::string input;
+    for (int count = 0; count < parts; ++count) input += data(id, part);
+    driver.feed(input);
+    driver.session().consume_and_grow(driver.stream(id), static_cast<std::size_t>(parts) * 16'384);
+    return driver.take_sent();
+  };
+  driver.feed(post(1) + post(3));
+  EXPECT_EQ(upload(1, 1), "") << "half of the window is left";
+  EXPECT_EQ(upload(1, 3), "window_update 1 131072\n") << "twice the window";
+  EXPECT_EQ(upload(1, 7), "window_update 1 245760\n") << "four times the window";
+  EXPECT_EQ(upload(1, 7), "window_update 0 294912\n") << "half of the window is left";
+  EXPECT_EQ(upload(3, 4), "window_update 3 68928\n") << "the first has used up the growth";
+  driver.release(1);
+  EXPECT_EQ(driver.take_sent(), "reset 1 8\n");
+  EXPECT_EQ(upload(3, 4), "window_update 3 134464\n") << "twice the window";
+  driver.length = 100'000;
+  driver.feed(post(5));
+  EXPECT_EQ(upload(5, 2), "window_update 5 98304\n") << "more than a window is left";
+  driver.release(3);
+  EXPECT_EQ(driver.take_sent(), "reset 3 8\n");
+  driver.feed(post(7));
+  EXPECT_EQ(upload(7, 3), "window_update 0 212992\nwindow_update 7 49152\n")
+      << "the rest fits into the window";
+}
+
 TEST(H2Windows, BoundAllStreamsTogether) {
   H2Limits limits;
   limits.connection_window = 70'000;

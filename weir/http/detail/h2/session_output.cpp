@@ -225,10 +225,25 @@ void H2Session::consume_on_connection_only(H2Stream& stream, std::size_t count) 
   consume_on_connection(bytes);
 }
 
+void H2Session::consume_and_grow(H2Stream& stream, std::size_t count) {
+  const std::uint32_t window = receive_window_max(stream);
+  const bool updates = stream.window_returned_ + count >= window / 2;
+  if (updates && stream.body_left_ > window && !stream.remote_ended_) {
+    const std::uint32_t most = limits_.connection_window / 2;
+    const auto largest = static_cast<std::uint32_t>(window_max);
+    const std::uint32_t more =
+        std::min({window, most - std::min(most, windows_grown_), largest - window});
+    stream.window_grown_ += more;
+    windows_grown_ += more;
+    stream.window_returned_ += more;
+  }
+  consume(stream, count);
+}
+
 void H2Session::allow_more(H2Stream& stream, std::size_t count) {
   if (stream.remote_ended_) return;
   stream.window_returned_ += static_cast<std::uint32_t>(count);
-  if (stream.window_returned_ < std::max(limits_.stream_window / 2, 1U)) return;
+  if (stream.window_returned_ < std::max(receive_window_max(stream) / 2, 1U)) return;
   const std::uint32_t increment = std::exchange(stream.window_returned_, 0);
   stream.receive_window_ += static_cast<std::int32_t>(increment);
   send_window_update(stream.id_, increment);
@@ -335,6 +350,7 @@ void H2Session::close(H2Stream& stream, Closed how) noexcept {
   stream.in_table_ = false;
   stream.remote_ended_ = stream.local_ended_ = true;
   stream.reset_ = how != Closed::ended;
+  windows_grown_ -= std::exchange(stream.window_grown_, 0);
   stop_sending(stream);
   if (data_stream_ == &stream) data_stream_ = nullptr;
   if (how == Closed::ended) work_.earn(WorkUnits::request);

@@ -273,6 +273,7 @@ class H2Connection : public ConnectionIo {
   std::uint32_t sent_ = 0;         // bytes of DATA until the last check
   Instant next_check_ = never;     // of the progress of the streams
   Instant drain_until_ = never;    // when the drain stops to wait for its PING
+  bool has_new_data_ = false;      // of a body, which its handler may not have taken
   bool wrote_in_place_ = false;    // since the start of pump()
   bool ending_ = false;            // the writer sends the rest and ends
 };

@@ -369,7 +369,7 @@ TEST_F(H2ConnectionTest, LimitsTheBytesThatWaitForAHandler) {
   EXPECT_EQ(answer(post(1, "/") + part + part + part + part), "");
   EXPECT_LE(loop_->blocks().blocks_in_use(BlockUse::buffer), 4u);
   pass(std::chrono::seconds(1));
-  EXPECT_EQ(received(), "window_update 1 65536\n");
+  EXPECT_EQ(received(), "window_update 1 131072\n") << "the window grows";
   EXPECT_TRUE(answer(data(1, "", end_stream)).ends_with("data 1 65536 end\n"));
 }
 

@@ -450,7 +450,7 @@ Task<Result<>> H2Exchange::fetch() {
 Task<Result<Bytes>> H2Exchange::read() {
   was_read_ = true;
   if (!collects_ && !lent_.empty() && !closed()) {
-    connection_.session().consume(*this, lent_.size());
+    connection_.session().consume_and_grow(*this, lent_.size());
     connection_.wake_writer();
   }
   if (!collects_) lent_ = {};
