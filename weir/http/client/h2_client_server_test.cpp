@@ -33,7 +33,8 @@ class H2ClientServerTest : public H2ServerFixture {
   /// Answers requests 1, 3, ... with "ok" until the client leaves.
   static Task<> serve(H2Peer& peer) {
     for (std::uint32_t id = 1;; id += 2) {
-      if (!co_await peer.receive("head " + std::to_string(id))) co_return;
+      const bool received = co_await peer.receive("head " + std::to_string(id));
+      if (!received) co_return;
       co_await peer.send(frames::answer_text(id, "ok"));
     }
   }
