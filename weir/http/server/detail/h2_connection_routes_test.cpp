@@ -1,10 +1,12 @@
 // Tests how long requests of HTTP/2 keep their routes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
@@ -143,6 +145,45 @@ TEST_F(H2ConnectionRoutesTest, KeepsAnErrorAfterABodyThatStalls) {
   pass(std::chrono::seconds(6));
   EXPECT_TRUE(received().starts_with("head 3 :status=408 "));
   EXPECT_TRUE(set_window(1'000).starts_with("data 3 {\"title\""));
+}
+
+TEST_F(H2ConnectionRoutesTest, AnErrorPageOfAStreamWaitsForTheWindow) {
+  const std::string page(100'000, 'p');
+  routes_.render_errors([&page](const Problem&) { return text(page); });
+  routes_.get("/a", [] {
+    return stream("a/b", [](BodySink&) -> Task<Result<>> { co_return fail(Errc::bad_input); });
+  });
+  routes_.get("/long", [] {
+    const auto write = [](BodySink& sink) { return sink.write("longer"); };
+    return stream("a/b", {.length = 3}, write);
+  });
+  begin_busy();
+  EXPECT_EQ(set_window(1), "");
+  std::uint32_t id = 3;
+  for (const auto& [path, status] : {std::pair("/a", "400"), std::pair("/long", "500")}) {
+    const std::string number = std::to_string(id);
+    const std::string lines = answer(get(id, path));
+    EXPECT_TRUE(lines.starts_with("head " + number + " :status=" + status + " ")) << lines;
+    EXPECT_TRUE(lines.ends_with("data " + number + " p\n")) << lines;
+    const std::string rest = answer(window_update(0, 200'000) + window_update(id, 200'000));
+    EXPECT_TRUE(rest.ends_with("p end\n"));
+    EXPECT_EQ(std::ranges::count(rest, 'p'), 99'999);
+    id += 2;
+  }
+}
+
+TEST_F(H2ConnectionRoutesTest, TheErrorPageOfAStreamThatWasStoppedWaitsForTheWindow) {
+  routes_.render_errors([](const Problem&) { return text("page"); });
+  id_ = routes_.post("/a", [handler = Streaming("hello")] { return handler(); });
+  begin_busy();
+  EXPECT_EQ(set_window(1), "");
+  EXPECT_EQ(answer(post(3, "/a") + get(5, "/remove")), "");
+  EXPECT_EQ(pass_a_second(), "");
+  EXPECT_EQ(answer(rst_stream(5)), "") << "the removal stops the request";
+  const std::string lines = answer(data(3, "body", FrameFlag::end_stream));
+  EXPECT_TRUE(lines.starts_with("head 3 :status=503 ")) << lines;
+  EXPECT_TRUE(lines.ends_with("data 3 p\n")) << lines;
+  EXPECT_EQ(set_window(1'000), "data 3 age end\n");
 }
 
 TEST_F(H2ConnectionRoutesTest, KeepsTheHandlerOfATaskThatStreams) {

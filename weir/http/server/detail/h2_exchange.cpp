@@ -157,11 +157,8 @@ Task<> H2Exchange::respond() {
   }
   if (!head_sent_ && send_response()) co_return;
   call_.hold();
-  if (call_.response().body().is_stream()) {
-    co_await send_stream();
-  } else {
-    std::ignore = co_await output_.wait();
-  }
+  if (call_.response().body().is_stream()) co_await send_stream();
+  if (has_pending()) std::ignore = co_await output_.wait();
 }
 
 /// Drops a body that the handler has not read, if it is short, before a success is sent; see
@@ -312,12 +309,12 @@ Task<Result<>> H2Exchange::send_piece(Bytes piece) {
   co_return {};
 }
 
-/// Sends the body as its function writes it.
+/// Sends the body as its function writes it. A part of an error page may be pending afterwards.
 Task<> H2Exchange::send_stream() {
   if (call_.cancel_reason() == Call::CancelReason::removal) {
     // It was stopped while the client sent its body. No cancellation would end the function.
     call_.replace_response(Status::service_unavailable);
-    static_cast<void>(send_response());
+    send_response();
     co_return;
   }
   Sink sink(*this, call_.response().body().length());
@@ -358,7 +355,7 @@ Task<> H2Exchange::send_stream() {
     if (!head_sent_) send_head(trailers.empty());
     if (!local_ended()) send_end(connection_.session(), connection_.encoder(), *this, trailers);
   } else if (!head_sent_) {
-    static_cast<void>(send_response());
+    send_response();
   }
   connection_.wake_writer();  // finish() resets a stream that has not ended
 }
