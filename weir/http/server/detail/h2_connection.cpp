@@ -89,8 +89,11 @@ Task<bool> H2Connection::read_all() {
       const auto slept = co_await sleep(std::exchange(delay_, {}));
       if (!slept) co_return false;
     }
-    // Handlers take the bytes of bodies before more arrive, so that buffers need not grow.
-    if (std::exchange(has_new_data_, false)) co_await yield();
+    // Handlers take the bytes of bodies before many more arrive, so that buffers need not grow.
+    if (new_data_ >= new_data_max) {
+      new_data_ = 0;
+      co_await yield();
+    }
     // The deadline may change meanwhile, so fill() comes later.
     if (owner_.turn_budget_used()) {
       const auto slept = co_await sleep(Duration::zero());
@@ -159,7 +162,7 @@ bool H2Connection::handle(const H2Event& event) {
       return true;
     }
     case H2Event::Kind::data:
-      has_new_data_ = true;
+      new_data_ += event.bytes.size();
       static_cast<H2Exchange*>(event.stream)->on_data(event.bytes, event.end_stream);
       return true;
     case H2Event::Kind::reset:

@@ -126,6 +126,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   void finish() noexcept;
   Task<Result<>> send_piece(Bytes piece);
   Task<Result<>> fetch();
+  void add_arrived(Bytes bytes);
   void collect(std::size_t count);
   Status body_error_status() const noexcept;
 
@@ -252,6 +253,7 @@ class H2Connection : public ConnectionIo {
   static constexpr Duration check_interval = std::chrono::seconds(1);
   static constexpr Duration drain_grace = std::chrono::seconds(1);
   static constexpr std::size_t in_place_min = 64 * 1024;
+  static constexpr std::size_t new_data_max = 48 * 1024;
   // run() keeps its coroutines for this time, so that a busy connection does not make them again.
   static constexpr Duration idle_grace = std::chrono::milliseconds(100);
 
@@ -266,6 +268,7 @@ class H2Connection : public ConnectionIo {
   Scope* scope_ = nullptr;         // of run()
   H2Exchange* waiting_ = nullptr;  // the exchange that waits for run()
   Duration delay_{};               // of the session, before it takes more input
+  std::size_t new_data_ = 0;       // bytes of bodies since the handlers had a turn
   std::uint64_t collected_ = 0;    // bytes of bodies
   H2Exchange* growing_ = nullptr;  // the one whose body grows above the limit
   Instant frame_since_ = never;    // when the present incomplete frame began
@@ -273,7 +276,6 @@ class H2Connection : public ConnectionIo {
   std::uint32_t sent_ = 0;         // bytes of DATA until the last check
   Instant next_check_ = never;     // of the progress of the streams
   Instant drain_until_ = never;    // when the drain stops to wait for its PING
-  bool has_new_data_ = false;      // of a body, which its handler may not have taken
   bool wrote_in_place_ = false;    // since the start of pump()
   bool ending_ = false;            // the writer sends the rest and ends
 };

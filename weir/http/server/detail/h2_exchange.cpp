@@ -368,9 +368,7 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
   if (body_error_ || local_ended() || awaits_end_ || drops_) {
     connection_.session().consume(*this, bytes.size());
   } else if (!bytes.empty()) {
-    arrived_.make_room(bytes.size());
-    std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
-    arrived_.commit(bytes.size());
+    add_arrived(bytes);
     if (collects_) collect(bytes.size());
   }
   input_.set();
@@ -381,6 +379,17 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
   }
   const bool too_long = received_ > connection_.server().limits().unread_body_max;
   if (end_stream || too_long) end_wait();
+}
+
+void H2Exchange::add_arrived(Bytes bytes) {
+  if (arrived_.room().size() < bytes.size()) {
+    // A body that arrives faster than it is read gets a large buffer in one step.
+    constexpr std::size_t large = 64 * 1024;
+    const std::size_t more = arrived_.empty() ? 0 : large - std::min(large, arrived_.size());
+    arrived_.make_room(std::max(bytes.size(), more));
+  }
+  std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
+  arrived_.commit(bytes.size());
 }
 
 /// Counts bytes that are added to a collected body.
