@@ -1,7 +1,8 @@
 //! hyper on tokio, with one single-threaded runtime per core, as in hyper's example for single
-//! threads. Several runtimes listen on one port.
+//! threads. Several runtimes listen on one port. With --http2, connections use only HTTP/2.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::thread;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, CONTENT_TYPE};
-use hyper::server::conn::http1;
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -74,25 +76,44 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     })
 }
 
-async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin) {
-    // An error of a connection ends only that connection.
-    let _ = http1::Builder::new()
-        .pipeline_flush(true)
-        .serve_connection(TokioIo::new(stream), service_fn(answer))
-        .await;
+/// Runs the tasks of a connection of HTTP/2 on its thread.
+#[derive(Clone, Copy)]
+struct OnThread;
+
+impl<F: Future + 'static> Executor<F> for OnThread {
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
 }
 
-async fn accept_all(listener: TcpListener, tls: Option<TlsAcceptor>) -> io::Result<()> {
+// An error of a connection ends only that connection.
+async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, over_http2: bool) {
+    let io = TokioIo::new(stream);
+    if over_http2 {
+        let _ = http2::Builder::new(OnThread).serve_connection(io, service_fn(answer)).await;
+    } else {
+        let _ = http1::Builder::new()
+            .pipeline_flush(true)
+            .serve_connection(io, service_fn(answer))
+            .await;
+    }
+}
+
+async fn accept_all(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    over_http2: bool,
+) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         let tls = tls.clone();
         tokio::task::spawn_local(async move {
             match tls {
-                None => serve_connection(stream).await,
+                None => serve_connection(stream, over_http2).await,
                 Some(acceptor) => {
                     if let Ok(secured) = acceptor.accept(stream).await {
-                        serve_connection(secured).await;
+                        serve_connection(secured, over_http2).await;
                     }
                 }
             }
@@ -101,7 +122,7 @@ async fn accept_all(listener: TcpListener, tls: Option<TlsAcceptor>) -> io::Resu
 }
 
 /// Returns the acceptor of these files, with tickets.
-fn tls_of(certificate: &str, key: &str) -> TlsAcceptor {
+fn tls_of(certificate: &str, key: &str, over_http2: bool) -> TlsAcceptor {
     let chain: Vec<_> = CertificateDer::pem_file_iter(certificate)
         .and_then(|each| each.collect())
         .expect("a chain in PEM");
@@ -110,7 +131,8 @@ fn tls_of(certificate: &str, key: &str) -> TlsAcceptor {
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .expect("a key that fits the chain");
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let protocol: &[u8] = if over_http2 { b"h2" } else { b"http/1.1" };
+    config.alpn_protocols = vec![protocol.to_vec()];
     config.ticketer = aws_lc_rs::Ticketer::new().expect("ticket keys");
     TlsAcceptor::from(Arc::new(config))
 }
@@ -126,13 +148,14 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 fn serve(
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
+    over_http2: bool,
     ready: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = listen(address)?;
         ready(listener.local_addr()?);
-        accept_all(listener, tls).await
+        accept_all(listener, tls, over_http2).await
     })
 }
 
@@ -151,13 +174,18 @@ fn option(name: &str, fallback: u16) -> u16 {
 
 fn main() -> io::Result<()> {
     let cores = option("--cores", 1);
-    let tls = text_option("--tls-cert")
-        .map(|certificate| tls_of(&certificate, &text_option("--tls-key").expect("--tls-key")));
+    let over_http2 = std::env::args().any(|argument| argument == "--http2");
+    let tls = text_option("--tls-cert").map(|certificate| {
+        tls_of(&certificate, &text_option("--tls-key").expect("--tls-key"), over_http2)
+    });
     let others = tls.clone();
-    serve(SocketAddr::from(([127, 0, 0, 1], option("--port", 0))), tls, |address| {
+    let address = SocketAddr::from(([127, 0, 0, 1], option("--port", 0)));
+    serve(address, tls, over_http2, |address| {
         for _ in 1..cores {
             let tls = others.clone();
-            thread::spawn(move || serve(address, tls, |_| ()).expect("another core serves"));
+            thread::spawn(move || {
+                serve(address, tls, over_http2, |_| ()).expect("another core serves")
+            });
         }
         println!("listening on {address}");
     })
