@@ -68,7 +68,7 @@ class H2loadTest(unittest.TestCase):
 class ServersTest(unittest.TestCase):
     def test_each_work_has_its_servers(self):
         ours = {"weir-uring", "weir-epoll"}
-        peers = {"nginx-http2", "nghttpd", "h2o", "go-net-http"}
+        peers = {"nginx-http2", "nghttpd", "h2o", "go-net-http", "hyper-http2"}
         self.assertEqual(joined("H1"), ours | peers | {"limit-http2"})
         self.assertEqual(joined("H2"), ours | peers | {"weir-uring-plain", "weir-epoll-plain"})
         http1 = {"weir-uring-http1", "weir-epoll-http1"}
