@@ -1,12 +1,26 @@
 // UTF-8: checks byte sequences and encodes code points.
 #include "weir/json/text/detail/utf8.hpp"
 
+#include <cstring>
+
 namespace weir::json::detail {
 namespace {
 
 constexpr bool in_range(char byte, unsigned first, unsigned last) noexcept {
   const auto code = static_cast<unsigned char>(byte);
   return code >= first && code <= last;
+}
+
+/// Returns the end of the ASCII at `position` that fills blocks of 32 bytes. The compiler makes
+/// vector instructions of a block.
+const char* skip_ascii_blocks(const char* position, const char* end) noexcept {
+  constexpr std::uint64_t high_bits = 0x8080808080808080;
+  std::uint64_t words[4];
+  for (; end - position >= static_cast<std::ptrdiff_t>(sizeof words); position += sizeof words) {
+    std::memcpy(words, position, sizeof words);
+    if (((words[0] | words[1] | words[2] | words[3]) & high_bits) != 0) break;
+  }
+  return position;
 }
 
 }  // namespace
@@ -28,6 +42,45 @@ std::size_t utf8_length(const char* position, const char* end) noexcept {
   const unsigned first = lead == 0xF0 ? 0x90 : 0x80;
   const unsigned last = lead == 0xF4 ? 0x8F : 0xBF;
   return in_range(position[1], first, last) ? 4 : 0;
+}
+
+std::size_t Utf8Checker::check(std::string_view piece) noexcept {
+  const char* const start = piece.data();
+  const char* const end = start + piece.size();
+  const char* position = start;
+  while (position < end) {
+    if (left_ == 0) {
+      const auto lead = static_cast<unsigned char>(*position);
+      if (lead < 0x80) position = skip_ascii_blocks(position, end);
+      const std::size_t length = position < end ? utf8_length(position, end) : 0;
+      position += length;
+      if (length != 0 || position == end) continue;
+    }
+    // The character is split or invalid.
+    if (!step(static_cast<unsigned char>(*position))) break;
+    ++position;
+  }
+  return static_cast<std::size_t>(position - start);
+}
+
+/// Takes the next byte. Returns false if it cannot follow.
+bool Utf8Checker::step(unsigned char byte) noexcept {
+  if (left_ == 0) return begin(byte);
+  if (byte < first_ || byte > last_) return false;
+  first_ = 0x80;
+  last_ = 0xBF;
+  --left_;
+  return true;
+}
+
+/// Takes the first byte of a character, which limits the second (RFC 3629 §4).
+bool Utf8Checker::begin(unsigned char lead) noexcept {
+  if (lead < 0x80) return true;
+  if (lead < 0xC2 || lead > 0xF4) return false;
+  left_ = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+  first_ = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  last_ = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  return true;
 }
 
 char* put_utf8(char* out, std::uint32_t code_point) noexcept {
