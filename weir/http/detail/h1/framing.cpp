@@ -9,15 +9,6 @@
 namespace weir::http {
 namespace {
 
-/// Removes the first member from a comma-separated list and returns it without white space around
-/// it.
-std::string_view take_member(std::string_view& list) noexcept {
-  const std::size_t length = std::min(list.find(','), list.size());
-  const std::string_view member = trim(list.substr(0, length));
-  list.remove_prefix(std::min(length + 1, list.size()));
-  return member;
-}
-
 /// True if the member is a transfer-coding other than "chunked": a token with optional
 /// parameters. The parameters are not checked, because the server rejects the coding anyway.
 bool is_other_coding(std::string_view member) noexcept {
@@ -26,6 +17,13 @@ bool is_other_coding(std::string_view member) noexcept {
 }
 
 }  // namespace
+
+std::string_view take_member(std::string_view& list) noexcept {
+  const std::size_t length = std::min(list.find(','), list.size());
+  const std::string_view member = trim(list.substr(0, length));
+  list.remove_prefix(std::min(length + 1, list.size()));
+  return member;
+}
 
 ParseError parse_content_length(std::string_view value, std::uint64_t& length) noexcept {
   constexpr std::uint64_t length_max = std::numeric_limits<std::int64_t>::max();

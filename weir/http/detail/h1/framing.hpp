@@ -15,6 +15,10 @@ constexpr ParseError error_at(char character, ParseError otherwise) noexcept {
   return character == '\r' || character == '\n' ? ParseError::bad_line_end : otherwise;
 }
 
+/// Removes the first member from a comma-separated list, and returns it without white space around
+/// it; empty for an empty member (RFC 9110 §5.6.1).
+std::string_view take_member(std::string_view& list) noexcept;
+
 /// Parses a Content-Length: 1*DIGIT that fits 63 bits (RFC 9110 §8.6). A list, even of equal
 /// values, is repeated_content_length. Any other text that is not such a number is
 /// bad_content_length.
