@@ -23,7 +23,7 @@ FLOORS = {
     "json": ["text", ""],
     "config": ["source", "type", ""],
     "log": [""],
-    "http": ["syntax", "message", "h1", "h2", "client", "matching", "router", "server"],
+    "http": ["syntax", "message", "h1", "h2", "ws", "client", "matching", "router", "server"],
     "http_testing": [""],
     "app": ["describe", "handles", "graph", "lifecycle", ""],
     "admin": [""],
