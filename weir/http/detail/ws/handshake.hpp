@@ -1,0 +1,85 @@
+// The opening handshake of WebSocket over HTTP/1.1 (RFC 6455 §4) and over HTTP/2 (RFC 8441).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/base/detail/bytes.hpp"
+#include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/http/syntax/status.hpp"
+
+namespace weir::http {
+
+/// A Sec-WebSocket-Key: the base64 of 16 random bytes.
+using WsKey = std::array<char, 24>;
+/// A Sec-WebSocket-Accept.
+using WsAccept = std::array<char, 28>;
+
+/// Returns the key for 16 random bytes, which a client draws for each handshake.
+WsKey websocket_key(std::span<const std::byte, 16> random) noexcept;
+/// Returns true if `text` is the base64 of 16 bytes.
+bool is_websocket_key(std::string_view text) noexcept;
+/// Returns the Sec-WebSocket-Accept for a valid key (RFC 6455 §4.2.2).
+WsAccept websocket_accept(std::string_view key) noexcept;
+
+// Servers.
+
+/// The requests that a route accepts. Lifetime: the texts outlive the checks.
+struct WsRouteOptions {
+  /// The subprotocols of the handler.
+  std::span<const std::string_view> subprotocols = {};
+  /// Origins of pages that may connect besides those of the same host and port, such as
+  /// "https://app.example"; "*" allows all. A request without Origin is not from a page, and is
+  /// always allowed. Without this check, any page could use the cookies of its visitor.
+  std::span<const std::string_view> origins = {};
+};
+
+/// The result of the check of a request.
+enum class WsVerdict : std::uint8_t {
+  accepted,
+  not_an_upgrade,       ///< the request does not ask for WebSocket; 426, or 400 over HTTP/2
+  unsupported_version,  ///< another version than 13; 426, or 400 over HTTP/2
+  wrong_method,         ///< not GET; 405
+  wrong_headers,        ///< a header is missing, repeated or invalid, or there is a body; 400
+  wrong_origin,         ///< the origin is not allowed; 403
+};
+
+/// A checked request. The views point into its head.
+struct WsUpgrade {
+  WsVerdict verdict = WsVerdict::accepted;
+  std::string_view key;          ///< empty over HTTP/2
+  std::string_view subprotocol;  ///< the chosen one; empty for none
+};
+
+/// Checks a request for WebSocket. An extended CONNECT of HTTP/2 has the head of a GET with
+/// Upgrade, and no key. The chosen subprotocol is the first one of the client that the route has.
+WsUpgrade check_websocket_request(const RequestHead& head, Version version,
+                                  const WsRouteOptions& options) noexcept;
+
+/// Returns the status for a verdict other than `accepted`.
+Status to_status(WsVerdict verdict, Version version) noexcept;
+/// Returns the response for a verdict other than `accepted`. A 426 names WebSocket in Upgrade; the
+/// server adds the option to Connection.
+Response websocket_rejection(WsVerdict verdict, Version version);
+
+/// Returns the size of the head that write_websocket_accepted() writes.
+std::size_t websocket_accepted_size(const WsUpgrade& upgrade) noexcept;
+/// Writes the head of the response 101 to an accepted request of HTTP/1.1.
+/// Returns: the end of the head.
+char* write_websocket_accepted(const WsUpgrade& upgrade, char* out) noexcept;
+
+// Clients.
+
+/// Returns true if a response of HTTP/1.1 accepts a request with `key` that offered
+/// `subprotocols` and no extension (RFC 6455 §4.1). The subprotocol that the server has chosen, or
+/// an empty text, is stored in `subprotocol`.
+bool check_websocket_response(const ReceivedResponseHead& head, std::string_view key,
+                              std::span<const std::string_view> subprotocols,
+                              std::string_view& subprotocol) noexcept;
+
+}  // namespace weir::http
