@@ -23,6 +23,22 @@ const char* skip_ascii_blocks(const char* position, const char* end) noexcept {
   return position;
 }
 
+/// Returns the end of the whole characters at `position`.
+const char* skip_characters(const char* position, const char* end) noexcept {
+  while (position < end) {
+    const auto lead = static_cast<unsigned char>(*position);
+    if (lead < 0x80) {
+      position = skip_ascii_blocks(position, end);
+      while (position < end && static_cast<signed char>(*position) >= 0) ++position;
+      continue;
+    }
+    const std::size_t length = utf8_length(position, end);
+    if (length == 0) break;
+    position += length;
+  }
+  return position;
+}
+
 }  // namespace
 
 // Follows the grammar of RFC 3629 §4 line by line.
@@ -50,11 +66,8 @@ std::size_t Utf8Checker::check(std::string_view piece) noexcept {
   const char* position = start;
   while (position < end) {
     if (left_ == 0) {
-      const auto lead = static_cast<unsigned char>(*position);
-      if (lead < 0x80) position = skip_ascii_blocks(position, end);
-      const std::size_t length = position < end ? utf8_length(position, end) : 0;
-      position += length;
-      if (length != 0 || position == end) continue;
+      position = skip_characters(position, end);
+      if (position == end) break;
     }
     // The character is split or invalid.
     if (!step(static_cast<unsigned char>(*position))) break;
