@@ -214,6 +214,35 @@ Outcome run_http2(sim::World& world, Http2Scenario& scenario) {
   return outcome;
 }
 
+Outcome with_http2_cuts(const sim::WorldOptions& options) {
+  sim::World world(options);
+  Http2CutScenario scenario(world.random(), {.cores = some_cores(world)});
+  return run_http2_cuts(world, scenario);
+}
+
+Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario) {
+  sim::Host& server = world.host("server", {.cores = scenario.options().cores});
+  server.start_service([&scenario](loop::Platform& host) { return scenario.serve(host); });
+  world.host("client").start([&scenario, at = server.address(80)](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario, at](Scope& scope) {
+      return scenario.ask(scope, at);
+    });
+  });
+  // The server must notice the end of each connection before it is told to stop.
+  constexpr Duration afterwards = std::chrono::minutes(1);
+  std::string left = "the clients are not done";
+  if (world.run_until([&scenario] { return scenario.done(); }, std::chrono::hours(1))) {
+    const Instant end = world.now() + afterwards;
+    std::ignore = world.run_until([&world, end] { return world.now() >= end; }, 2 * afterwards);
+    const std::size_t open = server.connections().size();
+    left = open == 0 ? scenario.find_violation() : std::to_string(open) + " connections are open";
+  }
+  world.check("http2 cuts", [&left] { return left; });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.complete();
+  return outcome;
+}
+
 Outcome with_datagrams(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tools/simulate/client_scenario.hpp"
+#include "tools/simulate/http2_cut_scenario.hpp"
 #include "tools/simulate/http2_scenario.hpp"
 #include "tools/simulate/scenarios.hpp"
 #include "tools/simulate/tls_scenario.hpp"
@@ -26,6 +27,10 @@ Outcome run_client(sim::World& world, ClientScenario& scenario);
 Outcome with_http2(const sim::WorldOptions& options);
 /// Runs the server and the clients of `scenario`.
 Outcome run_http2(sim::World& world, Http2Scenario& scenario);
+/// Sends each prefix of a request of HTTP/2 with a body.
+Outcome with_http2_cuts(const sim::WorldOptions& options);
+/// Runs the server and the clients of `scenario`.
+Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario);
 /// Sends requests to an HTTPS server that changes its certificates and keys; half of the runs have
 /// faults.
 Outcome with_tls(const sim::WorldOptions& options);

@@ -120,6 +120,8 @@ constexpr std::array all_scenarios = {
     Scenario{"http2",
              "clients of HTTP/2 that cancel, read slowly and leave, and a server that drains",
              with_http2},
+    Scenario{"http2_cuts", "clients of HTTP/2 that vanish at each byte of a request with a body",
+             with_http2_cuts},
     Scenario{"tls", "HTTPS with certificates and keys that change, and peers that are not trusted",
              with_tls},
     Scenario{"datagrams", "requests in datagrams that are lost, duplicated and truncated",
