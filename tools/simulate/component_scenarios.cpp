@@ -214,6 +214,20 @@ Outcome run_http2(sim::World& world, Http2Scenario& scenario) {
   return outcome;
 }
 
+/// Runs until the clients of `scenario` are done. Returns what the server has not noticed a minute
+/// later, before it is told to stop.
+template <class Play>
+std::string find_left(sim::World& world, const Play& scenario) {
+  constexpr Duration afterwards = std::chrono::minutes(1);
+  if (!world.run_until([&scenario] { return scenario.done(); }, std::chrono::hours(1))) {
+    return "the clients are not done";
+  }
+  const Instant end = world.now() + afterwards;
+  std::ignore = world.run_until([&world, end] { return world.now() >= end; }, 2 * afterwards);
+  const std::size_t open = world.host("server").connections().size();
+  return open == 0 ? scenario.find_violation() : std::to_string(open) + " connections are open";
+}
+
 Outcome with_http2_cuts(const sim::WorldOptions& options) {
   sim::World world(options);
   Http2CutScenario scenario(world.random(), {.cores = some_cores(world)});
@@ -228,18 +242,43 @@ Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario) {
       return scenario.ask(scope, at);
     });
   });
-  // The server must notice the end of each connection before it is told to stop.
-  constexpr Duration afterwards = std::chrono::minutes(1);
-  std::string left = "the clients are not done";
-  if (world.run_until([&scenario] { return scenario.done(); }, std::chrono::hours(1))) {
-    const Instant end = world.now() + afterwards;
-    std::ignore = world.run_until([&world, end] { return world.now() >= end; }, 2 * afterwards);
-    const std::size_t open = server.connections().size();
-    left = open == 0 ? scenario.find_violation() : std::to_string(open) + " connections are open";
-  }
+  const std::string left = find_left(world, scenario);
   world.check("http2 cuts", [&left] { return left; });
   Outcome outcome = run(world);
   outcome.answered = scenario.complete();
+  return outcome;
+}
+
+Outcome with_http2_restarts(const sim::WorldOptions& given) {
+  sim::WorldOptions options = given;
+  constexpr std::array restarts{Http2Restart::handover, Http2Restart::drain, Http2Restart::kill};
+  sim::World world(options);
+  const Http2Restart restart = world.random().one_of(restarts);
+  const bool faults = restart == Http2Restart::kill && world.random().bernoulli(0.5);
+  Http2RestartScenario scenario(
+      world, {.restart = restart, .cores = some_cores(world), .may_time_out = faults});
+  if (faults) {
+    world.faults().rates = {.reset = 0.002,
+                            .half_close = 0.002,
+                            .stall = 0.002,
+                            .full_buffer = 0.002,
+                            .accept_failure = 0.05,
+                            .stall_max = std::chrono::seconds(20)};
+  }
+  return run_http2_restarts(world, scenario);
+}
+
+Outcome run_http2_restarts(sim::World& world, Http2RestartScenario& scenario) {
+  scenario.begin();
+  world.host("client").start([&scenario](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario](Scope& scope) {
+      return scenario.ask(scope);
+    });
+  });
+  const std::string left = find_left(world, scenario);
+  world.check("http2 restarts", [&left] { return left; });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.answered();
   return outcome;
 }
 

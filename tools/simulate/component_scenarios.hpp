@@ -3,6 +3,7 @@
 
 #include "tools/simulate/client_scenario.hpp"
 #include "tools/simulate/http2_cut_scenario.hpp"
+#include "tools/simulate/http2_restart_scenario.hpp"
 #include "tools/simulate/http2_scenario.hpp"
 #include "tools/simulate/scenarios.hpp"
 #include "tools/simulate/tls_scenario.hpp"
@@ -31,6 +32,10 @@ Outcome run_http2(sim::World& world, Http2Scenario& scenario);
 Outcome with_http2_cuts(const sim::WorldOptions& options);
 /// Runs the server and the clients of `scenario`.
 Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario);
+/// Sends requests of an http::Client over HTTP/2 to a server that restarts.
+Outcome with_http2_restarts(const sim::WorldOptions& options);
+/// Runs the processes of the server and the client of `scenario`.
+Outcome run_http2_restarts(sim::World& world, Http2RestartScenario& scenario);
 /// Sends requests to an HTTPS server that changes its certificates and keys; half of the runs have
 /// faults.
 Outcome with_tls(const sim::WorldOptions& options);

@@ -99,7 +99,8 @@ int Http2Scenario::serve(loop::Platform& host) {
   routes.post("/pieces", echo_pieces);
   http::ServeOptions serving{.endpoint = Endpoint::any(80), .plain_http2 = http::PlainHttp2::only};
   serving.limits.h2.stream_window = options_.window;
-  Runtime runtime(host, {.cores = options_.cores, .announce = false});
+  // Clients that read slowly may need more than the default.
+  Runtime runtime(host, {.cores = options_.cores, .drain_timeout = 200s, .announce = false});
   return runtime.run_on_each_core(http::serve, std::cref(routes), serving);
 }
 

@@ -122,6 +122,8 @@ constexpr std::array all_scenarios = {
              with_http2},
     Scenario{"http2_cuts", "clients of HTTP/2 that vanish at each byte of a request with a body",
              with_http2_cuts},
+    Scenario{"http2_restarts", "an HTTP/2 client whose server drains, dies and is replaced",
+             with_http2_restarts},
     Scenario{"tls", "HTTPS with certificates and keys that change, and peers that are not trusted",
              with_tls},
     Scenario{"datagrams", "requests in datagrams that are lost, duplicated and truncated",
