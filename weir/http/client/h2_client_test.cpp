@@ -48,7 +48,7 @@ class H2ClientTest : public HttpTest {
   /// Runs `use` with a client, and expects that it leaves nothing open.
   template <class Use>
   void with_client(const Use& use, const ClientLimits& limits = {}) {
-    serve();
+    serve(server_limits_);
     {
       ClientOptions options;
       options.plain_http2 = true;
@@ -59,6 +59,8 @@ class H2ClientTest : public HttpTest {
     }
     settle();
   }
+
+  Limits server_limits_;
 };
 
 TEST_F(H2ClientTest, GetReturnsTheStatusTheHeadersAndTheBody) {
@@ -213,6 +215,28 @@ TEST_F(H2ClientTest, ResponsesWithoutABodyEnd) {
     auto none = co_await client.get(url("/none"));
     EXPECT_TRUE(none && none->status() == Status::no_content);
   });
+}
+
+// The first request leaves before the settings of the server arrive; its limit is only advice (RFC
+// 9113 §6.5.2).
+TEST_F(H2ClientTest, AFirstHeadAboveTheServersLimitIsAnsweredWith431) {
+  routes_.get("/", [] { return text("hello"); });
+  server_limits_.h2.field_list_max = 400;
+  with_client([](Client& client) -> Task<> {
+    const std::string longer = url("/?" + std::string(400, 'x'));
+    auto response = co_await client.get(longer);
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    EXPECT_EQ(response->status(), Status::request_header_fields_too_large);
+    EXPECT_TRUE(co_await response->body());
+    EXPECT_EQ(client.idle_count(), 1U) << "the connection stays";
+    EXPECT_EQ(co_await body_of(client, "/"), "hello");
+    const auto second = co_await client.get(longer);
+    EXPECT_TRUE(!second && second.error() == Errc::limit_reached) << "the limit is known now";
+    EXPECT_EQ(co_await body_of(client, "/"), "hello");
+    EXPECT_EQ(client.connection_count(), 1U);
+  });
+  EXPECT_EQ(server_->counters().connections_accepted.value(), 1U);
 }
 
 TEST_F(H2ClientTest, AnIdleConnectionIsClosedInTime) {
