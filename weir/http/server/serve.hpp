@@ -43,8 +43,8 @@ struct ServeOptions {
 /// Serves HTTP/1.1 and HTTP/2 with the routes of `router`, until the loop of `scope` drains or the
 /// task is cancelled. It is meant for Runtime::run_on_each_core(): every core listens on its own.
 /// The task completes when its last connection has ended, and then logs what the server counted. A
-/// client that resets its connection cancels the handler of its request. A client that only stops
-/// sending still gets its answers.
+/// client that resets its connection cancels the handler of its request. A client of HTTP/1.1 that
+/// only stops sending still gets its answers; one of HTTP/2 cancels its handlers.
 /// Errors: those of tcp::listen(), Errc::conflict if Router::check() fails, those of
 /// tls::Server::load(), Errc::closed after a drain.
 /// Cancel: closes the listener immediately and cancels the connections.
