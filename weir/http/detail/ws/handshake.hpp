@@ -63,8 +63,8 @@ WsUpgrade check_websocket_request(const RequestHead& head, Version version,
 
 /// Returns the status for a verdict other than `accepted`.
 Status to_status(WsVerdict verdict, Version version) noexcept;
-/// Returns the response for a verdict other than `accepted`. A 426 names WebSocket in Upgrade; the
-/// server adds the option to Connection.
+/// Returns the response for a verdict other than `accepted`. A 426 names WebSocket in Upgrade, so
+/// the server must name Upgrade in Connection (RFC 9110 §7.8), a header that only the server sets.
 Response websocket_rejection(WsVerdict verdict, Version version);
 
 /// Returns the size of the head that write_websocket_accepted() writes.

@@ -69,6 +69,7 @@ struct WsEvent {
 /// need_more. It sends write_control() between its frames while has_control() is true. A session
 /// allocates nothing, and holds nothing of messages.
 /// Threads: one at a time.
+/// Lifetime: the limits outlive the session.
 class WsSession {
  public:
   WsSession(WsRole role, const WsLimits& limits) noexcept : limits_(limits), reader_(role) {}
