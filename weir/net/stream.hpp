@@ -89,10 +89,10 @@ class Stream {
   Timed<Write> write(std::span<const Bytes> pieces, IoOptions options) noexcept;
   /// Writes as many bytes of several pieces as the kernel takes without waiting. No write is
   /// pending (asserted).
-  /// Returns: the number of bytes. It may be 0, and always is above a layer that needs the bytes in
-  /// memory of its own, such as TLS.
+  /// Returns: the number of bytes written; 0 is possible. It is always 0 over a layer that copies
+  /// the bytes, such as TLS.
   /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel.
-  Result<std::size_t> write_partially(std::span<const Bytes> pieces);
+  Result<std::size_t> try_write(std::span<const Bytes> pieces);
 
   /// Tells the peer that no more data follows (half-close). Reading continues. No write is pending
   /// when it is called.
@@ -369,7 +369,7 @@ inline Write Stream::write(std::span<const Bytes> pieces) noexcept {
 inline Timed<Write> Stream::write(std::span<const Bytes> pieces, IoOptions options) noexcept {
   return {write(pieces), options};
 }
-inline Result<std::size_t> Stream::write_partially(std::span<const Bytes> pieces) {
+inline Result<std::size_t> Stream::try_write(std::span<const Bytes> pieces) {
   assert(writing_ == nullptr);
   loop::SendOperation operation([](loop::Runnable&) {});
   operation.pieces = pieces;

@@ -115,7 +115,7 @@ TEST_P(StreamTest, PartialWritesTakeWhatFitsInOrder) {
     while (!text.empty()) {
       const Bytes rest = to_bytes(text);
       const std::array pieces{rest.first(rest.size() / 3), rest.subspan(rest.size() / 3)};
-      const auto count = to.write_partially(pieces);
+      const auto count = to.try_write(pieces);
       EXPECT_TRUE(count);
       if (!count) co_return;
       text.remove_prefix(*count);
@@ -130,7 +130,7 @@ TEST_P(StreamTest, PartialWritesTakeWhatFitsInOrder) {
     EXPECT_TRUE(both);
     EXPECT_TRUE(std::get<1>(*both) == sent);
     pair.client.close();
-    EXPECT_EQ(pair.client.write_partially({}).error(), Errc::closed);
+    EXPECT_EQ(pair.client.try_write({}).error(), Errc::closed);
   };
   run(talk());
 }

@@ -43,7 +43,8 @@ struct ClientLimits {
   std::size_t connections_per_origin_max = 64;  ///< connections in use and idle; the request waits
   std::size_t connections_max = 1024;           ///< connections of all origins; the request waits
   std::size_t waiting_max = 4096;               ///< requests that wait for a connection; queue_full
-  /// Time for which a request waits for a connection, in the order of arrival; queue_timed_out.
+  /// Time for which a request waits for a connection, in the order of arrival; queue_timed_out. The
+  /// time in which another request opens the first connection counts for connect_timeout instead.
   Duration queue_timeout = std::chrono::seconds(5);
   /// Time for which an idle connection stays open. The default is below the 5 s of common servers,
   /// so that the client closes first.

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view separator = ": ";
 
-/// Headers that are valid only before the body (RFC 9110 §6.5.1), as are those of a connection.
-/// They define the framing or the routing.
+/// Headers that are valid only before the body (RFC 9110 §6.5.1), in addition to those of
+/// is_connection_header(). They define the framing, the routing or how the request is handled.
 constexpr std::array<std::string_view, 5> forbidden_trailers{"content-length", "host", "expect",
                                                              "te", "trailer"};
 

@@ -79,7 +79,8 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   const std::uint64_t stream =
       sum({block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
            body == 0 ? 0 : buffer(product(doubled, first)), frames_of_stream, handler_bytes});
-  // The bytes of bodies beyond the windows of their streams.
+  // The bytes of bodies beyond the first windows of their streams: those that handlers collect, and
+  // those in windows that have grown.
   const std::uint64_t bodies =
       body == 0 ? 0
                 : sum({product(doubled,

@@ -72,8 +72,9 @@ struct MemoryBoundOptions {
   /// Options of ServeOptions::tls, such as `&server->options()`; nullptr: a server without TLS.
   const tls::ServerOptions* tls = nullptr;
   /// True if plain connections may use HTTP/2; see PlainHttp2. Those over TLS may if the protocols
-  /// of `tls` include it. Each of its streams may hold a window of its body, so
-  /// H2Limits::streams_max, stream_window and bodies_max are the next values to lower.
+  /// of `tls` include it. Each stream may hold a window of its body, and all windows together may
+  /// grow by half of connection_window. H2Limits::streams_max, stream_window, connection_window and
+  /// bodies_max are the next values to lower.
   bool http2 = false;
 };
 

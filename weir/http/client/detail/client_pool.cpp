@@ -205,7 +205,8 @@ class ClientPool::Waiting {
   bool is_first_of_pool() const noexcept {
     return pool_.waiting_for_room_.empty() || pool_.waiting_for_room_.front() == &in_pool_;
   }
-  void wait_for_room() noexcept {
+  /// Joins the queue of the pool, for the right to a connection of any origin.
+  void join_pool_queue() noexcept {
     if (in_pool_.linked()) return;
     pool_.waiting_for_room_.push_back(in_pool_);
     if (connecting_) begin_queue_time(loop_.platform().now());
@@ -235,7 +236,7 @@ class ClientPool::Waiting {
   Instant deadline_;
   Instant start_;
   Instant until_;    // the end of connect_timeout or of queue_timeout
-  bool connecting_;  // it is that of connect_timeout
+  bool connecting_;  // true if until_ is the end of connect_timeout
 };
 
 void ClientPool::notify_first(const Queue& queue) noexcept {
@@ -278,12 +279,12 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
     if (waiting.is_first_of_origin()) {
       place.http2 = http2_of(origin);
       if (place.http2 != nullptr) co_return std::move(place);
-      // With a right of its origin, it waits for no connection of another request: it would delay
-      // the requests behind it in the queue of the pool.
+      // A request with a right of its origin waits for no connection that another request opens.
+      // Such a wait would delay the requests behind it in the queue of the pool.
       const bool may_take = lease.of_origin_.count() > 0 || !is_opening(origin);
       if (may_take && try_take(origin.permits, lease.of_origin_)) {
         if (waiting.is_first_of_pool() && try_take_of_pool(lease.of_pool_)) break;
-        waiting.wait_for_room();
+        waiting.join_pool_queue();
       }
     }
     const Result<> waited = co_await waiting.wait();

@@ -43,11 +43,11 @@ struct Http2Node : weir::detail::ListNode {
 /// does not need reach their idle timeout.
 ///
 /// Two semaphores limit the connections: one of each origin, and one of all. Requests wait in the
-/// queue of their origin, in the order of arrival. The first one of each queue takes a right of its
-/// origin. If there is none of all connections, it also waits in the queue of the pool, and keeps
-/// its places until it has a connection. A busy origin therefore delays no request to another. If
-/// there are connections_max, a new connection replaces the one that has been idle for the longest
-/// time.
+/// queue of their origin, in the order of arrival. The first request of each queue takes a right of
+/// its origin. If all connections_max connections are in use, that request also waits in the queue
+/// of the pool. It keeps both places until it has a connection. A busy origin therefore delays no
+/// request to another. If there are connections_max, a new connection replaces the one that has
+/// been idle for the longest time.
 ///
 /// A connection of HTTP/2 carries many requests. It has its rights until it is closed; an idle one
 /// is closed if a request to another origin needs the right. Requests wait for a connection that
@@ -73,11 +73,11 @@ class ClientPool {
   /// Returns the right to use a connection to the origin of `url`, if that needs no wait.
   std::optional<Lease> try_acquire(const Url& url);
   /// Waits for the right to use a connection to the origin of `url`, or for a connection of HTTP/2
-  /// that can carry another request. Ends at `deadline`, or after ClientLimits::queue_timeout.
-  /// If another request was opening the first connection when the wait began, it ends after
-  /// ClientLimits::connect_timeout instead. The first connection that opens in that time, and a
-  /// wait for room, replace this limit once: queue_timeout begins then. A wait therefore ends after
-  /// at most connect_timeout and queue_timeout together.
+  /// that can carry another request. The wait ends at `deadline`, or after queue_timeout.
+  ///
+  /// If another request opens the first connection when the wait begins, connect_timeout bounds the
+  /// wait instead. The limit changes once to queue_timeout: when a connection opens, or when the
+  /// request joins the queue of the pool. No wait is longer than both limits together.
   /// Returns: the right, or the connection of HTTP/2.
   /// Errors: ClientError (queue_full, queue_timed_out, connect_timed_out, timed_out);
   /// Errc::cancelled.
@@ -104,8 +104,9 @@ class ClientPool {
   void on_http2_closed() noexcept { --open_count_; }
   /// Lets the first request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
-  /// Asks the servers of the other connections of the origin of `lease` if they are there. A
-  /// connection with requests was lost, and the others may have been lost with it.
+  /// Sends a PING on the other connections to the origin of `lease`. A connection with requests was
+  /// lost, and the others may have been lost with it. They carry no new request until something
+  /// arrives.
   void on_http2_lost(const Lease& lease) noexcept;
 
  private:

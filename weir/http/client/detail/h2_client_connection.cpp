@@ -148,7 +148,7 @@ void H2ClientConnection::probe(Instant since) noexcept {
     session_.send_ping();
     queue_turn();
   } catch (const std::bad_alloc&) {
-    answer_until_ = loop_.now();  // without a question there is no answer
+    answer_until_ = loop_.now();  // no PING was sent, so the clock closes the connection
   }
   set_clock();
 }

@@ -232,8 +232,9 @@ inline char* write_frame_header(const FrameHeader& header, char* out) noexcept {
   out[sizeof first] = static_cast<char>(header.stream);
   return out + frame_header_size;
 }
+
 /// Consecutive DATA frames whose payloads stay in the memory of a body.
-/// Lifetime: the bytes outlive it.
+/// Lifetime: the bytes in front and the body outlive the object.
 class DataFrames {
  public:
   static constexpr std::size_t frames_max = 31;  // all pieces fit into one system call
@@ -242,6 +243,8 @@ class DataFrames {
   /// `front` are the bytes in front of the frames; `body` has at most `bytes_max` bytes. The stream
   /// ends with the last frame if `ends` is true.
   DataFrames(Bytes front, std::uint32_t stream, Bytes body, bool ends) noexcept;
+  DataFrames(const DataFrames&) = delete;
+  DataFrames& operator=(const DataFrames&) = delete;
 
   /// Returns the bytes to write: the front, and the header and payload of each frame.
   std::span<const Bytes> pieces() const noexcept { return {pieces_.data(), 2 * count_ + 1}; }

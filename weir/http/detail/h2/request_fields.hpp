@@ -38,9 +38,9 @@ class RequestFieldReader : public FieldReader {
   }
 
   /// Reads a whole block. The table stays in step, whatever the result is, except after
-  /// `invalid_block`. `head` is filled if the result is `complete`. It points to memory of the
-  /// reader, which the next call overwrites. Otherwise it has only the method, as far as it is
-  /// known.
+  /// `invalid_block`. `head` is filled if the result is `complete`. Otherwise `head` has only the
+  /// method, if that is known. `head` points to memory of the reader. The next call overwrites that
+  /// memory.
   /// Errors: throws std::bad_alloc if there is no memory for the table.
   FieldsResult read_request(HpackTable& table, Bytes block, RequestHead& head);
 

@@ -201,6 +201,7 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
   const auto size = static_cast<std::int32_t>(frame.value);
   if (size > receive_window_) return fail_with(H2Error::flow_control_error, event);
   receive_window_ -= size;
+  return_connection_window();
   if (frame.content == 0 && (frame.flags & FrameFlag::end_stream) == 0) {
     work_.spend(WorkUnits::frame);
   } else if (frame.content >= WorkUnits::data_bytes_min) {

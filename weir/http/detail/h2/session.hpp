@@ -31,8 +31,8 @@ enum class H2Role : std::uint8_t { server, client };
 /// The limits of one connection. Each comment ends with the reaction to a peer beyond the limit.
 struct H2Limits {
   std::uint32_t streams_max = 128;  ///< open streams, at least 1; REFUSED_STREAM
-  /// Bytes not consumed on a stream; flow control. The window of a body grows while a handler reads
-  /// it, all windows together by at most half of the connection window.
+  /// Bytes not consumed on a stream; flow control. In a server, the window of a body doubles while
+  /// its handler reads. All windows together grow by at most half of connection_window.
   std::uint32_t stream_window = 64 * 1024;
   /// Bytes not consumed on all streams, at least 65,535; flow control.
   std::uint32_t connection_window = 1024 * 1024;
@@ -191,8 +191,9 @@ class H2Session {
     consume_on_connection_only(stream, count);
     allow_more(stream, count);
   }
-  /// Consumes like consume(). With each update, the window of the stream doubles, unless the rest
-  /// of the body fits.
+  /// Consumes like consume(). The window of the stream doubles with each WINDOW_UPDATE, unless the
+  /// rest of the body fits into it. All streams together grow by at most half of
+  /// H2Limits::connection_window.
   void consume_and_grow(H2Stream& stream, std::size_t count);
   /// Returns `count` bytes of `data` to the window of the connection. allow_more() returns them to
   /// the window of the stream later.
@@ -254,10 +255,14 @@ class H2Session {
   /// `end_stream` takes effect with the last byte; an empty body is allowed then.
   /// Returns: the number of bytes taken.
   std::size_t send_data(H2Stream& stream, Bytes body, bool end_stream);
-  /// Sends DATA like send_data(), but from the memory of the body, behind the output of the
-  /// session. `write(pieces)` writes the first bytes of the pieces, and returns their number. The
-  /// rest of a frame that was begun goes into the output.
-  /// Returns: the number of bytes of the body that were sent; 0 is possible.
+  /// Returns how many of `size` bytes send_in_place() should send on a stream now. It is 0 if
+  /// incremental streams take turns, whose frames are small (RFC 9218 §10).
+  std::size_t allowed_in_place(const H2Stream& stream, std::size_t size) noexcept;
+  /// Sends the output of the session, and then DATA from the memory of `body`, which is not empty.
+  /// `write(pieces)` writes the first bytes of the pieces, and returns their number. The rest of a
+  /// frame that was begun goes into the output. `end_stream` takes effect with the last byte.
+  /// Returns: the number of bytes of the body that were written or are in the output. It is 0 if
+  /// the windows or the output allow none, or if write() did not reach the body.
   /// Errors: throws std::bad_alloc before it calls write(); the session remains usable.
   template <class Write>
   std::size_t send_in_place(H2Stream& stream, Bytes body, bool end_stream, const Write& write) {
@@ -414,6 +419,7 @@ class H2Session {
   bool end_remote(H2Stream& stream) noexcept;
   void link_sender(H2Stream& stream) noexcept;
   void consume_on_connection(std::uint32_t count);
+  void return_connection_window();
   std::uint32_t receive_window_max(const H2Stream& stream) const noexcept {
     return limits_.stream_window + stream.window_grown_;
   }

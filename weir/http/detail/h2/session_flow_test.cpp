@@ -137,7 +137,23 @@ TEST(H2InPlace, ObeysTheWindowsAndTheStateOfTheStream) {
   EXPECT_EQ(send_in_place(driver, 3, 5, true, any, 0), "") << "the stream has ended";
 }
 
-TEST(H2InPlace, CountsTheOutputOfThePeerAsTaken) {
+TEST(H2InPlace, IsLeftToStreamsThatShareNoTurn) {
+  SessionDriver driver;
+  driver.handshake(setting(SettingId::initial_window_size, 1'000'000));
+  driver.feed(post(1) + post(3));
+  H2Session& session = driver.session();
+  session.want_send(driver.stream(1));
+  session.want_send(driver.stream(3));
+  EXPECT_EQ(session.allowed_in_place(driver.stream(1), 50'000), 50'000u);
+  EXPECT_EQ(session.allowed_in_place(driver.stream(1), 500'000), window_default);
+  session.set_priority(driver.stream(1), {.urgency = 3, .incremental = true});
+  session.set_priority(driver.stream(3), {.urgency = 3, .incremental = true});
+  EXPECT_EQ(session.allowed_in_place(driver.stream(1), 50'000), 0u);
+  session.stop_sending(driver.stream(3));
+  EXPECT_EQ(session.allowed_in_place(driver.stream(1), 50'000), 50'000u);
+}
+
+TEST(H2InPlace, CountsWrittenControlFramesAsTaken) {
   H2Limits limits;
   limits.control_bytes_max = 100;
   SessionDriver driver(limits);
@@ -206,19 +222,49 @@ TEST(H2Windows, GrowWhileABodyIsRead) {
   EXPECT_EQ(upload(1, 1), "") << "half of the window is left";
   EXPECT_EQ(upload(1, 3), "window_update 1 131072\n") << "twice the window";
   EXPECT_EQ(upload(1, 7), "window_update 1 245760\n") << "four times the window";
-  EXPECT_EQ(upload(1, 7), "window_update 0 294912\n") << "half of the window is left";
+  EXPECT_EQ(upload(1, 7), "window_update 0 180224\n") << "half of the window is left";
   EXPECT_EQ(upload(3, 4), "window_update 3 68928\n") << "the first has used up the growth";
   driver.release(1);
   EXPECT_EQ(driver.take_sent(), "reset 1 8\n");
-  EXPECT_EQ(upload(3, 4), "window_update 3 134464\n") << "twice the window";
+  EXPECT_EQ(upload(3, 4), "window_update 0 180224\nwindow_update 3 134464\n") << "twice the window";
   driver.length = 100'000;
   driver.feed(post(5));
   EXPECT_EQ(upload(5, 2), "window_update 5 98304\n") << "more than a window is left";
   driver.release(3);
   EXPECT_EQ(driver.take_sent(), "reset 3 8\n");
   driver.feed(post(7));
-  EXPECT_EQ(upload(7, 3), "window_update 0 212992\nwindow_update 7 49152\n")
-      << "the rest fits into the window";
+  EXPECT_EQ(upload(7, 3), "window_update 7 49152\n") << "the rest fits into the window";
+}
+
+TEST(H2Windows, OfTheConnectionAreReturnedWhileABodyStands) {
+  H2Limits limits;
+  limits.connection_window = 400'000;
+  limits.stream_window = 300'000;
+  SessionDriver driver(limits);
+  driver.handshake();
+  driver.consumes = false;
+  const std::string part(16'384, 'x');
+  const auto send = [&](std::uint32_t id, int parts) {
+    std::string input;
+    for (int count = 0; count < parts; ++count) input += data(id, part);
+    driver.feed(input);
+  };
+  driver.feed(post(1) + post(3));
+  send(3, 10);
+  driver.session().consume(driver.stream(3), 163'840);
+  EXPECT_EQ(driver.take_sent(), "window_update 3 163840\n") << "there is enough for all";
+  send(1, 4);
+  EXPECT_EQ(driver.take_sent(), "");
+  send(1, 1);  // 163,840 bytes would be left, which wait to be returned
+  EXPECT_EQ(driver.take_sent(), "window_update 0 163840\n");
+  send(1, 13);  // its handler does not read
+  EXPECT_FALSE(driver.session().failed());
+  // The other one goes on with what is left.
+  for (int count = 0; count < 50; ++count) {
+    send(3, 1);
+    driver.session().consume(driver.stream(3), 16'384);
+    ASSERT_FALSE(driver.session().failed());
+  }
 }
 
 TEST(H2Windows, BoundAllStreamsTogether) {

@@ -146,6 +146,14 @@ std::size_t H2Session::data_allowed(const H2Stream& stream, std::size_t count) c
   return most <= 0 ? 0 : std::min(count, static_cast<std::size_t>(most));
 }
 
+std::size_t H2Session::allowed_in_place(const H2Stream& stream, std::size_t size) noexcept {
+  if (stream.priority_.incremental && stream.linked()) {
+    const auto& senders = table_->senders[stream.priority_.urgency];
+    if (senders.front() != &stream || senders.next(stream) != nullptr) return 0;
+  }
+  return data_allowed(stream, size);
+}
+
 std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) {
   assert(end_stream || !body.empty());
   if (stream.local_ended_ || failed_) return 0;
@@ -165,8 +173,9 @@ std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) 
   return size;
 }
 
-/// Counts the frames of which a part was written, and appends the rest of the last one to the
-/// output, which has room for it.
+/// Removes the written bytes from the output, and counts the frames of which a part was written.
+/// Appends the rest of the last frame to the output, which has room for a whole frame.
+/// Returns: the number of bytes of the body in those frames.
 std::size_t H2Session::take_written(H2Stream& stream, const DataFrames& frames,
                                     std::size_t written) {
   const std::size_t before = std::min(written, output_.size());
@@ -249,12 +258,18 @@ void H2Session::allow_more(H2Stream& stream, std::size_t count) {
   send_window_update(stream.id_, increment);
 }
 
-/// A client returns less at a time: unread responses must leave room for the others.
 void H2Session::consume_on_connection(std::uint32_t count) {
   window_returned_ += count;
+  return_connection_window();
+}
+
+/// Sends WINDOW_UPDATE if it is worth a frame, or if the peer has no more left than that. Bodies
+/// that their handlers do not read must leave room for the others. A client returns less at a time.
+void H2Session::return_connection_window() {
   std::uint32_t worth = std::max(limits_.connection_window, window_default) / 2;
   if (role_ == H2Role::client) worth = std::min(worth, std::max(limits_.stream_window / 2, 1U));
-  if (window_returned_ < worth) return;
+  const bool scarce = static_cast<std::int64_t>(window_returned_) >= receive_window_;
+  if (window_returned_ == 0 || (window_returned_ < worth && !scarce)) return;
   const std::uint32_t increment = std::exchange(window_returned_, 0);
   receive_window_ += static_cast<std::int32_t>(increment);
   send_window_update(0, increment);
@@ -350,7 +365,6 @@ void H2Session::close(H2Stream& stream, Closed how) noexcept {
   stream.in_table_ = false;
   stream.remote_ended_ = stream.local_ended_ = true;
   stream.reset_ = how != Closed::ended;
-  windows_grown_ -= std::exchange(stream.window_grown_, 0);
   stop_sending(stream);
   if (data_stream_ == &stream) data_stream_ = nullptr;
   if (how == Closed::ended) work_.earn(WorkUnits::request);
@@ -369,6 +383,7 @@ void H2Session::release(H2Stream& stream, H2Error error) {
       throw;
     }
   }
+  windows_grown_ -= std::exchange(stream.window_grown_, 0);
   if (stream.unconsumed_ != 0) consume_on_connection(std::exchange(stream.unconsumed_, 0));
 }
 

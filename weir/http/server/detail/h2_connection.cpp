@@ -303,8 +303,8 @@ void H2Connection::abort_exchanges() {
 
 // Output.
 
-/// Lets the streams append what the windows allow, in the order of their urgency. Writes at most
-/// once, and returns true then.
+/// Lets the streams append what the windows allow, in the order of their urgency. Stops after one
+/// write from the memory of a body. Returns true if there was such a write.
 bool H2Connection::pump() {
   wrote_in_place_ = false;
   while (!wrote_in_place_) {
@@ -316,9 +316,10 @@ bool H2Connection::pump() {
 }
 
 std::size_t H2Connection::send_in_place(H2Exchange& exchange, Bytes body, bool end_stream) {
+  if (session_.allowed_in_place(exchange, body.size()) < in_place_allowed_min) return 0;
   wrote_in_place_ = true;
   const auto write = [this](std::span<const Bytes> pieces) {
-    return stream().write_partially(pieces).value_or(0);  // an error comes again
+    return stream().try_write(pieces).value_or(0);  // an error comes again
   };
   return session_.send_in_place(exchange, body, end_stream, write);
 }

@@ -164,8 +164,8 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
 /// Serves the requests of one HTTP/2 connection at the same time. A Connection creates an
 /// H2Connection when bytes arrive, and destroys it when the connection is idle again. advance()
 /// answers requests without a coroutine if none has to wait. Otherwise run() has a coroutine that
-/// reads, one that writes, and one for each handler that waits. All output of one turn of the loop
-/// goes into one write.
+/// reads, one that writes, and one for each handler that waits. The output of one turn of the loop
+/// goes into one write. Large bodies on plain connections go into writes of their own.
 /// Threads: its loop's.
 /// Lifetime: `state` outlives the H2Connection.
 class H2Connection : public ConnectionIo {
@@ -210,11 +210,12 @@ class H2Connection : public ConnectionIo {
     return exchange.withheld() >= server_.limits().h2.stream_window / 2;
   }
   /// Returns true if a body of `size` bytes should be sent with send_in_place().
-  bool in_place(std::size_t size) noexcept {
+  bool sends_in_place(std::size_t size) noexcept {
     return size >= in_place_min && stream().tls() == nullptr;
   }
-  /// Sends a part of a body from its own memory, as much as the kernel takes without waiting.
-  /// Returns: the number of bytes, which may be 0. Call it only in send_part().
+  /// Sends as much of a body as the kernel takes without waiting, from the memory of the body. Only
+  /// send_part() calls this function.
+  /// Returns: the number of bytes of the body that were sent; 0 is possible, as for a small part.
   std::size_t send_in_place(H2Exchange& exchange, Bytes body, bool end_stream);
   /// Checks from now on how fast the client allows bytes to be sent.
   void watch_progress() noexcept;
@@ -252,7 +253,10 @@ class H2Connection : public ConnectionIo {
 
   static constexpr Duration check_interval = std::chrono::seconds(1);
   static constexpr Duration drain_grace = std::chrono::seconds(1);
-  static constexpr std::size_t in_place_min = 64 * 1024;
+  // Smaller bodies are copied, so that they share a write with other output.
+  static constexpr std::size_t in_place_min = 64 * 1024;          // of a body
+  static constexpr std::size_t in_place_allowed_min = 32 * 1024;  // allowed by the windows
+  // Bytes of bodies after which the reader lets the handlers run.
   static constexpr std::size_t new_data_max = 48 * 1024;
   // run() keeps its coroutines for this time, so that a busy connection does not make them again.
   static constexpr Duration idle_grace = std::chrono::milliseconds(100);
@@ -268,7 +272,7 @@ class H2Connection : public ConnectionIo {
   Scope* scope_ = nullptr;         // of run()
   H2Exchange* waiting_ = nullptr;  // the exchange that waits for run()
   Duration delay_{};               // of the session, before it takes more input
-  std::size_t new_data_ = 0;       // bytes of bodies since the handlers had a turn
+  std::size_t new_data_ = 0;       // bytes of bodies since the last yield() of the reader
   std::uint64_t collected_ = 0;    // bytes of bodies
   H2Exchange* growing_ = nullptr;  // the one whose body grows above the limit
   Instant frame_since_ = never;    // when the present incomplete frame began

@@ -86,7 +86,7 @@ class Streaming {
   std::string what_;
 };
 
-TEST_F(H2ConnectionRoutesTest, ARejectedHeadHasNotTheRouteOfAnEarlierOne) {
+TEST_F(H2ConnectionRoutesTest, ARejectedHeadDoesNotKeepTheRouteOfAnEarlierOne) {
   id_ = routes_.post("/a", [] { return text("hello"); });
   begin_busy();
   EXPECT_TRUE(answer(too_large(3, "POST")).starts_with("head 3 :status=413 "));
@@ -126,7 +126,7 @@ TEST_F(H2ConnectionRoutesTest, ABodyThatIsTooLargeDoesNotWaitForAReplacement) {
   shut_down();
 }
 
-TEST_F(H2ConnectionRoutesTest, KeepsALargeResponseAfterABodyThatNobodyReads) {
+TEST_F(H2ConnectionRoutesTest, KeepsALargeResponseAfterAnUnreadBody) {
   id_ = routes_.post("/a", [] { return text(std::string(1'000, 'x')); });
   begin_busy();
   EXPECT_EQ(set_window(0), "");

@@ -115,7 +115,7 @@ TEST_F(H2ConnectionTest, KeepsNothingOfARequestForTheNextOne) {
   EXPECT_LT(lines.find("data 3 "), lines.find("data 5 ")) << "it has the priority of another one";
 }
 
-TEST_F(H2ConnectionTest, SendsTheErrorPageOfARejectedHeadUnlessItIsAHead) {
+TEST_F(H2ConnectionTest, SendsTheErrorPageOfARejectedRequestUnlessTheMethodIsHead) {
   routes_.get("/", [] { return text("hello"); });
   begin();
   const auto with_space = [](std::uint32_t id, std::string_view method) {

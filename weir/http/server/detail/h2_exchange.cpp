@@ -233,7 +233,7 @@ bool H2Exchange::send_response() {
 bool H2Exchange::send_text(std::string_view text) {
   connection_.wake_writer();
   Bytes rest = to_bytes(text);
-  while (!rest.empty() && !connection_.in_place(rest.size())) {
+  while (!rest.empty() && !connection_.sends_in_place(rest.size())) {
     const std::size_t sent = connection_.session().send_data(*this, rest, true);
     rest = rest.subspan(sent);
     if (sent == 0) break;
@@ -249,7 +249,7 @@ bool H2Exchange::send_text(std::string_view text) {
 
 void H2Exchange::send_part() {
   std::size_t sent = 0;
-  if (connection_.in_place(pending_.size())) {
+  if (connection_.sends_in_place(pending_.size())) {
     sent = connection_.send_in_place(*this, pending_, pending_ends_);
   }
   if (sent == 0) sent = connection_.session().send_data(*this, pending_, pending_ends_);
@@ -290,7 +290,7 @@ Task<Result<>> H2Exchange::send_piece(Bytes piece) {
   if (gone_ || closed()) co_return fail(Errc::closed);
   if (!head_sent_) send_head(false);
   pending_ = piece;
-  if (!connection_.in_place(piece.size())) {
+  if (!connection_.sends_in_place(piece.size())) {
     pending_ = piece.subspan(connection_.session().send_data(*this, piece, false));
   }
   connection_.wake_writer();

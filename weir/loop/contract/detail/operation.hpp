@@ -118,8 +118,8 @@ struct SendOperation : Operation {
   /// True if shut_down_sending() follows immediately. The kernel may keep the last bytes until
   /// then, to send both in one packet.
   bool last = false;
-  /// True if the send never waits. It finishes immediately with the bytes that the kernel takes, in
-  /// `sent`, and without an error if that is only a part of them or none.
+  /// True if the send never waits. It finishes immediately, and `sent` counts the bytes that the
+  /// kernel has taken. It is no error if the kernel takes only a part or nothing.
   bool partial = false;
   std::size_t sent = 0;  ///< out, updated while pending: number of bytes that the kernel has taken
 };

@@ -18,6 +18,7 @@ namespace {
 
 // Maximum of connections in a row that were gone when accepted; other sockets then get a turn.
 constexpr unsigned accept_tries_max = 128;
+
 bool finish(Operation& operation, std::error_code error = {}) noexcept {
   operation.finish(error);
   return true;
