@@ -21,10 +21,10 @@ struct Http2CutScenarioOptions {
 
 /// All connections send the same POST, one for each of its prefixes. After its prefix, a client
 /// closes the connection, closes its side only, or is silent. The test requires these rules:
-/// - a handler that has begun ends, and sees an error of the body;
+/// - a handler that has begun ends, and its read of the body fails;
 /// - no handler sees a complete body before the request has been sent; padding at its end may lack;
 /// - the server answers a whole request if the client keeps the connection;
-/// - the server closes each of the connections, and keeps nothing of it.
+/// - the server closes all connections, and keeps no memory for them.
 /// Threads: those of one World.
 /// Lifetime: outlives the run.
 class Http2CutScenario {
