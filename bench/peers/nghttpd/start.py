@@ -5,7 +5,10 @@ import os
 import pathlib
 import shutil
 import socket
+import sys
 
+# Among the sources, the common part is not beside this file.
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "shared"))
 import starting
 
 FILES = pathlib.Path(__file__).resolve().parent / "files"

@@ -4,8 +4,12 @@ import argparse
 import os
 import pathlib
 import socket
+import sys
 
 import fetch
+
+# Among the sources, the common part is not beside this file.
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "shared"))
 import starting
 
 
