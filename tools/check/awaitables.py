@@ -11,7 +11,8 @@ import re
 import cxx_text
 import floors
 
-WAITING_FLOORS = {"task", "runtime", "net", "event", "tls", "config", "log", "http", "app", "admin"}
+WAITING_FLOORS = {"task", "runtime", "net", "event", "tls", "config", "log", "http", "web",
+                  "app", "admin"}
 SWEEP = re.compile(r"tests/cancel_sweep\w*_test\.cpp$")
 # {start of a name, as a regex: the reason}
 NOT_SWEPT = {

@@ -19,11 +19,13 @@ FLOORS = {
     "testing": ["network", "memory"],
     "sim": [""],
     "event": [""],
-    "tls": ["certificate", "records", ""],
+    "compression": [""],
+    "tls": ["crypto", "certificate", "records", ""],
     "json": ["text", ""],
     "config": ["source", "type", ""],
     "log": [""],
     "http": ["syntax", "message", "h1", "h2", "ws", "client", "matching", "router", "server"],
+    "web": ["cookies", "forms", "events", "encoding", "files", "proxy", "middleware"],
     "http_testing": [""],
     "app": ["describe", "handles", "graph", "lifecycle", ""],
     "admin": [""],
@@ -41,8 +43,10 @@ SYSTEM_HEADER = re.compile(
     r"|^(csignal|liburing/.*)$"
 )
 HEAVY_HEADER = re.compile(
-    r"^(CLI|toml\+\+|re2|fmt|spdlog|openssl|intel-ipsec-mb|nghttp2|simdjson|gtest|gmock)[/.]"
+    r"^(zlib|zstd|libdeflate|brotli)[/.]"
+    r"|^(CLI|toml\+\+|re2|fmt|spdlog|openssl|intel-ipsec-mb|nghttp2|simdjson|gtest|gmock)[/.]"
 )
+COMPRESSION = re.compile(r"^(zlib\.h|zstd\.h|libdeflate\.h|brotli/.*)$")
 CRYPTO = re.compile(r"^(openssl/|intel-ipsec-mb\.h$)")
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
 CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
@@ -117,6 +121,8 @@ def check_includes(repository, report):
             check_spelling(repository, report, file, line, opening, path)
             if CRYPTO.match(path) and floor_of(file.path) not in (None, "tls"):
                 report(file, line, "floors", f"only tls may include {path}")
+            if COMPRESSION.match(path) and floor_of(file.path) not in (None, "compression"):
+                report(file, line, "floors", f"only compression may include {path}")
             if path in repository.files and path.startswith("weir/"):
                 check_direction(report, file, line, path)
 
