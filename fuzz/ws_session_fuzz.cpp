@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "weir/http/detail/ws/session.hpp"
+#include "weir/http/ws/detail/session.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "weir/http/detail/ws/frame.hpp"
+#include "weir/http/ws/detail/frame.hpp"
 
 namespace weir::http::ws {
 

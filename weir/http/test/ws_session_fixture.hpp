@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/http/detail/ws/session.hpp"
+#include "weir/http/ws/detail/session.hpp"
 #include "weir/http/test/ws_frames.hpp"
 
 namespace weir::http::ws {

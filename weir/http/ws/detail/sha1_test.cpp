@@ -1,6 +1,6 @@
 // Tests of SHA-1 against the vectors of RFC 3174, and against another implementation for all
 // positions of the end.
-#include "weir/http/detail/ws/sha1.hpp"
+#include "weir/http/ws/detail/sha1.hpp"
 
 #include <gtest/gtest.h>
 

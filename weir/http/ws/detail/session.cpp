@@ -1,5 +1,5 @@
 // WebSocket sessions: messages, pings and the closing handshake.
-#include "weir/http/detail/ws/session.hpp"
+#include "weir/http/ws/detail/session.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,5 +1,5 @@
 // Tests of the opening handshake of WebSocket.
-#include "weir/http/detail/ws/handshake.hpp"
+#include "weir/http/ws/detail/handshake.hpp"
 
 #include <gtest/gtest.h>
 

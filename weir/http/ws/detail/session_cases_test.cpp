@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/http/detail/ws/session.hpp"
+#include "weir/http/ws/detail/session.hpp"
 #include "weir/http/test/ws_frames.hpp"
 #include "weir/http/test/ws_session_fixture.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
-#include "weir/http/detail/ws/frame.hpp"
+#include "weir/http/ws/detail/frame.hpp"
 #include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::http {

@@ -1,5 +1,5 @@
 // The opening handshake of WebSocket: keys, checks of requests and responses, origins.
-#include "weir/http/detail/ws/handshake.hpp"
+#include "weir/http/ws/detail/handshake.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "weir/http/detail/h1/framing.hpp"
-#include "weir/http/detail/ws/sha1.hpp"
+#include "weir/http/ws/detail/sha1.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/base64.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"

@@ -1,5 +1,5 @@
 // Tests of the masking, the reader and the writers of WebSocket frames.
-#include "weir/http/detail/ws/frame.hpp"
+#include "weir/http/ws/detail/frame.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests of WebSocket sessions: messages, limits, pings, the closing handshake and output.
-#include "weir/http/detail/ws/session.hpp"
+#include "weir/http/ws/detail/session.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SHA-1 by the text of RFC 3174 §6.1.
-#include "weir/http/detail/ws/sha1.hpp"
+#include "weir/http/ws/detail/sha1.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // WebSocket frames: reading, masking and writing.
-#include "weir/http/detail/ws/frame.hpp"
+#include "weir/http/ws/detail/frame.hpp"
 
 #include <algorithm>
 #include <bit>
