@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "weir/base/detail/base64.hpp"
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/ws/detail/sha1.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
-#include "weir/http/syntax/detail/base64.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {

@@ -1,12 +1,12 @@
 // Tests of base64.
-#include "weir/http/syntax/detail/base64.hpp"
+#include "weir/base/detail/base64.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir {
 namespace {
 
 std::string base64(std::string_view text) {
@@ -35,4 +35,4 @@ TEST(Base64, UsesAllCharacters) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir

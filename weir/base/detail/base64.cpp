@@ -1,11 +1,11 @@
 // Base64: encoding.
-#include "weir/http/syntax/detail/base64.hpp"
+#include "weir/base/detail/base64.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 
-namespace weir::http {
+namespace weir {
 
 char* write_base64(Bytes bytes, char* out) noexcept {
   constexpr std::string_view alphabet =
@@ -25,4 +25,4 @@ char* write_base64(Bytes bytes, char* out) noexcept {
   return out;
 }
 
-}  // namespace weir::http
+}  // namespace weir

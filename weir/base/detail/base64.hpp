@@ -5,7 +5,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 
-namespace weir::http {
+namespace weir {
 
 /// Returns the length of the base64 of `size` bytes.
 constexpr std::size_t base64_size(std::size_t size) noexcept {
@@ -17,4 +17,4 @@ constexpr std::size_t base64_size(std::size_t size) noexcept {
 /// Returns: the end of the text.
 char* write_base64(Bytes bytes, char* out) noexcept;
 
-}  // namespace weir::http
+}  // namespace weir
