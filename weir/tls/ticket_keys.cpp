@@ -1,7 +1,6 @@
 #include "weir/tls/ticket_keys.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 
 #include <cstring>
 #include <span>
@@ -9,13 +8,13 @@
 #include <utility>
 
 #include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls {
 namespace {
 
 bool fill(std::span<std::uint8_t> bytes) {
-  detail::use_simulated_random();
-  return RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1;
+  return detail::fill_random(std::as_writable_bytes(bytes));
 }
 
 TicketKey key_at(Bytes bytes, std::size_t index) {

@@ -17,6 +17,7 @@
 
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls {
 namespace {

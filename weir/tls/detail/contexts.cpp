@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/crypto/detail/random.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"

@@ -3,7 +3,6 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +12,7 @@
 #include <utility>
 
 #include "weir/base/detail/bytes.hpp"
-#include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls::detail {
 namespace {
@@ -76,8 +75,7 @@ void append(std::string& bytes, const void* data, std::size_t size) {
 }  // namespace
 
 ServerTickets::ServerTickets() {
-  use_simulated_random();
-  drawn_ = RAND_bytes(secret_.data(), static_cast<int>(secret_.size())) == 1;
+  drawn_ = fill_random(std::as_writable_bytes(std::span(secret_)));
 }
 
 ServerTickets::~ServerTickets() {

@@ -15,6 +15,7 @@
 
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/crypto/detail/random.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
 

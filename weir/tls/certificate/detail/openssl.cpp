@@ -1,13 +1,8 @@
-// RAND_set_rand_method() is deprecated in favour of a provider. It is the only way that reaches the
-// default library context after its first use.
-#define OPENSSL_SUPPRESS_DEPRECATED
-
 #include "weir/tls/certificate/detail/openssl.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
@@ -16,11 +11,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-
-#include "weir/base/detail/random_source.hpp"
 
 namespace weir::tls::detail {
 
@@ -151,37 +143,6 @@ void* resize(void* memory, std::size_t size, const char* file, int line) {
 
 [[maybe_unused]] const int erases_memory = CRYPTO_set_mem_functions(&allocate, &resize, &release);
 
-/// Fills `bytes`. Threads without a simulation use OpenSSL's generator.
-int fill(unsigned char* bytes, int size) {
-  weir::detail::RandomSource* const source = weir::detail::RandomSource::current();
-  if (source == nullptr) return RAND_OpenSSL()->bytes(bytes, size);
-  auto left = static_cast<std::size_t>(size);
-  while (left > 0) {
-    const std::uint64_t number = source->random();
-    const std::size_t count = std::min(left, sizeof number);
-    std::memcpy(bytes, &number, count);
-    bytes += count;
-    left -= count;
-  }
-  return 1;
-}
-
 }  // namespace
-
-void use_simulated_random() noexcept {
-  if (!in_simulation()) return;
-  static constexpr RAND_METHOD method{.seed = nullptr,
-                                      .bytes = &fill,
-                                      .cleanup = nullptr,
-                                      .add = nullptr,
-                                      .pseudorand = &fill,
-                                      .status = [] { return 1; }};
-  static const int set = RAND_set_rand_method(&method);  // once in a process
-  static_cast<void>(set);
-}
-
-bool in_simulation() noexcept {
-  return weir::detail::RandomSource::current() != nullptr;
-}
 
 }  // namespace weir::tls::detail

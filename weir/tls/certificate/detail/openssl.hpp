@@ -1,5 +1,4 @@
-// The types of OpenSSL that Weir owns, without OpenSSL's headers, the texts of its errors, and its
-// random numbers in a simulation.
+// The types of OpenSSL that Weir owns, without OpenSSL's headers, and the texts of its errors.
 #pragma once
 
 #include <memory>
@@ -35,13 +34,5 @@ using StorePtr = std::unique_ptr<x509_store_st, OpensslDeleter>;
 std::string take_openssl_error();
 /// Returns the failure of a handshake for an error code of OpenSSL's queue; 0: the queue is empty.
 Failure failure_of_handshake_error(unsigned long code);
-
-/// Makes OpenSSL take its random numbers from the simulation of each thread that has one; see
-/// RandomSource. Call it before a function of OpenSSL that makes keys, names or contexts. It has no
-/// effect on a thread without a simulation.
-/// Threads: any.
-void use_simulated_random() noexcept;
-/// Returns true if this thread runs a simulation.
-bool in_simulation() noexcept;
 
 }  // namespace weir::tls::detail

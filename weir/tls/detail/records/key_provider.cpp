@@ -22,8 +22,8 @@
 
 #include "weir/base/detail/random_source.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
 #include "weir/tls/detail/records/handshake_keys.hpp"
-#include "weir/tls/detail/records/hmac.hpp"
 #include "weir/tls/detail/records/key_schedule.hpp"
 
 namespace weir::tls::detail {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
-#include "weir/tls/detail/records/hmac.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
 
 namespace weir::tls::detail {
 

@@ -1,7 +1,7 @@
 // SHA256_Init() and the like are deprecated in favour of EVP, whose contexts are allocated.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
-#include "weir/tls/detail/records/hmac.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
