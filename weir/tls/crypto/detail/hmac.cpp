@@ -17,7 +17,7 @@ constexpr std::uint8_t inner_pad = 0x36;
 constexpr std::uint8_t outer_pad = 0x5c;
 
 constexpr std::size_t block_bytes_of(Hash hash) noexcept {
-  return hash == Hash::sha_384 ? SHA512_CBLOCK : SHA256_CBLOCK;
+  return hash == Hash::sha_256 ? SHA256_CBLOCK : SHA512_CBLOCK;
 }
 
 /// Returns the context in a state. Both kinds are trivial.
@@ -27,29 +27,35 @@ Context* context_in(State& state) noexcept {
   return std::launder(reinterpret_cast<Context*>(state.words.data()));
 }
 
+/// Begins SHA-384 or SHA-512, which differ only in their start and their length.
+void init_long(Hash hash, SHA512_CTX* context) noexcept {
+  hash == Hash::sha_384 ? SHA384_Init(context) : SHA512_Init(context);
+}
+
 }  // namespace
 
 template <std::size_t Size>
 Secret<Size>::~Secret() {
   OPENSSL_cleanse(this->data(), Size);
 }
+template struct Secret<32>;
 template struct Secret<48>;
 template struct Secret<128>;
 
 void digest(Hash hash, Bytes bytes, std::span<std::uint8_t> target) noexcept {
   assert(target.size() == digest_bytes_of(hash));
-  // SHA256() and SHA384() would find the hash by its name, which can fail.
-  if (hash == Hash::sha_384) {
-    SHA512_CTX context;
-    SHA384_Init(&context);
-    SHA384_Update(&context, bytes.data(), bytes.size());
-    SHA384_Final(target.data(), &context);
-    OPENSSL_cleanse(&context, sizeof context);
-  } else {
+  // SHA256() and the like would find the hash by its name, which can fail.
+  if (hash == Hash::sha_256) {
     SHA256_CTX context;
     SHA256_Init(&context);
     SHA256_Update(&context, bytes.data(), bytes.size());
     SHA256_Final(target.data(), &context);
+    OPENSSL_cleanse(&context, sizeof context);
+  } else {
+    SHA512_CTX context;
+    init_long(hash, &context);
+    SHA512_Update(&context, bytes.data(), bytes.size());
+    SHA512_Final(target.data(), &context);  // it knows the length
     OPENSSL_cleanse(&context, sizeof context);
   }
 }
@@ -76,22 +82,22 @@ Hmac::~Hmac() {
 
 void Hmac::begin(State& state, const Secret<128>& pad) const noexcept {
   state.words.fill(0);
-  if (hash_ == Hash::sha_384) {
-    SHA384_Init(::new (state.words.data()) SHA512_CTX);
-  } else {
+  if (hash_ == Hash::sha_256) {
     SHA256_Init(::new (state.words.data()) SHA256_CTX);
+  } else {
+    init_long(hash_, ::new (state.words.data()) SHA512_CTX);
   }
   add(state, pad.data(), block_bytes_of(hash_));
 }
 
 void Hmac::add(State& state, const void* data, std::size_t size) const noexcept {
-  hash_ == Hash::sha_384 ? SHA384_Update(context_in<SHA512_CTX>(state), data, size)
-                         : SHA256_Update(context_in<SHA256_CTX>(state), data, size);
+  hash_ == Hash::sha_256 ? SHA256_Update(context_in<SHA256_CTX>(state), data, size)
+                         : SHA512_Update(context_in<SHA512_CTX>(state), data, size);
 }
 
 void Hmac::end(State& state, std::uint8_t* target) const noexcept {
-  hash_ == Hash::sha_384 ? SHA384_Final(target, context_in<SHA512_CTX>(state))
-                         : SHA256_Final(target, context_in<SHA256_CTX>(state));
+  hash_ == Hash::sha_256 ? SHA256_Final(target, context_in<SHA256_CTX>(state))
+                         : SHA512_Final(target, context_in<SHA512_CTX>(state));
 }
 
 void Hmac::update(Bytes bytes) noexcept {
@@ -105,6 +111,19 @@ void Hmac::finish(std::span<std::uint8_t> target) noexcept {
   add(message_, target.data(), target.size());
   end(message_, target.data());
   message_ = inner_;
+}
+
+void derive_key(Bytes secret, std::string_view label, Secret<32>& key) noexcept {
+  static constexpr std::array<std::byte, 32> salt{};
+  constexpr std::uint8_t first_block = 1;
+  Secret<32> extracted;
+  Hmac extract(Hash::sha_256, salt);
+  extract.update(secret);
+  extract.finish(extracted);
+  Hmac expand(Hash::sha_256, std::as_bytes(std::span(extracted)));
+  expand.update(label);
+  expand.update(std::span(&first_block, 1));
+  expand.finish(key);
 }
 
 }  // namespace weir::tls::detail

@@ -1,4 +1,4 @@
-// HMAC with the hashes of the cipher suites of TLS: SHA-256 and SHA-384.
+// Digests, HMAC and HKDF with SHA-256, SHA-384 and SHA-512.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace weir::tls::detail {
 
-/// The hash of a cipher suite.
-enum class Hash : std::uint8_t { sha_256, sha_384 };
+/// A hash of the family SHA-2. Cipher suites of TLS have the first two.
+enum class Hash : std::uint8_t { sha_256, sha_384, sha_512 };
 constexpr std::size_t digest_bytes_of(Hash hash) noexcept {
-  return hash == Hash::sha_384 ? 48 : 32;
+  return hash == Hash::sha_256 ? 32 : hash == Hash::sha_384 ? 48 : 64;
 }
 
 /// Bytes of secrets, erased at their end.
@@ -25,7 +25,7 @@ struct Secret : std::array<std::uint8_t, Size> {
   Secret& operator=(const Secret&) = delete;
   ~Secret();
 };
-/// Room for a digest of either hash.
+/// Room for a digest of the hash of a cipher suite.
 using Digest = Secret<48>;
 
 /// Writes the digest of `bytes`. `target` has its size.
@@ -51,7 +51,7 @@ class Hmac {
   void finish(std::span<std::uint8_t> target) noexcept;
 
  private:
-  /// A context of OpenSSL for either hash.
+  /// A context of OpenSSL for any of the hashes.
   struct State {
     std::array<std::uint64_t, 27> words;
   };
@@ -64,5 +64,9 @@ class Hmac {
   State message_;
   Hash hash_;
 };
+
+/// Derives a key from a secret of high entropy (HKDF of RFC 5869, with SHA-256 and without salt).
+/// Keys with different labels are independent.
+void derive_key(Bytes secret, std::string_view label, Secret<32>& key) noexcept;
 
 }  // namespace weir::tls::detail
