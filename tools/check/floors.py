@@ -10,7 +10,7 @@ import re
 
 # Floors from the lowest to the highest, each with its rooms from the lowest to the highest.
 FLOORS = {
-    "base": [""],
+    "base": ["", "text"],
     "os": ["", "io", "machine", "process"],
     "loop": ["contract", "listen", "", "readiness", "uring", "process", "os"],
     "task": ["", "sync"],

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "weir/base/detail/base64.hpp"
+#include "weir/base/text/detail/base64.hpp"
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/ws/detail/sha1.hpp"
 #include "weir/http/syntax/detail/authority.hpp"

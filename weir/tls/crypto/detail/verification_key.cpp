@@ -18,7 +18,7 @@
 #include <span>
 #include <utility>
 
-#include "weir/base/detail/constant_time.hpp"
+#include "weir/base/text/detail/constant_time.hpp"
 
 namespace weir::tls::detail {
 namespace {

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/base/detail/base64.hpp"
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/text/detail/base64.hpp"
 
 namespace weir::tls::detail {
 namespace {

@@ -1,5 +1,5 @@
 // Tests of base64 and base64url.
-#include "weir/base/detail/base64.hpp"
+#include "weir/base/text/detail/base64.hpp"
 
 #include <gtest/gtest.h>
 

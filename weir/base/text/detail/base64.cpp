@@ -1,4 +1,4 @@
-#include "weir/base/detail/base64.hpp"
+#include "weir/base/text/detail/base64.hpp"
 
 #include <algorithm>
 #include <array>

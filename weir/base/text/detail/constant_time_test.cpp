@@ -1,5 +1,5 @@
 // Tests of the comparison of secrets.
-#include "weir/base/detail/constant_time.hpp"
+#include "weir/base/text/detail/constant_time.hpp"
 
 #include <gtest/gtest.h>
 

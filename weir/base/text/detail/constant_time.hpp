@@ -9,8 +9,8 @@
 namespace weir {
 
 /// Returns true if `a` and `b` are equal. The time depends on their sizes only, so that a peer
-/// cannot find a secret byte by byte. Texts of different sizes are unequal at once: compare digests
-/// of secrets whose size is a secret too.
+/// cannot find a secret byte by byte. Texts of different sizes are unequal immediately: compare
+/// digests of secrets whose size is a secret too.
 inline bool constant_time_equal(Bytes a, Bytes b) noexcept {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;
