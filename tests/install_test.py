@@ -28,7 +28,8 @@ CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 VERSION = re.search(r"project\(weir VERSION ([0-9.]+)",
                     (CONSUMER.parent.parent / "CMakeLists.txt").read_text()).group(1)
 # Packages that weir-config.cmake and the libraries need on a machine that builds with Weir.
-NEEDED = {"liburing-dev", "libre2-dev", "libssl-dev", "pkg-config"}
+NEEDED = {"liburing-dev", "libre2-dev", "libssl-dev", "zlib1g-dev", "libdeflate-dev",
+          "libbrotli-dev", "libzstd-dev", "pkg-config"}
 if platform.machine() == "x86_64":
     NEEDED.add("libipsec-mb-dev")
 COMPILERS = ("clang++-19", "g++-12")
