@@ -1,10 +1,13 @@
-// Middleware: functions that wrap handlers.
+// Middleware: functions and filters that wrap handlers.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
@@ -31,35 +34,110 @@ class Next {
   std::size_t index_;
 };
 
-/// One middleware function, `Task<Response> name(Request&, Next next)`, with its type erased.
+namespace detail {
+
+template <class F>
+concept HasBefore = requires(const F& filter, Request& request) {
+  { filter.before(request) } -> std::same_as<std::optional<Response>>;
+};
+template <class F>
+concept HasAfter = requires(const F& filter, Request& request, Response& response) {
+  { filter.after(request, response) } -> std::same_as<void>;
+};
+
+}  // namespace detail
+
+/// A Filter is middleware that never waits: a class with one or both of these const functions.
+///
+///     std::optional<Response> before(Request& request) const;
+///     void after(Request& request, Response& response) const;
+///
+/// before() returns the response that replaces the rest of the chain, or nothing. after() changes
+/// the response that the rest of the chain has made. A filter is cheaper than a function that takes
+/// a Next, because it needs no coroutine. A handler that does not wait stays one. after() also gets
+/// each error that the server sends in place of a response, such as 413, 500 or 503. It may
+/// therefore run twice for one request, or without before().
+template <class F>
+concept Filter = detail::HasBefore<F> || detail::HasAfter<F>;
+
+/// One middleware with its type erased: a function `Task<Response> name(Request&, Next next)`, or a
+/// Filter.
 /// Threads: any core.
 class Middleware {
  public:
   template <class F>
   static Middleware of(F function) {
-    static_assert(std::is_invocable_r_v<Task<Response>, const F&, Request&, Next>,
-                  "middleware is a Task<Response>(Request&, Next) with a const operator(), "
-                  "since all cores share it");
-    return Middleware(
-        Target(new F(std::move(function)),
-               [](const void* object) noexcept { delete static_cast<const F*>(object); }),
-        [](const void* object, Request& request, Next next) -> Task<Response> {
-          return (*static_cast<const F*>(object))(request, next);
-        });
+    static_assert(Filter<F> || std::is_invocable_r_v<Task<Response>, const F&, Request&, Next>,
+                  "middleware is a Task<Response>(Request&, Next) with a const operator(), or an "
+                  "http::Filter with const members, since all cores share it");
+    Middleware made(Target(new F(std::move(function)), [](const void* object) noexcept {
+      delete static_cast<const F*>(object);
+    }));
+    if constexpr (!Filter<F>) {
+      made.call_ = [](const void* object, Request& request, Next next) -> Task<Response> {
+        return (*static_cast<const F*>(object))(request, next);
+      };
+    }
+    if constexpr (detail::HasBefore<F>) {
+      made.before_ = [](const void* object, Request& request) {
+        return static_cast<const F*>(object)->before(request);
+      };
+    }
+    if constexpr (detail::HasAfter<F>) {
+      made.after_ = [](const void* object, Request& request, Response& response) {
+        static_cast<const F*>(object)->after(request, response);
+      };
+    }
+    return made;
   }
+  /// Returns true for a function, which may wait; false for a filter.
+  bool waits() const noexcept { return call_ != nullptr; }
   /// Calls the function.
   /// Cancel: passed on to the function.
   Task<Response> operator()(Request& request, Next next) const {
     return call_(target_.get(), request, next);
   }
+  /// Calls the functions of a filter; those that it does not have do nothing.
+  std::optional<Response> before(Request& request) const {
+    if (before_ == nullptr) return std::nullopt;
+    return before_(target_.get(), request);
+  }
+  void after(Request& request, Response& response) const {
+    if (after_ != nullptr) after_(target_.get(), request, response);
+  }
+  bool has_after() const noexcept { return after_ != nullptr; }
 
  private:
   using Target = std::unique_ptr<const void, void (*)(const void*) noexcept>;
-  using Call = Task<Response> (*)(const void* target, Request&, Next);
-  Middleware(Target target, Call call) noexcept : target_(std::move(target)), call_(call) {}
+  explicit Middleware(Target target) noexcept : target_(std::move(target)) {}
 
   Target target_;
-  Call call_;
+  Task<Response> (*call_)(const void* target, Request&, Next) = nullptr;
+  std::optional<Response> (*before_)(const void* target, Request&) = nullptr;
+  void (*after_)(const void* target, Request&, Response&) = nullptr;
+};
+
+/// The middleware of the groups of a route, outermost first.
+/// Threads: const members on any thread.
+class GroupMiddleware {
+ public:
+  void push_back(std::shared_ptr<const Middleware> middleware) {
+    waits_ = waits_ || middleware->waits();
+    list_.push_back(std::move(middleware));
+  }
+  void append(const GroupMiddleware& inner) {
+    list_.insert(list_.end(), inner.list_.begin(), inner.list_.end());
+    waits_ = waits_ || inner.waits_;
+  }
+  bool empty() const noexcept { return list_.empty(); }
+  std::size_t size() const noexcept { return list_.size(); }
+  const Middleware& operator[](std::size_t index) const noexcept { return *list_[index]; }
+  /// Returns true if one of the middleware may wait.
+  bool waits() const noexcept { return waits_; }
+
+ private:
+  std::vector<std::shared_ptr<const Middleware>> list_;
+  bool waits_ = false;
 };
 
 }  // namespace weir::http

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -157,6 +158,106 @@ TEST_F(MiddlewareTest, OwnsItsCaptures) {
     EXPECT_EQ(run(match.start(request.request())).headers().get("X-Word"), "kept");
   }
   EXPECT_EQ(word.use_count(), 1);
+}
+
+/// A filter that records when its functions are called, and may answer.
+class Recorder {
+ public:
+  Recorder(std::vector<std::string>& events, std::string name, bool answers = false)
+      : events_(&events), name_(std::move(name)), answers_(answers) {}
+  std::optional<Response> before(Request& request) const {
+    events_->push_back("+" + name_ + std::string(request.route()));
+    if (answers_) return Status::forbidden;
+    return std::nullopt;
+  }
+  void after(Request&, Response& response) const {
+    events_->push_back("-" + name_);
+    response.add_header("X-" + name_, "seen");
+  }
+
+ private:
+  std::vector<std::string>* events_;
+  std::string name_;
+  bool answers_;
+};
+
+struct OnlyBefore {
+  std::optional<Response> before(Request& request) const {
+    if (request.header("X-Stop")) return Status::conflict;
+    return std::nullopt;
+  }
+};
+
+TEST_F(MiddlewareTest, FiltersLeaveHandlersThatDoNotWait) {
+  std::vector<std::string> events;
+  routes_.use(Recorder(events, "a"));
+  const auto inner = Recorder(events, "b");
+  routes_.group("", inner, OnlyBefore()).get("/{x}", [](std::string_view x) { return text(x); });
+  TextRequest request("GET /word");
+  RouteMatch match;
+  routes_.match(request.head(), match);
+  EXPECT_FALSE(match.is_async());
+  const Response response = match.respond(request.request());
+  EXPECT_EQ(response.body().text(), "word");
+  EXPECT_EQ(response.headers().get("X-a"), "seen");
+  EXPECT_EQ(events, (std::vector<std::string>{"+a/{x}", "+b/{x}", "-b", "-a"}));
+}
+
+TEST_F(MiddlewareTest, FiltersKeepHandlersThatNeedOnlyTheBody) {
+  routes_.use(OnlyBefore());
+  routes_.post("/", [](Json<int> number) { return text(std::to_string(*number + 1)); });
+  TextRequest request("POST /", "6", "Content-Type: application/json\r\nContent-Length: 1\r\n");
+  RouteMatch match;
+  routes_.match(request.head(), match);
+  EXPECT_TRUE(match.needs_only_body());
+  EXPECT_EQ(match.respond_with_body("6", request.request()).body().text(), "7");
+  TextRequest stopped("POST /", "6",
+                      "Content-Type: application/json\r\nX-Stop: 1\r\nContent-Length: 1\r\n");
+  routes_.match(stopped.head(), match);
+  EXPECT_EQ(match.respond_with_body("6", stopped.request()).status(), Status::conflict);
+}
+
+TEST_F(MiddlewareTest, FilterThatAnswersIsTheLastToBeEntered) {
+  std::vector<std::string> events;
+  routes_.use(Recorder(events, "a"));
+  routes_.use(Recorder(events, "b", true));
+  routes_.use(Recorder(events, "c"));
+  routes_.get("/", [] { return Status::ok; });
+  TextRequest request("GET /");
+  RouteMatch match;
+  routes_.match(request.head(), match);
+  const Response response = match.respond(request.request());
+  EXPECT_EQ(response.status(), Status::forbidden);
+  EXPECT_FALSE(response.headers().contains("X-b"));
+  EXPECT_EQ(response.headers().get("X-a"), "seen");
+  EXPECT_EQ(events, (std::vector<std::string>{"+a/", "+b/", "-a"}));
+}
+
+TEST_F(MiddlewareTest, FiltersAndFunctionsRunInOrder) {
+  std::vector<std::string> events;
+  routes_.use(Recorder(events, "a"));
+  routes_.use(Trace(events, "b"));
+  routes_.use(Recorder(events, "c"));
+  routes_.use(OnlyBefore());
+  routes_.use(Trace(events, "d"));
+  routes_.use(OnlyBefore());
+  routes_.get("/", [] { return Status::ok; });
+  EXPECT_EQ(answer("GET /").status(), Status::ok);
+  EXPECT_EQ(events, (std::vector<std::string>{"+a/", "+b", "+c/", "+d", "-d", "-c", "-b", "-a"}));
+}
+
+TEST_F(MiddlewareTest, FiltersWrapTheRoutersOwnAnswers) {
+  std::vector<std::string> events;
+  routes_.use(Recorder(events, "a"));
+  routes_.get("/a", [] { return Status::ok; });
+  for (const char* line : {"GET /b", "POST /a", "PURGE /a", "OPTIONS /a", "OPTIONS *"}) {
+    TextRequest request(line);
+    RouteMatch match;
+    routes_.match(request.head(), match);
+    EXPECT_FALSE(match.is_async());
+    EXPECT_EQ(match.respond(request.request()).headers().get("X-a"), "seen") << line;
+  }
+  EXPECT_EQ(events.front(), "+a");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ struct Route {
   /// nullptr. `handler` then answers on a core that has none.
   std::shared_ptr<CoreHandlers> core_handlers = nullptr;
   /// The middleware of the groups of the route, outermost first. The router's own comes before it.
-  std::vector<std::shared_ptr<const Middleware>> middleware = {};
+  GroupMiddleware middleware = {};
   /// The in-flight requests of the route's owner, if the route is installed as a core's handler;
   /// else nullptr. The owner owns this object.
   OwnerInFlightPerCore* owner_in_flight = nullptr;

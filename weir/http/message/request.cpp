@@ -8,6 +8,17 @@
 
 namespace weir::http {
 
+void detail::EndObservers::run(Request& request, const SentResponse& response) noexcept {
+  while (newest_ != nullptr) {
+    try {
+      newest_->call(newest_, request, response);
+    } catch (...) {
+      // The response has been sent; nothing is left that could report it to the client.
+    }
+    destroy_newest();
+  }
+}
+
 std::string Request::path() const {
   if (!head_.path_has_escapes()) return std::string(path_text());
   return percent_decode(path_text()).value_or(std::string());  // the parser has checked the escapes

@@ -14,12 +14,21 @@
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/method.hpp"
+#include "weir/http/syntax/status.hpp"
 #include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/task.hpp"
 
+namespace weir {
+class Loop;
+}  // namespace weir
+
 namespace weir::http {
+
+class Request;
+class RouteMatch;
+struct Route;
 
 /// The version of HTTP that carries a message.
 enum class Version : std::uint8_t { http_1_0, http_1_1, http_2 };
@@ -45,7 +54,59 @@ class BodySource {
   virtual bool is_http2() const noexcept { return false; }
 };
 
+/// The response to a request that has ended; see Request::on_end().
+struct SentResponse {
+  Status status = Status::ok;
+  std::uint64_t body_bytes = 0;  ///< number of bytes of the body, without framing
+  /// True if the whole response was handed to the connection.
+  bool complete = false;
+};
+
 namespace detail {
+
+/// The functions of Request::on_end(). It needs no memory while there are none.
+/// Threads: those of the request.
+class EndObservers {
+ public:
+  EndObservers() noexcept {}
+  EndObservers(const EndObservers&) = delete;
+  EndObservers& operator=(const EndObservers&) = delete;
+  ~EndObservers() {
+    while (newest_ != nullptr) destroy_newest();
+  }
+
+  template <class F>
+  void add(F function) {
+    newest_ = make_block<Node<F>>(newest_, std::move(function)).release();
+  }
+  bool empty() const noexcept { return newest_ == nullptr; }
+  /// Calls each function, the newest first, and destroys it. An exception ends only its function.
+  void run(Request& request, const SentResponse& response) noexcept;
+
+ private:
+  struct Link {
+    Link* older;
+    void (*call)(Link* link, Request& request, const SentResponse& response);
+    void (*destroy)(Link* link) noexcept;
+  };
+  template <class F>
+  struct Node : Link {
+    Node(Link* older_link, F of)
+        : Link{older_link,
+               [](Link* link, Request& request, const SentResponse& response) {
+                 static_cast<Node*>(link)->function(request, response);
+               },
+               [](Link* link) noexcept { BlockPtr<Node>(static_cast<Node*>(link)).reset(); }},
+          function(std::move(of)) {}
+    F function;
+  };
+  void destroy_newest() noexcept {
+    Link* const link = std::exchange(newest_, newest_->older);
+    link->destroy(link);
+  }
+
+  Link* newest_ = nullptr;
+};
 
 /// The values that middleware has set for one request. It needs no memory while there are none.
 /// Threads: those of the request.
@@ -104,8 +165,9 @@ class RequestValues {
 /// Lifetime: the server owns it; a handler takes it by reference.
 class Request {
  public:
-  Request(const RequestHead& head, BodySource& body, const TraceContext* trace = nullptr) noexcept
-      : head_(head), body_(body), trace_(trace) {}
+  Request(const RequestHead& head, BodySource& body, const TraceContext* trace = nullptr,
+          Loop* loop = nullptr) noexcept
+      : head_(head), body_(body), trace_(trace), loop_(loop) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -141,6 +203,12 @@ class Request {
   /// it automatically to each record that a task of this request's handler writes. See
   /// Router::trust_id_header().
   std::string id() const;
+  /// Returns the pattern of the route that answers, such as "/users/{id}"; empty if the router
+  /// itself answers.
+  /// Lifetime: that of the route, which outlives the request.
+  std::string_view route() const noexcept;
+  /// Returns the loop of the server, for its time and its core; nullptr without a server.
+  Loop* loop() const noexcept { return loop_; }
 
   /// Keeps a value for the middleware and the handler that run later: `request.set<User>(user)`. A
   /// handler takes it as `const User&` if its route is in a `group<User>()`; see Router::group().
@@ -154,6 +222,14 @@ class Request {
   template <class T>
   const T* get() const noexcept {
     return values_.find<T>();
+  }
+  /// Calls `function(Request&, const SentResponse&)` when the response has been handed to the
+  /// connection, or when the request has failed. The function added last is called first. It must
+  /// not read the body.
+  /// Threads: the core of the request.
+  template <class F>
+  void on_end(F function) {
+    end_observers_.add(std::move(function));
   }
 
   /// Returns the whole body, or the rest after earlier calls of read(). A client that waits for 100
@@ -179,11 +255,15 @@ class Request {
 
  private:
   friend class Call;
+  friend class RouteMatch;
 
   const RequestHead& head_;
   BodySource& body_;
   const TraceContext* trace_;
+  Loop* loop_;
+  const Route* route_ = nullptr;
   detail::RequestValues values_;
+  detail::EndObservers end_observers_;
 };
 
 }  // namespace weir::http

@@ -25,6 +25,20 @@ Response::Extras& Response::extras() {
   return *extras_;
 }
 
+void Response::add_vary(std::string_view name) {
+  std::string names;
+  for (const HeaderField field : headers()) {
+    if (!equals_ignoring_case(field.name, "vary")) continue;
+    for (std::string_view rest = field.value; !rest.empty();) {
+      const std::string_view item = trim(rest.substr(0, rest.find(',')));
+      rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
+      if (item == "*" || equals_ignoring_case(item, name)) return;
+    }
+    names.append(field.value).append(", ");
+  }
+  set_header("Vary", names.append(name));
+}
+
 const Headers& Response::headers() const noexcept {
   static const Headers none{};
   return extras_ != nullptr ? extras_->headers : none;

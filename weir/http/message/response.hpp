@@ -47,6 +47,9 @@ class Response {
   void add_header(std::string_view name, std::string_view value);
   void set_header(std::string_view name, std::string_view value);
   const Headers& headers() const noexcept;
+  /// Adds the name of a request header to Vary (RFC 9110 §12.5.5), unless Vary has it: caches then
+  /// store a response for each value of that header.
+  void add_vary(std::string_view name);
   /// Returns the error that a handler returned and that this response reports to the client, if
   /// any. The server logs it if the status is 500 or higher.
   std::error_code cause() const noexcept;

@@ -266,5 +266,20 @@ TEST(Response, KeepsItsCause) {
   EXPECT_EQ(response.cause(), std::error_code());
 }
 
+TEST(Response, AddsNamesToVaryOnce) {
+  Response response;
+  response.add_vary("Origin");
+  response.add_vary("origin");
+  EXPECT_EQ(response.headers().get("Vary"), "Origin");
+  response.add_header("vary", "Accept , Accept-Encoding");
+  response.add_vary("Accept");
+  response.add_vary("X-A");
+  EXPECT_EQ(response.headers().get("Vary"), "Origin, Accept , Accept-Encoding, X-A");
+  EXPECT_EQ(response.headers().count(), 1U);
+  response.set_header("Vary", "*");
+  response.add_vary("Origin");
+  EXPECT_EQ(response.headers().get("Vary"), "*");
+}
+
 }  // namespace
 }  // namespace weir::http

@@ -113,9 +113,9 @@ class Router : public RouteMethods<Router> {
   template <class F>
   void fallback(F handler, RouteOptions options = {});
 
-  /// Puts `Task<Response> middleware(Request&, Next)` around all responses of this router,
-  /// including its own such as 404. The first middleware added is the outermost. `use<User>(...)`
-  /// says that it sets values, for the routes that are added later; see group().
+  /// Puts `Task<Response> middleware(Request&, Next)`, or a Filter, around all responses of this
+  /// router, including its own such as 404. The first middleware added is the outermost.
+  /// `use<User>(...)` says that it sets values, for the routes that are added later; see group().
   template <class... Values, class F>
   void use(F middleware) {
     (surroundings_.values.push_back(&inject::type<Values>), ...);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -34,12 +35,12 @@ class RouteMatch {
   bool found() const noexcept { return route_ != nullptr; }
   /// Returns true if the handler or middleware may wait. The caller then uses start().
   bool is_async() const noexcept {
-    return has_middleware() || (route_ != nullptr && route_->handler.is_async());
+    return middleware_waits() || (route_ != nullptr && route_->handler.is_async());
   }
   /// Returns true if the handler may wait only for the body. If the body has arrived, the caller
   /// may use respond_with_body().
   bool needs_only_body() const noexcept {
-    return !has_middleware() && route_ != nullptr && route_->handler.needs_only_body();
+    return !middleware_waits() && route_ != nullptr && route_->handler.needs_only_body();
   }
   /// Returns the options of the route, or the defaults if no route matched.
   const RouteOptions& options() const noexcept;
@@ -56,13 +57,15 @@ class RouteMatch {
   /// Forgets the route of the previous request, for a head that cannot be routed.
   void clear() noexcept { set_literal(nullptr); }
 
-  /// Returns the response if nothing waits. Throws what the handler throws.
+  /// Returns the response if nothing waits. Throws what the handler and filters throw.
   Response respond(Request& request) const;
   Response respond_with_body(std::string_view body, Request& request) const;
   /// Returns the response after all middleware has run.
   /// Cancel: passed on to middleware and handler.
   /// Lifetime: this object and `request` must live until the task ends.
   Task<Response> start(Request& request) const;
+  /// Calls after() of all filters, for a response that the server sends in place of another.
+  void apply_filters(Request& request, Response& response) const;
 
   /// Adjusts the views after the caller copied the head's bytes from `old_bytes` to `new_base`.
   void rebase(std::string_view old_bytes, const char* new_base) noexcept {
@@ -80,6 +83,7 @@ class RouteMatch {
   void set_literal(const Route* route) noexcept {
     route_ = route;
     middleware_ = {};
+    middleware_waits_ = false;
     allowed_ = 0;
     status_ = Status::not_found;
     params_.clear();
@@ -87,6 +91,27 @@ class RouteMatch {
   bool has_middleware() const noexcept {
     return !middleware_.empty() || (route_ != nullptr && !route_->middleware.empty());
   }
+  bool middleware_waits() const noexcept {
+    return middleware_waits_ || (route_ != nullptr && route_->middleware.waits());
+  }
+  std::size_t middleware_count() const noexcept {
+    return middleware_.size() + (route_ != nullptr ? route_->middleware.size() : 0);
+  }
+  const Middleware& middleware_at(std::size_t index) const noexcept {
+    const std::size_t outer = middleware_.size();
+    return index < outer ? middleware_[index] : route_->middleware[index - outer];
+  }
+  /// Calls before() of the filters from `begin` on, up to a function.
+  /// Returns: the index of that function, or that of the filter with an answer.
+  std::size_t enter_filters(std::size_t begin, Request& request,
+                            std::optional<Response>& answer) const;
+  /// Calls after() of these filters, the last one first.
+  void leave_filters(std::size_t begin, std::size_t end, Request& request,
+                     Response& response) const;
+  Task<Response> start_at(std::size_t index, Request& request) const;
+  Task<Response> start_and_leave(std::size_t begin, std::size_t end, Request& request) const;
+  template <class Make>
+  Response respond_through(Request& request, const Make& make) const;
   char* scratch(std::size_t bytes);
   Response default_response() const;
   Task<Response> finish(Request& request) const;
@@ -97,6 +122,7 @@ class RouteMatch {
   const MethodNames* methods_ = nullptr;  // the table's; nullptr after detach_from_table()
   std::span<const Middleware> middleware_;
   MethodSet allowed_ = 0;
+  bool middleware_waits_ = false;      // of middleware_
   Status status_ = Status::not_found;  // the router's own answer
   std::string_view allow_;             // the allowed methods, if detached
   PathParams params_;

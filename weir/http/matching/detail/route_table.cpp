@@ -175,6 +175,7 @@ void RouteTable::match(const RequestHead& head, RouteMatch& match) const {
     find({head.method(), head.method_text(), path, head.path_has_escapes()}, match);
   }
   match.middleware_ = middleware_;
+  match.middleware_waits_ = middleware_waits_;
 }
 
 RouteTable::Node& RouteTable::child(Node& node, const Pattern::Segment& segment,

@@ -1,6 +1,7 @@
 // The routing table: a tree of path segments that finds the route for a request.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -114,7 +115,10 @@ class RouteTable {
 
   /// Returns the middleware that wraps all responses; see Router::use().
   std::span<const Middleware> middleware() const noexcept { return middleware_; }
-  void set_middleware(std::span<const Middleware> middleware) noexcept { middleware_ = middleware; }
+  void set_middleware(std::span<const Middleware> middleware) noexcept {
+    middleware_ = middleware;
+    middleware_waits_ = std::ranges::any_of(middleware, &Middleware::waits);
+  }
   /// Sets the rules for requests that no route answers.
   void set_rules(const PrefixRules* rules) noexcept { rules_ = rules; }
 
@@ -157,6 +161,7 @@ class RouteTable {
   MethodNames names_;
   MethodSet methods_ = 0;  // methods of all routes
   std::span<const Middleware> middleware_;
+  bool middleware_waits_ = false;
   const PrefixRules* rules_ = nullptr;
 };
 

@@ -21,7 +21,7 @@ namespace weir::http {
 /// The middleware of the groups of a route, outermost first, and the types of the values that
 /// middleware sets.
 struct Surroundings {
-  std::vector<std::shared_ptr<const Middleware>> middleware;
+  GroupMiddleware middleware;
   std::vector<const inject::Type*> values;
 
   /// Returns true if middleware sets the value for this reference; it is a service otherwise.
@@ -40,8 +40,7 @@ struct Surroundings {
   /// Returns these with `inner` inside of them.
   Surroundings enclosing(const Surroundings& inner) const {
     Surroundings whole = *this;
-    whole.middleware.insert(whole.middleware.end(), inner.middleware.begin(),
-                            inner.middleware.end());
+    whole.middleware.append(inner.middleware);
     whole.values.insert(whole.values.end(), inner.values.begin(), inner.values.end());
     return whole;
   }

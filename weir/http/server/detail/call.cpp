@@ -22,6 +22,7 @@ Task<Result<>> ResponseSink::write(Bytes piece) {
   }
   if (left_) *left_ -= piece.size();
   used_ = true;
+  bytes_ += piece.size();
   /// Marks this call, also if it ends with an exception.
   struct Writing {
     explicit Writing(bool& set) noexcept : flag(set) { flag = true; }
@@ -37,10 +38,11 @@ Call::Call(ServerState& server, BodySource& body, const Context& context) noexce
     : Continuation(&on_finished),
       server_(server),
       context_(context),
-      request_(head_, body, &trace_) {}
+      request_(head_, body, &trace_, &server.loop()) {}
 
 Call::~Call() {
   assert(!busy());
+  report_end(false);
   handler_.reset();  // before its route is released, if it was abandoned
 }
 
@@ -171,6 +173,7 @@ void Call::take_response() {
 }
 
 Task<Result<>> Call::stream_to(BodySink& sink) {
+  streamed_status_ = response_->status();
   begin_cancel();
   const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   return (*response_->body().stream())(sink);
@@ -199,7 +202,38 @@ void Call::log(std::string_view what) {
 
 void Call::replace_response(Status status) {
   response_.fill([status] { return Response(status); });
+  apply_filters();
   render_error();
+}
+
+/// Lets the filters of the route add their headers to a response that replaces that of the handler.
+void Call::apply_filters() {
+  const Status status = response_->status();
+  try {
+    match_.apply_filters(request_, *response_);
+  } catch (...) {
+    response_.fill([status] { return Response(status); });
+    log("filter failed: " + describe({}, std::current_exception()));
+  }
+}
+
+/// Notes the facts of the response before it is destroyed.
+void Call::note_sent_response() noexcept {
+  if (response_.empty()) return;
+  sent_.status = response_->status();
+  const Body& body = response_->body();
+  const bool has_text = !body.is_stream() && !head_only();
+  sent_.body_bytes = has_text ? body.text().size() : 0;
+}
+
+void Call::run_end_observers(bool whole) noexcept {
+  note_response();
+  if (const std::uint64_t streamed = std::exchange(streamed_bytes_, 0); streamed != 0) {
+    sent_.status = streamed_status_;  // an error that was found later was not sent
+    sent_.body_bytes = streamed;
+  }
+  sent_.complete = whole;
+  request_.end_observers_.run(request_, std::exchange(sent_, {}));
 }
 
 /// Describes the error of a response without a body, in the form that the router's program chose.
@@ -296,8 +330,9 @@ void Call::hold() {
 void Call::complete() noexcept {
   server_.counters().responses.add();
   check_stall();
-  head_copy_.reset();
+  report_end(true);
   request_.values_.clear();
+  head_copy_.reset();
 }
 
 /// Checks, after a part of a request has run, if it made this turn slow.

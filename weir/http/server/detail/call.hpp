@@ -45,6 +45,7 @@ class ResponseSlot {
   void clear() noexcept {
     if (std::exchange(full_, false)) std::destroy_at(&response_);
   }
+  bool empty() const noexcept { return !full_; }
 
   Response& operator*() noexcept {
     assert(full_);
@@ -76,6 +77,8 @@ class ResponseSink : public BodySink {
   bool too_long() const noexcept { return too_long_; }
   /// Returns true if bytes of a body with a length are missing.
   bool incomplete() const noexcept { return left_.value_or(0) != 0; }
+  /// Returns the number of bytes that were written.
+  std::uint64_t bytes() const noexcept { return bytes_; }
 
  protected:
   explicit ResponseSink(std::optional<std::uint64_t> length) noexcept : left_(length) {}
@@ -84,6 +87,7 @@ class ResponseSink : public BodySink {
   virtual Task<Result<>> send(Bytes piece) = 0;
 
   std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
+  std::uint64_t bytes_ = 0;
   bool used_ = false;
   bool too_long_ = false;
   bool writing_ = false;
@@ -175,7 +179,10 @@ class Call : Continuation {
   /// Replaces the response, for an error that was found after the handler returned it.
   void replace_response(Status status);
   /// Destroys the response, whose content may be the handler's, after its head was written.
-  void drop_response() noexcept { response_.clear(); }
+  void drop_response() noexcept {
+    note_response();
+    response_.clear();
+  }
   /// Returns true if the response to this request has a head only.
   bool head_only() const noexcept;
 
@@ -186,8 +193,9 @@ class Call : Continuation {
   /// Starts a task of this call under its cancellation. Returns true if it has finished.
   template <class T>
   bool run(Task<T>& task);
-  /// Ends the task that streamed the response.
-  void end_stream() noexcept {
+  /// Ends the task that streamed the response to `sink`.
+  void end_stream(const ResponseSink& sink) noexcept {
+    if (!request_.end_observers_.empty()) streamed_bytes_ = sink.bytes();
     cancel_.reset();
     stage_ = Stage::answered;
   }
@@ -226,6 +234,11 @@ class Call : Continuation {
   void hold();
   /// Copies the head into memory of the call, because the carrier will reuse its own memory.
   void keep_head();
+  /// Calls the functions of Request::on_end(), if there are any. `whole` is true if the whole
+  /// response was sent. The route is still in use.
+  void report_end(bool whole) noexcept {
+    if (!request_.end_observers_.empty()) run_end_observers(whole);
+  }
   /// Ends a request that is answered.
   void complete() noexcept;
   /// Ends hold() and the wait for a handler on this core.
@@ -238,7 +251,7 @@ class Call : Continuation {
   /// Keeps the route, and with it the handler, while a part of the request waits.
   struct InFlight : InFlightRequest {
     explicit InFlight(Call& call);
-    ~InFlight() { call_.response_.clear(); }  // its stream may be the handler's
+    ~InFlight() { call_.drop_response(); }  // its stream may be the handler's
     static void stop(InFlightRequest& self);
     Call& call_;
   };
@@ -263,6 +276,12 @@ class Call : Continuation {
   void reserve_for_wait();
   void begin_cancel() noexcept;
   void cancel_for(CancelReason reason) noexcept;
+  void note_response() noexcept {
+    if (!request_.end_observers_.empty()) note_sent_response();
+  }
+  void note_sent_response() noexcept;
+  void run_end_observers(bool whole) noexcept;
+  void apply_filters();
   void report_handler_error();
   void render_error();
   void log(std::string_view what);
@@ -285,6 +304,9 @@ class Call : Continuation {
   RequestHead head_;
   RequestTrace trace_{server_, head_};
   Request request_;
+  SentResponse sent_;                 // for on_end() of the request
+  std::uint64_t streamed_bytes_ = 0;  // of the present response
+  Status streamed_status_ = Status::ok;
   std::exception_ptr abandoned_;       // the exception of abandon()
   std::optional<InFlight> in_flight_;  // of the waiting request, until its end
   // Keeps the route that was found, and with it the core handlers, until the answering route is in

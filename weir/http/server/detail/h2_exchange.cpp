@@ -132,6 +132,7 @@ Task<> H2Exchange::run() {
   } catch (...) {
     failed = true;
   }
+  call_.report_end(local_ended() && !gone_);
   call_.release();
   if (failed && !closed()) connection_.reset(*this, H2Error::internal_error);
   finish();
@@ -260,6 +261,7 @@ void H2Exchange::send_part() {
   connection_.session().stop_sending(*this);
   output_.set();
   if (runs_) return;
+  call_.report_end(local_ended() && !gone_);
   call_.release();
   finish();
 }
@@ -332,7 +334,7 @@ Task<> H2Exchange::send_stream() {
       thrown = std::current_exception();
     }
   }
-  call_.end_stream();
+  call_.end_stream(sink);
   if (thrown) {
     call_.fail_with(thrown);
     written = fail(Errc::closed);
@@ -415,6 +417,7 @@ void H2Exchange::on_gone() {
   input_.set();
   output_.set();
   if (!runs_) {
+    call_.report_end(false);
     call_.release();
     return finish();
   }

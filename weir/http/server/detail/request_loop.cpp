@@ -248,6 +248,7 @@ Task<RequestLoop::Action> RequestLoop::finish() {
     if (call_.stage() == Call::Stage::routed) call_.respond();
     action = co_await send_response();
   }
+  if (action == Action::abort) call_.report_end(false);
   call_.release();
   if (action == Action::idle && !body_.ended()) action = co_await discard_body();
   co_return call_.peer_gone() || broken() ? Action::abort : action;
@@ -423,7 +424,7 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
     written = fail(Errc::closed);
   }
   writing.reset();
-  call_.end_stream();
+  call_.end_stream(sink);
   if (!written) {
     if (waited || sink.used()) co_return Action::abort;
     // Nothing has been sent yet, so the client gets an error response.
