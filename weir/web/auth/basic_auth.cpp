@@ -1,0 +1,106 @@
+#include "weir/web/auth/basic_auth.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+
+#include "weir/base/text/detail/base64.hpp"
+#include "weir/base/text/detail/constant_time.hpp"
+#include "weir/http/message/authorization.hpp"
+#include "weir/http/message/problem.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr char default_challenge[] = "Basic realm=\"service\", charset=\"UTF-8\"";
+constexpr std::size_t credentials_max = 4096;  // characters of base64
+
+using Digest = std::array<std::uint8_t, 32>;
+
+/// Returns the digest of a name and a password. A name has no colon (RFC 7617 §2).
+Digest digest_of(std::string_view name, std::string_view password) {
+  std::string text(name);
+  text.append(":").append(password);
+  Digest digest;
+  tls::detail::digest(tls::detail::Hash::sha_256, to_bytes(text), digest);
+  return digest;
+}
+
+/// Returns the credentials of the only Authorization header; nullopt if there are several.
+std::optional<std::string_view> only_authorization(const RequestHead& head) noexcept {
+  std::optional<std::string_view> found;
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField field = head.header_at(index);
+    if (!equals_ignoring_case(field.name, "authorization")) continue;
+    if (found) return std::nullopt;
+    found = field.value;
+  }
+  return found.value_or("");
+}
+
+std::expected<Basic, Response> read_basic(const Request& request, std::string_view challenge) {
+  const auto header = only_authorization(request.head());
+  if (!header) return std::unexpected(problem(Status::bad_request));
+  std::string_view text = *header;
+  const std::string_view scheme = text.substr(0, text.find(' '));
+  text.remove_prefix(std::min(text.find_first_not_of(' ', scheme.size()), text.size()));
+  if (!equals_ignoring_case(scheme, "Basic") || text.size() > credentials_max) {
+    return std::unexpected(unauthorized(challenge));
+  }
+  std::string plain(base64_bytes_max(text.size()), '\0');
+  const auto size = read_base64(text, reinterpret_cast<std::byte*>(plain.data()));
+  plain.resize(size.value_or(0));
+  const std::size_t colon = plain.find(':');
+  const bool has_control = std::ranges::any_of(
+      plain, [](char each) { return static_cast<unsigned char>(each) < ' ' || each == '\x7f'; });
+  if (!size || colon == plain.npos || has_control) return std::unexpected(unauthorized(challenge));
+  return Basic{plain.substr(0, colon), plain.substr(colon + 1)};
+}
+
+}  // namespace
+
+std::expected<Basic, Response> Basic::from_request(const Request& request) {
+  return read_basic(request, default_challenge);
+}
+
+BasicAuth::BasicAuth(BasicAuthOptions options) : verify_(std::move(options.verify)) {
+  const auto is_plain = [](char each) {
+    return each >= ' ' && each <= '~' && each != '"' && each != '\\';
+  };
+  if (!std::ranges::all_of(options.realm, is_plain)) {
+    throw std::invalid_argument("basic_auth: a realm has no quotes and no control characters");
+  }
+  if (options.users.empty() && !verify_) {
+    throw std::invalid_argument("basic_auth: there are no users and no function that knows them");
+  }
+  challenge_ = "Basic realm=\"" + options.realm + "\", charset=\"UTF-8\"";
+  for (const Basic& each : options.users) {
+    if (each.name.contains(':')) {
+      throw std::invalid_argument("basic_auth: a name has no colon: \"" + each.name + "\"");
+    }
+    users_.push_back(digest_of(each.name, each.password));
+  }
+}
+
+bool BasicAuth::knows(const Basic& basic) const {
+  const Digest digest = digest_of(basic.name, basic.password);
+  bool known = false;
+  for (const Digest& each : users_) {
+    // All are compared, so that the time does not tell the place of a user in the list.
+    known |= constant_time_equal(std::as_bytes(std::span(each)), std::as_bytes(std::span(digest)));
+  }
+  return known || (verify_ && verify_(basic.name, basic.password));
+}
+
+std::optional<Response> BasicAuth::before(Request& request) const {
+  auto basic = read_basic(request, challenge_);
+  if (!basic) return std::move(basic.error());
+  if (!knows(*basic)) return unauthorized(challenge_);
+  request.set(AuthenticatedUser{std::move(basic->name)});
+  return std::nullopt;
+}
+
+}  // namespace weir::http
