@@ -22,6 +22,7 @@
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/runtime/per_core.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/web/middleware/idempotency_keys.hpp"
 
 namespace weir::tests {
 namespace {
@@ -124,6 +125,9 @@ Task<std::string> ask(SweepEnvironment& env, const http::Router& router, std::st
 
 constexpr std::string_view post =
     "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\n";
+constexpr std::string_view post_with_key =
+    "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nIdempotency-Key: a\r\n"
+    "Content-Length: 4\r\n\r\n";
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 Task<http::Response> take_body(http::Request& request, CancelInjector* injector) {
@@ -208,6 +212,28 @@ Task<> the_answer_behind_middleware(CancelInjector& injector, SweepEnvironment& 
       << said;
 }
 
+Task<http::Response> pass_on_with_key(http::Request& request, http::Next next,
+                                      CancelInjector* injector, const http::IdempotencyKeys* keys) {
+  auto response = co_await injector->run_with_cancel((*keys)(request, next));
+  co_return response;
+}
+
+Task<> the_answer_to_an_idempotency_key(CancelInjector& injector, SweepEnvironment& env) {
+  http::Router router;
+  const auto keys = http::idempotency_keys({.required = true, .entries_max = 1});
+  router.use([&](http::Request& request, http::Next next) {
+    return pass_on_with_key(request, next, &injector, &keys);
+  });
+  router.post("/", [](http::Request& request) -> Task<http::Response> {
+    const auto body = co_await request.body();
+    const auto slept = co_await sleep(short_delay);
+    co_return slept ? http::text(*body) : http::Response(http::Status::service_unavailable);
+  });
+  const std::string said = co_await ask(env, router, post_with_key, "late");
+  EXPECT_TRUE(said.ends_with("late") || (injector.fired() && said.starts_with("HTTP/1.1 503 ")))
+      << said;
+}
+
 Task<> serving(CancelInjector& injector, SweepEnvironment& env) {
   http::Router router;
   router.get("/", hello);
@@ -226,6 +252,7 @@ constexpr std::array of_http = {
     SweepCase{"http::Request::read", a_piece_of_a_body},
     SweepCase{"http::BodySink::write", a_piece_of_an_answer},
     SweepCase{"http::Next::operator()", the_answer_behind_middleware},
+    SweepCase{"http::IdempotencyKeys::operator()", the_answer_to_an_idempotency_key},
     SweepCase{"http::listen_and_serve", serving},
 };
 

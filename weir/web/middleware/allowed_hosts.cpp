@@ -1,0 +1,56 @@
+#include "weir/web/middleware/allowed_hosts.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "weir/http/syntax/detail/authority.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
+
+namespace weir::http {
+namespace {
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), to_lower);
+  return lower;
+}
+
+}  // namespace
+
+AllowedHosts::AllowedHosts(AllowedHostsOptions options) : status_(options.status) {
+  if (options.hosts.empty()) throw std::invalid_argument("allowed_hosts: the list is empty");
+  for (const std::string& each : options.hosts) {
+    std::string_view text = each;
+    const bool subdomains = text.starts_with("*.");
+    if (subdomains) text.remove_prefix(2);
+    const auto authority = parse_authority(text);
+    if (!authority || authority->host.contains('*')) {
+      throw std::invalid_argument("allowed_hosts: this is no host: \"" + each + "\"");
+    }
+    std::string name = in_lower_case(authority->host);
+    if (subdomains) name.insert(0, ".");
+    hosts_.push_back({std::move(name), authority->port});
+  }
+}
+
+bool AllowedHosts::allows(std::string_view authority) const {
+  const auto parsed = parse_authority(authority);
+  if (!parsed) return false;
+  std::string host = in_lower_case(parsed->host);
+  if (host.ends_with('.')) host.pop_back();  // the root of the domain names
+  return std::ranges::any_of(hosts_, [&](const Host& each) {
+    if (each.port && each.port != parsed->port) return false;
+    if (!each.name.starts_with('.')) return host == each.name;
+    return host.size() > each.name.size() && host.ends_with(each.name);
+  });
+}
+
+std::optional<Response> AllowedHosts::before(Request& request) const {
+  if (!allows(request.authority())) return Response(status_);
+  const auto* const client = request.get<ClientAddress>();
+  if (client != nullptr && !client->host.empty() && !allows(client->host)) return Response(status_);
+  return std::nullopt;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,64 @@
+// Tests of the list of allowed hosts.
+#include "weir/web/middleware/allowed_hosts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/test/ask.hpp"
+
+namespace weir::http {
+namespace {
+
+TEST(AllowedHosts, AreThoseOfTheList) {
+  const auto hosts = allowed_hosts(
+      {.hosts = {"example.org", "*.example.net", "[::1]", "Local.test:8080", "127.0.0.1"}});
+  for (const char* host :
+       {"example.org", "EXAMPLE.org", "example.org.", "example.org:8443", "a.example.net",
+        "a.b.example.net:1", "[::1]", "[::1]:80", "local.test:8080", "127.0.0.1:9"}) {
+    EXPECT_TRUE(hosts.allows(host)) << host;
+  }
+  for (const char* host :
+       {"", "example.com", "www.example.org", "example.org.evil.test", "example.net",
+        ".example.net", "evilexample.net", "[::2]", "local.test", "local.test:80", "127.0.0.2",
+        "example.org:x", "a@example.org", "example.org, evil.test", "evil.test/example.org"}) {
+    EXPECT_FALSE(hosts.allows(host)) << host;
+  }
+}
+
+TEST(AllowedHosts, GetTheOnlyResponses) {
+  Router router;
+  router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));
+  router.use(allowed_hosts({.hosts = {"example.org"}}));
+  router.get("/", [] { return text("hello"); });
+  TestClient client(std::move(router));
+  EXPECT_EQ(ask(client, Method::get, "/", {{"Host", "example.org"}}).status(), 200);
+  EXPECT_EQ(ask(client, Method::get, "/", {{"Host", "evil.test"}}).status(), 421);
+  EXPECT_EQ(ask(client, Method::get, "/none", {{"Host", "evil.test"}}).status(), 421);
+  EXPECT_EQ(
+      ask(client, Method::get, "/", {{"Host", "example.org"}, {"X-Forwarded-Host", "evil.test"}})
+          .status(),
+      421);
+  EXPECT_EQ(
+      ask(client, Method::get, "/", {{"Host", "example.org"}, {"X-Forwarded-Host", "example.org"}})
+          .status(),
+      200);
+}
+
+TEST(AllowedHosts, MayHaveAnotherStatus) {
+  Router router;
+  router.use(allowed_hosts({.hosts = {"example.org"}, .status = Status::bad_request}));
+  TestClient client(std::move(router));
+  EXPECT_EQ(ask(client, Method::get, "/", {{"Host", "evil.test"}}).status(), 400);
+}
+
+TEST(AllowedHosts, RejectsTextsThatAreNoHosts) {
+  EXPECT_THROW(allowed_hosts({}), std::invalid_argument);
+  for (const char* host : {"", "*", "*.", "a.*.org", "https://a.test", "a test", "a/b"}) {
+    EXPECT_THROW(allowed_hosts({.hosts = {host}}), std::invalid_argument) << host;
+  }
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,116 @@
+// Tests of entity tags.
+#include "weir/web/middleware/etag.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "weir/web/test/ask.hpp"
+
+namespace weir::http {
+namespace {
+
+Task<Result<>> write_word(BodySink& sink) {
+  co_return co_await sink.write("streamed");
+}
+
+Router routes(EtagOptions options = {}) {
+  Router router;
+  router.use(etag(options));
+  router.get("/a", [] { return text("hello"); });
+  router.get("/b", [] { return text("hellp"); });
+  router.get("/empty", [] { return text(""); });
+  router.post("/a", [] { return text("hello"); });
+  router.get("/created", [] { return text("hello", Status::created); });
+  router.get("/stream", [] { return stream("text/plain", write_word); });
+  router.get("/own", [] {
+    Response response = text("own");
+    response.set_header("ETag", "\"v7\"");
+    response.set_header("Cache-Control", "max-age=60");
+    response.set_header("Content-Language", "en");
+    return response;
+  });
+  router.get("/own-stream", [] {
+    Response response = stream("text/plain", write_word);
+    response.set_header("ETag", "\"v8\"");
+    return response;
+  });
+  return router;
+}
+std::string tag_of(TestClient& client, std::string_view path) {
+  return std::string(header_of(client.get(path), "ETag"));
+}
+int status_with(TestClient& client, std::string_view path, std::string_view tags,
+                Method method = Method::get) {
+  return code_of(ask(client, method, path, {{"If-None-Match", tags}}).status());
+}
+
+TEST(Etag, IsAHashOfTheBody) {
+  TestClient client(routes());
+  const std::string tag = tag_of(client, "/a");
+  EXPECT_EQ(tag.size(), 36U);
+  EXPECT_TRUE(tag.starts_with("W/\""));
+  EXPECT_EQ(tag_of(client, "/a"), tag);
+  EXPECT_NE(tag_of(client, "/b"), tag);
+  EXPECT_EQ(header_of(client.head("/a"), "ETag"), tag);
+  TestClient strong(routes({.weak = false}));
+  EXPECT_EQ("W/" + tag_of(strong, "/a"), tag);
+}
+
+TEST(Etag, AKnownBodyIsNotSentAgain) {
+  TestClient client(routes());
+  const std::string tag = tag_of(client, "/a");
+  for (const Method method : {Method::get, Method::head}) {
+    const auto answer = ask(client, method, "/a", {{"If-None-Match", tag}});
+    EXPECT_EQ(answer.status(), 304);
+    EXPECT_EQ(answer.body(), "");
+    EXPECT_EQ(header_of(answer, "ETag"), tag);
+    EXPECT_EQ(header_of(answer, "Content-Type"), "-");
+  }
+  EXPECT_EQ(status_with(client, "/b", tag), 200);
+  EXPECT_EQ(status_with(client, "/a", "\"x\", " + tag.substr(2) + " , \"y\""), 304);
+  EXPECT_EQ(status_with(client, "/a", "*"), 304);
+  EXPECT_EQ(
+      code_of(ask(client, Method::get, "/a", {{"If-None-Match", "\"x\""}, {"If-None-Match", tag}})
+                  .status()),
+      304);
+}
+
+TEST(Etag, AMalformedListHasNoTags) {
+  TestClient client(routes());
+  const std::string tag = tag_of(client, "/a");
+  for (const std::string& list :
+       {std::string(), std::string("\"x"), "x, " + tag, tag.substr(0, tag.size() - 1),
+        tag.substr(3, 32), "w/" + tag.substr(2), std::string("**")}) {
+    EXPECT_EQ(status_with(client, "/a", list), 200) << list;
+  }
+  EXPECT_EQ(status_with(client, "/a", tag + ", x"), 304);
+}
+
+TEST(Etag, TheTagOfAHandlerStays) {
+  TestClient client(routes());
+  const auto answer = ask(client, Method::get, "/own", {{"If-None-Match", "W/\"v7\""}});
+  EXPECT_EQ(answer.status(), 304);
+  EXPECT_EQ(header_of(answer, "ETag"), "\"v7\"");
+  EXPECT_EQ(header_of(answer, "Cache-Control"), "max-age=60");
+  EXPECT_EQ(status_with(client, "/own", "\"v8\""), 200);
+  EXPECT_EQ(status_with(client, "/own-stream", "\"v8\""), 304);
+  EXPECT_EQ(client.get("/own-stream").body(), "streamed");
+}
+
+TEST(Etag, OtherResponsesHaveNone) {
+  TestClient client(routes());
+  EXPECT_EQ(tag_of(client, "/stream"), "-");
+  EXPECT_EQ(tag_of(client, "/created"), "-");
+  EXPECT_EQ(tag_of(client, "/none"), "-");
+  EXPECT_EQ(header_of(client.post("/a", 1), "ETag"), "-");
+  EXPECT_EQ(status_with(client, "/stream", "*"), 200);
+  EXPECT_NE(tag_of(client, "/empty"), "-");
+  TestClient some(routes({.body_bytes_min = 1, .body_bytes_max = 4}));
+  EXPECT_EQ(tag_of(some, "/empty"), "-");
+  EXPECT_EQ(tag_of(some, "/a"), "-");
+}
+
+}  // namespace
+}  // namespace weir::http

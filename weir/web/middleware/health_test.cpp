@@ -1,0 +1,76 @@
+// Tests of health and readiness.
+#include "weir/web/middleware/health.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/web/test/ask.hpp"
+
+namespace weir::http {
+namespace {
+
+TEST(Health, IsReadyWhenTheServiceSaysSo) {
+  Health health(false);
+  Router router;
+  health.add_routes(router);
+  TestClient client(std::move(router));
+  EXPECT_EQ(client.get("/livez").status(), 200);
+  const auto starting = client.get("/readyz");
+  EXPECT_EQ(starting.status(), 503);
+  EXPECT_EQ(starting.body(), R"({"status":"unavailable","failed":["not ready"]})");
+  EXPECT_EQ(header_of(starting, "Cache-Control"), "no-store");
+  health.set_ready(true);
+  EXPECT_TRUE(health.is_ready());
+  const auto ready = client.get("/readyz");
+  EXPECT_EQ(ready.status(), 200);
+  EXPECT_EQ(ready.body(), R"({"status":"ok"})");
+  EXPECT_EQ(client.head("/readyz").status(), 200);
+}
+
+TEST(Health, NamesTheChecksThatFail) {
+  Health health;
+  bool store_works = true;
+  const auto check = [&store_works]() -> Result<> {
+    if (!store_works) return fail(Errc::closed);
+    return {};
+  };
+  health.add_check("store", check);
+  health.add_check("queue", [] { return Result<>(); });
+  Router router;
+  auto group = router.group("/health");
+  health.add_routes(group);
+  TestClient client(std::move(router));
+  EXPECT_EQ(client.get("/health/readyz").status(), 200);
+  store_works = false;
+  const auto answer = client.get("/health/readyz");
+  EXPECT_EQ(answer.status(), 503);
+  EXPECT_EQ(answer.body(), R"({"status":"unavailable","failed":["store"]})");
+  EXPECT_EQ(client.get("/health/livez").status(), 200);
+}
+
+class HealthDrainTest : public HttpTest {};
+
+TEST_F(HealthDrainTest, IsNotReadyWhileTheServerDrains) {
+  Health health;
+  health.add_routes(routes_);
+  routes_.get("/slow", []() -> Task<Response> {
+    std::ignore = co_await sleep(1s);
+    co_return text("slow");
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  EXPECT_TRUE(talk(peer, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200 "));
+  talk(peer, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+  MemoryPeer& idle = connect();
+  settle();
+  drain();
+  const std::string answer = talk(idle, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+  EXPECT_TRUE(answer.contains("\"draining\"")) << answer;
+}
+
+}  // namespace
+}  // namespace weir::http
