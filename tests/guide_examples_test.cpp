@@ -14,6 +14,7 @@ class ExampleErrors : public EachBackend {};
 class ExampleEvents : public EachBackend {};
 class ExampleSharedState : public EachBackend {};
 class ExampleFanOut : public EachBackend {};
+class ExampleWebService : public EachBackend {};
 
 TEST_P(ExampleFanOut, AnswersWithTheResultsOfBothServices) {
   // The example asks itself, so it must know its port before it listens.
@@ -116,6 +117,40 @@ TEST_P(ExampleSharedState, IsTheSameOnEveryCore) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+std::string with_header(std::string_view path, std::string_view line) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(line) +
+         "\r\n\r\n";
+}
+
+TEST_P(ExampleWebService, HasItsMiddleware) {
+  Server server("web_service", GetParam());
+  Client client = server.connect();
+  const auto hello = client.exchange(with_header("/text", "Origin: https://a.example.net"));
+  ASSERT_TRUE(hello) << hello.error().message();
+  EXPECT_EQ(hello->body, "hello\n");
+  EXPECT_EQ(hello->header("Access-Control-Allow-Origin"), "https://a.example.net");
+  EXPECT_EQ(hello->header("X-Frame-Options"), "DENY");
+  EXPECT_EQ(hello->header("X-Robots-Tag"), "noindex");
+  EXPECT_TRUE(hello->has_header("X-Request-Id"));
+  const auto known =
+      client.exchange(with_header("/text", "If-None-Match: " + hello->header("ETag")));
+  EXPECT_EQ(known->status, 304);
+  EXPECT_EQ(client.exchange(get("/none"))->status, 404);
+  EXPECT_EQ(client.exchange(get("/readyz"))->body, R"({"status":"ok"})");
+  EXPECT_EQ(client.exchange(get("/admin/name"))->status, 401);
+  EXPECT_EQ(
+      client.exchange(with_header("/admin/name", "Authorization: Basic YW5uOnNlY3JldA=="))->body,
+      "ann");
+  EXPECT_EQ(client.exchange(with_header("/api/name", "Authorization: Bearer t-1"))->body, "robot");
+  EXPECT_EQ(client.exchange(get("/notes/owner"))->status, 401);
+  EXPECT_EQ(client.exchange("GET /text HTTP/1.1\r\nHost: evil.test\r\n\r\n")->status, 421);
+  client.close();
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+  EXPECT_TRUE(server.process().output().contains("\"GET /none HTTP/1.1\" 404 "))
+      << server.process().output();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleWebService, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleErrors, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEvents, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleSharedState, testing::ValuesIn(all_backends), name_of);
