@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -125,6 +126,15 @@ std::optional<BoundKey> bind_key(const JsonWebKey& key) {
                VerificationKey::ec(curve->second, to_bytes(x), to_bytes(y)));
 }
 
+/// Adds the keys of a JWK set that can verify signatures here.
+void add_key_set(std::string_view text, std::vector<BoundKey>& keys) {
+  const auto set = json::read<JsonWebKeySet>(text, lenient);
+  if (!set) reject("the key set cannot be read", set.error().message());
+  for (const JsonWebKey& each : set->keys) {
+    if (auto key = bind_key(each)) keys.push_back(std::move(*key));
+  }
+}
+
 /// Converts seconds since 1970, which may have a fraction (RFC 7519 §2).
 /// Returns: nullopt for a time before 1970 or after 2255. The difference of two times fits a
 /// Duration then.
@@ -159,36 +169,62 @@ std::optional<TokenParts> split(std::string_view token) noexcept {
 
 }  // namespace
 
+/// The options, and the keys, which may change.
+/// Threads: any.
 struct JwtVerifier::State {
-  JwtOptions options;
-  std::vector<BoundKey> keys;
+  using Keys = std::shared_ptr<const std::vector<BoundKey>>;
+  State(const JwtOptions& of, std::vector<BoundKey> bound)
+      : options(of), keys_(std::make_shared<const std::vector<BoundKey>>(std::move(bound))) {
+    options.keys.clear();  // the secrets are in the keys
+    options.key_set.clear();
+  }
+  Keys keys() const {
+    const std::lock_guard lock(mutex_);
+    return keys_;
+  }
+  void set_keys(std::vector<BoundKey> bound) {
+    auto fresh = std::make_shared<const std::vector<BoundKey>>(std::move(bound));
+    const std::lock_guard lock(mutex_);
+    keys_.swap(fresh);
+  }
 
   bool is_signed(const TokenHeader& header, const TokenParts& parts) const;
   std::expected<JwtClaims, JwtError> read_claims(std::string payload, WallTime now) const;
   JwtError check_times(const TokenClaims& claims, WallTime now) const;
+
+  JwtOptions options;
+
+ private:
+  mutable std::mutex mutex_;  // guards the pointer
+  Keys keys_;
 };
 
 JwtVerifier::JwtVerifier(const JwtOptions& options) {
-  auto state = std::make_shared<State>(State{options, {}});
-  for (const JwtKey& each : options.keys) state->keys.push_back(bind_key(each));
-  if (!options.key_set.empty()) {
-    const auto set = json::read<JsonWebKeySet>(options.key_set, lenient);
-    if (!set) reject("the key set cannot be read", set.error().message());
-    for (const JsonWebKey& each : set->keys) {
-      if (auto key = bind_key(each)) state->keys.push_back(std::move(*key));
-    }
+  std::vector<BoundKey> keys;
+  for (const JwtKey& each : options.keys) keys.push_back(bind_key(each));
+  if (!options.key_set.empty()) add_key_set(options.key_set, keys);
+  if (keys.empty()) throw std::invalid_argument("jwt: there is no key");
+  state_ = std::make_shared<State>(options, std::move(keys));
+}
+
+std::expected<void, std::string> JwtVerifier::replace_keys(std::string_view key_set) {
+  try {
+    std::vector<BoundKey> keys;
+    add_key_set(key_set, keys);
+    if (keys.empty()) return std::unexpected("jwt: there is no key");
+    state_->set_keys(std::move(keys));
+    return {};
+  } catch (const std::invalid_argument& error) {
+    return std::unexpected(error.what());
   }
-  if (state->keys.empty()) throw std::invalid_argument("jwt: there is no key");
-  state->options.keys.clear();  // the secrets are in the keys
-  state->options.key_set.clear();
-  state_ = std::move(state);
 }
 
 bool JwtVerifier::State::is_signed(const TokenHeader& header, const TokenParts& parts) const {
   const auto signature = decode(parts.signature);
   const auto algorithm = tls::detail::signature_algorithm(header.alg);
   if (!signature || !algorithm) return false;
-  return std::ranges::any_of(keys, [&](const BoundKey& each) {
+  const Keys known = keys();
+  return std::ranges::any_of(*known, [&](const BoundKey& each) {
     if (each.algorithm != *algorithm) return false;
     if (!each.id.empty() && header.kid && *header.kid != each.id) return false;
     return each.key.verify(each.algorithm, to_bytes(parts.signed_text), to_bytes(*signature));

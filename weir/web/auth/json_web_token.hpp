@@ -73,13 +73,18 @@ class JwtVerifier {
   /// algorithm, a key of another kind than its algorithm, and if there is no key.
   explicit JwtVerifier(const JwtOptions& options);
 
+  /// Replaces the keys by those of a JWK set, for all copies of this object. A program calls it
+  /// when its issuer has published new keys. The other options stay.
+  /// Errors: the reason why the text has no valid keys. The old keys then stay.
+  std::expected<void, std::string> replace_keys(std::string_view key_set);
+
   /// Returns the claims of a token at the time `now`.
   /// Errors: the reason.
   std::expected<JwtClaims, JwtError> verify(std::string_view token, WallTime now) const;
 
  private:
   struct State;
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace weir::http

@@ -172,6 +172,18 @@ TEST(JwtVerifier, ChecksIssuerAndAudience) {
   EXPECT_NE(check_both(R"("https://a.test")", "7"), "");
 }
 
+TEST(JwtVerifier, ReplacesItsKeys) {
+  JwtVerifier verifier(with_secret());
+  const JwtVerifier copy = verifier;
+  EXPECT_FALSE(copy.verify(es256, now));
+  EXPECT_TRUE(verifier.replace_keys(key_set));
+  EXPECT_TRUE(copy.verify(es256, now));
+  EXPECT_FALSE(copy.verify(token(hs256, R"({"exp":1300819380})"), now));
+  EXPECT_EQ(verifier.replace_keys(R"({"keys":[]})").error(), "jwt: there is no key");
+  EXPECT_FALSE(verifier.replace_keys("{"));
+  EXPECT_TRUE(copy.verify(es256, now)) << "the old keys stay";
+}
+
 struct Roles {
   std::vector<std::string> roles;
   int level = 1;

@@ -18,6 +18,7 @@ class JwtAuth {
  public:
   /// Errors: those of the constructor of JwtVerifier.
   explicit JwtAuth(const JwtOptions& options) : verifier_(options) {}
+  explicit JwtAuth(JwtVerifier verifier) noexcept : verifier_(std::move(verifier)) {}
 
   std::optional<Response> before(Request& request) const;
 
@@ -31,6 +32,10 @@ class JwtAuth {
 /// Errors: those of the constructor of JwtAuth.
 inline JwtAuth jwt_auth(const JwtOptions& options) {
   return JwtAuth(options);
+}
+/// Returns middleware that uses this verifier, whose keys the program replaces later.
+inline JwtAuth jwt_auth(JwtVerifier verifier) noexcept {
+  return JwtAuth(std::move(verifier));
 }
 
 }  // namespace weir::http

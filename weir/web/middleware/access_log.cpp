@@ -44,10 +44,11 @@ std::string_view version_text(Version version) noexcept {
   return version == Version::http_1_0 ? "HTTP/1.0" : "HTTP/1.1";
 }
 
-/// Returns the address without its port.
+/// Returns the address without its port. An IPv4 client of an IPv6 socket has its IPv4 address.
 std::string peer_text(const os::Address& address) {
-  std::string text = address.with_port(0).to_string();
-  if (!address.is_inet()) return text;
+  const auto bytes = os::ip_bytes(address);
+  if (!bytes) return address.to_string();
+  std::string text = os::to_address(*bytes, 0).to_string();
   text.resize(text.rfind(':'));
   if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
   return text;

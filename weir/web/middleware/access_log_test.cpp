@@ -156,6 +156,8 @@ TEST_F(AccessLogTest, NamesTheClientAndTheRequest) {
   EXPECT_EQ(last_, "2001:db8::1 " + std::string(header_of(answer, "X-Request-Id")));
   ask(client, Method::get, "/text/a", {{"X-Forwarded-For", "192.0.2.1"}});
   EXPECT_TRUE(last_.starts_with("192.0.2.1 "));
+  ask(client, Method::get, "/text/a", {{"X-Forwarded-For", "::ffff:192.0.2.2"}});
+  EXPECT_TRUE(last_.starts_with("192.0.2.2 "));
 }
 
 TEST_F(AccessLogTest, LeavesOutWhatTheFilterRejects) {
