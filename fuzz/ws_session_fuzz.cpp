@@ -26,10 +26,10 @@ struct Options {
   }
   WsRole role;
   bool closes;  // the session sends a Close first
-  WsLimits limits;
+  WebSocketLimits limits;
 };
 
-std::string number_text(WsCloseCode code) {
+std::string number_text(WebSocketCloseCode code) {
   return std::to_string(static_cast<int>(code));
 }
 
@@ -40,7 +40,7 @@ class Carrier {
       : options_(options), session_(options.role, options_.limits), peer_(peer_role()) {
     if (!options.closes) return;
     char room[ws_control_frame_max];
-    check_sent(room, session_.write_close(WsCloseCode::normal, "bye", mask(), room));
+    check_sent(room, session_.write_close(WebSocketCloseCode::normal, "bye", mask(), room));
   }
 
   std::string feed(std::string_view input, std::size_t step) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,6 +85,8 @@ class BodySink {
 
 using StreamFunction = std::move_only_function<Task<Result<>>(BodySink&)>;
 
+struct WebSocketUpgrade;
+
 /// The content of a response or a request; move-only. A body of at most `inline_max` bytes needs no
 /// heap memory. A Buffer uses the memory of its core. Threads: one at a time.
 class Body {
@@ -114,6 +117,16 @@ class Body {
   explicit Body(StreamFunction stream, std::optional<std::uint64_t> length = std::nullopt)
       : content_(std::in_place_type<Streamed>, std::move(stream), length) {}
 
+  /// Makes the body of a response that accepts a WebSocket.
+  explicit Body(std::shared_ptr<WebSocketUpgrade> upgrade) noexcept
+      : content_(std::move(upgrade)) {}
+
+  /// Returns what becomes of the connection; nullptr unless the response accepts a WebSocket.
+  WebSocketUpgrade* upgrade() const noexcept {
+    const auto* const upgrade = std::get_if<Upgrade>(&content_);
+    return upgrade != nullptr ? upgrade->get() : nullptr;
+  }
+  bool is_upgrade() const noexcept { return std::holds_alternative<Upgrade>(content_); }
   /// Returns the function that writes the body, or nullptr if the bytes are stored here.
   StreamFunction* stream() noexcept {
     auto* const streamed = std::get_if<Streamed>(&content_);
@@ -148,6 +161,8 @@ class Body {
     unsigned char size_;
   };
 
+  using Upgrade = std::shared_ptr<WebSocketUpgrade>;
+
   struct Streamed {
     Streamed(StreamFunction function, std::optional<std::uint64_t> bytes) noexcept
         : write(std::move(function)), length(bytes) {}
@@ -155,7 +170,7 @@ class Body {
     std::optional<std::uint64_t> length;
   };
 
-  std::variant<std::string_view, Short, std::string, Buffer, Streamed> content_;
+  std::variant<std::string_view, Short, std::string, Buffer, Streamed, Upgrade> content_;
 };
 
 }  // namespace weir::http

@@ -10,6 +10,7 @@
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/detail/unbound_route.hpp"
+#include "weir/http/matching/detail/websocket_handler.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/route.hpp"
 
@@ -76,6 +77,17 @@ class RouteMethods {
   template <class F>
   auto options(Pattern pattern, F handler, RouteOptions limits = {}) {
     return derived().add("OPTIONS", std::move(pattern), std::move(handler), limits);
+  }
+
+  /// Adds a WebSocket: `router.websocket("/chat/{room}", chat)`. The handler is a coroutine that
+  /// takes a WebSocket& first, and then arguments like any handler, except for a Request& and views
+  /// into the request. It returns nothing or a Result<>, when the connection may close. The
+  /// middleware of the route runs before the handshake, and its values are copied.
+  template <class F>
+  auto websocket(std::type_identity_t<PatternOf<detail::WebSocketHandler<F>>> pattern, F handler,
+                 WebSocketOptions options = {}) {
+    return derived().add("GET", pattern,
+                         detail::WebSocketHandler<F>(std::move(handler), std::move(options)), {});
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "weir/http/detail/h2/request_fields.hpp"
 #include "weir/http/server/detail/h2_connection.hpp"
 #include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/tls/options.hpp"
@@ -99,6 +100,19 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   bound.core = sum({bound.core, RequestFieldReader::memory(of_fields)});
 }
 
+/// Raises the bounds to those of WebSockets.
+void add_websockets(MemoryBound& bound, const WebSocketLimits& limits,
+                    std::size_t handler_bytes) noexcept {
+  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
+  const std::uint64_t buffers = sum(
+      {2 * buffer(0),  // the input, and the one with the last message
+       product(grown, buffer(limits.message_bytes_max)),
+       product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max}))), unread_bytes()});
+  bound.connection =
+      std::max(bound.connection, sum({idle_bytes, frames_bytes, block(sizeof(ServedWebSocket)),
+                                      block(sizeof(WsActivity)), buffers, handler_bytes}));
+}
+
 /// Returns true if clients of a server with these options may choose HTTP/2.
 bool chooses_http2(const tls::ServerOptions* options) noexcept {
   return options != nullptr &&
@@ -143,6 +157,7 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
   if (options.http2 || chooses_http2(options.tls))
     add_http2(bound, limits, body, options.handler_bytes);
+  if (options.websockets) add_websockets(bound, limits.websocket, options.handler_bytes);
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
   // Each core checks before it opens a connection, so the other cores may each be one ahead.

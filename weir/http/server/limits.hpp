@@ -10,6 +10,7 @@
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h2/session.hpp"
+#include "weir/http/ws/websocket_limits.hpp"
 
 namespace weir::tls {
 struct ServerOptions;
@@ -51,6 +52,7 @@ struct Limits {
   Duration linger_timeout = std::chrono::seconds(1);
   /// Maximum number of bytes that a closing connection still reads; one more byte closes it early.
   std::uint64_t linger_bytes_max = 64 * 1024;
+  WebSocketLimits websocket = {};  ///< limits of a WebSocket; close
   H2Limits h2 = {};  ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
   /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,
   /// but at least 1; 503.
@@ -76,6 +78,9 @@ struct MemoryBoundOptions {
   /// grow by half of connection_window. H2Limits::streams_max, stream_window, connection_window and
   /// bodies_max are the next values to lower.
   bool http2 = false;
+  /// True if the server has WebSockets; see Limits::websocket. A message may need three times its
+  /// bytes while it is collected.
+  bool websockets = false;
 };
 
 /// Upper bounds, in bytes, of the memory of this process that a server's connections and cores

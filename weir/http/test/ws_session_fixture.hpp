@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "weir/http/ws/detail/session.hpp"
 #include "weir/http/test/ws_frames.hpp"
+#include "weir/http/ws/detail/session.hpp"
 
 namespace weir::http::ws {
 
@@ -20,7 +20,7 @@ namespace weir::http::ws {
 /// joined, so that it does not depend on cuts: "text [..]". Other events are in angle brackets.
 class WsDriver {
  public:
-  explicit WsDriver(WsRole role = WsRole::server, const WsLimits& limits = {})
+  explicit WsDriver(WsRole role = WsRole::server, const WebSocketLimits& limits = {})
       : limits_(limits), role_(role), session_(role, limits_) {}
 
   WsSession& session() { return session_; }
@@ -122,7 +122,7 @@ class WsDriver {
     return out;
   }
 
-  WsLimits limits_;
+  WebSocketLimits limits_;
   WsRole role_;
   WsSession session_;
   std::string sent_;
@@ -131,7 +131,8 @@ class WsDriver {
 /// Expects these events of `input` for both roles if `make(role)` returns the input, whole and for
 /// each step.
 template <class Make>
-void expect_events(const Make& make, std::string_view expected, const WsLimits& limits = {}) {
+void expect_events(const Make& make, std::string_view expected,
+                   const WebSocketLimits& limits = {}) {
   for (const WsRole role : {WsRole::server, WsRole::client}) {
     const std::string input = make(role);
     for (const std::size_t step : {whole, std::size_t{1}, std::size_t{2}, std::size_t{3},

@@ -17,6 +17,7 @@ constexpr std::string_view type_name = "Content-Type: ";
 constexpr std::string_view length_name = "Content-Length: ";
 constexpr std::string_view chunked_line = "Transfer-Encoding: chunked\r\n";
 constexpr std::string_view close_line = "Connection: close\r\n";
+constexpr std::string_view upgrade_line = "Connection: Upgrade\r\n";
 constexpr std::string_view keep_alive_line = "Connection: keep-alive\r\n";
 
 /// An upper bound for all parts of a head whose length is fixed or bounded.
@@ -62,6 +63,8 @@ char* write_head(const ResponseHead& head, char* out) noexcept {
     out = append(out, close_line);
   } else if (head.connection == ConnectionHeader::keep_alive) {
     out = append(out, keep_alive_line);
+  } else if (head.connection == ConnectionHeader::upgrade) {
+    out = append(out, upgrade_line);
   }
   return append(append(out, head.lines), line_end);
 }

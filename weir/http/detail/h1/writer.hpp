@@ -104,7 +104,7 @@ enum class BodyFraming : std::uint8_t {
 };
 
 /// The Connection header to send; `none` if the default of the client's HTTP version is right.
-enum class ConnectionHeader : std::uint8_t { none, close, keep_alive };
+enum class ConnectionHeader : std::uint8_t { none, close, keep_alive, upgrade };
 
 /// The head of a response. The status line always has HTTP/1.1, also for HTTP/1.0 clients (RFC
 /// 9112 §2.3).

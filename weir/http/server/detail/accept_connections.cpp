@@ -23,7 +23,7 @@ constexpr Duration drain_grace = std::chrono::seconds(1);
 
 /// Cancels a handshake at the end of its time, or after drain_grace if the server drains.
 /// Threads: the loop's.
-class HandshakeLimit final : public HandshakeNode, loop::Timer {
+class HandshakeLimit final : public DrainNode, loop::Timer {
  public:
   HandshakeLimit(ServerState& server, CancelSource& handshake, Instant end)
       : loop::Timer(&on_timer), loop_(server.loop()), handshake_(handshake) {
@@ -110,6 +110,7 @@ Task<Result<>> accept_all(Scope& connections, ServerState& server, tcp::Listener
 }  // namespace
 
 Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::Listener given) {
+  server.set_connection_scope(connections);
   if (server.tls() == nullptr || !server.tls()->options().watch) {
     co_return co_await accept_all(connections, server, std::move(given));
   }

@@ -1,6 +1,7 @@
 #include "weir/http/server/detail/call.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <new>
 #include <string>
@@ -8,10 +9,43 @@
 #include <utility>
 
 #include "weir/http/router/detail/core_handlers.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
+
+bool is_request_id(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= TraceContext::id_bytes_max &&
+         std::ranges::all_of(text, [](char each) {
+           return each > ' ' && each < '\x7f' && each != '"' && each != '\\';
+         });
+}
+
+std::string request_id_prefix(WallTime now, unsigned core) {
+  // Six digits of the nanosecond within about two seconds are enough to tell the servers of one
+  // service apart.
+  constexpr int base = 36;
+  constexpr std::int64_t moments = std::int64_t{base} * base * base * base * base * base;
+  std::string prefix(6, '0');
+  std::int64_t left = (now.time_since_epoch().count() % moments + moments) % moments;
+  for (auto digit = prefix.rbegin(); digit != prefix.rend(); ++digit, left /= base) {
+    *digit = "0123456789abcdefghijklmnopqrstuvwxyz"[left % base];
+  }
+  return prefix + "-" + std::to_string(core) + "-";
+}
+
+std::string_view RequestTrace::id(IdBuffer room) const noexcept {
+  const std::string_view trusted = server_.router().id_header();
+  if (!trusted.empty()) {
+    const auto given = head_.header(trusted);
+    if (given && is_request_id(*given)) return *given;
+  }
+  const std::string_view prefix = server_.id_prefix();
+  std::memcpy(room.data(), prefix.data(), prefix.size());
+  const auto made = std::to_chars(room.data() + prefix.size(), room.data() + room.size(), number_);
+  return {room.data(), made.ptr};
+}
 
 Task<Result<>> ResponseSink::write(Bytes piece) {
   if (piece.empty()) co_return {};
@@ -267,7 +301,7 @@ ResponseHead Call::response_head() const {
   head.status = response.status();
   head.date = &server_.heads().date();
   head.framing = BodyFraming::none;
-  if (may_have_body(response.status())) {
+  if (may_have_body(response.status()) && !response.body().is_upgrade()) {
     head.content_type = response.content_type();
     const bool resets = response.status() == Status::reset_content;  // RFC 9110 §15.3.6
     const auto length = resets ? std::uint64_t{0} : response.body().length();
@@ -289,7 +323,8 @@ bool Call::has_common_head() const noexcept {
 }
 
 void Call::check_response() {
-  const bool final = code_of(response_->status()) >= 200 && is_valid(response_->status());
+  const bool final = (code_of(response_->status()) >= 200 && is_valid(response_->status())) ||
+                     response_->body().is_upgrade();
   if (response_->invalid_header().empty() && final) {
     if (response_->status() < Status::bad_request) [[likely]]
       return;

@@ -81,6 +81,14 @@ void Connection::deactivate() noexcept {
   }
 }
 
+Connection::Parts Connection::release() noexcept {
+  Buffer input = std::move(io_->input());
+  deactivate();
+  loop::Timer::cancel();
+  server().connections().remove(*this);
+  return {std::move(permit_), std::move(stream_), std::move(input)};
+}
+
 void Connection::drain() {
   const Instant now = loop().now();
   if (read_state_ == ReadState::request) {
@@ -223,6 +231,17 @@ Task<Action> work_http2(Connection& connection) {
   co_return Action::close;
 }
 
+/// Lets the connection become a WebSocket, as another child of the scope of the connections.
+void begin_websocket(Connection& connection) {
+  ServerState& server = connection.server();
+  BlockPtr<ServedWebSocket> socket = connection.request_loop().take_websocket();
+  Connection::Parts parts = connection.release();
+  Scope& scope = *server.connection_scope();
+  socket->open(std::move(parts.permit), std::move(parts.stream), std::move(parts.input),
+               scope.context().cancel);
+  scope.spawn(serve_websocket(std::move(socket)));
+}
+
 /// Finishes the present requests and makes the connection idle. Then lingers if the action is
 /// close. Returns Action::idle if the connection stays open. After a preface it returns the action
 /// of begin_http2().
@@ -230,6 +249,10 @@ Task<Action> work_http1(Connection& connection, Action action) {
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
     if (action == Action::http2) co_return begin_http2(connection);
+    if (action == Action::websocket) {
+      begin_websocket(connection);
+      co_return Action::abort;
+    }
     connection.deactivate();
   }
   if (action == Action::close) co_await connection.linger(connection.server().limits());

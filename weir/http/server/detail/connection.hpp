@@ -170,6 +170,15 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// broken.
   void deactivate() noexcept;
 
+  /// Gives up the stream and the permit of a connection that becomes a WebSocket. The connection is
+  /// closed from now on.
+  struct Parts {
+    ConnectionPermit permit;
+    AnyStream stream;
+    Buffer input;
+  };
+  Parts release() noexcept;
+
   /// Returns the deadline of the first bytes of the next request, or of any bytes of HTTP/2.
   Instant request_deadline() const noexcept;
   /// Time for the rest of a head when the server drains.

@@ -13,12 +13,6 @@
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
-namespace {
-
-constexpr Duration blocked_interval = std::chrono::seconds(1);
-
-}  // namespace
-
 H2Exchange::H2Exchange(H2Connection& connection) noexcept
     : connection_(connection),
       call_(connection.server(), *this, connection.context()),
@@ -34,8 +28,6 @@ os::Address H2Exchange::peer_address() const {
 const TlsInfo* H2Exchange::tls() const noexcept {
   return connection_.stream().tls();
 }
-
-// The life of a request.
 
 void H2Exchange::reuse() noexcept {
   call_.drop_response();
@@ -76,6 +68,10 @@ void H2Exchange::reject(ParseError error) {
 
 /// Sends a response that is complete, or begins to.
 void H2Exchange::answer_now() {
+  if (call_.upgrade() != nullptr) {
+    call_.hold();
+    return spawn_run();
+  }
   if (send_response()) return finish();
   waited_ = true;
   call_.hold();
@@ -92,6 +88,7 @@ bool H2Exchange::wait_for_end() {
   if (call_.has_route()) {
     call_.respond();
     const Response& response = call_.response();
+    if (response.body().is_upgrade()) return false;
     if (code_of(response.status()) >= 300 && !response.body().is_stream()) return false;
   }
   call_.hold();
@@ -148,6 +145,7 @@ Task<> H2Exchange::respond() {
     co_await call_.not_busy();
     call_.take_response();
   }
+  if (call_.upgrade() != nullptr) co_return co_await serve_websocket();
   if (!remote_ended() && !was_read_ && !gone_) co_await drop_body();
   if (gone_ || closed()) co_return;
   if (body_error_.category() == parse_error_category()) {
@@ -260,6 +258,10 @@ void H2Exchange::send_part() {
   if (!pending_.empty()) return;
   connection_.session().stop_sending(*this);
   output_.set();
+  if (tunnel_) {
+    if (send_pieces()) end_send({});
+    return;
+  }
   if (runs_) return;
   call_.report_end(local_ended() && !gone_);
   call_.release();
@@ -373,6 +375,7 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
     add_arrived(bytes);
     if (collects_) collect(bytes.size());
   }
+  if (tunnel_) return give_input();
   input_.set();
   if (!awaits_end_) return;
   if (body_error_) {
@@ -407,6 +410,7 @@ void H2Exchange::allow_more() {
 }
 
 void H2Exchange::on_end() {
+  if (tunnel_) return give_input();
   input_.set();
   if (awaits_end_) end_wait();
 }
@@ -416,6 +420,10 @@ void H2Exchange::on_gone() {
   if (!body_error_) body_error_ = make_error_code(Errc::closed);
   input_.set();
   output_.set();
+  if (tunnel_) {
+    give_input();
+    end_send(body_error_);
+  }
   if (!runs_) {
     call_.report_end(false);
     call_.release();
@@ -436,6 +444,7 @@ Task<Result<>> H2Exchange::fetch() {
     connection_.wake_writer();
   }
   input_.reset();
+  constexpr Duration blocked_interval = std::chrono::seconds(1);
   Loop& loop = connection_.loop();
   const H2Session& session = connection_.session();
   for (bool allowed = false; !allowed;) {

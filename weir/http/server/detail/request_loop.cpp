@@ -171,9 +171,13 @@ bool RequestLoop::peer_sends_no_more() const noexcept {
 }
 
 /// Ends a request that is answered.
-RequestLoop::Action RequestLoop::finish_request() noexcept {
+RequestLoop::Action RequestLoop::finish_request() {
+  if (WebSocketUpgrade* const upgrade = call_.upgrade()) {
+    websocket_ = make_block<ServedWebSocket>(server_, call_.route(), std::move(*upgrade));
+  }
   call_.complete();
   body_.release();
+  if (websocket_ != nullptr) return Action::websocket;
   return keep_alive_ ? Action::idle : Action::close;
 }
 
@@ -190,8 +194,12 @@ ResponseHead RequestLoop::make_response_head() const {
   ResponseHead head = call_.response_head();
   // The end of the connection ends the body.
   if (is_old && head.framing == BodyFraming::chunked) head.framing = BodyFraming::none;
-  if (!keep_alive_) {
+  if (call_.response().body().is_upgrade()) {
+    head.connection = ConnectionHeader::upgrade;
+  } else if (!keep_alive_) {
     head.connection = ConnectionHeader::close;
+  } else if (head.status == Status::upgrade_required) {
+    head.connection = ConnectionHeader::upgrade;  // RFC 9110 §7.8
   } else if (is_old) {
     head.connection = ConnectionHeader::keep_alive;
   }

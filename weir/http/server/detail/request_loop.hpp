@@ -15,6 +15,7 @@
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/task/task.hpp"
 
@@ -32,6 +33,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
     read_more,  ///< incomplete head; send the output and read on
     finish,     ///< a request that has to wait; see finish()
     http2,      ///< the input begins with the preface of HTTP/2
+    websocket,  ///< the response accepts a WebSocket; send the output, then take_websocket()
     close,      ///< end; send the output, then close after the peer has had time to read it
     close_now,  ///< end; send the output and stop reading, because the peer sends no more
     abort,      ///< broken connection; close it
@@ -50,6 +52,9 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   /// Returns: idle, or the way to close. The output is sent, unless the connection is broken.
   /// Cancel: passed on to the handler; the connection closes.
   Task<Action> run(Action action);
+
+  /// Returns the WebSocket that the connection becomes, after Action::websocket.
+  BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(websocket_); }
 
   /// Cancels what still runs after the exception `why` has interrupted a request; see
   /// Call::abandon().
@@ -79,7 +84,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   Action reject_head(ParseError error);
   Action reject(ParseError error);
   Action finish_now();
-  Action finish_request() noexcept;
+  Action finish_request();
   bool peer_sends_no_more() const noexcept;
   void decide_keep_alive();
   ResponseHead make_response_head() const;
@@ -108,7 +113,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   static constexpr std::uint64_t none = static_cast<std::uint64_t>(-1);
   std::uint64_t heads_ = 0;           // complete heads so far
   std::uint64_t head_number_ = none;  // the head that is being read
-  Instant head_started_{};            // arrival of its first bytes
+  BlockPtr<ServedWebSocket> websocket_;
+  Instant head_started_{};  // arrival of its first bytes
   bool keep_alive_ = true;
   bool http2_allowed_ = false;
 };

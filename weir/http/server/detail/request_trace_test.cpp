@@ -1,4 +1,5 @@
-#include "weir/http/server/detail/request_trace.hpp"
+// Tests of the ids and the traces of requests.
+#include "weir/http/server/detail/call.hpp"
 
 #include <gtest/gtest.h>
 

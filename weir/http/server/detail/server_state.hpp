@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "weir/base/detail/counter.hpp"
+#include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h1/host_line_cache.hpp"
 #include "weir/http/detail/h1/writer.hpp"
@@ -18,7 +21,6 @@
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/router/detail/route_snapshot.hpp"
 #include "weir/http/router/router.hpp"
-#include "weir/http/server/detail/open_connections.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/http/server/serve.hpp"
 #include "weir/http/syntax/parse_error.hpp"
@@ -27,6 +29,9 @@
 #include "weir/tls/server.hpp"
 
 namespace weir::http {
+
+class OpenConnections;
+class ServerState;
 
 // The counters of the server.
 
@@ -47,6 +52,8 @@ class ServerCounters final : MetricSource {
   weir::detail::Counter connections_accepted;
   weir::detail::Counter connections_rejected;  ///< connections beyond connections_max
   weir::detail::Counter connections_open;
+  weir::detail::Counter websockets;  ///< connections that became WebSockets
+  weir::detail::Counter websockets_open;
   weir::detail::Counter silent_connections;  ///< connections closed because no byte ever came
   weir::detail::Counter slow_readers;        ///< connections closed because of Limits::write_rate
   weir::detail::Counter requests;            ///< parsed heads
@@ -98,6 +105,100 @@ class ResponseHeads {
   std::uint64_t blocks_ = 0;  // number of blocks that common_block_ has had
 };
 
+// The connections that a server may open, has open and rejects, on one core.
+
+/// The place of a Connection in the list of its server's open connections. It has no virtual
+/// function, because a virtual table would make each idle connection 16 bytes larger.
+class ConnectionNode : public weir::detail::ListNode {
+ protected:
+  ~ConnectionNode() = default;
+};
+
+/// A TLS handshake, after which a connection opens, or a WebSocket, which a connection has become.
+class DrainNode : public weir::detail::ListNode {
+ public:
+  virtual void drain() = 0;
+
+ protected:
+  ~DrainNode() = default;
+};
+
+/// The right to one open connection. One limit of permits holds for all cores of the runtime
+/// together.
+class ConnectionPermit {
+ public:
+  ConnectionPermit() noexcept = default;  ///< no permit
+  ConnectionPermit(ConnectionPermit&& other) noexcept
+      : server_(std::exchange(other.server_, nullptr)) {}
+  ConnectionPermit& operator=(ConnectionPermit&& other) noexcept {
+    std::swap(server_, other.server_);
+    return *this;
+  }
+  ~ConnectionPermit();
+  explicit operator bool() const noexcept { return server_ != nullptr; }
+  /// Returns the server that gave the permit.
+  ServerState& server() const noexcept { return *server_; }
+
+ private:
+  friend OpenConnections;
+  explicit ConnectionPermit(ServerState& server) noexcept : server_(&server) {}
+  ServerState* server_ = nullptr;
+};
+
+/// A connection beyond the limit, while the server answers it with 503.
+class Rejection {
+ public:
+  explicit Rejection(ServerState& server) noexcept;
+  ~Rejection();
+  Rejection(const Rejection&) = delete;
+  Rejection& operator=(const Rejection&) = delete;
+  /// Returns true if more than OpenConnections::rejections_max rejected connections still wait for
+  /// the peer to read the answer. This connection is then closed directly after its own answer.
+  bool too_many() const noexcept;
+
+ private:
+  OpenConnections& connections_;
+};
+
+/// Limits the connections of a server, and drains those that are open.
+/// Threads: the loop's.
+class OpenConnections : DrainObserver {
+ public:
+  /// Half of the descriptors that a server does not use for connections.
+  static constexpr std::size_t rejections_max = 32;
+
+  /// `most` is Limits::connections_max.
+  OpenConnections(ServerState& server, Loop& loop, std::size_t most);
+  ~OpenConnections() { assert(open_.empty()); }
+
+  /// Returns a permit for one more connection; nullopt if all permits are in use.
+  std::optional<ConnectionPermit> try_acquire_permit() noexcept;
+
+  /// Adds or removes a connection that has a permit.
+  void add(ConnectionNode& connection) noexcept;
+  void remove(ConnectionNode& connection) noexcept;
+
+  /// Adds a handshake or a WebSocket, which drain() then calls unless it has ended.
+  void add(DrainNode& other) noexcept { others_.push_back(other); }
+
+  bool draining() const noexcept { return draining_; }
+  /// Drains the open connections, handshakes and WebSockets, and every later connection.
+  void drain();
+
+ private:
+  friend ConnectionPermit;
+  friend Rejection;
+  ServerState& server_;
+  std::atomic<std::size_t>& permits_in_use_;  // by all cores of the runtime
+  std::size_t connections_max_;
+  std::size_t rejections_ = 0;
+  bool draining_;
+  weir::detail::List<ConnectionNode> open_;
+  weir::detail::List<DrainNode> others_;
+};
+
+// The state itself.
+
 /// The state of one server on one core, which the server's connections share.
 /// Threads: one loop's, except for reading the counters.
 /// Lifetime: outlives its connections.
@@ -134,6 +235,11 @@ class ServerState {
   }
   tls::Acceptor* acceptor() noexcept { return acceptor_ ? &*acceptor_ : nullptr; }
 
+  /// Returns the scope of the connections, whose children may spawn others. accept_connections()
+  /// sets it.
+  Scope* connection_scope() const noexcept { return connection_scope_; }
+  void set_connection_scope(Scope& scope) noexcept { connection_scope_ = &scope; }
+
   bool draining() const noexcept { return connections_.draining(); }
   /// Makes the connections finish their requests and close. It happens automatically when the
   /// loop drains.
@@ -155,6 +261,7 @@ class ServerState {
   std::shared_ptr<tls::Server> tls_;
   std::optional<tls::Acceptor> acceptor_;
   PlainHttp2 plain_http2_;
+  Scope* connection_scope_ = nullptr;
   std::unique_ptr<RequestFieldReader> request_fields_;
 };
 

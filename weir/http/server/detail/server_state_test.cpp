@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/http/server/detail/request_trace.hpp"
+#include "weir/http/server/detail/call.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
@@ -42,6 +42,8 @@ class ServerStateTest : public HttpTest {
     ServerCounters& counters = server_->counters();
     counters.connections_accepted.add(7);
     counters.connections_open.add(8);
+    counters.websockets.add(10);
+    counters.websockets_open.add(11);
     counters.requests.add(6);
     counters.responses.add(9);
     counters.connections_rejected.add(5);
@@ -77,6 +79,8 @@ TEST_F(ServerStateTest, MetricsNameEachCounter) {
       "http connections=7",
       "http connections open=8 now",
       "http connections rejected=5",
+      "http websockets=10",
+      "http websockets open=11 now",
       "http connections without a request=4",
       "http slow readers=3",
       "http requests=6",

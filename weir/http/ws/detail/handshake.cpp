@@ -9,23 +9,15 @@
 
 #include "weir/base/text/detail/base64.hpp"
 #include "weir/http/detail/h1/framing.hpp"
-#include "weir/http/ws/detail/sha1.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/ws/detail/sha1.hpp"
 
 namespace weir::http {
 namespace {
 
 constexpr std::string_view websocket = "websocket";
 constexpr std::string_view version_13 = "13";
-constexpr std::string_view accepted_start =
-    "HTTP/1.1 101 Switching Protocols\r\n"
-    "Upgrade: websocket\r\n"
-    "Connection: Upgrade\r\n"
-    "Sec-WebSocket-Accept: ";
-constexpr std::string_view subprotocol_start = "\r\nSec-WebSocket-Protocol: ";
-constexpr std::string_view head_end = "\r\n\r\n";
-
 /// A header that a message has at most once.
 struct SingleHeader {
   std::string_view value;
@@ -84,7 +76,7 @@ bool is_same_host(std::string_view origin, std::string_view authority) noexcept 
 }
 
 bool is_origin_allowed(const RequestHead& head, std::string_view origin,
-                       std::span<const std::string_view> origins) noexcept {
+                       std::span<const std::string> origins) noexcept {
   if (is_same_host(origin, head.authority())) return true;
   return std::ranges::any_of(origins, [origin](std::string_view each) {
     return each == "*" || equals_ignoring_case(each, origin);
@@ -92,11 +84,13 @@ bool is_origin_allowed(const RequestHead& head, std::string_view origin,
 }
 
 /// Chooses the subprotocol. Returns false if a member of the list is not a token.
-bool choose_subprotocol(const RequestHead& head, std::span<const std::string_view> known,
-                        std::string_view& chosen) noexcept {
+bool choose_subprotocol(const RequestHead& head, std::span<const std::string> known,
+                        const std::string*& chosen) noexcept {
   return !any_member(head, "sec-websocket-protocol", [&](std::string_view each) noexcept {
     if (!is_token(each)) return true;
-    if (chosen.empty() && contains(known, each)) chosen = each;
+    if (chosen != nullptr) return false;
+    const auto found = std::ranges::find(known, each);
+    if (found != known.end()) chosen = &*found;
     return false;
   });
 }
@@ -135,7 +129,7 @@ WsAccept websocket_accept(std::string_view key) noexcept {
 }
 
 WsUpgrade check_websocket_request(const RequestHead& head, Version version,
-                                  const WsRouteOptions& options) noexcept {
+                                  const WebSocketOptions& options) noexcept {
   WsUpgrade upgrade;
   const auto reject = [&upgrade](WsVerdict verdict) noexcept {
     upgrade.verdict = verdict;
@@ -211,20 +205,33 @@ Response websocket_rejection(WsVerdict verdict, Version version) {
   return response;
 }
 
-std::size_t websocket_accepted_size(const WsUpgrade& upgrade) noexcept {
-  const std::size_t subprotocol =
-      upgrade.subprotocol.empty() ? 0 : subprotocol_start.size() + upgrade.subprotocol.size();
-  return accepted_start.size() + WsAccept().size() + subprotocol + head_end.size();
+Response websocket_acceptance(const WsUpgrade& upgrade, WebSocketFunction serve,
+                              std::shared_ptr<const WebSocketOptions> options) {
+  assert(upgrade.verdict == WsVerdict::accepted);
+  const bool is_http2 = upgrade.key.empty();
+  Response response(is_http2 ? Status::ok : Status::switching_protocols);
+  if (!is_http2) {
+    const WsAccept accept = websocket_accept(upgrade.key);
+    response.set_header("Upgrade", websocket);
+    response.set_header("Sec-WebSocket-Accept", {accept.data(), accept.size()});
+  }
+  if (upgrade.subprotocol != nullptr) {
+    response.set_header("Sec-WebSocket-Protocol", *upgrade.subprotocol);
+  }
+  response.body() = Body(std::make_shared<WebSocketUpgrade>(
+      WebSocketUpgrade{std::move(serve), std::move(options), upgrade.subprotocol}));
+  return response;
 }
 
-char* write_websocket_accepted(const WsUpgrade& upgrade, char* out) noexcept {
-  assert(upgrade.verdict == WsVerdict::accepted);
-  const WsAccept accept = websocket_accept(upgrade.key);
-  out = append({accept.data(), accept.size()}, append(accepted_start, out));
-  if (!upgrade.subprotocol.empty()) {
-    out = append(upgrade.subprotocol, append(subprotocol_start, out));
+Response accept_websocket(const Request& request, WebSocketFunction serve,
+                          std::shared_ptr<const WebSocketOptions> options) {
+  static const auto defaults = std::make_shared<const WebSocketOptions>();
+  if (options == nullptr) options = defaults;
+  const WsUpgrade upgrade = check_websocket_request(request.head(), request.version(), *options);
+  if (upgrade.verdict != WsVerdict::accepted) {
+    return websocket_rejection(upgrade.verdict, request.version());
   }
-  return append(head_end, out);
+  return websocket_acceptance(upgrade, std::move(serve), std::move(options));
 }
 
 bool check_websocket_response(const ReceivedResponseHead& head, std::string_view key,

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
@@ -12,6 +14,7 @@
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/syntax/status.hpp"
+#include "weir/http/ws/websocket.hpp"
 
 namespace weir::http {
 
@@ -29,16 +32,6 @@ WsAccept websocket_accept(std::string_view key) noexcept;
 
 // Servers.
 
-/// The requests that a route accepts. Lifetime: the texts outlive the checks.
-struct WsRouteOptions {
-  /// The subprotocols of the handler.
-  std::span<const std::string_view> subprotocols = {};
-  /// Origins of pages that may connect besides those of the same host and port, such as
-  /// "https://app.example"; "*" allows all. A request without Origin is not from a page, and is
-  /// always allowed. Without this check, any page could use the cookies of its visitor.
-  std::span<const std::string_view> origins = {};
-};
-
 /// The result of the check of a request.
 enum class WsVerdict : std::uint8_t {
   accepted,
@@ -49,17 +42,17 @@ enum class WsVerdict : std::uint8_t {
   wrong_origin,         ///< the origin is not allowed; 403
 };
 
-/// A checked request. The views point into its head.
+/// A checked request. The key is a view into its head.
 struct WsUpgrade {
   WsVerdict verdict = WsVerdict::accepted;
-  std::string_view key;          ///< empty over HTTP/2
-  std::string_view subprotocol;  ///< the chosen one; empty for none
+  std::string_view key;                      ///< empty over HTTP/2
+  const std::string* subprotocol = nullptr;  ///< the chosen one of the options; nullptr for none
 };
 
 /// Checks a request for WebSocket. An extended CONNECT of HTTP/2 has the head of a GET with
 /// Upgrade, and no key. The chosen subprotocol is the first one of the client that the route has.
 WsUpgrade check_websocket_request(const RequestHead& head, Version version,
-                                  const WsRouteOptions& options) noexcept;
+                                  const WebSocketOptions& options) noexcept;
 
 /// Returns the status for a verdict other than `accepted`.
 Status to_status(WsVerdict verdict, Version version) noexcept;
@@ -67,11 +60,10 @@ Status to_status(WsVerdict verdict, Version version) noexcept;
 /// the server must name Upgrade in Connection (RFC 9110 §7.8), a header that only the server sets.
 Response websocket_rejection(WsVerdict verdict, Version version);
 
-/// Returns the size of the head that write_websocket_accepted() writes.
-std::size_t websocket_accepted_size(const WsUpgrade& upgrade) noexcept;
-/// Writes the head of the response 101 to an accepted request of HTTP/1.1.
-/// Returns: the end of the head.
-char* write_websocket_accepted(const WsUpgrade& upgrade, char* out) noexcept;
+/// Returns the response to an accepted request: 101 with the Sec-WebSocket-Accept, or 200 over
+/// HTTP/2. `options` has the chosen subprotocol.
+Response websocket_acceptance(const WsUpgrade& upgrade, WebSocketFunction serve,
+                              std::shared_ptr<const WebSocketOptions> options);
 
 // Clients.
 

@@ -53,7 +53,7 @@ Parsed<RequestHead> parse(const WsRequest& request) {
                              "\r\n");
 }
 
-WsVerdict verdict_of(const WsRequest& request, const WsRouteOptions& options = {},
+WsVerdict verdict_of(const WsRequest& request, const WebSocketOptions& options = {},
                      Version version = Version::http_1_1) {
   return check_websocket_request(parse(request).head, version, options).verdict;
 }
@@ -86,12 +86,12 @@ TEST(WsHandshake, AcceptsTheRequestOfTheRfc) {
   const WsUpgrade upgrade = check_websocket_request(request.head, Version::http_1_1, {});
   EXPECT_EQ(upgrade.verdict, WsVerdict::accepted);
   EXPECT_EQ(upgrade.key, rfc_key);
-  EXPECT_EQ(upgrade.subprotocol, "");
-  std::string out(websocket_accepted_size(upgrade), '\0');
-  EXPECT_EQ(write_websocket_accepted(upgrade, out.data()), out.data() + out.size());
-  EXPECT_EQ(out,
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n");
+  EXPECT_EQ(upgrade.subprotocol, nullptr);
+  const Response response = websocket_acceptance(upgrade, {}, {});
+  EXPECT_EQ(response.status(), Status::switching_protocols);
+  EXPECT_EQ(response.headers().lines(),
+            "Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n");
+  EXPECT_TRUE(response.body().is_upgrade());
 }
 
 TEST(WsHandshake, ChecksEachHeader) {
@@ -147,13 +147,12 @@ TEST(WsHandshake, NeedsNoKeyOverHttp2) {
 }
 
 TEST(WsHandshake, ChoosesTheFirstSubprotocolOfTheClientThatItKnows) {
-  const Texts known{"chat", "graphql", "v2"};
-  const auto chosen = [&known](const std::string& lines) {
+  const WebSocketOptions options{.subprotocols = {"chat", "graphql", "v2"}};
+  const auto chosen = [&options](const std::string& lines) {
     const auto request = parse({.more = lines});
-    const WsUpgrade upgrade =
-        check_websocket_request(request.head, Version::http_1_1, {.subprotocols = known});
+    const WsUpgrade upgrade = check_websocket_request(request.head, Version::http_1_1, options);
     EXPECT_EQ(upgrade.verdict, WsVerdict::accepted);
-    return std::string(upgrade.subprotocol);
+    return upgrade.subprotocol == nullptr ? std::string() : *upgrade.subprotocol;
   };
   EXPECT_EQ(chosen(""), "");
   EXPECT_EQ(chosen("Sec-WebSocket-Protocol: chat\r\n"), "chat");
@@ -163,10 +162,10 @@ TEST(WsHandshake, ChoosesTheFirstSubprotocolOfTheClientThatItKnows) {
   EXPECT_EQ(chosen("Sec-WebSocket-Protocol: Chat\r\n"), "") << "names have a case";
   EXPECT_EQ(chosen("Sec-WebSocket-Protocol: soap, , \r\n"), "");
 
-  const WsUpgrade upgrade{WsVerdict::accepted, rfc_key, "chat"};
-  std::string out(websocket_accepted_size(upgrade), '\0');
-  write_websocket_accepted(upgrade, out.data());
-  EXPECT_TRUE(out.ends_with("xOo=\r\nSec-WebSocket-Protocol: chat\r\n\r\n")) << out;
+  const WsUpgrade upgrade{WsVerdict::accepted, {}, &options.subprotocols[0]};
+  const Response response = websocket_acceptance(upgrade, {}, {});
+  EXPECT_EQ(response.status(), Status::ok) << "over HTTP/2, since there is no key";
+  EXPECT_EQ(response.headers().lines(), "Sec-WebSocket-Protocol: chat\r\n");
 }
 
 TEST(WsHandshake, AllowsPagesOfTheSameHost) {
@@ -204,8 +203,8 @@ TEST(WsHandshake, AllowsPagesOfTheSameHost) {
 }
 
 TEST(WsHandshake, AllowsPagesOfTheList) {
-  const Texts list{"https://app.test", "null"};
-  const auto verdict = [](const std::string& origin, const Texts& origins) {
+  const std::vector<std::string> list{"https://app.test", "null"};
+  const auto verdict = [](const std::string& origin, const std::vector<std::string>& origins) {
     return verdict_of({.more = "Origin: " + origin + "\r\n"}, {.origins = origins});
   };
   EXPECT_EQ(verdict("https://app.test", list), WsVerdict::accepted);
@@ -214,7 +213,7 @@ TEST(WsHandshake, AllowsPagesOfTheList) {
   EXPECT_EQ(verdict("http://app.test", list), WsVerdict::wrong_origin);
   EXPECT_EQ(verdict("https://app.test:444", list), WsVerdict::wrong_origin);
   EXPECT_EQ(verdict("https://app.test.evil", list), WsVerdict::wrong_origin);
-  EXPECT_EQ(verdict("https://any.test", Texts{"*"}), WsVerdict::accepted);
+  EXPECT_EQ(verdict("https://any.test", std::vector<std::string>{"*"}), WsVerdict::accepted);
   EXPECT_EQ(verdict("http://server.example.com", list), WsVerdict::accepted);
 }
 

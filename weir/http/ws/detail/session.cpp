@@ -21,9 +21,10 @@ std::string_view sendable(std::string_view reason) noexcept {
   return reason.substr(0, size);
 }
 
-char* write_close_frame(WsCloseCode code, std::string_view reason,
+char* write_close_frame(WebSocketCloseCode code, std::string_view reason,
                         const std::optional<WsMaskKey>& mask, char* out) noexcept {
-  if (code == WsCloseCode::no_status) return write_ws_control(WsOpcode::close, {}, mask, out);
+  if (code == WebSocketCloseCode::no_status)
+    return write_ws_control(WsOpcode::close, {}, mask, out);
   const auto number = static_cast<std::uint16_t>(code);
   std::array<std::byte, ws_control_max> payload;
   payload[0] = static_cast<std::byte>(number >> 8);
@@ -34,7 +35,7 @@ char* write_close_frame(WsCloseCode code, std::string_view reason,
 
 }  // namespace
 
-bool is_valid_close_code(WsCloseCode code) noexcept {
+bool is_valid_close_code(WebSocketCloseCode code) noexcept {
   const auto number = static_cast<std::uint16_t>(code);
   if (number >= 3000) return number <= 4999;
   return number >= 1000 && number <= 1014 && (number < 1004 || number > 1006);
@@ -62,7 +63,7 @@ WsEvent WsSession::next(MutableBytes input) noexcept {
 bool WsSession::handle(const WsFrameEvent& frame, WsEvent& event) noexcept {
   if (frame.kind == WsFrameEvent::Kind::payload) return on_payload(frame, event);
   if (frame.kind == WsFrameEvent::Kind::control) return on_control(frame, event);
-  return fail_with(WsCloseCode::protocol_error, event);
+  return fail_with(WebSocketCloseCode::protocol_error, event);
 }
 
 bool WsSession::on_payload(const WsFrameEvent& frame, WsEvent& event) noexcept {
@@ -72,7 +73,7 @@ bool WsSession::on_payload(const WsFrameEvent& frame, WsEvent& event) noexcept {
       message_bytes_ = 0;
     }
     if (frame.length > limits_.message_bytes_max - message_bytes_) {
-      return fail_with(WsCloseCode::message_too_big, event);
+      return fail_with(WebSocketCloseCode::message_too_big, event);
     }
     message_bytes_ += frame.length;
   }
@@ -91,7 +92,8 @@ bool WsSession::on_payload(const WsFrameEvent& frame, WsEvent& event) noexcept {
 Bytes WsSession::check_text(const WsFrameEvent& frame) noexcept {
   const std::size_t valid = utf8_.check(to_text(frame.bytes));
   const bool ends = frame.last && frame.ends;
-  if (valid < frame.bytes.size() || (ends && !utf8_.complete())) fail(WsCloseCode::invalid_data);
+  if (valid < frame.bytes.size() || (ends && !utf8_.complete()))
+    fail(WebSocketCloseCode::invalid_data);
   return frame.bytes.first(valid);
 }
 
@@ -107,16 +109,17 @@ bool WsSession::on_control(const WsFrameEvent& frame, WsEvent& event) noexcept {
 }
 
 bool WsSession::on_close(Bytes payload, WsEvent& event) noexcept {
-  if (payload.size() == 1) return fail_with(WsCloseCode::protocol_error, event);
+  if (payload.size() == 1) return fail_with(WebSocketCloseCode::protocol_error, event);
   if (!payload.empty()) {
     const auto number =
         std::to_integer<unsigned>(payload[0]) << 8 | std::to_integer<unsigned>(payload[1]);
-    event.code = static_cast<WsCloseCode>(number);
-    if (!is_valid_close_code(event.code)) return fail_with(WsCloseCode::protocol_error, event);
+    event.code = static_cast<WebSocketCloseCode>(number);
+    if (!is_valid_close_code(event.code))
+      return fail_with(WebSocketCloseCode::protocol_error, event);
     event.bytes = payload.subspan(2);
     json::detail::Utf8Checker reason;
     const bool is_valid = reason.check(to_text(event.bytes)) == event.bytes.size();
-    if (!is_valid || !reason.complete()) return fail_with(WsCloseCode::invalid_data, event);
+    if (!is_valid || !reason.complete()) return fail_with(WebSocketCloseCode::invalid_data, event);
   }
   event.kind = WsEvent::Kind::close;
   close_received_ = true;
@@ -125,7 +128,7 @@ bool WsSession::on_close(Bytes payload, WsEvent& event) noexcept {
 }
 
 /// Makes `event` a failure. It returns true, because there is an event for the carrier.
-bool WsSession::fail_with(WsCloseCode code, WsEvent& event) noexcept {
+bool WsSession::fail_with(WebSocketCloseCode code, WsEvent& event) noexcept {
   fail(code);
   event = {};
   event.kind = WsEvent::Kind::failed;
@@ -133,13 +136,13 @@ bool WsSession::fail_with(WsCloseCode code, WsEvent& event) noexcept {
   return true;
 }
 
-void WsSession::fail(WsCloseCode code) noexcept {
+void WsSession::fail(WebSocketCloseCode code) noexcept {
   failed_ = true;
   answer_close(code);
 }
 
 /// Sends one Close at most (RFC 6455 §5.5.1).
-void WsSession::answer_close(WsCloseCode code) noexcept {
+void WsSession::answer_close(WebSocketCloseCode code) noexcept {
   code_ = code;
   close_due_ = !close_sent_;
 }
@@ -178,10 +181,10 @@ char* WsSession::write_ping(Bytes payload, const std::optional<WsMaskKey>& mask,
   return write_ws_control(WsOpcode::ping, payload, mask, out);
 }
 
-char* WsSession::write_close(WsCloseCode code, std::string_view reason,
+char* WsSession::write_close(WebSocketCloseCode code, std::string_view reason,
                              const std::optional<WsMaskKey>& mask, char* out) noexcept {
   assert(may_send());
-  assert(code == WsCloseCode::no_status || is_valid_close_code(code));
+  assert(code == WebSocketCloseCode::no_status || is_valid_close_code(code));
   pong_due_ = false;
   close_sent_ = true;
   return write_close_frame(code, sendable(reason), mask, out);

@@ -9,38 +9,17 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/ws/detail/frame.hpp"
+#include "weir/http/ws/websocket_limits.hpp"
 #include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::http {
 
-/// The close codes of RFC 6455 §7.4.1 and of the IANA registry. The enum can hold any code.
-enum class WsCloseCode : std::uint16_t {
-  normal = 1000,
-  going_away = 1001,
-  protocol_error = 1002,
-  unsupported_data = 1003,
-  no_status = 1005,  ///< a Close without a code; never sent
-  invalid_data = 1007,
-  policy_violation = 1008,
-  message_too_big = 1009,
-  extension_required = 1010,
-  internal_error = 1011,
-  service_restart = 1012,
-  try_again_later = 1013,
-  bad_gateway = 1014,
-};
-
 /// Returns true if a Close may contain the code: a code of the protocol or of the registry, or one
 /// for libraries and applications, from 3000 to 4999 (RFC 6455 §7.4.2).
-bool is_valid_close_code(WsCloseCode code) noexcept;
+bool is_valid_close_code(WebSocketCloseCode code) noexcept;
 
 /// The longest reason of a Close.
 inline constexpr std::size_t ws_reason_max = ws_control_max - 2;
-
-/// The limits of one connection. Each comment ends with the reaction to a peer beyond the limit.
-struct WsLimits {
-  std::uint64_t message_bytes_max = 1024 * 1024;  ///< bytes of a message; close with 1009
-};
 
 /// One event of a session.
 struct WsEvent {
@@ -56,7 +35,7 @@ struct WsEvent {
   bool is_text = false;  ///< the message is text, else binary
   bool begins = false;   ///< the part is the first one of the message
   bool ends = false;     ///< the part is the last one of the message
-  WsCloseCode code = WsCloseCode::no_status;
+  WebSocketCloseCode code = WebSocketCloseCode::no_status;
   std::size_t consumed = 0;  ///< bytes of the input that are finished, `bytes` included
   /// A part of the message, the payload of a ping or pong, or the reason. A part of a message is in
   /// the input, and may be empty if it ends the message. Valid until the next call of next().
@@ -72,7 +51,7 @@ struct WsEvent {
 /// Lifetime: the limits outlive the session.
 class WsSession {
  public:
-  WsSession(WsRole role, const WsLimits& limits) noexcept : limits_(limits), reader_(role) {}
+  WsSession(WsRole role, const WebSocketLimits& limits) noexcept : limits_(limits), reader_(role) {}
 
   // Input.
 
@@ -83,6 +62,14 @@ class WsSession {
   bool within_message() const noexcept { return reader_.within_message(); }
   /// Returns true at the end of a frame, and before the first byte.
   bool between_frames() const noexcept { return reader_.between_frames(); }
+  /// Returns true if a new session could replace this one: no frame and no message has begun in
+  /// either direction, and nothing is due.
+  bool at_rest() const noexcept {
+    return between_frames() && !within_message() && !sends_message_ && !has_control() &&
+           !close_sent_ && !close_received_ && !failed_;
+  }
+  /// Returns true if a message that is sent in several frames has begun and not ended.
+  bool sends_message() const noexcept { return sends_message_; }
   bool close_received() const noexcept { return close_received_; }
   bool failed() const noexcept { return failed_; }
 
@@ -106,8 +93,8 @@ class WsSession {
   /// Writes a Close. `code` is valid, or no_status for none. The reason ends before the first
   /// character that is not UTF-8, or that exceeds ws_reason_max bytes. `out` has room for
   /// ws_control_frame_max bytes. may_send() is true.
-  char* write_close(WsCloseCode code, std::string_view reason, const std::optional<WsMaskKey>& mask,
-                    char* out) noexcept;
+  char* write_close(WebSocketCloseCode code, std::string_view reason,
+                    const std::optional<WsMaskKey>& mask, char* out) noexcept;
   bool close_sent() const noexcept { return close_sent_; }
   /// Returns true if the carrier can end the connection: nothing more is sent or received.
   bool finished() const noexcept { return close_sent_ && (close_received_ || failed_); }
@@ -119,12 +106,12 @@ class WsSession {
   bool on_control(const WsFrameEvent& frame, WsEvent& event) noexcept;
   bool on_close(Bytes payload, WsEvent& event) noexcept;
   Bytes check_text(const WsFrameEvent& frame) noexcept;
-  bool fail_with(WsCloseCode code, WsEvent& event) noexcept;
-  void fail(WsCloseCode code) noexcept;
-  void answer_close(WsCloseCode code) noexcept;
+  bool fail_with(WebSocketCloseCode code, WsEvent& event) noexcept;
+  void fail(WebSocketCloseCode code) noexcept;
+  void answer_close(WebSocketCloseCode code) noexcept;
   void answer_ping(Bytes payload) noexcept;
 
-  const WsLimits& limits_;
+  const WebSocketLimits& limits_;
   std::uint64_t message_bytes_ = 0;  // of the frames of the message so far
   WsFrameReader reader_;
   json::detail::Utf8Checker utf8_;
@@ -135,14 +122,15 @@ class WsSession {
   bool close_sent_ = false;
   bool failed_ = false;
   bool pong_due_ = false;
-  WsCloseCode code_ = WsCloseCode::no_status;  // of the Close that is due, and of the failure
+  WebSocketCloseCode code_ =
+      WebSocketCloseCode::no_status;  // of the Close that is due, and of the failure
   std::uint8_t pong_size_ = 0;
   std::array<std::byte, ws_control_max> pong_{};  // the payload of the newest ping
 };
 
 /// Returns an upper bound of the bytes that a peer can make a session hold, with the one message
 /// that its carrier collects for a handler of whole messages.
-constexpr std::uint64_t ws_session_bytes_max(const WsLimits& limits) noexcept {
+constexpr std::uint64_t ws_session_bytes_max(const WebSocketLimits& limits) noexcept {
   return sizeof(WsSession) + limits.message_bytes_max;
 }
 

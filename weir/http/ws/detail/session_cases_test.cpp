@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/http/ws/detail/session.hpp"
 #include "weir/http/test/ws_frames.hpp"
 #include "weir/http/test/ws_session_fixture.hpp"
+#include "weir/http/ws/detail/session.hpp"
 
 namespace weir::http {
 namespace {

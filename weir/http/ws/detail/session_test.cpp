@@ -23,7 +23,7 @@ constexpr WsRole roles[] = {WsRole::server, WsRole::client};
 
 TEST(WsSession, ReturnsAWholeMessageAsOneEventInPlace) {
   std::string input = frame_to(WsRole::server, fin | text_frame, "Hello");
-  const WsLimits limits;
+  const WebSocketLimits limits;
   WsSession session(WsRole::server, limits);
   const WsEvent event = session.next({reinterpret_cast<std::byte*>(input.data()), input.size()});
   EXPECT_EQ(event.kind, WsEvent::Kind::message);
@@ -60,7 +60,7 @@ TEST(WsSession, KnowsWhereItIs) {
 }
 
 TEST(WsSession, LimitsTheBytesOfAMessage) {
-  const WsLimits limits{.message_bytes_max = 10};
+  const WebSocketLimits limits{.message_bytes_max = 10};
   expect_events([](WsRole role) { return frame_to(role, fin | text_frame, "0123456789"); },
                 "text [0123456789]", limits);
   expect_events([](WsRole role) { return frame_to(role, fin | text_frame, "0123456789x"); },
@@ -91,7 +91,7 @@ TEST(WsSession, RejectsALargeFrameAtItsHeader) {
 }
 
 TEST(WsSession, HoldsNothingForFragments) {
-  const WsLimits limits;
+  const WebSocketLimits limits;
   WsSession session(WsRole::server, limits);
   const std::string fragment = frame_to(WsRole::server, continuation_frame, "x");
   std::string input = frame_to(WsRole::server, binary_frame, "x");
@@ -196,7 +196,7 @@ TEST(WsSession, WaitsForTheAnswerToItsOwnClose) {
     char room[ws_control_frame_max];
     driver.feed(driver.frame(fin | ping_frame, "dropped"));
     const char* const end =
-        driver.session().write_close(WsCloseCode::going_away, "later", driver.mask(), room);
+        driver.session().write_close(WebSocketCloseCode::going_away, "later", driver.mask(), room);
     EXPECT_EQ(driver.describe_frame(between(room, end)), "close [1001 later]");
     EXPECT_FALSE(driver.session().may_send());
     EXPECT_FALSE(driver.session().has_control()) << "nothing follows a Close";
@@ -214,7 +214,7 @@ TEST(WsSession, WaitsForTheAnswerToItsOwnClose) {
 TEST(WsSession, SendsNoSecondCloseForAViolation) {
   WsDriver driver;
   char room[ws_control_frame_max];
-  driver.session().write_close(WsCloseCode::normal, "", driver.mask(), room);
+  driver.session().write_close(WebSocketCloseCode::normal, "", driver.mask(), room);
   EXPECT_EQ(driver.feed(driver.frame(0x40 | fin | text_frame)), "<failed 1002>");
   EXPECT_FALSE(driver.session().has_control());
   EXPECT_TRUE(driver.session().finished());
@@ -253,7 +253,7 @@ TEST(WsSession, CutsALongReasonBetweenCharacters) {
     WsDriver driver;
     char room[ws_control_frame_max];
     const char* const end =
-        driver.session().write_close(WsCloseCode::normal, each.reason, driver.mask(), room);
+        driver.session().write_close(WebSocketCloseCode::normal, each.reason, driver.mask(), room);
     EXPECT_EQ(driver.describe_frame(between(room, end)), "close [1000 " + each.sent + "]");
   }
 }
@@ -287,12 +287,13 @@ TEST(WsSession, WritesMessagesThatThePeerReads) {
   }
 }
 
-TEST(WsCloseCode, IsValidInTheRangesOfTheRegistry) {
+TEST(WebSocketCloseCode, IsValidInTheRangesOfTheRegistry) {
   for (unsigned number = 0; number <= 0xFFFF; ++number) {
     const bool is_protocol =
         (number >= 1000 && number <= 1003) || (number >= 1007 && number <= 1014);
     const bool is_private = number >= 3000 && number < 5000;
-    ASSERT_EQ(is_valid_close_code(static_cast<WsCloseCode>(number)), is_protocol || is_private)
+    ASSERT_EQ(is_valid_close_code(static_cast<WebSocketCloseCode>(number)),
+              is_protocol || is_private)
         << number;
   }
 }

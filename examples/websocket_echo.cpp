@@ -1,0 +1,25 @@
+// websocket_echo: a WebSocket that returns each message. The tests with Autobahn and the benchmarks
+// use it. Messages may have 32 MiB.
+//
+//     ./dev run websocket_echo
+//     python3 -m websockets ws://localhost:8080/ws
+#include <weir/http.hpp>
+#include <weir/tls.hpp>
+
+using namespace weir;
+
+Task<Result<>> echo(http::WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const auto message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+
+int main(int argc, char** argv) {
+  http::Router router;
+  router.get("/", [] { return http::text("a WebSocket is at /ws\n"); });
+  router.websocket("/ws", echo);
+  http::Limits limits;
+  limits.websocket.message_bytes_max = 32 * 1024 * 1024;
+  return http::run(router, argc, argv, limits);
+}

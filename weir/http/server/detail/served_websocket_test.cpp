@@ -1,0 +1,182 @@
+// Tests of WebSocket routes over HTTP/1.1.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/http.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/ws_frames.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view handshake =
+    "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+Task<Result<>> echo(WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+
+class WebSocketTest : public HttpTest {
+ protected:
+  WebSocketTest() { routes_.websocket("/echo", echo); }
+
+  /// Opens a WebSocket and returns its peer. The head of the response was taken.
+  MemoryPeer& open(std::string_view path = "/echo") {
+    if (!server_) serve();
+    std::string request(handshake);
+    request.replace(4, 5, path);
+    MemoryPeer& peer = connect();
+    const std::string answer = talk(peer, request);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 101 Switching Protocols\r\n")) << answer;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+    return peer;
+  }
+  /// Sends `input` and returns all that comes back.
+  std::string talk_all(MemoryPeer& peer, std::string_view input) {
+    std::string answers = talk(peer, input);
+    for (std::string more = answers; !more.empty(); answers += more) {
+      settle();
+      more = peer.take();
+    }
+    return answers;
+  }
+  static std::string frame(int first, std::string_view payload = {}) {
+    return ws::frame_to(WsRole::server, first, payload);
+  }
+  static std::string answer(int first, std::string_view payload = {}) {
+    return ws::frame_to(WsRole::client, first, payload);
+  }
+  static std::string close_payload(int code, std::string_view reason = {}) {
+    return ws::number(static_cast<std::uint64_t>(code), 2) + std::string(reason);
+  }
+  static constexpr int text = ws::fin | ws::text_frame;
+  static constexpr int binary = ws::fin | ws::binary_frame;
+  static constexpr int close = ws::fin | ws::close_frame;
+  static constexpr int ping = ws::fin | ws::ping_frame;
+  static constexpr int pong = ws::fin | ws::pong_frame;
+};
+
+TEST_F(WebSocketTest, AcceptsTheHandshake) {
+  serve();
+  const std::string answer = talk(connect(), handshake);
+  EXPECT_NE(answer.find("\r\nConnection: Upgrade\r\n"), answer.npos) << answer;
+  EXPECT_NE(answer.find("\r\nUpgrade: websocket\r\n"), answer.npos) << answer;
+  EXPECT_NE(answer.find("\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"), answer.npos)
+      << answer;
+  EXPECT_EQ(answer.find("Content-Length"), answer.npos) << answer;
+}
+
+TEST_F(WebSocketTest, RejectsOtherRequests) {
+  serve();
+  const std::string answer = talk(connect(), "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 426 ")) << answer;
+  EXPECT_NE(answer.find("\r\nConnection: Upgrade\r\n"), answer.npos) << answer;
+  EXPECT_NE(answer.find("\r\nUpgrade: websocket\r\n"), answer.npos) << answer;
+  EXPECT_EQ(server_->counters().websockets.value(), 0U);
+}
+
+TEST_F(WebSocketTest, EchoesMessages) {
+  MemoryPeer& peer = open();
+  EXPECT_EQ(talk(peer, frame(text, "hello")), answer(text, "hello"));
+  EXPECT_EQ(talk(peer, frame(binary, "\x01\x02")), answer(binary, "\x01\x02"));
+  EXPECT_EQ(talk(peer, frame(text, "")), answer(text, ""));
+  EXPECT_EQ(talk(peer, frame(text, "a") + frame(text, "b")), answer(text, "a") + answer(text, "b"));
+  const std::string large(100'000, 'x');
+  EXPECT_TRUE(talk_all(peer, frame(text, large)) == answer(text, large));
+  EXPECT_EQ(talk(peer, frame(close, close_payload(1000))), answer(close, close_payload(1000)));
+  pass(2s);
+  EXPECT_TRUE(peer.ended());
+  expect_at_rest();
+}
+
+TEST_F(WebSocketTest, TakesFramesInTheSegmentOfTheHandshake) {
+  serve();
+  MemoryPeer& peer = connect();
+  const std::string answers = talk(peer, std::string(handshake) + frame(text, "early"));
+  EXPECT_TRUE(answers.ends_with("\r\n\r\n" + answer(text, "early"))) << answers;
+}
+
+TEST_F(WebSocketTest, CollectsFragmentsAndAnswersPingsBetweenThem) {
+  MemoryPeer& peer = open();
+  EXPECT_EQ(talk(peer, frame(ws::text_frame, "one ")), "");
+  EXPECT_EQ(talk(peer, frame(ping, "p")), answer(pong, "p"));
+  EXPECT_EQ(talk(peer, frame(ws::continuation_frame, "two ")), "");
+  EXPECT_EQ(talk(peer, frame(ws::fin | ws::continuation_frame, "three")),
+            answer(text, "one two three"));
+}
+
+TEST_F(WebSocketTest, ClosesForViolations) {
+  MemoryPeer& peer = open();
+  EXPECT_EQ(talk(peer, ws::header(text, 1) + "x"), answer(close, close_payload(1002)));
+  pass(2s);
+  EXPECT_TRUE(peer.ended());
+  MemoryPeer& other = open();
+  EXPECT_EQ(talk(other, frame(text, "\xff")), answer(close, close_payload(1007)));
+  pass(2s);
+  expect_at_rest();
+}
+
+TEST_F(WebSocketTest, ClosesAtTheFirstByteThatIsNotUtf8) {
+  EXPECT_EQ(talk(open(), frame(text, "\xce")), answer(close, close_payload(1007)));
+  EXPECT_EQ(talk(open(), frame(text, "a\xff")), answer(close, close_payload(1007)));
+  EXPECT_EQ(talk(open(), frame(ws::text_frame, "a\xff")), answer(close, close_payload(1007)));
+}
+
+TEST_F(WebSocketTest, AnswersEachPing) {
+  EXPECT_EQ(talk(open(), frame(ping, "1") + frame(ping, "2") + frame(text, "3") + frame(ping, "4")),
+            answer(pong, "1") + answer(pong, "2") + answer(text, "3") + answer(pong, "4"));
+}
+
+TEST_F(WebSocketTest, ClosesForAMessageBeyondTheLimit) {
+  Limits limits;
+  limits.websocket.message_bytes_max = 10;
+  serve(limits);
+  MemoryPeer& peer = open();
+  EXPECT_EQ(talk(peer, frame(text, "0123456789")), answer(text, "0123456789"));
+  EXPECT_EQ(talk(peer, frame(text, "0123456789x")), answer(close, close_payload(1009)));
+}
+
+TEST_F(WebSocketTest, PingsASilentPeerAndDropsADeadOne) {
+  MemoryPeer& peer = open();
+  pass(29s);
+  EXPECT_EQ(peer.take(), "");
+  pass(2s);
+  EXPECT_EQ(peer.take(), answer(ping));
+  EXPECT_EQ(talk(peer, frame(pong)), "");
+  pass(29s);
+  EXPECT_EQ(peer.take(), "");
+  pass(2s);
+  EXPECT_EQ(peer.take(), answer(ping));
+  pass(22s);
+  EXPECT_TRUE(peer.ended() || peer.was_reset());
+  expect_at_rest();
+}
+
+TEST_F(WebSocketTest, DrainsWithACloseAndADeadline) {
+  MemoryPeer& polite = open();
+  MemoryPeer& silent = open();
+  drain();
+  settle();
+  EXPECT_EQ(polite.take(), answer(close, close_payload(1001)));
+  EXPECT_EQ(silent.take(), answer(close, close_payload(1001)));
+  talk(polite, frame(close, close_payload(1001)));
+  pass(1s);
+  EXPECT_TRUE(polite.ended());
+  EXPECT_FALSE(stopped());
+  pass(5s);
+  EXPECT_TRUE(stopped());
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,166 @@
+// Tests of topics: messages to the WebSockets of one core. tests/websocket_test.cpp has several.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/http.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/ws_frames.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view handshake =
+    "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+template <SlowSubscriber reaction>
+class TopicFixture : public HttpFixture {
+ public:
+  explicit TopicFixture(std::size_t capacity = 4) : topic_({.capacity = capacity}) {
+    routes_.websocket("/ws", [this](WebSocket& socket) -> Task<Result<>> {
+      const TopicSubscription subscription = topic_.subscribe(socket);
+      for (;;) WEIR_CO_TRY(co_await socket.read());
+    });
+    if constexpr (reaction == SlowSubscriber::wait) {
+      routes_.get("/publish", [this]() -> Task<Response> {
+        for (; published_ < 20; ++published_) {
+          const auto sent = co_await topic_.publish(large(published_));
+          if (!sent) break;
+        }
+        co_return text("published\n");
+      });
+    }
+    serve();
+  }
+  ~TopicFixture() { shut_down(); }
+  MemoryPeer& open() {
+    MemoryPeer& peer = connect();
+    EXPECT_TRUE(talk(peer, handshake).starts_with("HTTP/1.1 101"));
+    return peer;
+  }
+  static std::string message(std::string_view payload) {
+    return ws::frame_to(WsRole::client, ws::fin | ws::text_frame, payload);
+  }
+  /// Returns all that the peer can receive, in order.
+  std::string take_all(MemoryPeer& peer) {
+    std::string all = peer.take();
+    for (std::string more = all; !more.empty(); all += more) {
+      settle();
+      more = peer.take();
+    }
+    return all;
+  }
+  /// Returns the numbers of large messages, "0 1 5", from their first characters.
+  static std::string numbers(std::string_view frames, std::size_t size) {
+    std::string text;
+    for (std::size_t at = 10; at < frames.size(); at += size + 10) text += frames[at];
+    return text;
+  }
+  static std::string large(int number) {
+    return std::string(1, static_cast<char>('a' + number)) + std::string(99'999, '.');
+  }
+
+  Topic<reaction> topic_;
+  int published_ = 0;
+};
+
+TEST(Topics, ReachAllSubscribers) {
+  TopicFixture<SlowSubscriber::drop_oldest> fixture;
+  MemoryPeer& first = fixture.open();
+  MemoryPeer& second = fixture.open();
+  EXPECT_EQ(fixture.topic_.subscribers(), 2U);
+  EXPECT_TRUE(fixture.topic_.publish("one"));
+  EXPECT_TRUE(fixture.topic_.publish("two"));
+  fixture.settle();
+  EXPECT_EQ(first.take(), fixture.message("one") + fixture.message("two"));
+  EXPECT_EQ(second.take(), fixture.message("one") + fixture.message("two"));
+  second.reset();
+  fixture.settle();
+  EXPECT_EQ(fixture.topic_.subscribers(), 1U);
+  fixture.pass(5s);  // the first one is idle
+  EXPECT_TRUE(fixture.topic_.publish("three"));
+  fixture.settle();
+  EXPECT_EQ(first.take(), fixture.message("three"));
+  EXPECT_EQ(fixture.topic_.publish("\xff").error(), Errc::bad_input);
+  const TopicStatistics statistics = fixture.topic_.statistics();
+  EXPECT_EQ(statistics.published, 3U);
+  EXPECT_EQ(statistics.delivered, 5U);
+  EXPECT_EQ(statistics.dropped, 0U);
+}
+
+TEST(Topics, DropTheOldestMessages) {
+  TopicFixture<SlowSubscriber::drop_oldest> fixture;
+  MemoryPeer& peer = fixture.open();
+  for (int number = 0; number < 20; ++number) {
+    EXPECT_TRUE(fixture.topic_.publish(fixture.large(number)));
+    fixture.settle();
+  }
+  const std::string received = fixture.numbers(fixture.take_all(peer), 100'000);
+  EXPECT_TRUE(received.starts_with("a")) << received;
+  EXPECT_TRUE(received.ends_with("qrst")) << received;
+  EXPECT_EQ(received.size() + fixture.topic_.statistics().dropped, 20U) << received;
+  EXPECT_GT(fixture.topic_.statistics().dropped, 5U);
+}
+
+TEST(Topics, DropTheNewestMessages) {
+  TopicFixture<SlowSubscriber::drop_newest> fixture;
+  MemoryPeer& peer = fixture.open();
+  for (int number = 0; number < 20; ++number) {
+    EXPECT_TRUE(fixture.topic_.publish(fixture.large(number)));
+    fixture.settle();
+  }
+  const std::string received = fixture.numbers(fixture.take_all(peer), 100'000);
+  EXPECT_TRUE(received.starts_with("abcde")) << received;
+  EXPECT_LT(received.size(), 15U) << received;
+  EXPECT_EQ(received.size() + fixture.topic_.statistics().dropped, 20U) << received;
+}
+
+TEST(Topics, CloseSlowSubscribers) {
+  TopicFixture<SlowSubscriber::close> fixture;
+  MemoryPeer& slow = fixture.open();
+  MemoryPeer& fast = fixture.open();
+  std::string received;
+  for (int number = 0; number < 20; ++number) {
+    EXPECT_TRUE(fixture.topic_.publish(fixture.large(number)));
+    fixture.settle();
+    received += fixture.take_all(fast);
+  }
+  EXPECT_EQ(fixture.numbers(received, 100'000), "abcdefghijklmnopqrst");
+  EXPECT_EQ(fixture.topic_.statistics().closed, 1U);
+  fixture.pass(6s);
+  EXPECT_EQ(fixture.topic_.subscribers(), 1U);
+  EXPECT_TRUE(slow.was_reset() || !fixture.take_all(slow).empty());
+}
+
+TEST(Topics, WaitForSlowSubscribers) {
+  TopicFixture<SlowSubscriber::wait> fixture;
+  MemoryPeer& peer = fixture.open();
+  MemoryPeer& publisher = fixture.connect();
+  EXPECT_EQ(fixture.talk(publisher, "GET /publish HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+  EXPECT_GT(fixture.published_, 3);
+  EXPECT_LT(fixture.published_, 19) << "it waits";
+  EXPECT_EQ(fixture.numbers(fixture.take_all(peer), 100'000), "abcdefghijklmnopqrst");
+  EXPECT_EQ(fixture.published_, 20);
+  EXPECT_EQ(fixture.topic_.statistics().dropped, 0U);
+}
+
+TEST(Topics, StopWaitingForASubscriberThatLeaves) {
+  TopicFixture<SlowSubscriber::wait> fixture;
+  MemoryPeer& peer = fixture.open();
+  MemoryPeer& publisher = fixture.connect();
+  EXPECT_EQ(fixture.talk(publisher, "GET /publish HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+  EXPECT_LT(fixture.published_, 19) << "it waits";
+  peer.reset();
+  fixture.settle();
+  EXPECT_EQ(fixture.published_, 20);
+}
+
+}  // namespace
+}  // namespace weir::http

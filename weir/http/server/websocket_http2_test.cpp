@@ -1,0 +1,116 @@
+// Tests of WebSocket routes over HTTP/2 (RFC 8441).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "weir/http.hpp"
+#include "weir/http/test/h2_connection_fixture.hpp"
+#include "weir/http/test/ws_frames.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace frames;
+using namespace std::chrono_literals;
+
+Task<Result<>> echo(WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+
+class WebSocketOverHttp2Test : public H2ConnectionFixture, public testing::Test {
+ protected:
+  WebSocketOverHttp2Test() {
+    routes_.websocket("/ws", echo, {.subprotocols = {"chat"}});
+    routes_.get("/", [] { return text("hello"); });
+  }
+  static std::string connect_to(std::uint32_t stream, std::string_view path) {
+    return headers(stream,
+                   block({{":method", "CONNECT"},
+                          {":protocol", "websocket"},
+                          {":scheme", "http"},
+                          {":path", path},
+                          {":authority", "a"},
+                          {"sec-websocket-version", "13"},
+                          {"sec-websocket-protocol", "chat"}}),
+                   FrameFlag::end_headers);
+  }
+  static std::string message(std::string_view payload) {
+    return ws::frame_to(WsRole::server, ws::fin | ws::text_frame, payload);
+  }
+  static std::string close(int code) {
+    return ws::frame_to(WsRole::server, ws::fin | ws::close_frame,
+                        ws::number(static_cast<std::uint64_t>(code), 2));
+  }
+};
+
+TEST_F(WebSocketOverHttp2Test, EchoesOverOneOfSeveralStreams) {
+  begin();
+  const std::string opened = answer(connect_to(1, "/ws"));
+  EXPECT_NE(opened.find(":status=200"), opened.npos) << opened;
+  EXPECT_NE(opened.find("sec-websocket-protocol=chat"), opened.npos) << opened;
+  EXPECT_EQ(opened.find("content-length"), opened.npos) << opened;
+  EXPECT_EQ(opened.find("end"), opened.npos) << opened;
+  const std::string echoed = answer(data(1, message("hello")));
+  EXPECT_NE(echoed.find("\x81\x05hello"), echoed.npos) << echoed;
+  const std::string other = answer(get(3, "/"));
+  EXPECT_NE(other.find("hello"), other.npos) << other;
+  const std::string closed = answer(data(1, close(1000)));
+  EXPECT_NE(closed.find("\x88\x02\x03\xe8"), closed.npos) << closed;
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
+TEST_F(WebSocketOverHttp2Test, SendsMoreThanTheWindows) {
+  begin();
+  static_cast<void>(answer(connect_to(1, "/ws")));
+  const std::string large = message(std::string(50'000, 'x'));
+  std::string echoed;
+  for (int count = 0; count < 2; ++count) {
+    for (std::size_t at = 0; at < large.size(); at += 16'000) {
+      echoed += answer(data(1, large.substr(at, 16'000)));
+    }
+  }
+  const auto received_bytes = [&echoed] { return std::ranges::count(echoed, 'x'); };
+  EXPECT_GT(received_bytes(), 65'000);
+  EXPECT_LE(received_bytes(), 65'535) << "the windows";
+  echoed += answer(window_update(0, 100'000) + window_update(1, 100'000));
+  EXPECT_EQ(received_bytes(), 100'000);
+}
+
+TEST_F(WebSocketOverHttp2Test, EndsWithItsStreamAndItsConnection) {
+  begin();
+  static_cast<void>(answer(connect_to(1, "/ws") + connect_to(3, "/ws") + connect_to(5, "/ws")));
+  EXPECT_EQ(server_->counters().websockets_open.value(), 3U);
+  static_cast<void>(answer(rst_stream(1)));
+  EXPECT_EQ(server_->counters().websockets_open.value(), 2U);
+  static_cast<void>(answer(data(3, "", FrameFlag::end_stream)));
+  EXPECT_EQ(server_->counters().websockets_open.value(), 1U);
+  peer_->reset();
+  settle();
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
+TEST_F(WebSocketOverHttp2Test, DrainsWithAClose) {
+  begin();
+  static_cast<void>(answer(connect_to(1, "/ws")));
+  drain();
+  const std::string closed = received();
+  EXPECT_NE(closed.find("\x88\x02\x03\xe9"), closed.npos) << closed;
+  static_cast<void>(answer(data(1, close(1001))));
+  pass(2s);
+  EXPECT_TRUE(stopped());
+}
+
+TEST_F(WebSocketOverHttp2Test, RejectsOtherRequests) {
+  begin();
+  const std::string answered = answer(get(1, "/ws"));
+  EXPECT_NE(answered.find(":status=400"), answered.npos) << answered;
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,115 @@
+// Tests of the memory that the peers of WebSockets can make a server hold.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "weir/http.hpp"
+#include "weir/http/test/memory_bound_fixture.hpp"
+#include "weir/http/test/ws_frames.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view handshake =
+    "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+Task<Result<>> echo(WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+
+Limits websocket_limits() {
+  Limits limits = small_limits();
+  limits.body_max = 0;
+  limits.websocket.message_bytes_max = 100'000;
+  return limits;
+}
+
+std::string piece(int first, std::string_view payload) {
+  return ws::frame_to(WsRole::server, first, payload);
+}
+
+class WebSocketMemoryTest : public HttpTest {
+ protected:
+  WebSocketMemoryTest() {
+    routes_.websocket("/ws", echo);
+    serve(limits_);
+    MemoryPeer& first = connect();
+    talk(first, handshake);
+    first.reset();
+    pass(std::chrono::seconds(1));
+    rest_ = bytes();
+  }
+  std::size_t bytes() {
+    loop_->blocks().collect();
+    return heap_bytes() - loop_->blocks().cached_bytes();
+  }
+  const Limits limits_ = websocket_limits();
+  std::size_t rest_ = 0;
+};
+
+TEST_F(WebSocketMemoryTest, StaysWithinTheBound) {
+  const MemoryBound bound = memory_bound(limits_, {.handler_bytes = 1024, .websockets = true});
+  const MemoryBound without = memory_bound(limits_, {.handler_bytes = 1024});
+  EXPECT_GT(bound.connection, without.connection);
+  std::vector<MemoryPeer*> all;
+  for (std::size_t count = 0; count < limits_.connections_max; ++count) {
+    all.push_back(&connect());
+    EXPECT_TRUE(talk(*all.back(), handshake).starts_with("HTTP/1.1 101"));
+  }
+  std::size_t most = 0;
+  // Large pieces of a message that does not end, then a Close that answers nothing. The peers read
+  // no echo before.
+  const std::string large(49'000, 'x');
+  for (const std::string& input :
+       {piece(ws::text_frame | ws::fin, large), piece(ws::text_frame | ws::fin, large),
+        piece(ws::text_frame, large), piece(0, large)}) {
+    for (MemoryPeer* each : all) {
+      std::string_view rest = input;
+      while (!rest.empty()) {
+        const std::size_t sent = each->send(rest);
+        rest.remove_prefix(sent);
+        settle();
+        most = std::max(most, bytes() - rest_);
+        if (sent == 0) break;
+      }
+    }
+  }
+  EXPECT_GT(most, limits_.connections_max * 90'000) << "the messages are held";
+  EXPECT_LE(most, bound.in_use());
+}
+
+TEST_F(WebSocketMemoryTest, HoldsNothingForFragmentsOfOneByte) {
+  MemoryPeer& peer = connect();
+  talk(peer, handshake);
+  const std::size_t before = bytes();
+  std::string fragments = piece(ws::text_frame, "x");
+  for (int count = 0; count < 1'000; ++count) fragments += piece(0, "x");
+  std::size_t most = 0;
+  for (int round = 0; round < 90; ++round) {
+    EXPECT_EQ(talk(peer, fragments), "");
+    fragments.replace(0, 1, 1, '\0');  // from now on a continuation
+    most = std::max(most, bytes() - before);
+  }
+  EXPECT_LE(most, 400'000U) << "of 90,000 fragments";
+}
+
+TEST_F(WebSocketMemoryTest, FreesItsMemoryWhenItIsIdle) {
+  MemoryPeer& peer = connect();
+  talk(peer, handshake);
+  pass(std::chrono::seconds(3));
+  const std::size_t idle = blocks();
+  EXPECT_EQ(talk(peer, piece(ws::text_frame | ws::fin, "hi")).size(), 4U);
+  EXPECT_GT(blocks(), idle);
+  pass(std::chrono::seconds(3));
+  EXPECT_EQ(blocks(), idle);
+  EXPECT_EQ(talk(peer, piece(ws::text_frame | ws::fin, "hi")).size(), 4U);
+}
+
+}  // namespace
+}  // namespace weir::http

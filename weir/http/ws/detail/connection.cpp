@@ -1,0 +1,308 @@
+// WebSocket connections: their activity, their timer and their end.
+#include "weir/http/ws/detail/connection.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <tuple>
+#include <utility>
+
+#include "weir/task/context.hpp"
+
+namespace weir::http {
+namespace {
+
+// The time between two checks of a connection with an activity. An activity without use ends at the
+// second one.
+constexpr Duration check_interval = std::chrono::seconds(1);
+
+/// Aborts a connection when the task that waits for its end is cancelled.
+class AbortOnCancel : CancelNode {
+ public:
+  AbortOnCancel(WsConnection& connection, CancelSource* source) noexcept
+      : CancelNode([](CancelNode& self) { static_cast<AbortOnCancel&>(self).abort(); }),
+        connection_(connection) {
+    if (!join(source)) abort();
+  }
+
+ private:
+  void abort() noexcept { connection_.abort(make_error_code(Errc::cancelled)); }
+  WsConnection& connection_;
+};
+
+}  // namespace
+
+WsActivity::Receive::Receive(WsConnection& owner) noexcept
+    : loop::ReceiveOperation([](loop::Runnable& self) {
+        WsConnection& connection = static_cast<Receive&>(self).connection;
+        connection.guard([&connection] { connection.on_received(); });
+      }),
+      connection(owner) {}
+
+WsActivity::Send::Send(WsConnection& owner) noexcept
+    : loop::SendOperation([](loop::Runnable& self) {
+        WsConnection& connection = static_cast<Send&>(self).connection;
+        connection.guard([&connection] {
+          connection.on_sent();
+          connection.run();
+        });
+      }),
+      connection(owner) {}
+
+WsActivity::Hangup::Hangup(WsConnection& owner) noexcept
+    : loop::HangupObserver([](loop::HangupObserver& self) {
+        WsConnection& connection = static_cast<Hangup&>(self).connection;
+        connection.activity_->hung_up = true;
+        connection.queue();
+      }),
+      connection(owner) {}
+
+WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits) noexcept
+    : loop::Runnable([](loop::Runnable& self) {
+        auto& activity = static_cast<WsActivity&>(self);
+        activity.queued = false;
+        WsConnection& connection = activity.connection;
+        connection.guard([&connection] { connection.run(); });
+      }),
+      connection(owner),
+      session(role, limits),
+      receive(owner),
+      send(owner),
+      hangup(owner) {}
+
+WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits,
+                           Buffer input, std::string_view subprotocol, CancelSource& handler)
+    : loop::Timer([](loop::Timer& self) {
+        auto& connection = static_cast<WsConnection&>(self);
+        connection.guard([&connection] { connection.check(); });
+      }),
+      loop::HangupObserver(
+          [](loop::HangupObserver& self) {
+            auto& connection = static_cast<WsConnection&>(self);
+            connection.input_seen_ = true;
+            connection.loop().timers().start(connection, connection.loop().now());
+          },
+          Event::input),
+      role_(role),
+      stream_(std::move(stream)),
+      limits_(limits),
+      handler_(handler),
+      subprotocol_(subprotocol),
+      heard_(loop().now()) {
+  activate().input = std::move(input);
+}
+
+WsConnection::~WsConnection() {
+  stream_->observe_hangup(nullptr);
+}
+
+std::string_view WsConnection::close_reason() const noexcept {
+  return activity_ != nullptr && close_code_ != WebSocketCloseCode::abnormal
+             ? std::string_view(activity_->close_reason)
+             : std::string_view();
+}
+
+bool WsConnection::may_send() const noexcept {
+  if (broken_ || error_) return false;
+  return activity_ == nullptr || (activity_->session.may_send() && !activity_->close_order);
+}
+
+// The activity.
+
+WsActivity& WsConnection::activate() {
+  if (activity_ == nullptr) {
+    activity_ = make_block<WsActivity>(*this, role_, limits_);
+    stream_->observe_hangup(&activity_->hangup);
+    arm(loop().now());
+  }
+  activity_->used = true;
+  activity_->going_idle = false;
+  return *activity_;
+}
+
+bool WsConnection::can_rest() const noexcept {
+  const WsActivity& a = *activity_;
+  const bool result_in_use =
+      a.has_result || a.lent.owns_memory() || a.result_in_input || a.result_in_message;
+  return !error_ && !broken_ && !result_in_use && !a.queued && !a.writing && !a.ping_due &&
+         a.output.empty() && a.topics.empty() && a.senders.empty() && a.input.empty() &&
+         !a.has_held && !a.close_order && a.session.at_rest();
+}
+
+/// Begins the end of the activity.
+void WsConnection::rest() noexcept {
+  if (!activity_->receiving) return end_activity();
+  activity_->going_idle = true;
+  cancel_operation(*stream_, activity_->receive);
+}
+
+void WsConnection::end_activity() noexcept {
+  activity_.reset();
+  arm(loop().now());
+  stream_->observe_hangup(this);
+}
+
+/// Lets run() follow in the ready queue.
+void WsConnection::queue() noexcept {
+  if (activity_ == nullptr || std::exchange(activity_->queued, true)) return;
+  loop().ready(*activity_);
+}
+
+/// Sends what waits, and lets the reader go on.
+void WsConnection::run() {
+  // A pending receive reports the end of the connection behind the last bytes.
+  if (activity_->hung_up && !activity_->receiving && !error_) lose(system_error(ECONNRESET));
+  pump_output();
+  if (reader_ != nullptr) {
+    read_on();
+  } else if (error_ && lost_ && !told_) {
+    handler_.cancel();
+  }
+  activity_->changed.set();
+}
+
+// The timer.
+
+/// Starts the timer for the next check.
+void WsConnection::arm(Instant now) noexcept {
+  Instant next = never;
+  if (activity_ != nullptr) {
+    next = std::min(after(now, check_interval), activity_->close_until);
+  } else if (limits_.ping_interval != Duration::max()) {
+    next = after(heard_, limits_.ping_interval);
+    if (pinged_) next = after(next, limits_.pong_timeout);
+  }
+  loop().timers().start(*this, std::max(next, now));
+}
+
+void WsConnection::check() {
+  const Instant now = loop().now();
+  if (std::exchange(input_seen_, false)) activate();
+  if (!error_) check_ping(now);
+  if (activity_ == nullptr) return arm(now);
+  WsActivity& a = *activity_;
+  if (now >= a.close_until) {
+    abort(make_error_code(Errc::timed_out));
+    a.close_until = never;
+    if (!told_ || draining_) handler_.cancel();
+  }
+  if (a.writing && !broken_) {
+    const std::size_t taken = sent_of(*stream_, a.send);
+    if (taken != std::exchange(a.progress, taken)) a.progress_since = now;
+    if (now >= after(a.progress_since, limits_.write_timeout)) {
+      abort(make_error_code(Errc::timed_out));
+    }
+  }
+  const bool used = std::exchange(a.used, false);
+  if (reader_ == nullptr && !error_ && !a.receiving && a.input.empty() && !a.has_held) {
+    if (start_receive()) look_ahead();
+  }
+  run();
+  if (!used && activity_ != nullptr && can_rest()) return rest();
+  arm(now);
+}
+
+/// Sends a ping to a peer that is silent, and ends the connection if nothing comes back. A peer is
+/// not heard while the handler does not take its messages.
+void WsConnection::check_ping(Instant now) {
+  if (limits_.ping_interval == Duration::max()) return;
+  const Instant ping = after(heard_, limits_.ping_interval);
+  if (now < ping) return;
+  if (!pinged_) {
+    if (!may_send()) return;
+    pinged_ = true;
+    activate().ping_due = true;
+  } else if (now >= after(ping, limits_.pong_timeout)) {
+    const bool listens = activity_ == nullptr || activity_->receiving;
+    if (listens) abort(make_error_code(Errc::timed_out));
+  }
+}
+
+// The end.
+
+/// Ends the reading. A reader gets the error from run().
+void WsConnection::set_error(std::error_code error) noexcept {
+  if (error_) return;
+  error_ = error;
+  WsActivity& a = *activity_;
+  a.has_held = false;
+  if (a.close_until == never) a.close_until = after(loop().now(), limits_.close_timeout);
+  if (a.receiving) cancel_operation(*stream_, a.receive);
+  queue();
+}
+
+/// Ends the connection, because the stream has failed.
+void WsConnection::lose(std::error_code error) noexcept {
+  lost_ = broken_ = true;
+  set_error(error);
+}
+
+void WsConnection::abort(std::error_code error) noexcept {
+  lost_ = broken_ = true;
+  if (activity_ == nullptr) {
+    try {
+      activate();
+    } catch (const std::bad_alloc&) {
+      error_ = error;
+      handler_.cancel();  // a reader is cancelled too
+      return;
+    }
+  }
+  set_error(error);
+  if (activity_->writing) cancel_operation(*stream_, activity_->send);
+  queue();
+}
+
+void WsConnection::begin_close(WebSocketCloseCode code, std::string_view reason) {
+  if (!may_send()) return;
+  WsActivity& a = activate();
+  a.close_reason = reason;
+  a.close_order = code;
+  a.close_until = after(loop().now(), limits_.close_timeout);
+  arm(loop().now());
+  queue();
+}
+
+void WsConnection::drain(WebSocketCloseCode code) noexcept {
+  draining_ = true;
+  guard([this, code] { begin_close(code, {}); });
+}
+
+/// Returns true if nothing is left to do.
+bool WsConnection::quiet() const noexcept {
+  if (activity_ == nullptr) return static_cast<bool>(error_);
+  const WsActivity& a = *activity_;
+  return error_ && !a.receiving && !a.writing && !a.queued &&
+         (broken_ || (a.output.empty() && !has_messages()));
+}
+
+Task<> WsConnection::wait_until_quiet() {
+  while (!quiet()) {
+    WsActivity& a = *activity_;
+    while (!error_ && take(false)) a.has_result = false;  // messages are dropped
+    if (!error_ && !a.receiving && start_receive()) {
+      co_await yield();
+    } else if (!quiet()) {
+      std::ignore = co_await a.changed.wait();
+    }
+  }
+}
+
+Task<> WsConnection::finish(WebSocketCloseCode code) {
+  told_ = true;
+  const Context own = co_await this_context();
+  try {
+    begin_close(code, {});
+    if (activity_ != nullptr && activity_->close_until == never) {
+      activity_->close_until = after(loop().now(), limits_.close_timeout);
+    }
+  } catch (const std::bad_alloc&) {
+    abort(std::make_error_code(std::errc::not_enough_memory));
+  }
+  const AbortOnCancel cancelled(*this, own.cancel);
+  co_await in_context(Context{own.loop, nullptr}, wait_until_quiet());
+  loop::Timer::cancel();
+  stream_->observe_hangup(nullptr);
+}
+
+}  // namespace weir::http

@@ -1,0 +1,209 @@
+// A WebSocket connection on a stream: reading, sending, pings, the closing handshake.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "weir/base/buffer.hpp"
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/ws/detail/frame.hpp"
+#include "weir/http/ws/detail/session.hpp"
+#include "weir/http/ws/detail/topic_hub.hpp"
+#include "weir/http/ws/websocket.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/net/any_stream.hpp"
+#include "weir/task/cancel.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// The part of a WsConnection that exists while something happens on it.
+struct WsActivity final : loop::Runnable {
+  WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits) noexcept;
+
+  struct Receive : loop::ReceiveOperation {
+    explicit Receive(WsConnection& owner) noexcept;
+    WsConnection& connection;
+  };
+  struct Send : loop::SendOperation {
+    explicit Send(WsConnection& owner) noexcept;
+    WsConnection& connection;
+  };
+  struct Hangup : loop::HangupObserver {
+    explicit Hangup(WsConnection& owner) noexcept;
+    WsConnection& connection;
+  };
+
+  WsConnection& connection;
+  WsSession session;
+  // Input.
+  Receive receive;
+  Buffer input;             // bytes that the session has not taken
+  Buffer lent;              // the memory of the last message, if the input has been replaced
+  Buffer message;           // the message that is collected, or that was returned last
+  WsEvent held{};           // a part of a message that no read has taken, if has_held
+  WebSocketMessage result;  // of a read, if has_result
+  bool has_held = false;
+  bool has_result = false;
+  bool result_in_input = false;
+  bool result_in_message = false;
+  bool receiving = false;
+  // Output.
+  static constexpr std::size_t pieces_max = 8;
+  Send send;
+  std::array<Bytes, pieces_max> pieces;            // of the send
+  std::array<TopicFrameRef, pieces_max> messages;  // of topics that the send refers to
+  Buffer sent_buffer;                              // the memory of its first piece
+  weir::detail::List<TopicMember::Place> topics;   // topics whose messages wait
+  Buffer output;                                   // the frames behind them
+  weir::detail::List<WebSocketSend> senders;  // the first one may have written a part of its frame
+  WsMask mask;                                // of the frame of the first sender
+  std::size_t progress = 0;                   // bytes of the send that had been taken at
+  Instant progress_since{};
+  bool within_frame = false;
+  bool writing = false;
+  bool ping_due = false;
+  // The end.
+  std::optional<WebSocketCloseCode> close_order;
+  std::string close_reason;     // of the own Close, later of the peer's
+  Instant close_until = never;  // then the connection is cut
+  AutoResetEvent changed;       // for finish()
+  // The activity itself.
+  Hangup hangup;
+  bool queued = false;  // it is in the ready queue
+  bool used = true;     // something has happened since the last check
+  bool hung_up = false;
+  bool going_idle = false;  // the receive was cancelled so that the activity can end
+};
+
+/// A WebSocket connection between its handshake and its end. While nothing happens, it consists of
+/// this object only, and observes the input of its stream. Bytes and sends make a WsActivity, which
+/// ends when nothing has happened for a second.
+/// Threads: one loop's.
+/// Lifetime: `limits` and `subprotocol` outlive it. finish() has returned before it is destroyed.
+class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::HangupObserver {
+ public:
+  /// `input` are bytes behind the handshake. If the connection is lost while the handler does not
+  /// read, `handler` is cancelled.
+  WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits, Buffer input,
+               std::string_view subprotocol, CancelSource& handler);
+  ~WsConnection();
+
+  AnyStream& stream() noexcept { return stream_; }
+  const AnyStream& stream() const noexcept { return stream_; }
+  Loop& loop() const noexcept { return stream_->loop(); }
+  std::string_view subprotocol() const noexcept { return subprotocol_; }
+  WebSocketCloseCode close_code() const noexcept { return close_code_; }
+  std::string_view close_reason() const noexcept;
+  /// Returns why reads fail, or no error.
+  std::error_code error() const noexcept { return error_; }
+  bool may_send() const noexcept;
+
+  // The waits of handlers; see WebSocketRead and WebSocketSend.
+
+  /// Makes the result of a read. Returns false if more bytes must arrive.
+  bool take(bool whole);
+  bool begin_read(WebSocketRead& read);
+  void withdraw(WebSocketRead& read) noexcept;
+  Result<WebSocketMessage> taken();
+  /// Copies a message to the output. Returns false if a part has to wait.
+  bool try_send(WebSocketSend& send);
+  void begin_send(WebSocketSend& send) noexcept;
+  void withdraw(WebSocketSend& send) noexcept;
+
+  /// Sends messages of a topic: immediately if nothing waits, else from the queue of `member`.
+  /// Returns: the number of messages that were not dropped.
+  std::size_t deliver(TopicMember& member, std::span<const TopicFrameRef> messages) noexcept;
+
+  /// Sends a Close behind the messages that wait, unless one was sent or received.
+  void begin_close(WebSocketCloseCode code, std::string_view reason);
+  /// Sends a Close, because the server drains or the service is replaced. The connection is cut and
+  /// the handler is cancelled after WebSocketLimits::close_timeout.
+  void drain(WebSocketCloseCode code) noexcept;
+  /// Ends the connection immediately.
+  void abort(std::error_code error) noexcept;
+  /// Performs the closing handshake, unless it was performed, and waits until the stream has no
+  /// pending operation. No read or send waits. `code` is that of the own Close.
+  /// Cancel: aborts the connection.
+  Task<> finish(WebSocketCloseCode code);
+  /// Returns true if the peer should be able to read the last bytes, after finish().
+  bool lingers() const noexcept { return !broken_; }
+
+ private:
+  friend WsActivity;
+
+  WsActivity& activate();
+  void rest() noexcept;
+  void end_activity() noexcept;
+  bool can_rest() const noexcept;
+  void queue() noexcept;
+  /// Performs a step of a callback. Without memory, the connection ends.
+  template <class Step>
+  void guard(const Step& step) noexcept {
+    try {
+      step();
+    } catch (const std::bad_alloc&) {
+      abort(std::make_error_code(std::errc::not_enough_memory));
+    }
+  }
+  void run();
+  void check();
+  void arm(Instant now) noexcept;
+  void check_ping(Instant now);
+
+  bool start_receive();
+  void on_received();
+  void read_on();
+  void look_ahead();
+  bool has_event() const noexcept;
+  WsEvent next_event();
+  bool handle(const WsEvent& event);
+  void release_result() noexcept;
+  void give(const WsEvent& event, Bytes bytes, bool ends) noexcept;
+  void set_error(std::error_code error) noexcept;
+  void lose(std::error_code error) noexcept;
+
+  void pump_output();
+  void fill_output();
+  void write_controls();
+  bool start_write();
+  std::size_t add_messages(std::size_t count);
+  bool has_messages() const noexcept;
+  void on_sent();
+  bool copy(WebSocketSend& send);
+  void begin_frame(WebSocketSend& send);
+  void refuse_senders() noexcept;
+  std::optional<WsMaskKey> next_mask();
+  bool quiet() const noexcept;
+  Task<> wait_until_quiet();
+
+  // The small members lie in the padding of the base.
+  WsRole role_;
+  bool broken_ = false;      // nothing can be sent any more
+  bool lost_ = false;        // the connection has ended without the closing handshake
+  bool told_ = false;        // a read of the handler has returned the error, or will
+  bool pinged_ = false;      // a ping was sent since the peer was heard
+  bool input_seen_ = false;  // by the observer of an idle connection
+  bool draining_ = false;
+  WebSocketCloseCode close_code_ = WebSocketCloseCode::abnormal;
+  AnyStream stream_;
+  const WebSocketLimits& limits_;
+  BlockPtr<WsActivity> activity_;
+  WebSocketRead* reader_ = nullptr;
+  CancelSource& handler_;
+  std::string_view subprotocol_;
+  Instant heard_;  // the last bytes of the peer
+  std::error_code error_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,150 @@
+// The subscribers of a topic on one core, and the messages on their way to them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/counter.hpp"
+#include "weir/base/detail/list.hpp"
+#include "weir/http/ws/topic.hpp"
+#include "weir/loop/detail/cross_core_queue.hpp"
+#include "weir/loop/loop.hpp"
+
+namespace weir::http {
+
+class TopicHub;
+class TopicPublication;
+
+/// The wait of a publisher until all cores have given its message to their subscribers.
+struct TopicReceipt;
+
+/// The bytes of a published message, as a server sends them. All cores share them. It has one
+/// TopicDelivery for each core that gets it.
+/// Threads: any.
+class TopicFrame {
+ public:
+  static TopicFrame* make(bool is_text, Bytes message);
+  Bytes bytes() const noexcept { return bytes_; }
+  void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+
+ private:
+  TopicFrame() noexcept = default;
+  void destroy() noexcept;
+  std::atomic<std::uint32_t> references_{1};
+  Bytes bytes_;
+};
+
+/// A counted reference to a frame.
+class TopicFrameRef {
+ public:
+  TopicFrameRef() noexcept = default;
+  /// Takes over one reference.
+  explicit TopicFrameRef(TopicFrame* frame) noexcept : frame_(frame) {}
+  TopicFrameRef(const TopicFrameRef& other) noexcept : frame_(other.frame_) {
+    if (frame_ != nullptr) frame_->add_reference();
+  }
+  TopicFrameRef(TopicFrameRef&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  TopicFrameRef& operator=(TopicFrameRef other) noexcept {
+    std::swap(frame_, other.frame_);
+    return *this;
+  }
+  ~TopicFrameRef() {
+    if (frame_ != nullptr) frame_->release();
+  }
+  Bytes bytes() const noexcept { return frame_->bytes(); }
+
+ private:
+  TopicFrame* frame_ = nullptr;
+};
+
+/// A message on its way to the subscribers of one core.
+struct TopicDelivery {
+  TopicFrameRef frame;
+  std::shared_ptr<TopicReceipt> receipt;
+  TopicDelivery* next = nullptr;
+};
+
+/// One subscriber. Messages that its connection cannot take immediately wait in a queue.
+/// Threads: those of its hub.
+class TopicMember : public weir::detail::ListNode {
+ public:
+  /// The place of a member in the list of its connection, while messages wait.
+  struct Place : weir::detail::ListNode {
+    explicit Place(TopicMember& of) noexcept : member(of) {}
+    TopicMember& member;
+  };
+
+  TopicMember(TopicHub& hub, WsConnection& connection) noexcept;
+  ~TopicMember();
+
+  WsConnection& connection() noexcept { return connection_; }
+  Place& place() noexcept { return place_; }
+  bool empty() const noexcept { return count_ == 0; }
+  /// Adds a message to the queue, or lets the topic react if the queue is full.
+  void add(const TopicFrameRef& frame);
+  /// Removes the oldest message.
+  TopicFrameRef take() noexcept;
+  /// Drops all messages that wait.
+  void clear() noexcept;
+
+ private:
+  friend TopicHub;
+  bool full() const noexcept;
+
+  TopicHub& hub_;
+  WsConnection& connection_;
+  Place place_{*this};
+  std::unique_ptr<TopicFrameRef[]> ring_;  // exists while messages wait
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// The subscribers of one topic on one core.
+/// Threads: its loop's, except for push().
+/// Lifetime: the topic owns it.
+class TopicHub final : loop::Runnable {
+ public:
+  TopicHub(TopicState& topic, Loop& loop) noexcept;
+  ~TopicHub();
+
+  Loop& loop() const noexcept { return loop_; }
+  TopicState& topic() const noexcept { return topic_; }
+  /// Passes a message to the hub. Returns false if it has no subscribers.
+  /// Threads: any.
+  bool push(TopicDelivery& delivery) noexcept { return arrived_.push(delivery, loop_); }
+  void add(TopicMember& member) noexcept;
+  void remove(TopicMember& member) noexcept;
+  void on_full() noexcept { ++full_; }
+  void on_room() noexcept;
+
+ private:
+  friend TopicMember;
+  static void receive(void* self, Loop& loop);
+  void schedule() noexcept;
+  void run();
+  void begin_pass();
+
+  using Queue = loop::CrossCoreQueue<TopicDelivery, &TopicDelivery::next>;
+  TopicState& topic_;
+  Loop& loop_;
+  Queue arrived_{&receive, this};
+  weir::detail::List<TopicMember> waiting_;  // for the messages of the pass
+  weir::detail::List<TopicMember> served_;
+  std::vector<TopicFrameRef> pass_;
+  std::size_t members_ = 0;
+  std::size_t full_ = 0;  // members whose queue is full
+  bool scheduled_ = false;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,291 @@
+// Topics: frames that cores share, and the members of each core.
+#include "weir/http/ws/topic.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+#include <tuple>
+
+#include "weir/http/ws/detail/connection.hpp"
+#include "weir/http/ws/detail/topic_hub.hpp"
+#include "weir/json/text/detail/utf8.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/sync/event.hpp"
+
+namespace weir::http {
+namespace {
+
+// Members that get their messages in a row, before other tasks of the loop run.
+constexpr unsigned members_in_a_row = 64;
+
+bool is_utf8(Bytes text) noexcept {
+  json::detail::Utf8Checker checker;
+  return checker.check(to_text(text)) == text.size() && checker.complete();
+}
+
+}  // namespace
+
+// Frames.
+
+TopicFrame* TopicFrame::make(bool is_text, Bytes message) {
+  void* const block = BlockPool::allocate(sizeof(TopicFrame) + ws_header_size_max + message.size());
+  auto* const frame = new (block) TopicFrame();
+  char* const start = static_cast<char*>(block) + sizeof(TopicFrame);
+  const WsFrameHeader header{.opcode = is_text ? WsOpcode::text : WsOpcode::binary,
+                             .length = message.size(),
+                             .mask = std::nullopt};
+  char* const end = write_ws_header(header, start);
+  if (!message.empty()) std::memcpy(end, message.data(), message.size());
+  frame->bytes_ = to_bytes({start, static_cast<std::size_t>(end - start) + message.size()});
+  return frame;
+}
+
+void TopicFrame::destroy() noexcept {
+  this->~TopicFrame();
+  BlockPool::release(this);
+}
+
+struct TopicReceipt final : loop::Runnable {
+  explicit TopicReceipt(Loop& of) noexcept
+      : loop::Runnable([](loop::Runnable& runnable) {
+          auto& self = static_cast<TopicReceipt&>(runnable);
+          const auto kept = std::move(self.self);
+          self.all.set();
+        }),
+        publisher(of) {}
+
+  /// Records that a core has given the message to its subscribers. The last core wakes the
+  /// publisher. Threads: any.
+  static void sign(std::shared_ptr<TopicReceipt> receipt) {
+    if (receipt->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    TopicReceipt& last = *receipt;
+    last.self = std::move(receipt);
+    last.publisher.post(last);
+  }
+
+  Loop& publisher;
+  std::atomic<std::size_t> left{1};
+  ManualResetEvent all;
+  std::shared_ptr<TopicReceipt> self;  // from the post to its end
+};
+
+// The state of a topic.
+
+class TopicState {
+ public:
+  TopicState(SlowSubscriber reaction, const TopicOptions& options) noexcept
+      : reaction_(reaction), capacity_(std::max<std::size_t>(options.capacity, 1)) {}
+  ~TopicState() { assert(members.load() == 0 && "the topic has subscribers"); }
+
+  SlowSubscriber reaction() const noexcept { return reaction_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+
+  TopicHub& hub(Loop& loop) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : hubs_) {
+      if (&each->loop() == &loop) return *each;
+    }
+    return *hubs_.emplace_back(std::make_unique<TopicHub>(*this, loop));
+  }
+
+  void publish(bool is_text, Bytes message, const std::shared_ptr<TopicReceipt>& receipt) {
+    published.fetch_add(1, std::memory_order_relaxed);
+    const TopicFrameRef frame(TopicFrame::make(is_text, message));
+    // The order of the messages is the same on all cores.
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : hubs_) {
+      auto delivery = make_block<TopicDelivery>(frame, receipt);
+      if (receipt != nullptr) receipt->left.fetch_add(1, std::memory_order_relaxed);
+      if (each->push(*delivery)) {
+        static_cast<void>(delivery.release());
+      } else if (receipt != nullptr) {
+        receipt->left.fetch_sub(1, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  std::atomic<std::uint64_t> published{0};
+  std::atomic<std::uint64_t> delivered{0};
+  std::atomic<std::uint64_t> dropped{0};
+  std::atomic<std::uint64_t> closed{0};
+  std::atomic<std::size_t> members{0};
+
+ private:
+  const SlowSubscriber reaction_;
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<TopicHub>> hubs_;
+};
+
+// Members.
+
+TopicMember::TopicMember(TopicHub& hub, WsConnection& connection) noexcept
+    : hub_(hub), connection_(connection) {
+  hub.add(*this);
+}
+
+TopicMember::~TopicMember() {
+  clear();
+  hub_.remove(*this);
+}
+
+bool TopicMember::full() const noexcept {
+  return count_ >= hub_.topic().capacity();
+}
+
+void TopicMember::add(const TopicFrameRef& frame) {
+  TopicState& topic = hub_.topic();
+  if (full()) {
+    switch (topic.reaction()) {
+      case SlowSubscriber::drop_oldest:
+        topic.dropped.fetch_add(1, std::memory_order_relaxed);
+        std::ignore = take();
+        break;
+      case SlowSubscriber::wait:
+      case SlowSubscriber::drop_newest:
+        topic.dropped.fetch_add(1, std::memory_order_relaxed);
+        return;
+      case SlowSubscriber::close:
+        topic.closed.fetch_add(1, std::memory_order_relaxed);
+        connection_.begin_close(WebSocketCloseCode::try_again_later, "too slow");
+        return clear();
+    }
+  }
+  if (ring_ == nullptr) ring_ = std::make_unique<TopicFrameRef[]>(topic.capacity());
+  ring_[(first_ + count_) % topic.capacity()] = frame;
+  if (++count_ == topic.capacity()) hub_.on_full();
+}
+
+TopicFrameRef TopicMember::take() noexcept {
+  const bool was_full = full();
+  TopicFrameRef frame = std::exchange(ring_[first_], {});
+  first_ = (first_ + 1) % hub_.topic().capacity();
+  --count_;
+  if (was_full) hub_.on_room();
+  if (count_ == 0) ring_.reset();
+  return frame;
+}
+
+void TopicMember::clear() noexcept {
+  if (count_ != 0 && full()) hub_.on_room();
+  ring_.reset();
+  count_ = 0;
+  place_.unlink();
+}
+
+TopicSubscription::TopicSubscription(BlockPtr<TopicMember> member) noexcept
+    : member_(std::move(member)) {}
+TopicSubscription::TopicSubscription(TopicSubscription&& other) noexcept = default;
+TopicSubscription& TopicSubscription::operator=(TopicSubscription&& other) noexcept = default;
+TopicSubscription::~TopicSubscription() = default;
+
+// Hubs.
+
+TopicHub::TopicHub(TopicState& topic, Loop& loop) noexcept
+    : loop::Runnable([](loop::Runnable& self) { static_cast<TopicHub&>(self).run(); }),
+      topic_(topic),
+      loop_(loop) {
+  arrived_.close();
+}
+
+TopicHub::~TopicHub() {
+  arrived_.close();
+  while (TopicDelivery* const delivery = arrived_.pop()) BlockDeleter<TopicDelivery>()(delivery);
+}
+
+void TopicHub::add(TopicMember& member) noexcept {
+  if (members_++ == 0) arrived_.reopen();
+  topic_.members.fetch_add(1, std::memory_order_relaxed);
+  served_.push_back(member);  // it gets no message of the present pass
+}
+
+void TopicHub::remove(TopicMember& member) noexcept {
+  member.unlink();
+  topic_.members.fetch_sub(1, std::memory_order_relaxed);
+  if (--members_ != 0) return;
+  arrived_.close();
+  schedule();  // for the receipts of the messages that have arrived
+}
+
+void TopicHub::on_room() noexcept {
+  --full_;
+  if (topic_.reaction() == SlowSubscriber::wait && full_ == 0) schedule();
+}
+
+void TopicHub::receive(void* self, Loop&) {
+  static_cast<TopicHub*>(self)->schedule();
+}
+
+void TopicHub::schedule() noexcept {
+  if (std::exchange(scheduled_, true)) return;
+  loop_.ready(*this);
+}
+
+/// Takes the messages that have arrived for a pass over all members. With SlowSubscriber::wait it
+/// takes one, and only if all members have room.
+void TopicHub::begin_pass() {
+  const bool one_by_one = topic_.reaction() == SlowSubscriber::wait;
+  pass_.clear();
+  while (pass_.size() < WsActivity::pieces_max && !(one_by_one && (full_ != 0 || !pass_.empty()))) {
+    const BlockPtr<TopicDelivery> delivery(arrived_.pop());
+    if (delivery == nullptr) break;
+    pass_.push_back(delivery->frame);
+    if (delivery->receipt != nullptr) TopicReceipt::sign(delivery->receipt);
+  }
+  if (pass_.empty()) return;
+  while (TopicMember* const member = served_.pop_front()) waiting_.push_back(*member);
+}
+
+void TopicHub::run() {
+  scheduled_ = false;
+  if (waiting_.empty()) begin_pass();
+  for (unsigned count = 0; count < members_in_a_row; ++count) {
+    TopicMember* const member = waiting_.pop_front();
+    if (member == nullptr) break;
+    served_.push_back(*member);
+    const std::size_t taken = member->connection().deliver(*member, pass_);
+    topic_.delivered.fetch_add(taken, std::memory_order_relaxed);
+  }
+  const bool more =
+      arrived_.front() != nullptr && (topic_.reaction() != SlowSubscriber::wait || full_ == 0);
+  if (!waiting_.empty() || more) schedule();
+}
+
+// The topic.
+
+AnyTopic::AnyTopic(SlowSubscriber reaction, const TopicOptions& options)
+    : state_(std::make_unique<TopicState>(reaction, options)) {}
+AnyTopic::~AnyTopic() = default;
+
+TopicSubscription AnyTopic::subscribe(WebSocket& socket) {
+  return TopicSubscription(
+      make_block<TopicMember>(state_->hub(socket.loop()), static_cast<WsConnection&>(socket)));
+}
+
+std::size_t AnyTopic::subscribers() const noexcept {
+  return state_->members.load(std::memory_order_relaxed);
+}
+
+TopicStatistics AnyTopic::statistics() const noexcept {
+  return {.published = state_->published.load(std::memory_order_relaxed),
+          .delivered = state_->delivered.load(std::memory_order_relaxed),
+          .dropped = state_->dropped.load(std::memory_order_relaxed),
+          .closed = state_->closed.load(std::memory_order_relaxed)};
+}
+
+Result<> AnyTopic::publish_now(bool is_text, Bytes message) {
+  if (is_text && !is_utf8(message)) return fail(Errc::bad_input);
+  state_->publish(is_text, message, nullptr);
+  return {};
+}
+
+Task<Result<>> AnyTopic::publish_and_wait(bool is_text, Bytes message) {
+  if (is_text && !is_utf8(message)) co_return fail(Errc::bad_input);
+  const auto receipt = std::make_shared<TopicReceipt>(*(co_await this_context()).loop);
+  state_->publish(is_text, message, receipt);
+  TopicReceipt::sign(receipt);
+  co_return co_await receipt->all.wait();
+}
+
+}  // namespace weir::http
