@@ -228,6 +228,40 @@ Task<> reading_a_piece_of_http2(CancelInjector& injector, SweepEnvironment& env)
   co_await with_server(injector, env, use_read, true);
 }
 
+Task<Result<>> echo_messages(http::WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const auto message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+
+Task<Result<>> send_and_read(http::WebSocket& socket) {
+  WEIR_CO_TRY(co_await socket.send("hello"));
+  WEIR_CO_TRY(const auto message, co_await socket.read());
+  EXPECT_EQ(message.text(), "hello");
+  co_return {};
+}
+
+Task<> opening_a_websocket(CancelInjector& injector, SweepEnvironment& env) {
+  http::Router router;
+  router.websocket("/ws", echo_messages);
+  http::ServerState server(env.loop(), router, {});
+  auto listener = co_await tcp::listen(Endpoint::loopback(0));
+  EXPECT_TRUE(listener);
+  const std::string url =
+      "ws://127.0.0.1:" + std::to_string(listener->local_address().port()) + "/ws";
+  const auto use = [&](Scope& scope) -> Task<> {
+    scope.spawn(http::accept_connections(scope, server, std::move(*listener)));
+    {
+      http::Client client;
+      auto opening = client.websocket(url, send_and_read);
+      std::ignore = succeeded(co_await injector.run_with_cancel(std::move(opening)));
+    }
+    scope.cancel();
+  };
+  std::ignore = co_await with_scope(OnFailure::isolate, use);
+}
+
 constexpr std::array of_clients = {
     SweepCase{"http::Client::get", getting},
     SweepCase{"http::Client::send", sending},
@@ -243,6 +277,8 @@ constexpr std::array of_clients = {
     SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
     SweepCase{"http::ClientPool::Lease::connect", getting},
     SweepCase{"http::open_tunnel", opening_a_tunnel},
+    SweepCase{"http::Client::websocket", opening_a_websocket},
+    SweepCase{"http::ClientPool::open_http1", opening_a_websocket},
     SweepCase{"http::ClientResponse::read", reading_a_piece},
     SweepCase{"http::ClientResponse::body", reading_a_body},
     SweepCase{"http::ClientResponse::json", reading_json},

@@ -12,7 +12,6 @@
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/h2_client_exchange.hpp"
 #include "weir/http/client/detail/proxy.hpp"
-#include "weir/http/client/detail/redirect.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
@@ -15,8 +16,10 @@
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
 #include "weir/http/client/request_methods.hpp"
+#include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/method.hpp"
+#include "weir/http/ws/websocket.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir {
@@ -28,6 +31,13 @@ namespace weir::http {
 class ClientPool;
 class ResponseSource;
 enum class Redirect : std::uint8_t;
+
+/// ClientWebSocketOptions sets up a WebSocket of a client.
+struct ClientWebSocketOptions {
+  std::vector<std::string> subprotocols = {};  ///< offered to the server, the preferred one first
+  Headers headers = {};  ///< further headers of the request, such as Authorization or Origin
+  WebSocketLimits limits = {};
+};
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one
 /// Client on each core.
@@ -107,6 +117,24 @@ class Client : public RequestMethods<Client> {
   Task<Result<ClientResponse>> send(Scope& scope, ClientRequest request) {
     return send_in(&scope, std::move(request));
   }
+
+  /// Opens a WebSocket to a URL with the scheme ws, wss, http or https, and calls `serve` for it:
+  ///
+  ///     const auto ended = co_await client.websocket("wss://a.example/feed",
+  ///         [](http::WebSocket& socket) -> Task<Result<>> {
+  ///           WEIR_CO_TRY(co_await socket.send("hello"));
+  ///           WEIR_CO_TRY(const auto answer, co_await socket.read());
+  ///           ...
+  ///         });
+  ///
+  /// The closing handshake follows the end of the task of `serve`. A WebSocket has a connection of
+  /// its own, which ClientLimits::connections_max does not count.
+  /// Returns: the result of the task; a success if the task returns the end of a connection that
+  /// the server has closed with a Close.
+  /// Errors: ClientError; tls::Error; error_of() the status of another response; those of the task.
+  /// Cancel: cancels the task, waits for it and closes the connection.
+  Task<Result<>> websocket(std::string url, WebSocketFunction serve,
+                           ClientWebSocketOptions options = {});
 
   /// Makes a request for send(); get(), post() and the others use it.
   static ClientRequest request(Method method, std::string_view url) { return {method, url}; }

@@ -1,12 +1,15 @@
 // The head of a client's request, and the header of a response that limits its connection.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_request.hpp"
+#include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
 
@@ -29,5 +32,19 @@ bool is_repeatable(const ClientRequest& request) noexcept;
 /// Returns the time for which a connection may be idle according to a Keep-Alive header: its
 /// timeout less the larger of 1 s and 10 %. Duration::max() without a timeout.
 Duration idle_time_of(std::string_view keep_alive) noexcept;
+
+// Redirects.
+
+/// The decision about a response.
+enum class Redirect : std::uint8_t { none, follow };
+
+/// Turns `request` into the request that follows a response with `status` and this Location. 303
+/// makes a GET of every method but HEAD, as 301 and 302 make one of POST; the body is dropped then.
+/// A change of origin drops Host, the credentials and the headers named in `sensitive`.
+/// Returns: Redirect::none, without a change, if the response is no redirect or the request has a
+/// streamed body that must be sent again. Errors: ClientError::bad_redirect for a Location that is
+/// no URL or leads from https to http.
+Result<Redirect> follow_redirect(ClientRequest& request, Status status, std::string_view location,
+                                 std::span<const std::string> sensitive);
 
 }  // namespace weir::http

@@ -78,12 +78,18 @@ ClientPool::~ClientPool() {
   assert(origins_.empty() && "a response or a request outlives its client");
 }
 
-Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
+Task<Result<AnyStream>> ClientPool::open_http1(const Url& url, Loop& loop) {
+  auto opened = co_await open_stream(url, loop, true);
+  if (!opened) co_return fail(connect_error(opened.error()));
+  co_return std::move(*opened);
+}
+
+Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop, bool http1_only) {
   const bool secured = url.scheme() == "https";
   if (!options_->unix_socket.empty()) {
     WEIR_CO_TRY(auto local, co_await unix_socket::connect(options_->unix_socket));
     AnyStream stream(std::move(local));
-    if (secured) co_return co_await secure(std::move(stream), url, connector(loop));
+    if (secured) co_return co_await secure(std::move(stream), url, connector(loop, http1_only));
     co_return std::move(stream);
   }
   const bool proxied = uses_proxy(url, *options_);
@@ -94,12 +100,12 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop) {
   WEIR_CO_TRY(auto plain, co_await tcp::connect(std::move(host), peer.port(), how));
   AnyStream stream(std::move(plain));
   if (proxied && peer.scheme() == "https") {
-    WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, proxy_connector(loop)));
+    WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, connector(loop, true)));
   }
   if (proxied && !uses_absolute_form(url, *options_)) {
     WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
   }
-  if (secured) co_return co_await secure(std::move(stream), url, connector(loop));
+  if (secured) co_return co_await secure(std::move(stream), url, connector(loop, http1_only));
   co_return std::move(stream);
 }
 
@@ -107,18 +113,16 @@ tls::Client& ClientPool::tls_client(Loop& loop) const {
   return options_->tls != nullptr ? *options_->tls : loop.group().slots().get<DefaultTls>().client;
 }
 
-tls::Connector& ClientPool::connector(Loop& loop) {
-  if (!connector_) connector_.emplace(loop, tls_client(loop));
-  return *connector_;
-}
-
-/// Returns the connector for the proxy. It offers only HTTP/1.1.
-tls::Connector& ClientPool::proxy_connector(Loop& loop) {
-  if (!proxy_connector_) {
+/// Returns the connector of the core, or the one that offers only HTTP/1.1.
+tls::Connector& ClientPool::connector(Loop& loop, bool http1_only) {
+  auto& connector = http1_only ? http1_connector_ : connector_;
+  if (!connector && http1_only) {
     std::vector<std::string> protocols = {"http/1.1"};
-    proxy_connector_.emplace(loop, tls_client(loop), std::move(protocols));
+    connector.emplace(loop, tls_client(loop), std::move(protocols));
+  } else if (!connector) {
+    connector.emplace(loop, tls_client(loop));
   }
-  return *proxy_connector_;
+  return *connector;
 }
 
 /// Performs the handshake with the host of `url`.

@@ -87,6 +87,11 @@ class ClientPool {
   /// Errors: throws std::bad_alloc.
   H2ClientConnection& add_http2(Lease&& lease);
 
+  /// Opens a connection of HTTP/1.1 that the pool does not count.
+  /// Errors: ClientError::connect_failed; tls::Error; Errc::cancelled.
+  /// Cancel: closes the connection.
+  Task<Result<AnyStream>> open_http1(const Url& url, Loop& loop);
+
   /// Returns the number of open connections, in use and idle.
   std::size_t open_count() const noexcept { return open_count_; }
   std::size_t idle_count() const noexcept { return idle_count_ + http2_idle_count_; }
@@ -145,11 +150,10 @@ class ClientPool {
     }
   };
 
-  Task<Result<AnyStream>> open_stream(const Url& url, Loop& loop);
+  Task<Result<AnyStream>> open_stream(const Url& url, Loop& loop, bool http1_only = false);
   Task<Result<AnyStream>> secure(AnyStream stream, const Url& url, tls::Connector& connector);
   tls::Client& tls_client(Loop& loop) const;
-  tls::Connector& connector(Loop& loop);
-  tls::Connector& proxy_connector(Loop& loop);
+  tls::Connector& connector(Loop& loop, bool http1_only);
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
@@ -171,7 +175,7 @@ class ClientPool {
 
   const ClientOptions* options_;
   std::optional<tls::Connector> connector_;        // made for the first https URL
-  std::optional<tls::Connector> proxy_connector_;  // made for the first use of an https proxy
+  std::optional<tls::Connector> http1_connector_;  // for https proxies and WebSockets
   Instant next_log_{};                             // no failed handshake is logged earlier
   std::size_t connections_max_;
   Semaphore permits_;

@@ -1,5 +1,5 @@
 // Tests of the rules of redirects.
-#include "weir/http/client/detail/redirect.hpp"
+#include "weir/http/client/detail/client_head.hpp"
 
 #include <gtest/gtest.h>
 
