@@ -57,7 +57,8 @@ Options parse(int argc, char** argv) {
 int open_socket(const Options& options) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto address = weir::os::Address::loopback(options.port);
-  if (socket < 0 || ::connect(socket, address.data(), address.size()) != 0) {
+  if (socket < 0 ||
+      ::connect(socket, static_cast<const sockaddr*>(address.data()), address.size()) != 0) {
     limit::exit_with_error("connecting");
   }
   static_cast<void>(weir::os::set_no_delay(socket, true));
