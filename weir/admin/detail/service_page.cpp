@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "weir/admin/detail/html_escape.hpp"
 #include "weir/admin/detail/service_groups.hpp"
 #include "weir/admin/detail/service_svg.hpp"
+#include "weir/base/text/detail/html_escape.hpp"
 #include "weir/json.hpp"
 
 namespace weir::drawing {

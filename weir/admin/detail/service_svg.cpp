@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "weir/admin/detail/html_escape.hpp"
 #include "weir/admin/detail/service_groups.hpp"
+#include "weir/base/text/detail/html_escape.hpp"
 
 namespace weir::drawing {
 namespace {

@@ -1,11 +1,11 @@
 // Tests of escaping and truncation for HTML.
-#include "weir/admin/detail/html_escape.hpp"
+#include "weir/base/text/detail/html_escape.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace weir::drawing {
+namespace weir {
 namespace {
 
 TEST(HtmlText, MarkupCharactersAreEscaped) {
@@ -84,4 +84,4 @@ TEST(HtmlText, EachInvalidByteCountsAsACharacter) {
 }
 
 }  // namespace
-}  // namespace weir::drawing
+}  // namespace weir

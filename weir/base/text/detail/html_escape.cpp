@@ -1,9 +1,9 @@
 // Escapes and truncates UTF-8 text for HTML and SVG.
-#include "weir/admin/detail/html_escape.hpp"
+#include "weir/base/text/detail/html_escape.hpp"
 
 #include <cstdint>
 
-namespace weir::drawing {
+namespace weir {
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -91,4 +91,4 @@ std::string truncate_utf8(std::string_view text, std::size_t characters_max) {
   return std::string(text);
 }
 
-}  // namespace weir::drawing
+}  // namespace weir

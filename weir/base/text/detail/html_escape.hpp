@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::drawing {
+namespace weir {
 
 /// Returns the text with & < > " ' as character references, safe between tags and inside quoted
 /// attributes. Control characters, which XML forbids, and invalid UTF-8 become U+FFFD.
@@ -14,4 +14,4 @@ std::string escape_html(std::string_view text);
 /// ellipsis if text was cut off.
 std::string truncate_utf8(std::string_view text, std::size_t characters_max);
 
-}  // namespace weir::drawing
+}  // namespace weir
