@@ -1,8 +1,10 @@
-// The formatter of IMF-fixdate.
+// The formatter and the parser of HTTP-dates.
 #include "weir/http/message/detail/date.hpp"
 
 #include <algorithm>
 #include <chrono>
+
+#include "weir/http/message/detail/set_cookie.hpp"
 
 namespace weir::http {
 namespace {
@@ -45,6 +47,53 @@ Date::Date(WallTime time) noexcept {
   out = append(out, ":");
   out = append_number(out, number(clock.seconds()), 2);
   append(out, " GMT");
+}
+
+namespace {
+
+constexpr std::string_view long_weekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                              "Thursday", "Friday", "Saturday"};
+
+/// Returns true if `text` begins with the name of a day, short as in "Sun".
+bool begins_with_weekday(std::string_view text) noexcept {
+  const std::size_t at = weekdays.find(text.substr(0, 3));
+  return text.size() > 3 && at != weekdays.npos && at % 3 == 0;
+}
+
+}  // namespace
+
+// The lenient parser of cookies reads the parts. The date is valid if they give the same text.
+std::optional<WallTime> parse_http_date(std::string_view text) noexcept {
+  const auto time = parse_cookie_date(text);
+  if (!time || !begins_with_weekday(text)) return std::nullopt;
+  const Date date(*time);
+  const std::string_view usual = date.text();
+  if (text.substr(3) == usual.substr(3)) return time;
+  std::array<char, date_size> other;
+  char* end = other.data();
+  const std::string_view day = usual.substr(5, 2);
+  const std::string_view month = usual.substr(8, 3);
+  const std::string_view year = usual.substr(12, 4);
+  const std::string_view clock = usual.substr(17, 8);
+  const auto is_equal = [&](std::string_view rest) {
+    return rest == std::string_view(other.data(), static_cast<std::size_t>(end - other.data()));
+  };
+  if (const std::size_t comma = text.find(", "); comma != text.npos) {  // RFC 850
+    if (std::ranges::find(long_weekdays, text.substr(0, comma)) == std::end(long_weekdays)) {
+      return std::nullopt;
+    }
+    end = append(append(append(append(end, day), "-"), month), "-");
+    end = append(append(append(append(end, year.substr(2)), " "), clock), " GMT");
+    return is_equal(text.substr(comma + 2)) ? time : std::nullopt;
+  }
+  end = append(append(append(end, " "), month), " ");  // asctime()
+  if (day[0] == '0') {
+    end = append(append(end, " "), day.substr(1));
+  } else {
+    end = append(end, day);
+  }
+  end = append(append(append(append(end, " "), clock), " "), year);
+  return is_equal(text.substr(3)) ? time : std::nullopt;
 }
 
 }  // namespace weir::http

@@ -39,5 +39,40 @@ TEST(Date, AgreesWithTheCLibrary) {
   }
 }
 
+const WallTime example{std::chrono::seconds(784111777)};
+
+TEST(ParseHttpDate, ReadsTheThreeFormsOfTheRfc) {
+  EXPECT_EQ(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), example);
+  EXPECT_EQ(parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT"), example);
+  EXPECT_EQ(parse_http_date("Sun Nov  6 08:49:37 1994"), example);
+  EXPECT_EQ(parse_http_date("Wed Nov 16 08:49:37 1994"), example + std::chrono::days(10));
+}
+
+TEST(ParseHttpDate, RejectsOtherTexts) {
+  for (const std::string_view text : {"",
+                                      "x",
+                                      "Sun",
+                                      "0",
+                                      "Sun, 06 Nov 1994 08:49:37",
+                                      "Sun, 6 Nov 1994 08:49:37 GMT",
+                                      "Sun, 06 nov 1994 08:49:37 GMT",
+                                      "Sun, 06 Nov 1994 08:49:37 UTC",
+                                      "Sun, 06 Nov 1994 8:49:37 GMT",
+                                      "Sun, 31 Feb 1994 08:49:37 GMT",
+                                      "Sun, 06 Nov 1994 24:49:37 GMT",
+                                      "Sun, 06 Nov 1994 08:49:37 GMT ",
+                                      "06 Nov 1994 08:49:37 GMT",
+                                      "unS, 06 Nov 1994 08:49:37 GMT",
+                                      "Sun, 06-Nov-94 08:49:37 GMT",
+                                      "Sunday, 06-Nov-1994 08:49:37 GMT",
+                                      "Sunday, 06 Nov 94 08:49:37 GMT",
+                                      "Sun Nov 6 08:49:37 1994",
+                                      "Sun Nov 06 08:49:37 1994",
+                                      "Sun, Nov  6 08:49:37 1994",
+                                      "Sun Nov  6 08:49:37 94"}) {
+    EXPECT_FALSE(parse_http_date(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http
