@@ -51,6 +51,26 @@ class OsFileSystem : public loop::FileSystem {
   }
   Result<> sync_directory(const std::string& path) override { return os::sync_directory(path); }
 
+  Result<FileBeneath> open_beneath(const std::string& root, const std::string& path,
+                                   os::BeneathLinks links) override {
+    WEIR_TRY(auto found, os::open_beneath(root, path, links));
+    loop::Descriptor file;
+    if (found.file) file = loop::Descriptor(network_, found.file.release());
+    return FileBeneath{std::move(file), found.status};
+  }
+  Result<std::vector<os::DirectoryEntry>> list_beneath(const std::string& root,
+                                                       const std::string& path,
+                                                       os::BeneathLinks links,
+                                                       std::size_t entries_max) override {
+    return os::list_beneath(root, path, links, entries_max);
+  }
+  Result<std::size_t> read_cached(int file, MutableBytes target, std::uint64_t offset) override {
+    return os::read_cached(file, target, offset);
+  }
+  Result<std::size_t> send_file(int socket, Bytes before, const os::FilePart& part) override {
+    return os::send_file(socket, before, part);
+  }
+
  private:
   loop::PlatformNetwork& network_;
 };

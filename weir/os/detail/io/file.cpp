@@ -2,11 +2,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -179,9 +185,9 @@ Result<FileStatus> path_status(const std::string& path) {
   return status_of(found);
 }
 
-Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
-                                                   std::size_t entries_max) {
-  WEIR_TRY(auto opened, open_directory(path));
+namespace {
+
+Result<std::vector<DirectoryEntry>> read_entries(Fd opened, std::size_t entries_max) {
   const Directory directory(::fdopendir(opened.get()));
   if (directory == nullptr) return fail(system_error(errno));
   const int descriptor = opened.release();  // now owned by `directory`
@@ -200,6 +206,94 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
   return entries;
 }
 
+/// Opens `path` below the folder `root` one segment after the other, and follows no link.
+Result<Fd> walk_beneath(Fd root, std::string_view path, int flags) {
+  if (path == ".") {
+    WEIR_TRY(auto opened,
+             uninterrupted([&] { return ::openat(root.get(), ".", flags | O_CLOEXEC); }));
+    return Fd(opened);
+  }
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string segment(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (segment.empty() || segment == ".") continue;
+    if (segment == "..") return fail(system_error(EXDEV));
+    const int how = path.empty() ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW;
+    WEIR_TRY(auto opened,
+             uninterrupted([&] { return ::openat(root.get(), segment.c_str(), how | O_CLOEXEC); }));
+    root = Fd(opened);
+  }
+  return root;
+}
+
+Result<Fd> open_path_beneath(const std::string& root, const std::string& path, BeneathLinks links,
+                             int flags) {
+  WEIR_TRY(validate_path(root));
+  if (path.find('\0') != std::string::npos) return fail(system_error(EINVAL));
+  WEIR_TRY(auto folder,
+           uninterrupted([&] { return ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
+  Fd directory(folder);
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  if (links == BeneathLinks::none) how.resolve |= RESOLVE_NO_SYMLINKS;
+  const char* const name = path.empty() ? "." : path.c_str();
+  constexpr int tries_max = 16;  // EAGAIN: another process has renamed a folder meanwhile
+  for (int tries = 1;; ++tries) {
+    const auto opened = uninterrupted(
+        [&] { return ::syscall(SYS_openat2, directory.get(), name, &how, sizeof how); });
+    if (opened) return Fd(static_cast<int>(*opened));
+    if (opened.error() == system_error(EAGAIN) && tries < tries_max) continue;
+    if (opened.error() != system_error(ENOSYS)) return fail(opened.error());
+    if (links == BeneathLinks::inside) return fail(Errc::unsupported);
+    return walk_beneath(std::move(directory), name, flags);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<DirectoryEntry>> list_directory(const std::string& path,
+                                                   std::size_t entries_max) {
+  WEIR_TRY(auto opened, open_directory(path));
+  return read_entries(std::move(opened), entries_max);
+}
+
+Result<FileBeneath> open_beneath(const std::string& root, const std::string& path,
+                                 BeneathLinks links) {
+  // Non-blocking, because opening a pipe would otherwise wait for its other end.
+  constexpr int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK;
+  auto opened = open_path_beneath(root, path, links, flags);
+  // ENXIO: a socket.
+  if (!opened && opened.error() == system_error(ENXIO)) return fail(Errc::unsupported);
+  if (!opened) return fail(opened.error());
+  FileBeneath found;
+  WEIR_TRY(found.status, file_status(opened->get()));
+  if (found.status.kind == FileKind::directory) return found;
+  if (found.status.kind != FileKind::file) return fail(Errc::unsupported);
+  // Reads may block from now on; see open_file().
+  WEIR_TRY(done([&] { return ::fcntl(opened->get(), F_SETFL, 0); }));
+  found.file = std::move(*opened);
+  return found;
+}
+
+Result<std::vector<DirectoryEntry>> list_beneath(const std::string& root, const std::string& path,
+                                                 BeneathLinks links, std::size_t entries_max) {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOCTTY;
+  WEIR_TRY(auto opened, open_path_beneath(root, path, links, flags));
+  return read_entries(std::move(opened), entries_max);
+}
+
+Result<std::size_t> read_cached(int file, MutableBytes target, std::uint64_t offset) {
+  WEIR_TRY(const auto from, kernel_offset(offset));
+  const iovec piece{target.data(), target.size()};
+  const auto count = uninterrupted([&] { return ::preadv2(file, &piece, 1, from, RWF_NOWAIT); });
+  if (count) return static_cast<std::size_t>(*count);
+  const bool unknown =
+      count.error() == system_error(EOPNOTSUPP) || count.error() == system_error(ENOSYS);
+  return unknown ? fail(Errc::unsupported) : fail(count.error());
+}
+
 Result<> rename_path(const std::string& from, const std::string& to) {
   if (auto checked = validate_path(to); !checked) return checked;
   return done_at(from, [&] { return ::rename(from.c_str(), to.c_str()); });
@@ -216,6 +310,58 @@ Result<> make_directory(const std::string& path, unsigned permissions) {
 Result<> sync_directory(const std::string& path) {
   WEIR_TRY(const auto directory, open_directory(path));
   return sync_file(directory.get());
+}
+
+namespace {
+
+/// Blocks SIGPIPE on this thread, and discards one that is raised meanwhile. sendfile(2) has no
+/// MSG_NOSIGNAL.
+class PipeSignalGuard {
+ public:
+  PipeSignalGuard() noexcept {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  PipeSignalGuard(const PipeSignalGuard&) = delete;
+  PipeSignalGuard& operator=(const PipeSignalGuard&) = delete;
+  ~PipeSignalGuard() {
+    if (::sigismember(&before_, SIGPIPE) == 1) return;
+    if (raised) {
+      const timespec no_wait{};
+      ::sigtimedwait(&pipe_, nullptr, &no_wait);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  bool raised = false;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
+
+}  // namespace
+
+Result<std::size_t> send_file(int socket, Bytes before, const FilePart& part) {
+  WEIR_TRY(auto from, kernel_offset(part.offset));
+  const auto would_wait = [](std::error_code error) { return error == system_error(EAGAIN); };
+  std::size_t sent = 0;
+  if (!before.empty()) {
+    constexpr int flags = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE;
+    const auto count =
+        uninterrupted([&] { return ::send(socket, before.data(), before.size(), flags); });
+    if (!count) return would_wait(count.error()) ? Result<std::size_t>(0) : fail(count.error());
+    sent = static_cast<std::size_t>(*count);
+    if (sent < before.size()) return sent;
+  }
+  PipeSignalGuard guard;
+  const auto count = uninterrupted([&] { return ::sendfile(socket, part.file, &from, part.size); });
+  if (count) return sent + static_cast<std::size_t>(*count);
+  guard.raised = count.error() == system_error(EPIPE);
+  const bool is_of_socket = guard.raised || count.error() == system_error(ECONNRESET);
+  if (is_of_socket) return fail(count.error());
+  return sent;
 }
 
 }  // namespace weir::os

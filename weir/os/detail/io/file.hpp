@@ -86,4 +86,47 @@ Result<> make_directory(const std::string& path, unsigned permissions);
 /// Returns when the entries of the directory are on stable storage and survive a loss of power.
 Result<> sync_directory(const std::string& path);
 
+/// The symbolic links below a root folder that open_beneath() and list_beneath() follow.
+enum class BeneathLinks : std::uint8_t {
+  none,    ///< a link in the path, also a last one, fails with ELOOP
+  inside,  ///< links whose targets are below the root; other targets fail with EXDEV
+};
+
+/// A file or a directory below a root folder.
+struct FileBeneath {
+  Fd file;  ///< open for reading; none for a directory
+  FileStatus status;
+};
+
+/// Opens the regular file at `path`, which is relative to the folder `root`, for reading. Nothing
+/// in `path` leads out of the root, also if other processes move files meanwhile (openat2(2) with
+/// RESOLVE_BENEATH). Links in `root` itself are followed. An empty path is the root.
+/// Returns: the file, or only the status of a directory.
+/// Errors: the kernel's, such as ENOENT, ELOOP and EXDEV; Errc::unsupported for all other kinds of
+/// files, and for BeneathLinks::inside on a kernel without openat2().
+Result<FileBeneath> open_beneath(const std::string& root, const std::string& path,
+                                 BeneathLinks links);
+/// Returns the entries of a directory below `root`, as list_directory() does.
+/// Errors: those of open_beneath() and of list_directory().
+Result<std::vector<DirectoryEntry>> list_beneath(const std::string& root, const std::string& path,
+                                                 BeneathLinks links, std::size_t entries_max);
+/// Reads as read_at() does, but only bytes that are in memory. It never waits for a disk.
+/// Errors: EAGAIN if the first byte is not in memory; Errc::unsupported if the file system cannot
+/// tell.
+Result<std::size_t> read_cached(int file, MutableBytes target, std::uint64_t offset);
+
+/// A part of an open file.
+struct FilePart {
+  int file = -1;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+};
+
+/// Sends `before`, and then bytes of a file without a copy (sendfile(2)), on a non-blocking stream
+/// socket: as many as it takes. It waits for the disk if the bytes are not in memory.
+/// Returns: the number of bytes sent, those of `before` included. It is less than the size of
+/// `before` or equal if the file has no bytes there, or if its file system cannot do this.
+/// Errors: EPIPE, ECONNRESET and others of the socket. SIGPIPE is not raised.
+Result<std::size_t> send_file(int socket, Bytes before, const FilePart& part);
+
 }  // namespace weir::os

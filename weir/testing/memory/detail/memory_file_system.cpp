@@ -2,6 +2,7 @@
 #include "weir/testing/memory/detail/memory_file_system.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 #include <string_view>
@@ -286,6 +287,87 @@ os::FileStatus MemoryFileSystem::status_of(const MemoryNode& node) {
 Result<os::FileStatus> MemoryFileSystem::file_status(int descriptor) {
   WEIR_TRY(const auto found, file(descriptor));
   return status_of(found->node());
+}
+
+// --- files below a root --------------------------------------------------------------------------
+
+namespace {
+
+/// Joins the path of a root folder and a path below it.
+/// Errors: EXDEV for a path that could leave the root.
+Result<std::string> path_beneath(const std::string& root, std::string_view path) {
+  const std::string whole = root + "/" + std::string(path);
+  int depth = 0;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, slash);
+    if (part == "..") {
+      --depth;
+    } else if (!part.empty() && part != ".") {
+      ++depth;
+    }
+    if (depth < 0) return fail(system_error(EXDEV));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return whole;
+}
+
+}  // namespace
+
+Result<loop::FileSystem::FileBeneath> MemoryFileSystem::open_beneath(const std::string& root,
+                                                                     const std::string& path,
+                                                                     os::BeneathLinks) {
+  if (path.starts_with('/')) return fail(system_error(EXDEV));
+  WEIR_TRY(const auto whole, path_beneath(root, path));
+  WEIR_TRY(find_directory(root));
+  WEIR_TRY(const auto node, find(whole));
+  if (is_directory(*node)) return FileBeneath{{}, status_of(*node)};
+  WEIR_TRY(auto file, open(whole, {}));
+  return FileBeneath{std::move(file), status_of(*node)};
+}
+
+Result<std::vector<os::DirectoryEntry>> MemoryFileSystem::list_beneath(const std::string& root,
+                                                                       const std::string& path,
+                                                                       os::BeneathLinks,
+                                                                       std::size_t entries_max) {
+  if (path.starts_with('/')) return fail(system_error(EXDEV));
+  WEIR_TRY(const auto whole, path_beneath(root, path));
+  return list(whole, entries_max);
+}
+
+Result<std::size_t> MemoryFileSystem::read_cached(int descriptor, MutableBytes target,
+                                                  std::uint64_t offset) {
+  if (!cached_) return fail(system_error(EAGAIN));
+  return read_at(descriptor, target, offset);
+}
+
+Result<std::size_t> MemoryFileSystem::send_file(int socket, Bytes before,
+                                                const os::FilePart& part) {
+  WEIR_TRY(const auto found, file(part.file));
+  MemoryStream* const stream = platform_.descriptors().stream(socket);
+  if (stream == nullptr) return fail(system_error(EBADF));
+  const auto send = [&](Bytes bytes) -> Result<std::size_t> {
+    const std::size_t most = platform_.nondeterminism().transfer_size(bytes.size());
+    auto count = stream->send(bytes.first(most));
+    if (!count && count.error() == system_error(EAGAIN)) return std::size_t{0};
+    return count;
+  };
+  std::size_t sent = 0;
+  if (!before.empty()) {
+    WEIR_TRY(sent, send(before));
+    if (sent < before.size()) return sent;
+  }
+  std::array<std::byte, 4096> room;
+  for (std::size_t done = 0; done < part.size;) {
+    const MutableBytes target = std::span(room).first(std::min(room.size(), part.size - done));
+    const std::size_t count = found->node().bytes.read(target, part.offset + done);
+    if (count == 0) break;
+    WEIR_TRY(const auto taken, send(target.first(count)));
+    done += taken;
+    sent += taken;
+    if (taken < count) break;
+  }
+  return sent;
 }
 
 // --- losses of power -----------------------------------------------------------------------------

@@ -41,12 +41,23 @@ class MemoryFileSystem final : public loop::FileSystem {
   Result<> make_directory(const std::string& path, unsigned permissions) override;
   Result<> sync_directory(const std::string& path) override;
 
+  Result<FileBeneath> open_beneath(const std::string& root, const std::string& path,
+                                   os::BeneathLinks links) override;
+  Result<std::vector<os::DirectoryEntry>> list_beneath(const std::string& root,
+                                                       const std::string& path,
+                                                       os::BeneathLinks links,
+                                                       std::size_t entries_max) override;
+  Result<std::size_t> read_cached(int file, MutableBytes target, std::uint64_t offset) override;
+  Result<std::size_t> send_file(int socket, Bytes before, const os::FilePart& part) override;
+
   // Functions for tests.
 
   /// Sets the space limit for all files, in pages of MemoryFileBytes::page_bytes. A write beyond
   /// the limit fails with ENOSPC. Synced data uses its space twice.
   void set_pages_max(std::size_t pages) noexcept { disk_.pages_max = pages; }
   std::size_t pages() const noexcept { return disk_.pages; }
+  /// Makes read_cached() fail with EAGAIN, as if no file was in memory, or succeed again.
+  void set_cached(bool cached) noexcept { cached_ = cached; }
   /// Sets the permission bits of a file or directory.
   /// Errors: those of path_status().
   Result<> set_permissions(const std::string& path, unsigned permissions);
@@ -81,6 +92,7 @@ class MemoryFileSystem final : public loop::FileSystem {
 
   MemoryPlatform& platform_;
   MemoryDisk disk_;
+  bool cached_ = true;
   std::uint64_t inodes_ = 0;  // number of the newest file
   Node root_;
 };
