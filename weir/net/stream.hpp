@@ -26,6 +26,9 @@ class Timed;
 class AnyStream;
 class StreamLayer;
 struct TlsInfo;
+namespace os {
+struct FilePart;
+}  // namespace os
 
 /// IoOptions limits one operation: `co_await stream.read({.timeout = 2s})`.
 struct IoOptions {
@@ -93,6 +96,16 @@ class Stream {
   /// the bytes, such as TLS.
   /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel.
   Result<std::size_t> try_write(std::span<const Bytes> pieces);
+  /// Writes `before`, and then bytes of an open file without a copy, as many as the kernel takes
+  /// without waiting for the peer. No write is pending (asserted). The caller makes sure that the
+  /// bytes of the file are in memory, and sends at most 256 KiB per turn.
+  /// Returns: the number of bytes written, those of `before` included; 0 is possible. It is always
+  /// 0 over a layer that copies the bytes, such as TLS.
+  /// Errors: EPIPE or ECONNRESET if the peer has closed, others of the kernel.
+  Result<std::size_t> try_write_file(Bytes before, const os::FilePart& part) {
+    assert(writing_ == nullptr);
+    return send_file(before, part);
+  }
 
   /// Tells the peer that no more data follows (half-close). Reading continues. No write is pending
   /// when it is called.
@@ -136,6 +149,7 @@ class Stream {
   // Hooks of a concrete stream, with the contracts of Backend's receive(), send() and cancel().
   virtual bool start_receive(loop::ReceiveOperation& operation) = 0;
   virtual bool start_send(loop::SendOperation& operation) = 0;
+  virtual Result<std::size_t> send_file(Bytes, const os::FilePart&) { return 0; }
   virtual void cancel_operation(loop::Operation& operation) = 0;
   /// Returns the number of bytes of a pending send that the kernel has taken.
   virtual std::size_t sent_of(const loop::SendOperation& operation) const noexcept {

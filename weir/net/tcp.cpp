@@ -3,6 +3,8 @@
 #include <cassert>
 #include <utility>
 
+#include "weir/loop/contract/detail/file_system.hpp"
+
 namespace weir::tcp {
 
 Stream& Stream::operator=(Stream&& other) noexcept {
@@ -59,6 +61,11 @@ bool Stream::start_send(loop::SendOperation& operation) {
   if (socket_ != nullptr) return loop().backend().send(*socket_, operation);
   operation.finish(Errc::closed);
   return true;
+}
+
+Result<std::size_t> Stream::send_file(Bytes before, const os::FilePart& part) {
+  if (socket_ == nullptr) return fail(Errc::closed);
+  return loop().platform().files().send_file(socket_->descriptor, before, part);
 }
 
 void Stream::cancel_operation(loop::Operation& operation) {

@@ -41,6 +41,7 @@ class Stream final : public weir::Stream {
  private:
   bool start_receive(loop::ReceiveOperation& operation) override;
   bool start_send(loop::SendOperation& operation) override;
+  Result<std::size_t> send_file(Bytes before, const os::FilePart& part) override;
   void cancel_operation(loop::Operation& operation) override;
   weir::Stream* move_to(void* room) noexcept override {
     return new (room) Stream(std::move(*this));

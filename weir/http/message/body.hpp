@@ -20,6 +20,10 @@
 #include "weir/http/message/headers.hpp"
 #include "weir/task/task.hpp"
 
+namespace weir::os {
+struct FilePart;
+}  // namespace weir::os
+
 namespace weir::http {
 
 /// Text that lives as long as the program; only a constant converts to it.
@@ -68,6 +72,13 @@ class BodySink {
   virtual Task<Result<>> write(Bytes piece) = 0;
   Task<Result<>> write(std::string_view piece) { return write(to_bytes(piece)); }
 
+  /// Sends bytes of an open file without a copy, as many as the receiver takes without a wait. The
+  /// rules of Stream::try_write_file() hold. No write() is in progress (asserted).
+  /// Returns: the number of bytes. It is 0 if the receiver is slow, or if each byte has to be
+  /// copied, as with TLS and HTTP/2. The caller sends the next bytes by write() then.
+  /// Errors: those of write().
+  virtual Result<std::size_t> try_write_file(const os::FilePart&) { return 0; }
+
   /// Adds a trailer field (RFC 9110 §6.5), which is sent when the function has returned. A status
   /// that is known only then is an example. HTTP/1.1 has trailers only behind a body whose length
   /// was unknown, and HTTP/1.0 has none; they are left out there. A receiver may ignore them.
@@ -113,6 +124,8 @@ class Body {
     }
   }
   explicit Body(Buffer&& bytes) noexcept : content_(std::move(bytes)) {}
+  /// Makes a body of a text that others use too, such as a cache. It is not nullptr.
+  explicit Body(std::shared_ptr<const std::string> shared) noexcept : content_(std::move(shared)) {}
   /// Makes a body that `stream` writes, of `length` bytes if that is known.
   explicit Body(StreamFunction stream, std::optional<std::uint64_t> length = std::nullopt)
       : content_(std::in_place_type<Streamed>, std::move(stream), length) {}
@@ -144,6 +157,7 @@ class Body {
     if (const auto* shorter = std::get_if<Short>(&content_)) return shorter->view();
     if (const auto* owned = std::get_if<std::string>(&content_)) return *owned;
     if (const auto* buffer = std::get_if<Buffer>(&content_)) return buffer->text();
+    if (const auto* shared = std::get_if<Shared>(&content_)) return **shared;
     return {};
   }
 
@@ -170,7 +184,9 @@ class Body {
     std::optional<std::uint64_t> length;
   };
 
-  std::variant<std::string_view, Short, std::string, Buffer, Streamed, Upgrade> content_;
+  using Shared = std::shared_ptr<const std::string>;
+
+  std::variant<std::string_view, Short, std::string, Buffer, Streamed, Upgrade, Shared> content_;
 };
 
 }  // namespace weir::http

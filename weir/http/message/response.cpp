@@ -75,10 +75,15 @@ void Response::set_header(std::string_view name, std::string_view value) {
   if (may_set_header(name)) record_invalid_header(name, extras().headers.set(name, value));
 }
 
+void Response::set_headers(const Headers& headers) {
+  extras().headers = headers;
+  for (const HeaderField each : headers) static_cast<void>(may_set_header(each.name));
+}
+
 bool Response::may_set_header(std::string_view name) {
-  const bool owned =
-      std::any_of(owned_by_server.begin(), owned_by_server.end(),
-                  [&](std::string_view each) { return equals_ignoring_case(each, name); });
+  const bool owned = std::ranges::any_of(owned_by_server, [&](std::string_view each) {
+    return each.size() == name.size() && equals_ignoring_case(each, name);
+  });
   if (owned) record_invalid_header(name, fail(Errc::bad_input));
   return !owned;
 }

@@ -46,6 +46,8 @@ class Response {
   /// the headers that describe a connection of HTTP/1.1, such as Keep-Alive.
   void add_header(std::string_view name, std::string_view value);
   void set_header(std::string_view name, std::string_view value);
+  /// Replaces all headers by a copy of `headers`, which takes less time than one call for each.
+  void set_headers(const Headers& headers);
   const Headers& headers() const noexcept;
   /// Adds the name of a request header to Vary (RFC 9110 §12.5.5), unless Vary has it: caches then
   /// store a response for each value of that header.

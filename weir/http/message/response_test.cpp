@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -191,6 +192,29 @@ TEST(Response, IsInvalidWithAHeaderOfTheServer) {
     EXPECT_EQ(response.headers().get(name), "2");
   }
   EXPECT_EQ(response.invalid_header(), "");
+}
+
+TEST(Body, SharesATextWithACache) {
+  auto text = std::make_shared<const std::string>(100, 'x');
+  const Body body(text);
+  EXPECT_EQ(text.use_count(), 2);
+  EXPECT_EQ(body.text().data(), text->data());
+  EXPECT_EQ(body.length(), 100U);
+  EXPECT_FALSE(body.is_stream());
+}
+
+TEST(Response, TakesAllHeadersOfAList) {
+  Headers headers;
+  EXPECT_TRUE(headers.add("A", "1"));
+  EXPECT_TRUE(headers.add("B", "2"));
+  Response response;
+  response.add_header("C", "3");
+  response.set_headers(headers);
+  EXPECT_EQ(response.headers().lines(), "A: 1\r\nB: 2\r\n");
+  EXPECT_EQ(response.invalid_header(), "");
+  EXPECT_TRUE(headers.add("Date", "now"));
+  response.set_headers(headers);
+  EXPECT_EQ(response.invalid_header(), "Date");
 }
 
 TEST(Response, IsInvalidWithAHeaderThatCouldSplitIt) {

@@ -10,6 +10,7 @@
 
 #include "weir/http/router/detail/core_handlers.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/os/detail/io/file.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -66,6 +67,20 @@ Task<Result<>> ResponseSink::write(Bytes piece) {
     bool& flag;
   } const writing(writing_);
   co_return co_await send(piece);
+}
+
+Result<std::size_t> ResponseSink::try_write_file(const os::FilePart& part) {
+  assert(!writing_ && "calls of BodySink::write() must not overlap");
+  if (left_ && part.size > *left_) {
+    too_long_ = true;
+    return fail(Errc::bad_input);
+  }
+  const auto sent = try_send_file(part);
+  if (!sent || *sent == 0) return sent;
+  if (left_) *left_ -= *sent;
+  bytes_ += *sent;
+  used_ = true;
+  return sent;
 }
 
 Call::Call(ServerState& server, BodySource& body, const Context& context) noexcept

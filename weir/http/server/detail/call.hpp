@@ -108,6 +108,7 @@ class ResponseSink : public BodySink {
  public:
   using BodySink::write;
   Task<Result<>> write(Bytes piece) override;
+  Result<std::size_t> try_write_file(const os::FilePart& part) override;
 
   /// Returns true if a piece was sent.
   bool used() const noexcept { return used_; }
@@ -120,9 +121,14 @@ class ResponseSink : public BodySink {
 
  protected:
   explicit ResponseSink(std::optional<std::uint64_t> length) noexcept : left_(length) {}
+  /// Records that bytes of the response were sent.
+  void set_used() noexcept { used_ = true; }
 
  private:
   virtual Task<Result<>> send(Bytes piece) = 0;
+  /// Sends bytes of a file as try_write_file() does. It calls set_used() if it sends other bytes of
+  /// the response, such as the head.
+  virtual Result<std::size_t> try_send_file(const os::FilePart&) { return 0; }
 
   std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
   std::uint64_t bytes_ = 0;

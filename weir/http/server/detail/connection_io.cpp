@@ -89,4 +89,18 @@ Task<Result<>> ConnectionIo::send(Bytes first, Bytes second, Bytes third) {
   co_return {};
 }
 
+Result<std::size_t> ConnectionIo::try_send_file(const os::FilePart& part) {
+  if (broken_) return fail(broken_);
+  if (writing()) return 0;
+  const auto sent = stream().try_write_file(output_.bytes(), part);
+  if (!sent) {
+    broken_ = sent.error();
+    return sent;
+  }
+  const std::size_t of_output = std::min(*sent, output_.size());
+  output_.consume(of_output);
+  if (output_.empty()) output_.clear();
+  return *sent - of_output;
+}
+
 }  // namespace weir::http

@@ -20,6 +20,10 @@
 #include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
+namespace weir::os {
+struct FilePart;
+}  // namespace weir::os
+
 namespace weir::http {
 
 // The time that a connection still waits for a peer that must keep a minimum rate.
@@ -112,6 +116,12 @@ class ConnectionIo {
   /// Errors: broken(), also for every later send.
   /// Cancel: that of Stream::write().
   Task<Result<>> send(Bytes first = {}, Bytes second = {}, Bytes third = {});
+
+  /// Sends the bytes in output(), and then bytes of a file, as many as the kernel takes without
+  /// waiting.
+  /// Returns: the number of bytes of the file; 0 if another send is in progress.
+  /// Errors: broken(), also for every later send.
+  Result<std::size_t> try_send_file(const os::FilePart& part);
 
   /// The awaiter of one write. The write is cancelled if the peer reads too slowly. It works out of
   /// line, so that its temporaries do not lie in the awaiting frame.

@@ -29,6 +29,13 @@ class StreamSink final : public ResponseSink {
         line, static_cast<std::size_t>(write_chunk_size(piece.size(), line) - line));
     return io_.send(to_bytes(size), piece, to_bytes(chunk_end));
   }
+  Result<std::size_t> try_send_file(const os::FilePart& part) override {
+    if (chunked_) return 0;
+    const std::size_t head = io_.output().size();
+    const auto sent = io_.try_send_file(part);
+    if (io_.output().size() != head) set_used();
+    return sent;
+  }
 
   ConnectionIo& io_;
   std::array<char, chunk_size_max> size_line_;
