@@ -1,0 +1,48 @@
+#include "weir/web/files/entity_tag.hpp"
+
+#include <cstddef>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+/// Removes the tag at the start of `text`, and returns it.
+std::optional<EntityTag> take_tag(std::string_view& text) noexcept {
+  EntityTag tag;
+  std::string_view rest = text;
+  if (rest.starts_with("W/")) {
+    tag.weak = true;
+    rest.remove_prefix(2);
+  }
+  if (!rest.starts_with('"')) return std::nullopt;
+  const std::size_t end = rest.find('"', 1);
+  if (end == rest.npos) return std::nullopt;
+  tag.opaque = rest.substr(0, end + 1);
+  for (const char each : tag.opaque) {  // etagc: VCHAR without '"', and obs-text
+    const auto code = static_cast<unsigned char>(each);
+    if (code < 0x21 || code == 0x7f) return std::nullopt;
+  }
+  text = rest.substr(end + 1);
+  return tag;
+}
+
+}  // namespace
+
+std::optional<EntityTag> EntityTag::parse(std::string_view text) noexcept {
+  const auto tag = take_tag(text);
+  return text.empty() ? tag : std::nullopt;
+}
+
+bool contains_tag(std::string_view list, const EntityTag& tag, TagComparison how) noexcept {
+  for (;;) {
+    while (!list.empty() && (is_space(list.front()) || list.front() == ',')) list.remove_prefix(1);
+    const auto member = take_tag(list);
+    if (!member) return false;
+    const std::string_view rest = trim(list);
+    if (!rest.empty() && rest.front() != ',') return false;
+    if (member->matches(tag, how)) return true;
+  }
+}
+
+}  // namespace weir::http
