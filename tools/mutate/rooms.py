@@ -31,6 +31,8 @@ FUZZERS = {
     "weir/http/router": ["routing_fuzz"],
     "weir/http/matching": ["routing_fuzz", "arguments_fuzz", "problem_fuzz"],
     "weir/http/server": ["server_fuzz"],
+    "weir/web/encoding": ["accept_encoding_fuzz"],
+    "weir/web/files": ["files_fuzz"],
 }
 
 

@@ -1,0 +1,79 @@
+// Serves the files of a folder: `router.mount("/static", http::files("/var/www"))`.
+//
+// GET and HEAD with all preconditions (RFC 9110 §13) and ranges (§14). Each file has a strong ETag,
+// made from its inode, its size and its time of modification, and a Last-Modified.
+//
+// No path leads out of the folder. A path is decoded once. Segments that are empty, "." or "..", or
+// that contain '/', '\' or a zero byte, and names that begin with a dot, are answered with 404. The
+// kernel resolves the rest below the folder (openat2(2), RESOLVE_BENEATH) and follows no symbolic
+// link. Only regular files are served.
+//
+// Files of at most 64 KiB stay in a cache of the core, with their heads. Of larger files the cache
+// holds open descriptors. An entry is compared with its file again after
+// FilesOptions::revalidate_after; requests that arrive during the comparison get the entry as it
+// was. Plain HTTP/1.1 sends what is in memory without a copy (sendfile(2)), at most 256 KiB per
+// turn. Otherwise a response of a larger file holds one buffer of 64 KiB. What is not in memory is
+// read by io_uring or a thread, so the loop does not wait for a disk. A file that shrinks while
+// it is sent ends the connection, so that the client never mistakes a part for the whole.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "weir/base/time.hpp"
+#include "weir/http/router/router.hpp"
+
+namespace weir::http {
+
+/// CacheRule sets the Cache-Control of files whose path matches a pattern. `*` and `?` match within
+/// one segment, and `**` matches any text. A pattern without '/' is compared with the file's name,
+/// others with the whole path below the folder: "*.html", "assets/**".
+struct CacheRule {
+  std::string pattern;
+  std::string cache_control;  ///< for example "public, max-age=31536000, immutable"
+};
+
+/// ExtensionType is the media type of files with an extension, which is given without the dot.
+struct ExtensionType {
+  std::string extension;
+  std::string media_type;
+};
+
+/// FilesOptions sets what files() serves, and its limits.
+struct FilesOptions {
+  /// Name of the file that answers the path of a directory; empty: none.
+  std::string index = "index.html";
+  /// Answer a directory without an index file with the list of its files.
+  bool listing = false;
+  /// Path of the file that answers paths without a file whose last segment has no dot, as pages
+  /// with routes of their own need it: "index.html". Empty: such paths get 404.
+  std::string spa_fallback = "";
+  /// Serve files and folders whose names begin with a dot.
+  bool dotfiles = false;
+  /// Follow symbolic links whose targets are below the folder. Other links are never followed.
+  bool follow_links = false;
+  /// Serve the neighbours `NAME.br`, `NAME.zst` and `NAME.gz` to clients that accept these codings.
+  bool precompressed = false;
+  /// The first rule that matches counts.
+  std::vector<CacheRule> cache_control = {};
+  /// Media types in addition to those of media_type_of(); they come first.
+  std::vector<ExtensionType> media_types = {};
+
+  /// Time after which the next request compares a file with its cache entry. With 0, each request
+  /// does that.
+  Duration revalidate_after = std::chrono::seconds(1);
+  // Limits for each core. The entry that was not used for the longest time leaves the cache.
+  std::size_t cache_bytes_max = 16 * 1024 * 1024;  ///< bytes of files; the heads come on top
+  std::size_t cache_entries_max = 4096;            ///< paths
+  std::size_t open_files_max = 100;                ///< open descriptors, one for each large file
+  /// Most entries of a directory that is listed; a larger one gets 500.
+  std::size_t listing_max = 10'000;
+};
+
+/// Returns a router that serves the files below the folder `root`, to be mounted or served. Links
+/// in `root` itself are followed for each file, so a deployment may switch a link.
+/// Throws std::invalid_argument for a Cache-Control or a media type that no header can hold.
+Router files(std::string root, FilesOptions options = {});
+
+}  // namespace weir::http

@@ -1,0 +1,159 @@
+// Tests of files() while files change: the cache, its limits, and files that shrink.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "weir/web/files/test/files_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+TEST_F(FilesTest, SeesAChangeAfterOneSecond) {
+  write("a.txt", "old");
+  serve_files();
+  pass(10s);
+  const Answer old = get("/s/a.txt");
+  write("a.txt", "newer");
+  EXPECT_EQ(get("/s/a.txt").body, "old");
+  pass(1s);
+  const Answer fresh = get("/s/a.txt");
+  EXPECT_EQ(fresh.body, "newer");
+  EXPECT_NE(fresh.header("ETag"), old.header("ETag"));
+  ASSERT_TRUE(platform_.files().remove("/www/a.txt"));
+  pass(1s);
+  EXPECT_EQ(get("/s/a.txt").status, 404);
+  write("a.txt", "again");
+  EXPECT_EQ(get("/s/a.txt").body, "again");
+}
+
+TEST_F(FilesTest, ComparesWithEachRequestByOption) {
+  write("a.txt", "old");
+  serve_files({.revalidate_after = Duration::zero()});
+  EXPECT_EQ(get("/s/a.txt").body, "old");
+  write("a.txt", "newer");
+  EXPECT_EQ(get("/s/a.txt").body, "newer");
+}
+
+TEST_F(FilesTest, ReadsAFileAgainThatChangedShortlyBefore) {
+  write("a.txt", "old");
+  serve_files();
+  EXPECT_EQ(get("/s/a.txt").body, "old");
+  write("a.txt", "new");  // the same size in the same instant
+  pass(1s);
+  EXPECT_EQ(get("/s/a.txt").body, "new");
+}
+
+TEST_F(FilesTest, KeepsTheVersionThatIsBeingSent) {
+  const std::string old = mixed_text(400'000);
+  write("big", old);
+  serve_files();
+  MemoryPeer& peer = connect();
+  std::string text = talk(peer, "GET /s/big HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_LT(text.size(), old.size());
+  write("next", mixed_text(500'000));
+  ASSERT_TRUE(platform_.files().rename("/www/next", "/www/big"));
+  pass(2s);
+  EXPECT_EQ(get("/s/big").body.size(), 500'000u);
+  for (std::size_t before = 0; before != text.size();) {
+    before = text.size();
+    settle();
+    text += peer.take();
+  }
+  const auto answers = sim::parse_http_responses(text);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].complete && answers[0].body == old);
+}
+
+TEST_F(FilesTest, CutsTheConnectionIfAFileShrinks) {
+  write("big", mixed_text(400'000));
+  serve_files();
+  MemoryPeer& peer = connect();
+  std::string text = talk(peer, "GET /s/big HTTP/1.1\r\nHost: a\r\n\r\n");
+  write("big", mixed_text(70'000));
+  for (std::size_t before = 0; before != text.size();) {
+    before = text.size();
+    settle();
+    text += peer.take();
+  }
+  const auto answers = sim::parse_http_responses(text);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].header("Content-Length"), "400000");
+  EXPECT_FALSE(answers[0].complete);
+  EXPECT_TRUE(peer.ended() || peer.was_reset());
+}
+
+TEST_F(FilesTest, SendsNoMoreThanTheLengthIfAFileGrows) {
+  write("big", mixed_text(70'000));
+  serve_files();
+  EXPECT_EQ(get("/s/big").body.size(), 70'000u);
+  write("big", mixed_text(90'000));
+  const Answer answer = get("/s/big");
+  EXPECT_EQ(answer.header("Content-Length"), "70000");
+  EXPECT_EQ(answer.body.size(), 70'000u);
+}
+
+TEST_F(FilesTest, HoldsAtMostTheLimitsOfItsCache) {
+  for (int each = 0; each < 8; ++each) {
+    write("small" + std::to_string(each), mixed_text(1000));
+    write("big" + std::to_string(each), mixed_text(70'000));
+  }
+  serve_files({.cache_bytes_max = 2500, .cache_entries_max = 5, .open_files_max = 1});
+  for (int round = 0; round < 2; ++round) {
+    for (int each = 0; each < 8; ++each) {
+      EXPECT_EQ(get("/s/small" + std::to_string(each)).body.size(), 1000u);
+      EXPECT_EQ(get("/s/big" + std::to_string(each)).body.size(), 70'000u);
+    }
+  }
+  EXPECT_LE(platform_.open_descriptors(), 2u + 16u * 2u);  // the listener, one file, connections
+}
+
+TEST_F(FilesTest, AnswersWithoutACache) {
+  write("a.txt", "hello");
+  serve_files({.cache_entries_max = 0});
+  EXPECT_EQ(get("/s/a.txt").body, "hello");
+  EXPECT_EQ(get("/s/a.txt").body, "hello");
+}
+
+TEST_F(FilesTest, AnswersManyRequestsDuringOneCheck) {
+  write("a.txt", "hello");
+  serve_files();
+  EXPECT_EQ(get("/s/a.txt").body, "hello");
+  pass(5s);
+  std::string requests;
+  for (int each = 0; each < 20; ++each) requests += "GET /s/a.txt HTTP/1.1\r\nHost: a\r\n\r\n";
+  EXPECT_EQ(statuses(requests).size(), std::string("200 ").size() * 20 - 1);
+}
+
+TEST_F(FilesTest, LeavesNothingBehindWhenAClientLeaves) {
+  write("a.txt", "hello");
+  write("big", mixed_text(400'000));
+  serve_files({.open_files_max = 0});
+  for (const auto* target : {"/s/big", "/s/a.txt"}) {
+    MemoryPeer& peer = connect();
+    peer.send("GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    turn();
+    peer.reset();
+    settle();
+    MemoryPeer& reader = connect();
+    EXPECT_NE(talk(reader, "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+    reader.reset();
+    pass(2s);
+    expect_at_rest();
+  }
+}
+
+class FilesOnThreads : public FilesTest {
+ protected:
+  FilesOnThreads() : FilesTest({.files = MemoryFiles::by_threads}) {}
+};
+
+TEST_F(FilesOnThreads, ServesFilesThatAreNotInMemory) {
+  const std::string content = mixed_text(200'000);
+  write("big", content);
+  serve_files();
+  platform_.files().set_cached(false);
+  EXPECT_TRUE(get("/s/big").body == content);
+}
+
+}  // namespace
+}  // namespace weir::http
