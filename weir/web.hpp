@@ -27,3 +27,4 @@
 #include "weir/web/middleware/request_id.hpp"
 #include "weir/web/middleware/security_headers.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/proxy/reverse_proxy.hpp"

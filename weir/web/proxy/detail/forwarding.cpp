@@ -1,0 +1,233 @@
+#include "weir/web/proxy/detail/forwarding.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "weir/http/syntax/detail/char_class.hpp"
+
+namespace weir::http {
+namespace {
+
+/// The treatment of a header, by its name.
+enum class Rule : std::uint8_t {
+  pass,
+  drop,        ///< it concerns one connection, or the framing of the body
+  connection,  ///< it names headers of one connection
+  host,
+  forwarded_for,  ///< X-Forwarded-For
+  forwarded,      ///< the other headers about the client
+  via,
+};
+
+struct Named {
+  std::string_view name;
+  Rule rule;
+};
+
+constexpr std::array named_rules{
+    Named{"te", Rule::drop},
+    Named{"via", Rule::via},
+    Named{"host", Rule::host},
+    Named{"date", Rule::drop},
+    Named{"proxy", Rule::drop},  // some upstreams would use it as their own proxy
+    Named{"expect", Rule::drop},
+    Named{"upgrade", Rule::drop},
+    Named{"trailer", Rule::drop},
+    Named{"forwarded", Rule::forwarded},
+    Named{"x-real-ip", Rule::forwarded},
+    Named{"connection", Rule::connection},
+    Named{"keep-alive", Rule::drop},
+    Named{"content-length", Rule::drop},
+    Named{"x-forwarded-for", Rule::forwarded_for},
+    Named{"transfer-encoding", Rule::drop},
+};
+
+/// Returns a set of bits, one for each first letter (in lower case) of a name with a rule.
+consteval std::uint32_t first_letters() {
+  std::uint32_t bits = 0;
+  for (const Named& each : named_rules) bits |= std::uint32_t{1} << (each.name.front() - 'a');
+  return bits;
+}
+
+Rule rule_of(std::string_view name) noexcept {
+  const auto letter = static_cast<unsigned>((name.front() | 0x20) - 'a');
+  if (letter >= 26 || (first_letters() >> letter & 1) == 0) return Rule::pass;
+  for (const Named& each : named_rules) {
+    if (each.name.size() == name.size() && equals_ignoring_case(each.name, name)) return each.rule;
+  }
+  constexpr std::string_view of_proxy = "proxy-";
+  constexpr std::string_view of_client = "x-forwarded-";
+  if (equals_ignoring_case(name.substr(0, of_proxy.size()), of_proxy)) return Rule::drop;
+  if (equals_ignoring_case(name.substr(0, of_client.size()), of_client)) return Rule::forwarded;
+  return Rule::pass;
+}
+
+/// Calls `use(token)` for each element of a list, until it returns true. Returns true then.
+template <class Use>
+bool any_element(std::string_view list, const Use& use) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view each = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    while (!each.empty() && is_space(each.front())) each.remove_prefix(1);
+    while (!each.empty() && is_space(each.back())) each.remove_suffix(1);
+    if (!each.empty() && use(each)) return true;
+  }
+  return false;
+}
+
+bool is_usual_option(std::string_view token) noexcept {
+  return equals_ignoring_case(token, "keep-alive") || equals_ignoring_case(token, "close") ||
+         equals_ignoring_case(token, "te") || equals_ignoring_case(token, "upgrade");
+}
+
+/// The headers of a message that Connection names. Most messages name none.
+template <class Message>
+class ConnectionOptions {
+ public:
+  explicit ConnectionOptions(const Message& message) : message_(message) {
+    for (std::size_t index = 0; index < message.header_count() && !any_; ++index) {
+      const HeaderField field = message.header_at(index);
+      any_ = is_connection(field) && any_element(field.value, [](std::string_view token) {
+               return !is_usual_option(token);
+             });
+    }
+  }
+  bool name(std::string_view header) const {
+    for (std::size_t index = 0; any_ && index < message_.header_count(); ++index) {
+      const HeaderField field = message_.header_at(index);
+      const bool named = is_connection(field) && any_element(field.value, [&](auto token) {
+                           return equals_ignoring_case(token, header);
+                         });
+      if (named) return true;
+    }
+    return false;
+  }
+
+ private:
+  static bool is_connection(const HeaderField& field) noexcept {
+    return field.name.size() == 10 && equals_ignoring_case(field.name, "connection");
+  }
+
+  const Message& message_;
+  bool any_ = false;
+};
+
+std::string via_of(Version version, const ReverseProxyOptions& options) {
+  std::string_view number = "1.1";
+  if (version == Version::http_1_0) number = "1.0";
+  if (version == Version::http_2) number = "2.0";
+  return std::string(number) + " " + options.via;
+}
+
+/// Returns the element of Forwarded for this connection (RFC 7239 §4).
+std::string forwarded_element(const Request& request, std::string_view client) {
+  const bool is_ipv6 = client.find(':') != std::string_view::npos;
+  std::string out = "for=";
+  out.append(is_ipv6 ? "\"[" : "").append(client).append(is_ipv6 ? "]\"" : "");
+  const std::string_view host = request.authority();
+  // The host of a request has no quote and no backslash.
+  if (!host.empty() && host.find_first_of("\"\\") == std::string_view::npos) {
+    out.append(";host=\"").append(host).append("\"");
+  }
+  return out.append(request.tls() != nullptr ? ";proto=https" : ";proto=http");
+}
+
+void add_forwarded(const Request& request, const ReverseProxyOptions& options,
+                   std::string&& earlier, ClientRequest& out) {
+  if (options.forwarded == ForwardedHeaders::none) return;
+  const bool append = options.forwarded == ForwardedHeaders::append;
+  const std::string client = client_text(request.peer_address());
+  if (!earlier.empty()) earlier += ", ";
+  out.add_header("X-Forwarded-For", earlier.append(client));
+  const RequestHead& head = request.head();
+  const bool has_proto = append && head.header("x-forwarded-proto").has_value();
+  const bool has_host = append && head.header("x-forwarded-host").has_value();
+  if (!has_proto) out.add_header("X-Forwarded-Proto", request.tls() != nullptr ? "https" : "http");
+  if (!has_host && !request.authority().empty()) {
+    out.add_header("X-Forwarded-Host", request.authority());
+  }
+  if (options.rfc7239) out.add_header("Forwarded", forwarded_element(request, client));
+}
+
+}  // namespace
+
+Result<Url> upstream_url(const Url& base, const Request& request,
+                         const ReverseProxyOptions& options) {
+  std::string_view path = request.path_text();
+  const std::string_view prefix = options.strip_prefix;
+  if (!path.starts_with(prefix)) return fail(Errc::not_found);
+  path.remove_prefix(prefix.size());
+  if (!path.empty() && path.front() != '/') return fail(Errc::not_found);
+  std::string_view base_path = base.path();
+  if (base_path.ends_with('/')) base_path.remove_suffix(1);
+  const std::string_view query = request.query_text();
+  std::string text;
+  text.reserve(base.origin().size() + base_path.size() + path.size() + query.size() + 2);
+  text.append(base.origin()).append(base_path).append(path.empty() ? "/" : path);
+  if (request.head().has_query()) text.append("?").append(query);
+  return Url::parse(text);
+}
+
+void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
+                             ClientRequest& out) {
+  const RequestHead& head = request.head();
+  const ConnectionOptions<RequestHead> connection(head);
+  const bool append = options.forwarded == ForwardedHeaders::append;
+  if (options.preserve_host && !request.authority().empty()) {
+    out.add_header("Host", request.authority());
+  }
+  std::string earlier;  // X-Forwarded-For of the client
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const auto [name, value] = head.header_at(index);
+    const Rule rule = rule_of(name);
+    const bool passes = rule == Rule::pass || (rule == Rule::forwarded && append) ||
+                        (rule == Rule::via) || (rule == Rule::forwarded_for && append);
+    if (!passes || connection.name(name)) continue;
+    if (rule == Rule::forwarded_for) {
+      earlier.append(earlier.empty() ? "" : ", ").append(value);
+    } else {
+      out.add_header(name, value);
+    }
+  }
+  add_forwarded(request, options, std::move(earlier), out);
+  if (!options.via.empty()) out.add_header("Via", via_of(request.version(), options));
+}
+
+void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,
+                              Response& out) {
+  const ConnectionOptions<ClientResponse> connection(response);
+  for (std::size_t index = 0; index < response.header_count(); ++index) {
+    const auto [name, value] = response.header_at(index);
+    const Rule rule = rule_of(name);
+    if (rule == Rule::drop || rule == Rule::connection || connection.name(name)) continue;
+    out.add_header(name, value);
+  }
+  if (!options.via.empty()) out.add_header("Via", via_of(response.version(), options));
+}
+
+std::size_t count_hops(const RequestHead& head) noexcept {
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const auto [name, value] = head.header_at(index);
+    if (name.size() != 3 || !equals_ignoring_case(name, "via")) continue;
+    any_element(value, [&](std::string_view) {
+      ++count;
+      return false;
+    });
+  }
+  return count;
+}
+
+std::string client_text(const os::Address& peer) {
+  if (!peer.is_inet()) return "unknown";
+  std::string text = peer.to_string();
+  text.erase(text.rfind(':'));
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,38 @@
+// The headers and the target that a reverse proxy passes on (RFC 9110 §7.6).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weir/base/result.hpp"
+#include "weir/http/client/client_request.hpp"
+#include "weir/http/client/client_response.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/http/syntax/url.hpp"
+#include "weir/web/proxy/reverse_proxy.hpp"
+
+namespace weir::http {
+
+/// Returns the URL of a request at the upstream `base`. The path and the query of the client stay
+/// as they were sent.
+/// Errors: not_found if the path does not begin with options.strip_prefix; those of Url::parse().
+Result<Url> upstream_url(const Url& base, const Request& request,
+                         const ReverseProxyOptions& options);
+
+/// Adds the headers of the client's request that an upstream gets, and those of the proxy.
+void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
+                             ClientRequest& out);
+
+/// Adds the headers of the upstream's response that the client gets.
+void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,
+                              Response& out);
+
+/// Returns the number of entries of all Via headers.
+std::size_t count_hops(const RequestHead& head) noexcept;
+
+/// Returns the address of a peer without its port: "192.0.2.1", "2001:db8::1"; "unknown" for one
+/// that is not an IP address.
+std::string client_text(const os::Address& peer);
+
+}  // namespace weir::http

@@ -1,0 +1,70 @@
+#include "weir/web/proxy/detail/forwarding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "weir/http/test/http_request.hpp"
+
+namespace weir::http {
+namespace {
+
+TEST(ForwardingTest, ClientTextHasNoPort) {
+  EXPECT_EQ(client_text(os::Address::loopback(80)), "127.0.0.1");
+  EXPECT_EQ(client_text(*os::Address::parse("[2001:db8::1]:80")), "2001:db8::1");
+  EXPECT_EQ(client_text(*os::Address::local("@name:1")), "unknown");
+  EXPECT_EQ(client_text({}), "unknown");
+}
+
+TEST(ForwardingTest, HopsOfAllViaHeadersCount) {
+  const auto hops = [](std::string_view lines) {
+    return count_hops(TextRequest("GET /", {}, lines).head());
+  };
+  EXPECT_EQ(hops(""), 0U);
+  EXPECT_EQ(hops("Via: 1.1 a, 1.0 b\r\nVIA: 1.1 c ,,\r\nVia-x: 1.1 d\r\n"), 3U);
+}
+
+/// Returns the URL at an upstream, or the message of the error.
+std::string url_at(std::string_view base, std::string_view target, std::string prefix = {}) {
+  ReverseProxyOptions options;
+  options.strip_prefix = std::move(prefix);
+  TextRequest request("GET " + std::string(target));
+  const auto url = upstream_url(*Url::parse(base), request.request(), options);
+  return url ? std::string(url->text()) : url.error().message();
+}
+
+TEST(ForwardingTest, UrlHasThePathOfTheUpstreamAndTheRequest) {
+  EXPECT_EQ(url_at("http://a", "/"), "http://a/");
+  EXPECT_EQ(url_at("https://a:8/v1/", "/x%2Fy?q=/&"), "https://a:8/v1/x%2Fy?q=/&");
+  EXPECT_EQ(url_at("http://a/v1", "/api", "/api"), "http://a/v1/");
+  EXPECT_EQ(url_at("http://a", "/api//x?", "/api"), "http://a//x?");
+  EXPECT_EQ(url_at("http://a", "http://other.test/x"), "http://a/x");
+  EXPECT_EQ(url_at("http://a", "/apix", "/api"), make_error_code(Errc::not_found).message());
+}
+
+/// Returns the header lines that an upstream gets for these of the client.
+std::string passed(std::string_view lines, ReverseProxyOptions options = {}) {
+  options.forwarded = ForwardedHeaders::none;
+  options.via.clear();
+  TextRequest request("GET /", {}, lines);
+  ClientRequest out(Method::get, "http://a");
+  forward_request_headers(request.request(), options, out);
+  return std::string(out.headers().lines());
+}
+
+TEST(ForwardingTest, NamesThatResembleRulesPass) {
+  constexpr std::string_view lines =
+      "Tea: 1\r\nViaduct: 2\r\nHosts: 3\r\nContent-Lengths: 4\r\nProxied: 5\r\nConnections: 6\r\n"
+      "X-Forward: 7\r\nDatum: 8\r\n_: 9\r\n0: 10\r\n";
+  EXPECT_EQ(passed(lines), lines);
+}
+
+TEST(ForwardingTest, OptionsOfConnectionAreFoundInAllLines) {
+  EXPECT_EQ(passed("Connection: close\r\nA: 1\r\nConnection: , a ,\r\nB: 2\r\nClose: 3\r\n"),
+            "B: 2\r\n");
+  EXPECT_EQ(passed("Connection: keep-alive\r\nA: 1\r\n"), "A: 1\r\n");
+}
+
+}  // namespace
+}  // namespace weir::http

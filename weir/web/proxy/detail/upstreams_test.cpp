@@ -1,0 +1,98 @@
+#include "weir/web/proxy/detail/upstreams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant start{};
+
+/// Returns the upstreams of the next requests, each of which succeeds.
+std::string next(Upstreams& upstreams, int count, Instant now = start) {
+  std::string text;
+  for (int each = 0; each < count; ++each) {
+    text += std::to_string(upstreams.choose(now, {}).value());
+  }
+  return text;
+}
+
+TEST(UpstreamsTest, RoundRobinUsesAllInOrder) {
+  Upstreams upstreams(3, {}, 1);
+  EXPECT_EQ(next(upstreams, 7), "1201201");
+}
+
+TEST(UpstreamsTest, FirstUpstreamMayBeAnyNumber) {
+  Upstreams upstreams(2, {}, 7);
+  EXPECT_EQ(next(upstreams, 3), "101");
+}
+
+TEST(UpstreamsTest, LeastRequestsPrefersTheIdleOnes) {
+  ReverseProxyOptions options;
+  options.choice = UpstreamChoice::least_requests;
+  Upstreams upstreams(3, options, 0);
+  upstreams.begin(0);
+  upstreams.begin(0);
+  upstreams.begin(1);
+  EXPECT_EQ(next(upstreams, 2), "22");
+  upstreams.begin(2);
+  EXPECT_EQ(next(upstreams, 3), "121") << "equals take turns";
+  upstreams.end(0);
+  upstreams.end(0);
+  EXPECT_EQ(next(upstreams, 1), "0");
+}
+
+TEST(UpstreamsTest, TriedOnesAreLeftOut) {
+  Upstreams upstreams(3, {}, 0);
+  const std::vector<std::size_t> tried{0, 2};
+  EXPECT_EQ(upstreams.choose(start, tried), 1U);
+  const std::vector<std::size_t> all{0, 1, 2};
+  EXPECT_EQ(upstreams.choose(start, all), std::nullopt);
+}
+
+TEST(UpstreamsTest, FailuresInARowEject) {
+  Upstreams upstreams(2, {}, 0);
+  EXPECT_FALSE(upstreams.record_failure(0, start));
+  EXPECT_FALSE(upstreams.record_failure(0, start));
+  upstreams.record_success(0);
+  EXPECT_FALSE(upstreams.record_failure(0, start));
+  EXPECT_FALSE(upstreams.record_failure(0, start));
+  EXPECT_EQ(next(upstreams, 2), "01");
+  EXPECT_TRUE(upstreams.record_failure(0, start));
+  EXPECT_EQ(next(upstreams, 3), "111");
+  EXPECT_FALSE(upstreams.record_failure(0, start)) << "it is ejected already";
+}
+
+TEST(UpstreamsTest, EjectedOneHasOneMoreChance) {
+  Upstreams upstreams(2, {}, 0);
+  for (int count = 0; count < 3; ++count) upstreams.record_failure(0, start);
+  EXPECT_EQ(next(upstreams, 2, start + 10s - 1ns), "11");
+  EXPECT_EQ(next(upstreams, 2, start + 10s), "01");
+  EXPECT_TRUE(upstreams.record_failure(0, start + 10s)) << "one failure ejects it again";
+  EXPECT_EQ(next(upstreams, 2, start + 19s), "11");
+  upstreams.record_success(0);
+  EXPECT_EQ(next(upstreams, 2, start + 19s), "01");
+}
+
+TEST(UpstreamsTest, RequestsGoToAnEjectedOneIfThereIsNoOther) {
+  Upstreams upstreams(2, {}, 0);
+  for (int count = 0; count < 3; ++count) upstreams.record_failure(1, start);
+  for (int count = 0; count < 3; ++count) upstreams.record_failure(0, start + 1s);
+  EXPECT_EQ(next(upstreams, 3, start + 2s), "111") << "its time ends first";
+}
+
+TEST(UpstreamsTest, ZeroFailuresMaxEjectsNone) {
+  ReverseProxyOptions options;
+  options.failures_max = 0;
+  Upstreams upstreams(2, options, 0);
+  for (int count = 0; count < 9; ++count) EXPECT_FALSE(upstreams.record_failure(0, start));
+  EXPECT_EQ(next(upstreams, 2), "01");
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,235 @@
+#include "weir/web/proxy/reverse_proxy.hpp"
+
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include "weir/base/detail/bytes.hpp"
+#include "weir/http/client/client.hpp"
+#include "weir/http/syntax/client_error.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/status.hpp"
+#include "weir/http/syntax/url.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/task/context.hpp"
+#include "weir/web/proxy/detail/forwarding.hpp"
+#include "weir/web/proxy/detail/proxy_core.hpp"
+
+namespace weir::http {
+namespace {
+
+// A response with at most this length is read as a whole, and needs no task that streams it.
+constexpr std::uint64_t whole_body_max = 16 * 1024;
+constexpr Status loop_detected{508};  // RFC 5842 §7.2
+
+/// The body of the client's request on its way to an upstream.
+struct Upload {
+  Request& request;
+  bool called = false;         // the upstream may have a part of the body
+  std::error_code error = {};  // why the client's body could not be read
+};
+
+Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
+  upload.called = true;
+  for (;;) {
+    const auto piece = co_await upload.request.read();
+    if (!piece) {
+      upload.error = piece.error();
+      co_return fail(piece.error());
+    }
+    if (piece->empty()) break;
+    if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
+  }
+  for (const HeaderField each : upload.request.trailers()) {
+    std::ignore = sink.add_trailer(each.name, each.value);
+  }
+  co_return {};
+}
+
+/// Returns true if the request has a body, which may be empty.
+bool has_request_body(const Request& request) noexcept {
+  if (request.head().has_body()) return true;
+  const bool no_length = !request.head().has_content_length();
+  const Method method = request.method();
+  return request.version() == Version::http_2 && no_length && method != Method::get &&
+         method != Method::head && method != Method::options && method != Method::delete_;
+}
+
+void set_request_body(const Request& request, Upload& upload, ClientRequest& out) {
+  std::optional<std::uint64_t> length;
+  if (request.head().has_content_length()) length = request.head().content_length();
+  auto function = [&upload](BodySink& sink) { return send_request_body(sink, upload); };
+  static constexpr char passed_on[] = "";  // the header of the client says it
+  out.set_body(passed_on, Body(StreamFunction(std::move(function)), length));
+}
+
+/// Returns true if the upstream itself caused the error.
+bool is_upstream_failure(std::error_code error) noexcept {
+  if (error == Errc::cancelled) return false;
+  return error != ClientError::queue_full && error != ClientError::queue_timed_out;
+}
+
+/// Returns true if another upstream may get the request, because this one cannot have acted on it.
+bool may_try_another(std::error_code error, const Upload& upload) noexcept {
+  if (upload.called) return false;
+  if (error == ClientError::connect_failed || error == ClientError::connect_timed_out) return true;
+  return error == ClientError::connection_lost && is_idempotent(upload.request.method()) &&
+         !has_request_body(upload.request);
+}
+
+/// Returns the number of bytes that the response announces.
+std::optional<std::uint64_t> length_of(const ClientResponse& response) noexcept {
+  const auto text = response.header("content-length");
+  if (!text) return std::nullopt;
+  std::uint64_t length = 0;
+  const char* const end = text->data() + text->size();
+  const auto read = std::from_chars(text->data(), end, length);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return length;
+}
+
+/// A request at an upstream, and its response.
+struct Exchange {
+  ProxyCore::Request request;
+  ClientResponse response;  // destroyed first
+};
+
+Task<Result<>> send_response_body(BodySink& sink, Exchange exchange) {
+  ClientResponse& response = exchange.response;
+  for (;;) {
+    const auto piece = co_await response.read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) break;
+    if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
+  }
+  for (const HeaderField each : response.trailers()) {
+    std::ignore = sink.add_trailer(each.name, each.value);
+  }
+  co_return {};
+}
+
+/// Reads a short body.
+/// Errors: those of ClientResponse::read().
+Task<Result<std::string>> read_whole(ClientResponse& response, std::uint64_t length) {
+  std::string whole;
+  while (whole.size() < length) {
+    const auto piece = co_await response.read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) co_return fail(ClientError::bad_response);
+    if (whole.empty()) whole.reserve(static_cast<std::size_t>(length));
+    whole.append(to_text(*piece));
+  }
+  co_return std::move(whole);
+}
+
+Task<Result<>> send_nothing(BodySink&) {
+  co_return {};
+}
+
+/// Returns a body of this length that is announced and not sent: that of a response to HEAD, or an
+/// empty one that the server must not replace by a description of the error.
+Body announced(std::optional<std::uint64_t> length) {
+  return Body(StreamFunction(send_nothing), length);
+}
+
+/// Adds the body of the upstream's response to `out`.
+Task<Response> with_body(Response out, ProxyCore::Request proxied, ClientResponse response,
+                         Method method) {
+  const auto length = length_of(response);
+  if (method == Method::head || !may_have_body(out.status())) {
+    out.body() = announced(length);
+    co_return out;
+  }
+  if (length && *length <= whole_body_max) {
+    auto text = co_await read_whole(response, *length);
+    if (!text) co_return Response(text.error());
+    out.body() = text->empty() ? announced(0) : Body(std::move(*text));
+    co_return out;
+  }
+  Exchange exchange{std::move(proxied), std::move(response)};
+  auto function = [exchange = std::move(exchange)](BodySink& sink) mutable {
+    return send_response_body(sink, std::move(exchange));
+  };
+  out.body() = Body(StreamFunction(std::move(function)), length);
+  co_return out;
+}
+
+bool asks_for_websocket(const Request& request) noexcept {
+  const auto upgrade = request.header("upgrade");
+  return request.head().requests_upgrade() && upgrade &&
+         equals_ignoring_case(*upgrade, "websocket");
+}
+
+/// Returns the answer to a request that is not passed on; nullopt to pass it on.
+std::optional<Response> refuse(const Request& request, const ReverseProxyOptions& options) {
+  const Method method = request.method();
+  if (method == Method::connect || method == Method::other || asks_for_websocket(request)) {
+    return Response(Status::not_implemented);
+  }
+  if (!request.path_text().starts_with('/')) return Response(Status::bad_request);
+  if (count_hops(request.head()) >= options.hops_max) return Response(loop_detected);
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct ReverseProxy::State {
+  std::vector<Url> upstreams;
+  ReverseProxyOptions options;
+};
+
+Task<Response> ReverseProxy::operator()(Request& request) const {
+  const std::shared_ptr<const State> state = state_;
+  const ReverseProxyOptions& options = state->options;
+  if (auto refused = refuse(request, options)) co_return std::move(*refused);
+  Loop& loop = *(co_await this_context()).loop;
+  ProxyCore& core =
+      loop.slots().get<ProxyCores>().of(loop, state, state->upstreams.size(), options);
+  ProxyCore::Request proxied(core);
+  Upload upload{request};
+  std::error_code error = make_error_code(ClientError::connect_failed);
+  for (unsigned attempt = 0; attempt < options.attempts_max; ++attempt) {
+    const auto index = proxied.choose();
+    if (!index) break;
+    auto url = upstream_url(state->upstreams[*index], request, options);
+    if (!url) co_return Response(to_status(url.error()));
+    ClientRequest sent(request.method(), std::move(*url));
+    forward_request_headers(request, options, sent);
+    if (has_request_body(request)) set_request_body(request, upload, sent);
+    auto response = co_await proxied.client().send(std::move(sent));
+    if (response) {
+      proxied.record_success();
+      Response out(response->status());
+      forward_response_headers(*response, options, out);
+      auto whole =
+          with_body(std::move(out), std::move(proxied), std::move(*response), request.method());
+      co_return co_await std::move(whole);
+    }
+    error = response.error();
+    if (upload.error) co_return Response(to_status(upload.error));
+    if (is_upstream_failure(error)) proxied.record_failure();
+    if (!may_try_another(error, upload)) break;
+  }
+  co_return Response(error);
+}
+
+ReverseProxy reverse_proxy(std::vector<std::string> upstreams, ReverseProxyOptions options) {
+  auto state = std::make_shared<ReverseProxy::State>();
+  for (const std::string& each : upstreams) {
+    auto url = Url::parse(each);
+    if (!url || url->has_query()) {
+      throw std::invalid_argument("reverse_proxy: " + each + ": no URL of an upstream");
+    }
+    state->upstreams.push_back(std::move(*url));
+  }
+  const bool valid = !upstreams.empty() && options.attempts_max > 0 &&
+                     (options.via.empty() || is_token(options.via)) &&
+                     (options.strip_prefix.empty() || options.strip_prefix.front() == '/') &&
+                     !options.strip_prefix.ends_with('/');
+  if (!valid) throw std::invalid_argument("reverse_proxy: no upstream, or an invalid option");
+  state->options = std::move(options);
+  return ReverseProxy(std::move(state));
+}
+
+}  // namespace weir::http

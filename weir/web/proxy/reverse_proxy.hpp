@@ -1,0 +1,116 @@
+// A reverse proxy: a handler that passes requests on to other servers.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/base/time.hpp"
+#include "weir/http/client/client_limits.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// The way in which a reverse proxy chooses an upstream for a request.
+enum class UpstreamChoice : std::uint8_t {
+  round_robin,     ///< one after the other
+  least_requests,  ///< the one with the fewest requests of this core in progress
+};
+
+/// The treatment of the headers that tell an upstream about the client: X-Forwarded-For,
+/// X-Forwarded-Proto and X-Forwarded-Host, and Forwarded (RFC 7239).
+enum class ForwardedHeaders : std::uint8_t {
+  replace,  ///< those of the client are dropped, so that no client can invent them
+  append,   ///< the proxy adds to those of the client, which is a proxy that the program trusts
+  none,     ///< those of the client are dropped, and the proxy adds none
+};
+
+/// ReverseProxyOptions sets up a ReverseProxy.
+struct ReverseProxyOptions {
+  /// The limits, timeouts and TLS of the requests to the upstreams. `cookie_jar` and
+  /// ClientLimits::redirects_max have no effect: cookies and redirects are passed on.
+  ClientOptions client = {};
+  UpstreamChoice choice = UpstreamChoice::round_robin;
+  ForwardedHeaders forwarded = ForwardedHeaders::replace;
+  /// True to send the header Forwarded too. Upstreams that do not know it ignore it.
+  bool rfc7239 = false;
+  /// True to pass on the Host of the client. Otherwise the upstream gets its own name.
+  bool preserve_host = false;
+  /// The begin of the path that the upstream does not get, such as "/api". A request with another
+  /// path is answered with 404.
+  std::string strip_prefix = {};
+  /// The name of this proxy in the header Via of requests and responses; empty to send none. It is
+  /// a token.
+  std::string via = "weir";
+  /// Number of entries of Via above which a request is answered with 508, because it goes in a
+  /// circle.
+  unsigned hops_max = 16;
+  /// Number of upstreams that a request may try; at least 1.
+  unsigned attempts_max = 3;
+  /// Number of failures in a row after which an upstream gets no requests for `eject_time`. It then
+  /// has one more chance. If all upstreams are ejected, requests go to the one whose time ends
+  /// first. 0 ejects none.
+  unsigned failures_max = 3;
+  Duration eject_time = std::chrono::seconds(10);
+};
+
+/// A handler that passes requests on to one of several upstream servers; reverse_proxy() makes it.
+///
+/// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
+/// side. The proxy holds one piece of each at a time, and a response of at most 16 KiB with a
+/// Content-Length as a whole. It sends the whole request before it passes the response on, unless
+/// the status is 300 or more. Trailers are passed on.
+///
+/// *Headers* of one connection are not passed on (RFC 9110 §7.6.1). These are Connection and those
+/// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin
+/// with Proxy-. The length of a body is sent anew, so a message has one length only. The proxy
+/// answers "Expect: 100-continue" itself when the upstream takes the body. Date is that of this
+/// server. 1xx responses of upstreams are not passed on.
+///
+/// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
+/// is 502; a timeout is 504; the limits of ClientLimits for waiting requests are 503. A client that
+/// leaves cancels the request of the upstream.
+///
+/// *Retry.* A request goes to another upstream if no connection was opened. It also does if the
+/// connection was lost before the head of a response, the method is idempotent and there is no
+/// body. The client has a rule of its own for reused connections; see Client.
+///
+/// An upgrade to WebSocket and a method that Weir's client does not send are answered with 501.
+/// Threads: any; each core has a client of its own.
+class ReverseProxy {
+ public:
+  /// Sends the request to an upstream.
+  /// Returns: its response, or the error response above.
+  /// Cancel: cancels the request of the upstream.
+  Task<Response> operator()(Request& request) const;
+
+ private:
+  struct State;
+  friend ReverseProxy reverse_proxy(std::vector<std::string> upstreams,
+                                    ReverseProxyOptions options);
+  explicit ReverseProxy(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
+
+  std::shared_ptr<const State> state_;
+};
+
+/// Returns a handler that passes requests on to `upstreams`, such as "http://backend:8080". A path
+/// of the URL comes before that of each request. A group makes it the handler of all methods:
+///
+///     router.group("/api").fallback(http::reverse_proxy("http://backend:8080", options));
+///
+/// Errors: throws std::invalid_argument if a URL or an option is invalid, or without a URL.
+ReverseProxy reverse_proxy(std::vector<std::string> upstreams, ReverseProxyOptions options = {});
+template <std::convertible_to<std::string_view> Url>  // no braces: they are a list of upstreams
+ReverseProxy reverse_proxy(const Url& upstream, ReverseProxyOptions options = {}) {
+  std::vector<std::string> upstreams{std::string(std::string_view(upstream))};
+  return reverse_proxy(std::move(upstreams), std::move(options));
+}
+
+}  // namespace weir::http

@@ -1,0 +1,254 @@
+// Tests of the bodies that a reverse proxy passes on, and of clients that leave.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/http/test/client_fixture.hpp"
+#include "weir/tls/client.hpp"
+#include "weir/tls/server.hpp"
+#include "weir/web/test/proxy_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+/// A proxy whose upstream is another server of Weir, at port 81.
+class ProxiedServerTest : public ProxyFixture {
+ protected:
+  ProxiedServerTest() {
+    inner_.post("/echo", [](Request& request) -> Task<Response> {
+      auto body = co_await request.body();
+      if (!body) co_return Response(to_status(body.error()));
+      Response out = text(std::move(*body));
+      out.add_header("X-Length", request.header("content-length").value_or("none"));
+      for (const HeaderField each : request.trailers()) out.add_header(each.name, each.value);
+      co_return out;
+    });
+    inner_.get("/flood", [this] { return stream("text/plain", &flood, this); });
+    inner_.get("/wait", [this](Request&) -> Task<Response> {
+      waiting_ = true;
+      const Result<> slept = co_await sleep(1h);
+      if (!slept) cancelled_ = true;
+      co_return text("late");
+    });
+    inner_.post("/refuse", [] { return Response(Status::forbidden); });
+  }
+
+  static Task<Result<>> flood(BodySink& sink, ProxiedServerTest* test) {
+    const std::string piece(16 * 1024, 'x');
+    for (;;) {
+      const Result<> sent = co_await sink.write(piece);
+      if (!sent) {
+        test->cancelled_ = true;
+        co_return sent;
+      }
+      test->flooded_ += piece.size();
+    }
+  }
+
+  /// Runs `use` with both servers. It ends when the connections of the client have ended.
+  void with_servers(ReverseProxyOptions options, const Body& use,
+                    PlainHttp2 inner_protocol = PlainHttp2::off) {
+    ServerState inner(*loop_, inner_, {}, {}, inner_protocol);
+    upstreams_ = {"http://127.0.0.1:85"};
+    with_proxy({}, std::move(options), [&](Client& client) -> Task<> {
+      const auto body = [&](Scope& scope) -> Task<> {
+        scope.spawn(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(inner),
+                               os::Address::loopback(85)));
+        std::ignore = co_await sleep(Duration::zero());
+        co_await use(client);
+        scope.cancel();
+      };
+      std::ignore = co_await with_scope(OnFailure::isolate, body);
+    });
+  }
+  static ClientRequest post(std::string_view path, http::Body body) {
+    ClientRequest request(Method::post, "http://127.0.0.1" + std::string(path));
+    request.set_body("text/plain", std::move(body));
+    return request;
+  }
+  /// Sends 100 pieces of 1,000 bytes and a trailer.
+  static Task<Result<>> write_pieces(BodySink& sink) {
+    for (char piece = 0; piece < 100; ++piece) {
+      const Result<> sent = co_await sink.write(std::string(1000, piece));
+      if (!sent) co_return sent;
+    }
+    co_return sink.add_trailer("X-Sum", "7");
+  }
+  static std::string pieces() {
+    std::string all;
+    for (char piece = 0; piece < 100; ++piece) all += std::string(1000, piece);
+    return all;
+  }
+  static Task<> expect_echo(Client& client, http::Body body, std::string_view length) {
+    auto response = co_await client.send(post("/echo", std::move(body)));
+    EXPECT_TRUE(response) << response.error().message();
+    if (!response) co_return;
+    EXPECT_EQ(response->header("x-length"), length);
+    if (length == "none") {
+      EXPECT_EQ(response->header("x-sum"), "7") << "the trailer";
+    }
+    const auto text = co_await response->body();
+    EXPECT_TRUE(text);
+    EXPECT_TRUE(text.value_or("") == pieces());
+  }
+  static Task<> use_echo(Client& client) {
+    http::Body chunked{StreamFunction(write_pieces)};
+    co_await expect_echo(client, std::move(chunked), "none");
+    http::Body whole(pieces());
+    co_await expect_echo(client, std::move(whole), "100000");
+  }
+
+  Router inner_;
+  std::size_t flooded_ = 0;
+  bool waiting_ = false;
+  bool cancelled_ = false;
+};
+
+TEST_F(ProxiedServerTest, BodiesKeepTheirFraming) {
+  with_servers({}, use_echo);
+}
+
+TEST_F(ProxiedServerTest, BodiesArePassedOnToHttp2) {
+  ReverseProxyOptions options;
+  options.client.plain_http2 = true;
+  with_servers(options, use_echo, PlainHttp2::only);
+}
+
+TEST_F(ProxiedServerTest, BodiesArePassedOnFromHttp2) {
+  plain_http2_ = PlainHttp2::prior_knowledge;
+  with_servers({}, [](Client&) -> Task<> {
+    ClientOptions options;
+    options.plain_http2 = true;
+    Client http2(std::move(options));
+    co_await use_echo(http2);
+    auto response = co_await http2.get("http://127.0.0.1/none");
+    EXPECT_TRUE(response && response->status() == Status::not_found);
+    auto empty = co_await http2.post("http://127.0.0.1/echo", "text/plain", http::Body());
+    EXPECT_TRUE(empty && empty->status() == Status::ok);
+  });
+}
+
+TEST_F(ProxiedServerTest, HandlerAnswers100Continue) {
+  std::string early;
+  std::string rest;
+  with_servers({}, [&](Client&) -> Task<> {
+    constexpr std::string_view head =
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n"
+        "Connection: close\r\n\r\n";
+    auto stream = co_await tcp::connect(Endpoint::loopback(80));
+    EXPECT_TRUE(stream);
+    if (!stream) co_return;
+    EXPECT_TRUE(co_await stream->write(head));
+    auto piece = co_await stream->read();
+    if (piece) early = piece->text();
+    EXPECT_TRUE(co_await stream->write("ok"));
+    for (piece = co_await stream->read(); piece; piece = co_await stream->read()) {
+      rest += piece->text();
+    }
+  });
+  EXPECT_EQ(early, "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_EQ(sim::parse_http_responses(rest)[0].body, "ok");
+}
+
+TEST_F(ProxiedServerTest, EarlyErrorEndsTheUpload) {
+  with_servers({}, [](Client& client) -> Task<> {
+    http::Body endless{StreamFunction([](BodySink& sink) -> Task<Result<>> {
+      for (;;) {
+        const Result<> sent = co_await sink.write(std::string(10'000, 'x'));
+        if (!sent) co_return sent;
+      }
+    })};
+    auto response = co_await client.send(post("/refuse", std::move(endless)));
+    EXPECT_TRUE(response && response->status() == Status::forbidden);
+  });
+}
+
+TEST_F(ProxiedServerTest, TooLongBodyIsRefusedByTheProxy) {
+  body_max_ = 50'000;
+  with_servers({}, [](Client& client) -> Task<> {
+    auto known = co_await client.send(post("/echo", http::Body(pieces())));
+    EXPECT_TRUE(known && known->status() == Status::content_too_large);
+    http::Body chunked{StreamFunction(write_pieces)};
+    auto unknown = co_await client.send(post("/echo", std::move(chunked)));
+    EXPECT_TRUE(unknown && unknown->status() == Status::content_too_large);
+  });
+}
+
+TEST_F(ProxiedServerTest, SlowClientSlowsTheUpstreamDown) {
+  with_servers({}, [this](Client& client) -> Task<> {
+    auto response = co_await client.get("http://127.0.0.1/flood");
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    const auto piece = co_await response->read();
+    EXPECT_TRUE(piece && !piece->empty());
+    std::ignore = co_await sleep(1s);
+    const std::size_t filled = flooded_;
+    EXPECT_LT(filled, 1024U * 1024U);
+    std::ignore = co_await sleep(5s);
+    EXPECT_EQ(flooded_, filled) << "it does not grow";
+    for (int count = 0; count < 100; ++count) std::ignore = co_await response->read();
+    std::ignore = co_await sleep(1s);
+    EXPECT_GT(flooded_, filled);
+    EXPECT_FALSE(cancelled_);
+  });
+  EXPECT_TRUE(cancelled_) << "the client has left";
+}
+
+TEST_F(ProxiedServerTest, DepartureOfTheClientClosesTheConnectionToTheUpstream) {
+  with_servers({}, [this](Client&) -> Task<> {
+    const std::size_t before = platform_.open_descriptors();
+    MemoryPeer& peer = connect();
+    EXPECT_GT(peer.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"), 0U);
+    while (!waiting_) std::ignore = co_await sleep(1ms);
+    EXPECT_EQ(platform_.open_descriptors(), before + 3) << "both servers and the client";
+    peer.reset();
+    std::ignore = co_await sleep(1ms);
+    EXPECT_EQ(platform_.open_descriptors(), before + 1) << "only the upstream, which waits";
+  });
+}
+
+TEST_F(ProxiedServerTest, ProxySpeaksTlsOnBothSides) {
+  tls::SelfSigned certificate;
+  certificate.names = {"127.0.0.1"};
+  certificate.not_before = platform_.wall_time();
+  const tls::Identity identity = tls::Identity::self_signed(certificate).value();
+  tls::ServerOptions server_options;
+  server_options.identities = {identity};
+  tls_ = std::make_shared<tls::Server>(std::move(server_options));
+  tls::ClientOptions client_options;
+  client_options.trust = {.system = false, .files = {}, .pem = identity.chain()};
+  const auto trust = std::make_shared<tls::Client>(std::move(client_options));
+  Router secure;
+  secure.get("/proto", [](const Request& request) {
+    return text(request.header("x-forwarded-proto").value_or("none"));
+  });
+  ServerState inner(*loop_, secure, {}, tls_);
+  ReverseProxyOptions options;
+  options.client.tls = trust;
+  upstreams_ = {"https://127.0.0.1:86"};
+  with_proxy({}, options, [&](Client&) -> Task<> {
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(inner),
+                             os::Address::loopback(86)));
+      std::ignore = co_await sleep(Duration::zero());
+      ClientOptions https;
+      https.tls = trust;
+      Client client(std::move(https));
+      auto response = co_await client.get("https://127.0.0.1:80/proto");
+      EXPECT_TRUE(response) << response.error().message();
+      if (response) {
+        const auto text = co_await response->body();
+        EXPECT_TRUE(text && *text == "https");
+      }
+      scope.cancel();
+    };
+    std::ignore = co_await with_scope(OnFailure::isolate, body);
+  });
+}
+
+}  // namespace
+}  // namespace weir::http

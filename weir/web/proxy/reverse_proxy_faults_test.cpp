@@ -1,0 +1,187 @@
+// Tests of a reverse proxy whose upstreams fail at each step.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/web/test/proxy_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view post =
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n"
+    "Connection: close\r\n\r\nbody";
+
+class ProxyFaultsTest : public ProxyFixture {
+ protected:
+  /// Returns the status after an upstream that sends these bytes and closes.
+  std::string status_after(std::string answer) {
+    Step step;
+    step.answer = std::move(answer);
+    step.close = true;
+    return statuses({{step}, {step}}, get("/"));
+  }
+  static Step lost(std::size_t reads = std::string::npos) {
+    Step step;
+    step.answer.clear();
+    step.close = true;
+    step.reads = reads;
+    return step;
+  }
+  static ReverseProxyOptions impatient() {
+    ReverseProxyOptions options;
+    options.client.limits.head_timeout = 2s;
+    options.client.limits.body_timeout = 2s;
+    return options;
+  }
+};
+
+TEST_F(ProxyFaultsTest, MalformedResponsesAreBadGateway) {
+  const std::string length = "Content-Length: 5\r\n";
+  for (const std::string& bad :
+       {std::string("garbage\r\n\r\n"),
+        "HTTP/1.1 200 OK\r\n" + length + "Content-Length: 6\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\n" + length + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        std::string("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
+        std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked, x\r\n\r\n0\r\n\r\n"),
+        std::string("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n"),
+        std::string("HTTP/1.1 200 OK\r\nX\0: a\r\n\r\n", 27),
+        "HTTP/1.1 200 OK\r\nX-Long: " + std::string(100'000, 'x') + "\r\n\r\n"}) {
+    EXPECT_EQ(status_after(bad), "502") << bad.substr(0, 100);
+  }
+}
+
+TEST_F(ProxyFaultsTest, EndlessHeadersAreBadGateway) {
+  std::string endless = "HTTP/1.1 200 OK\r\n";
+  for (int line = 0; line < 100'000; ++line) endless += "X: y\r\n";
+  EXPECT_EQ(status_after(endless), "502");
+  std::string interim;
+  for (int count = 0; count < 1000; ++count) interim += "HTTP/1.1 100 Continue\r\n\r\n";
+  EXPECT_EQ(status_after(interim), "502");
+}
+
+TEST_F(ProxyFaultsTest, ResponseThatIsCutOffIsNeverComplete) {
+  const std::string short_body(hello);
+  const std::string long_body =
+      "HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n" + std::string(40'000, 'x');
+  const std::string chunked =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n";
+  for (const std::string& whole : {short_body, chunked}) {
+    for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+      const std::string status = status_after(whole.substr(0, cut));
+      EXPECT_TRUE(status == "502" || status == "200-") << status << " at " << cut;
+    }
+    EXPECT_EQ(status_after(whole), "200");
+  }
+  for (const std::size_t cut : {100U, 16'000U, 39'000U}) {
+    EXPECT_EQ(status_after(long_body.substr(0, cut)), "200-") << cut;
+  }
+}
+
+TEST_F(ProxyFaultsTest, UpstreamThatLeavesDuringTheRequestIsBadGateway) {
+  for (std::size_t reads = 0; reads < 150; reads += 7) {
+    EXPECT_EQ(statuses({{lost(reads)}, {lost(reads)}}, std::string(post)), "502") << reads;
+  }
+}
+
+TEST_F(ProxyFaultsTest, NoUpstreamIsBadGateway) {
+  upstreams_ = {"http://127.0.0.1:89", "http://127.0.0.1:88"};
+  EXPECT_EQ(statuses({}, get("/")), "502");
+  EXPECT_EQ(statuses({}, std::string(post)), "502");
+}
+
+TEST_F(ProxyFaultsTest, SlowUpstreamIsGatewayTimeout) {
+  Step silent;
+  silent.answer.clear();
+  silent.pause = 1h;
+  EXPECT_EQ(statuses({{silent}}, get("/"), impatient()), "504");
+  Step stalls;
+  stalls.answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
+  stalls.pause = 1h;
+  EXPECT_EQ(statuses({{stalls}}, get("/"), impatient()), "504") << "nothing was sent yet";
+  stalls.answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n";
+  EXPECT_EQ(statuses({{stalls}}, get("/"), impatient()), "200-");
+}
+
+TEST_F(ProxyFaultsTest, AnotherUpstreamGetsARequestThatWasNotSent) {
+  upstreams_ = {"http://127.0.0.1:89", "http://127.0.0.1:81"};
+  for (int count = 0; count < 4; ++count) {
+    EXPECT_EQ(statuses({}, std::string(post)), "200");
+    EXPECT_EQ(upstream_requests().size(), 1U);
+  }
+}
+
+TEST_F(ProxyFaultsTest, AnotherUpstreamGetsAnIdempotentRequestAfterALostConnection) {
+  upstreams_ = {"http://127.0.0.1:81", "http://127.0.0.1:82"};
+  EXPECT_EQ(statuses({{lost()}}, get("/")), "200");
+  EXPECT_EQ(upstream_requests().size(), 2U);
+  EXPECT_EQ(statuses({{lost()}}, std::string(post)), "502");
+  EXPECT_EQ(upstream_requests().size(), 1U) << "a POST is never sent twice";
+  const std::string put = "PUT" + std::string(post.substr(4));
+  EXPECT_EQ(statuses({{lost()}}, put), "502");
+  EXPECT_EQ(upstream_requests().size(), 1U) << "its body cannot be sent again";
+  Step broken;
+  broken.answer = "HTTP/1.1 20";
+  broken.close = true;
+  EXPECT_EQ(statuses({{broken}}, get("/")), "200");
+  EXPECT_EQ(statuses({{broken}}, std::string(post)), "502");
+}
+
+TEST_F(ProxyFaultsTest, AttemptsAreBounded) {
+  upstreams_ = {"http://127.0.0.1:87", "http://127.0.0.1:88", "http://127.0.0.1:89",
+                "http://127.0.0.1:81"};
+  ReverseProxyOptions options;
+  options.attempts_max = 3;
+  EXPECT_EQ(statuses({}, get("/"), options), "502");
+  options.attempts_max = 4;
+  EXPECT_EQ(statuses({}, get("/"), options), "200");
+}
+
+TEST_F(ProxyFaultsTest, FailedUpstreamIsEjected) {
+  upstreams_ = {"http://127.0.0.1:81", "http://127.0.0.1:82"};
+  ReverseProxyOptions options;
+  options.failures_max = 2;
+  options.attempts_max = 1;
+  std::string seen;
+  // The scripts are those of connections in the order of accepting. Each request has its own.
+  std::vector<std::vector<Step>> scripts(12);
+  scripts[0] = scripts[2] = {lost()};
+  with_proxy(scripts, options, [&](Client&) -> Task<> {
+    for (int count = 0; count < 6; ++count) {
+      const std::string answer = co_await talk_to_proxy(get("/"));
+      seen += sim::statuses_of(sim::parse_http_responses(answer)) + " ";
+      std::ignore = co_await sleep(5s);  // idle connections are closed
+    }
+  });
+  EXPECT_EQ(seen, "502 200 502 200 200 200 ");
+  EXPECT_EQ(server_of_scripts_.accepted, 6U);
+}
+
+TEST_F(ProxyFaultsTest, FullQueueIsServiceUnavailable) {
+  ReverseProxyOptions options;
+  options.client.limits.connections_per_origin_max = 1;
+  options.client.limits.waiting_max = 0;
+  Step slow;
+  slow.answer.clear();
+  slow.late = std::string(hello);
+  slow.pause = 1s;
+  std::string second;
+  with_proxy({{slow}}, options, [&](Client&) -> Task<> {
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn([](std::string request) -> Task<> {
+        const std::string text = co_await talk_to_proxy(std::move(request));
+        EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(text)), "200");
+      }(get("/")));
+      std::ignore = co_await sleep(100ms);
+      second = co_await talk_to_proxy(get("/"));
+    };
+    std::ignore = co_await with_scope(OnFailure::isolate, both);
+  });
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(second)), "503");
+}
+
+}  // namespace
+}  // namespace weir::http
