@@ -7,6 +7,7 @@
 #include "weir/net/files.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/listen/unix_socket.hpp"
+#include "weir/net/proxy_protocol.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/net/tls_info.hpp"

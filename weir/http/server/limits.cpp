@@ -12,6 +12,7 @@
 #include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
+#include "weir/net/proxy_protocol.hpp"
 #include "weir/tls/options.hpp"
 
 namespace weir::http {
@@ -164,6 +165,11 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   bound.connections = sum({bound.cores - 1, limits.connections_max != 0 ? limits.connections_max
                                                                         : options.connections_max});
   if (options.tls != nullptr) add_tls(bound, *options.tls);
+  if (options.proxy_protocol) {
+    const std::uint64_t proxied = block(ProxyProtocol::stream_bytes);
+    bound.idle_connection = sum({bound.idle_connection, proxied});
+    bound.connection = sum({bound.connection, proxied});
+  }
   return bound;
 }
 

@@ -81,6 +81,7 @@ struct MemoryBoundOptions {
   /// True if the server has WebSockets; see Limits::websocket. A message may need three times its
   /// bytes while it is collected.
   bool websockets = false;
+  bool proxy_protocol = false;  ///< true if ServeOptions::proxy_protocol names proxies
 };
 
 /// Upper bounds, in bytes, of the memory of this process that a server's connections and cores

@@ -14,6 +14,9 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 
+namespace weir {
+class ProxyProtocol;
+}
 namespace weir::tls {
 class Server;
 }
@@ -38,6 +41,10 @@ struct ServeOptions {
   /// response, because a response would need a handshake.
   std::shared_ptr<tls::Server> tls = {};
   PlainHttp2 plain_http2 = PlainHttp2::off;
+  /// Reads the header of the PROXY protocol from the connections of these proxies, before TLS.
+  /// Request::peer_address() is then the address of their client. A malformed header closes the
+  /// connection. nullptr: no proxy. Its time is part of Limits::first_request_timeout.
+  std::shared_ptr<const ProxyProtocol> proxy_protocol = {};
 };
 
 /// Serves HTTP/1.1 and HTTP/2 with the routes of `router`, until the loop of `scope` drains or the

@@ -16,6 +16,7 @@
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/net/proxy_protocol.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
@@ -32,7 +33,7 @@ class HttpFixture : Continuation, loop::Runnable {
 
   /// Serves routes_ on loopback, port 80.
   void serve(const http::Limits& limits = {}) {
-    server_.emplace(*loop_, routes_, limits, tls_, plain_http2_);
+    server_.emplace(*loop_, routes_, limits, tls_, plain_http2_, proxy_protocol_);
     loop_->ready(*this);
     settle();
     blocks_at_rest_ = blocks();
@@ -115,6 +116,7 @@ class HttpFixture : Continuation, loop::Runnable {
   http::Router routes_;
   std::shared_ptr<tls::Server> tls_;  // set it before serve() for HTTPS
   http::PlainHttp2 plain_http2_ = http::PlainHttp2::off;
+  std::shared_ptr<const ProxyProtocol> proxy_protocol_;
   std::optional<http::ServerState> server_;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/net/proxy_protocol.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -49,9 +50,23 @@ class HandshakeLimit final : public DrainNode, loop::Timer {
   CancelSource& handshake_;
 };
 
-/// Performs the handshake, and then serves the connection as another child of `connections`. An
-/// idle connection thus has no more frames than a plain one. The Acceptor counts a failure.
-Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream stream) {
+/// Reads the header of the PROXY protocol. Counts a header that is malformed.
+Task<Result<AnyStream>> read_proxy_header(ServerState& server, AnyStream stream) {
+  auto read = co_await server.proxy_protocol()->read_header(std::move(stream));
+  if (!read && read.error() == Errc::bad_input) server.counters().bad_proxy_headers.add();
+  co_return read;
+}
+
+/// Counts a connection whose time has passed before its first request.
+void count_silent(ServerState& server, Instant end) noexcept {
+  if (server.loop().now() >= end) server.counters().silent_connections.add();
+}
+
+/// Reads the header of a proxy and performs the handshake, if there are any, and then serves the
+/// connection as another child of `connections`. An idle connection thus has no more frames than a
+/// plain one. The Acceptor counts a failure.
+Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream stream,
+                         bool proxied) {
   ServerState& server = permit.server();
   Loop& loop = server.loop();
   const Instant end = after(loop.now(), server.limits().first_request_timeout);
@@ -60,14 +75,20 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
   const Context within{&loop, &handshake};
   try {
     std::optional<HandshakeLimit> limit(std::in_place, server, handshake, end);
-    auto accepting = in_context(within, server.acceptor()->accept(std::move(stream)));
-    auto accepted = co_await std::move(accepting);
-    limit.reset();
-    if (!accepted) {
-      if (loop.now() >= end) server.counters().silent_connections.add();
-      co_return;
+    if (proxied) {
+      auto reading = in_context(within, read_proxy_header(server, std::move(stream)));
+      auto read = co_await std::move(reading);
+      if (!read) co_return count_silent(server, end);
+      stream = std::move(*read);
     }
-    connections.spawn(serve_connection(std::move(permit), std::move(*accepted), end));
+    if (server.acceptor() != nullptr) {
+      auto accepting = in_context(within, server.acceptor()->accept(std::move(stream)));
+      auto accepted = co_await std::move(accepting);
+      if (!accepted) co_return count_silent(server, end);
+      stream = std::move(*accepted);
+    }
+    limit.reset();
+    connections.spawn(serve_connection(std::move(permit), std::move(stream), end));
   } catch (const std::bad_alloc&) {
     ConnectionCounters::made(loop).dropped.add();
   }
@@ -78,8 +99,11 @@ void start_connection(Scope& connections, ServerState& server, tcp::Stream strea
   try {
     auto permit = server.connections().try_acquire_permit();
     const bool secure = server.acceptor() != nullptr;
-    if (permit && secure) {
-      connections.spawn(perform_handshake(connections, std::move(*permit), std::move(stream)));
+    const bool proxied = server.proxy_protocol() != nullptr &&
+                         server.proxy_protocol()->expects_header(stream.peer_address());
+    if (permit && (secure || proxied)) {
+      connections.spawn(
+          perform_handshake(connections, std::move(*permit), std::move(stream), proxied));
     } else if (permit) {
       connections.spawn(serve_connection(std::move(*permit), std::move(stream)));
     } else if (secure) {

@@ -33,6 +33,7 @@ void ServerCounters::collect(MetricSnapshot& sum) const {
   total("http websockets", websockets);
   sum.add({"http websockets open", websockets_open.value(), Metric::Kind::gauge});
   total("http connections without a request", silent_connections);
+  if (bad_proxy_headers.value() > 0) total("http bad PROXY headers", bad_proxy_headers);
   total("http slow readers", slow_readers);
   total("http requests", requests);
   total("http responses", responses);
@@ -126,7 +127,8 @@ void OpenConnections::drain() {
 }
 
 ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
-                         std::shared_ptr<tls::Server> tls, PlainHttp2 plain_http2)
+                         std::shared_ptr<tls::Server> tls, PlainHttp2 plain_http2,
+                         std::shared_ptr<const ProxyProtocol> proxy_protocol)
     : loop_(loop),
       router_(router),
       limits_(limits),
@@ -137,7 +139,8 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
       lingering_streams_(loop),
       heads_(loop),
       tls_(std::move(tls)),
-      plain_http2_(plain_http2) {
+      plain_http2_(plain_http2),
+      proxy_protocol_(std::move(proxy_protocol)) {
   limits_.h2.connect_protocol = true;
   if (tls_ != nullptr) acceptor_.emplace(loop, *tls_);
 }

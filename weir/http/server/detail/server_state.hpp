@@ -55,6 +55,7 @@ class ServerCounters final : MetricSource {
   weir::detail::Counter websockets;  ///< connections that became WebSockets
   weir::detail::Counter websockets_open;
   weir::detail::Counter silent_connections;  ///< connections closed because no byte ever came
+  weir::detail::Counter bad_proxy_headers;   ///< connections closed because of their PROXY header
   weir::detail::Counter slow_readers;        ///< connections closed because of Limits::write_rate
   weir::detail::Counter requests;            ///< parsed heads
   weir::detail::Counter responses;           ///< responses handed over for sending
@@ -204,9 +205,10 @@ class OpenConnections : DrainObserver {
 /// Lifetime: outlives its connections.
 class ServerState {
  public:
-  /// `tls` and `plain_http2` are those of ServeOptions.
+  /// `tls`, `plain_http2` and `proxy_protocol` are those of ServeOptions.
   ServerState(Loop& loop, const Router& router, const Limits& limits,
-              std::shared_ptr<tls::Server> tls = {}, PlainHttp2 plain_http2 = PlainHttp2::off);
+              std::shared_ptr<tls::Server> tls = {}, PlainHttp2 plain_http2 = PlainHttp2::off,
+              std::shared_ptr<const ProxyProtocol> proxy_protocol = {});
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }
@@ -224,6 +226,8 @@ class ServerState {
   /// Returns the TLS of the server, and its acceptor on this core; nullptr: a plain server.
   tls::Server* tls() const noexcept { return tls_.get(); }
   PlainHttp2 plain_http2() const noexcept { return plain_http2_; }
+  /// Returns the proxies whose connections begin with a header; nullptr if there are none.
+  const ProxyProtocol* proxy_protocol() const noexcept { return proxy_protocol_.get(); }
   /// Returns the reader of the fields of HTTP/2, which is made for the first connection.
   RequestFieldReader& request_fields() {
     if (request_fields_ == nullptr) make_request_fields();
@@ -262,6 +266,7 @@ class ServerState {
   std::optional<tls::Acceptor> acceptor_;
   PlainHttp2 plain_http2_;
   Scope* connection_scope_ = nullptr;
+  std::shared_ptr<const ProxyProtocol> proxy_protocol_;
   std::unique_ptr<RequestFieldReader> request_fields_;
 };
 
