@@ -32,6 +32,8 @@ NOT_SWEPT = {
         "parts of an App: replacement_steps_test.cpp",
     "http::EventReader::": "it is ClientResponse::read(), which has a case, and a parser",
     "http::FileSite::": "it waits for PoolLane::run(), which has a case",
+    "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",
+    "ProxyProtocol::": "it is Stream::read_into(), which has a case",
     "files::(read_some|write_all|sync)$": "parts of files::File",
     "dns::(SystemDnsConfig|DnsClient|SharedLookup)::":
         "parts of a Resolver: resolver_steps_test.cpp",
