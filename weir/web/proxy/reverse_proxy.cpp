@@ -109,15 +109,15 @@ Task<Result<>> send_response_body(BodySink& sink, Exchange exchange) {
   co_return {};
 }
 
-/// Reads a short body.
+/// Reads the rest of a short body, which begins with `whole`.
 /// Errors: those of ClientResponse::read().
-Task<Result<std::string>> read_whole(ClientResponse& response, std::uint64_t length) {
-  std::string whole;
+Task<Result<std::string>> read_rest(ClientResponse& response, std::string whole,
+                                    std::size_t length) {
+  whole.reserve(length);
   while (whole.size() < length) {
     const auto piece = co_await response.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return fail(ClientError::bad_response);
-    if (whole.empty()) whole.reserve(static_cast<std::size_t>(length));
     whole.append(to_text(*piece));
   }
   co_return std::move(whole);
@@ -142,9 +142,16 @@ Task<Response> with_body(Response out, ProxyCore::Request proxied, ClientRespons
     co_return out;
   }
   if (length && *length <= whole_body_max) {
-    auto text = co_await read_whole(response, *length);
+    const auto first = co_await response.read();
+    if (!first) co_return Response(first.error());
+    if (first->size() == *length) {
+      out.body() = first->empty() ? announced(0) : Body(to_text(*first));
+      co_return out;
+    }
+    auto rest = read_rest(response, std::string(to_text(*first)), *length);
+    auto text = co_await std::move(rest);
     if (!text) co_return Response(text.error());
-    out.body() = text->empty() ? announced(0) : Body(std::move(*text));
+    out.body() = Body(std::move(*text));
     co_return out;
   }
   Exchange exchange{std::move(proxied), std::move(response)};
@@ -180,19 +187,21 @@ struct ReverseProxy::State {
 };
 
 Task<Response> ReverseProxy::operator()(Request& request) const {
-  const std::shared_ptr<const State> state = state_;
-  const ReverseProxyOptions& options = state->options;
+  // The route keeps this handler until its last response has been sent. A copy of the pointer would
+  // change a count that all cores share.
+  const State& state = *state_;
+  const ReverseProxyOptions& options = state.options;
   if (auto refused = refuse(request, options)) co_return std::move(*refused);
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core =
-      loop.slots().get<ProxyCores>().of(loop, state, state->upstreams.size(), options);
+      loop.slots().get<ProxyCores>().of(loop, state_, state.upstreams.size(), options);
   ProxyCore::Request proxied(core);
   Upload upload{request};
   std::error_code error = make_error_code(ClientError::connect_failed);
   for (unsigned attempt = 0; attempt < options.attempts_max; ++attempt) {
     const auto index = proxied.choose();
     if (!index) break;
-    auto url = upstream_url(state->upstreams[*index], request, options);
+    auto url = upstream_url(state.upstreams[*index], request, options);
     if (!url) co_return Response(to_status(url.error()));
     ClientRequest sent(request.method(), std::move(*url));
     forward_request_headers(request, options, sent);
