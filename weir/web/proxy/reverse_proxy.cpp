@@ -26,12 +26,10 @@ constexpr Status loop_detected{508};  // RFC 5842 §7.2
 /// The body of the client's request on its way to an upstream.
 struct Upload {
   Request& request;
-  bool called = false;         // the upstream may have a part of the body
   std::error_code error = {};  // why the client's body could not be read
 };
 
 Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
-  upload.called = true;
   for (;;) {
     const auto piece = co_await upload.request.read();
     if (!piece) {
@@ -71,11 +69,10 @@ bool is_upstream_failure(std::error_code error) noexcept {
 }
 
 /// Returns true if another upstream may get the request, because this one cannot have acted on it.
-bool may_try_another(std::error_code error, const Upload& upload) noexcept {
-  if (upload.called) return false;
+bool may_try_another(std::error_code error, const Request& request) noexcept {
   if (error == ClientError::connect_failed || error == ClientError::connect_timed_out) return true;
-  return error == ClientError::connection_lost && is_idempotent(upload.request.method()) &&
-         !has_request_body(upload.request);
+  return error == ClientError::connection_lost && is_idempotent(request.method()) &&
+         !has_request_body(request);
 }
 
 /// Returns the number of bytes that the response announces.
@@ -218,7 +215,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     error = response.error();
     if (upload.error) co_return Response(to_status(upload.error));
     if (is_upstream_failure(error)) proxied.record_failure();
-    if (!may_try_another(error, upload)) break;
+    if (!may_try_another(error, request)) break;
   }
   co_return Response(error);
 }

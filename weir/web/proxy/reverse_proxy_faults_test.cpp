@@ -130,6 +130,41 @@ TEST_F(ProxyFaultsTest, AnotherUpstreamGetsAnIdempotentRequestAfterALostConnecti
   EXPECT_EQ(statuses({{broken}}, std::string(post)), "502");
 }
 
+TEST_F(ProxyFaultsTest, NoOtherUpstreamGetsARequestThatMayHaveHadAnEffect) {
+  upstreams_ = {"http://127.0.0.1:81", "http://127.0.0.1:82"};
+  constexpr std::string_view bare = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(statuses({{lost()}}, std::string(bare)), "502");
+  EXPECT_EQ(upstream_requests().size(), 1U) << "a POST without a body";
+  Step garbage;
+  garbage.answer = "garbage\r\n\r\n";
+  EXPECT_EQ(statuses({{garbage}}, get("/")), "502");
+  EXPECT_EQ(upstream_requests().size(), 1U) << "a response, although it is malformed";
+  Step silent;
+  silent.answer.clear();
+  silent.pause = 1h;
+  EXPECT_EQ(statuses({{silent}}, get("/"), impatient()), "504");
+  EXPECT_EQ(upstream_requests().size(), 1U) << "an upstream that may still work";
+}
+
+TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForTheBodyOfAClient) {
+  const auto failures = [this] {
+    std::uint64_t value = 0;
+    const MetricSnapshot snapshot = loop_->metrics().read();
+    for (const Metric& each : snapshot.metrics()) {
+      if (each.name == "http proxy upstream failures") value = each.value;
+    }
+    return value;
+  };
+  body_max_ = 10;
+  const std::string chunked =
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" +
+      std::string(20, 'x') + "\r\n0\r\n\r\n";
+  EXPECT_EQ(statuses({}, chunked), "413");
+  EXPECT_EQ(failures(), 0U);
+  EXPECT_EQ(statuses({{lost()}}, std::string(post)), "502");
+  EXPECT_EQ(failures(), 1U);
+}
+
 TEST_F(ProxyFaultsTest, AttemptsAreBounded) {
   upstreams_ = {"http://127.0.0.1:87", "http://127.0.0.1:88", "http://127.0.0.1:89",
                 "http://127.0.0.1:81"};
