@@ -176,6 +176,29 @@ TEST_F(EventsTest, ClientThatVanishesIsFoundByTheComments) {
   expect_at_rest();
 }
 
+TEST_F(EventsTest, LostClientCancelsAHandlerThatSendsNothing) {
+  std::error_code flood_ended;
+  routes_.get("/both", [&](const Request& request) {
+    const auto both = [](EventStream& stream, std::size_t* count, std::error_code* lost,
+                         std::error_code* ended) -> Task<Result<>> {
+      const auto body = [&](Scope& scope) -> Task<Result<>> {
+        scope.spawn(flood(stream, count, lost));
+        co_return co_await silent(stream, ended);
+      };
+      co_return co_await with_scope(OnFailure::isolate, body);
+    };
+    return events(request, both, &sent_, &flood_ended, &ended_);
+  });
+  serve({.write_rate = {10s, 240, 10s}});
+  open("/both");
+  settle();
+  pass(15s);
+  EXPECT_EQ(flood_ended, Errc::timed_out);
+  pass(15s);
+  EXPECT_EQ(ended_, Errc::cancelled);
+  expect_at_rest();
+}
+
 TEST_F(EventsTest, DrainCancelsTheHandlerAfterItsGrace) {
   serve();
   MemoryPeer& peer = open("/silent");
