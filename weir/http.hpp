@@ -29,6 +29,7 @@
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/status.hpp"
+#include "weir/http/syntax/status_category.hpp"
 #include "weir/http/syntax/uri.hpp"
 #include "weir/http/syntax/url.hpp"
 #include "weir/http/ws/topic.hpp"

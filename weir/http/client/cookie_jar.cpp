@@ -49,18 +49,15 @@ bool path_matches(std::string_view path, std::string_view of_cookie) noexcept {
                                          of_cookie.ends_with('/') || path[of_cookie.size()] == '/');
 }
 
-bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) noexcept {
-  return equals_ignoring_case(text.substr(0, prefix.size()), prefix);
-}
-
 /// Returns true if the name promises what the attributes do not keep (RFC 6265bis §4.1.3).
-bool breaks_prefix(const SetCookie& cookie) noexcept {
-  if (starts_with_ignoring_case(cookie.name, "__Secure-")) return !cookie.secure;
-  if (!starts_with_ignoring_case(cookie.name, "__Host-")) return false;
+bool breaks_prefix(const ParsedSetCookie& cookie) noexcept {
+  const CookiePrefix prefix = cookie_prefix(cookie.name);
+  if (prefix == CookiePrefix::none) return false;
+  if (prefix == CookiePrefix::secure) return !cookie.secure;
   return !cookie.secure || !cookie.domain.empty() || cookie.path != "/";
 }
 
-WallTime expiry_of(const SetCookie& cookie, WallTime now) noexcept {
+WallTime expiry_of(const ParsedSetCookie& cookie, WallTime now) noexcept {
   if (cookie.max_age) {
     if (*cookie.max_age <= Duration::zero()) return WallTime::min();
     return now + std::min(*cookie.max_age, lifetime_max);
@@ -73,7 +70,7 @@ WallTime expiry_of(const SetCookie& cookie, WallTime now) noexcept {
 
 bool CookieJar::store(const Url& url, std::string_view set_cookie, WallTime now) {
   if (set_cookie.size() > limits_.cookie_bytes_max) return false;
-  const std::optional<SetCookie> parsed = parse_set_cookie(set_cookie);
+  const std::optional<ParsedSetCookie> parsed = parse_set_cookie(set_cookie);
   const bool https = url.scheme() == "https";
   if (!parsed || breaks_prefix(*parsed) || (parsed->secure && !https)) return false;
   std::string domain = in_lower_case(parsed->domain);

@@ -252,6 +252,8 @@ class Request {
   Task<Result<Bytes>> read() { return body_.read(); }
   /// Returns the trailer fields after a chunked body; complete once read() has returned the end.
   const Headers& trailers() const noexcept { return body_.trailers(); }
+  /// Returns the source of the body, for values of from_request() that read it.
+  BodySource& body_source() const noexcept { return body_; }
 
  private:
   friend class Call;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/status_category.hpp"
 
 namespace weir::http {
 namespace {
@@ -18,6 +19,9 @@ constexpr std::array<std::string_view, 4> owned_by_server{"content-length", "tra
 
 Response::Response(std::error_code error) : Response(to_status(error)) {
   set_cause(error);
+  if (status_ < Status::internal_error && StatusCategory::of(error) != nullptr) {
+    set_problem({.status = status_, .detail = error.message()});
+  }
 }
 
 Response::Extras& Response::extras() {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "weir/base/buffer.hpp"
+#include "weir/http/syntax/status_category.hpp"
 #include "weir/http/test/compile_time_text.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 
@@ -303,6 +304,28 @@ TEST(Response, AddsNamesToVaryOnce) {
   response.set_header("Vary", "*");
   response.add_vary("Origin");
   EXPECT_EQ(response.headers().get("Vary"), "*");
+}
+
+/// A category of a floor above http.
+struct TeaCategory final : StatusCategory {
+  const char* name() const noexcept override { return "tea"; }
+  std::string message(int) const override { return "the pot is empty"; }
+  Status status_of(int value) const noexcept override {
+    return value == 1 ? Status::conflict : Status::internal_error;
+  }
+};
+
+TEST(Response, ErrorOfAStatusCategoryHasItsStatusAndItsText) {
+  static const TeaCategory category;
+  const Response conflict{std::error_code(1, category)};
+  EXPECT_EQ(conflict.status(), Status::conflict);
+  EXPECT_EQ(conflict.problem().detail, "the pot is empty");
+  EXPECT_TRUE(conflict.needs_error_page());
+  const Response failed{std::error_code(2, category)};
+  EXPECT_EQ(failed.status(), Status::internal_error);
+  EXPECT_EQ(failed.problem().detail, "");
+  const Response other(Errc::conflict);
+  EXPECT_EQ(other.problem().detail, "");
 }
 
 }  // namespace

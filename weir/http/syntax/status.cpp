@@ -4,6 +4,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/parse_error.hpp"
+#include "weir/http/syntax/status_category.hpp"
 #include "weir/tls/certificate/error.hpp"
 
 namespace weir::http {
@@ -197,7 +198,8 @@ Status to_status(std::error_code error) noexcept {
   if (error == std::errc::connection_reset || error == std::errc::broken_pipe) {
     return Status::bad_request;
   }
-  return Status::internal_error;
+  const StatusCategory* const category = StatusCategory::of(error);
+  return category != nullptr ? category->status_of(error.value()) : Status::internal_error;
 }
 
 }  // namespace weir::http

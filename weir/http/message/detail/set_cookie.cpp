@@ -97,7 +97,8 @@ std::optional<Duration> parse_max_age(std::string_view text) noexcept {
   return std::chrono::seconds(seconds);
 }
 
-void read_attribute(std::string_view name, std::string_view value, SetCookie& cookie) noexcept {
+void read_attribute(std::string_view name, std::string_view value,
+                    ParsedSetCookie& cookie) noexcept {
   if (value.size() > attribute_bytes_max) return;
   if (equals_ignoring_case(name, "expires")) {
     if (const auto expires = parse_cookie_date(value)) cookie.expires = expires;
@@ -140,11 +141,11 @@ std::optional<WallTime> parse_cookie_date(std::string_view text) noexcept {
   return wall_time(*year, *month, *day, *time);
 }
 
-std::optional<SetCookie> parse_set_cookie(std::string_view text) noexcept {
+std::optional<ParsedSetCookie> parse_set_cookie(std::string_view text) noexcept {
   if (!all_in(text, CharClass::value)) return std::nullopt;
   std::string_view pair = take_until(text, ';');
   if (pair.find('=') == pair.npos) return std::nullopt;
-  SetCookie cookie;
+  ParsedSetCookie cookie;
   cookie.name = trim(take_until(pair, '='));
   cookie.value = trim(pair);
   if (cookie.name.empty()) return std::nullopt;
@@ -154,6 +155,14 @@ std::optional<SetCookie> parse_set_cookie(std::string_view text) noexcept {
     read_attribute(name, trim(attribute), cookie);
   }
   return cookie;
+}
+
+CookiePrefix cookie_prefix(std::string_view name) noexcept {
+  constexpr std::string_view secure = "__Secure-";
+  constexpr std::string_view host = "__Host-";
+  if (equals_ignoring_case(name.substr(0, secure.size()), secure)) return CookiePrefix::secure;
+  if (equals_ignoring_case(name.substr(0, host.size()), host)) return CookiePrefix::host;
+  return CookiePrefix::none;
 }
 
 }  // namespace weir::http

@@ -111,5 +111,15 @@ TEST(SetCookie, RejectsWhatIsNoDate) {
   }
 }
 
+TEST(SetCookie, PrefixesHaveAnyLetterCase) {
+  EXPECT_EQ(cookie_prefix("__Host-a"), CookiePrefix::host);
+  EXPECT_EQ(cookie_prefix("__hOST-"), CookiePrefix::host);
+  EXPECT_EQ(cookie_prefix("__Secure-a"), CookiePrefix::secure);
+  EXPECT_EQ(cookie_prefix("__SECURE-a"), CookiePrefix::secure);
+  for (const std::string_view name : {"", "a", "__Host", "_Host-a", "Host-a", "a__Host-"}) {
+    EXPECT_EQ(cookie_prefix(name), CookiePrefix::none) << name;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http
