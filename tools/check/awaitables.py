@@ -30,6 +30,9 @@ NOT_SWEPT = {
     "http::(Handler|Middleware|RouteMatch)::": "they call user code: connection_faults_test.cpp",
     "http::(ServiceRouteSet|ServiceRouteRegistry|CoreHandler)::":
         "parts of an App: replacement_steps_test.cpp",
+    "http::(SessionStore|MemorySessionStore)::":
+        "the store in memory does not wait: memory_session_store_test.cpp",
+    "http::Sessions::operator": "it is a store and a handler: sessions_test.cpp",
     "http::EventReader::": "it is ClientResponse::read(), which has a case, and a parser",
     "http::FileSite::": "it waits for PoolLane::run(), which has a case",
     "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",
