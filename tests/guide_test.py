@@ -100,10 +100,25 @@ class Example:
         return self.process.wait(SECONDS_MAX)
 
 
+def multipart(fields, folder):
+    """Returns the media type and the body of a form with the fields of `curl -F`."""
+    parts = []
+    for field in fields:
+        name, _, value = field.partition("=")
+        file = value.startswith("@")
+        if file:
+            value = (folder / value[1:]).read_text()
+        parts.append(f'--XX\r\nContent-Disposition: form-data; name="{name}"' +
+                     (f'; filename="{field.partition("@")[2]}"' if file else "") +
+                     f"\r\n\r\n{value}\r\n")
+    return "multipart/form-data; boundary=XX", "".join(parts) + "--XX--\r\n"
+
+
 def curl(command, port, folder):
     """Returns the output lines of a `curl` command."""
     words = shlex.split(command)[1:]
     method, headers, body, url, status_only = None, {}, None, None, False
+    jar, fields = None, []
     while words:
         word = words.pop(0)
         if word == "-i":
@@ -113,6 +128,12 @@ def curl(command, port, folder):
         elif word == "-H":
             name, _, value = words.pop(0).partition(":")
             headers[name] = value.strip()
+        elif word == "-c":
+            jar = folder / words.pop(0)
+        elif word == "-b":
+            headers["Cookie"] = (folder / words.pop(0)).read_text()
+        elif word == "-F":
+            fields.append(words.pop(0))
         elif word == "-d":
             body = words.pop(0)
             if body.startswith("@"):
@@ -121,6 +142,8 @@ def curl(command, port, folder):
             raise SystemExit(f"FAILED: unknown option of curl: {word}")
         else:
             url = urllib.parse.urlsplit(f"http://{word}")
+    if fields:
+        headers["Content-Type"], body = multipart(fields, folder)
     if body is not None:
         headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
     target = url.path + (f"?{url.query}" if url.query else "")
@@ -128,6 +151,9 @@ def curl(command, port, folder):
     try:
         connection.request(method or ("GET" if body is None else "POST"), target, body, headers)
         answer = connection.getresponse()
+        if jar:
+            pairs = [each.partition(";")[0] for each in answer.headers.get_all("Set-Cookie", [])]
+            jar.write_text("; ".join(pairs))
         if status_only:
             return [f"HTTP/1.1 {answer.status} {answer.reason}"]
         return answer.read().decode().splitlines()
