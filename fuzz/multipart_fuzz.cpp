@@ -118,7 +118,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(parse(body, 1, 1) == whole);
   const std::size_t step = size < 256 ? 1 : size / 64;
   for (std::size_t cut = 1; cut < size; cut += step) require(parse(body, cut, size) == whole);
-  for (const std::size_t piece : {2, 3, 7, 16, 19, 33}) require(parse(body, piece, piece) == whole);
+  for (const std::size_t piece : {2U, 3U, 7U, 16U, 19U, 33U})
+    require(parse(body, piece, piece) == whole);
   const auto boundary = weir::http::detail::boundary_of(body);
   require(!boundary || (!boundary->empty() && boundary->size() <= 70));
   return 0;

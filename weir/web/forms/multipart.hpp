@@ -83,7 +83,7 @@ class Part {
 ///       }
 ///
 /// Content is never stored: read() returns views of the bytes that have arrived, and the client
-/// waits while the handler does. A form holds at most memory_bound(MultipartLimits), about 30 KiB,
+/// waits while the handler does. A form holds at most memory_bound(MultipartLimits), about 22 KiB,
 /// and much less as a rule. The limit of the whole body is that of the route. A body that breaks
 /// the format is answered with 400, and one beyond a limit with 413; both name the reason. A
 /// request of another media type never reaches the handler: 415, or 400 for a Content-Type without

@@ -200,6 +200,11 @@ TEST(MultipartParser, LimitsTheBytesOutside) {
             error(MultipartError::outer_bytes_too_long));
 }
 
+TEST(MultipartParser, BoundsItsMemory) {
+  EXPECT_LE(memory_bound(MultipartLimits()), 23U * 1024);
+  EXPECT_GE(memory_bound(MultipartLimits()), 2U * MultipartLimits().head_bytes_max);
+}
+
 TEST(MultipartParser, StaysFailed) {
   MultipartParser parser("XX", {});
   std::string_view bad = "--XX x\r\n";

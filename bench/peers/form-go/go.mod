@@ -1,0 +1,3 @@
+module form
+
+go 1.21
