@@ -4,8 +4,8 @@
     forms.py [--lines] [--rounds N] SERVER...
 
 Each SERVER is a command that serves POST /form at the port `{port}`, such as
-`build/release/bench/inside_form_server --port {port}` or `form-go {port}`. The servers take turns. A
-line has the bytes of content per second of the server's CPU, and the memory of a connection: the
+`build/release/bench/inside_form_server --port {port}` or `form-go {port}`. The servers take turns.
+A line has the bytes of content per second of the server's CPU, and the memory of a connection: the
 growth of the server at its peak. The content is random, or lines of text.
 """
 
@@ -116,9 +116,9 @@ def main():
             figures[server].append(measure(server, pieces))
     for server, measured in figures.items():
         rates, memory = zip(*measured)
-        print(f"{server}: {statistics.median(rates):.0f} ({min(rates):.0f}..{max(rates):.0f}) MB per "
-              f"CPU second; {statistics.median(memory):.0f} ({min(memory):.0f}..{max(memory):.0f}) "
-              "KiB a connection")
+        print(f"{server}: {statistics.median(rates):.0f} ({min(rates):.0f}..{max(rates):.0f}) MB "
+              f"per CPU second; {statistics.median(memory):.0f} ({min(memory):.0f}.."
+              f"{max(memory):.0f}) KiB a connection")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 namespace weir::tests {
 namespace {
 
+class ExampleAlbum : public EachBackend {};
 class ExampleErrors : public EachBackend {};
 class ExampleEvents : public EachBackend {};
 class ExampleSharedState : public EachBackend {};
@@ -151,6 +152,44 @@ TEST_P(ExampleWebService, HasItsMiddleware) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ExampleWebService, testing::ValuesIn(all_backends), name_of);
+/// Returns a POST with a cookie, and a body of this type.
+std::string post_with(std::string_view path, std::string_view cookie, std::string_view type,
+                      std::string_view body) {
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: localhost\r\nCookie: " + std::string(cookie) +
+         "\r\nContent-Type: " + std::string(type) +
+         "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+TEST_P(ExampleAlbum, KeepsALoginAndReadsForms) {
+  Server server("album", GetParam());
+  constexpr std::string_view form = "application/x-www-form-urlencoded";
+  const auto wrong = server.exchange(post_with("/login", "a=b", form, "user=ada&password=x"));
+  ASSERT_TRUE(wrong) << wrong.error().message();
+  EXPECT_EQ(wrong->status, 403);
+  const auto login = server.exchange(post_with("/login", "a=b", form, "user=ada&password=secret"));
+  EXPECT_EQ(login->body, "welcome\n");
+  const std::string set = login->header("Set-Cookie");
+  EXPECT_TRUE(set.starts_with("__Host-session=")) << set;
+  const std::string cookie = set.substr(0, set.find(';'));
+  // Each request uses a connection of its own, because the kernel chooses its core.
+  for (int count = 0; count < 4; ++count) {
+    EXPECT_EQ(server.exchange(with_header("/login", "Cookie: " + cookie))->body,
+              R"({"user":"ada","uploads":0})");
+  }
+  constexpr std::string_view type = "multipart/form-data; boundary=XX";
+  constexpr std::string_view title =
+      "--XX\r\nContent-Disposition: form-data; name=title\r\n\r\nSea\r\n--XX--\r\n";
+  EXPECT_EQ(server.exchange(post_with("/pictures", cookie, type, title))->body, "[]");
+  EXPECT_EQ(server.exchange(post_with("/pictures", "a=b", type, title))->status, 403);
+  const std::string_view cut = title.substr(0, title.size() - 8);  // without the last boundary
+  EXPECT_EQ(server.exchange(post_with("/pictures", cookie, type, cut))->status, 400);
+  EXPECT_EQ(server.exchange(post_with("/logout", cookie, "x/y", ""))->status, 204);
+  EXPECT_EQ(server.exchange(with_header("/login", "Cookie: " + cookie))->status, 403);
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+INSTANTIATE_TEST_SUITE_P(On, ExampleAlbum, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleErrors, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleEvents, testing::ValuesIn(all_backends), name_of);
 INSTANTIATE_TEST_SUITE_P(On, ExampleSharedState, testing::ValuesIn(all_backends), name_of);

@@ -16,8 +16,8 @@ struct MultipartLimits {
   std::size_t outer_bytes_max = 4096;  ///< bytes before the first and behind the last boundary
 };
 
-/// Returns the most memory in bytes that a form holds besides the buffer of its connection: the head
-/// of the current part and its names. The content of a part is never stored.
+/// Returns the most memory in bytes that a form holds besides the buffer of its connection: the
+/// head of the current part and its names. The content of a part is never stored.
 std::uint64_t memory_bound(const MultipartLimits& limits) noexcept;
 
 }  // namespace weir::http
