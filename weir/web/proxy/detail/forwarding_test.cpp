@@ -12,6 +12,8 @@ namespace {
 
 TEST(ForwardingTest, ClientTextHasNoPort) {
   EXPECT_EQ(client_text(os::Address::loopback(80)), "127.0.0.1");
+  EXPECT_EQ(client_text(os::Address::ipv4({255, 0, 10, 255}, 65535)), "255.0.10.255");
+  EXPECT_EQ(client_text(*os::Address::parse("[::ffff:192.0.2.1]:80")), "192.0.2.1");
   EXPECT_EQ(client_text(*os::Address::parse("[2001:db8::1]:80")), "2001:db8::1");
   EXPECT_EQ(client_text(*os::Address::local("@name:1")), "unknown");
   EXPECT_EQ(client_text({}), "unknown");
