@@ -1,13 +1,12 @@
 // Tests of raw DEFLATE: examples of RFC 7692, context takeover, windows, limits of output.
 #include "weir/compression/raw_deflate.hpp"
 
-#include <algorithm>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weir/compression/error.hpp"
+#include "weir/compression/test/contents_fixture.hpp"
 
 namespace weir::compression {
 namespace {
@@ -63,21 +62,6 @@ Result<std::string> inflated(RawInflater& by, std::string_view message, std::siz
     EXPECT_TRUE(rest.empty());
   }
   return out;
-}
-
-std::string words(std::size_t size, unsigned seed = 1) {
-  std::minstd_rand random(seed);
-  std::string text;
-  while (text.size() < size) text += "word" + std::to_string(random() % 997) + ' ';
-  text.resize(size);
-  return text;
-}
-
-std::string noise(std::size_t size) {
-  std::minstd_rand random(7);
-  std::string bytes(size, '\0');
-  std::ranges::generate(bytes, [&] { return static_cast<char>(random() >> 8); });
-  return bytes;
 }
 
 TEST_F(RawDeflate, CompressesTheExampleOfTheRfc) {

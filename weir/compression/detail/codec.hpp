@@ -8,6 +8,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
+#include "weir/compression/coding.hpp"
 #include "weir/compression/progress.hpp"
 
 namespace weir::compression::detail {
@@ -87,5 +88,19 @@ inline constexpr std::size_t brotli_tables_bytes_max = 4 * 1024 * 1024;
 std::unique_ptr<Encoder> make_zstd_encoder(int level);
 /// Makes a decoder of frames whose window has at most `window_max` bytes, which is at least 1 KiB.
 std::unique_ptr<Decoder> make_zstd_decoder(std::size_t window_max);
+
+/// Makes the encoder of a valid level.
+std::unique_ptr<Encoder> make_encoder(const CodingLevel& level);
+
+/// Compresses whole contents with a level from 1 to 9, in the format zlib or gzip.
+/// Threads: one at a time.
+class WholeEncoder {
+ public:
+  virtual ~WholeEncoder() = default;
+  /// Returns the number of bytes written to `output`; 0 if they do not fit.
+  virtual std::size_t compress(Bytes input, MutableBytes output) noexcept = 0;
+};
+/// Makes an encoder by libdeflate, which is faster than zlib.
+std::unique_ptr<WholeEncoder> make_libdeflate_encoder(DeflateFormat format, int level);
 
 }  // namespace weir::compression::detail
