@@ -198,6 +198,9 @@ TEST(MultipartParser, LimitsTheBytesOutside) {
             "[a:1]." + error(MultipartError::outer_bytes_too_long));
   EXPECT_EQ(parse("\r\n--X\r\n--X\r\n--X\r\n" + form, limits),
             error(MultipartError::outer_bytes_too_long));
+  EXPECT_EQ(parse("\r\n--XXa\r\n" + form, limits), "[a:1].");
+  EXPECT_EQ(parse("\r\n--XXa\r\n--XXa\r\n" + form, limits),
+            error(MultipartError::outer_bytes_too_long));
 }
 
 TEST(MultipartParser, BoundsItsMemory) {
