@@ -78,8 +78,40 @@ void WsMask::apply(Bytes in, std::byte* out) noexcept {
   key_ = std::endian::native == std::endian::little ? std::rotr(key_, bits) : std::rotl(key_, bits);
 }
 
+/// Reads a message that is one frame of at most 125 bytes, if all bytes are in the input. Most
+/// messages are such; step() would give the same event.
+bool WsFrameReader::read_small(MutableBytes input, WsFrameEvent& event) noexcept {
+  const bool masked = role_ == WsRole::server;
+  const std::size_t header = masked ? 2 + sizeof(WsMaskKey) : 2;
+  if (state_ != State::start || stored_size_ != 0 || within_message() || input.size() < header) {
+    return false;
+  }
+  const auto first = std::to_integer<unsigned>(input[0]);
+  const auto second = std::to_integer<unsigned>(input[1]);
+  const std::size_t length = second & 0x7FU;
+  const unsigned text = final_bit | static_cast<unsigned>(WsOpcode::text);
+  if ((first != text && first != text + 1) || ((second & mask_bit) != 0) != masked ||
+      length > ws_control_max || input.size() < header + length) {
+    return false;
+  }
+  const MutableBytes payload = input.subspan(header, length);
+  if (masked) {
+    WsMaskKey key;
+    std::memcpy(key.data(), input.data() + 2, key.size());
+    WsMask(key).apply(payload, payload.data());
+  }
+  event.kind = WsFrameEvent::Kind::payload;
+  event.opcode = first == text ? WsOpcode::text : WsOpcode::binary;
+  event.first = event.last = event.begins = event.ends = true;
+  event.length = length;
+  event.consumed = header + length;
+  event.bytes = payload;
+  return true;
+}
+
 WsFrameEvent WsFrameReader::next(MutableBytes input) noexcept {
   WsFrameEvent event;
+  if (read_small(input, event)) return event;
   MutableBytes rest = input;
   while (step(rest, event) == Progress::forward) {
   }

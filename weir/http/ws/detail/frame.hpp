@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "weir/base/detail/bytes.hpp"
@@ -102,6 +103,7 @@ class WsFrameReader {
     blocked,  ///< more input is needed
   };
 
+  bool read_small(MutableBytes input, WsFrameEvent& event) noexcept;
   std::byte* take(MutableBytes& input, std::size_t count) noexcept;
   Progress step(MutableBytes& input, WsFrameEvent& event) noexcept;
   Progress read_start(const std::byte* bytes, WsFrameEvent& event) noexcept;
@@ -141,6 +143,17 @@ struct WsFrameHeader {
 /// Writes the header of a frame to `out`, which has room for ws_header_size_max bytes.
 /// Returns: the end of the header.
 char* write_ws_header(const WsFrameHeader& header, char* out) noexcept;
+
+/// Writes a message of at most ws_control_max bytes without a mask to `out`, which has room for
+/// ws_control_frame_max bytes.
+/// Returns: the size of the frame.
+inline std::size_t write_small_frame(bool is_text, Bytes payload, std::byte* out) noexcept {
+  out[0] =
+      static_cast<std::byte>(0x80 | static_cast<int>(is_text ? WsOpcode::text : WsOpcode::binary));
+  out[1] = static_cast<std::byte>(payload.size());
+  if (!payload.empty()) std::memcpy(out + 2, payload.data(), payload.size());
+  return 2 + payload.size();
+}
 
 /// Writes a control frame to `out`, which has room for ws_control_frame_max bytes. `payload` has at
 /// most ws_control_max bytes.

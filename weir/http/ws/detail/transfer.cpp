@@ -244,6 +244,13 @@ bool WsConnection::copy(WebSocketSend& send) {
   const Bytes bytes = send.message_.bytes;
   const std::size_t used = a.output.size();
   std::size_t room = limits_.output_max - std::min(limits_.output_max, used);
+  if (role_ == WsRole::server && bytes.size() <= ws_control_max && send.message_.ends &&
+      !a.session.sends_message() && room >= ws_control_frame_max) {
+    a.output.make_room(ws_control_frame_max);
+    std::byte* const out = a.output.room().data();
+    a.output.commit(write_small_frame(send.message_.is_text, bytes, out));
+    return true;
+  }
   if (!send.begun_) {
     const std::size_t size = ws_header_size_max + bytes.size();
     if (used != 0 && room < std::min(size, limits_.output_max)) return false;
