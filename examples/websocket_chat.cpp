@@ -19,7 +19,9 @@ class Rooms {
 
   Room& operator[](const std::string& name) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Room>& room = rooms_[name];
+    constexpr std::size_t rooms_max = 1'000;  // clients choose the names
+    const bool is_new = !rooms_.contains(name);
+    std::unique_ptr<Room>& room = rooms_[is_new && rooms_.size() >= rooms_max ? "lobby" : name];
     if (room == nullptr) room = std::make_unique<Room>();
     return *room;
   }

@@ -70,17 +70,30 @@ std::uint64_t unread_bytes() noexcept {
   return unused * loop::SocketOptions().unread_max + more * buffer(0);
 }
 
+/// Returns the bytes of one WebSocket, without those of its stream.
+std::uint64_t websocket_bytes(const WebSocketLimits& limits) noexcept {
+  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
+  return sum({block(sizeof(ServedWebSocket)), block(sizeof(WsActivity)),
+              2 * buffer(0),  // the input, and the one with the last message
+              product(grown, buffer(limits.message_bytes_max)),
+              product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max})))});
+}
+
 /// Raises the bounds to those of connections with HTTP/2.
 void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
-               std::size_t handler_bytes) noexcept {
+               const MemoryBoundOptions& options) noexcept {
   constexpr std::uint64_t frames_of_stream = 4 * 1024;
   constexpr std::uint64_t grown = 3;  // a list of twice the size, and the one before it
   const std::uint64_t fields = limits.h2.field_list_max;
   constexpr std::uint64_t doubled = 2;  // the capacity of a buffer that has grown
-  const std::uint64_t first = std::min<std::uint64_t>(body, limits.h2.stream_window);
+  const std::uint64_t first = options.websockets
+                                  ? limits.h2.stream_window
+                                  : std::min<std::uint64_t>(body, limits.h2.stream_window);
   const std::uint64_t stream =
       sum({block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
-           body == 0 ? 0 : buffer(product(doubled, first)), frames_of_stream, handler_bytes});
+           first == 0 ? 0 : buffer(product(doubled, first)),
+           options.websockets ? websocket_bytes(limits.websocket) : 0, frames_of_stream,
+           options.handler_bytes});
   // The bytes of bodies beyond the first windows of their streams: those that handlers collect, and
   // those in windows that have grown.
   const std::uint64_t bodies =
@@ -99,19 +112,6 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   of_fields.head = limits.head;
   of_fields.list_bytes_max = limits.h2.field_list_max;
   bound.core = sum({bound.core, RequestFieldReader::memory(of_fields)});
-}
-
-/// Raises the bounds to those of WebSockets.
-void add_websockets(MemoryBound& bound, const WebSocketLimits& limits,
-                    std::size_t handler_bytes) noexcept {
-  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
-  const std::uint64_t buffers = sum(
-      {2 * buffer(0),  // the input, and the one with the last message
-       product(grown, buffer(limits.message_bytes_max)),
-       product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max}))), unread_bytes()});
-  bound.connection =
-      std::max(bound.connection, sum({idle_bytes, frames_bytes, block(sizeof(ServedWebSocket)),
-                                      block(sizeof(WsActivity)), buffers, handler_bytes}));
 }
 
 /// Returns true if clients of a server with these options may choose HTTP/2.
@@ -156,9 +156,12 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   constexpr std::uint64_t late = 2 * OpenConnections::rejections_max;
   bound.core =
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
-  if (options.http2 || chooses_http2(options.tls))
-    add_http2(bound, limits, body, options.handler_bytes);
-  if (options.websockets) add_websockets(bound, limits.websocket, options.handler_bytes);
+  if (options.http2 || chooses_http2(options.tls)) add_http2(bound, limits, body, options);
+  if (options.websockets) {
+    bound.connection =
+        std::max(bound.connection, sum({idle_bytes, frames_bytes, unread_bytes(),
+                                        websocket_bytes(limits.websocket), options.handler_bytes}));
+  }
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
   // Each core checks before it opens a connection, so the other cores may each be one ahead.

@@ -53,7 +53,7 @@ struct Limits {
   /// Maximum number of bytes that a closing connection still reads; one more byte closes it early.
   std::uint64_t linger_bytes_max = 64 * 1024;
   WebSocketLimits websocket = {};  ///< limits of a WebSocket; close
-  H2Limits h2 = {};  ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
+  H2Limits h2 = {};                ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
   /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,
   /// but at least 1; 503.
   std::size_t connections_max = 0;

@@ -95,6 +95,19 @@ TEST(Topics, ReachAllSubscribers) {
   EXPECT_EQ(statistics.dropped, 0U);
 }
 
+TEST(Topics, DropNothingForAFastSubscriber) {
+  TopicFixture<SlowSubscriber::drop_newest> fixture(2);
+  MemoryPeer& peer = fixture.open();
+  std::string expected;
+  for (const std::string_view text : {"1", "2", "3", "4", "5", "6"}) {
+    EXPECT_TRUE(fixture.topic_.publish(text));
+    expected += fixture.message(text);
+  }
+  fixture.settle();
+  EXPECT_EQ(peer.take(), expected);
+  EXPECT_EQ(fixture.topic_.statistics().dropped, 0U);
+}
+
 TEST(Topics, DropTheOldestMessages) {
   TopicFixture<SlowSubscriber::drop_oldest> fixture;
   MemoryPeer& peer = fixture.open();

@@ -110,6 +110,8 @@ TEST_F(WebSocketOverHttp2Test, RejectsOtherRequests) {
   begin();
   const std::string answered = answer(get(1, "/ws"));
   EXPECT_NE(answered.find(":status=400"), answered.npos) << answered;
+  const std::string missing = answer(connect_to(3, "/none"));
+  EXPECT_NE(missing.find(":status=404"), missing.npos) << missing;
 }
 
 }  // namespace

@@ -149,6 +149,7 @@ void TopicMember::add(const TopicFrameRef& frame) {
       case SlowSubscriber::close:
         topic.closed.fetch_add(1, std::memory_order_relaxed);
         connection_.begin_close(WebSocketCloseCode::try_again_later, "too slow");
+        connection_.limit_close();
         return clear();
     }
   }

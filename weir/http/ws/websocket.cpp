@@ -59,7 +59,8 @@ WebSocketSend WebSocket::send(Bytes binary) noexcept {
 WebSocketSend WebSocket::send(const WebSocketMessage& message) noexcept {
   WebSocketMessage whole = message;
   whole.ends = true;
-  return {connection(), whole, WebSocketSend::Kind::message};
+  using Kind = WebSocketSend::Kind;
+  return {connection(), whole, whole.is_text ? Kind::unchecked_text : Kind::message};
 }
 WebSocketSend WebSocket::send_piece(const WebSocketMessage& piece) noexcept {
   return {connection(), piece, WebSocketSend::Kind::piece};

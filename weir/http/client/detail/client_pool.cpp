@@ -102,7 +102,7 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop, bool
   if (proxied && peer.scheme() == "https") {
     WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, connector(loop, true)));
   }
-  if (proxied && !uses_absolute_form(url, *options_)) {
+  if (proxied && (http1_only || !uses_absolute_form(url, *options_))) {
     WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
   }
   if (secured) co_return co_await secure(std::move(stream), url, connector(loop, http1_only));

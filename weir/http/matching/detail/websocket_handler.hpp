@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -80,6 +81,8 @@ template <ConstantText Name>
 inline constexpr bool is_view_of_request<Header<Name, std::string_view>> = true;
 template <ConstantText Name>
 inline constexpr bool is_view_of_request<Cookie<Name, std::string_view>> = true;
+template <class P>
+inline constexpr bool is_view_of_request<std::optional<P>> = is_view_of_request<P>;
 
 /// The handler of the request that opens a WebSocket for F, a function with the parameters
 /// WebSocket& and P. It checks the handshake, and keeps the arguments for F.

@@ -211,7 +211,7 @@ bool H2Connection::open(const H2Event& event) {
     return true;
   }
   if (read.priority) session_.set_priority(exchange, *read.priority);
-  exchange.begin();
+  exchange.begin(read.is_extended_connect);
   return true;
 }
 

@@ -82,8 +82,9 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
 
   // Events of the stream. Each of them may destroy the exchange.
 
-  /// Begins the request of an accepted stream, whose head is complete.
-  void begin();
+  /// Begins the request of an accepted stream, whose head is complete. The bytes behind an extended
+  /// CONNECT are no body.
+  void begin(bool is_extended_connect);
   /// Answers a request whose head is rejected, instead of begin().
   void reject_head(ParseError error);
   /// Adds bytes of the body.

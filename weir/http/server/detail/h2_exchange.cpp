@@ -34,7 +34,7 @@ void H2Exchange::reuse() noexcept {
   head_sent_ = false;
 }
 
-void H2Exchange::begin() {
+void H2Exchange::begin(bool is_extended_connect) {
   call_.begin();
   const Limits& limits = connection_.server().limits();
   body_max_ = call_.options().body_max.value_or(limits.body_max);
@@ -44,7 +44,7 @@ void H2Exchange::begin() {
   }
   if (call_.stage() == Call::Stage::routing) return spawn_run();
   if (!call_.is_async()) {
-    if (!remote_ended() && wait_for_end()) return;
+    if (!remote_ended() && !is_extended_connect && wait_for_end()) return;
     if (call_.stage() == Call::Stage::routed) call_.respond();
     return answer_now();
   }
@@ -88,7 +88,6 @@ bool H2Exchange::wait_for_end() {
   if (call_.has_route()) {
     call_.respond();
     const Response& response = call_.response();
-    if (response.body().is_upgrade()) return false;
     if (code_of(response.status()) >= 300 && !response.body().is_stream()) return false;
   }
   call_.hold();

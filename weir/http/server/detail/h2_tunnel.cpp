@@ -3,6 +3,7 @@
 #include <cassert>
 #include <limits>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "weir/http/detail/h2/head_writer.hpp"
@@ -66,11 +67,15 @@ Loop& H2Exchange::loop() const noexcept {
 /// Sends the head of the response, and serves the WebSocket until it ends.
 Task<> H2Exchange::serve_websocket() {
   if (gone_ || closed()) co_return;
+  call_.check_response();
+  if (call_.upgrade() == nullptr) {
+    if (!send_response()) std::ignore = co_await output_.wait();
+    co_return;
+  }
   call_.hold();
   auto socket =
       make_block<ServedWebSocket>(connection_.server(), call_.route(), std::move(*call_.upgrade()));
   body_max_ = std::numeric_limits<std::uint64_t>::max();
-  call_.check_response();
   send_head(false);
   call_.release();  // the socket keeps the route from now on
   tunnel_.emplace();

@@ -1,5 +1,6 @@
 #include "weir/http/server/detail/served_websocket.hpp"
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -50,10 +51,14 @@ void ServedWebSocket::close_for(WebSocketCloseCode code) noexcept {
 void ServedWebSocket::report(std::error_code error, const std::exception_ptr& exception) {
   if (!exception && (!error || connection_->error() || handler_->cancelled())) return;
   server_.counters().handler_failures.add();
-  const std::string name =
-      route_ == nullptr ? "WebSocket" : route_->method + " " + route_->pattern.text();
-  server_.loop().platform().log("weir: " + name +
-                                ": handler failed: " + describe(error, exception));
+  try {
+    const std::string name =
+        route_ == nullptr ? "WebSocket" : route_->method + " " + route_->pattern.text();
+    const std::string why = describe(error, exception);
+    server_.loop().platform().log("weir: " + name + ": handler failed: " + why);
+  } catch (const std::bad_alloc&) {
+    // The failure is counted.
+  }
 }
 
 void ServedWebSocket::close() noexcept {

@@ -9,7 +9,10 @@
 #include "weir/http.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/ws_frames.hpp"
+#include "weir/task/select.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/event.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::http {
 namespace {
@@ -161,6 +164,64 @@ TEST_F(WebSocketTest, PingsASilentPeerAndDropsADeadOne) {
   pass(22s);
   EXPECT_TRUE(peer.ended() || peer.was_reset());
   expect_at_rest();
+}
+
+TEST_F(WebSocketTest, AnIdleOneDrainsInTime) {
+  MemoryPeer& silent = open();
+  EXPECT_EQ(talk(silent, frame(text, "x")), answer(text, "x"));
+  pass(5s);
+  drain();
+  pass(1s);
+  EXPECT_FALSE(stopped());
+  pass(5s);
+  EXPECT_TRUE(stopped());
+}
+
+/// Reads for a second, and then sends each piece that has arrived or arrives.
+Task<Result<>> read_late(WebSocket& socket) {
+  auto reading = as_task(socket.read());
+  const auto late = co_await timeout(1s, std::move(reading));
+  EXPECT_EQ(late.error(), Errc::timed_out);
+  for (;;) {
+    WEIR_CO_TRY(const WebSocketMessage piece, co_await socket.read_piece());
+    const std::string seen = "[" + std::string(piece.text()) + (piece.ends ? "]" : "");
+    WEIR_CO_TRY(co_await socket.send(seen));
+  }
+}
+
+TEST_F(WebSocketTest, KeepsThePiecesOfACancelledRead) {
+  routes_.websocket("/late", read_late);
+  MemoryPeer& peer = open("/late");
+  EXPECT_EQ(talk(peer, frame(ws::text_frame, "one")), "");
+  pass(1s);
+  EXPECT_EQ(peer.take(), answer(text, "[one"));
+  EXPECT_EQ(talk(peer, frame(ws::fin, "two")), answer(text, "[two]"));
+  EXPECT_EQ(talk(peer, frame(text, "three")), answer(text, "[three]"));
+}
+
+/// Gives up a message that has to wait, and sends another one.
+Task<Result<>> choose(WebSocket& socket) {
+  const std::string large(1'000'000, 'x');
+  ManualResetEvent now(true);
+  const auto chosen = co_await select(socket.send(large), now.wait());
+  EXPECT_EQ(chosen->index(), 1U);
+  WEIR_CO_TRY(co_await socket.send_piece({.is_text = true, .ends = false, .bytes = {}}));
+  const auto mixed = co_await socket.send("mixed");
+  EXPECT_EQ(mixed.error(), Errc::conflict);
+  WEIR_CO_TRY(co_await socket.send_piece({.is_text = true, .ends = true, .bytes = {}}));
+  WEIR_CO_TRY(co_await socket.send("after"));
+  co_return {};
+}
+
+TEST_F(WebSocketTest, SendsNothingOfAMessageThatWasGivenUp) {
+  routes_.websocket("/choose", choose);
+  serve();
+  std::string request(handshake);
+  request.replace(4, 5, "/choose");
+  const std::string answers = talk(connect(), request);
+  EXPECT_EQ(answers.substr(answers.find("\r\n\r\n") + 4), answer(ws::text_frame) + answer(ws::fin) +
+                                                              answer(text, "after") +
+                                                              answer(close, close_payload(1000)));
 }
 
 TEST_F(WebSocketTest, DrainsWithACloseAndADeadline) {

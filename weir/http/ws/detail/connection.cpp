@@ -89,7 +89,12 @@ WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits&
       handler_(handler),
       subprotocol_(subprotocol),
       heard_(loop().now()) {
-  activate().input = std::move(input);
+  if (!input.empty()) {
+    activate().input = std::move(input);
+  } else {
+    arm(heard_);
+    stream_->observe_hangup(this);
+  }
 }
 
 WsConnection::~WsConnection() {
@@ -114,6 +119,7 @@ WsActivity& WsConnection::activate() {
     activity_ = make_block<WsActivity>(*this, role_, limits_);
     stream_->observe_hangup(&activity_->hangup);
     arm(loop().now());
+    if (reader_ != nullptr) queue();  // it goes on with a receive
   }
   activity_->used = true;
   activity_->going_idle = false;
@@ -152,6 +158,7 @@ void WsConnection::queue() noexcept {
 void WsConnection::run() {
   // A pending receive reports the end of the connection behind the last bytes.
   if (activity_->hung_up && !activity_->receiving && !error_) lose(system_error(ECONNRESET));
+  activity_->receives = 0;
   pump_output();
   if (reader_ != nullptr) {
     read_on();
@@ -184,11 +191,14 @@ void WsConnection::check() {
   if (now >= a.close_until) {
     abort(make_error_code(Errc::timed_out));
     a.close_until = never;
-    if (!told_ || draining_) handler_.cancel();
+    if ((!told_ && reader_ == nullptr) || draining_) handler_.cancel();
   }
   if (a.writing && !broken_) {
     const std::size_t taken = sent_of(*stream_, a.send);
-    if (taken != std::exchange(a.progress, taken)) a.progress_since = now;
+    if (taken != std::exchange(a.progress, taken)) {
+      a.progress_since = now;
+      if (!pinged_) heard_ = now;
+    }
     if (now >= after(a.progress_since, limits_.write_timeout)) {
       abort(make_error_code(Errc::timed_out));
     }
@@ -198,7 +208,7 @@ void WsConnection::check() {
     if (start_receive()) look_ahead();
   }
   run();
-  if (!used && activity_ != nullptr && can_rest()) return rest();
+  if (!used && can_rest()) rest();
   arm(now);
 }
 
@@ -209,9 +219,7 @@ void WsConnection::check_ping(Instant now) {
   const Instant ping = after(heard_, limits_.ping_interval);
   if (now < ping) return;
   if (!pinged_) {
-    if (!may_send()) return;
-    pinged_ = true;
-    activate().ping_due = true;
+    if (may_send()) activate().ping_due = true;
   } else if (now >= after(ping, limits_.pong_timeout)) {
     const bool listens = activity_ == nullptr || activity_->receiving;
     if (listens) abort(make_error_code(Errc::timed_out));
@@ -258,14 +266,20 @@ void WsConnection::begin_close(WebSocketCloseCode code, std::string_view reason)
   WsActivity& a = activate();
   a.close_reason = reason;
   a.close_order = code;
-  a.close_until = after(loop().now(), limits_.close_timeout);
-  arm(loop().now());
   queue();
+}
+
+void WsConnection::limit_close() noexcept {
+  if (activity_ == nullptr) return;
+  const Instant until = after(loop().now(), limits_.close_timeout);
+  activity_->close_until = std::min(activity_->close_until, until);
+  arm(loop().now());
 }
 
 void WsConnection::drain(WebSocketCloseCode code) noexcept {
   draining_ = true;
   guard([this, code] { begin_close(code, {}); });
+  limit_close();
 }
 
 /// Returns true if nothing is left to do.
@@ -293,12 +307,11 @@ Task<> WsConnection::finish(WebSocketCloseCode code) {
   const Context own = co_await this_context();
   try {
     begin_close(code, {});
-    if (activity_ != nullptr && activity_->close_until == never) {
-      activity_->close_until = after(loop().now(), limits_.close_timeout);
-    }
+    if (error_) limit_close();
   } catch (const std::bad_alloc&) {
     abort(std::make_error_code(std::errc::not_enough_memory));
   }
+  arm(loop().now());
   const AbortOnCancel cancelled(*this, own.cancel);
   co_await in_context(Context{own.loop, nullptr}, wait_until_quiet());
   loop::Timer::cancel();

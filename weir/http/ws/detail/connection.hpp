@@ -57,9 +57,11 @@ struct WsActivity final : loop::Runnable {
   bool has_result = false;
   bool result_in_input = false;
   bool result_in_message = false;
+  bool collects_text = false;  // `message` is a text
   bool receiving = false;
+  unsigned receives = 0;  // that have finished immediately, since the last run()
   // Output.
-  static constexpr std::size_t pieces_max = 8;
+  static constexpr std::size_t pieces_max = 5;
   Send send;
   std::array<Bytes, pieces_max> pieces;            // of the send
   std::array<TopicFrameRef, pieces_max> messages;  // of topics that the send refers to
@@ -85,6 +87,8 @@ struct WsActivity final : loop::Runnable {
   bool hung_up = false;
   bool going_idle = false;  // the receive was cancelled so that the activity can end
 };
+
+static_assert(sizeof(WsActivity) <= 1024, "a larger object takes a block of twice the size");
 
 /// A WebSocket connection between its handshake and its end. While nothing happens, it consists of
 /// this object only, and observes the input of its stream. Bytes and sends make a WsActivity, which
@@ -127,6 +131,9 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
 
   /// Sends a Close behind the messages that wait, unless one was sent or received.
   void begin_close(WebSocketCloseCode code, std::string_view reason);
+  /// Limits the time until the connection is cut to WebSocketLimits::close_timeout, although the
+  /// Close may have to wait. It follows begin_close().
+  void limit_close() noexcept;
   /// Sends a Close, because the server drains or the service is replaced. The connection is cut and
   /// the handler is cancelled after WebSocketLimits::close_timeout.
   void drain(WebSocketCloseCode code) noexcept;
@@ -169,6 +176,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   WsEvent next_event();
   bool handle(const WsEvent& event);
   void release_result() noexcept;
+  void collect(const WsEvent& event);
   void give(const WsEvent& event, Bytes bytes, bool ends) noexcept;
   void set_error(std::error_code error) noexcept;
   void lose(std::error_code error) noexcept;

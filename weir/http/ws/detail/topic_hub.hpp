@@ -91,6 +91,7 @@ class TopicMember : public weir::detail::ListNode {
   WsConnection& connection() noexcept { return connection_; }
   Place& place() noexcept { return place_; }
   bool empty() const noexcept { return count_ == 0; }
+  bool full() const noexcept;
   /// Adds a message to the queue, or lets the topic react if the queue is full.
   void add(const TopicFrameRef& frame);
   /// Removes the oldest message.
@@ -100,8 +101,6 @@ class TopicMember : public weir::detail::ListNode {
 
  private:
   friend TopicHub;
-  bool full() const noexcept;
-
   TopicHub& hub_;
   WsConnection& connection_;
   Place place_{*this};

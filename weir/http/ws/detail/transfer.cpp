@@ -124,11 +124,28 @@ void WsConnection::give(const WsEvent& event, Bytes bytes, bool ends) noexcept {
   a.has_result = true;
 }
 
+/// Adds a part of a message to those before it.
+void WsConnection::collect(const WsEvent& event) {
+  WsActivity& a = *activity_;
+  a.collects_text = event.is_text;
+  if (event.bytes.empty()) return;
+  a.message.make_room(event.bytes.size());
+  std::memcpy(a.message.room().data(), event.bytes.data(), event.bytes.size());
+  a.message.commit(event.bytes.size());
+}
+
 bool WsConnection::take(bool whole) {
   if (activity_ == nullptr) return static_cast<bool>(error_);
   WsActivity& a = *activity_;
   if (error_) return true;
   release_result();
+  if (!whole && !a.message.empty()) {
+    // A read() that was cancelled has collected it.
+    a.result_in_message = true;
+    a.result = {.is_text = a.collects_text, .ends = false, .bytes = a.message.bytes()};
+    a.has_result = true;
+    return true;
+  }
   while (has_event()) {
     const WsEvent event = next_event();
     if (event.kind != WsEvent::Kind::message) {
@@ -140,11 +157,8 @@ bool WsConnection::take(bool whole) {
       give(event, event.bytes, event.ends);
       return true;
     }
-    if (!event.bytes.empty()) {
-      a.message.make_room(event.bytes.size());
-      std::memcpy(a.message.room().data(), event.bytes.data(), event.bytes.size());
-      a.message.commit(event.bytes.size());
-    }
+    guard([&] { collect(event); });
+    if (error_) break;
     if (event.ends) {
       a.result_in_message = true;
       give(event, a.message.bytes(), true);
@@ -188,13 +202,14 @@ void WsConnection::read_on() {
 bool WsConnection::begin_read(WebSocketRead& read) {
   assert(reader_ == nullptr && "two tasks read from one WebSocket");
   if (activity_ != nullptr) {
-    for (unsigned steps = 0;; ++steps) {
+    for (;;) {
       pump_output();
-      if (steps == steps_in_a_row) {
-        queue();
+      if (activity_->receives == steps_in_a_row) {
+        queue();  // other tasks run first
         break;
       }
       if (activity_->receiving || (!error_ && !start_receive())) break;
+      ++activity_->receives;
       if (take(read.whole())) return false;
     }
   }
@@ -242,6 +257,10 @@ void WsConnection::begin_frame(WebSocketSend& send) {
 bool WsConnection::copy(WebSocketSend& send) {
   WsActivity& a = *activity_;
   const Bytes bytes = send.message_.bytes;
+  if (!send.begun_ && a.session.sends_message() && send.kind_ != WebSocketSend::Kind::piece) {
+    send.error_ = make_error_code(Errc::conflict);
+    return true;
+  }
   const std::size_t used = a.output.size();
   std::size_t room = limits_.output_max - std::min(limits_.output_max, used);
   if (role_ == WsRole::server && bytes.size() <= ws_control_max && send.message_.ends &&
@@ -294,30 +313,22 @@ bool WsConnection::try_send(WebSocketSend& send) {
     send.error_ = make_error_code(Errc::conflict);
     return true;
   }
-  if (!a.senders.empty()) return false;
-  for (unsigned steps = 0; steps < steps_in_a_row; ++steps) {
-    if (copy(send)) {
-      if (!a.writing) queue();
-      return true;
-    }
-    if (a.writing) return false;
-    start_write();
-    if (a.writing) return false;
-    if (broken_) {
-      send.error_ = make_error_code(Errc::closed);
-      return true;
-    }
+  // A message that does not fit waits, so that it is never dropped behind its first part.
+  const std::size_t used = a.output.size();
+  const std::size_t size = ws_header_size_max + send.message_.bytes.size();
+  if (!a.senders.empty() || (used != 0 && used + size > limits_.output_max) ||
+      size > limits_.output_max) {
+    return false;
   }
-  queue();
-  return false;
+  [[maybe_unused]] const bool copied = copy(send);
+  assert(copied);
+  if (!a.writing) queue();
+  return true;
 }
 
 void WsConnection::begin_send(WebSocketSend& send) noexcept {
-  if (send.begun_) {
-    activity_->senders.push_front(send);
-  } else {
-    activity_->senders.push_back(send);
-  }
+  activity_->senders.push_back(send);
+  if (!activity_->writing) queue();
 }
 
 /// A message that was sent in part cannot be completed any more.
@@ -338,12 +349,15 @@ void WsConnection::write_controls() {
     write([&](char* out) { return a.session.write_control(next_mask(), out); });
   }
   if (std::exchange(a.ping_due, false) && a.session.may_send()) {
+    pinged_ = true;
+    heard_ = loop().now() - limits_.ping_interval;  // the time for the answer begins
     write([&](char* out) { return a.session.write_ping({}, next_mask(), out); });
   }
   if (!a.close_order || !a.senders.empty() || !a.session.may_send()) return;
   const WebSocketCloseCode code = *std::exchange(a.close_order, std::nullopt);
   write([&](char* out) { return a.session.write_close(code, a.close_reason, next_mask(), out); });
   a.close_reason.clear();
+  limit_close();
 }
 
 /// Lets the senders fail, because nothing can be sent any more.
@@ -365,7 +379,11 @@ void WsConnection::fill_output() {
     while (TopicMember::Place* const topic = a.topics.front()) topic->member.clear();
   }
   for (WebSocketSend* send = a.senders.front(); send != nullptr; send = a.senders.front()) {
-    if (!copy(*send)) break;
+    if (!send->begun_ && !a.session.may_send()) {
+      send->error_ = make_error_code(Errc::closed);
+    } else if (!copy(*send)) {
+      break;
+    }
     send->grant();
   }
   if (!a.within_frame && !broken_) write_controls();
@@ -454,8 +472,11 @@ std::size_t WsConnection::deliver(TopicMember& member,
       std::memcpy(a.output.room().data(), rest.data(), rest.size());
       a.output.commit(rest.size());
     }
-    for (; sent < messages.size() && may_send(); ++sent) member.add(messages[sent]);
-    if (!member.empty() && !member.place().linked()) a.topics.push_back(member.place());
+    for (; sent < messages.size() && may_send(); ++sent) {
+      if (member.full()) pump_output();
+      member.add(messages[sent]);
+      if (!member.empty() && !member.place().linked()) a.topics.push_back(member.place());
+    }
     pump_output();
   });
   return sent;
