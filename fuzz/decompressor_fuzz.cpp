@@ -73,7 +73,7 @@ void inflate_raw(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  constexpr std::array codings{Coding::gzip, Coding::deflate, Coding::br, Coding::zstd};
+  constexpr std::array codings{Coding::gzip, Coding::deflate, Coding::brotli, Coding::zstd};
   const Coding coding = codings[data[0] % codings.size()];
   inflate_raw(text);
   if (!is_available(coding)) return 0;

@@ -41,7 +41,7 @@ bool is_available(Coding coding) noexcept {
     case Coding::gzip:
     case Coding::deflate:
       return detail::has_zlib();
-    case Coding::br:
+    case Coding::brotli:
       return detail::has_brotli();
     case Coding::zstd:
       return detail::has_zstd();
@@ -58,7 +58,7 @@ bool is_valid(const CodingLevel& of) noexcept {
     case Coding::gzip:
     case Coding::deflate:
       return between(1, 9);
-    case Coding::br:
+    case Coding::brotli:
       return between(0, 11);
     case Coding::zstd:
       return between(1, 19);
@@ -73,7 +73,7 @@ std::size_t compressor_bytes_max(const CodingLevel& of) noexcept {
     case Coding::gzip:
     case Coding::deflate:
       return raw_deflate_bytes_max({});
-    case Coding::br:
+    case Coding::brotli:
       return (of.level <= 1 ? 2 : of.level <= 4 ? 8 : 48) * mib;
     case Coding::zstd:
       return (of.level <= 3 ? 2 : of.level <= 9 ? 16 : 96) * mib;

@@ -14,7 +14,7 @@ enum class Coding : std::uint8_t {
   identity,  ///< no coding
   gzip,      ///< needs zlib; libdeflate makes whole contents faster
   deflate,   ///< DEFLATE in the format zlib; needs zlib
-  br,        ///< needs brotli
+  brotli,    ///< "br"; needs brotli
   zstd,      ///< needs zstd
 };
 inline constexpr std::size_t coding_count = 5;
@@ -33,7 +33,7 @@ bool is_available(Coding coding) noexcept;
 /// A coding and its level. A higher level makes smaller contents and needs more time.
 struct CodingLevel {
   Coding coding = Coding::identity;
-  /// 1 to 9 for gzip and deflate, 0 to 11 for br, 1 to 19 for zstd.
+  /// 1 to 9 for gzip and deflate, 0 to 11 for brotli, 1 to 19 for zstd.
   int level = 1;
   friend bool operator==(const CodingLevel&, const CodingLevel&) = default;
 };

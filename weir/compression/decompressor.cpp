@@ -22,7 +22,7 @@ std::unique_ptr<detail::Decoder> make_decoder(Coding coding, const DecompressLim
       return detail::make_deflate_decoder(detail::DeflateFormat::gzip, window_bits_max);
     case Coding::deflate:
       return detail::make_deflate_decoder(detail::DeflateFormat::zlib, window_bits_max);
-    case Coding::br:
+    case Coding::brotli:
       return detail::make_brotli_decoder(limits.window_max);
     case Coding::zstd:
       return detail::make_zstd_decoder(limits.window_max);
@@ -126,7 +126,7 @@ std::size_t decompressor_bytes_max(Coding coding, const DecompressLimits& limits
     case Coding::gzip:
     case Coding::deflate:
       return raw_inflate_bytes_max(window_bits_max);
-    case Coding::br:
+    case Coding::brotli:
       return limits.window_max + detail::brotli_tables_bytes_max;
     case Coding::zstd:
       return limits.window_max + zstd_state;

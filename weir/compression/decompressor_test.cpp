@@ -72,7 +72,7 @@ TEST(Decompressor, ReadsSeveralMembers) {
     EXPECT_EQ(decompressed(coding, data.substr(0, data.size() - 1)).error(),
               DecompressError::truncated);
   }
-  for (const Coding coding : {Coding::deflate, Coding::br}) {
+  for (const Coding coding : {Coding::deflate, Coding::brotli}) {
     if (!is_available(coding)) continue;
     const std::string data = compressed(coding, words(500));
     EXPECT_EQ(decompressed(coding, data + data).error(), DecompressError::trailing_data);
@@ -158,14 +158,14 @@ TEST(Decompressor, RejectsAZstdFrameWithALargeWindow) {
 }
 
 TEST(Decompressor, BoundsTheRingBufferOfBrotli) {
-  if (!is_available(Coding::br)) GTEST_SKIP() << "the build is without brotli";
+  if (!is_available(Coding::brotli)) GTEST_SKIP() << "the build is without brotli";
   // WBITS 24, then a meta-block that announces 16 MiB of uncompressed bytes.
   const std::string data = "\x0f\xff\xff\xff\x80"s + std::string(100'000, 'a');
   const DecompressLimits limits{.window_max = 1 << 20};
-  Decompressor by = decompressor(Coding::br, limits);
+  Decompressor by = decompressor(Coding::brotli, limits);
   const auto result = decompressed(by, data);
   EXPECT_FALSE(result.has_value());
-  EXPECT_LE(by.memory_bytes(), decompressor_bytes_max(Coding::br, limits));
+  EXPECT_LE(by.memory_bytes(), decompressor_bytes_max(Coding::brotli, limits));
 }
 
 TEST(Decompressor, RefusesCodingsThatItCannotRead) {

@@ -12,7 +12,7 @@ std::unique_ptr<Encoder> make_encoder(const CodingLevel& level) {
       return make_deflate_encoder({.format = DeflateFormat::gzip, .level = level.level});
     case Coding::deflate:
       return make_deflate_encoder({.format = DeflateFormat::zlib, .level = level.level});
-    case Coding::br:
+    case Coding::brotli:
       return make_brotli_encoder(level.level);
     case Coding::zstd:
       return make_zstd_encoder(level.level);

@@ -15,7 +15,8 @@
 
 namespace weir::compression {
 
-inline constexpr Coding all_codings[] = {Coding::gzip, Coding::deflate, Coding::br, Coding::zstd};
+inline constexpr Coding all_codings[] = {Coding::gzip, Coding::deflate, Coding::brotli,
+                                         Coding::zstd};
 
 /// Returns the codings of this build.
 inline std::vector<Coding> available_codings() {
