@@ -93,7 +93,8 @@ bool accepts_type(const Request& request, bool (*is_type)(std::string_view type)
     if (equals_ignoring_case(header.name, "Content-Type")) {
       if (typed || !is_utf8_of_type(header.value, is_type)) return false;
       typed = true;
-    } else if (equals_ignoring_case(header.name, "Content-Encoding")) {
+    } else if (equals_ignoring_case(header.name, "Content-Encoding") &&
+               !request.has_decoded_body()) {
       // Encoded content is not of the type itself (RFC 9110 §8.4). Some clients name "identity",
       // which means no encoding.
       if (!header.value.empty() && !equals_ignoring_case(header.value, "identity")) return false;

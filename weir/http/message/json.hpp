@@ -29,8 +29,8 @@ class JsonBodyWriter final : public json::Writer {
 };
 
 /// Returns true if the body may be of a type that `is_type` accepts. Its Content-Type must be
-/// absent or accepted, and its Content-Encoding empty or "identity". A charset must be UTF-8 or its
-/// subset US-ASCII.
+/// absent or accepted. Its Content-Encoding must be empty, "identity", or decoded. A charset must
+/// be UTF-8 or its subset US-ASCII.
 bool accepts_type(const Request& request, bool (*is_type)(std::string_view type)) noexcept;
 
 /// Returns true if the body may be read as JSON; see accepts_type().

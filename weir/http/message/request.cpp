@@ -35,7 +35,7 @@ std::string Request::id() const {
 }
 
 Task<Result<std::string>> Request::body() {
-  WEIR_CO_TRY(auto whole, co_await body_.read_all());
+  WEIR_CO_TRY(auto whole, co_await body_->read_all());
   co_return std::string(whole);
 }
 

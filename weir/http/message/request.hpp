@@ -52,6 +52,8 @@ class BodySource {
   virtual os::Address peer_address() const = 0;
   virtual const TlsInfo* tls() const noexcept { return nullptr; }
   virtual bool is_http2() const noexcept { return false; }
+  /// Returns true if the source has removed the coding that Content-Encoding names.
+  virtual bool is_decoded() const noexcept { return false; }
 };
 
 /// The response to a request that has ended; see Request::on_end().
@@ -167,7 +169,7 @@ class Request {
  public:
   Request(const RequestHead& head, BodySource& body, const TraceContext* trace = nullptr,
           Loop* loop = nullptr) noexcept
-      : head_(head), body_(body), trace_(trace), loop_(loop) {}
+      : head_(head), body_(&body), trace_(trace), loop_(loop) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -191,14 +193,14 @@ class Request {
   const RequestHead& head() const noexcept { return head_; }
   /// Returns the version of HTTP that carries the request. Nothing else differs between them.
   Version version() const noexcept {
-    if (body_.is_http2()) return Version::http_2;
+    if (body_->is_http2()) return Version::http_2;
     return head_.version_minor() == 0 ? Version::http_1_0 : Version::http_1_1;
   }
   /// Returns the address of the client's end of the connection.
-  os::Address peer_address() const { return body_.peer_address(); }
+  os::Address peer_address() const { return body_->peer_address(); }
   /// Returns the facts of the TLS connection, such as the client's certificate; nullptr if the
   /// connection is plain.
-  const TlsInfo* tls() const noexcept { return body_.tls(); }
+  const TlsInfo* tls() const noexcept { return body_->tls(); }
   /// Returns the unique id of this request in this service; empty without a server. A Logger adds
   /// it automatically to each record that a task of this request's handler writes. See
   /// Router::trust_id_header().
@@ -244,23 +246,31 @@ class Request {
   /// called more than once.
   /// Errors: those of body().
   /// Cancel: the rest of the body can still be read.
-  Task<Result<std::string_view>> body_view() { return body_.read_all(); }
+  Task<Result<std::string_view>> body_view() { return body_->read_all(); }
   /// Returns the next piece of the body; empty at its end.
   /// Errors: those of body().
   /// Cancel: no data is lost; the next call returns the piece.
   /// Lifetime: the piece is valid until the next call.
-  Task<Result<Bytes>> read() { return body_.read(); }
+  Task<Result<Bytes>> read() { return body_->read(); }
   /// Returns the trailer fields after a chunked body; complete once read() has returned the end.
-  const Headers& trailers() const noexcept { return body_.trailers(); }
+  const Headers& trailers() const noexcept { return body_->trailers(); }
+
   /// Returns the source of the body, for values of from_request() that read it.
-  BodySource& body_source() const noexcept { return body_; }
+  BodySource& body_source() const noexcept { return *body_; }
+  /// Returns true if middleware removes the coding that the header Content-Encoding names.
+  bool has_decoded_body() const noexcept { return body_->is_decoded(); }
+  /// Replaces the source of the body, for middleware that changes the body, such as a
+  /// decompression. The middleware restores the former source before it returns its response.
+  /// Returns: the former source.
+  /// Lifetime: the bytes of the new source live as long as the views of the request.
+  BodySource& exchange_body(BodySource& body) noexcept { return *std::exchange(body_, &body); }
 
  private:
   friend class Call;
   friend class RouteMatch;
 
   const RequestHead& head_;
-  BodySource& body_;
+  BodySource* body_;
   const TraceContext* trace_;
   Loop* loop_;
   const Route* route_ = nullptr;

@@ -2,6 +2,7 @@
 #include "weir/http/syntax/status.hpp"
 
 #include "weir/base/result.hpp"
+#include "weir/compression/error.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/status_category.hpp"
@@ -194,6 +195,9 @@ Status to_status(std::error_code error) noexcept {
   }
   if (error.category() == tls::tls_error_category()) {
     return to_status_tls(static_cast<tls::Error>(error.value()));
+  }
+  if (error.category() == compression::error_category()) {
+    return compression::exceeds_limit(error) ? Status::content_too_large : Status::bad_request;
   }
   if (error == std::errc::connection_reset || error == std::errc::broken_pipe) {
     return Status::bad_request;

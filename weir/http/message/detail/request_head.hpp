@@ -52,6 +52,10 @@ class MessageHead {
   std::uint64_t content_length() const noexcept { return info_.content_length; }
   bool chunked() const noexcept { return info_.chunked; }
 
+  /// Removes every header called `name`, in any letter case, from this object. The framing of the
+  /// body and bytes() stay.
+  void remove_header(std::string_view name) noexcept;
+
   /// Returns true if the connection may be used again after this message (RFC 9112 §9.3).
   bool keep_alive() const noexcept {
     return !info_.close && (info_.version_minor > 0 || info_.keep_alive);
