@@ -93,18 +93,24 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       exchange.reset();
       http2 = lease ? nullptr : pool_->http2_for(request.url());
     }
-    ResponseSource& source = *exchange;
-    if (options_.cookie_jar != nullptr) store_cookies(source, request.url(), now);
+    if (options_.cookie_jar != nullptr) store_cookies(*exchange, request.url(), now);
     ClientResponse response(std::move(exchange));
     WEIR_CO_TRY(const Redirect followed, follow(request, response));
-    if (followed == Redirect::none) {
-      source.set_url(std::move(request).take_url());
-      co_return std::move(response);
-    }
+    if (followed == Redirect::none) co_return finish(request, std::move(response));
     if (redirects == options_.limits.redirects_max) {
       co_return fail(ClientError::too_many_redirects);
     }
   }
+}
+
+/// Returns the response for the caller, with the URL that answered.
+ClientResponse Client::finish(ClientRequest& request, ClientResponse response) {
+  detail::ExchangePtr& exchange = response.exchange_;
+  if (asks_for_codings(request)) {
+    exchange = decoded_response(std::move(exchange), request.method(), *options_.decompression);
+  }
+  exchange->set_url(std::move(request).take_url());
+  return response;
 }
 
 /// Prepares the request that a redirect asks for.
@@ -135,7 +141,17 @@ Result<std::string> Client::head_of(const ClientRequest& request, WallTime now) 
     cookies = options_.cookie_jar->header_for(request.url(), now);
     context.cookies = cookies;
   }
+  std::string lines;
+  if (asks_for_codings(request)) {
+    lines.append(context.more_lines).append(accept_encoding_line());
+    context.more_lines = lines;
+  }
   return request_head(request, context);
+}
+
+bool Client::asks_for_codings(const ClientRequest& request) const noexcept {
+  return options_.decompression && !request.headers().contains("accept-encoding") &&
+         !request.headers().contains("range");
 }
 
 void Client::store_cookies(const ResponseSource& source, const Url& url, WallTime now) {

@@ -146,6 +146,8 @@ class Client : public RequestMethods<Client> {
 
  private:
   Task<Result<ClientResponse>> send_in(Scope* scope, ClientRequest request);
+  ClientResponse finish(ClientRequest& request, ClientResponse response);
+  bool asks_for_codings(const ClientRequest& request) const noexcept;
   Result<std::string> head_of(const ClientRequest& request, WallTime now);
   Result<Redirect> follow(ClientRequest& request, const ClientResponse& response);
   void store_cookies(const ResponseSource& source, const Url& url, WallTime now);

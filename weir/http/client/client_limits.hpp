@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
+#include "weir/compression/decompressor.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/detail/h2/session.hpp"
 #include "weir/http/syntax/url.hpp"
@@ -82,6 +83,13 @@ struct ProxyOptions {
 /// ClientOptions sets up a Client.
 struct ClientOptions {
   ClientLimits limits = {};
+  /// Set to ask servers for compressed responses and to decompress them; nullopt: the client does
+  /// neither. The client adds Accept-Encoding to a request that has neither Accept-Encoding nor
+  /// Range, with the codings of the build among zstd, br and gzip. Such a response has no
+  /// Content-Encoding and no Content-Length any more. ClientError::bad_response for a body that is
+  /// corrupt or incomplete, body_too_large for one beyond these limits. Each response that is
+  /// decompressed holds up to compression::decompressor_bytes_max().
+  std::optional<compression::DecompressLimits> decompression = {};
   /// The path of a Unix socket, or a name that begins with '@' in the abstract namespace. Each
   /// connection goes there, and a URL's host is only the Host header. Empty: TCP.
   std::string unix_socket = {};

@@ -1,9 +1,113 @@
-// The response of a client: what its exchange has received, and the collection of the body.
+// The response of a client: what its exchange has received, the collection of the body, and the
+// decompression of the body for a client that asked for it.
 #include "weir/http/client/client_response.hpp"
 
+#include <array>
+
+#include "weir/base/buffer.hpp"
+#include "weir/compression/error.hpp"
 #include "weir/http/client/detail/response_source.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
+namespace {
+
+using compression::Coding;
+using compression::Decompressor;
+
+constexpr std::array offered{Coding::zstd, Coding::brotli, Coding::gzip};
+
+ClientError to_client_error(const std::error_code& error) noexcept {
+  return compression::exceeds_limit(error) ? ClientError::body_too_large
+                                           : ClientError::bad_response;
+}
+
+/// Decompresses the body of another source, one buffer at a time.
+class DecodedResponse final : public ResponseSource {
+ public:
+  DecodedResponse(detail::ExchangePtr from, Decompressor decompressor)
+      : ResponseSource(from->body_max()),
+        from_(std::move(from)),
+        head_(from_->head()),
+        decompressor_(std::move(decompressor)) {
+    head_.remove_header("content-encoding");
+    head_.remove_header("content-length");
+  }
+
+  Task<Result<Bytes>> read() override {
+    if (error_) co_return fail(error_);
+    if (!buffer_.owns_memory()) buffer_ = Buffer::with_capacity();
+    while (decompressor_) {
+      if (pending_.empty() && complete_) {
+        const Result<Bytes> piece = co_await from_->read();
+        if (!piece) co_return fail(piece.error());
+        if (piece->empty()) co_return end();
+        pending_ = *piece;
+      }
+      buffer_.clear();
+      const auto progress = decompressor_->decompress(pending_, buffer_.room());
+      if (!progress) co_return fail_with(progress.error());
+      pending_ = pending_.subspan(progress->consumed);
+      complete_ = progress->complete;
+      buffer_.commit(progress->produced);
+      if (progress->produced > 0) co_return buffer_.bytes();
+    }
+    co_return Bytes();
+  }
+  void abandon(std::error_code error) noexcept override {
+    error_ = error;
+    from_->abandon(error);
+  }
+  const ReceivedResponseHead& head() const noexcept override { return head_; }
+  const Headers& trailers() const noexcept override { return from_->trailers(); }
+  bool is_http2() const noexcept override { return from_->is_http2(); }
+
+ private:
+  bool is_sending() const noexcept override { return false; }  // `from_` itself waits for its task
+  Result<Bytes> end() {
+    if (const auto finished = decompressor_->finish(); !finished) {
+      return fail_with(finished.error());
+    }
+    decompressor_.reset();
+    return Bytes();
+  }
+  Result<Bytes> fail_with(const std::error_code& error) {
+    abandon(to_client_error(error));
+    return fail(error_);
+  }
+
+  detail::ExchangePtr from_;
+  ReceivedResponseHead head_;
+  std::optional<Decompressor> decompressor_;  // until the end of the body
+  Buffer buffer_;
+  Bytes pending_;         // compressed bytes of the last read
+  bool complete_ = true;  // the decompressor has no more output without input
+  std::error_code error_;
+};
+
+std::string make_accept_encoding_line() {
+  std::string line;
+  for (const Coding each : offered) {
+    if (!compression::is_available(each)) continue;
+    line.append(line.empty() ? "Accept-Encoding: " : ", ").append(name_of(each));
+  }
+  return line.empty() ? line : line.append("\r\n");
+}
+
+/// Returns the coding of a response if it is the only one, and one that the client asked for.
+std::optional<Coding> coding_of(const ReceivedResponseHead& head) noexcept {
+  std::optional<Coding> coding;
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField field = head.header_at(index);
+    if (!equals_ignoring_case(field.name, "content-encoding")) continue;
+    if (coding) return std::nullopt;
+    coding = compression::coding_of(field.value);
+    if (!coding || *coding == Coding::identity) return std::nullopt;
+  }
+  return coding;
+}
+
+}  // namespace
 
 void detail::ReleaseExchange::operator()(ResponseSource* exchange) const noexcept {
   exchange->release();
@@ -36,6 +140,22 @@ Version ClientResponse::version() const noexcept {
 
 const Headers& ClientResponse::trailers() const noexcept {
   return exchange_->trailers();
+}
+
+const std::string& accept_encoding_line() {
+  static const std::string line = make_accept_encoding_line();
+  return line;
+}
+
+detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, Method method,
+                                     const compression::DecompressLimits& limits) {
+  const ReceivedResponseHead& head = exchange->head();
+  if (method == Method::head || !may_have_body(head.status())) return exchange;
+  const auto coding = coding_of(head);
+  if (!coding) return exchange;
+  auto decompressor = Decompressor::make(*coding, limits);
+  if (!decompressor) return exchange;
+  return detail::ExchangePtr(new DecodedResponse(std::move(exchange), std::move(*decompressor)));
 }
 
 Task<Result<Bytes>> ClientResponse::read() {

@@ -91,6 +91,8 @@ class ClientResponse {
   const Headers& trailers() const noexcept;
 
  private:
+  friend class Client;
+
   detail::ExchangePtr exchange_;
 };
 

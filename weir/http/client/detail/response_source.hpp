@@ -4,15 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/result.hpp"
+#include "weir/compression/decompressor.hpp"
+#include "weir/http/client/client_response.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/client_error.hpp"
+#include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/url.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
@@ -71,6 +75,15 @@ class ResponseSource {
   std::optional<Url> url_;
   std::uint64_t body_max_;
 };
+
+/// Returns the line of the Accept-Encoding header for the codings of this build, or an empty text.
+const std::string& accept_encoding_line();
+
+/// Returns a source of the decompressed body, without the headers Content-Encoding and
+/// Content-Length. Returns `exchange` itself if the response has no body, or no coding that the
+/// client asked for.
+detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, Method method,
+                                     const compression::DecompressLimits& limits);
 
 /// Returns true if the server has rejected the connection by TLS. In TLS 1.3, the client learns of
 /// the rejection after its handshake (RFC 8446, 4.4.2.4).

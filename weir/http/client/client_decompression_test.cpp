@@ -1,0 +1,109 @@
+// Tests of compressed responses in the client.
+#include <string>
+
+#include "weir/compression/compressor_pool.hpp"
+#include "weir/compression/test/contents_fixture.hpp"
+#include "weir/http/test/client_fixture.hpp"
+
+namespace weir::http {
+namespace {
+
+using compression::available_codings;
+using compression::Coding;
+using compression::compressed;
+using compression::words;
+
+class ClientDecompression : public ClientFixture {
+ protected:
+  static ClientOptions options() {
+    ClientOptions with;
+    with.decompression = compression::DecompressLimits{.output_max = 1'000'000};
+    return with;
+  }
+  static Step answer(std::string_view coding, const std::string& body) {
+    Step step;
+    step.answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: ";
+    step.answer.append(coding).append("\r\nContent-Length: ");
+    step.answer.append(std::to_string(body.size())).append("\r\n\r\n").append(body);
+    return step;
+  }
+};
+
+TEST_F(ClientDecompression, DecompressesAndHidesTheCoding) {
+  for (const Coding coding : available_codings()) {
+    std::vector<std::vector<Step>> scripts{
+        {answer(name_of(coding), compressed(coding, words(300'000)))}};
+    with_server(std::move(scripts), options(), [&](Client& client) -> Task<> {
+      auto response = co_await client.get("http://127.0.0.1:81/");
+      EXPECT_TRUE(response.has_value());
+      if (!response) co_return;
+      EXPECT_EQ(response->header("content-encoding"), std::nullopt);
+      EXPECT_EQ(response->header("content-length"), std::nullopt);
+      EXPECT_EQ(response->header("content-type"), "text/plain");
+      EXPECT_EQ(response->header_count(), 1u);
+      const auto body = co_await response->body();
+      EXPECT_TRUE(body && *body == words(300'000)) << name_of(coding);
+      EXPECT_EQ(client.idle_count(), 1u);
+    });
+    ASSERT_EQ(server_of_scripts_.requests.size(), 1u);
+    EXPECT_NE(server_of_scripts_.requests[0].find("Accept-Encoding: "), std::string::npos);
+  }
+}
+
+TEST_F(ClientDecompression, IsOffByDefault) {
+  const std::string data = compressed(Coding::gzip, words(3000));
+  with_server({{answer("gzip", data)}},
+              [&](Client& client) -> Task<> { EXPECT_EQ(co_await ask(client), data); });
+  EXPECT_EQ(server_of_scripts_.requests[0].find("Accept-Encoding"), std::string::npos);
+}
+
+TEST_F(ClientDecompression, LeavesARequestWithItsOwnHeaderAlone) {
+  const std::string data = compressed(Coding::gzip, words(3000));
+  with_server({{answer("gzip", data), answer("gzip", data)}}, options(),
+              [&](Client& client) -> Task<> {
+                for (const auto* name : {"Accept-Encoding", "Range"}) {
+                  ClientRequest request(Method::get, "http://127.0.0.1:81/");
+                  request.set_header(name, "gzip");
+                  EXPECT_EQ(co_await outcome_of(client, std::move(request)), data);
+                }
+              });
+}
+
+TEST_F(ClientDecompression, LeavesOtherCodingsAlone) {
+  with_server({{answer("compress", "abc"), answer("gzip, br", "abc"), answer("identity", "abc")}},
+              options(), [&](Client& client) -> Task<> {
+                for (int round = 0; round < 3; ++round) EXPECT_EQ(co_await ask(client), "abc");
+              });
+}
+
+TEST_F(ClientDecompression, RejectsBrokenBodies) {
+  const std::string bad = make_error_code(ClientError::bad_response).message();
+  const std::string large = make_error_code(ClientError::body_too_large).message();
+  for (const Coding coding : available_codings()) {
+    const std::string data = compressed(coding, words(3000));
+    const std::pair<std::string, std::string> cases[] = {
+        {data.substr(0, data.size() - 1), bad},
+        {data + "x", bad},
+        {compressed(coding, std::string(5'000'000, 'a')), large},
+        {"", ""}};
+    for (const auto& [body, outcome] : cases) {
+      with_server({{answer(name_of(coding), body)}}, options(), [&](Client& client) -> Task<> {
+        EXPECT_EQ(co_await ask(client), outcome) << name_of(coding);
+      });
+    }
+  }
+}
+
+TEST_F(ClientDecompression, DropsAResponseThatIsNotRead) {
+  with_server({{answer("gzip", compressed(Coding::gzip, words(900'000)))}}, options(),
+              [&](Client& client) -> Task<> {
+                auto response = co_await client.get("http://127.0.0.1:81/");
+                EXPECT_TRUE(response.has_value());
+                if (!response) co_return;
+                const auto piece = co_await response->read();
+                EXPECT_TRUE(piece && !piece->empty());
+              });
+}
+
+}  // namespace
+}  // namespace weir::http
