@@ -16,6 +16,8 @@
 #include "weir/web/cookies/sessions.hpp"
 #include "weir/web/cookies/set_cookie.hpp"
 #include "weir/web/encoding/accept_encoding.hpp"
+#include "weir/web/encoding/compress.hpp"
+#include "weir/web/encoding/decompress_requests.hpp"
 #include "weir/web/events/event_parser.hpp"
 #include "weir/web/events/event_reader.hpp"
 #include "weir/web/events/events.hpp"

@@ -33,6 +33,8 @@ NOT_SWEPT = {
     "http::(SessionStore|MemorySessionStore)::":
         "the store in memory does not wait: memory_session_store_test.cpp",
     "http::Sessions::operator": "it is a store and a handler: sessions_test.cpp",
+    "http::DecompressRequests::":
+        "it calls user code, which reads a body as Request::body() does",
     "http::EventReader::": "it is ClientResponse::read(), which has a case, and a parser",
     "http::FileSite::": "it waits for PoolLane::run(), which has a case",
     "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",

@@ -7,8 +7,6 @@
 namespace weir::http {
 namespace {
 
-constexpr std::array<std::string_view, content_codings> names{"identity", "gzip", "br", "zstd"};
-
 std::string_view take_until(std::string_view& text, char end) noexcept {
   const std::size_t at = text.find(end);
   const std::string_view part = text.substr(0, at);
@@ -31,19 +29,7 @@ std::optional<std::int16_t> parse_quality(std::string_view text) noexcept {
   return static_cast<std::int16_t>(quality);
 }
 
-std::optional<std::size_t> index_of(std::string_view coding) noexcept {
-  if (equals_ignoring_case(coding, "x-gzip")) coding = "gzip";  // RFC 9110 §8.4.1.3
-  for (std::size_t index = 0; index < names.size(); ++index) {
-    if (equals_ignoring_case(coding, names[index])) return index;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::string_view name_of(ContentCoding coding) noexcept {
-  return names[static_cast<std::size_t>(coding)];
-}
 
 AcceptEncoding::AcceptEncoding(const RequestHead& head) noexcept : AcceptEncoding() {
   for (std::size_t index = 0; index < head.header_count(); ++index) {
@@ -65,8 +51,8 @@ void AcceptEncoding::add(std::string_view value) noexcept {
     if (!quality) continue;
     if (coding == "*") {
       any_ = *quality;
-    } else if (const auto index = index_of(coding)) {
-      qualities_[*index] = *quality;
+    } else if (const auto known = compression::coding_of(coding)) {
+      qualities_[static_cast<std::size_t>(*known)] = *quality;
     }
   }
 }

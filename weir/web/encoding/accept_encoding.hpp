@@ -7,17 +7,15 @@
 #include <span>
 #include <string_view>
 
+#include "weir/compression/coding.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 
 namespace weir::http {
 
 /// A content coding (RFC 9110 §8.4.1). `identity` means that the content is not encoded.
-enum class ContentCoding : std::uint8_t { identity, gzip, brotli, zstd };
+using ContentCoding = compression::Coding;
 
-inline constexpr std::size_t content_codings = 4;
-
-/// Returns the name in Accept-Encoding and Content-Encoding: "identity", "gzip", "br", "zstd".
-std::string_view name_of(ContentCoding coding) noexcept;
+inline constexpr std::size_t content_codings = compression::coding_count;
 
 /// AcceptEncoding holds the preferences of one request (RFC 9110 §12.5.3). Members of the list that
 /// violate its grammar, and codings without an enumerator, are ignored.

@@ -10,7 +10,7 @@
 namespace weir::http {
 namespace {
 
-using enum ContentCoding;
+using enum compression::Coding;
 
 constexpr std::array offered{brotli, zstd, gzip};
 

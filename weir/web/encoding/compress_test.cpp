@@ -1,0 +1,304 @@
+#include "weir/web/encoding/compress.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "weir/compression/test/contents_fixture.hpp"
+#include "weir/http_testing/test_client.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+using compression::available_codings;
+using compression::Coding;
+using compression::decompressed;
+using compression::noise;
+using compression::words;
+
+constexpr std::size_t size = 10'000;
+
+Response json_text(std::size_t bytes = size) {
+  return {Status::ok, json_type, Body(words(bytes))};
+}
+
+Task<Result<>> write_pieces(BodySink& sink, std::size_t count, std::size_t bytes) {
+  for (std::size_t index = 0; index < count; ++index) {
+    const std::string piece = words(bytes, static_cast<unsigned>(index));
+    if (auto sent = co_await sink.write(piece); !sent) co_return sent;
+    if (auto slept = co_await sleep(1s); !slept) co_return slept;
+  }
+  co_return sink.add_trailer("X-Count", std::to_string(count));
+}
+
+/// Returns the routes behind the middleware.
+Router routes(CompressOptions options = CompressOptions()) {
+  Router router;
+  router.use(compress(std::move(options)));
+  router.get("/json", [] { return json_text(); });
+  router.get("/small", [] { return json_text(1023); });
+  router.get("/border", [] { return json_text(1024); });
+  router.get("/noise", [] { return Response(Status::ok, json_type, Body(noise(size))); });
+  router.get("/large", [] { return json_text(300'000); });
+  router.get("/image", [] { return Response(Status::ok, "image/png", Body(words(size))); });
+  router.get("/events", [] {
+    return stream("text/event-stream", [](BodySink& sink) { return write_pieces(sink, 2, 2000); });
+  });
+  router.get("/stream", [] {
+    return stream(text_type, [](BodySink& sink) { return write_pieces(sink, 3, 2000); });
+  });
+  return router;
+}
+
+TestResponse ask(TestClient& client, std::string_view path, std::string_view accepted,
+                 Method method = Method::get) {
+  ClientRequest request = client.request(method, path);
+  if (!accepted.empty()) request.set_header("Accept-Encoding", accepted);
+  return client.send(std::move(request));
+}
+
+std::string header(const TestResponse& response, std::string_view name) {
+  return std::string(response.header(name).value_or("-"));
+}
+
+TEST(Compress, SendsEachCoding) {
+  TestClient client(routes());
+  for (const Coding coding : {Coding::gzip, Coding::brotli, Coding::zstd}) {
+    if (!is_available(coding)) continue;
+    for (const auto* path : {"/json", "/large"}) {
+      const auto response = ask(client, path, name_of(coding));
+      EXPECT_EQ(response.status(), 200);
+      EXPECT_EQ(header(response, "Content-Encoding"), name_of(coding));
+      EXPECT_EQ(header(response, "Vary"), "Accept-Encoding");
+      const bool whole = std::string_view(path) == "/json";
+      EXPECT_EQ(header(response, "Content-Length"),
+                whole ? std::to_string(response.body().size()) : "-");
+      EXPECT_LT(response.body().size(), whole ? size / 2 : 150'000u);
+      EXPECT_EQ(decompressed(coding, response.body()), words(whole ? size : 300'000));
+    }
+  }
+}
+
+TEST(Compress, SendsTheIdentityToOtherClients) {
+  TestClient client(routes());
+  for (const auto* accepted : {"", "identity", "deflate", "gzip;q=0", "gzip;q=nonsense"}) {
+    const auto response = ask(client, "/json", accepted);
+    EXPECT_EQ(header(response, "Content-Encoding"), "-") << accepted;
+    EXPECT_EQ(header(response, "Vary"), "Accept-Encoding");
+    EXPECT_EQ(response.body(), words(size));
+  }
+}
+
+TEST(Compress, RefusesAClientThatAcceptsNothing) {
+  int calls = 0;
+  Router router = routes();
+  router.get("/counted", [&] {
+    ++calls;
+    return json_text();
+  });
+  TestClient client(std::move(router));
+  const auto response = ask(client, "/counted", "identity;q=0, compress");
+  EXPECT_EQ(response.status(), 406);
+  EXPECT_EQ(header(response, "Vary"), "Accept-Encoding");
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(Compress, LeavesOtherResponsesAlone) {
+  TestClient client(routes());
+  for (const auto* path : {"/small", "/image", "/events"}) {
+    const auto response = ask(client, path, "gzip");
+    EXPECT_EQ(header(response, "Content-Encoding"), "-") << path;
+    EXPECT_EQ(header(response, "Vary"), "-") << path;
+  }
+  EXPECT_EQ(header(ask(client, "/border", "gzip"), "Content-Encoding"), "gzip");
+  const auto noisy = ask(client, "/noise", "gzip");
+  EXPECT_EQ(header(noisy, "Content-Encoding"), "-");
+  EXPECT_EQ(noisy.body(), noise(size));
+}
+
+TEST(Compress, HasTheHeadersOfGetForHead) {
+  TestClient client(routes());
+  for (const auto* path : {"/json", "/large", "/small", "/stream"}) {
+    const auto got = ask(client, path, "gzip");
+    const auto head = ask(client, path, "gzip", Method::head);
+    EXPECT_EQ(head.body(), "");
+    for (const auto* name : {"Content-Encoding", "Content-Length", "Vary", "Content-Type"}) {
+      EXPECT_EQ(header(head, name), header(got, name)) << path << ' ' << name;
+    }
+  }
+}
+
+/// Returns a response with the header that the query names.
+Response respond_with_header(const Request& request) {
+  Response response = json_text();
+  response.set_header(request.query("name").value(), request.query("value").value());
+  return response;
+}
+
+class CompressWithHeader : public testing::Test {
+ protected:
+  CompressWithHeader() : client_(routes_with_header()) {}
+  static Router routes_with_header() {
+    Router router;
+    router.use(compress());
+    router.get("/given", respond_with_header);
+    return router;
+  }
+  TestResponse ask_with(std::string_view name, std::string_view value) {
+    std::string path = "/given?name=";
+    path.append(name).append("&value=").append(value);
+    return ask(client_, path, "gzip");
+  }
+
+  TestClient client_;
+};
+
+TEST_F(CompressWithHeader, MergesVary) {
+  EXPECT_EQ(header(ask_with("Vary", "Origin"), "Vary"), "Origin, Accept-Encoding");
+  EXPECT_EQ(header(ask_with("vary", "*"), "Vary"), "*");
+  EXPECT_EQ(header(ask_with("Vary", "origin,+accept-encoding"), "Vary"), "origin, accept-encoding");
+}
+
+TEST_F(CompressWithHeader, LeavesOtherRepresentationsAlone) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"Content-Encoding", "br"},
+      {"Content-Range", "bytes+0-9999/20000"},
+      {"Cache-Control", "max-age=5,+No-Transform"},
+      {"Content-Digest", "sha-256=:AA==:"},
+      {"Content-Type", "image/png"}};
+  for (const auto& [name, value] : cases) {
+    const auto response = ask_with(name, value);
+    EXPECT_EQ(response.body(), words(size)) << name;
+    EXPECT_EQ(header(response, "Vary"), "-");
+  }
+  EXPECT_NE(ask_with("Cache-Control", "no-transformation").body(), words(size));
+}
+
+TEST(Compress, AddsVaryToNotModified) {
+  Router router;
+  router.use(compress());
+  router.get("/unchanged", [] { return Response(Status::not_modified); });
+  TestClient client(std::move(router));
+  EXPECT_EQ(header(ask(client, "/unchanged", "gzip"), "Vary"), "Accept-Encoding");
+}
+
+TEST_F(CompressWithHeader, OffersNoRangesOfACodedResponse) {
+  EXPECT_EQ(header(ask_with("Accept-Ranges", "bytes"), "Accept-Ranges"), "none");
+}
+
+TEST(Compress, LeavesAPartOfARepresentationAlone) {
+  Router router;
+  router.use(compress());
+  router.get("/partial", [] {
+    Response response = json_text();
+    response.set_status(Status::partial_content);
+    return response;
+  });
+  TestClient client(std::move(router));
+  EXPECT_EQ(ask(client, "/partial", "gzip").body(), words(size));
+}
+
+TEST(Compress, MakesAStrongEtagWeak) {
+  Router router;
+  router.use(compress());
+  router.get("/strong", [] {
+    Response response = json_text();
+    response.add_header("ETag", "\"1\"");
+    return response;
+  });
+  router.get("/weak", [] {
+    Response response = json_text();
+    response.add_header("ETag", "W/\"1\"");
+    return response;
+  });
+  TestClient client(std::move(router));
+  EXPECT_EQ(header(ask(client, "/strong", "gzip"), "ETag"), "W/\"1\"");
+  EXPECT_EQ(header(ask(client, "/strong", ""), "ETag"), "\"1\"");
+  EXPECT_EQ(header(ask(client, "/weak", "gzip"), "ETag"), "W/\"1\"");
+}
+
+TEST(Compress, IsOffForMarkedResponsesAndGroups) {
+  Router router;
+  router.use(compress());
+  router.get("/marked", [](Request& request) {
+    request.set(NoCompression());
+    return json_text();
+  });
+  router.group("/secret", no_compression).get("/page", [] { return json_text(); });
+  TestClient client(std::move(router));
+  for (const auto* path : {"/marked", "/secret/page"}) {
+    const auto response = ask(client, path, "gzip");
+    EXPECT_EQ(header(response, "Content-Encoding"), "-") << path;
+    EXPECT_EQ(response.body(), words(size));
+  }
+}
+
+TEST(Compress, KeepsTheLengthAndTheTrailersOfAStream) {
+  Router router;
+  router.use(compress());
+  router.get("/short", [] {
+    StreamOptions options;
+    options.length = 5000;
+    return stream(text_type, options, [](BodySink& sink) { return write_pieces(sink, 2, 2000); });
+  });
+  router.get("/exact", [] {
+    StreamOptions options;
+    options.length = 4000;
+    return stream(text_type, options, [](BodySink& sink) { return write_pieces(sink, 2, 2000); });
+  });
+  TestClient client(std::move(router));
+  const auto response = ask(client, "/exact", "gzip");
+  EXPECT_EQ(decompressed(Coding::gzip, response.body()), words(2000, 0) + words(2000, 1));
+  EXPECT_EQ(response.trailers().get("X-Count"), "2");
+  EXPECT_THROW(ask(client, "/short", "gzip"), std::runtime_error);
+}
+
+TEST(Compress, SendsTheIdentityWithoutAFreeCompressor) {
+  CompressOptions options;
+  options.streams_max = 0;
+  TestClient client(routes(std::move(options)));
+  const auto response = ask(client, "/large", "gzip");
+  EXPECT_EQ(header(response, "Content-Encoding"), "-");
+  EXPECT_EQ(header(response, "Vary"), "Accept-Encoding");
+  EXPECT_EQ(response.body(), words(300'000));
+  EXPECT_EQ(header(ask(client, "/json", "gzip"), "Content-Encoding"), "gzip");
+}
+
+TEST(Compress, LeavesOutCodingsThatDoNotExist) {
+  CompressOptions options;
+  options.codings = {{Coding::identity, 1}, {Coding::zstd, 77}, {Coding::gzip, 6}};
+  TestClient client(routes(std::move(options)));
+  EXPECT_EQ(header(ask(client, "/json", "zstd, gzip"), "Content-Encoding"), "gzip");
+}
+
+TEST(Compress, StatesItsMemory) {
+  CompressOptions options;
+  options.codings = {{Coding::gzip, 1}};
+  options.streams_max = 10;
+  const std::size_t one = compression::compressor_bytes_max({Coding::gzip, 1});
+  EXPECT_GE(compress_bytes_max(options), 18 * one);
+  options.streams_max = 20;
+  EXPECT_GE(compress_bytes_max(options), 28 * one);
+  options.codings.push_back({Coding::brotli, 11});
+  if (is_available(Coding::brotli)) {
+    EXPECT_GE(compress_bytes_max(options),
+              28 * compression::compressor_bytes_max({Coding::brotli, 11}));
+  }
+}
+
+TEST(CompressibleType, IsTrueForTexts) {
+  for (const auto* type : {"text/html", "application/json", "application/problem+json",
+                           "image/svg+xml", "application/wasm", "font/ttf"}) {
+    EXPECT_TRUE(is_compressible_type(type)) << type;
+  }
+  for (const auto* type : {"text/event-stream", "image/png", "video/mp4", "application/zip",
+                           "font/woff2", "", "application/octet-stream"}) {
+    EXPECT_FALSE(is_compressible_type(type)) << type;
+  }
+}
+
+}  // namespace
+}  // namespace weir::http

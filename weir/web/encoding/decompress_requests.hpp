@@ -1,0 +1,48 @@
+// Middleware that decompresses the bodies of requests.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "weir/compression/decompressor.hpp"
+#include "weir/http/matching/middleware.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// The limits of decompress_requests(). Each comment ends with the answer to a request beyond the
+/// limit.
+struct DecompressRequestLimits {
+  /// Limits of one body; 413. The limit of the route (RouteOptions::body_max) is for the bytes that
+  /// arrive, output_max for those that the handler reads.
+  compression::DecompressLimits body = {.output_max = 1024 * 1024, .window_max = 1024 * 1024};
+  /// Requests on one core at the same time that are decompressed; 503. Each holds at most
+  /// compression::decompressor_bytes_max() and 16 KiB, and output_max if it is read as a whole.
+  std::size_t concurrency_max = 64;
+};
+
+/// The middleware that decompress_requests() returns.
+/// Threads: any core.
+class DecompressRequests {
+ public:
+  explicit DecompressRequests(DecompressRequestLimits limits) noexcept : limits_(limits) {}
+  /// Cancel: passed on to the handler.
+  Task<Response> operator()(Request& request, Next next) const;
+
+ private:
+  DecompressRequestLimits limits_;
+};
+
+/// Returns middleware that decompresses the bodies of requests for the handlers behind it:
+/// `router.use(http::decompress_requests())`. A request with a coding that the build lacks, or with
+/// several codings, is answered with 415 and an Accept-Encoding header (RFC 9110 §15.5.16). The
+/// reads of a body that is corrupt, incomplete or followed by more bytes fail with a
+/// compression::DecompressError; to_status() is 400 for these and 413 for a limit. The headers of
+/// the request stay as the client sent them: it does not belong in front of a reverse proxy. A
+/// window of zstd above window_max is a limit too: raise it to 8 MiB for clients that compress at
+/// high levels.
+DecompressRequests decompress_requests(DecompressRequestLimits limits = {});
+
+}  // namespace weir::http

@@ -1,0 +1,129 @@
+#include "weir/web/encoding/decompress_requests.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "weir/compression/test/contents_fixture.hpp"
+#include "weir/http_testing/test_client.hpp"
+
+namespace weir::http {
+namespace {
+
+using compression::available_codings;
+using compression::Coding;
+using compression::compressed;
+using compression::words;
+
+struct Note {
+  std::string text;
+};
+
+Task<Result<Response>> echo(Request& request) {
+  auto body = co_await request.body();
+  if (!body) co_return fail(body.error());
+  co_return text(std::move(*body));
+}
+
+Task<Result<Response>> count(Request& request) {
+  std::size_t size = 0;
+  for (;;) {
+    const auto piece = co_await request.read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) break;
+    size += piece->size();
+  }
+  co_return text(std::to_string(size));
+}
+
+Router routes(DecompressRequestLimits limits = {}) {
+  Router router;
+  router.use(decompress_requests(limits));
+  router.post("/echo", echo);
+  router.post("/count", count);
+  router.post("/twice", [](Request& request) -> Task<Result<Response>> {
+    const auto first = co_await request.body_view();
+    if (!first) co_return fail(first.error());
+    const auto second = co_await request.body_view();
+    if (!second) co_return fail(second.error());
+    co_return text(std::string(*first) + std::string(*second));
+  });
+  router.post("/note", [](Json<Note> note) { return text(note->text); });
+  router.post("/ignore", [] { return text("ignored"); });
+  return router;
+}
+
+TestResponse post(TestClient& client, std::string_view path, std::string_view coding,
+                  std::string body) {
+  ClientRequest request = client.request(Method::post, path);
+  if (!coding.empty()) request.set_header("Content-Encoding", coding);
+  request.set_body("application/json", Body(std::move(body)));
+  return client.send(std::move(request));
+}
+
+TEST(DecompressRequests, GivesTheContentToTheHandler) {
+  TestClient client(routes());
+  for (const Coding coding : available_codings()) {
+    const std::string_view name = name_of(coding);
+    EXPECT_EQ(post(client, "/echo", name, compressed(coding, words(100'000))).body(),
+              words(100'000));
+    EXPECT_EQ(post(client, "/count", name, compressed(coding, words(100'000))).body(), "100000");
+    EXPECT_EQ(post(client, "/twice", name, compressed(coding, "ab")).body(), "abab");
+    EXPECT_EQ(post(client, "/note", name, compressed(coding, R"({"text":"milk"})")).body(), "milk");
+    EXPECT_EQ(post(client, "/ignore", name, compressed(coding, "ab")).body(), "ignored");
+    EXPECT_EQ(post(client, "/echo", name, "").body(), "");
+  }
+  EXPECT_EQ(post(client, "/echo", "X-GZIP", compressed(Coding::gzip, "ab")).body(), "ab");
+  EXPECT_EQ(post(client, "/echo", "identity", "ab").body(), "ab");
+  EXPECT_EQ(post(client, "/echo", "", "ab").body(), "ab");
+}
+
+TEST(DecompressRequests, RefusesOtherCodings) {
+  TestClient client(routes());
+  for (const auto* coding : {"compress", "gzip, br", "gzip gzip", "*"}) {
+    const auto response = post(client, "/echo", coding, "ab");
+    EXPECT_EQ(response.status(), 415) << coding;
+    EXPECT_NE(response.header("Accept-Encoding").value_or("").find("gzip"), std::string_view::npos);
+  }
+  ClientRequest two = client.request(Method::post, "/echo");
+  two.add_header("Content-Encoding", "gzip");
+  two.add_header("Content-Encoding", "gzip");
+  EXPECT_EQ(client.send(std::move(two)).status(), 415);
+}
+
+TEST(DecompressRequests, RefusesBombs) {
+  DecompressRequestLimits limits;
+  limits.body.output_max = 100'000;
+  TestClient client(routes(limits));
+  for (const Coding coding : available_codings()) {
+    for (const auto* path : {"/echo", "/count"}) {
+      const std::string bomb = compressed(coding, std::string(10'000'000, 'a'));
+      EXPECT_EQ(post(client, path, name_of(coding), bomb).status(), 413);
+      const std::string exact = compressed(coding, std::string(100'000, 'a'));
+      EXPECT_EQ(post(client, path, name_of(coding), exact).status(), 200);
+    }
+  }
+}
+
+TEST(DecompressRequests, RefusesBrokenContents) {
+  TestClient client(routes());
+  for (const Coding coding : available_codings()) {
+    const std::string data = compressed(coding, words(1000));
+    for (const std::string& body :
+         {data.substr(0, data.size() - 1), data + "x", std::string("nonsense")}) {
+      EXPECT_EQ(post(client, "/echo", name_of(coding), body).status(), 400) << name_of(coding);
+    }
+  }
+}
+
+TEST(DecompressRequests, BoundsTheRequestsOfACore) {
+  DecompressRequestLimits limits;
+  limits.concurrency_max = 0;
+  TestClient client(routes(limits));
+  EXPECT_EQ(post(client, "/echo", "gzip", compressed(Coding::gzip, "ab")).status(), 503);
+  EXPECT_EQ(post(client, "/echo", "", "ab").status(), 200);
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,34 @@
+// The compressors and decompressors of one core, with their metrics.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "weir/compression/compressor_pool.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/loop/metrics.hpp"
+
+namespace weir::http::detail {
+
+/// The state of the middleware compress() and decompress_requests() on one core.
+/// Threads: its core's; any for the counters.
+class EncodingCore final : public MetricSource {
+ public:
+  /// Returns the state of the loop's core, which the first call makes.
+  static EncodingCore& of(Loop& loop);
+  explicit EncodingCore(Loop& loop);
+  ~EncodingCore();
+
+  compression::CompressorPool& compressors() noexcept { return compressors_; }
+  weir::detail::Counter& decompressors() noexcept { return decompressors_; }
+  weir::detail::Counter& rejected_requests() noexcept { return rejected_requests_; }
+
+ private:
+  void collect(MetricSnapshot& sum) const override;
+
+  compression::CompressorPool compressors_;
+  weir::detail::Counter decompressors_;      // of requests, now
+  weir::detail::Counter rejected_requests_;  // with a body that cannot be decompressed
+};
+
+}  // namespace weir::http::detail
