@@ -291,6 +291,15 @@ function(weir_simulate_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
+# tests/*_test.py that start one program.
+function(weir_program_tests)
+  set(folder ${PROJECT_SOURCE_DIR}/tests)
+  add_test(NAME ${WEIR_TEST_PREFIX}httparena COMMAND python3 ${folder}/httparena_test.py
+    --program $<TARGET_FILE:contrib_httparena>)
+  set_tests_properties(${WEIR_TEST_PREFIX}httparena PROPERTIES
+    TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
+endfunction()
+
 # fuzz/NAME.cpp: makes a libFuzzer program with WEIR_FUZZ. Otherwise, it makes a test that replays
 # fuzz/corpus/NAME, and a test that mutates these inputs for some seconds.
 function(weir_fuzzers)

@@ -8,7 +8,7 @@ import classes
 import cxx_text
 
 IGNORED_FOLDERS = {".git", "build", "__pycache__", ".cache"}
-CXX_FOLDERS = {"weir", "examples", "tests", "bench", "fuzz", "tools"}
+CXX_FOLDERS = {"weir", "examples", "contrib", "tests", "bench", "fuzz", "tools"}
 TEXT_SUFFIXES = {".cpp", ".hpp", ".py", ".cmake", ".md", ".json", ".txt", ".sh", ".toml", ".yml"}
 TEXT_NAMES = {"dev", "run", "LICENSE", ".gitignore", ".clang-format", ".clang-tidy"}
 
