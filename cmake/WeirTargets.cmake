@@ -296,7 +296,10 @@ function(weir_program_tests)
   set(folder ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${WEIR_TEST_PREFIX}httparena COMMAND python3 ${folder}/httparena_test.py
     --program $<TARGET_FILE:contrib_httparena>)
-  set_tests_properties(${WEIR_TEST_PREFIX}httparena PROPERTIES
+  add_test(NAME ${WEIR_TEST_PREFIX}web_page COMMAND python3 ${folder}/web_page_test.py
+    --program $<TARGET_FILE:example_web_page>
+    --screenshot ${PROJECT_BINARY_DIR}/tests/web_page.png)
+  set_tests_properties(${WEIR_TEST_PREFIX}httparena ${WEIR_TEST_PREFIX}web_page PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
 endfunction()
 
