@@ -167,7 +167,6 @@ int main(int, char** argv, char** environment) {
   Dataset dataset = read_dataset(settings.data + "/dataset.json");
 
   http::Router router;
-  router.bind(dataset);
   router.get("/baseline11", sum);
   router.post("/baseline11", sum_with_body);
   router.get("/baseline2", sum);
@@ -176,6 +175,7 @@ int main(int, char** argv, char** environment) {
   router.post("/upload", count_bytes, {.body_max = 32 * 1024 * 1024});
   router.mount("/static", static_files(settings));
   router.websocket("/ws", echo);
+  router.bind(dataset);
 
   const auto with_port = [&](std::uint16_t port, std::shared_ptr<tls::Server> tls) {
     return http::ServeOptions{.endpoint = settings.listen.with_port(port), .tls = std::move(tls)};
