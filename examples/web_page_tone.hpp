@@ -19,7 +19,10 @@ inline std::string make_tone() {
   const std::uint32_t head[] = {0x46464952, size + 36, 0x45564157, 0x20746d66, 16,  0x00010001,
                                 8000,       8000,      0x00080001, 0x61746164, size};
   std::string wav(reinterpret_cast<const char*>(head), sizeof head);
-  for (std::uint32_t i = 0; i < size; ++i) wav += static_cast<char>(128 + 90 * std::sin(i * 0.345));
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto sample = static_cast<std::uint8_t>(128 + 90 * std::sin(i * 0.345));
+    wav += static_cast<char>(sample);
+  }
   return wav;
 }
 
