@@ -9,6 +9,7 @@ for any text. With `-i` the output is the status line.
 """
 
 import argparse
+import gzip
 import http.client
 import pathlib
 import re
@@ -128,6 +129,8 @@ def curl(command, port, folder):
         elif word == "-H":
             name, _, value = words.pop(0).partition(":")
             headers[name] = value.strip()
+        elif word == "--compressed":
+            headers["Accept-Encoding"] = "gzip"
         elif word == "-c":
             jar = folder / words.pop(0)
         elif word == "-b":
@@ -156,7 +159,10 @@ def curl(command, port, folder):
             jar.write_text("; ".join(pairs))
         if status_only:
             return [f"HTTP/1.1 {answer.status} {answer.reason}"]
-        return answer.read().decode().splitlines()
+        content = answer.read()
+        if "Accept-Encoding" in headers:
+            content = gzip.decompress(content)  # it fails if the answer is not compressed
+        return content.decode().splitlines()
     except (http.client.HTTPException, ConnectionError):
         return [NO_ANSWER]
     finally:
@@ -172,6 +178,13 @@ def fits(output, expected):
 def run_block(build, folder, example, arguments, lines):
     """Returns the commands whose output is not as the page says."""
     server = Example(build, example, arguments, folder)
+    try:
+        return run_steps(server, folder, example, lines)
+    finally:
+        server.process.kill()  # it has ended, unless there was an exception
+
+
+def run_steps(server, folder, example, lines):
     wrong = []
     for command, expected in steps(lines):
         if command.startswith("./dev run "):
