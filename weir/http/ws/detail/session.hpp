@@ -128,10 +128,4 @@ class WsSession {
   std::array<std::byte, ws_control_max> pong_{};  // the payload of the newest ping
 };
 
-/// Returns an upper bound of the bytes that a peer can make a session hold, with the one message
-/// that its carrier collects for a handler of whole messages.
-constexpr std::uint64_t ws_session_bytes_max(const WebSocketLimits& limits) noexcept {
-  return sizeof(WsSession) + limits.message_bytes_max;
-}
-
 }  // namespace weir::http

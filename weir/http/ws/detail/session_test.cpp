@@ -111,7 +111,6 @@ TEST(WsSession, HoldsNothingForFragments) {
   if (TestHeap::replaced) {
     EXPECT_LE(TestHeap::news - before, 2u) << "the frame of this test";
   }
-  EXPECT_EQ(ws_session_bytes_max(limits), sizeof(WsSession) + 1'048'576);
   EXPECT_LE(sizeof(WsSession), 384u);
 }
 
