@@ -83,7 +83,7 @@ class AnyTopic {
 /// turn of its loop with one write. What a subscriber gets that reads too slowly is a part of the
 /// type: `http::Topic<http::SlowSubscriber::drop_oldest> prices;`.
 /// Threads: any for publish(); subscribers may be on any core.
-/// Lifetime: longer than every subscription (asserted), and than the loops of the subscribers run.
+/// Lifetime: outlives every subscription (asserted), and the loops of its subscribers.
 template <SlowSubscriber reaction>
 class Topic : public AnyTopic {
  public:
