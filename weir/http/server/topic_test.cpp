@@ -1,4 +1,4 @@
-// Tests of topics: messages to the WebSockets of one core. tests/websocket_examples_test.cpp has two.
+// Tests of topics on one core. tests/websocket_examples_test.cpp has two.
 #include <gtest/gtest.h>
 
 #include <chrono>
