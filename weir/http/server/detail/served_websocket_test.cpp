@@ -224,6 +224,33 @@ TEST_F(WebSocketTest, SendsNothingOfAMessageThatWasGivenUp) {
                                                               answer(close, close_payload(1000)));
 }
 
+/// Neither reads nor sends.
+Task<Result<>> wait_long(WebSocket&) {
+  co_return co_await sleep(std::chrono::hours(1));
+}
+
+TEST_F(WebSocketTest, CancelsAHandlerThatDoesNotReadWhenItsPeerIsLost) {
+  routes_.websocket("/wait", wait_long);
+  MemoryPeer& peer = open("/wait");
+  pass(5s);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 1U);
+  peer.reset();
+  pass(2s);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+  EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
+}
+
+TEST_F(WebSocketTest, CancelsAHandlerThatDoesNotReadSomeTimeAfterTheClose) {
+  routes_.websocket("/wait", wait_long);
+  MemoryPeer& peer = open("/wait");
+  EXPECT_EQ(talk(peer, frame(ping, "p") + frame(close, close_payload(1000))),
+            answer(pong, "p") + answer(close, close_payload(1000)));
+  pass(4s);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 1U) << "it may still save something";
+  pass(3s);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
 TEST_F(WebSocketTest, DrainsWithACloseAndADeadline) {
   MemoryPeer& polite = open();
   MemoryPeer& silent = open();
