@@ -1,11 +1,5 @@
-// Declares the verb `weir serve FOLDER`, which serves the files of a folder, and its access log.
+// Declares the verb `weir serve FOLDER`, which serves the files of a folder.
 #pragma once
-
-#include <string>
-
-#include "weir/base/time.hpp"
-#include "weir/http/message/request.hpp"
-#include "weir/http/message/response.hpp"
 
 namespace CLI {
 class App;
@@ -18,10 +12,5 @@ namespace weir::serve {
 /// process. The status is 2 if the folder does not exist.
 /// Lifetime: `status` outlives `tool`.
 void add_command(CLI::App& tool, int& status);
-
-/// Returns a line of an access log in the Common Log Format, without a newline. The number of bytes
-/// is that of the body, or "-" if there is none or if it is unknown.
-std::string access_line(const http::Request& request, const http::Response& response,
-                        WallTime time);
 
 }  // namespace weir::serve
