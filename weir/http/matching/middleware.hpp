@@ -47,7 +47,8 @@ concept HasAfter = requires(const F& filter, Request& request, Response& respons
 
 }  // namespace detail
 
-/// A Filter is middleware that never waits: a class with one or both of these const functions.
+/// A MiddlewareFilter is middleware that never waits: a class with one or both of these const
+/// functions.
 ///
 ///     std::optional<Response> before(Request& request) const;
 ///     void after(Request& request, Response& response) const;
@@ -58,22 +59,23 @@ concept HasAfter = requires(const F& filter, Request& request, Response& respons
 /// each error that the server sends in place of a response, such as 413, 500 or 503. It may
 /// therefore run twice for one request, or without before().
 template <class F>
-concept Filter = detail::HasBefore<F> || detail::HasAfter<F>;
+concept MiddlewareFilter = detail::HasBefore<F> || detail::HasAfter<F>;
 
 /// One middleware with its type erased: a function `Task<Response> name(Request&, Next next)`, or a
-/// Filter.
+/// MiddlewareFilter.
 /// Threads: any core.
 class Middleware {
  public:
   template <class F>
   static Middleware of(F function) {
-    static_assert(Filter<F> || std::is_invocable_r_v<Task<Response>, const F&, Request&, Next>,
-                  "middleware is a Task<Response>(Request&, Next) with a const operator(), or an "
-                  "http::Filter with const members, since all cores share it");
+    static_assert(
+        MiddlewareFilter<F> || std::is_invocable_r_v<Task<Response>, const F&, Request&, Next>,
+        "middleware is a Task<Response>(Request&, Next) with a const operator(), or an "
+        "http::MiddlewareFilter with const members, since all cores share it");
     Middleware made(Target(new F(std::move(function)), [](const void* object) noexcept {
       delete static_cast<const F*>(object);
     }));
-    if constexpr (!Filter<F>) {
+    if constexpr (!MiddlewareFilter<F>) {
       made.call_ = [](const void* object, Request& request, Next next) -> Task<Response> {
         return (*static_cast<const F*>(object))(request, next);
       };

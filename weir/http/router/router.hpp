@@ -113,8 +113,8 @@ class Router : public RouteMethods<Router> {
   template <class F>
   void fallback(F handler, RouteOptions options = {});
 
-  /// Puts `Task<Response> middleware(Request&, Next)`, or a Filter, around all responses of this
-  /// router, including its own such as 404. The first middleware added is the outermost.
+  /// Puts `Task<Response> middleware(Request&, Next)`, or a MiddlewareFilter, around all responses
+  /// of this router, including its own such as 404. The first middleware added is the outermost.
   /// `use<User>(...)` says that it sets values, for the routes that are added later; see group().
   template <class... Values, class F>
   void use(F middleware) {

@@ -19,10 +19,11 @@ class TextRequest : BodySource {
   /// Makes a request, for example TextRequest("GET /notes/7?full=1"). The line and the header
   /// lines must be valid for a server. Each header line ends with CRLF.
   explicit TextRequest(std::string_view method_and_target, std::string_view body = {},
-                       std::string_view header_lines = {})
+                       std::string_view header_lines = {}, Loop* loop = nullptr)
       : text_(std::string(method_and_target) + " HTTP/1.1\r\nHost: test\r\n" +
               std::string(header_lines) + "\r\n"),
-        body_text_(body) {
+        body_text_(body),
+        request_(head_, *this, nullptr, loop) {
     HeadParser parser{HeadLimits()};
     [[maybe_unused]] const ParseResult parsed = parser.parse(text_, head_);
     assert(parsed.kind == ParseResult::Kind::complete);
@@ -43,7 +44,7 @@ class TextRequest : BodySource {
   std::string body_text_;
   RequestHead head_;
   Headers trailers_;
-  Request request_{head_, *this};
+  Request request_;
 };
 
 /// Returns the body that the server sends: a problem document if the response needs an error page.
