@@ -3,7 +3,7 @@
 #include <array>
 
 #include "weir/base/text/detail/hash.hpp"
-#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/web/files/preconditions.hpp"
 
 namespace weir::http {
 namespace {
@@ -17,33 +17,6 @@ void append_hex(std::string& out, std::uint64_t value) {
     *at = "0123456789abcdef"[value & 15];
   }
   out.append(digits.data(), digits.size());
-}
-
-/// Returns the tag without W/, which the weak comparison ignores (RFC 9110 §8.8.3.2).
-std::string_view opaque(std::string_view tag) noexcept {
-  return tag.starts_with("W/") ? tag.substr(2) : tag;
-}
-
-/// Returns true if the list of tags has `tag`, or is "*".
-bool has_tag(std::string_view list, std::string_view tag) noexcept {
-  if (trim(list) == "*") return true;
-  for (;;) {
-    while (!list.empty() && (is_space(list.front()) || list.front() == ',')) list.remove_prefix(1);
-    const std::string_view item = opaque(list);
-    if (!item.starts_with('"')) return false;  // malformed, or the end
-    const std::size_t end = item.find('"', 1);
-    if (end == item.npos) return false;
-    if (item.substr(0, end + 1) == opaque(tag)) return true;
-    list = item.substr(end + 1);
-  }
-}
-
-bool is_known(const RequestHead& head, std::string_view tag) noexcept {
-  for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const HeaderField field = head.header_at(index);
-    if (equals_ignoring_case(field.name, "if-none-match") && has_tag(field.value, tag)) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -65,7 +38,10 @@ void Etag::after(Request& request, Response& response) const {
   const Method method = request.method();
   if (response.status() != Status::ok || (method != Method::get && method != Method::head)) return;
   if (!response.headers().contains("ETag") && !add_tag(response)) return;
-  if (!is_known(request.head(), *response.headers().get("ETag"))) return;
+  const std::string tag(*response.headers().get("ETag"));
+  const Precondition result = evaluate_preconditions(request.head(), {.etag = tag});
+  if (result == Precondition::failed) response = Response(Status::precondition_failed);
+  if (result != Precondition::not_modified) return;
   response.set_status(Status::not_modified);
   response.body() = Body();
 }

@@ -99,6 +99,15 @@ TEST(Etag, TheTagOfAHandlerStays) {
   EXPECT_EQ(client.get("/own-stream").body(), "streamed");
 }
 
+TEST(Etag, AClientMayDemandAVersion) {
+  TestClient client(routes());
+  const auto status = [&](std::string_view tag) {
+    return ask(client, Method::get, "/own", {{"If-Match", tag}}).status();
+  };
+  EXPECT_EQ(status("\"v7\""), 200);
+  EXPECT_EQ(status("\"v8\""), 412);
+}
+
 TEST(Etag, OtherResponsesHaveNone) {
   TestClient client(routes());
   EXPECT_EQ(tag_of(client, "/stream"), "-");
