@@ -291,7 +291,7 @@ function(weir_simulate_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# tests/*_test.py that start one program.
+# tests/*_test.py and tools/autobahn, which start one program.
 function(weir_program_tests)
   set(folder ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${WEIR_TEST_PREFIX}httparena COMMAND python3 ${folder}/httparena_test.py
@@ -299,7 +299,12 @@ function(weir_program_tests)
   add_test(NAME ${WEIR_TEST_PREFIX}web_page COMMAND python3 ${folder}/web_page_test.py
     --program $<TARGET_FILE:example_web_page>
     --screenshot ${PROJECT_BINARY_DIR}/tests/web_page.png)
-  set_tests_properties(${WEIR_TEST_PREFIX}httparena ${WEIR_TEST_PREFIX}web_page PROPERTIES
+  add_test(NAME ${WEIR_TEST_PREFIX}autobahn
+    COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/autobahn/autobahn.py --as-test
+    --server $<TARGET_FILE:example_websocket_echo> --client $<TARGET_FILE:autobahn_client>)
+  set(tests httparena web_page autobahn)
+  list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
+  set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
 endfunction()
 
