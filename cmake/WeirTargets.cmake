@@ -335,6 +335,7 @@ function(weir_fuzzers)
   target_link_libraries(fuzz_server_fuzz PRIVATE weir_http_testing)
   target_link_libraries(fuzz_h2_server_fuzz PRIVATE weir_http_testing)
   target_link_libraries(fuzz_ws_connection_fuzz PRIVATE weir_testing)
+  target_link_libraries(fuzz_ws_deflate_fuzz PRIVATE weir_testing)
   target_link_libraries(fuzz_hpack_fuzz PRIVATE PkgConfig::NGHTTP2)
 endfunction()
 

@@ -21,11 +21,14 @@ using namespace weir::http;
 /// The choices of the first byte of an input.
 struct Options {
   explicit Options(std::uint8_t byte)
-      : role((byte & 1) != 0 ? WsRole::client : WsRole::server), closes((byte & 4) != 0) {
+      : role((byte & 1) != 0 ? WsRole::client : WsRole::server),
+        closes((byte & 4) != 0),
+        deflates((byte & 8) != 0) {
     if ((byte & 2) != 0) limits.message_bytes_max = 20;
   }
   WsRole role;
-  bool closes;  // the session sends a Close first
+  bool closes;    // the session sends a Close first
+  bool deflates;  // permessage-deflate was negotiated
   WebSocketLimits limits;
 };
 
@@ -37,7 +40,9 @@ std::string number_text(WebSocketCloseCode code) {
 class Carrier {
  public:
   explicit Carrier(const Options& options)
-      : options_(options), session_(options.role, options_.limits), peer_(peer_role()) {
+      : options_(options),
+        session_(options.role, options_.limits, options.deflates),
+        peer_(peer_role()) {
     if (!options.closes) return;
     char room[ws_control_frame_max];
     check_sent(room, session_.write_close(WebSocketCloseCode::normal, "bye", mask(), room));
@@ -77,8 +82,12 @@ class Carrier {
     switch (event.kind) {
       case WsEvent::Kind::message:
         require(event.ends || !event.bytes.empty());
-        return (event.begins ? event.is_text ? "text [" : "binary [" : "") + bytes +
-               (event.ends ? "]" : "");
+        require(!event.compressed || options_.deflates);
+        return (!event.begins      ? ""
+                : event.compressed ? "compressed ["
+                : event.is_text    ? "text ["
+                                   : "binary [") +
+               bytes + (event.ends ? "]" : "");
       case WsEvent::Kind::ping:
         return "<ping " + bytes + ">";
       case WsEvent::Kind::pong:
@@ -138,7 +147,10 @@ class SecondReader {
     const bool final = byte(0) >= 0x80;
     const unsigned opcode = byte(0) & 0x0F;
     const bool is_control = opcode >= 8;
-    if ((byte(0) & 0x70) != 0 || opcode > 10 || (opcode > 2 && opcode < 8)) return fail(1002);
+    const bool compressed =
+        options_.deflates && (opcode == 1 || opcode == 2) && (byte(0) & 0x40) != 0;
+    if ((byte(0) & (compressed ? 0x30 : 0x70)) != 0 || opcode > 10 || (opcode > 2 && opcode < 8))
+      return fail(1002);
     if ((byte(1) >= 0x80) != (options_.role == WsRole::server)) return fail(1002);
     std::uint64_t length = byte(1) & 0x7F;
     if (is_control && (!final || length > 125)) return fail(1002);
@@ -161,15 +173,17 @@ class SecondReader {
     rest_.remove_prefix(payload.size());
     const bool is_whole = payload.size() == length;
     if (is_control) return is_whole && take_control(opcode, payload);
-    if (opcode != 0) begin(opcode == 1);
+    if (opcode != 0) begin(opcode == 1, compressed);
     open_ = !is_whole || !final;
-    if (length > options_.limits.message_bytes_max - size_) return fail(1009);
+    const std::uint64_t limit = options_.limits.message_bytes_max;
+    if (length > limit + (compressed_ ? limit / 8 + 125 : 0) - size_) return fail(1009);
     size_ += length;
     return take_payload(payload, is_whole && final) && is_whole;
   }
 
-  void begin(bool is_text) {
-    is_text_ = is_text;
+  void begin(bool is_text, bool compressed) {
+    is_text_ = is_text && !compressed;
+    compressed_ = compressed;
     begun_ = false;
     size_ = 0;
     utf8_ = {};
@@ -185,7 +199,7 @@ class SecondReader {
     if (ends && is_text_ && !utf8_.complete()) is_valid = false;
     const bool has_end = ends && is_valid;
     if (!begun_ && (valid != 0 || has_end)) {
-      events_ += is_text_ ? "text [" : "binary [";
+      events_ += compressed_ ? "compressed [" : is_text_ ? "text [" : "binary [";
       begun_ = true;
     }
     events_ += payload.substr(0, valid) + (has_end ? "]" : "");
@@ -219,7 +233,8 @@ class SecondReader {
   weir::json::detail::Utf8Checker utf8_;
   std::uint64_t size_ = 0;
   bool open_ = false;
-  bool is_text_ = false;
+  bool is_text_ = false;  // and not compressed
+  bool compressed_ = false;
   bool begun_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,8 @@ struct ClientWebSocketOptions {
   std::vector<std::string> subprotocols = {};  ///< offered to the server, the preferred one first
   Headers headers = {};  ///< further headers of the request, such as Authorization or Origin
   WebSocketLimits limits = {};
+  /// Offers to compress messages. Off by default.
+  std::optional<WebSocketCompression> compression = {};
 };
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one

@@ -71,12 +71,15 @@ std::uint64_t unread_bytes() noexcept {
 }
 
 /// Returns the bytes of one WebSocket, without those of its stream.
-std::uint64_t websocket_bytes(const WebSocketLimits& limits) noexcept {
+std::uint64_t websocket_bytes(const WebSocketLimits& limits,
+                              const std::optional<WebSocketCompression>& compression) noexcept {
   constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
+  const std::uint64_t slice = compression ? WsDeflate::room_for(WsDeflate::slice_max) : 0;
   return sum({block(sizeof(ServedWebSocket)), block(sizeof(WsActivity)),
+              compression ? WsDeflate::bytes_max(*compression) : 0,
               2 * buffer(0),  // the input, and the one with the last message
-              product(grown, buffer(limits.message_bytes_max)),
-              product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max})))});
+              product(grown, buffer(sum({limits.message_bytes_max, slice}))),
+              product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max, slice})))});
 }
 
 /// Raises the bounds to those of connections with HTTP/2.
@@ -89,11 +92,11 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   const std::uint64_t first = options.websockets
                                   ? limits.h2.stream_window
                                   : std::min<std::uint64_t>(body, limits.h2.stream_window);
-  const std::uint64_t stream =
-      sum({block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
-           first == 0 ? 0 : buffer(product(doubled, first)),
-           options.websockets ? websocket_bytes(limits.websocket) : 0, frames_of_stream,
-           options.handler_bytes});
+  const std::uint64_t stream = sum(
+      {block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
+       first == 0 ? 0 : buffer(product(doubled, first)),
+       options.websockets ? websocket_bytes(limits.websocket, options.websocket_compression) : 0,
+       frames_of_stream, options.handler_bytes});
   // The bytes of bodies beyond the first windows of their streams: those that handlers collect, and
   // those in windows that have grown.
   const std::uint64_t bodies =
@@ -158,10 +161,12 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
       core_bytes + lent_buffers * buffer(0) + late * (idle_bytes + frames_bytes + buffer(0));
   if (options.http2 || chooses_http2(options.tls)) add_http2(bound, limits, body, options);
   if (options.websockets) {
-    bound.connection =
-        std::max(bound.connection, sum({idle_bytes, frames_bytes, unread_bytes(),
-                                        websocket_bytes(limits.websocket), options.handler_bytes}));
+    bound.connection = std::max(
+        bound.connection, sum({idle_bytes, frames_bytes, unread_bytes(),
+                               websocket_bytes(limits.websocket, options.websocket_compression),
+                               options.handler_bytes}));
   }
+  if (options.websocket_compression) bound.core = sum({bound.core, WsDeflateCore::bytes_max()});
   bound.cached_blocks = BlockPool::caches_free_blocks ? BlockPool::cached_bytes_max : 0;
   bound.cores = std::max(options.cores, 1U);
   // Each core checks before it opens a connection, so the other cores may each be one ahead.

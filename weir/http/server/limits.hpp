@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "weir/base/time.hpp"
@@ -81,6 +82,8 @@ struct MemoryBoundOptions {
   /// True if the server has WebSockets; see Limits::websocket. A message may need three times its
   /// bytes while it is collected.
   bool websockets = false;
+  /// The compression of WebSockets, the one with the largest windows if routes differ.
+  std::optional<WebSocketCompression> websocket_compression = {};
   bool proxy_protocol = false;  ///< true if ServeOptions::proxy_protocol names proxies
 };
 

@@ -8,6 +8,8 @@
 #include "weir/http.hpp"
 #include "weir/http/test/memory_bound_fixture.hpp"
 #include "weir/http/test/ws_frames.hpp"
+#include "weir/http/ws/detail/deflate.hpp"
+#include "weir/http/ws/detail/extension.hpp"
 
 namespace weir::http {
 namespace {
@@ -22,6 +24,9 @@ Task<Result<>> echo(WebSocket& socket) {
     WEIR_CO_TRY(co_await socket.send(message));
   }
 }
+
+constexpr WebSocketCompression compression{
+    .send_window_bits = 15, .receive_window_bits = 15, .bytes_min = 0};
 
 Limits websocket_limits() {
   Limits limits = small_limits();
@@ -38,6 +43,7 @@ class WebSocketMemoryTest : public HttpTest {
  protected:
   WebSocketMemoryTest() {
     routes_.websocket("/ws", echo);
+    routes_.websocket("/compressed", echo, {.compression = compression});
     serve(limits_);
     MemoryPeer& first = connect();
     talk(first, handshake);
@@ -79,6 +85,40 @@ TEST_F(WebSocketMemoryTest, StaysWithinTheBound) {
         if (sent == 0) break;
       }
     }
+  }
+  EXPECT_GT(most, limits_.connections_max * 90'000) << "the messages are held";
+  EXPECT_LE(most, bound.in_use());
+}
+
+TEST_F(WebSocketMemoryTest, StaysWithinTheBoundWithCompression) {
+  if (!can_deflate({})) GTEST_SKIP() << "this build has no zlib";
+  const MemoryBound bound = memory_bound(
+      limits_, {.handler_bytes = 1024, .websockets = true, .websocket_compression = compression});
+  const MemoryBound without = memory_bound(limits_, {.handler_bytes = 1024, .websockets = true});
+  EXPECT_GT(bound.connection, without.connection + 300'000);
+  EXPECT_GT(bound.core, without.core);
+  std::string request(handshake);
+  request.replace(request.find("/ws"), 3, "/compressed");
+  request.insert(request.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  // A message that is echoed, and the begin of one that stays within its limit.
+  WsDeflate client(*loop_, WsRole::client, {}, compression);
+  const std::string text(30'000, 'x');
+  std::string room(WsDeflate::room_for(text.size()), '\0');
+  const MutableBytes out(reinterpret_cast<std::byte*>(room.data()), room.size());
+  const auto compressed = [&](bool ends) {
+    return room.substr(0, client.compress(to_bytes(text), ends, out));
+  };
+  const std::string whole = piece(ws::text_frame | ws::fin | 0x40, compressed(true));
+  std::string begin = piece(ws::text_frame | 0x40, compressed(false));
+  for (int count = 0; count < 2; ++count) begin += piece(0, compressed(false));
+  std::size_t most = 0;
+  for (std::size_t count = 0; count < limits_.connections_max; ++count) {
+    MemoryPeer& peer = connect();
+    EXPECT_TRUE(talk(peer, request).starts_with("HTTP/1.1 101"));
+    const std::string echoed = talk(peer, whole);
+    EXPECT_TRUE(echoed.starts_with("\xc1")) << echoed.size();
+    EXPECT_EQ(talk(peer, begin), "");
+    most = std::max(most, bytes() - rest_);
   }
   EXPECT_GT(most, limits_.connections_max * 90'000) << "the messages are held";
   EXPECT_LE(most, bound.in_use());

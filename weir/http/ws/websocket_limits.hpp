@@ -1,4 +1,4 @@
-// The limits and the close codes of WebSocket connections.
+// The limits, the compression and the close codes of WebSocket connections.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,25 @@ struct WebSocketLimits {
   /// Time for the Close of the peer after the own one; close of the connection. A handler that does
   /// not read is cancelled after this time, counted from the Close of the peer.
   Duration close_timeout = std::chrono::seconds(5);
+};
+
+/// The compression of messages (RFC 7692, permessage-deflate). It is used if both sides want it.
+/// A message with secrets and with text of an attacker in it should not be compressed, because its
+/// size tells about the secrets.
+///
+/// A side without a window compresses each message on its own. Its messages are larger, but it
+/// needs no memory between them: the connections of a core share one compressor.
+struct WebSocketCompression {
+  /// The binary logarithm of the window of earlier messages that the own messages refer to, from 9
+  /// to 15, or 0 for none. A connection with a window of 15 holds about 270 KiB for it.
+  int send_window_bits = 0;
+  /// The same for the messages of the peer, which the peer is told. A connection with a window
+  /// holds it and 10 KiB, one without a window only while a message arrives. A client that cannot
+  /// limit its window is told to use none.
+  int receive_window_bits = 0;
+  int level = 1;  ///< from 1 (fastest) to 9 (smallest)
+  /// Shorter messages are sent as they are. Messages in pieces are compressed.
+  std::size_t bytes_min = 128;
 };
 
 }  // namespace weir::http

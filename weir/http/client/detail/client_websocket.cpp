@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/ws/detail/connection.hpp"
+#include "weir/http/ws/detail/extension.hpp"
 #include "weir/http/ws/detail/handshake.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -29,7 +32,8 @@ std::string new_key(Loop& loop) {
 }
 
 /// Returns the request for a WebSocket.
-/// Errors: Errc::bad_input for a header of the handshake, and for a subprotocol that is no token.
+/// Errors: Errc::bad_input for a header of the handshake, and for a subprotocol that is no token;
+/// Errc::bad_configuration for a compression that this build cannot do.
 Result<std::string> websocket_request(const Url& url, std::string_view key,
                                       const ClientWebSocketOptions& options) {
   for (const std::string_view name :
@@ -50,6 +54,12 @@ Result<std::string> websocket_request(const Url& url, std::string_view key,
     list.append(list.empty() ? "" : ", ").append(each);
   }
   if (!list.empty()) request.append("Sec-WebSocket-Protocol: ").append(list).append("\r\n");
+  if (options.compression) {
+    if (!can_deflate(*options.compression)) return fail(Errc::bad_configuration);
+    request.append("Sec-WebSocket-Extensions: ")
+        .append(deflate_offer(*options.compression))
+        .append("\r\n");
+  }
   return request.append(options.headers.lines()).append("\r\n");
 }
 
@@ -88,7 +98,8 @@ Result<Url> websocket_url(std::string_view url) {
 /// The answer of a server to a handshake.
 struct WebSocketAnswer {
   std::string subprotocol;  ///< the chosen one; empty for none
-  Buffer input;             ///< the bytes behind the response
+  std::optional<WebSocketDeflate> deflate;
+  Buffer input;  ///< the bytes behind the response
 };
 
 /// Sends a request for a WebSocket and reads the response. `key` is that of websocket_key().
@@ -115,9 +126,11 @@ Task<Result<WebSocketAnswer>> shake_hands(Stream& stream, std::string request, s
     if (status == 101) {
       const std::vector<std::string_view> offered(options.subprotocols.begin(),
                                                   options.subprotocols.end());
-      std::string_view chosen;
-      if (!check_websocket_response(head, key, offered, chosen)) break;
-      WebSocketAnswer answer{.subprotocol = std::string(chosen), .input = {}};
+      const auto* const compression = options.compression ? &*options.compression : nullptr;
+      const auto chosen = check_websocket_response(head, key, offered, compression);
+      if (!chosen) break;
+      WebSocketAnswer answer{
+          .subprotocol = std::string(chosen->subprotocol), .deflate = chosen->deflate, .input = {}};
       const std::string_view rest = std::string_view(input).substr(parsed.consumed);
       if (!rest.empty()) {
         answer.input.make_room(rest.size());
@@ -155,8 +168,14 @@ Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve_socket
     co_return fail(late ? make_error_code(ClientError::head_timed_out) : answer.error());
   }
   CancelSource handler(own.cancel);
+  std::unique_ptr<WsDeflate> deflate;
+  if (answer->deflate) {
+    deflate = std::make_unique<WsDeflate>(*own.loop, WsRole::client, *answer->deflate,
+                                          *options.compression);
+  }
   WsConnection connection(std::move(stream), WsRole::client, options.limits,
-                          std::move(answer->input), answer->subprotocol, handler);
+                          std::move(answer->input), answer->subprotocol, handler,
+                          std::move(deflate));
   auto serving = serve(connection, std::move(serve_socket), Context{own.loop, &handler});
   co_return co_await std::move(serving);
 }

@@ -32,8 +32,13 @@ void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer inp
   handler_.emplace(parent);
   const std::string_view subprotocol =
       upgrade_.subprotocol == nullptr ? std::string_view() : *upgrade_.subprotocol;
+  std::unique_ptr<WsDeflate> deflate;
+  if (upgrade_.deflate) {
+    deflate = std::make_unique<WsDeflate>(server_.loop(), WsRole::server, *upgrade_.deflate,
+                                          *upgrade_.options->compression);
+  }
   connection_.emplace(std::move(stream), WsRole::server, server_.limits().websocket,
-                      std::move(input), subprotocol, *handler_);
+                      std::move(input), subprotocol, *handler_, std::move(deflate));
   if (close_for_) {
     connection_->drain(*close_for_);
   } else if (server_.draining()) {

@@ -57,7 +57,8 @@ WsActivity::Hangup::Hangup(WsConnection& owner) noexcept
       }),
       connection(owner) {}
 
-WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits) noexcept
+WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
+                       bool deflates) noexcept
     : loop::Runnable([](loop::Runnable& self) {
         auto& activity = static_cast<WsActivity&>(self);
         activity.queued = false;
@@ -65,13 +66,14 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
         connection.guard([&connection] { connection.run(); });
       }),
       connection(owner),
-      session(role, limits),
+      session(role, limits, deflates),
       receive(owner),
       send(owner),
       hangup(owner) {}
 
 WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits,
-                           Buffer input, std::string_view subprotocol, CancelSource& handler)
+                           Buffer input, std::string_view subprotocol, CancelSource& handler,
+                           std::unique_ptr<WsDeflate> deflate)
     : loop::Timer([](loop::Timer& self) {
         auto& connection = static_cast<WsConnection&>(self);
         connection.guard([&connection] { connection.check(); });
@@ -86,6 +88,7 @@ WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits&
       role_(role),
       stream_(std::move(stream)),
       limits_(limits),
+      deflate_(std::move(deflate)),
       handler_(handler),
       subprotocol_(subprotocol),
       heard_(loop().now()) {
@@ -116,7 +119,7 @@ bool WsConnection::may_send() const noexcept {
 
 WsActivity& WsConnection::activate() {
   if (activity_ == nullptr) {
-    activity_ = make_block<WsActivity>(*this, role_, limits_);
+    activity_ = make_block<WsActivity>(*this, role_, limits_, deflate_ != nullptr);
     stream_->observe_hangup(&activity_->hangup);
     arm(loop().now());
     if (reader_ != nullptr) queue();  // it goes on with a receive

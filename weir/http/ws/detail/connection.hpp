@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
+#include "weir/http/ws/detail/deflate.hpp"
 #include "weir/http/ws/detail/frame.hpp"
 #include "weir/http/ws/detail/session.hpp"
 #include "weir/http/ws/detail/topic_hub.hpp"
@@ -29,7 +31,8 @@ namespace weir::http {
 
 /// The part of a WsConnection that exists while something happens on it.
 struct WsActivity final : loop::Runnable {
-  WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits) noexcept;
+  WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
+             bool deflates) noexcept;
 
   struct Receive : loop::ReceiveOperation {
     explicit Receive(WsConnection& owner) noexcept;
@@ -98,9 +101,10 @@ static_assert(sizeof(WsActivity) <= 1024, "a larger object takes a block of twic
 class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::HangupObserver {
  public:
   /// `input` are bytes behind the handshake. If the connection is lost while the handler does not
-  /// read, `handler` is cancelled.
+  /// read, `handler` is cancelled. `deflate` is nullptr unless compression was negotiated.
   WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits, Buffer input,
-               std::string_view subprotocol, CancelSource& handler);
+               std::string_view subprotocol, CancelSource& handler,
+               std::unique_ptr<WsDeflate> deflate = nullptr);
   ~WsConnection();
 
   AnyStream& stream() noexcept { return stream_; }
@@ -177,6 +181,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   bool handle(const WsEvent& event);
   void release_result() noexcept;
   void collect(const WsEvent& event);
+  bool take_compressed(WsEvent part, bool whole);
   void give(const WsEvent& event, Bytes bytes, bool ends) noexcept;
   void set_error(std::error_code error) noexcept;
   void lose(std::error_code error) noexcept;
@@ -189,6 +194,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   bool has_messages() const noexcept;
   void on_sent();
   bool copy(WebSocketSend& send);
+  bool copy_compressed(WebSocketSend& send);
   void begin_frame(WebSocketSend& send);
   void refuse_senders() noexcept;
   std::optional<WsMaskKey> next_mask();
@@ -207,6 +213,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   AnyStream stream_;
   const WebSocketLimits& limits_;
   BlockPtr<WsActivity> activity_;
+  std::unique_ptr<WsDeflate> deflate_;
   WebSocketRead* reader_ = nullptr;
   CancelSource& handler_;
   std::string_view subprotocol_;

@@ -10,6 +10,7 @@ namespace weir::http {
 namespace {
 
 constexpr std::uint8_t final_bit = 0x80;
+constexpr std::uint8_t compressed_bit = 0x40;  // RSV1 (RFC 7692 §6)
 constexpr std::uint8_t mask_bit = 0x80;
 constexpr std::uint8_t length_16 = 126;  // the 7 bits before a length of 16 bits
 constexpr std::uint8_t length_64 = 127;  // the 7 bits before a length of 64 bits
@@ -175,8 +176,9 @@ WsFrameReader::Progress WsFrameReader::read_start(const std::byte* bytes,
 
 /// Returns true if the first two bytes of a header are allowed at this point.
 bool WsFrameReader::is_start_valid(bool masked) const noexcept {
-  // RSV1 belongs to permessage-deflate (RFC 7692 §6), which is never negotiated.
-  if (reserved_ != 0 || !is_known(opcode_)) return false;
+  const bool begins_message = opcode_ == WsOpcode::text || opcode_ == WsOpcode::binary;
+  const std::uint8_t allowed = deflates_ && begins_message ? compressed_bit >> 4 : 0;
+  if ((reserved_ & ~allowed) != 0 || !is_known(opcode_)) return false;
   // Clients mask all frames, and servers mask none (RFC 6455 §5.1).
   if (masked != (role_ == WsRole::server)) return false;
   if (is_control(opcode_)) return final_ && length_code_ <= ws_control_max;
@@ -215,7 +217,10 @@ WsFrameReader::Progress WsFrameReader::begin_payload() noexcept {
     return Progress::forward;
   }
   begins_ = opcode_ != WsOpcode::continuation;
-  if (begins_) message_ = opcode_;
+  if (begins_) {
+    message_ = opcode_;
+    compressed_ = reserved_ != 0;
+  }
   left_ = length_;
   first_ = true;
   state_ = State::payload;
@@ -236,6 +241,7 @@ WsFrameReader::Progress WsFrameReader::read_payload(MutableBytes& input,
   event.last = left_ == 0;
   event.begins = begins_;
   event.ends = final_;
+  event.compressed = compressed_;
   event.length = length_;
   event.bytes = part;
   first_ = false;
@@ -268,7 +274,8 @@ WsFrameReader::Progress WsFrameReader::fail(WsFrameEvent& event) noexcept {
 char* write_ws_header(const WsFrameHeader& header, char* out) noexcept {
   assert(header.length >> 63 == 0);
   const auto opcode = static_cast<std::uint8_t>(header.opcode);
-  *out++ = static_cast<char>(header.final ? final_bit | opcode : opcode);
+  *out++ = static_cast<char>((header.final ? final_bit : 0) |
+                             (header.compressed ? compressed_bit : 0) | opcode);
   const std::uint8_t masked = header.mask ? mask_bit : 0;
   if (header.length <= ws_control_max) {
     *out++ = static_cast<char>(masked | header.length);

@@ -64,6 +64,7 @@ struct WsFrameEvent {
   bool last = false;         ///< the event is the last one of the frame
   bool begins = false;       ///< the frame is the first one of the message
   bool ends = false;         ///< the frame is the last one of the message
+  bool compressed = false;   ///< the message is compressed (RFC 7692 §6)
   std::uint64_t length = 0;  ///< the bytes of the whole payload
   std::size_t consumed = 0;  ///< bytes of the input that are finished, `bytes` included
   Bytes bytes;               ///< unmasked; valid until the next call; a payload is in the input
@@ -78,7 +79,9 @@ struct WsFrameEvent {
 /// Threads: one at a time.
 class WsFrameReader {
  public:
-  explicit WsFrameReader(WsRole role) noexcept : role_(role) {}
+  /// `deflates` is true if permessage-deflate was negotiated, so that messages may be compressed.
+  explicit WsFrameReader(WsRole role, bool deflates = false) noexcept
+      : role_(role), deflates_(deflates) {}
 
   /// Returns the next event. `input` starts at the end of the last event's `consumed` bytes. After
   /// `need_more` it starts behind the last input. The reader changes the consumed bytes.
@@ -118,6 +121,8 @@ class WsFrameReader {
   std::array<std::byte, ws_control_max> stored_{};  // the begin of a header or of a control payload
   std::uint8_t stored_size_ = 0;
   WsRole role_;
+  bool deflates_;
+  bool compressed_ = false;  // the open message is compressed
   State state_ = State::start;
   std::uint8_t reserved_ = 0;     // the three reserved bits of the frame
   std::uint8_t length_code_ = 0;  // the 7 bits of the length
@@ -138,6 +143,7 @@ struct WsFrameHeader {
   bool final = true;
   std::uint64_t length = 0;       ///< the bytes of the payload, below 2^63
   std::optional<WsMaskKey> mask;  ///< of a client; the payload that follows is masked with it
+  bool compressed = false;        ///< the frame begins a compressed message
 };
 
 /// Writes the header of a frame to `out`, which has room for ws_header_size_max bytes.

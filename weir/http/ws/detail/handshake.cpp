@@ -11,6 +11,7 @@
 #include "weir/http/detail/h1/framing.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/ws/detail/extension.hpp"
 #include "weir/http/ws/detail/sha1.hpp"
 
 namespace weir::http {
@@ -93,6 +94,16 @@ bool choose_subprotocol(const RequestHead& head, std::span<const std::string> kn
     if (found != known.end()) chosen = &*found;
     return false;
   });
+}
+
+std::optional<DeflateAcceptance> find_deflate_offer(const MessageHead& head,
+                                                    const WebSocketCompression& own) {
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField field = head.header_at(index);
+    if (!equals_ignoring_case(field.name, "sec-websocket-extensions")) continue;
+    if (auto accepted = accept_deflate(field.value, own)) return accepted;
+  }
+  return std::nullopt;
 }
 
 char* append(std::string_view text, char* out) noexcept {
@@ -205,7 +216,8 @@ Response websocket_rejection(WsVerdict verdict, Version version) {
   return response;
 }
 
-Response websocket_acceptance(const WsUpgrade& upgrade, WebSocketFunction serve,
+Response websocket_acceptance(const RequestHead& head, const WsUpgrade& upgrade,
+                              WebSocketFunction serve,
                               std::shared_ptr<const WebSocketOptions> options) {
   assert(upgrade.verdict == WsVerdict::accepted);
   const bool is_http2 = upgrade.key.empty();
@@ -218,8 +230,15 @@ Response websocket_acceptance(const WsUpgrade& upgrade, WebSocketFunction serve,
   if (upgrade.subprotocol != nullptr) {
     response.set_header("Sec-WebSocket-Protocol", *upgrade.subprotocol);
   }
+  std::optional<WebSocketDeflate> deflate;
+  if (options->compression && can_deflate(*options->compression)) {
+    if (auto accepted = find_deflate_offer(head, *options->compression)) {
+      deflate = accepted->agreed;
+      response.set_header("Sec-WebSocket-Extensions", accepted->response);
+    }
+  }
   response.body() = Body(std::make_shared<WebSocketUpgrade>(
-      WebSocketUpgrade{std::move(serve), std::move(options), upgrade.subprotocol}));
+      WebSocketUpgrade{std::move(serve), std::move(options), upgrade.subprotocol, deflate}));
   return response;
 }
 
@@ -231,29 +250,35 @@ Response accept_websocket(const Request& request, WebSocketFunction serve,
   if (upgrade.verdict != WsVerdict::accepted) {
     return websocket_rejection(upgrade.verdict, request.version());
   }
-  return websocket_acceptance(upgrade, std::move(serve), std::move(options));
+  return websocket_acceptance(request.head(), upgrade, std::move(serve), std::move(options));
 }
 
-bool check_websocket_response(const ReceivedResponseHead& head, std::string_view key,
-                              std::span<const std::string_view> subprotocols,
-                              std::string_view& subprotocol) noexcept {
-  subprotocol = {};
+std::optional<WsChoice> check_websocket_response(const ReceivedResponseHead& head,
+                                                 std::string_view key,
+                                                 std::span<const std::string_view> subprotocols,
+                                                 const WebSocketCompression* compression) noexcept {
   const SingleHeader upgrade = find_single(head, "upgrade");
   const SingleHeader accept = find_single(head, "sec-websocket-accept");
   const SingleHeader chosen = find_single(head, "sec-websocket-protocol");
+  const SingleHeader extensions = find_single(head, "sec-websocket-extensions");
   if (head.status() != Status::switching_protocols || upgrade.count != 1 ||
       !equals_ignoring_case(upgrade.value, websocket) ||
       !has_member(head, "connection", "upgrade")) {
-    return false;
+    return std::nullopt;
   }
   const WsAccept expected = websocket_accept(key);
   if (accept.count != 1 || accept.value != std::string_view(expected.data(), expected.size())) {
-    return false;
+    return std::nullopt;
   }
-  if (find_single(head, "sec-websocket-extensions").count != 0 || chosen.count > 1) return false;
-  if (chosen.count == 1 && !contains(subprotocols, chosen.value)) return false;
-  subprotocol = chosen.value;
-  return true;
+  if (chosen.count > 1 || (chosen.count == 1 && !contains(subprotocols, chosen.value))) {
+    return std::nullopt;
+  }
+  WsChoice choice{.subprotocol = chosen.value};
+  if (extensions.count == 0) return choice;
+  if (extensions.count != 1 || compression == nullptr) return std::nullopt;
+  choice.deflate = check_deflate_response(extensions.value, *compression);
+  if (!choice.deflate) return std::nullopt;
+  return choice;
 }
 
 }  // namespace weir::http

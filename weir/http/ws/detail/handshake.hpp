@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,17 +62,26 @@ Status to_status(WsVerdict verdict, Version version) noexcept;
 Response websocket_rejection(WsVerdict verdict, Version version);
 
 /// Returns the response to an accepted request: 101 with the Sec-WebSocket-Accept, or 200 over
-/// HTTP/2. `options` has the chosen subprotocol.
-Response websocket_acceptance(const WsUpgrade& upgrade, WebSocketFunction serve,
+/// HTTP/2. `options` has the chosen subprotocol. `head` is that of the request, whose offers of
+/// compression are accepted if `options` allows it.
+Response websocket_acceptance(const RequestHead& head, const WsUpgrade& upgrade,
+                              WebSocketFunction serve,
                               std::shared_ptr<const WebSocketOptions> options);
 
 // Clients.
 
-/// Returns true if a response of HTTP/1.1 accepts a request with `key` that offered
-/// `subprotocols` and no extension (RFC 6455 §4.1). The subprotocol that the server has chosen, or
-/// an empty text, is stored in `subprotocol`.
-bool check_websocket_response(const ReceivedResponseHead& head, std::string_view key,
-                              std::span<const std::string_view> subprotocols,
-                              std::string_view& subprotocol) noexcept;
+/// The offers of a request that a response has chosen.
+struct WsChoice {
+  std::string_view subprotocol = {};  ///< empty for none
+  std::optional<WebSocketDeflate> deflate = {};
+};
+
+/// Checks a response of HTTP/1.1 to a request with `key` that offered `subprotocols`, and
+/// `compression` unless it is nullptr (RFC 6455 §4.1).
+/// Returns: what was chosen, with views into the head; std::nullopt if the request is not accepted.
+std::optional<WsChoice> check_websocket_response(const ReceivedResponseHead& head,
+                                                 std::string_view key,
+                                                 std::span<const std::string_view> subprotocols,
+                                                 const WebSocketCompression* compression) noexcept;
 
 }  // namespace weir::http

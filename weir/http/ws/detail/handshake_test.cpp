@@ -87,7 +87,8 @@ TEST(WsHandshake, AcceptsTheRequestOfTheRfc) {
   EXPECT_EQ(upgrade.verdict, WsVerdict::accepted);
   EXPECT_EQ(upgrade.key, rfc_key);
   EXPECT_EQ(upgrade.subprotocol, nullptr);
-  const Response response = websocket_acceptance(upgrade, {}, {});
+  const Response response =
+      websocket_acceptance(request.head, upgrade, {}, std::make_shared<WebSocketOptions>());
   EXPECT_EQ(response.status(), Status::switching_protocols);
   EXPECT_EQ(response.headers().lines(),
             "Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n");
@@ -163,7 +164,8 @@ TEST(WsHandshake, ChoosesTheFirstSubprotocolOfTheClientThatItKnows) {
   EXPECT_EQ(chosen("Sec-WebSocket-Protocol: soap, , \r\n"), "");
 
   const WsUpgrade upgrade{WsVerdict::accepted, {}, &options.subprotocols[0]};
-  const Response response = websocket_acceptance(upgrade, {}, {});
+  const Response response =
+      websocket_acceptance(parse({}).head, upgrade, {}, std::make_shared<WebSocketOptions>());
   EXPECT_EQ(response.status(), Status::ok) << "over HTTP/2, since there is no key";
   EXPECT_EQ(response.headers().lines(), "Sec-WebSocket-Protocol: chat\r\n");
 }
@@ -254,9 +256,8 @@ TEST(WsHandshake, ChecksTheResponseOfAServer) {
   const std::string accept = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
   const auto check = [&offered](const std::string& text) -> std::string {
     const Parsed<ReceivedResponseHead> response(text + "\r\n");
-    std::string_view subprotocol = "unset";
-    const bool accepted = check_websocket_response(response.head, rfc_key, offered, subprotocol);
-    return accepted ? "yes " + std::string(subprotocol) : "no";
+    const auto choice = check_websocket_response(response.head, rfc_key, offered, nullptr);
+    return choice ? "yes " + std::string(choice->subprotocol) : "no";
   };
   EXPECT_EQ(check(start + upgrade + accept), "yes ");
   EXPECT_EQ(check(start + upgrade + accept + "Sec-WebSocket-Protocol: v2\r\n"), "yes v2");

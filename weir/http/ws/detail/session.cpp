@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <limits>
 
 namespace weir::http {
 namespace {
@@ -66,19 +67,29 @@ bool WsSession::handle(const WsFrameEvent& frame, WsEvent& event) noexcept {
   return fail_with(WebSocketCloseCode::protocol_error, event);
 }
 
+/// Returns the largest number of bytes in the frames of a message. Data that cannot be compressed
+/// is a little larger when it was.
+std::uint64_t WsSession::bytes_max(bool compressed) const noexcept {
+  const std::uint64_t limit = limits_.message_bytes_max;
+  if (!compressed) return limit;
+  const std::uint64_t more = limit / 8 + ws_control_max;
+  return limit > std::numeric_limits<std::uint64_t>::max() - more ? limit : limit + more;
+}
+
 bool WsSession::on_payload(const WsFrameEvent& frame, WsEvent& event) noexcept {
   if (frame.first) {
     if (frame.begins) {
       begins_ = true;
       message_bytes_ = 0;
     }
-    if (frame.length > limits_.message_bytes_max - message_bytes_) {
+    if (frame.length > bytes_max(frame.compressed) - message_bytes_) {
       return fail_with(WebSocketCloseCode::message_too_big, event);
     }
     message_bytes_ += frame.length;
   }
   event.is_text = frame.opcode == WsOpcode::text;
-  event.bytes = event.is_text ? check_text(frame) : frame.bytes;
+  event.compressed = frame.compressed;
+  event.bytes = event.is_text && !frame.compressed ? check_text(frame) : frame.bytes;
   event.ends = frame.last && frame.ends && !failed_;
   if (event.bytes.empty() && !event.ends) return failed_ && fail_with(code_, event);
   event.kind = WsEvent::Kind::message;
@@ -170,7 +181,10 @@ char* WsSession::write_header(const WsFrameHeader& frame, char* out) noexcept {
   assert(may_send());
   assert(frame.opcode == WsOpcode::text || frame.opcode == WsOpcode::binary);
   WsFrameHeader header = frame;
-  if (sends_message_) header.opcode = WsOpcode::continuation;
+  if (sends_message_) {
+    header.opcode = WsOpcode::continuation;
+    header.compressed = false;
+  }
   sends_message_ = !frame.final;
   return write_ws_header(header, out);
 }

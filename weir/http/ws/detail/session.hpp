@@ -35,6 +35,9 @@ struct WsEvent {
   bool is_text = false;  ///< the message is text, else binary
   bool begins = false;   ///< the part is the first one of the message
   bool ends = false;     ///< the part is the last one of the message
+  /// The message is compressed. Its text is not checked, and the session limits its compressed
+  /// bytes only; see WsDeflate.
+  bool compressed = false;
   WebSocketCloseCode code = WebSocketCloseCode::no_status;
   std::size_t consumed = 0;  ///< bytes of the input that are finished, `bytes` included
   /// A part of the message, the payload of a ping or pong, or the reason. A part of a message is in
@@ -51,7 +54,9 @@ struct WsEvent {
 /// Lifetime: the limits outlive the session.
 class WsSession {
  public:
-  WsSession(WsRole role, const WebSocketLimits& limits) noexcept : limits_(limits), reader_(role) {}
+  /// `deflates` is true if permessage-deflate was negotiated.
+  WsSession(WsRole role, const WebSocketLimits& limits, bool deflates = false) noexcept
+      : limits_(limits), reader_(role, deflates) {}
 
   // Input.
 
@@ -71,6 +76,8 @@ class WsSession {
   /// Returns true if a message that is sent in several frames has begun and not ended.
   bool sends_message() const noexcept { return sends_message_; }
   bool close_received() const noexcept { return close_received_; }
+  /// Lets the session fail, because a compressed message is invalid or too large.
+  void reject(WebSocketCloseCode code) noexcept { fail(code); }
   bool failed() const noexcept { return failed_; }
 
   // Output. The members write one frame or one header, and return its end. A client passes a fresh
@@ -85,7 +92,8 @@ class WsSession {
   /// `out` has room for ws_control_frame_max bytes. has_control() is true.
   char* write_control(const std::optional<WsMaskKey>& mask, char* out) noexcept;
   /// Writes the header of the next frame of a message. `out` has room for ws_header_size_max bytes.
-  /// The opcode is the type of the message, also for its later frames. may_send() is true.
+  /// The opcode is the type of the message, also for its later frames, and `compressed` tells of
+  /// the message. may_send() is true.
   char* write_header(const WsFrameHeader& frame, char* out) noexcept;
   /// Writes a ping with at most ws_control_max bytes. `out` has room for ws_control_frame_max
   /// bytes. may_send() is true.
@@ -102,6 +110,7 @@ class WsSession {
  private:
   // Each handler returns true if there is an event for the carrier.
   bool handle(const WsFrameEvent& frame, WsEvent& event) noexcept;
+  std::uint64_t bytes_max(bool compressed) const noexcept;
   bool on_payload(const WsFrameEvent& frame, WsEvent& event) noexcept;
   bool on_control(const WsFrameEvent& frame, WsEvent& event) noexcept;
   bool on_close(Bytes payload, WsEvent& event) noexcept;

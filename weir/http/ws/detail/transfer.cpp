@@ -152,6 +152,11 @@ bool WsConnection::take(bool whole) {
       if (!handle(event)) break;
       continue;
     }
+    if (event.compressed) {
+      if (take_compressed(event, whole)) return true;
+      if (error_) break;
+      continue;
+    }
     if (!whole || (event.begins && event.ends)) {
       a.result_in_input = true;
       give(event, event.bytes, event.ends);
@@ -261,6 +266,10 @@ bool WsConnection::copy(WebSocketSend& send) {
     send.error_ = make_error_code(Errc::conflict);
     return true;
   }
+  if (deflate_ != nullptr && !a.within_frame &&
+      deflate_->compresses(send.message_, a.session.sends_message())) {
+    return copy_compressed(send);
+  }
   const std::size_t used = a.output.size();
   std::size_t room = limits_.output_max - std::min(limits_.output_max, used);
   if (role_ == WsRole::server && bytes.size() <= ws_control_max && send.message_.ends &&
@@ -309,15 +318,21 @@ bool WsConnection::try_send(WebSocketSend& send) {
     }
   }
   WsActivity& a = activate();
-  if (a.session.sends_message() && send.kind_ != WebSocketSend::Kind::piece) {
+  // A compressed message has several frames, behind which others wait.
+  const WebSocketSend* const first = a.senders.front();
+  const bool within_whole =
+      first != nullptr && first->begun_ && first->kind_ != WebSocketSend::Kind::piece;
+  if (a.session.sends_message() && !within_whole && send.kind_ != WebSocketSend::Kind::piece) {
     send.error_ = make_error_code(Errc::conflict);
     return true;
   }
   // A message that does not fit waits, so that it is never dropped behind its first part.
   const std::size_t used = a.output.size();
-  const std::size_t size = ws_header_size_max + send.message_.bytes.size();
-  if (!a.senders.empty() || (used != 0 && used + size > limits_.output_max) ||
-      size > limits_.output_max) {
+  const std::size_t bytes = send.message_.bytes.size();  // it may be a little larger if compressed
+  const std::size_t size =
+      ws_header_size_max + (deflate_ == nullptr ? bytes : WsDeflate::room_for(bytes));
+  if (!a.senders.empty() || (deflate_ != nullptr && bytes > WsDeflate::slice_max) ||
+      (used != 0 && used + size > limits_.output_max) || size > limits_.output_max) {
     return false;
   }
   [[maybe_unused]] const bool copied = copy(send);

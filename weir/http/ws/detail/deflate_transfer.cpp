@@ -1,0 +1,78 @@
+// WebSocket connections: reading and sending compressed messages.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "weir/http/ws/detail/connection.hpp"
+
+namespace weir::http {
+namespace {
+
+// The slices of a message that are compressed before other tasks run.
+constexpr unsigned slices_in_a_row = 2;
+// The size of a piece of a compressed message.
+constexpr std::size_t piece_max = 16 * 1024;
+
+}  // namespace
+
+/// Decompresses a part of a message behind the parts before it. Returns true if there is a result.
+bool WsConnection::take_compressed(WsEvent part, bool whole) {
+  WsActivity& a = *activity_;
+  a.collects_text = part.is_text;
+  const std::size_t room = whole ? std::numeric_limits<std::size_t>::max() : piece_max;
+  WsDeflate::Step step;
+  guard([&] { step = deflate_->decompress(part, limits_.message_bytes_max, room, a.message); });
+  if (error_) return false;
+  if (step.failure) {
+    a.session.reject(*step.failure);
+    WsEvent failed;
+    failed.kind = WsEvent::Kind::failed;
+    failed.code = *step.failure;
+    handle(failed);
+    return false;
+  }
+  const bool ends = step.complete && part.ends;
+  a.has_held = !step.complete;
+  if (a.has_held) a.held = part;
+  if (!ends && (whole || a.message.empty())) return false;
+  a.result_in_message = true;
+  give(part, a.message.bytes(), ends);
+  return true;
+}
+
+/// Compresses slices of a message to the output, each to a frame of its own. Returns true if the
+/// whole message was compressed.
+bool WsConnection::copy_compressed(WebSocketSend& send) {
+  WsActivity& a = *activity_;
+  const Bytes bytes = send.message_.bytes;
+  for (unsigned slices = 0; slices < slices_in_a_row; ++slices) {
+    if (a.output.size() >= limits_.output_max) return false;
+    const Bytes rest = bytes.subspan(send.taken_);
+    const Bytes slice = rest.first(std::min(rest.size(), WsDeflate::slice_max));
+    const bool last = slice.size() == rest.size();
+    const bool ends = last && send.message_.ends;
+    a.output.make_room(ws_header_size_max + WsDeflate::room_for(slice.size()));
+    // The header, whose size is not known yet, and the payload.
+    const MutableBytes room = a.output.room();
+    const MutableBytes payload = room.subspan(ws_header_size_max);
+    const std::size_t size = deflate_->compress(slice, ends, payload);
+    const auto mask = next_mask();
+    char* const start = reinterpret_cast<char*>(room.data());
+    const WsFrameHeader header{.opcode = send.message_.is_text ? WsOpcode::text : WsOpcode::binary,
+                               .final = ends,
+                               .length = size,
+                               .mask = mask,
+                               .compressed = true};
+    char* const header_end = a.session.write_header(header, start);
+    auto* const out = reinterpret_cast<std::byte*>(header_end);
+    std::memmove(out, payload.data(), size);
+    if (mask) WsMask(*mask).apply({out, size}, out);
+    a.output.commit(static_cast<std::size_t>(header_end - start) + size);
+    send.taken_ += slice.size();
+    send.begun_ = true;
+    if (last) return true;
+  }
+  return false;
+}
+
+}  // namespace weir::http
