@@ -1,5 +1,5 @@
-// websocket_echo: a WebSocket that returns each message. The tests with Autobahn and the benchmarks
-// use it. Messages may have 32 MiB.
+// websocket_echo: WebSockets that return each message, two of them compressed. The tests with
+// Autobahn and the benchmarks use it. Messages may have 32 MiB.
 //
 //     ./dev run websocket_echo
 //     python3 -m websockets ws://localhost:8080/ws
@@ -19,6 +19,9 @@ int main(int argc, char** argv) {
   http::Router router;
   router.get("/", [] { return http::text("a WebSocket is at /ws\n"); });
   router.websocket("/ws", echo);
+  router.websocket("/compressed", echo, {.compression = http::WebSocketCompression{}});
+  constexpr http::WebSocketCompression windows{.send_window_bits = 15, .receive_window_bits = 15};
+  router.websocket("/windows", echo, {.compression = windows});
   http::Limits limits;
   limits.websocket.message_bytes_max = 32 * 1024 * 1024;
   return http::run(router, argc, argv, limits);

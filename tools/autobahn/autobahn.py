@@ -26,7 +26,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-CLASSES = (1, 2, 3, 4, 5, 6, 7, 9, 10)
+# The runs of each side: a name, which is the route of the server and an argument of the client, and
+# the classes of its cases. 12 and 13 are those of compressed messages.
+RUNS = {
+    "ws": (1, 2, 3, 4, 5, 6, 7, 9, 10),
+    "compressed": (12, 13),  # each message on its own
+    "windows": (12, 13),     # messages that refer to earlier ones
+}
 START_SECONDS_MAX = 30
 LISTENING = re.compile(r"listening on \S*:([0-9]+)")
 PASSED = ("OK", "OK")
@@ -90,20 +96,20 @@ def write_spec(folder, cases, **more):
     return path
 
 
-def test_server(options, folder, cases):
+def test_server(options, folder, name, cases):
     """Autobahn's client against Weir's server."""
     log = folder / "server.log"
     command = [options.server, "--port", "0", "--cores", "1"]
     with running(command, log) as server:
         found = wait_until(lambda: LISTENING.search(log.read_text(encoding="utf-8")), server, log)
         spec = write_spec(folder, cases, servers=[
-            {"agent": "weir", "url": f"ws://127.0.0.1:{found[1]}/ws"}])
+            {"agent": "weir", "url": f"ws://127.0.0.1:{found[1]}/{name}"}])
         with (folder / "wstest.log").open("w") as output:
             subprocess.run([options.wstest, "-m", "fuzzingclient", "-s", str(spec)], cwd=folder,
                            stdout=output, stderr=output, check=True)
 
 
-def test_client(options, folder, cases):
+def test_client(options, folder, name, cases):
     """Autobahn's server against Weir's client."""
     log = folder / "wstest.log"
     port = free_port()
@@ -111,7 +117,7 @@ def test_client(options, folder, cases):
     spec = write_spec(folder, cases, url=url, webport=0)
     with running([options.wstest, "-m", "fuzzingserver", "-s", str(spec)], log) as server:
         wait_until(lambda: listens(port), server, log)
-        subprocess.run([options.client, url], check=True)
+        subprocess.run([options.client, url, name], check=True)
 
 
 def read_report(folder):
@@ -129,29 +135,34 @@ def unexpected(report):
             yield f"{name}: {verdicts[0]}, closing handshake {verdicts[1]}"
 
 
+def run_side(options, direction, test, name):
+    """Runs the cases of one side. Returns true if all have the expected verdicts."""
+    cases = options.cases or [f"{each}.*" for each in RUNS[name]]
+    with tempfile.TemporaryDirectory(prefix="weir-autobahn-") as folder:
+        start = time.monotonic()
+        path = pathlib.Path(folder)
+        test(options, path, name, cases)
+        report = read_report(path)
+        if options.keep:
+            shutil.copytree(path / "reports", options.keep / direction / name, dirs_exist_ok=True)
+    verdicts = collections.Counter(each["behavior"] for each in report.values())
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    seconds = time.monotonic() - start
+    print(f"{direction}, {name}: {len(report)} cases in {seconds:.0f} s: {counts}", flush=True)
+    failed = list(unexpected(report))
+    for line in failed:
+        print(f"{direction}, {name}: FAILED {line}")
+    return bool(report) and not failed
+
+
 def run(options):
     """Returns the exit status."""
-    names = options.cases or [f"{each}.*" for each in CLASSES]
-    status = 0
+    passed = True
     for direction, test in (("server", test_server), ("client", test_client)):
-        if options.only not in (None, direction):
-            continue
-        with tempfile.TemporaryDirectory(prefix="weir-autobahn-") as folder:
-            start = time.monotonic()
-            path = pathlib.Path(folder)
-            test(options, path, names)
-            report = read_report(path)
-            if options.keep:
-                shutil.copytree(path / "reports", options.keep / direction, dirs_exist_ok=True)
-        verdicts = collections.Counter(each["behavior"] for each in report.values())
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-        print(f"{direction}: {len(report)} cases in {time.monotonic() - start:.0f} s: {counts}")
-        failed = list(unexpected(report))
-        for line in failed:
-            print(f"{direction}: FAILED {line}")
-        if failed or not report:
-            status = 1
-    return status
+        for name in RUNS:
+            if options.only in (None, direction) and options.run in (None, name):
+                passed = run_side(options, direction, test, name) and passed
+    return 0 if passed else 1
 
 
 def main():
@@ -166,8 +177,9 @@ def main():
     parser.add_argument("--wstest", default=os.environ.get("WEIR_WSTEST"),
                         help="the program of Autobahn")
     parser.add_argument("--only", choices=("server", "client"), help="the side of Weir to test")
+    parser.add_argument("--run", choices=RUNS, help="the run of a side (default: all of RUNS)")
     parser.add_argument("--cases", nargs="+", metavar="CASE",
-                        help="cases such as 9.1.2 or '7.*' (default: all of CLASSES)")
+                        help="cases such as 9.1.2 or '7.*' (default: those of RUNS)")
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER",
                         help="keep the reports of Autobahn, with a page for each case")
     options = parser.parse_args()
