@@ -32,7 +32,7 @@ void check_target(Method method, std::string_view text) {
       require(decoded != "." && decoded != ".." && decoded.find('\0') == std::string::npos);
     }
     require(weir::http::percent_decode(target.path).has_value());
-    require(weir::http::percent_decode(target.query).has_value());
+    require(target.path.find('\\') == std::string_view::npos);
     require(target.path_has_escapes == (target.path.find('%') != std::string_view::npos));
     require(target.has_query || target.query.empty());
   }
@@ -116,8 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   weir::http::UrlencodedPairs query(text);
   for (std::size_t pairs = 0;; ++pairs) {
     require(pairs <= size);
-    const auto pair = query.next();
-    if (pair && !pair->has_value()) break;
+    if (!query.next()) break;
   }
   return 0;
 }

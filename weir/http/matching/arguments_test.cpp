@@ -98,6 +98,56 @@ TEST_F(ArgumentsTest, QueryFillsTheFieldsOfAStruct) {
   EXPECT_EQ(text_of(list, "GET /?p%61ge=%37"), "7,-") << "names and values are decoded";
   EXPECT_EQ(text_of(list, "GET /?page=7&sea%72ch=a"), "7,a");
   EXPECT_EQ(text_of(list, "GET /?page=7&" + std::string(70, 'x') + "%41=1"), "7,-");
+  EXPECT_EQ(text_of(list, "GET /?page=7&search=100%&tags[]=1&%"), "7,100%")
+      << "a stray percent is itself";
+}
+
+struct Choices {
+  std::optional<int> most;
+  std::optional<Order> order;
+  std::optional<bool> deep;
+  std::optional<std::string> word;
+  std::optional<Checked<std::string, rule::Length<2, 4>>> tag;
+};
+
+TEST_F(ArgumentsTest, FieldThatIsLeftBlankIsNone) {
+  const auto show = [](const Choices& all) {
+    std::string out = all.word ? "word=" + *all.word : "-";
+    return text(out + (all.most || all.order || all.deep || all.tag ? " some" : " none"));
+  };
+  const auto query = [&](const Query<Choices>& all) { return show(*all); };
+  const auto form = [&](const Form<Choices>& all) { return show(*all); };
+  const std::string blank = "most=&order=&deep=&word=&tag=";
+  EXPECT_EQ(text_of(query, "GET /?" + blank), "word= none");
+  EXPECT_EQ(text_of(form, "POST /", "", blank), "word= none");
+  EXPECT_EQ(text_of(query, "GET /?most"), "- none");
+  EXPECT_EQ(answer(query, "GET /?most=+").status(), Status::bad_request);
+  EXPECT_EQ(answer(query, "GET /?tag=x").status(), Status::bad_request);
+  EXPECT_EQ(answer(query, "GET /?most=&most=").status(), Status::bad_request) << "given twice";
+  EXPECT_EQ(answer(list, "GET /?page=").status(), Status::bad_request) << "page is required";
+}
+
+struct Boxes {
+  bool agree = false;
+  bool send;
+  bool keep = true;
+};
+
+TEST_F(ArgumentsTest, CheckboxIsABool) {
+  const auto show = [](const Boxes& all) {
+    return text(std::string(all.agree ? "a" : "") + (all.send ? "s" : "") + (all.keep ? "k" : ""));
+  };
+  const auto query = [&](const Query<Boxes>& all) { return show(*all); };
+  const auto form = [&](const Form<Boxes>& all) { return show(*all); };
+  EXPECT_EQ(text_of(form, "POST /", "", "agree=on"), "ak");
+  EXPECT_EQ(text_of(form, "POST /", "", "other=1"), "k");
+  EXPECT_EQ(text_of(form, "POST /", "", "agree=1&send=true&keep=0"), "as");
+  EXPECT_EQ(text_of(form, "POST /", "", "agree=off&send=%6fn&keep=false"), "s");
+  EXPECT_EQ(text_of(query, "GET /?agree=on&send=off"), "ak");
+  EXPECT_EQ(answer(query, "GET /?agree=on").status(), Status::bad_request) << "send is required";
+  for (const char* other : {"agree=", "agree=ON", "agree=2", "agree=yes"}) {
+    EXPECT_EQ(answer(form, "POST /", "", other).status(), Status::unprocessable_content) << other;
+  }
 }
 
 TEST_F(ArgumentsTest, QueryReadsAllTypes) {
@@ -110,11 +160,11 @@ TEST_F(ArgumentsTest, QueryReadsAllTypes) {
   EXPECT_EQ(text_of(show_all, "GET /?text=&ratio=-2e3&deep=false&order=newest"),
             ",-2000.000000,flat,newest");
   EXPECT_EQ(
-      text_of(show_all, "GET /?text=x&ratio=inf&deep=1&order=new"),
+      text_of(show_all, "GET /?text=x&ratio=inf&deep=2&order=new"),
       R"({"title":"Bad Request","status":400,)"
       R"("detail":"query ratio: expected a number, found \"inf\"",)" +
           errors(R"({"in":"query","name":"ratio","detail":"expected a number, found \"inf\""},)"
-                 R"({"in":"query","name":"deep","detail":"expected true or false, found \"1\""},)"
+                 R"({"in":"query","name":"deep","detail":"expected true or false, found \"2\""},)"
                  R"({"in":"query","name":"order",)"
                  R"("detail":"expected \"newest\" or \"oldest\", found \"new\""})"));
 }
@@ -229,7 +279,7 @@ TEST_F(ArgumentsTest, QueryTakesAVectorOfTruthValues) {
     return text(shown);
   };
   EXPECT_EQ(text_of(show_flags, "GET /?flags=true&flags=false&flags=true"), "101");
-  EXPECT_EQ(answer(show_flags, "GET /?flags=1").status(), Status::bad_request);
+  EXPECT_EQ(answer(show_flags, "GET /?flags=2").status(), Status::bad_request);
 }
 
 TEST_F(ArgumentsTest, QueryUsesTheNamesOfJson) {

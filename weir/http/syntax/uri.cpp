@@ -48,6 +48,7 @@ struct Survey {
     valid &= block.not_target() == 0;
     question |= block.equal_to('?') != 0;
     escape |= block.equal_to('%') != 0;
+    backslash |= block.equal_to('\\') != 0;
     slash_dot |= (block.equal_to('/') << 1 & block.equal_to('.')) != 0;
   }
 
@@ -55,12 +56,14 @@ struct Survey {
     valid &= is_in(character, CharClass::target);
     question |= character == '?';
     escape |= character == '%';
+    backslash |= character == '\\';
     slash_dot |= previous == '/' && character == '.';
   }
 
   bool valid = true;  ///< true while no byte is outside CharClass::target
   bool question = false;
   bool escape = false;
+  bool backslash = false;
   bool slash_dot = false;  ///< true if "/." occurs; every raw dot segment starts with it
 };
 
@@ -105,10 +108,11 @@ ParseError parse_path_and_query(std::string_view text, Target& target) noexcept 
     target.path = text.substr(0, question);
     target.query = text.substr(question + 1);
   }
-  if (!seen.escape && !seen.slash_dot) return ParseError::none;
+  if (!seen.escape && !seen.slash_dot && !seen.backslash) return ParseError::none;
+  // Some servers take a backslash in a path for a slash.
+  if (target.path.find('\\') != std::string_view::npos) return ParseError::bad_target;
   target.path_has_escapes = target.path.find('%') != std::string_view::npos;
-  if (const ParseError error = check_path(target.path); error != ParseError::none) return error;
-  return check_escapes(target.query);
+  return check_path(target.path);
 }
 
 std::optional<std::size_t> percent_decode(std::string_view in, char* out) noexcept {

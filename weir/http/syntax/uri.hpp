@@ -88,7 +88,9 @@ struct Target {
   std::string_view query;         ///< raw, without the '?'
 };
 
-/// Parses `text` into `target`; every byte is checked. The target "*" needs OPTIONS. The form
+/// Parses `text` into `target`; every byte is checked. A query may have any escapes: the reader of
+/// its pairs decides what "%" and "%00" mean. A path has no bad escape, no "%00", no dot segment
+/// and no backslash. The target "*" needs OPTIONS. The form
 /// host:port needs CONNECT, and CONNECT needs host:port. An absolute form has the scheme http or
 /// https and an authority without user info. OPTIONS with an absolute form without path and query
 /// means "*" (RFC 9112 §3.2.4).
@@ -96,7 +98,7 @@ struct Target {
 ParseError parse_target(Method method, std::string_view text, Target& target) noexcept;
 
 /// Splits `text`, which starts with '/' or '?' or is empty, into the path and the query of
-/// `target`; every byte is checked.
+/// `target`, which parse_target() describes; every byte is checked.
 /// Returns: ParseError::none, or the reason why the text is rejected.
 ParseError parse_path_and_query(std::string_view text, Target& target) noexcept;
 

@@ -122,11 +122,11 @@ TEST(Url, RejectsWhatIsNoUrlWithItsReason) {
     EXPECT_EQ(error_of(text), ParseError::bad_target_authority) << text;
   }
   for (const std::string_view text : {"http://a/ ", "http://a/b c", "http://a/\r\n", "http://a/\"",
-                                      "http://a/\\b", "http://a/?|", "http://a/\xc3\xa4"}) {
+                                      "http://a/\\b", "http://a/?<", "http://a/\xc3\xa4"}) {
     EXPECT_EQ(error_of(text), ParseError::bad_target) << text;
   }
   EXPECT_EQ(error_of("http://a/%"), ParseError::bad_escape);
-  EXPECT_EQ(error_of("http://a/?%g0"), ParseError::bad_escape);
+  EXPECT_EQ(url_of("http://a/[b]?c[]={d}|\\%g0").text(), "http://a/[b]?c[]={d}|\\%g0");
   EXPECT_EQ(error_of("http://a/%00"), ParseError::nul_escape);
   EXPECT_EQ(error_of("http://a/b/../c"), ParseError::dot_segment);
   EXPECT_EQ(error_of("http://a/%2e%2E/c"), ParseError::dot_segment);

@@ -37,18 +37,10 @@ std::string_view path_of(const Target& target, std::string_view text) noexcept {
 
 }  // namespace
 
-/// Returns the first byte from `position` on that is not allowed in a target that starts at
-/// `mark`. The brackets of an IP literal are allowed unless the target is a path; parse_target()
-/// checks their positions.
-[[gnu::noinline]] const char* HeadParser::find_target_end(const char* base, const char* mark,
-                                                          const char* position,
+/// Returns the first byte from `position` on that no target has. parse_target() checks the rest.
+[[gnu::noinline]] const char* HeadParser::find_target_end(const char* base, const char* position,
                                                           const char* end) noexcept {
-  while (true) {
-    position =
-        find_stop(base, position, end, [](const SimdBlock& each) { return each.not_target(); });
-    if (position == end || *mark == '/' || (*position != '[' && *position != ']')) return position;
-    ++position;
-  }
+  return find_stop(base, position, end, [](const SimdBlock& each) { return each.not_target(); });
 }
 
 /// The position of parse_resumable(). It stays in registers, so each function that takes it by
@@ -128,7 +120,7 @@ HeadParser::Step HeadParser::fail_with(ParseError error) noexcept {
 
 [[gnu::always_inline]] inline HeadParser::Step HeadParser::read_target(Cursor& at,
                                                                        MessageHead& head) noexcept {
-  at.position = find_target_end(at.base, at.mark, at.position, at.end);
+  at.position = find_target_end(at.base, at.position, at.end);
   if (at.position == at.end) return Step::need_more;
   if (*at.position != ' ') return fail_with(error_at(*at.position, ParseError::bad_target));
   const std::string_view text = between(at.mark, at.position);

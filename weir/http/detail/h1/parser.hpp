@@ -94,7 +94,7 @@ class HeadParser {
     constexpr std::uint32_t sizes = 1U << 4 | 1U << 6 | 1U << 7 | 1U << 10 | 1U << 14 | 1U << 17;
     return name_size < 32 && (sizes >> name_size & 1U) != 0;
   }
-  static const char* find_target_end(const char* base, const char* mark, const char* position,
+  static const char* find_target_end(const char* base, const char* position,
                                      const char* end) noexcept;
   Step handle_header(std::string_view name, std::string_view value, MessageHead& head) noexcept;
   Step handle_host(std::string_view value, MessageHead& head) noexcept;

@@ -90,7 +90,7 @@ namespace weir::http {
   if (stop != end && *stop == ' ') {
     head.info_.target = head.info_.path = head.slice_of(between(target, stop));
   } else {
-    stop = find_target_end(line.data(), target, stop, end);
+    stop = find_target_end(line.data(), stop, end);
     if (stop == end || *stop != ' ') return nullptr;
     if (finish_target(between(target, stop), head) != Step::done) {
       error_ = ParseError::none;  // parse_resumable() finds it again

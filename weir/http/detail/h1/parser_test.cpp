@@ -364,10 +364,12 @@ TEST(Parser, ReportsTheExactErrorOfTheRequestLine) {
   EXPECT_EQ(line("GET"), ParseError::bad_line_end);
   EXPECT_EQ(line("GET  / HTTP/1.1"), ParseError::bad_target);
   EXPECT_EQ(line("GET /"), ParseError::bad_line_end);
-  EXPECT_EQ(line("GET /[ HTTP/1.1"), ParseError::bad_target);
+  EXPECT_EQ(line("GET /[a]?ids[]=1&f={x}|y HTTP/1.1"), ParseError::none);
+  EXPECT_EQ(line("GET /a\\b HTTP/1.1"), ParseError::bad_target);
   EXPECT_EQ(line("GET [ HTTP/1.1"), ParseError::bad_target_form);
   EXPECT_EQ(line("GET http://[::1]/ HTTP/1.1"), ParseError::none);
-  EXPECT_EQ(line("GET http://a/[ HTTP/1.1"), ParseError::bad_target);
+  EXPECT_EQ(line("GET http://a/[ HTTP/1.1"), ParseError::none);
+  EXPECT_EQ(line("GET http://a]/ HTTP/1.1"), ParseError::bad_target_authority);
   EXPECT_EQ(line("CONNECT / HTTP/1.1"), ParseError::bad_target_form);
   EXPECT_EQ(line("CONNECT [::1]:1 HTTP/1.1"), ParseError::none);
   EXPECT_EQ(line("GET / HTTP/2.0"), ParseError::unsupported_version);
@@ -378,6 +380,7 @@ TEST(Parser, ReportsTheExactErrorOfTheRequestLine) {
   EXPECT_EQ(line("GET / HTTP/1"), ParseError::bad_line_end);
   EXPECT_EQ(line("GET / "), ParseError::bad_line_end);
   EXPECT_EQ(line("GET /%00 HTTP/1.1"), ParseError::nul_escape);
+  EXPECT_EQ(line("GET /?%00&q=100% HTTP/1.1"), ParseError::none);
   EXPECT_EQ(line("GET /a/%2e%2E/b HTTP/1.1"), ParseError::dot_segment);
   EXPECT_EQ(line("PRI * HTTP/1.1"), ParseError::bad_target_form);
   EXPECT_EQ(error_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), ParseError::http2_preface);

@@ -23,8 +23,8 @@ void Violations::add(std::string_view in, std::string_view name, std::string_vie
 
 void Violations::add_unfit(std::string_view in, std::string_view name, const RawPair& pair,
                            std::string (*expected)(std::string_view found)) {
-  const Result<std::string> decoded = decode_form(pair.value);
-  const std::string_view found = decoded ? std::string_view(*decoded) : pair.value;
+  const std::string decoded = decode_form(pair.value);
+  const std::string_view found = decoded;
   std::string detail("expected ");
   detail.append(expected(found)).append(", found ");
   json::append_printable(detail, found.substr(0, shown_max));
@@ -41,6 +41,13 @@ void Violations::add_unfit_secret(std::string_view in, std::string_view name,
 Response Violations::answer(Status status) && {
   problem_->status = status;
   return problem(std::move(*problem_));
+}
+
+bool read_decoded(std::string_view text, bool& value) noexcept {
+  const bool holds = text == "true" || text == "on" || text == "1";
+  if (!holds && text != "false" && text != "off" && text != "0") return false;
+  value = holds;
+  return true;
 }
 
 bool decode_name(RawPair& pair, std::span<char> room) noexcept {

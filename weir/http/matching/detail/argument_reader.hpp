@@ -114,26 +114,35 @@ inline constexpr bool is_checked_string = false;
 template <class... Rules>
 inline constexpr bool is_checked_string<Checked<std::string, Rules...>> = true;
 
+/// Reads the decoded value of a pair; a bool also as browsers ("on") and scripts ("1") send it.
+bool read_decoded(std::string_view text, bool& value) noexcept;
+template <TextArgument T>
+bool read_decoded(std::string_view text, T& value) {
+  return read_text(text, value);
+}
+
 /// Reads the value of a pair. A value with escapes, if it is no string and no path, has at most 256
 /// bytes.
 template <TextArgument T>
 bool read_value(const RawPair& pair, T& value) {
   if constexpr (std::same_as<T, std::string>) {
-    return decode_value(pair, value);
+    decode_value(pair, value);
+    return true;
   } else if constexpr (is_checked_string<T>) {
     std::string text;
-    if (!decode_value(pair, text)) return false;
+    decode_value(pair, text);
     value = std::move(text);
     return value.holds();
   } else if constexpr (json::detail::PathLike<T>) {
     std::string text;
-    return decode_value(pair, text) && read_text(text, value);
+    decode_value(pair, text);
+    return read_text(text, value);
   } else {
     if (!pair.value_has_escapes) [[likely]]
-      return read_text(pair.value, value);
+      return read_decoded(pair.value, value);
     std::array<char, 256> room;
     const std::optional<std::string_view> decoded = decode_form(pair.value, room);
-    return decoded && read_text(*decoded, value);
+    return decoded && read_decoded(*decoded, value);
   }
 }
 
@@ -173,11 +182,12 @@ struct PairSource {
 
   std::string_view in;  ///< "query" or "form"
   Violations& violations;
+  bool is_form = in == "form";
   std::size_t values = 0;  ///< the number of values of all vectors
 };
 
-/// Decodes the name of a pair into `room`. Returns false if it is longer or malformed, and
-/// therefore not the name of a field.
+/// Decodes the name of a pair into `room`. Returns false if it is longer, and therefore not the
+/// name of a field.
 bool decode_name(RawPair& pair, std::span<char> room) noexcept;
 
 /// Reads the value of a pair into its field. `seen` is true if an earlier pair had the same name.
@@ -200,6 +210,10 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
       return source.violations.add(source.in, name, "given twice");
     if constexpr (json::detail::is_optional<Field>) {
       fits = read_value(pair, field.emplace());
+      if (!fits && pair.value.empty()) {
+        field.reset();  // browsers send a field that was left blank
+        return;
+      }
     } else {
       fits = read_value(pair, field);
     }
@@ -231,14 +245,14 @@ void read_fields(PairSource& source, std::string_view text, std::index_sequence<
     static_cast<void>(
         (false || ... || (pair.name == names[I] && read(names[I], std::uint32_t{1} << I, fields))));
   }
-  const auto check = [&](std::string_view name, std::uint32_t bit, bool required,
-                         const auto& field) {
-    if (required && (seen & bit) == 0 && !json::detail::is_default(field)) [[unlikely]]
+  const auto check = [&]<class F>(std::string_view name, std::uint32_t bit, const F& field) {
+    // Browsers send no pair for a checkbox that is not checked.
+    const bool may_be_missing =
+        json::detail::is_optional<F> || is_vector<F> || (std::same_as<F, bool> && source.is_form);
+    if (!may_be_missing && (seen & bit) == 0 && !json::detail::is_default(field)) [[unlikely]]
       source.violations.add(source.in, name, "missing");
   };
-  (check(names[I], std::uint32_t{1} << I, !json::detail::is_optional<Field> && !is_vector<Field>,
-         fields),
-   ...);
+  (check(names[I], std::uint32_t{1} << I, fields), ...);
   if (source.values > source.values_max) [[unlikely]]
     source.violations.add(source.in, "", "more than 1024 values");
 }

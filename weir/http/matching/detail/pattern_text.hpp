@@ -137,7 +137,9 @@ constexpr PatternError check_literal(std::string_view literal) noexcept {
   for (std::size_t index = 0; index < literal.size(); ++index, ++characters) {
     int character = static_cast<unsigned char>(literal[index]);
     if (character == '{' || character == '}') return PatternError::brace_in_literal;
-    if (!is_in(literal[index], CharClass::target) || character == '?') {
+    // A pattern has rare characters only as escapes, since other routers give them a meaning.
+    const bool is_rare = std::string_view("?[]|^`\\").find(literal[index]) != literal.npos;
+    if (!is_in(literal[index], CharClass::target) || is_rare) {
       return PatternError::bad_character;
     }
     if (character == '%') {

@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "weir/base/result.hpp"
-
 namespace weir::http {
 
 /// One decoded pair. `a` and `a=` both have an empty value.
@@ -19,21 +17,18 @@ struct UrlencodedPair {
 
 /// Iterates over the pairs of a raw query (RFC 3986 §3.4) or of an
 /// application/x-www-form-urlencoded body (WHATWG URL §5). Pairs are split on '&', and names from
-/// values on the first '=', before they are decoded. A '+' is a space. Empty pairs ("a&&b") are
-/// left out.
+/// values on the first '=', before they are decoded. A '+' is a space, and a '%' without two
+/// hexadecimal digits is itself. Empty pairs ("a&&b") are left out.
 /// Lifetime: it borrows the text.
 class UrlencodedPairs {
  public:
   explicit UrlencodedPairs(std::string_view raw) noexcept : rest_(raw) {}
 
   /// Returns the next pair, or std::nullopt after the last one.
-  /// Errors: bad_input for a '%' without two hexadecimal digits. That pair is skipped, and the
-  /// next call continues after it. The query of a request has no such error, because the parser
-  /// checked it.
-  Result<std::optional<UrlencodedPair>> next();
+  std::optional<UrlencodedPair> next();
 
   /// Returns the decoded value of the first pair, from the current position, whose decoded name
-  /// is `name`. Pairs with bad escapes are skipped. The position does not change.
+  /// is `name`. The position does not change.
   std::optional<std::string> find(std::string_view name) const;
 
  private:
@@ -89,14 +84,12 @@ inline bool take_pair_of(std::string_view name, std::string_view& rest, RawPair&
 }
 
 /// Decodes the value of a pair into `value`, whose memory is reused.
-/// Returns: false for a bad escape.
-bool decode_value(const RawPair& pair, std::string& value);
+void decode_value(const RawPair& pair, std::string& value);
 /// Decodes `text` into `room`.
-/// Returns: the decoded text; std::nullopt for a bad escape, or if `text` is longer than `room`.
+/// Returns: the decoded text; std::nullopt if `text` is longer than `room`.
 std::optional<std::string_view> decode_form(std::string_view text, std::span<char> room) noexcept;
 
 /// Returns `text` with '+' replaced by a space and every escape decoded.
-/// Errors: bad_input.
-Result<std::string> decode_form(std::string_view text);
+std::string decode_form(std::string_view text);
 
 }  // namespace weir::http

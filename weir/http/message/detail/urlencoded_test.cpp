@@ -11,20 +11,12 @@
 namespace weir::http {
 namespace {
 
-/// Returns every pair as "name=value|" and every error as "!|".
+/// Returns every pair as "name=value|".
 std::string walk(std::string_view raw) {
   std::string seen;
   UrlencodedPairs query(raw);
-  while (true) {
-    const auto pair = query.next();
-    if (!pair) {
-      EXPECT_EQ(pair.error(), Errc::bad_input);
-      seen += "!|";
-      continue;
-    }
-    if (!pair->has_value()) return seen;
-    seen += (*pair)->name + "=" + (*pair)->value + "|";
-  }
+  while (const auto pair = query.next()) seen += pair->name + "=" + pair->value + "|";
+  return seen;
 }
 
 TEST(UrlencodedPairs, SplitsPairsBeforeDecoding) {
@@ -45,21 +37,22 @@ TEST(UrlencodedPairs, DecodesPlusAsSpaceAndEscapedPlusAsPlus) {
   EXPECT_EQ(walk("%C3%A9=%c3%a9"), "\xc3\xa9=\xc3\xa9|");
 }
 
-TEST(UrlencodedPairs, SkipsOnlyThePairWithABadEscape) {
-  EXPECT_EQ(walk("a=%&b=1&%zz=2&c=%4&d=%41"), "!|b=1|!|!|d=A|");
+TEST(UrlencodedPairs, AStrayPercentIsItself) {
+  EXPECT_EQ(walk("a=%&b=100%&%zz=%+&c=%4&d=%%41&e=%4%41"), "a=%|b=100%|%zz=% |c=%4|d=%A|e=%4A|");
 }
 
 TEST(UrlencodedPairs, FindReturnsTheFirstPairWithTheDecodedName) {
   const UrlencodedPairs query("x=%zz&a%20b=1&a+b=2&e");
   EXPECT_EQ(query.find("a b"), "1");
   EXPECT_EQ(query.find("e"), "");
-  EXPECT_FALSE(query.find("x").has_value());
+  EXPECT_EQ(query.find("x"), "%zz");
+  EXPECT_FALSE(query.find("z").has_value());
   EXPECT_FALSE(query.find("E").has_value());
 }
 
 TEST(UrlencodedPairs, DecodesFormText) {
-  EXPECT_EQ(*decode_form("a+%2b%00"), std::string("a +\0", 4));
-  EXPECT_EQ(decode_form("%g1").error(), Errc::bad_input);
+  EXPECT_EQ(decode_form("a+%2b%00"), std::string("a +\0", 4));
+  EXPECT_EQ(decode_form("%g1"), "%g1");
 }
 
 TEST(UrlencodedPairs, RawPairsKnowTheirEscapes) {
@@ -77,27 +70,28 @@ TEST(UrlencodedPairs, DecodesIntoTheRoomOfTheCaller) {
   std::array<char, 4> room;
   EXPECT_EQ(decode_form("a+%26", room), std::nullopt) << "the text is longer than the room";
   EXPECT_EQ(decode_form("%26+", room), "& ");
-  EXPECT_EQ(decode_form("%2", room), std::nullopt);
+  EXPECT_EQ(decode_form("%2", room), "%2");
   EXPECT_EQ(decode_form("", room), "");
   std::string value(100, 'x');
   const char* const memory = value.data();
-  EXPECT_TRUE(decode_value({.value = "a%2Bb+", .value_has_escapes = true}, value));
+  decode_value({.value = "a%2Bb+", .value_has_escapes = true}, value);
   EXPECT_EQ(value, "a+b ");
   EXPECT_EQ(value.data(), memory);
-  EXPECT_FALSE(decode_value({.value = "%", .value_has_escapes = true}, value));
+  decode_value({.value = "%", .value_has_escapes = true}, value);
+  EXPECT_EQ(value, "%");
 }
 
 TEST(UrlencodedPairs, FindKeepsThePosition) {
   UrlencodedPairs query("a=1&b=2&a=3");
   EXPECT_EQ(query.find("a"), "1");
-  EXPECT_EQ((*query.next())->value, "1");
+  EXPECT_EQ(query.next()->value, "1");
   EXPECT_EQ(query.find("a"), "3");
   EXPECT_EQ(query.find("b"), "2");
-  EXPECT_EQ((*query.next())->name, "b");
+  EXPECT_EQ(query.next()->name, "b");
   EXPECT_FALSE(query.find("b").has_value());
-  EXPECT_EQ((*query.next())->value, "3");
-  EXPECT_FALSE(query.next()->has_value());
-  EXPECT_FALSE(query.next()->has_value());
+  EXPECT_EQ(query.next()->value, "3");
+  EXPECT_FALSE(query.next().has_value());
+  EXPECT_FALSE(query.next().has_value());
 }
 
 }  // namespace

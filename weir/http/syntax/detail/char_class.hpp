@@ -10,10 +10,12 @@ namespace weir::http {
 
 /// The bits of the entries in `char_classes`.
 struct CharClass {
-  static constexpr std::uint8_t token = 1;   ///< tchar, RFC 9110 §5.6.2
-  static constexpr std::uint8_t target = 2;  ///< pchar, "/", "?" and "%", RFC 3986 §3.3, §3.4
-  static constexpr std::uint8_t value = 4;   ///< SP, HTAB, VCHAR and obs-text, RFC 9110 §5.5
-  static constexpr std::uint8_t host = 8;    ///< reg-name without "%" and ",", RFC 3986 §3.2.2
+  static constexpr std::uint8_t token = 1;  ///< tchar, RFC 9110 §5.6.2
+  /// pchar, "/", "?" and "%" (RFC 3986 §3.3, §3.4), and "[]{}|^`\", which browsers send raw in
+  /// queries and all but the last one in paths (WHATWG URL §1.3).
+  static constexpr std::uint8_t target = 2;
+  static constexpr std::uint8_t value = 4;  ///< SP, HTAB, VCHAR and obs-text, RFC 9110 §5.5
+  static constexpr std::uint8_t host = 8;   ///< reg-name without "%" and ",", RFC 3986 §3.2.2
   static constexpr std::uint8_t digit = 16;
   static constexpr std::uint8_t hex = 32;
 };
@@ -33,7 +35,7 @@ constexpr std::array<std::uint8_t, 256> make_char_classes() {
   mark("ABCDEFabcdef", C::hex);
   mark("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", C::token | C::target | C::host);
   mark("!#$%&'*+-.^_`|~", C::token);
-  mark("-._~!$&'()*+,;=:@/?%", C::target);
+  mark("-._~!$&'()*+,;=:@/?%[]{}|^`\\", C::target);
   mark("-._~!$&'()*+;=", C::host);
   mark("\t", C::value);
   for (std::size_t each = 0x20; each < 256; ++each) {

@@ -19,7 +19,8 @@ TEST(CharClass, ClassesFollowTheGrammars) {
     const bool alnum = ascii && std::isalnum(each) != 0;
     const auto among = [&](const char* set) { return ascii && std::strchr(set, each) != nullptr; };
     EXPECT_EQ(is_in(character, CharClass::token), alnum || among("!#$%&'*+-.^_`|~")) << each;
-    EXPECT_EQ(is_in(character, CharClass::target), alnum || among("-._~!$&'()*+,;=:@/?%")) << each;
+    EXPECT_EQ(is_in(character, CharClass::target), alnum || among("-._~!$&'()*+,;=:@/?%[]{}|^`\\"))
+        << each;
     EXPECT_EQ(is_in(character, CharClass::host), alnum || among("-._~!$&'()*+;=")) << each;
     EXPECT_EQ(is_in(character, CharClass::value), each == '\t' || (each >= 32 && each != 127))
         << each;

@@ -55,10 +55,8 @@ class SimdBlock {
 
   /// Marks bytes outside CharClass::target.
   unsigned not_target() const noexcept {
-    const __m128i ranges =
-        _mm_or_si128(_mm_or_si128(letters(), in_range('$', ';')), in_range('?', '@'));
-    const __m128i singles = _mm_or_si128(_mm_or_si128(equals('='), equals('_')),
-                                         _mm_or_si128(equals('~'), equals('!')));
+    const __m128i ranges = _mm_or_si128(in_range('$', ';'), in_range('?', '~'));
+    const __m128i singles = _mm_or_si128(equals('='), equals('!'));
     return ~mask(_mm_or_si128(ranges, singles)) & 0xffffU;
   }
 
