@@ -67,8 +67,9 @@ Task<Result<>> SessionCore::save(std::string id, SessionChange change, std::stri
   if (change == SessionChange::data && !id.empty()) {
     const auto saved = co_await store_.save(std::move(id), std::move(data), options_.idle_timeout,
                                             SessionSave::replace);
-    // Another request has ended the session meanwhile.
-    if (!saved && saved.error() == Errc::not_found) co_return drop(response);
+    // Another request has ended the session meanwhile. The client may have the cookie of a newer
+    // session by now, which has the same name: this response must not remove it.
+    if (!saved && saved.error() == Errc::not_found) co_return {};
     co_return saved;
   }
   WEIR_CO_TRY(std::string fresh, random_id());

@@ -92,10 +92,12 @@ class Session {
   const T& operator*() const { return state_->data.value(); }
   const T* operator->() const { return &state_->data.value(); }
 
-  /// Sets the data. A client without a session, or whose session has ended, gets a new one.
+  /// Sets the data, and keeps the id. A client without a session, or whose session this request has
+  /// ended, gets a new one. The data are lost if another request has ended the session meanwhile.
   void set(T data) const {
     state_->data = std::move(data);
-    state_->change = state_->change == Change::none ? Change::data : Change::restart;
+    if (state_->change == Change::none) state_->change = Change::data;
+    if (state_->change == Change::end) state_->change = Change::restart;
   }
   /// Begins a session with a new id and this data, and ends the one that the client had. Call it
   /// when a user has logged in: an attacker may know the id of the session before.

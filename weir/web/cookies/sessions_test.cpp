@@ -67,6 +67,11 @@ Router routes(SessionStore& store, SessionOptions options = {}) {
     session.set(visit);
     return no_content();
   });
+  group.get("/twice", [](const VisitSession& session) {
+    session.set({.user = "first"});
+    session.set({.user = "second"});
+    return no_content();
+  });
   group.get("/login/{user}", [](std::string_view user, const VisitSession& session) {
     session.start({.user = std::string(user)});
     return no_content();
@@ -122,6 +127,13 @@ TEST_F(SessionsTest, KeepsTypedDataFromRequestToRequest) {
   EXPECT_EQ(get("/count").header("Set-Cookie"), std::nullopt);
   EXPECT_EQ(me(), " 2");
   EXPECT_EQ(cookie_, first);
+  EXPECT_EQ(store_.memory.size(), 1U);
+}
+
+TEST_F(SessionsTest, DataThatIsSetTwiceKeepsTheId) {
+  get("/count");
+  EXPECT_EQ(get("/twice").header("Set-Cookie"), std::nullopt);
+  EXPECT_EQ(me(), "second 0");
   EXPECT_EQ(store_.memory.size(), 1U);
 }
 
@@ -200,7 +212,7 @@ TEST_F(SessionsTest, ChangeDoesNotBringBackASessionThatHasEnded) {
   store_.forgets = true;
   const auto response = get("/count");
   EXPECT_EQ(response.status(), 204);
-  EXPECT_TRUE(response.header("Set-Cookie")->starts_with("__Host-session=; Max-Age=0; "));
+  EXPECT_EQ(response.header("Set-Cookie"), std::nullopt) << "the client may have logged in again";
 }
 
 TEST_F(SessionsTest, RefusesTooMuchData) {
