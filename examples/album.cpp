@@ -47,17 +47,18 @@ Login show_login(const Session& session) {
 
 Task<Result<std::vector<Picture>>> upload(const Session& session, http::Multipart form) {
   std::vector<Picture> pictures;
+  std::vector<http::SavedFile> files;  // removed if the upload fails
   for (;;) {
     WEIR_CO_TRY(http::Part* const part, co_await form.next_part());
     if (part == nullptr) break;
-    if (!part->is_file()) continue;
+    if (!part->is_file() || part->file_name()->empty()) continue;
     std::string name = part->safe_file_name();  // to show; never a path
     WEIR_CO_TRY(auto saved, co_await part->save_to("uploads", 20'000'000));
-    pictures.push_back({std::move(name), std::move(saved.path), saved.bytes});
+    pictures.push_back({std::move(name), saved.path(), saved.bytes()});
+    files.push_back(std::move(saved));
   }
-  Login login = *session;
-  login.uploads += static_cast<int>(pictures.size());
-  session.set(std::move(login));
+  for (http::SavedFile& each : files) each.keep();
+  session.set({session->user, session->uploads + static_cast<int>(files.size())});
   co_return pictures;
 }
 
@@ -68,8 +69,8 @@ Result<http::Response> set_theme(std::string_view theme) {
   return response;
 }
 
-std::string show_theme(const http::Request& request) {
-  return std::string(http::RequestCookies(request).find("theme").value_or("light"));
+http::Response show_theme(const http::Request& request) {
+  return http::text(http::RequestCookies(request).find("theme").value_or("light"));
 }
 
 int main(int argc, char** argv) {
@@ -84,7 +85,6 @@ int main(int argc, char** argv) {
   users.get("/login", show_login);
   users.post("/pictures", upload, {.timeout = 10min, .body_max = 100'000'000});
   routes.put("/theme/{theme}", set_theme);
-  routes.get("/theme",
-             [](const http::Request& request) { return http::text(show_theme(request)); });
+  routes.get("/theme", show_theme);
   return http::run(routes, argc, argv);
 }

@@ -104,9 +104,9 @@ Task<> saving(CancelInjector& injector, SweepEnvironment& env) {
     co_return;
   }
   EXPECT_EQ(entries->size(), 1U);
-  const auto text = co_await files::read_file(saved->path);
+  const auto text = co_await files::read_file(saved->path());
   EXPECT_EQ(*text, content);
-  EXPECT_EQ(saved->bytes, content.size());
+  EXPECT_EQ(saved->bytes(), content.size());
 }
 
 constexpr std::array of_forms = {

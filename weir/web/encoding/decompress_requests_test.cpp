@@ -7,6 +7,7 @@
 
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http_testing/test_client.hpp"
+#include "weir/web/forms/multipart.hpp"
 
 namespace weir::http {
 namespace {
@@ -51,6 +52,11 @@ Router routes(DecompressRequestLimits limits = {}) {
   });
   router.post("/note", [](Json<Note> note) { return text(note->text); });
   router.post("/ignore", [] { return text("ignored"); });
+  router.post("/form", [](Multipart form) -> Task<Result<Response>> {
+    WEIR_CO_TRY(Part* const part, co_await form.next_part());
+    WEIR_CO_TRY(std::string content, co_await part->text(100));
+    co_return text(std::move(content));
+  });
   return router;
 }
 
@@ -77,6 +83,25 @@ TEST(DecompressRequests, GivesTheContentToTheHandler) {
   EXPECT_EQ(post(client, "/echo", "X-GZIP", compressed(Coding::gzip, "ab")).body(), "ab");
   EXPECT_EQ(post(client, "/echo", "identity", "ab").body(), "ab");
   EXPECT_EQ(post(client, "/echo", "", "ab").body(), "ab");
+}
+
+TEST(DecompressRequests, GivesFormsWithFilesToTheHandler) {
+  TestClient client(routes());
+  const std::string form =
+      "--XX\r\nContent-Disposition: form-data; name=a\r\n\r\nmilk\r\n--XX--\r\n";
+  ClientRequest request = client.request(Method::post, "/form");
+  request.set_header("Content-Encoding", "gzip");
+  request.set_body("multipart/form-data; boundary=XX", Body(compressed(Coding::gzip, form)));
+  EXPECT_EQ(client.send(std::move(request)).body(), "milk");
+  TestClient plain([] {
+    Router router;
+    router.post("/form", [](Multipart) { return no_content(); });
+    return router;
+  }());
+  ClientRequest coded = plain.request(Method::post, "/form");
+  coded.set_header("Content-Encoding", "gzip");
+  coded.set_body("multipart/form-data; boundary=XX", Body(compressed(Coding::gzip, form)));
+  EXPECT_EQ(plain.send(std::move(coded)).status(), 415);
 }
 
 TEST(DecompressRequests, RefusesOtherCodings) {

@@ -2,10 +2,15 @@
 
 #include <array>
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/loop/contract/detail/file_system.hpp"
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/net/files.hpp"
+#include "weir/task/context.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 #include "weir/web/forms/detail/multipart_parser.hpp"
 
@@ -108,6 +113,7 @@ std::optional<std::string_view> content_type_of(const Request& request) {
       if (type) return std::nullopt;
       type = header.value;
     } else if (equals_ignoring_case(header.name, "Content-Encoding") &&
+               !request.has_decoded_body() && !header.value.empty() &&
                !equals_ignoring_case(header.value, "identity")) {
       return std::nullopt;
     }
@@ -155,11 +161,16 @@ Task<Result<std::string>> Part::text(std::size_t bytes_max) {
 }
 
 Task<Result<SavedFile>> Part::save_to(std::string folder, std::uint64_t bytes_max) {
-  SavedFile saved;
-  WEIR_CO_TRY(saved.path, random_path(std::move(folder)));
-  WEIR_CO_TRY(co_await files::replace(saved.path, &write_part, std::ref(*this), bytes_max,
-                                      std::ref(saved.bytes)));
-  co_return saved;
+  WEIR_CO_TRY(std::string path, random_path(std::move(folder)));
+  std::uint64_t bytes = 0;
+  loop::FileSystem& files = (co_await this_context()).loop->platform().files();
+  WEIR_CO_TRY(
+      co_await files::replace(path, &write_part, std::ref(*this), bytes_max, std::ref(bytes)));
+  co_return SavedFile(files, std::move(path), bytes);
+}
+
+SavedFile::~SavedFile() {
+  if (files_ != nullptr) std::ignore = files_->remove(path_);
 }
 
 std::expected<Multipart, Response> Multipart::of(const Request& request,

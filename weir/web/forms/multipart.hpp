@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
@@ -17,16 +18,46 @@
 #include "weir/web/forms/multipart_error.hpp"
 #include "weir/web/forms/multipart_limits.hpp"
 
+namespace weir::loop {
+class FileSystem;
+}  // namespace weir::loop
+
 namespace weir::http {
 
 namespace detail {
 class FormReader;
 }
 
-/// A file that Part::save_to() has made.
-struct SavedFile {
-  std::string path;
-  std::uint64_t bytes = 0;
+/// A file that Part::save_to() has made. It is removed with this object unless keep() was called,
+/// so that an upload that fails later leaves none of its files. The removal is one short call of
+/// the kernel on this thread.
+/// Threads: one at a time.
+/// Lifetime: not longer than the platform of the loop that made it.
+class SavedFile {
+ public:
+  SavedFile(loop::FileSystem& files, std::string path, std::uint64_t bytes) noexcept
+      : files_(&files), path_(std::move(path)), bytes_(bytes) {}
+  SavedFile(SavedFile&& other) noexcept
+      : files_(std::exchange(other.files_, nullptr)),
+        path_(std::move(other.path_)),
+        bytes_(other.bytes_) {}
+  SavedFile& operator=(SavedFile&& other) noexcept {
+    std::swap(files_, other.files_);
+    std::swap(path_, other.path_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~SavedFile();
+
+  const std::string& path() const noexcept { return path_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  /// Leaves the file in place.
+  void keep() noexcept { files_ = nullptr; }
+
+ private:
+  loop::FileSystem* files_;  // nullptr: nothing to remove
+  std::string path_;
+  std::uint64_t bytes_;
 };
 
 /// One field or file of a form. Its functions return views that are valid until the next part.
@@ -61,9 +92,11 @@ class Part {
   Task<Result<std::string>> text(std::size_t bytes_max = 64 * 1024);
   /// Writes the rest of the content to a new file in `folder`. The name of the file is "upload-"
   /// and 32 random hexadecimal digits. It does not come from the client. The file gets it when all
-  /// its data has reached the disk; see files::replace(). Errors: those of read() and of
-  /// files::replace(); part_too_long for more than `bytes_max`. No file is left then. Cancel: no
-  /// file is left, or the complete one.
+  /// its data has reached the disk; see files::replace().
+  /// Returns: the file, which its owner keeps or removes.
+  /// Errors: those of read() and of files::replace(); part_too_long for more than `bytes_max`. No
+  /// file is left then.
+  /// Cancel: no file is left.
   Task<Result<SavedFile>> save_to(std::string folder, std::uint64_t bytes_max = ~std::uint64_t{0});
 
  private:

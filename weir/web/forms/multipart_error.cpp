@@ -32,8 +32,6 @@ class Category final : public StatusCategory {
         return "a part does not have one Content-Disposition of form-data with a name";
       case MultipartError::repeated_parameter:
         return "a part has two names or two file names";
-      case MultipartError::extended_parameter:
-        return "filename* and name* are not allowed in a form (RFC 7578, 4.2)";
       case MultipartError::bad_name:
         return "a name or a file name is not UTF-8, or has a control character";
       case MultipartError::bad_encoding:

@@ -18,7 +18,6 @@ enum class MultipartError : std::uint8_t {
   bad_part_head,       ///< a line in the head of a part that is no header, or does not end in CRLF
   bad_disposition,     ///< a part without one `Content-Disposition: form-data` that has a name
   repeated_parameter,  ///< two names, or two file names
-  extended_parameter,  ///< `filename*` or `name*`, which RFC 7578 §4.2 forbids
   bad_name,            ///< a name or a file name that is not UTF-8, or has a control character
   bad_encoding,        ///< a Content-Transfer-Encoding that changes bytes, such as base64
   too_many_parts,      ///< MultipartLimits::parts_max; 413 as all below

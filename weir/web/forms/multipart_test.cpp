@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weir/http/router/router.hpp"
+#include "weir/http/test/http_fixture.hpp"
 #include "weir/http_testing/test_client.hpp"
 
 namespace weir::http {
@@ -108,6 +109,11 @@ TEST_F(MultipartTest, HandlerReadsTheParts) {
             "title(text/plain)=5 file(image/png)a.png=90000 empty(text/plain)=0 ");
 }
 
+TEST_F(MultipartTest, TakesTheFormOfDotNet) {
+  const auto head = "name=picture; filename=sea.txt; filename*=utf-8''sea.txt";
+  EXPECT_EQ(post("/describe", part(head, "blue") + last).body(), "picture(text/plain)sea.txt=4 ");
+}
+
 TEST_F(MultipartTest, NextPartDropsTheRestOfAPart) {
   EXPECT_EQ(post("/names", part("name=a", std::string(50'000, 'x')) + part("name=b", "") +
                                part("name=a", "2") + last)
@@ -123,11 +129,11 @@ TEST_F(MultipartTest, PiecesAreTheContent) {
 }
 
 TEST_F(MultipartTest, MalformedFormIsAnsweredWithAReason) {
-  const TestResponse response = post("/names", part("name=a; filename*=utf-8''b", "") + last);
+  const TestResponse response = post("/names", part("name=a; name=b", "") + last);
   EXPECT_EQ(response.status(), 400);
   EXPECT_EQ(response.body(),
-            "{\"title\":\"Bad Request\",\"status\":400,\"detail\":\"multipart form: filename* and "
-            "name* are not allowed in a form (RFC 7578, 4.2)\"}");
+            "{\"title\":\"Bad Request\",\"status\":400,\"detail\":\"multipart form: a part has two "
+            "names or two file names\"}");
   EXPECT_EQ(post("/names", part("name=a", "1")).status(), 400);
   EXPECT_EQ(post("/names", "").status(), 400);
 }
@@ -140,6 +146,60 @@ TEST_F(MultipartTest, TooMuchIsAnsweredWith413) {
   EXPECT_EQ(post("/few", part("name=a", "") + last).status(), 204);
   EXPECT_EQ(post("/few", part("name=a", "") + part("name=b", "") + last).status(), 413);
   EXPECT_EQ(post("/small", part("name=a", std::string(200, 'x')) + last).status(), 413);
+}
+
+/// A server that saves the parts of forms below /up.
+class SavedFileTest : public HttpTest {
+ protected:
+  SavedFileTest() {
+    EXPECT_TRUE(platform_.files().make_directory("/up", 0777));
+    routes_.post("/keep", [](Multipart form) { return save_all(std::move(form), true); });
+    routes_.post("/drop", [](Multipart form) { return save_all(std::move(form), false); });
+    serve();
+  }
+  static Task<Result<Response>> save_all(Multipart form, bool keep) {
+    std::vector<SavedFile> saved;
+    std::string sizes;
+    for (;;) {
+      WEIR_CO_TRY(Part* const part, co_await form.next_part());
+      if (part == nullptr) break;
+      WEIR_CO_TRY(SavedFile file, co_await part->save_to("/up"));
+      sizes += std::to_string(file.bytes()) + " ";
+      saved.push_back(std::move(file));
+    }
+    for (SavedFile& each : saved) {
+      if (keep) each.keep();
+    }
+    co_return text(sizes);
+  }
+  static std::string post(std::string_view target, const std::string& body) {
+    return "POST " + std::string(target) +
+           " HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=XX\r\n"
+           "Content-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+  std::size_t count_files() {
+    return platform_.files().list_beneath("/up", "", os::BeneathLinks::none, 100)->size();
+  }
+};
+
+TEST_F(SavedFileTest, StaysOnlyIfItIsKept) {
+  const std::string two = part("name=a", "12") + part("name=b", "123");
+  EXPECT_TRUE(talk(connect(), post("/keep", two + last)).ends_with("2 3 "));
+  EXPECT_EQ(count_files(), 2U);
+  EXPECT_TRUE(talk(connect(), post("/drop", two + last)).ends_with("2 3 "));
+  EXPECT_EQ(count_files(), 2U);
+  EXPECT_TRUE(talk(connect(), post("/keep", two)).starts_with("HTTP/1.1 400 "));
+  EXPECT_EQ(count_files(), 2U) << "a form that is cut off leaves no file of its parts";
+}
+
+TEST_F(SavedFileTest, IsRemovedIfTheClientLeaves) {
+  const std::string whole = post("/keep", part("name=a", "12") + part("name=b", "123") + last);
+  MemoryPeer& peer = connect();
+  talk(peer, whole.substr(0, whole.size() - 10));
+  peer.reset();
+  settle();
+  EXPECT_EQ(count_files(), 0U);
 }
 
 TEST_F(MultipartTest, OtherTypesDoNotReachTheHandler) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
+#include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/uri.hpp"
 #include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::http {
@@ -67,16 +70,59 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-/// Reads a name or a file name into `target`.
-template <class Target>
-std::optional<MultipartError> read_name(const Parameter& parameter, const MultipartLimits& limits,
-                                        Target& target) {
-  if (parameter.text.size() > limits.name_bytes_max) return MultipartError::name_too_long;
-  std::string text = unescaped(parameter);
-  if (!is_utf8(text) || text.find('\t') != text.npos) return MultipartError::bad_name;
-  target = std::move(text);
-  return std::nullopt;
+bool has_control(std::string_view text) noexcept {
+  return std::ranges::any_of(text, [](char each) { return !is_in(each, CharClass::value); }) ||
+         text.find('\t') != text.npos;
 }
+
+/// A name of a part. The extended parameter counts if there is no plain one. RFC 7578 §4.2 forbids
+/// it to senders, but .NET sends both and old versions of urllib3 send it alone.
+struct NameParameter {
+  std::optional<Parameter> plain;
+  std::optional<Parameter> extended;
+
+  /// Returns false for a second parameter of the same kind.
+  bool take(const Parameter& parameter, bool is_extended) {
+    auto& target = is_extended ? extended : plain;
+    if (target) return false;
+    target = parameter;
+    return true;
+  }
+  /// Reads the name into `target`, which stays empty if there is none.
+  std::optional<MultipartError> read(const MultipartLimits& limits,
+                                     std::optional<std::string>& target) const {
+    std::string text;
+    if (plain) {
+      if (plain->text.size() > limits.name_bytes_max) return MultipartError::name_too_long;
+      text = unescaped(*plain);
+    } else if (extended) {
+      const std::string_view value = value_of_extended();
+      if (value.data() == nullptr) return std::nullopt;
+      if (check_escapes(value) != ParseError::none) return MultipartError::bad_name;
+      const auto escapes = static_cast<std::size_t>(std::ranges::count(value, '%'));
+      const std::size_t size = value.size() - 2 * escapes;
+      if (size > limits.name_bytes_max) return MultipartError::name_too_long;
+      text.resize(size);
+      std::ignore = percent_decode(value, text.data());
+    } else {
+      return std::nullopt;
+    }
+    if (!is_utf8(text) || has_control(text)) return MultipartError::bad_name;
+    target = std::move(text);
+    return std::nullopt;
+  }
+
+ private:
+  /// Returns the encoded text of `utf-8'language'text` (RFC 8187 §3.2); a view of nullptr for
+  /// another charset.
+  std::string_view value_of_extended() const noexcept {
+    constexpr std::string_view charset = "utf-8'";
+    const std::string_view text = extended->text;
+    const std::size_t quote = text.find('\'', charset.size());
+    const bool is_known = equals_ignoring_case(text.substr(0, charset.size()), charset);
+    return is_known && quote != text.npos ? text.substr(quote + 1) : std::string_view();
+  }
+};
 
 bool is_boundary_character(char each) noexcept {
   const char lower = to_lower(each);
@@ -145,22 +191,25 @@ std::optional<MultipartError> PartHead::read_disposition(std::string_view value,
     return MultipartError::bad_disposition;
   }
   rest.remove_prefix(kind.size());
-  std::optional<std::string> its_name;
+  NameParameter names;
+  NameParameter file_names;
   Parameter parameter;
   while (take_parameter(rest, parameter)) {
-    const bool is_name = equals_ignoring_case(parameter.name, "name");
-    const bool is_file_name = equals_ignoring_case(parameter.name, "filename");
-    if (equals_ignoring_case(parameter.name, "filename*") ||
-        equals_ignoring_case(parameter.name, "name*")) {
-      return MultipartError::extended_parameter;
-    }
-    if (!is_name && !is_file_name) continue;
-    auto& target = is_name ? its_name : file_name;
-    if (target) return MultipartError::repeated_parameter;
-    if (const auto error = read_name(parameter, limits, target)) return error;
+    std::string_view key = parameter.name;
+    const bool is_extended = key.ends_with('*');
+    if (is_extended) key.remove_suffix(1);
+    const bool is_name = equals_ignoring_case(key, "name");
+    if (!is_name && !equals_ignoring_case(key, "filename")) continue;
+    NameParameter& target = is_name ? names : file_names;
+    if (!target.take(parameter, is_extended)) return MultipartError::repeated_parameter;
   }
+  std::optional<std::string> its_name;
+  if (const auto error = names.read(limits, its_name)) return error;
   if (!rest.empty() || !its_name) return MultipartError::bad_disposition;
   name = std::move(*its_name);
+  if (const auto error = file_names.read(limits, file_name)) return error;
+  // A file whose name is in another charset is a file without a name.
+  if (!file_name && file_names.extended) file_name.emplace();
   return std::nullopt;
 }
 

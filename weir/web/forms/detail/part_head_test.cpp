@@ -47,6 +47,21 @@ TEST(PartHead, BackslashEscapesOnlyQuotesAndItself) {
   EXPECT_EQ(parsed("Content-Disposition: form-data; name=\"a%22;b\"\r\n").name, "a%22;b");
 }
 
+TEST(PartHead, ExtendedNameCountsWithoutAPlainOne) {
+  const auto file_name_of = [](std::string_view more) {
+    return parsed("Content-Disposition: form-data; name=a; " + std::string(more) + "\r\n")
+        .file_name;
+  };
+  EXPECT_EQ(file_name_of("filename=sea.txt; filename*=utf-8''other.txt"), "sea.txt");
+  EXPECT_EQ(file_name_of("filename*=latin1''x%e4; FileName=sea.txt"), "sea.txt");
+  EXPECT_EQ(file_name_of("filename*=UTF-8'de'%C3%A4%20b.txt"), "\xc3\xa4 b.txt");
+  EXPECT_EQ(file_name_of("filename*=utf-8''"), "");
+  EXPECT_EQ(file_name_of("filename*=latin1''%e4"), "") << "it is a file";
+  EXPECT_EQ(file_name_of("filename*=nonsense"), "");
+  EXPECT_EQ(parsed("Content-Disposition: form-data; name*=utf-8''b%C3%A4\r\n").name, "b\xc3\xa4");
+  EXPECT_EQ(parsed("Content-Disposition: form-data; name*=utf-8''b; name=c\r\n").name, "c");
+}
+
 TEST(PartHead, IsReusedWithoutRests) {
   PartHead head;
   EXPECT_EQ(
@@ -75,8 +90,14 @@ TEST(PartHead, RefusesMalformedHeads) {
        bad_disposition},
       {"Content-Disposition: form-data; name=a; name=a\r\n", repeated_parameter},
       {"Content-Disposition: form-data; name=a; filename=b; FileName=c\r\n", repeated_parameter},
-      {"Content-Disposition: form-data; name=a; filename*=utf-8''b\r\n", extended_parameter},
-      {"Content-Disposition: form-data; name*=utf-8''b\r\n", extended_parameter},
+      {"Content-Disposition: form-data; name=a; filename*=utf-8''b; filename*=utf-8''b\r\n",
+       repeated_parameter},
+      {"Content-Disposition: form-data; name*=latin1''b\r\n", bad_disposition},
+      {"Content-Disposition: form-data; name=a; filename*=utf-8''%ff\r\n", bad_name},
+      {"Content-Disposition: form-data; name=a; filename*=utf-8''%0a\r\n", bad_name},
+      {"Content-Disposition: form-data; name=a; filename*=utf-8''%7f\r\n", bad_name},
+      {"Content-Disposition: form-data; name=a; filename*=utf-8''b%00\r\n", bad_name},
+      {"Content-Disposition: form-data; name=a; filename*=utf-8''aaaaaaaa%4\r\n", bad_name},
       {"Content-Disposition: form-data; name=\"\xff\"\r\n", bad_name},
       {"Content-Disposition: form-data; name=\"a\tb\"\r\n", bad_name},
       {"Content-Disposition: form-data; name=a; filename=\"\xc3\"\r\n", bad_name},
@@ -106,6 +127,9 @@ TEST(PartHead, KeepsItsLimits) {
   };
   EXPECT_EQ(error_of(named("abcd"), limits), std::nullopt);
   EXPECT_EQ(error_of(named("abcde"), limits), MultipartError::name_too_long);
+  const std::string encoded = "Content-Disposition: form-data; name=a; filename*=utf-8''%61%62cd";
+  EXPECT_EQ(error_of(encoded + "\r\n", limits), std::nullopt);
+  EXPECT_EQ(error_of(encoded + "e\r\n", limits), MultipartError::name_too_long);
   EXPECT_EQ(error_of("Content-Disposition: form-data; name=abcde\r\n", limits),
             MultipartError::name_too_long);
 }
