@@ -73,7 +73,7 @@ void add_command(CLI::App& tool, int& status) {
   verb->add_flag("--spa", command->spa, "answer unknown paths without a dot with /index.html");
   verb->add_flag("--dotfiles", command->dotfiles, "serve names that begin with a dot too");
   verb->add_flag("--follow-links", command->follow_links,
-                 "follow symbolic links that stay inside the folder");
+                 "follow relative symbolic links that stay inside the folder");
   verb->footer(
       "More options: --port, --address, --cores, --backend, --tls-self-signed, --tls-cert,\n"
       "--tls-key. NAME.br, NAME.zst and NAME.gz are sent to clients that accept these codings.\n"

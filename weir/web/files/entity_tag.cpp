@@ -1,7 +1,10 @@
 #include "weir/web/files/entity_tag.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
+#include "weir/base/text/detail/hash.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
@@ -27,11 +30,29 @@ std::optional<EntityTag> take_tag(std::string_view& text) noexcept {
   return tag;
 }
 
+void append_hex(std::string& out, std::uint64_t value) {
+  std::array<char, 16> digits;
+  digits.fill('0');
+  for (auto at = digits.rbegin(); value != 0; ++at, value >>= 4) {
+    *at = "0123456789abcdef"[value & 15];
+  }
+  out.append(digits.data(), digits.size());
+}
+
 }  // namespace
 
 std::optional<EntityTag> EntityTag::parse(std::string_view text) noexcept {
   const auto tag = take_tag(text);
   return text.empty() ? tag : std::nullopt;
+}
+
+std::string entity_tag_of(std::string_view content) {
+  constexpr std::uint64_t seed = 0;  // all machines of a service send the same tags
+  const Hash128 hash = hash_bytes(content, seed);
+  std::string tag = "\"";
+  append_hex(tag, hash.high);
+  append_hex(tag, hash.low);
+  return tag += '"';
 }
 
 bool contains_tag(std::string_view list, const EntityTag& tag, TagComparison how) noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace weir::http {
@@ -25,6 +26,11 @@ struct EntityTag {
     return opaque == other.opaque;
   }
 };
+
+/// Returns a strong entity tag of these bytes, with its quotes. It is the same in all processes and
+/// on all machines with this order of bytes. Clients that choose the bytes can make two contents
+/// with one tag, since it is no cryptographic hash.
+std::string entity_tag_of(std::string_view content);
 
 /// Returns true if `list`, the value of If-Match or If-None-Match without "*", has a tag that
 /// matches `tag`. It stops at the first member that is no tag.

@@ -47,6 +47,17 @@ TEST(EntityTag, ComparesAsTheTableOfTheRfc) {
   }
 }
 
+TEST(EntityTag, OfAContentDependsOnItsBytes) {
+  const std::string tag = entity_tag_of("one");
+  EXPECT_EQ(tag.size(), 34U);
+  const auto parsed = EntityTag::parse(tag);
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->weak);
+  EXPECT_EQ(entity_tag_of(std::string("one")), tag);
+  EXPECT_NE(entity_tag_of("two"), tag);
+  EXPECT_NE(entity_tag_of(""), entity_tag_of(std::string(1, '\0')));
+}
+
 TEST(EntityTag, IsFoundInAList) {
   const EntityTag tag{"\"b\"", false};
   const auto finds = [&](std::string_view list) {

@@ -51,7 +51,8 @@ struct FilesOptions {
   std::string spa_fallback = "";
   /// Serve files and folders whose names begin with a dot.
   bool dotfiles = false;
-  /// Follow symbolic links whose targets are below the folder. Other links are never followed.
+  /// Follow symbolic links with relative targets below the folder. Other links are never followed,
+  /// also not absolute ones whose target is below the folder.
   bool follow_links = false;
   /// Serve the neighbours `NAME.br`, `NAME.zst` and `NAME.gz` to clients that accept these codings.
   bool precompressed = false;
@@ -67,7 +68,8 @@ struct FilesOptions {
   std::size_t cache_bytes_max = 16 * 1024 * 1024;  ///< bytes of files; the heads come on top
   std::size_t cache_entries_max = 4096;            ///< paths
   std::size_t open_files_max = 100;                ///< open descriptors, one for each large file
-  /// Most entries of a directory that is listed; a larger one gets 500.
+  /// Number of names that the list of a directory has. The list says if there are more. A directory
+  /// with more than ten times as many gets 500.
   std::size_t listing_max = 10'000;
 };
 

@@ -24,7 +24,7 @@ TEST_F(FilesTest, ServesContentWithItsTypeAndValidators) {
   EXPECT_EQ(text.header("Content-Type"), "text/plain; charset=utf-8");
   EXPECT_EQ(text.header("Content-Length"), "5");
   EXPECT_EQ(text.header("Accept-Ranges"), "bytes");
-  EXPECT_THAT(text.header("ETag"), testing::MatchesRegex("\"[0-9a-f]+-5-[0-9a-f]+\""));
+  EXPECT_THAT(text.header("ETag"), testing::MatchesRegex("\"[0-9a-f]{32}\""));
   EXPECT_NE(text.header("Last-Modified"), "");
   EXPECT_EQ(text.header("Vary"), "");
   EXPECT_EQ(get("/s/sub/page.html").header("Content-Type"), "text/html; charset=utf-8");
@@ -178,6 +178,8 @@ TEST_F(FilesTest, ServesNeighboursToClientsThatAcceptThem) {
   EXPECT_NE(brotli.header("ETag"), plain.header("ETag"));
   EXPECT_EQ(get("/s/a.js", "Accept-Encoding: zstd, gzip;q=0.1\r\n").body, "gzip");
   EXPECT_EQ(get("/s/a.js", "Accept-Encoding: zstd\r\n").body, "plain");
+  EXPECT_EQ(get("/s/a.js", "Accept-Encoding: identity;q=0, br;q=0.1\r\n").body, "brotli");
+  EXPECT_EQ(get("/s/a.js", "Accept-Encoding: *;q=0\r\n").body, "plain");
   EXPECT_EQ(get("/s/b.js", "Accept-Encoding: br\r\n").header("Vary"), "");
   const std::string known = "If-None-Match: " + plain.header("ETag") + "\r\n";
   EXPECT_EQ(get("/s/a.js", known + "Accept-Encoding: br\r\n").status, 200);
@@ -240,8 +242,48 @@ TEST_F(FilesTest, ListsADirectoryOnlyByOption) {
 TEST_F(FilesTest, ListsAtMostTheLimitOfEntries) {
   write("a", "");
   write("b", "");
+  write("many/a", "");
+  for (int each = 0; each < 10; ++each) write("many/b" + std::to_string(each), "");
   serve_files({.listing = true, .listing_max = 1});
-  EXPECT_EQ(get("/s/").status, 500);
+  const Answer page = get("/s/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, HasSubstr(">a</a>"));
+  EXPECT_THAT(page.body, Not(HasSubstr(">b</a>")));
+  EXPECT_THAT(page.body, HasSubstr("the first 1 names; the folder has more"));
+  EXPECT_EQ(get("/s/many/").status, 500) << "more than ten times the limit";
+}
+
+TEST_F(FilesTest, ListOfAllEntriesSaysNothingOfMore) {
+  write("a", "");
+  write("b", "");
+  serve_files({.listing = true, .listing_max = 2});
+  EXPECT_THAT(get("/s/").body, HasSubstr(">b</a>"));
+  EXPECT_THAT(get("/s/").body, Not(HasSubstr("more")));
+}
+
+TEST_F(FilesTest, EqualFilesHaveEqualTags) {
+  write("a.txt", "hello");
+  write("big1", mixed_text(100'000));
+  write("big2", mixed_text(100'000));
+  pass(5s);
+  write("b.txt", "hello");
+  write("c.txt", "hallo");
+  serve_files();
+  EXPECT_EQ(get("/s/a.txt").header("ETag"), get("/s/b.txt").header("ETag"));
+  EXPECT_NE(get("/s/a.txt").header("ETag"), get("/s/c.txt").header("ETag"));
+  EXPECT_EQ(get("/s/big1").header("ETag"), get("/s/big2").header("ETag"));
+}
+
+TEST_F(FilesTest, LastModifiedIsNotLaterThanDate) {
+  const WallTime now = platform_.wall_time();
+  platform_.set_wall_time(now + std::chrono::hours(24 * 365));
+  write("a.txt", "hello");
+  platform_.set_wall_time(now);
+  serve_files();
+  const Answer answer = get("/s/a.txt");
+  EXPECT_EQ(answer.header("Last-Modified"), answer.header("Date"));
+  const std::string since = "If-Modified-Since: " + answer.header("Last-Modified") + "\r\n";
+  EXPECT_EQ(get("/s/a.txt", since).status, 304);
 }
 
 TEST_F(FilesTest, FallsBackToOnePageOfAnApplication) {

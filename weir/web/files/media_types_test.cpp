@@ -13,6 +13,11 @@ TEST(MediaTypes, FollowTheExtension) {
   EXPECT_EQ(media_type_of("a.woff2").text(), "font/woff2");
   EXPECT_EQ(media_type_of("a.7z").text(), "application/x-7z-compressed");
   EXPECT_EQ(media_type_of("a.zst").text(), "application/zstd");
+  EXPECT_EQ(media_type_of("live/a.M3U8").text(), "application/vnd.apple.mpegurl");
+  EXPECT_EQ(media_type_of("a.docx").text(),
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document");
+  EXPECT_EQ(media_type_of("server.log").text(), "text/plain; charset=utf-8");
+  EXPECT_EQ(media_type_of("map.geojson").text(), "application/geo+json");
 }
 
 TEST(MediaTypes, AreUnknownWithoutAKnownExtension) {

@@ -1,36 +1,19 @@
 #include "weir/web/middleware/etag.hpp"
 
-#include <array>
+#include <string>
 
-#include "weir/base/text/detail/hash.hpp"
+#include "weir/web/files/entity_tag.hpp"
 #include "weir/web/files/preconditions.hpp"
 
 namespace weir::http {
-namespace {
-
-constexpr std::uint64_t seed = 0;  // all machines of a service send the same tags
-
-void append_hex(std::string& out, std::uint64_t value) {
-  std::array<char, 16> digits;
-  digits.fill('0');
-  for (auto at = digits.rbegin(); value != 0; ++at, value >>= 4) {
-    *at = "0123456789abcdef"[value & 15];
-  }
-  out.append(digits.data(), digits.size());
-}
-
-}  // namespace
 
 /// Adds a tag of the body. Returns false if the response has no body of that kind.
 bool Etag::add_tag(Response& response) const {
   if (response.body().is_stream()) return false;
   const std::string_view body = response.body().text();
   if (body.size() < options_.body_bytes_min || body.size() > options_.body_bytes_max) return false;
-  const Hash128 hash = hash_bytes(body, seed);
-  std::string tag = options_.weak ? "W/\"" : "\"";
-  append_hex(tag, hash.high);
-  append_hex(tag, hash.low);
-  response.set_header("ETag", tag += '"');
+  const std::string tag = entity_tag_of(body);
+  response.set_header("ETag", options_.weak ? "W/" + tag : tag);
   return true;
 }
 

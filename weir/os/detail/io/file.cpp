@@ -12,8 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -73,7 +76,12 @@ FileKind kind_of(mode_t mode) noexcept {
   return FileKind::other;
 }
 
+/// A time that a WallTime cannot hold, before 1677 or after 2262, becomes the nearest one.
 WallTime wall_time_of(const timespec& time) noexcept {
+  constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
+  constexpr auto most = std::numeric_limits<std::int64_t>::max() / second - 1;
+  if (time.tv_sec > most) return WallTime::max();
+  if (time.tv_sec < -most) return WallTime::min();
   return WallTime(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
 }
 

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
@@ -305,6 +307,19 @@ TEST(File, ReportsTheKernelsTimesAndSizes) {
   EXPECT_GT(status.changed, status.modified) << "programs cannot set it";
   EXPECT_EQ(status.size, 5U);
   EXPECT_EQ(status.kind, FileKind::file);
+}
+
+TEST(File, TimesBeyondThoseOfAClockAreTheNearestOnes) {
+  const TemporaryTree tree;
+  tree.write("f", "12345");
+  const auto modified_at = [&](std::time_t seconds) {
+    const std::array<timespec, 2> times{{{1, 0}, {seconds, 0}}};
+    EXPECT_EQ(::utimensat(AT_FDCWD, tree.path("f").c_str(), times.data(), 0), 0);
+    return path_status(tree.path("f")).value().modified;
+  };
+  EXPECT_EQ(modified_at(2'208'988'800), WallTime(std::chrono::seconds(2'208'988'800)));  // 2040
+  const WallTime far = modified_at(13'569'465'600);  // 2400; the file system may know a limit
+  EXPECT_GT(far, WallTime(std::chrono::seconds(4'000'000'000)));
 }
 
 TEST(File, AnotherFileOfTheSameNameHasAnotherInode) {

@@ -28,6 +28,7 @@ struct FileVariant {
   /// have the same status, and the file is read again.
   bool settled = false;
   std::string etag;
+  WallTime modified;  ///< not later than the time at which the file was read (RFC 9110 §8.8.2.1)
   std::string last_modified;
   std::shared_ptr<const std::string> bytes;  ///< of a small file; otherwise nullptr
   loop::Descriptor file;                     ///< of a large file

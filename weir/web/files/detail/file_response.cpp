@@ -179,7 +179,7 @@ Response respond_with_file(Request& request, Loop& loop, const FileEntry& entry,
                            const FileHeads& heads) {
   const RequestHead& head = request.head();
   const Variant& variant = heads.variant;
-  Validators validators{.etag = variant->etag, .last_modified = variant->status.modified};
+  Validators validators{.etag = variant->etag, .last_modified = variant->modified};
   const Precondition result = evaluate_preconditions(head, validators);
   if (result == Precondition::failed) return Response(Status::precondition_failed);
   if (result == Precondition::not_modified) {

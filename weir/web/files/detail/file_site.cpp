@@ -13,6 +13,7 @@
 #include "weir/http/syntax/uri.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/web/files/detail/site_path.hpp"
+#include "weir/web/files/entity_tag.hpp"
 #include "weir/web/files/media_types.hpp"
 
 namespace weir::http {
@@ -20,6 +21,9 @@ namespace {
 
 /// A file that has not changed for this time gets another time of modification when it changes.
 constexpr Duration settling_time = std::chrono::seconds(2);
+/// A directory with at most this many times FilesOptions::listing_max entries is read as a whole,
+/// so that its list has the first names of all.
+constexpr std::size_t sorted_entries_factor = 10;
 
 /// The caches of the sites of one core. A site without another owner leaves when a new one comes.
 class SiteCaches {
@@ -45,19 +49,25 @@ class SiteCaches {
   std::vector<Slot> slots_;
 };
 
-std::string make_etag(const os::FileStatus& status, ContentCoding coding) {
+/// Returns a tag that equal files of other servers have too. The tag of a small file depends on its
+/// bytes, so that no change keeps it. That of a large one depends on its time and size.
+std::string make_etag(const FileVariant& variant) {
+  const os::FileStatus& status = variant.status;
   std::string tag = "\"";
   const auto add = [&tag](std::uint64_t number) {
     std::array<char, 16> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
     tag.append(digits.data(), end);
   };
-  add(static_cast<std::uint64_t>(status.modified.time_since_epoch().count()));
-  tag += '-';
-  add(status.size);
-  tag += '-';
-  add(status.inode);
-  if (coding != ContentCoding::identity) tag.append("-").append(name_of(coding));
+  if (variant.bytes != nullptr) {
+    tag = entity_tag_of(*variant.bytes);
+    tag.pop_back();
+  } else {
+    add(static_cast<std::uint64_t>(status.modified.time_since_epoch().count()));
+    tag += '-';
+    add(status.size);
+  }
+  if (variant.coding != ContentCoding::identity) tag.append("-").append(name_of(variant.coding));
   return tag += '"';
 }
 
@@ -204,11 +214,13 @@ std::shared_ptr<FileEntry> FileSite::make_entry(Loop& loop, LoadedFile loaded,
     auto variant = std::make_shared<FileVariant>();
     variant->coding = coding;
     variant->status = source.status;
-    variant->settled = now - source.status.modified > settling_time;
-    variant->etag = make_etag(source.status, coding);
-    variant->last_modified = Date(source.status.modified).text();
+    // Programs can set `modified`, but not `changed`.
+    variant->settled = now - source.status.changed > settling_time;
     variant->bytes = std::move(source.bytes);
     variant->file = std::move(source.file);
+    variant->etag = make_etag(*variant);
+    variant->modified = std::min(source.status.modified, now);
+    variant->last_modified = Date(variant->modified).text();
     variants.push_back(std::move(variant));
   }
   const bool has_neighbours = variants.size() > 1;
@@ -249,7 +261,7 @@ Task<Response> FileSite::list(std::string_view path) const {
   std::string folder(path.substr(0, path.size() - (path.empty() ? 0 : 1)));
   auto entries = co_await shared_pool(loop).file_lane().run(
       &loop::FileSystem::list_beneath, borrow(loop.platform().files()), root_, std::move(folder),
-      links_, options_.listing_max);
+      links_, options_.listing_max * sorted_entries_factor);
   if (!entries && is_missing(entries.error())) co_return Response(Status::not_found);
   if (!entries && entries.error() == Errc::limit_reached) {
     Response response(Status::internal_error);
@@ -257,9 +269,10 @@ Task<Response> FileSite::list(std::string_view path) const {
     co_return response;
   }
   if (!entries) co_return respond_to_error(entries.error());
-  co_return html(listing_page(
-      *entries,
-      {.at_root = path.empty(), .dotfiles = options_.dotfiles, .links = options_.follow_links}));
+  co_return html(listing_page(*entries, {.at_root = path.empty(),
+                                         .dotfiles = options_.dotfiles,
+                                         .links = options_.follow_links,
+                                         .entries_max = options_.listing_max}));
 }
 
 Response redirect_to_directory(const Request& request) {
@@ -275,16 +288,25 @@ std::string listing_page(const std::vector<os::DirectoryEntry>& entries,
       "<!doctype html>\n<html><head><meta charset=\"utf-8\"><title>Files</title></head><body>\n"
       "<ul>\n";
   if (!options.at_root) page += "<li><a href=\"../\">../</a></li>\n";
+  std::size_t listed = 0;
+  bool has_more = false;
   for (const os::DirectoryEntry& each : entries) {
     const bool is_link = each.kind == os::FileKind::link;
     const bool is_hidden = !options.dotfiles && each.name.starts_with('.');
     if (is_hidden || (is_link && !options.links) || each.kind == os::FileKind::other) continue;
     if (each.name.find('\\') != each.name.npos) continue;  // it is not served
+    has_more = listed++ == options.entries_max;
+    if (has_more) break;
     const std::string_view slash = each.kind == os::FileKind::directory ? "/" : "";
     page.append("<li><a href=\"./").append(escape_html(encode_segment(each.name))).append(slash);
     page.append("\">").append(escape_html(each.name)).append(slash).append("</a></li>\n");
   }
-  return page.append("</ul>\n</body></html>\n");
+  page.append("</ul>\n");
+  if (has_more) {
+    page.append("<p>These are the first ").append(std::to_string(options.entries_max));
+    page.append(" names; the folder has more.</p>\n");
+  }
+  return page.append("</body></html>\n");
 }
 
 }  // namespace weir::http

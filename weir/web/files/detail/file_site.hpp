@@ -65,8 +65,9 @@ struct ListingOptions {
   bool at_root = false;  ///< leave out the link to the directory above
   bool dotfiles = false;
   bool links = false;  ///< list symbolic links too
+  std::size_t entries_max = 10'000;
 };
-/// Returns a page that links the entries of a directory.
+/// Returns a page that links the first entries of a directory, and says if it has more.
 std::string listing_page(const std::vector<os::DirectoryEntry>& entries,
                          const ListingOptions& options);
 
