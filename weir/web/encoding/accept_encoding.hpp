@@ -35,7 +35,8 @@ class AcceptEncoding {
   int quality(ContentCoding coding) const noexcept;
 
   /// Returns the coding of the highest quality among `offered` and identity. Earlier codings of
-  /// `offered` come first among equal ones. Returns identity if the client accepts none.
+  /// `offered` come first among equal ones. Returns identity if the client accepts none: such
+  /// a header is disregarded, as RFC 9110 §12.5.3 allows.
   ContentCoding choose(std::span<const ContentCoding> offered) const noexcept;
 
  private:

@@ -65,7 +65,7 @@ bool is_candidate(const Request& request, const Response& response,
   if (!has_compressible_type(response, options)) return false;
   if (request.get<NoCompression>() != nullptr) return false;
   return !has_header(response, "content-encoding") && !has_header(response, "content-range") &&
-         !has_header(response, "content-digest") &&
+         !has_header(response, "content-digest") && !has_header(response, "repr-digest") &&
          !any_has_token(response, "cache-control", "no-transform");
 }
 
@@ -153,14 +153,6 @@ Compress::Compress(CompressOptions options) {
   std::erase_if(options.codings, [](const CodingLevel& each) { return !is_valid(each); });
   for (const CodingLevel& each : options.codings) offered_.push_back(each.coding);
   options_ = std::make_shared<const CompressOptions>(std::move(options));
-}
-
-std::optional<Response> Compress::before(Request& request) const {
-  const AcceptEncoding accepted(request.head());
-  if (accepted.quality(accepted.choose(offered_)) > 0) return std::nullopt;
-  Response refused(Status::not_acceptable);
-  refused.add_vary(vary_value);
-  return refused;
 }
 
 void Compress::after(Request& request, Response& response) const {

@@ -63,7 +63,6 @@ class Compress {
  public:
   explicit Compress(CompressOptions options);
 
-  std::optional<Response> before(Request& request) const;
   void after(Request& request, Response& response) const;
 
  private:
@@ -75,10 +74,11 @@ class Compress {
 ///
 /// The client's Accept-Encoding decides (RFC 9110 §12.5.3): the coding with the highest weight,
 /// and CompressOptions::codings among equal ones. A client that accepts neither a coding nor the
-/// identity gets 406 without a call of the handler. A response is compressed if it is streamed or
-/// has at least size_min bytes, if its media type is compressible, and if it becomes smaller. A
-/// response with Content-Encoding, Content-Range, Content-Digest or "Cache-Control: no-transform"
-/// stays as it is. So does one with status 204, 205 or 206, and one with NoCompression.
+/// identity gets the identity, as files() do. A response is compressed if it is streamed or has at
+/// least size_min bytes, if its media type is compressible, and if it becomes smaller. A response
+/// with Content-Encoding, Content-Range, Content-Digest, Repr-Digest or "Cache-Control:
+/// no-transform" stays as it is. So does one with status 204, 205 or 206, and one with
+/// NoCompression.
 ///
 /// Such a response has Content-Encoding and "Vary: Accept-Encoding"; the latter also without a
 /// coding, if another client would get one, and with 304. A strong ETag becomes weak ("W/"), so
