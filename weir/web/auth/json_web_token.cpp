@@ -135,12 +135,12 @@ void add_key_set(std::string_view text, std::vector<BoundKey>& keys) {
   }
 }
 
+constexpr double seconds_max = 9e9;  // in 2255; the difference of two times fits a Duration
+
 /// Converts seconds since 1970, which may have a fraction (RFC 7519 §2).
-/// Returns: nullopt for a time before 1970 or after 2255. The difference of two times fits a
-/// Duration then.
+/// Returns: nullopt for a time before 1970 or after 2255.
 std::optional<WallTime> to_time(double seconds) noexcept {
-  constexpr double most = 9e9;
-  if (!(seconds >= 0 && seconds < most)) return std::nullopt;
+  if (!(seconds >= 0 && seconds <= seconds_max)) return std::nullopt;
   return WallTime(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
 }
 
@@ -251,6 +251,8 @@ std::expected<JwtClaims, JwtError> JwtVerifier::State::read_claims(std::string p
                                                                    WallTime now) const {
   auto claims = json::read<TokenClaims>(payload, lenient);
   if (!claims) return std::unexpected("the claims are malformed");
+  // Many issuers write "never" as a time of the year 9999.
+  if (claims->exp) claims->exp = std::min(*claims->exp, seconds_max);
   if (const JwtError error = check_times(*claims, now); !error.empty()) {
     return std::unexpected(error);
   }
@@ -268,7 +270,8 @@ std::expected<JwtClaims, JwtError> JwtVerifier::State::read_claims(std::string p
   const auto is_ours = [this](const std::string& each) {
     return std::ranges::find(options.audiences, each) != options.audiences.end();
   };
-  if (!options.audiences.empty() && !std::ranges::any_of(result.audiences, is_ours)) {
+  const bool has_audience = claims->aud.has_value() || !options.audiences.empty();
+  if (has_audience && !options.any_audience && !std::ranges::any_of(result.audiences, is_ours)) {
     return std::unexpected("the audience is another one");
   }
   return result;

@@ -34,8 +34,11 @@ struct JwtOptions {
   /// ES algorithm of its curve. Keys that are not for signatures, and those of unknown types, are
   /// left out.
   std::string key_set = {};
-  std::string issuer = {};                     ///< the `iss` of all tokens; empty for any
-  std::vector<std::string> audiences = {};     ///< one of them is in `aud`; empty for any
+  std::string issuer = {};  ///< the `iss` of all tokens; empty for any
+  /// One of them is in `aud`. If there is none, a token with `aud` is for another service, and is
+  /// rejected (RFC 7519 §4.1.3).
+  std::vector<std::string> audiences = {};
+  bool any_audience = false;                   ///< true to accept tokens for other services too
   Duration leeway = std::chrono::seconds(30);  ///< allowed difference of the clocks
   /// True if a token without `exp` is rejected.
   bool require_expiry = true;

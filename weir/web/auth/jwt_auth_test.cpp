@@ -20,8 +20,9 @@ Router routes(const JwtOptions& options) {
 
 TEST(JwtAuth, GivesTheClaimsToHandlers) {
   // The token has expired long ago, and the clock of a simulation is later.
-  TestClient client(
-      routes({.key_set = std::string(signed_tokens::key_set), .leeway = 24h * 36500}));
+  TestClient client(routes({.key_set = std::string(signed_tokens::key_set),
+                            .audiences = {"notes"},
+                            .leeway = 24h * 36500}));
   const std::string bearer = "Bearer " + std::string(signed_tokens::es256);
   EXPECT_EQ(ask(client, Method::get, "/api/issuer", {{"Authorization", bearer}}).body(), "joe");
   EXPECT_EQ(ask(client, Method::head, "/api/issuer", {{"Authorization", bearer}}).status(), 200);
