@@ -40,10 +40,32 @@ void append_part(std::string& out, std::string_view part) {
   out.append(std::to_string(part.size())).append(":").append(part);
 }
 
+/// Appends the values of all headers of this name.
+void append_headers(std::string& out, const RequestHead& head, std::string_view name) {
+  append_part(out, name);
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField field = head.header_at(index);
+    if (equals_ignoring_case(field.name, name)) append_part(out, field.value);
+  }
+}
+
+/// Returns true for a status that a repeated request would get as well. The others say that the
+/// handler did not act, or that the client may try again.
 bool is_kept(Status status) noexcept {
-  constexpr Status again[] = {
-      Status::unauthorized,        Status::forbidden, Status::request_timeout,  Status::conflict,
-      Status::misdirected_request, Status::too_early, Status::too_many_requests};
+  constexpr Status again[] = {Status::bad_request,
+                              Status::unauthorized,
+                              Status::forbidden,
+                              Status::not_found,
+                              Status::method_not_allowed,
+                              Status::request_timeout,
+                              Status::conflict,
+                              Status::length_required,
+                              Status::content_too_large,
+                              Status::unsupported_media_type,
+                              Status::misdirected_request,
+                              Status::unprocessable_content,
+                              Status::too_early,
+                              Status::too_many_requests};
   return status < Status::internal_error && std::ranges::find(again, status) == std::end(again);
 }
 
@@ -121,13 +143,16 @@ Task<Response> IdempotencyKeys::answer(Request& request, Next next) const {
   if (options_->user) {
     append_part(parts, options_->user(request));
   } else {
-    append_part(parts, request.header("Authorization").value_or(""));
+    append_headers(parts, request.head(), "Authorization");
+    append_headers(parts, request.head(), "Cookie");
   }
   append_part(parts, name);
   const Hash128 key = hash_bytes(parts, seed);
   parts.clear();
   append_part(parts, request.method_text());
   append_part(parts, request.head().target());
+  append_headers(parts, request.head(), "Content-Type");
+  append_headers(parts, request.head(), "Content-Encoding");
   append_part(parts, *body);
   const Hash128 fingerprint = hash_bytes(parts, seed);
   const auto claim = store_->claim(key, fingerprint, loop->now());

@@ -32,19 +32,22 @@ struct IdempotencyOptions {
   std::size_t bytes_max = 16 * 1024 * 1024;    ///< bytes of all responses
   /// A larger response is not kept, so that a repeated request runs again.
   std::size_t response_bytes_max = 256 * 1024;
-  /// Returns the user of a request. Equal keys of two users are different. The Authorization header
-  /// is the user if there is no such function.
+  /// Returns the user of a request. Equal keys of two users are different. The user is the headers
+  /// Authorization and Cookie if there is no such function. Set it if clients of this service
+  /// change their cookies between a request and its repetition.
   std::function<std::string(const Request& request)> user = {};
 };
 
 /// The middleware that idempotency_keys() makes. The first request with a key runs. Its response is
 /// kept for all cores of the process, and a later request with the same key gets a copy with
-/// `Idempotency-Replayed: true`. A key belongs to one request: another method, target or body gets
-/// 422. While the first request runs, others get 409 with Retry-After.
+/// `Idempotency-Replayed: true`, without its Set-Cookie. A key belongs to one request: another
+/// method, target, body, Content-Type or Content-Encoding gets 422. While the first request runs,
+/// others get 409 with Retry-After.
 ///
-/// Responses of 500 or more, of 401, 403, 408, 409, 421, 425 and 429, and streamed ones are not
-/// kept. The key is then free again, also if the handler throws or is cancelled. If all keys belong
-/// to requests that run, a new one gets 503.
+/// Only responses of a request that was done are kept: those below 500 except for 400, 401, 403 to
+/// 405, 408, 409, 411, 413, 415, 421, 422, 425 and 429. Streamed ones are not kept either. The key
+/// is then free again, also if the handler throws or is cancelled. If all keys belong to requests
+/// that run, a new one gets 503.
 /// Threads: any.
 class IdempotencyKeys {
  public:

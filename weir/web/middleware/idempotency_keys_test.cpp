@@ -30,6 +30,7 @@ class IdempotencyTest : public testing::Test {
       ++runs_;
       Response response = text("paid " + std::to_string(*amount), Status::created);
       response.set_header("Location", "/payments/" + std::to_string(runs_));
+      response.set_header("Set-Cookie", "session=secret");
       return response;
     });
     router.put("/pay", [this] { return ++runs_, no_content(); });
@@ -66,6 +67,8 @@ TEST_F(IdempotencyTest, ARepeatedRequestGetsTheSameResponse) {
   EXPECT_EQ(again.status(), 201);
   EXPECT_EQ(again.body(), "paid 7");
   EXPECT_EQ(header_of(again, "Location"), "/payments/1");
+  EXPECT_EQ(header_of(first, "Set-Cookie"), "session=secret");
+  EXPECT_EQ(header_of(again, "Set-Cookie"), "-");
   EXPECT_EQ(header_of(again, "Content-Type"), header_of(first, "Content-Type"));
   EXPECT_EQ(header_of(again, "Idempotency-Replayed"), "true");
   EXPECT_EQ(runs_, 1);
@@ -99,6 +102,42 @@ TEST_F(IdempotencyTest, AKeyBelongsToOneRequest) {
   EXPECT_EQ(runs_, 1);
 }
 
+TEST_F(IdempotencyTest, TypeOfTheBodyBelongsToTheRequest) {
+  TestClient client(routes());
+  const auto pay_as = [&](std::string_view type, std::string_view coding) {
+    ClientRequest request = client.request(Method::post, "/large");
+    request.set_header("Idempotency-Key", "a");
+    request.set_header("Content-Type", type);
+    if (!coding.empty()) request.set_header("Content-Encoding", coding);
+    request.set_body("text/plain", Body(std::string("7")));
+    return client.send(std::move(request)).status();
+  };
+  EXPECT_EQ(pay_as("application/json", ""), 200);
+  EXPECT_EQ(pay_as("text/plain", ""), 422);
+  EXPECT_EQ(pay_as("application/json", "gzip"), 422);
+  EXPECT_EQ(pay_as("application/json", ""), 200);
+  EXPECT_EQ(runs_, 1);
+}
+
+TEST_F(IdempotencyTest, CorrectedRequestRunsWithTheSameKey) {
+  TestClient client(routes());
+  ClientRequest wrong = client.request(Method::post, "/pay");
+  wrong.set_header("Idempotency-Key", "a");
+  wrong.set_body("text/plain", Body(std::string("7")));
+  EXPECT_EQ(client.send(std::move(wrong)).status(), 415);
+  EXPECT_EQ(pay(client, "a").body(), "paid 7");
+}
+
+TEST_F(IdempotencyTest, KeysOfTwoCookiesAreDifferent) {
+  TestClient client(routes());
+  pay(client, "a", 7, {{"Cookie", "session=ann"}});
+  EXPECT_EQ(header_of(pay(client, "a", 7, {{"Cookie", "session=bob"}}), "Idempotency-Replayed"),
+            "-");
+  EXPECT_EQ(header_of(pay(client, "a", 7, {{"Cookie", "session=ann"}}), "Idempotency-Replayed"),
+            "true");
+  EXPECT_EQ(runs_, 2);
+}
+
 TEST_F(IdempotencyTest, KeysOfTwoUsersAreDifferent) {
   TestClient client(routes());
   pay(client, "a", 7, {{"Authorization", "Bearer ann"}});
@@ -129,7 +168,8 @@ TEST_F(IdempotencyTest, KeysThatAreInvalidAreRejected) {
 
 TEST_F(IdempotencyTest, ErrorsThatMayPassAreNotKept) {
   TestClient client(routes());
-  for (const int status : {401, 403, 408, 409, 421, 425, 429, 500, 503}) {
+  for (const int status :
+       {400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 421, 422, 425, 429, 500, 503}) {
     const std::string path = "/status/" + std::to_string(status);
     const std::string key = "k" + std::to_string(status);
     const int before = runs_;

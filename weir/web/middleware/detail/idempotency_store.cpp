@@ -9,6 +9,7 @@ namespace weir::http {
 
 StoredResponse::StoredResponse(const Response& response)
     : status(response.status()), headers(response.headers()), body(response.body().text()) {
+  headers.remove("Set-Cookie");  // it belongs to the client that got it
   if (response.needs_error_page()) problem = response.problem();
   if (!response.content_type().empty() && !headers.contains("Content-Type")) {
     std::ignore = headers.add("Content-Type", response.content_type());

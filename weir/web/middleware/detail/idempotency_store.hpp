@@ -23,7 +23,7 @@ class Loop;
 
 namespace weir::http {
 
-/// A copy of a whole response.
+/// A copy of a whole response without its cookies.
 struct StoredResponse {
   /// `response` has a whole body.
   explicit StoredResponse(const Response& response);
