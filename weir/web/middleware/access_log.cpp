@@ -1,5 +1,6 @@
 #include "weir/web/middleware/access_log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include "weir/log/sink.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/os/ip_range.hpp"
+#include "weir/web/auth/authenticated_user.hpp"
+#include "weir/web/auth/json_web_token.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
@@ -22,6 +25,7 @@ struct Observed {};
 struct JsonLine {
   std::string time;
   std::string_view peer;
+  std::optional<std::string_view> user;
   std::string_view method;
   std::string_view target;
   std::string_view version;
@@ -86,6 +90,7 @@ std::string json_line(const AccessRecord& record) {
   JsonLine line;
   append_time(line.time, record.time);
   line.peer = record.peer;
+  line.user = unless_empty(record.user);
   line.method = record.method;
   line.target = record.target;
   line.version = record.version;
@@ -100,6 +105,23 @@ std::string json_line(const AccessRecord& record) {
   return json::write(line);
 }
 
+std::string_view user_of(const Request& request) noexcept {
+  if (const auto* const user = request.get<AuthenticatedUser>()) return user->name;
+  const auto* const claims = request.get<JwtClaims>();
+  return claims != nullptr ? std::string_view(claims->subject) : std::string_view();
+}
+
+/// Appends the user of a line in the common format, in which a space would end it.
+void append_user(std::string& out, std::string_view user) {
+  if (user.empty()) out += '-';
+  while (!user.empty()) {
+    const std::size_t space = std::min(user.find(' '), user.size());
+    append_escaped(out, user.substr(0, space));
+    if (space < user.size()) out += "\\x20";
+    user.remove_prefix(std::min(space + 1, user.size()));
+  }
+}
+
 AccessRecord record_of(const Request& request, const SentResponse& sent, Duration duration) {
   AccessRecord record;
   Loop* const loop = request.loop();
@@ -107,6 +129,7 @@ AccessRecord record_of(const Request& request, const SentResponse& sent, Duratio
   record.duration = duration;
   record.peer = peer_text(client_address(request));
   record.id = request.id();
+  record.user = user_of(request);
   record.method = request.method_text();
   record.target = request.head().target();
   record.version = version_text(request.version());
@@ -123,7 +146,8 @@ AccessRecord record_of(const Request& request, const SentResponse& sent, Duratio
 
 std::string access_line(const AccessRecord& record, AccessLogFormat format) {
   if (format == AccessLogFormat::json) return json_line(record);
-  std::string line = record.peer + " - -";
+  std::string line = record.peer + " - ";
+  append_user(line, record.user);
   append_clf_time(line, record.time);
   line += " \"";
   append_escaped(line, record.method);
@@ -170,11 +194,12 @@ AccessLog access_log(std::function<void(std::string_view line)> write, AccessLog
 
 AccessLog access_log(Logger logger, AccessLogOptions options) {
   return {[logger = std::move(logger)](const AccessRecord& record) {
-            logger.info("request", field("peer", record.peer), field("method", record.method),
-                        field("target", record.target), field("route", record.route),
-                        field("status", record.status), field("bytes", record.bytes),
-                        field("duration", record.duration), field("id", record.id),
-                        field("user_agent", record.user_agent), field("complete", record.complete));
+            logger.info("request", field("peer", record.peer), field("user", record.user),
+                        field("method", record.method), field("target", record.target),
+                        field("route", record.route), field("status", record.status),
+                        field("bytes", record.bytes), field("duration", record.duration),
+                        field("id", record.id), field("user_agent", record.user_agent),
+                        field("complete", record.complete));
           },
           std::move(options)};
 }

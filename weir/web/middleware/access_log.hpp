@@ -33,10 +33,11 @@ struct AccessLogOptions {
 
 /// The facts of a request that has ended.
 struct AccessRecord {
-  WallTime time;      ///< the end of the request
-  Duration duration;  ///< from the first filter to the end of the response
-  std::string peer;   ///< the address of the client without its port; see client_address()
-  std::string id;     ///< see Request::id()
+  WallTime time;          ///< the end of the request
+  Duration duration;      ///< from the first filter to the end of the response
+  std::string peer;       ///< the address of the client without its port; see client_address()
+  std::string id;         ///< see Request::id()
+  std::string_view user;  ///< of basic_auth(), bearer_auth() or jwt_auth(); empty if there is none
   std::string_view method;
   std::string_view target;
   std::string_view version;  ///< "HTTP/1.1"

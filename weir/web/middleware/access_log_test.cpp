@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weir/task/sleep.hpp"
+#include "weir/web/auth/basic_auth.hpp"
 #include "weir/web/middleware/request_id.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
@@ -41,6 +42,28 @@ TEST(AccessLog, WritesTheCommonFormats) {
   EXPECT_EQ(access_line(record, AccessLogFormat::combined),
             "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /notes/7?full=1 HTTP/1.1\" 200 - "
             "\"-\" \"curl/8\"");
+  record.user = "ann \"lee\" ";
+  EXPECT_TRUE(access_line(record, AccessLogFormat::common)
+                  .starts_with("192.0.2.1 - ann\\x20\\x22lee\\x22\\x20 [06/Nov/1994"));
+  EXPECT_TRUE(access_line(record, AccessLogFormat::json)
+                  .contains(R"("peer":"192.0.2.1","user":"ann \"lee\" ","method")"));
+}
+
+TEST(AccessLog, NamesTheUserOfALogin) {
+  std::vector<std::string> lines;
+  const auto keep = [&](std::string_view line) { lines.emplace_back(line); };
+  Router router;
+  router.use(access_log(keep, {.format = AccessLogFormat::common}));
+  auto group = router.group<AuthenticatedUser>(
+      "/admin", basic_auth({.users = {{.name = "ann", .password = "secret"}}}));
+  group.get("/name", [](const AuthenticatedUser& user) { return text(user.name); });
+  TestClient client(std::move(router));
+  // "ann:secret" in base64.
+  ask(client, Method::get, "/admin/name", {{"Authorization", "Basic YW5uOnNlY3JldA=="}});
+  ask(client, Method::get, "/admin/name");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[0].contains(" - ann [")) << lines[0];
+  EXPECT_TRUE(lines[1].contains(" - - [")) << lines[1];
 }
 
 TEST(AccessLog, WritesJson) {

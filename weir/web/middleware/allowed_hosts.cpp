@@ -29,6 +29,7 @@ AllowedHosts::AllowedHosts(AllowedHostsOptions options) : status_(options.status
       throw std::invalid_argument("allowed_hosts: this is no host: \"" + each + "\"");
     }
     std::string name = in_lower_case(authority->host);
+    if (name.ends_with('.')) name.pop_back();  // the root of the domain names
     if (subdomains) name.insert(0, ".");
     hosts_.push_back({std::move(name), authority->port});
   }
@@ -38,9 +39,11 @@ bool AllowedHosts::allows(std::string_view authority) const {
   const auto parsed = parse_authority(authority);
   if (!parsed) return false;
   std::string host = in_lower_case(parsed->host);
-  if (host.ends_with('.')) host.pop_back();  // the root of the domain names
+  if (host.ends_with('.')) host.pop_back();
   return std::ranges::any_of(hosts_, [&](const Host& each) {
-    if (each.port && each.port != parsed->port) return false;
+    // Clients leave out the default port of the scheme.
+    const bool is_default = !parsed->port && (each.port == 80 || each.port == 443);
+    if (each.port && each.port != parsed->port && !is_default) return false;
     if (!each.name.starts_with('.')) return host == each.name;
     return host.size() > each.name.size() && host.ends_with(each.name);
   });

@@ -17,7 +17,8 @@ namespace weir::http {
 /// AllowedHostsOptions has the list of hosts.
 struct AllowedHostsOptions {
   /// Hosts such as "example.org", "[::1]", or "*.example.org" for all subdomains. A host with a
-  /// port allows only this port; one without a port allows all.
+  /// port allows only this port; one without a port allows all. The ports 80 and 443 also allow a
+  /// host without a port.
   std::vector<std::string> hosts = {};
   /// The status of other requests (RFC 9110 §15.5.20).
   Status status = Status::misdirected_request;

@@ -27,6 +27,16 @@ TEST(AllowedHosts, AreThoseOfTheList) {
   }
 }
 
+TEST(AllowedHosts, MayBeWithoutTheirDefaultPort) {
+  const auto hosts = allowed_hosts({.hosts = {"example.org:443", "a.test:80", "root.test."}});
+  for (const char* host : {"example.org", "example.org:443", "a.test", "root.test", "root.test."}) {
+    EXPECT_TRUE(hosts.allows(host)) << host;
+  }
+  for (const char* host : {"example.org:80", "a.test:8080"}) {
+    EXPECT_FALSE(hosts.allows(host)) << host;
+  }
+}
+
 TEST(AllowedHosts, GetTheOnlyResponses) {
   Router router;
   router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));
