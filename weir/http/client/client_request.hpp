@@ -81,6 +81,11 @@ class ClientRequest {
   Body& body() noexcept { return body_; }
   const Body& body() const noexcept { return body_; }
 
+  /// Says that an Idempotency-Key does not make this request repeatable, because another program
+  /// has set that header. The client then repeats only idempotent methods (RFC 9110 §9.2.2).
+  void ignore_idempotency_key() noexcept { ignores_key_ = true; }
+  bool ignores_idempotency_key() const noexcept { return ignores_key_; }
+
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
@@ -97,6 +102,7 @@ class ClientRequest {
   std::optional<Duration> timeout_;
   std::error_code error_;
   Method method_;
+  bool ignores_key_ = false;
 };
 
 }  // namespace weir::http

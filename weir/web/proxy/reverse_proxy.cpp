@@ -202,12 +202,14 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     if (!url) co_return Response(to_status(url.error()));
     ClientRequest sent(request.method(), std::move(*url));
     forward_request_headers(request, options, sent);
+    sent.ignore_idempotency_key();  // the upstream may not know the key of the client
     if (has_request_body(request)) set_request_body(request, upload, sent);
     auto response = co_await proxied.client().send(std::move(sent));
     if (response) {
       proxied.record_success();
       Response out(response->status());
       forward_response_headers(*response, options, out);
+      rewrite_locations(state.upstreams[*index], options, out);
       auto whole =
           with_body(std::move(out), std::move(proxied), std::move(*response), request.method());
       co_return co_await std::move(whole);

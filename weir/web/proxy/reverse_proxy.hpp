@@ -25,7 +25,8 @@ enum class UpstreamChoice : std::uint8_t {
 };
 
 /// The treatment of the headers that tell an upstream about the client: X-Forwarded-For,
-/// X-Forwarded-Proto and X-Forwarded-Host, and Forwarded (RFC 7239).
+/// X-Forwarded-Proto and X-Forwarded-Host, and Forwarded (RFC 7239). Behind trusted_proxies(),
+/// `replace` tells the client that it has found.
 enum class ForwardedHeaders : std::uint8_t {
   replace,  ///< those of the client are dropped, so that no client can invent them
   append,   ///< the proxy adds to those of the client, which is a proxy that the program trusts
@@ -46,6 +47,10 @@ struct ReverseProxyOptions {
   /// The begin of the path that the upstream does not get, such as "/api". A request with another
   /// path is answered with 404.
   std::string strip_prefix = {};
+  /// True to replace a Location or Content-Location that names the upstream by the path that the
+  /// client uses. It has `strip_prefix` in place of the origin and the path of the upstream's URL.
+  /// A path that begins with `strip_prefix` stays. Other origins and relative paths stay too.
+  bool rewrite_locations = true;
   /// The name of this proxy in the header Via of requests and responses; empty to send none. It is
   /// a token.
   std::string via = "weir";
@@ -80,7 +85,8 @@ struct ReverseProxyOptions {
 ///
 /// *Retry.* A request goes to another upstream if no connection was opened. It also does if the
 /// connection was lost before the head of a response, the method is idempotent and there is no
-/// body. The client has a rule of its own for reused connections; see Client.
+/// body. The client has a rule of its own for reused connections; see Client. An Idempotency-Key
+/// makes no request repeatable, because the upstream may not know it (RFC 9110 §9.2.2).
 ///
 /// An upgrade to WebSocket and a method that Weir's client does not send are answered with 501.
 /// Threads: any; each core has a client of its own.

@@ -146,6 +146,20 @@ TEST_F(ProxyFaultsTest, NoOtherUpstreamGetsARequestThatMayHaveHadAnEffect) {
   EXPECT_EQ(upstream_requests().size(), 1U) << "an upstream that may still work";
 }
 
+TEST_F(ProxyFaultsTest, KeyOfAClientDoesNotRepeatItsPost) {
+  for (const std::string method : {"POST", "PATCH"}) {
+    std::string seen;
+    const std::string request =
+        method + " / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nConnection: close\r\n\r\n";
+    with_proxy({{Step(), lost()}}, {}, [&](Client&) -> Task<> {
+      seen += co_await talk_to_proxy(get("/"));
+      seen += co_await talk_to_proxy(request);
+    });
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(seen)), "200 502");
+    EXPECT_EQ(upstream_requests().size(), 2U) << "on one connection, which is lost";
+  }
+}
+
 TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForTheBodyOfAClient) {
   const auto failures = [this] {
     std::uint64_t value = 0;

@@ -76,8 +76,9 @@ Result<std::string> request_head(const ClientRequest& request, const HeadContext
 
 bool is_repeatable(const ClientRequest& request) noexcept {
   const Headers& headers = request.headers();
-  return is_idempotent(request.method()) || headers.contains("idempotency-key") ||
-         headers.contains("x-idempotency-key");
+  if (is_idempotent(request.method())) return true;
+  return !request.ignores_idempotency_key() &&
+         (headers.contains("idempotency-key") || headers.contains("x-idempotency-key"));
 }
 
 Duration idle_time_of(std::string_view keep_alive) noexcept {

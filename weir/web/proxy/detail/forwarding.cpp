@@ -5,10 +5,13 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/os/ip_range.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {
@@ -125,34 +128,101 @@ std::string via_of(Version version, const ReverseProxyOptions& options) {
   return std::string(number) + " " + options.via;
 }
 
-/// Returns the element of Forwarded for this connection (RFC 7239 §4).
-std::string forwarded_element(const Request& request, std::string_view client) {
-  const bool is_ipv6 = client.find(':') != std::string_view::npos;
+/// The facts about a client that an upstream gets.
+struct KnownClient {
+  std::string address;
+  std::string_view host;
+  bool is_secure;
+};
+
+/// Returns the client of this connection, or the one that trusted_proxies() has found. The proxy
+/// itself sees only the address of the nearest proxy, to which it adds if it appends.
+KnownClient known_client(const Request& request, ForwardedHeaders how) {
+  const auto* const found = request.get<ClientAddress>();
+  if (found == nullptr || how == ForwardedHeaders::append) {
+    return {client_text(request.peer_address()), request.authority(), request.tls() != nullptr};
+  }
+  const std::string_view host = found->host.empty() ? request.authority() : found->host;
+  return {client_text(found->address), host, found->is_secure};
+}
+
+/// Returns the element of Forwarded for this client (RFC 7239 §4).
+std::string forwarded_element(const KnownClient& client) {
+  const bool is_ipv6 = client.address.find(':') != std::string::npos;
   std::string out = "for=";
-  out.append(is_ipv6 ? "\"[" : "").append(client).append(is_ipv6 ? "]\"" : "");
-  const std::string_view host = request.authority();
+  out.append(is_ipv6 ? "\"[" : "").append(client.address).append(is_ipv6 ? "]\"" : "");
+  const std::string_view host = client.host;
   // The host of a request has no quote and no backslash.
   if (!host.empty() && host.find_first_of("\"\\") == std::string_view::npos) {
     out.append(";host=\"").append(host).append("\"");
   }
-  return out.append(request.tls() != nullptr ? ";proto=https" : ";proto=http");
+  return out.append(client.is_secure ? ";proto=https" : ";proto=http");
 }
 
 void add_forwarded(const Request& request, const ReverseProxyOptions& options,
                    std::string&& earlier, ClientRequest& out) {
   if (options.forwarded == ForwardedHeaders::none) return;
   const bool append = options.forwarded == ForwardedHeaders::append;
-  const std::string client = client_text(request.peer_address());
+  const KnownClient client = known_client(request, options.forwarded);
   if (!earlier.empty()) earlier += ", ";
-  out.add_header("X-Forwarded-For", earlier.append(client));
+  out.add_header("X-Forwarded-For", earlier.append(client.address));
   const RequestHead& head = request.head();
   const bool has_proto = append && head.header("x-forwarded-proto").has_value();
   const bool has_host = append && head.header("x-forwarded-host").has_value();
-  if (!has_proto) out.add_header("X-Forwarded-Proto", request.tls() != nullptr ? "https" : "http");
-  if (!has_host && !request.authority().empty()) {
-    out.add_header("X-Forwarded-Host", request.authority());
+  if (!has_proto) out.add_header("X-Forwarded-Proto", client.is_secure ? "https" : "http");
+  if (!has_host && !client.host.empty()) out.add_header("X-Forwarded-Host", client.host);
+  if (options.rfc7239) out.add_header("Forwarded", forwarded_element(client));
+}
+
+/// Removes the first character of a checked path. Returns it decoded; 0 for an escaped slash, which
+/// no prefix has.
+char take_character(std::string_view& path) noexcept {
+  const char first = path.front();
+  const bool escaped = first == '%' && path.size() >= 3;
+  const int byte = escaped ? hex_value(path[1]) * 16 + hex_value(path[2]) : first;
+  path.remove_prefix(escaped ? 3 : 1);
+  return escaped && byte == '/' ? '\0' : static_cast<char>(byte);
+}
+
+/// Removes the prefix from the path if both are equal as URLs (RFC 3986 §6.2.2.2).
+bool take_prefix(std::string_view& path, std::string_view prefix) noexcept {
+  std::string_view rest = path;
+  while (!prefix.empty()) {
+    if (rest.empty() || take_character(rest) != take_character(prefix)) return false;
   }
-  if (options.rfc7239) out.add_header("Forwarded", forwarded_element(request, client));
+  path = rest;
+  return path.empty() || path.front() == '/';
+}
+
+/// Returns the path of a URL of an upstream, which the proxy puts before that of a request.
+std::string_view path_before(const Url& base) noexcept {
+  std::string_view path = base.path();
+  if (path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
+/// Returns the reference by which a client reaches what the upstream calls `location`; nullopt if
+/// the client can use the same text, or if the proxy does not know.
+std::optional<std::string> public_location(std::string_view location, const Url& base,
+                                           const ReverseProxyOptions& options) {
+  std::string_view rest = location;
+  if (const auto url = Url::parse(location)) {
+    if (url->origin() != base.origin()) return std::nullopt;
+    const std::size_t path = location.find_first_of("/?#", location.find("//") + 2);
+    rest = location.substr(std::min(path, location.size()));
+  } else if (!location.starts_with('/') || location.starts_with("//")) {
+    return std::nullopt;
+  } else if (std::string_view twice = location;
+             !options.strip_prefix.empty() && take_prefix(twice, options.strip_prefix)) {
+    return std::nullopt;  // the upstream knows the path of the client
+  }
+  const std::string_view tail = rest.substr(std::min(rest.find_first_of("?#"), rest.size()));
+  std::string_view path = rest.substr(0, rest.size() - tail.size());
+  if (!take_prefix(path, path_before(base))) return std::nullopt;
+  std::string text = options.strip_prefix;
+  text.append(path.empty() ? "/" : path).append(tail);
+  if (text == location || text.starts_with("//")) return std::nullopt;
+  return text;
 }
 
 }  // namespace
@@ -161,11 +231,8 @@ Result<Url> upstream_url(const Url& base, const Request& request,
                          const ReverseProxyOptions& options) {
   std::string_view path = request.path_text();
   const std::string_view prefix = options.strip_prefix;
-  if (!path.starts_with(prefix)) return fail(Errc::not_found);
-  path.remove_prefix(prefix.size());
-  if (!path.empty() && path.front() != '/') return fail(Errc::not_found);
-  std::string_view base_path = base.path();
-  if (base_path.ends_with('/')) base_path.remove_suffix(1);
+  if (!prefix.empty() && !take_prefix(path, prefix)) return fail(Errc::not_found);
+  const std::string_view base_path = path_before(base);
   const std::string_view query = request.query_text();
   std::string text;
   text.reserve(base.origin().size() + base_path.size() + path.size() + query.size() + 2);
@@ -209,6 +276,15 @@ void forward_response_headers(const ClientResponse& response, const ReverseProxy
     out.add_header(name, value);
   }
   if (!options.via.empty()) out.add_header("Via", via_of(response.version(), options));
+}
+
+void rewrite_locations(const Url& base, const ReverseProxyOptions& options, Response& out) {
+  if (!options.rewrite_locations) return;
+  for (const std::string_view name : {"Location", "Content-Location"}) {
+    const auto location = out.headers().get(name);
+    const auto text = location ? public_location(*location, base, options) : std::nullopt;
+    if (text) out.set_header(name, *text);
+  }
 }
 
 std::size_t count_hops(const RequestHead& head) noexcept {

@@ -28,6 +28,10 @@ void forward_request_headers(const Request& request, const ReverseProxyOptions& 
 void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,
                               Response& out);
 
+/// Replaces a Location and a Content-Location of the upstream `base` by the references by which the
+/// client reaches them through the proxy; see ReverseProxyOptions::rewrite_locations.
+void rewrite_locations(const Url& base, const ReverseProxyOptions& options, Response& out);
+
 /// Returns the number of entries of all Via headers.
 std::size_t count_hops(const RequestHead& head) noexcept;
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weir/http/test/http_request.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {
@@ -43,6 +44,65 @@ TEST(ForwardingTest, UrlHasThePathOfTheUpstreamAndTheRequest) {
   EXPECT_EQ(url_at("http://a", "/api//x?", "/api"), "http://a//x?");
   EXPECT_EQ(url_at("http://a", "http://other.test/x"), "http://a/x");
   EXPECT_EQ(url_at("http://a", "/apix", "/api"), make_error_code(Errc::not_found).message());
+  EXPECT_EQ(url_at("http://a", "/%61p%69/%61", "/api"), "http://a/%61");
+  EXPECT_EQ(url_at("http://a", "/a%2Fb/c", "/a/b"), make_error_code(Errc::not_found).message());
+  EXPECT_EQ(url_at("http://a", "/ap", "/api"), make_error_code(Errc::not_found).message());
+}
+
+/// Returns the Location that a client gets for this one of an upstream.
+std::string location_for(std::string_view location, std::string_view base = "http://10.0.0.1:81",
+                         ReverseProxyOptions options = {.strip_prefix = "/api"}) {
+  Response out(Status::found);
+  out.set_header("Location", location);
+  rewrite_locations(*Url::parse(base), options, out);
+  return std::string(out.headers().get("Location").value_or(""));
+}
+
+TEST(ForwardingTest, LocationsLeadThroughTheProxy) {
+  EXPECT_EQ(location_for("http://10.0.0.1:81/x/?a=1#b"), "/api/x/?a=1#b");
+  EXPECT_EQ(location_for("HTTP://10.0.0.1:81"), "/api/");
+  EXPECT_EQ(location_for("http://10.0.0.1:81?q"), "/api/?q");
+  EXPECT_EQ(location_for("/login?next=/x"), "/api/login?next=/x");
+  EXPECT_EQ(location_for("http://a/v1/x", "http://a:80/v1/"), "/api/x");
+  EXPECT_EQ(location_for("/v1", "http://a/v1/"), "/api/");
+  EXPECT_EQ(location_for("http://a/x", "http://a", {}), "/x");
+  Response created(Status::created);
+  created.set_header("Content-Location", "/7");
+  rewrite_locations(*Url::parse("http://a"), {.strip_prefix = "/api"}, created);
+  EXPECT_EQ(created.headers().get("Content-Location"), "/api/7");
+}
+
+TEST(ForwardingTest, OtherLocationsStay) {
+  for (const char* location :
+       {"http://other.test/x", "https://10.0.0.1:81/x", "http://10.0.0.1:82/x", "//10.0.0.1:81/x",
+        "x", "./x", "?q", "#f", "", "/api/x", "/%61pi", "mailto:a", "http://10.0.0.1:81@evil/x"}) {
+    EXPECT_EQ(location_for(location), location);
+  }
+  EXPECT_EQ(location_for("/other/x", "http://a/v1"), "/other/x") << "not below the upstream's path";
+  EXPECT_EQ(location_for("http://a//evil.test/", "http://a", {}), "http://a//evil.test/")
+      << "its path alone would name another host";
+  EXPECT_EQ(location_for("http://a/x", "http://a", {.rewrite_locations = false}), "http://a/x");
+}
+
+TEST(ForwardingTest, UpstreamKnowsTheClientOfATrustedProxy) {
+  const auto sent = [](ForwardedHeaders how, bool found) {
+    TextRequest request("GET /", {}, "X-Forwarded-For: 9.9.9.9\r\n");
+    if (found) {
+      request.request().set(ClientAddress{os::Address::ipv4({192, 0, 2, 7}, 1), true, "shop.test"});
+    }
+    ReverseProxyOptions options{.forwarded = how, .rfc7239 = true, .via = ""};
+    ClientRequest out(Method::get, "http://a");
+    forward_request_headers(request.request(), options, out);
+    return std::string(out.headers().lines());
+  };
+  EXPECT_EQ(sent(ForwardedHeaders::replace, true),
+            "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n"
+            "X-Forwarded-Host: shop.test\r\n"
+            "Forwarded: for=192.0.2.7;host=\"shop.test\";proto=https\r\n");
+  EXPECT_FALSE(sent(ForwardedHeaders::replace, false).contains("9.9.9.9"));
+  const std::string appended = sent(ForwardedHeaders::append, true);
+  EXPECT_TRUE(appended.starts_with("X-Forwarded-For: 9.9.9.9, unknown\r\n")) << appended;
+  EXPECT_FALSE(appended.contains("192.0.2.7"));
 }
 
 /// Returns the header lines that an upstream gets for these of the client.
