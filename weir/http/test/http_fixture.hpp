@@ -103,6 +103,10 @@ class HttpFixture : Continuation, loop::Runnable {
       const TestHeap::NoAllocationFailure no_failure;
       MemoryPlatform::log(line);
     }
+    void close(int descriptor) noexcept override {
+      const TestHeap::NoAllocationFailure no_failure;
+      MemoryPlatform::close(descriptor);
+    }
     Result<std::size_t> unacked_bytes(int descriptor) override {
       const auto of_network = MemoryPlatform::unacked_bytes(descriptor);
       return of_network ? Result<std::size_t>(*of_network + unacked) : of_network;

@@ -63,8 +63,11 @@ Result<std::string> websocket_request(const Url& url, std::string_view key,
   return request.append(options.headers.lines()).append("\r\n");
 }
 
-/// Calls the function for the connection, and performs the closing handshake.
-Task<Result<>> serve(WsConnection& connection, WebSocketFunction function, Context context) {
+/// Calls the function for the connection, and performs the closing handshake. The connection may be
+/// made after this task, which then needs no more memory.
+Task<Result<>> serve(std::optional<WsConnection>& made, WebSocketFunction function,
+                     Context context) {
+  WsConnection& connection = *made;
   WebSocketCloseCode code = WebSocketCloseCode::normal;
   Result<> result;
   std::exception_ptr exception;
@@ -173,10 +176,10 @@ Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve_socket
     deflate = std::make_unique<WsDeflate>(*own.loop, WsRole::client, *answer->deflate,
                                           *options.compression);
   }
-  WsConnection connection(std::move(stream), WsRole::client, options.limits,
-                          std::move(answer->input), answer->subprotocol, handler,
-                          std::move(deflate));
+  std::optional<WsConnection> connection;
   auto serving = serve(connection, std::move(serve_socket), Context{own.loop, &handler});
+  connection.emplace(std::move(stream), WsRole::client, options.limits, std::move(answer->input),
+                     answer->subprotocol, handler, std::move(deflate));
   co_return co_await std::move(serving);
 }
 

@@ -101,6 +101,12 @@ class WebSocketHandlerFor {
   }
 
   Response operator()(const Request& request, P... arguments) const {
+    if constexpr (sizeof...(P) == 0) {  // a smaller function, which needs no memory of its own
+      auto serve = [function = serve_](WebSocket& socket) {
+        return WebSocketTask((*function)(socket));
+      };
+      return accept_websocket(request, std::move(serve), options_);
+    }
     std::tuple<KeptArgument<P>...> kept{KeptArgument<P>(request, arguments)...};
     auto serve = [function = serve_, kept = std::move(kept)](WebSocket& socket) mutable {
       return std::apply(

@@ -231,15 +231,14 @@ Task<Action> work_http2(Connection& connection) {
   co_return Action::close;
 }
 
-/// Lets the connection become a WebSocket, as another child of the scope of the connections.
+/// Lets the connection become a WebSocket, which the scope of the connections waits for.
 void begin_websocket(Connection& connection) {
   ServerState& server = connection.server();
+  server.websockets().keep_open(*server.connection_scope());
   BlockPtr<ServedWebSocket> socket = connection.request_loop().take_websocket();
   Connection::Parts parts = connection.release();
-  Scope& scope = *server.connection_scope();
-  socket->open(std::move(parts.permit), std::move(parts.stream), std::move(parts.input),
-               scope.context().cancel);
-  scope.spawn(serve_websocket(std::move(socket)));
+  socket->open(std::move(parts.permit), std::move(parts.stream), std::move(parts.input));
+  ServedWebSocket::serve(std::move(socket), nullptr);
 }
 
 /// Finishes the present requests and makes the connection idle. Then lingers if the action is

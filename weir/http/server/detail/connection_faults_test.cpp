@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,17 +13,36 @@
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/replaced_routes.hpp"
+#include "weir/http/test/ws_frames.hpp"
+#include "weir/http/ws/topic.hpp"
+#include "weir/http/ws/websocket.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
 
 /// The steps of a client. The server runs until it is idle after each step.
-using Script = std::vector<std::string_view>;
-constexpr std::string_view a_second = "(a second passes)";
-constexpr std::string_view a_replacement = "(the replacement of a service begins to answer)";
+using Script = std::vector<std::string>;
+constexpr const char* a_second = "(a second passes)";
+constexpr const char* a_replacement = "(the replacement of a service begins to answer)";
 
-constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+/// Returns the handshake of a WebSocket, and the frames of a client.
+std::string handshake(std::string_view path) {
+  return "GET " + std::string(path) +
+         " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+}
+std::string message(std::string_view text) {
+  return ws::frame_to(WsRole::server, ws::fin | ws::text_frame, text);
+}
+std::string close_of_client() {
+  return ws::frame_to(WsRole::server, ws::fin | ws::close_frame, ws::number(1000, 2));
+}
+std::string ping_of_client() {
+  return ws::frame_to(WsRole::server, ws::fin | ws::ping_frame, "p");
+}
+
+constexpr const char* get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 struct Kind {
   std::string_view name;
@@ -73,6 +93,29 @@ const std::vector<Kind>& kinds() {
       {"not replaced in time",
        {"GET /replaced HTTP/1.1\r\nHost: a\r\n\r\n", a_second, a_second, a_second, a_second, get},
        "503 200"},
+      {"websocket",
+       {handshake("/ws/echo"), message("one"), a_second, a_second, a_second,
+        message("two") + ping_of_client() + message("three"), close_of_client()},
+       "204"},
+      {"websocket with early bytes",
+       {handshake("/ws/echo") + message("early") + close_of_client()},
+       "204"},
+      {"websocket that its handler ends",
+       {handshake("/ws/once"), message("one"), message("dropped") + close_of_client()},
+       "204"},
+      {"websocket whose handler fails",
+       {handshake("/ws/throws"), message("one"), close_of_client()},
+       "204"},
+      {"websocket whose handler sends much",
+       {handshake("/ws/large"), message("one"), a_second, close_of_client()},
+       "204"},
+      {"websocket with a topic",
+       {handshake("/ws/topic"), message("one"), a_second, a_second, a_second, message("two"),
+        close_of_client()},
+       "204"},
+      {"websocket of a service that is replaced",
+       {handshake("/replaced/ws"), a_replacement, message("one"), close_of_client()},
+       "204"},
   };
   return all;
 }
@@ -101,6 +144,31 @@ Task<Result<>> two_pieces(BodySink& sink) {
   co_return {};
 }
 
+Task<Result<>> echo(WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+Task<> echo_once(WebSocket& socket) {
+  const auto message = co_await socket.read();
+  if (message) std::ignore = co_await socket.send(*message);
+}
+Task<> read_and_throw(WebSocket& socket) {
+  std::ignore = co_await socket.read();
+  throw std::runtime_error("planned");
+}
+Task<Result<>> send_large(WebSocket& socket) {
+  WEIR_CO_TRY(co_await socket.read());
+  const std::string large(200'000, 'x');
+  for (int count = 0; count < 2; ++count) WEIR_CO_TRY(co_await socket.send(large));
+  co_return {};
+}
+
+Response accept_echo(const Request& request) {
+  return accept_websocket(request, [](WebSocket& socket) { return WebSocketTask(echo(socket)); });
+}
+
 Task<Response> waits_first(Request& request, Next next) {
   std::ignore = co_await sleep(1s);
   co_return co_await next(request);
@@ -110,8 +178,13 @@ Task<Response> waits_first(Request& request, Next next) {
 /// connection is gone.
 enum class Fault { none, reset, half_close, close, drain, stop, no_memory, out_of_memory };
 
+/// A base before the one with the loop.
+struct OutlivesLoop {
+  Topic<SlowSubscriber::drop_oldest> topic_;
+};
+
 /// A server of its own for one run of a script.
-class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
+class FaultScenario final : OutlivesLoop, HttpFixture, TestHeap::AllocationFailure {
  public:
   FaultScenario(const Kind& kind, Fault fault, std::size_t at)
       : kind_(kind), fault_(fault), at_(at) {
@@ -128,6 +201,12 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
     routes_.post("/ignored", [] { return text("ignored\n"); });
     routes_.get("/stream", [] { return stream(text_type, two_pieces); });
     routes_.get("/large", [] { return text(std::string(200'000, 'x')); });
+    routes_.websocket("/ws/echo", echo);
+    routes_.websocket("/ws/once", echo_once);
+    routes_.websocket("/ws/throws", read_and_throw);
+    routes_.websocket("/ws/large", send_large);
+    routes_.websocket("/ws/topic", [this](WebSocket& socket) { return publish_all(socket); });
+    replaced_.add(routes_, *loop_, "GET", "/replaced/ws", accept_echo);
     replaced_.add(routes_, *loop_, "GET", "/replaced", [] { return text("replaced\n"); });
     replaced_.add(routes_, *loop_, "GET", "/replaced/slow", slow);
     replaced_.add(routes_, *loop_, "POST", "/replaced", size_of_body);
@@ -138,7 +217,7 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
     if (is_memory_fault()) loop_->blocks().fail_after(at_);
     peer_ = &connect();
     turns();
-    for (const std::string_view step : kind_.script) {
+    for (const std::string& step : kind_.script) {
       if (injected_ && fault_ != Fault::drain) break;
       if (step == a_second) {
         pass(1s);
@@ -152,7 +231,15 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
     finish();
   }
   bool injected() const noexcept { return injected_; }
-  const std::string& received() const noexcept { return received_; }
+  /// Returns what the client has received. 204 replaces 101, which is no status of a response, and
+  /// nothing replaces the frames behind it.
+  std::string received() const {
+    std::string text = received_.substr(0, received_.find("\r\n\r\n", received_.find(" 101 ")));
+    const std::size_t status = text.find(" 101 ");
+    if (status == text.npos) return received_;
+    if (text.size() != received_.size()) text += "\r\n\r\n";
+    return text.replace(status, 5, " 204 ");
+  }
 
  private:
   /// Runs turn by turn until nothing happens any more or the fault is injected.
@@ -212,7 +299,9 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
   };
   bool now() noexcept override {
     check_memory_fault();
-    return injected_ && server_->counters().connections_open.value() != 0;
+    const ServerCounters& counters = server_->counters();
+    return injected_ &&
+           (counters.connections_open.value() != 0 || counters.websockets_open.value() != 0);
   }
   void finish() {
     const bool orderly = fault_ != Fault::reset && fault_ != Fault::stop && !is_memory_fault();
@@ -233,6 +322,15 @@ class FaultScenario final : HttpFixture, TestHeap::AllocationFailure {
     if (goes_on) expect_at_rest();
     shut_down();
     EXPECT_TRUE(replaced_.idle(*loop_)) << "a request of a route with core handlers is left";
+  }
+
+  /// Publishes each message to this subscriber.
+  Task<Result<>> publish_all(WebSocket& socket) {
+    const auto subscription = topic_.subscribe(socket);
+    for (;;) {
+      WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+      WEIR_CO_TRY(topic_.publish(message.text()));
+    }
   }
 
   const Kind& kind_;

@@ -74,12 +74,13 @@ Task<> H2Exchange::serve_websocket() {
   }
   call_.hold();
   auto socket =
-      make_block<ServedWebSocket>(connection_.server(), call_.route(), std::move(*call_.upgrade()));
+      make_block<ServedWebSocket>(connection_.server(), call_.route(), std::move(*call_.upgrade()),
+                                  connection_.context().cancel);
   body_max_ = std::numeric_limits<std::uint64_t>::max();
   send_head(false);
   call_.release();  // the socket keeps the route from now on
   tunnel_.emplace();
-  socket->open({}, AnyStream(H2Tunnel(*this)), {}, connection_.context().cancel);
+  socket->open({}, AnyStream(H2Tunnel(*this)), {});
   co_await http::serve_websocket(std::move(socket));
   tunnel_.reset();
 }

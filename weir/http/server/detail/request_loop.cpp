@@ -180,7 +180,8 @@ bool RequestLoop::peer_sends_no_more() const noexcept {
 /// Ends a request that is answered.
 RequestLoop::Action RequestLoop::finish_request() {
   if (WebSocketUpgrade* const upgrade = call_.upgrade()) {
-    websocket_ = make_block<ServedWebSocket>(server_, call_.route(), std::move(*upgrade));
+    websocket_ =
+        make_block<ServedWebSocket>(server_, call_.route(), std::move(*upgrade), context_.cancel);
   }
   call_.complete();
   body_.release();

@@ -2,34 +2,39 @@
 
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "weir/http/matching/route.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::http {
 
-ServedWebSocket::ServedWebSocket(ServerState& server, const Route* route, WebSocketUpgrade upgrade)
+ServedWebSocket::ServedWebSocket(ServerState& server, const Route* route, WebSocketUpgrade upgrade,
+                                 CancelSource* parent)
     : InFlightRequest(
           server.routes(), route,
           [](InFlightRequest& self) {
             static_cast<ServedWebSocket&>(self).close_for(WebSocketCloseCode::service_restart);
           }),
+      Continuation(&on_handler_end),
+      loop::Runnable([](loop::Runnable& self) { static_cast<ServedWebSocket&>(self).end(); }),
       server_(server),
       route_(route),
-      upgrade_(std::move(upgrade)) {
+      upgrade_(std::move(upgrade)),
+      handler_(parent) {
   server.counters().websockets.add();
   server.counters().websockets_open.add();
 }
 
 ServedWebSocket::~ServedWebSocket() {
   server_.counters().websockets_open.subtract();
+  server_.websockets().on_closed();
 }
 
-void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer input,
-                           CancelSource* parent) {
+void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer input) {
   permit_ = std::move(permit);
-  handler_.emplace(parent);
   const std::string_view subprotocol =
       upgrade_.subprotocol == nullptr ? std::string_view() : *upgrade_.subprotocol;
   std::unique_ptr<WsDeflate> deflate;
@@ -38,7 +43,7 @@ void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer inp
                                           *upgrade_.options->compression);
   }
   connection_.emplace(std::move(stream), WsRole::server, server_.limits().websocket,
-                      std::move(input), subprotocol, *handler_, std::move(deflate));
+                      std::move(input), subprotocol, handler_, std::move(deflate));
   if (close_for_) {
     connection_->drain(*close_for_);
   } else if (server_.draining()) {
@@ -53,8 +58,59 @@ void ServedWebSocket::close_for(WebSocketCloseCode code) noexcept {
   if (connection_) connection_->drain(code);
 }
 
+void ServedWebSocket::serve(BlockPtr<ServedWebSocket> socket, loop::Runnable* end) noexcept {
+  ServedWebSocket& self = *socket.release();
+  self.end_ = end;
+  try {
+    self.start();
+  } catch (...) {
+    self.finish({}, std::current_exception());
+  }
+}
+
+/// Calls the handler. The socket may be gone afterwards.
+void ServedWebSocket::start() {
+  WebSocketTask task = upgrade_.serve(*connection_);
+  std::visit([this](auto& each) { start(std::move(each)); }, task);
+}
+
+template <class T>
+void ServedWebSocket::start(Task<T> task) {
+  has_result_ = !std::is_void_v<T>;
+  const auto handle = task.release();
+  handle.promise().begin(Context{&server_.loop(), &handler_}, *this);
+  const loop::CurrentActivity::TraceGuard trace_guard(handler_.trace());
+  loop::CurrentActivity::resume(handle);
+}
+
+std::coroutine_handle<> ServedWebSocket::on_handler_end(Continuation& self,
+                                                        std::coroutine_handle<> finished) noexcept {
+  auto& socket = static_cast<ServedWebSocket&>(self);
+  std::error_code error;
+  std::exception_ptr exception;
+  if (socket.has_result_) {
+    const auto& promise = Task<Result<>>::Handle::from_address(finished.address()).promise();
+    exception = promise.exception();
+    if (!exception && !promise.value()) error = promise.value().error();
+  } else {
+    exception = Task<>::Handle::from_address(finished.address()).promise().exception();
+  }
+  finished.destroy();
+  socket.finish(error, exception);
+  return std::noop_coroutine();
+}
+
+/// Performs the closing handshake after the end of the handler. The socket may be gone afterwards.
+void ServedWebSocket::finish(std::error_code error, const std::exception_ptr& exception) noexcept {
+  const bool failed = error || exception;
+  if (failed) report(error, exception);
+  const auto code = failed ? WebSocketCloseCode::internal_error : WebSocketCloseCode::normal;
+  if (connection_->start_finish(code, *this, &handler_)) end();
+}
+
+/// Logs a failure of the handler, unless the end of the connection explains it.
 void ServedWebSocket::report(std::error_code error, const std::exception_ptr& exception) {
-  if (!exception && (!error || connection_->error() || handler_->cancelled())) return;
+  if (!exception && (!error || connection_->error() || handler_.cancelled())) return;
   server_.counters().handler_failures.add();
   try {
     const std::string name =
@@ -66,37 +122,20 @@ void ServedWebSocket::report(std::error_code error, const std::exception_ptr& ex
   }
 }
 
-void ServedWebSocket::close() noexcept {
+/// Closes the stream and destroys the socket.
+void ServedWebSocket::end() noexcept {
+  close_stream();
+  Loop& loop = server_.loop();
+  loop::Runnable* const end = end_;
+  BlockDeleter<ServedWebSocket>()(this);
+  if (end != nullptr) loop.ready(*end);
+}
+
+void ServedWebSocket::close_stream() noexcept {
   if (!connection_->lingers() || !connection_->stream()->finish_writing()) return;
   if (!permit_) return;  // the stream is a part of a connection
   server_.lingering_streams().add(std::move(connection_->stream()),
                                   server_.limits().linger_timeout);
-}
-
-Task<> serve_websocket(BlockPtr<ServedWebSocket> socket) {
-  WebSocketCloseCode code = WebSocketCloseCode::normal;
-  std::error_code error;
-  std::exception_ptr exception;
-  try {
-    WebSocketTask task = socket->start();
-    if (auto* const plain = std::get_if<Task<>>(&task)) {
-      in_context<void> running(socket->context(), std::move(*plain));
-      co_await std::move(running);
-    } else {
-      in_context<Result<>> running(socket->context(), std::move(std::get<Task<Result<>>>(task)));
-      const Result<> result = co_await std::move(running);
-      if (!result) error = result.error();
-    }
-  } catch (...) {
-    exception = std::current_exception();
-  }
-  if (error || exception) {
-    code = WebSocketCloseCode::internal_error;
-    socket->report(error, exception);
-    exception = nullptr;
-  }
-  co_await socket->connection().finish(code);
-  socket->close();
 }
 
 }  // namespace weir::http

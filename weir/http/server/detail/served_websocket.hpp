@@ -1,9 +1,11 @@
 // A WebSocket of a server: what a connection becomes behind the response that accepts it.
 #pragma once
 
+#include <coroutine>
 #include <exception>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
@@ -19,42 +21,66 @@ namespace weir::http {
 /// Keeps the handler of a WebSocket and its route. A drain of the server sends a Close with 1001.
 /// The removal of the route and the replacement of its service send 1012. The connection ends after
 /// WebSocketLimits::close_timeout at the latest.
+///
+/// It runs the handler's task itself, so that an idle WebSocket has no other coroutine. The steps
+/// behind the end of the handler need no memory.
 /// Threads: its loop's.
 /// Lifetime: the server outlives it.
-class ServedWebSocket final : public DrainNode, InFlightRequest {
+class ServedWebSocket final : public DrainNode, InFlightRequest, Continuation, loop::Runnable {
  public:
-  /// `route` is that of the request, which is not released yet.
-  ServedWebSocket(ServerState& server, const Route* route, WebSocketUpgrade upgrade);
+  /// `route` is that of the request, which is not released yet. A cancellation of `parent` cancels
+  /// the handler and closes the connection.
+  ServedWebSocket(ServerState& server, const Route* route, WebSocketUpgrade upgrade,
+                  CancelSource* parent);
   ~ServedWebSocket();
 
   /// Takes the connection. `input` are the bytes behind the handshake.
-  void open(ConnectionPermit permit, AnyStream stream, Buffer input, CancelSource* parent);
-  /// Returns the context of the handler, after open().
-  Context context() noexcept { return {&server_.loop(), &*handler_}; }
-  WsConnection& connection() noexcept { return *connection_; }
-  /// Calls the handler.
-  WebSocketTask start() { return upgrade_.serve(*connection_); }
-  /// Logs a failure of the handler, unless the end of the connection explains it.
-  void report(std::error_code error, const std::exception_ptr& exception);
-  /// Closes the stream after WsConnection::finish().
-  void close() noexcept;
+  void open(ConnectionPermit permit, AnyStream stream, Buffer input);
+  /// Serves a WebSocket after open() until its end, and destroys it then. `end` is put into the
+  /// ready queue afterwards, unless it is nullptr.
+  static void serve(BlockPtr<ServedWebSocket> socket, loop::Runnable* end) noexcept;
 
   void drain() override { close_for(WebSocketCloseCode::going_away); }
 
  private:
+  void start();
+  template <class T>
+  void start(Task<T> task);
+  static std::coroutine_handle<> on_handler_end(Continuation& self,
+                                                std::coroutine_handle<> finished) noexcept;
+  void finish(std::error_code error, const std::exception_ptr& exception) noexcept;
+  void report(std::error_code error, const std::exception_ptr& exception);
+  void end() noexcept;
+  void close_stream() noexcept;
   void close_for(WebSocketCloseCode code) noexcept;
 
   ServerState& server_;
   const Route* route_;
   WebSocketUpgrade upgrade_;
   ConnectionPermit permit_;  // released after the stream is closed
-  std::optional<CancelSource> handler_;
+  loop::Runnable* end_ = nullptr;
+  CancelSource handler_;
   std::optional<WsConnection> connection_;
   std::optional<WebSocketCloseCode> close_for_;  // before open()
+  bool has_result_ = false;                      // the task of the handler returns a Result<>
 };
 
-/// Serves a WebSocket until its end, after open().
-/// Cancel: cancels the handler and closes the connection.
-Task<> serve_websocket(BlockPtr<ServedWebSocket> socket);
+/// `co_await serve_websocket(socket)` serves a WebSocket after open() until its end.
+/// Cancel: that of ServedWebSocket.
+class [[nodiscard]] serve_websocket : public Waiter {
+ public:
+  explicit serve_websocket(BlockPtr<ServedWebSocket> socket) noexcept
+      : socket_(std::move(socket)) {}
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    set_coroutine(handle);
+    ServedWebSocket::serve(std::move(socket_), this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  BlockPtr<ServedWebSocket> socket_;
+};
 
 }  // namespace weir::http

@@ -8,6 +8,8 @@
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/scope.hpp"
 
 namespace weir::http {
 namespace {
@@ -126,6 +128,38 @@ void OpenConnections::drain() {
   while (DrainNode* const other = others_.pop_front()) other->drain();
 }
 
+/// Waits until no WebSocket is open; a cancellation does not end it.
+class OpenWebSockets::AllClosedAwaiter : public Waiter {
+ public:
+  explicit AllClosedAwaiter(OpenWebSockets& sockets) noexcept : sockets_(sockets) {}
+  bool await_ready() const noexcept { return sockets_.open_.value() == 0; }
+  template <HasContext Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    set_coroutine(handle);
+    sockets_.waiter_ = this;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  OpenWebSockets& sockets_;
+};
+
+void OpenWebSockets::keep_open(Scope& connections) {
+  if (!waits_) connections.spawn(wait());
+}
+
+void OpenWebSockets::on_closed() noexcept {
+  if (waiter_ == nullptr || open_.value() != 0) return;
+  loop_.ready(*std::exchange(waiter_, nullptr));
+}
+
+Task<> OpenWebSockets::wait() {
+  const weir::detail::Counter& open = open_;
+  waits_ = true;
+  while (open.value() != 0) co_await AllClosedAwaiter(*this);
+  waits_ = false;
+}
+
 ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
                          std::shared_ptr<tls::Server> tls, PlainHttp2 plain_http2,
                          std::shared_ptr<const ProxyProtocol> proxy_protocol)
@@ -136,6 +170,7 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
       routes_(loop, router.updater()),
       counters_(loop),
       connections_(*this, loop, limits.connections_max),
+      websockets_(loop, counters_.websockets_open),
       lingering_streams_(loop),
       heads_(loop),
       tls_(std::move(tls)),

@@ -26,6 +26,7 @@
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/lingering_streams.hpp"
+#include "weir/task/task.hpp"
 #include "weir/tls/server.hpp"
 
 namespace weir::http {
@@ -198,6 +199,28 @@ class OpenConnections : DrainObserver {
   weir::detail::List<DrainNode> others_;
 };
 
+/// Keeps the scope of the connections open while connections are WebSockets, which are no tasks.
+/// Threads: the loop's.
+class OpenWebSockets {
+ public:
+  /// `open` is ServerCounters::websockets_open.
+  OpenWebSockets(Loop& loop, const weir::detail::Counter& open) noexcept
+      : loop_(loop), open_(open) {}
+  /// Keeps the scope open until no WebSocket is open. At least one is open now.
+  /// Errors: throws std::bad_alloc.
+  void keep_open(Scope& connections);
+  void on_closed() noexcept;
+
+ private:
+  class AllClosedAwaiter;
+  Task<> wait();
+
+  Loop& loop_;
+  const weir::detail::Counter& open_;
+  loop::Runnable* waiter_ = nullptr;  // of wait()
+  bool waits_ = false;
+};
+
 // The state itself.
 
 /// The state of one server on one core, which the server's connections share.
@@ -220,6 +243,7 @@ class ServerState {
   ServerCounters& counters() noexcept { return counters_; }
   const ServerCounters& counters() const noexcept { return counters_; }
   OpenConnections& connections() noexcept { return connections_; }
+  OpenWebSockets& websockets() noexcept { return websockets_; }
   LingeringStreams& lingering_streams() noexcept { return lingering_streams_; }
   ResponseHeads& heads() noexcept { return heads_; }
   HostLineCache& host_line_cache() noexcept { return host_line_cache_; }
@@ -259,6 +283,7 @@ class ServerState {
   RouteSnapshot routes_;
   ServerCounters counters_;
   OpenConnections connections_;
+  OpenWebSockets websockets_;
   LingeringStreams lingering_streams_;
   ResponseHeads heads_;
   HostLineCache host_line_cache_;

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
-#include <tuple>
 #include <utility>
-
-#include "weir/task/context.hpp"
 
 namespace weir::http {
 namespace {
@@ -16,33 +13,19 @@ namespace {
 // second one.
 constexpr Duration check_interval = std::chrono::seconds(1);
 
-/// Aborts a connection when the task that waits for its end is cancelled.
-class AbortOnCancel : CancelNode {
- public:
-  AbortOnCancel(WsConnection& connection, CancelSource* source) noexcept
-      : CancelNode([](CancelNode& self) { static_cast<AbortOnCancel&>(self).abort(); }),
-        connection_(connection) {
-    if (!join(source)) abort();
-  }
-
- private:
-  void abort() noexcept { connection_.abort(make_error_code(Errc::cancelled)); }
-  WsConnection& connection_;
-};
-
 }  // namespace
 
 WsActivity::Receive::Receive(WsConnection& owner) noexcept
     : loop::ReceiveOperation([](loop::Runnable& self) {
         WsConnection& connection = static_cast<Receive&>(self).connection;
-        connection.guard([&connection] { connection.on_received(); });
+        connection.call([&connection] { connection.on_received(); });
       }),
       connection(owner) {}
 
 WsActivity::Send::Send(WsConnection& owner) noexcept
     : loop::SendOperation([](loop::Runnable& self) {
         WsConnection& connection = static_cast<Send&>(self).connection;
-        connection.guard([&connection] {
+        connection.call([&connection] {
           connection.on_sent();
           connection.run();
         });
@@ -63,7 +46,10 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
         auto& activity = static_cast<WsActivity&>(self);
         activity.queued = false;
         WsConnection& connection = activity.connection;
-        connection.guard([&connection] { connection.run(); });
+        connection.call([&connection] { connection.run(); });
+      }),
+      CancelNode([](CancelNode& self) {
+        static_cast<WsActivity&>(self).connection.abort(make_error_code(Errc::cancelled));
       }),
       connection(owner),
       session(role, limits, deflates),
@@ -76,7 +62,7 @@ WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits&
                            std::unique_ptr<WsDeflate> deflate)
     : loop::Timer([](loop::Timer& self) {
         auto& connection = static_cast<WsConnection&>(self);
-        connection.guard([&connection] { connection.check(); });
+        connection.call([&connection] { connection.check(); });
       }),
       loop::HangupObserver(
           [](loop::HangupObserver& self) {
@@ -153,7 +139,7 @@ void WsConnection::end_activity() noexcept {
 
 /// Lets run() follow in the ready queue.
 void WsConnection::queue() noexcept {
-  if (activity_ == nullptr || std::exchange(activity_->queued, true)) return;
+  if (activity_ == nullptr || ended_ || std::exchange(activity_->queued, true)) return;
   loop().ready(*activity_);
 }
 
@@ -163,12 +149,13 @@ void WsConnection::run() {
   if (activity_->hung_up && !activity_->receiving && !error_) lose(system_error(ECONNRESET));
   activity_->receives = 0;
   pump_output();
-  if (reader_ != nullptr) {
+  if (activity_->finished != nullptr) {
+    drop_input();
+  } else if (reader_ != nullptr) {
     read_on();
   } else if (error_ && lost_ && !told_) {
     handler_.cancel();
   }
-  activity_->changed.set();
 }
 
 // The timer.
@@ -273,7 +260,7 @@ void WsConnection::begin_close(WebSocketCloseCode code, std::string_view reason)
 }
 
 void WsConnection::limit_close() noexcept {
-  if (activity_ == nullptr) return;
+  if (activity_ == nullptr || ended_) return;
   const Instant until = after(loop().now(), limits_.close_timeout);
   activity_->close_until = std::min(activity_->close_until, until);
   arm(loop().now());
@@ -293,32 +280,41 @@ bool WsConnection::quiet() const noexcept {
          (broken_ || (a.output.empty() && !has_messages()));
 }
 
-Task<> WsConnection::wait_until_quiet() {
-  while (!quiet()) {
-    WsActivity& a = *activity_;
-    while (!error_ && take(false)) a.has_result = false;  // messages are dropped
-    if (!error_ && !a.receiving && start_receive()) {
-      co_await yield();
-    } else if (!quiet()) {
-      std::ignore = co_await a.changed.wait();
-    }
-  }
+/// Drops the messages that arrive before the Close of the peer.
+void WsConnection::drop_input() {
+  WsActivity& a = *activity_;
+  while (!error_ && take(false)) a.has_result = false;
+  if (!error_ && !a.receiving && start_receive()) queue();
 }
 
-Task<> WsConnection::finish(WebSocketCloseCode code) {
+bool WsConnection::start_finish(WebSocketCloseCode code, loop::Runnable& finished,
+                                CancelSource* cancel) noexcept {
   told_ = true;
-  const Context own = co_await this_context();
-  try {
-    begin_close(code, {});
-    if (error_) limit_close();
-  } catch (const std::bad_alloc&) {
-    abort(std::make_error_code(std::errc::not_enough_memory));
+  guard([this, code] { begin_close(code, {}); });
+  if (error_) limit_close();
+  if (quiet()) {
+    end();
+    return true;
   }
+  activity_->finished = &finished;
+  if (!activity_->join(cancel)) abort(make_error_code(Errc::cancelled));
+  queue();
   arm(loop().now());
-  const AbortOnCancel cancelled(*this, own.cancel);
-  co_await in_context(Context{own.loop, nullptr}, wait_until_quiet());
+  return false;
+}
+
+void WsConnection::end() noexcept {
+  ended_ = true;
   loop::Timer::cancel();
   stream_->observe_hangup(nullptr);
+}
+
+/// Reports the end to the caller of finish(). It is the last step of each callback.
+void WsConnection::end_if_quiet() noexcept {
+  if (activity_ == nullptr || activity_->finished == nullptr || !quiet()) return;
+  end();
+  activity_->leave();
+  loop().ready(*std::exchange(activity_->finished, nullptr));
 }
 
 }  // namespace weir::http

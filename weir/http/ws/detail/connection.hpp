@@ -24,13 +24,12 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
-#include "weir/task/sync/event.hpp"
-#include "weir/task/task.hpp"
+#include "weir/task/context.hpp"
 
 namespace weir::http {
 
 /// The part of a WsConnection that exists while something happens on it.
-struct WsActivity final : loop::Runnable {
+struct WsActivity final : loop::Runnable, CancelNode {
   WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
              bool deflates) noexcept;
 
@@ -80,9 +79,9 @@ struct WsActivity final : loop::Runnable {
   bool ping_due = false;
   // The end.
   std::optional<WebSocketCloseCode> close_order;
-  std::string close_reason;     // of the own Close, later of the peer's
-  Instant close_until = never;  // then the connection is cut
-  AutoResetEvent changed;       // for finish()
+  std::string close_reason;            // of the own Close, later of the peer's
+  Instant close_until = never;         // then the connection is cut
+  loop::Runnable* finished = nullptr;  // the caller of finish() that waits
   // The activity itself.
   Hangup hangup;
   bool queued = false;  // it is in the ready queue
@@ -143,10 +142,16 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void drain(WebSocketCloseCode code) noexcept;
   /// Ends the connection immediately.
   void abort(std::error_code error) noexcept;
-  /// Performs the closing handshake, unless it was performed, and waits until the stream has no
-  /// pending operation. No read or send waits. `code` is that of the own Close.
+  /// Performs the closing handshake, unless it was performed, until the stream has no pending
+  /// operation. No read or send waits. `code` is that of the own Close. Without memory, the
+  /// connection is aborted. A cancellation of `cancel` aborts it too.
+  /// Returns: true if that has finished; else `finished` is put into the ready queue at the end.
+  bool start_finish(WebSocketCloseCode code, loop::Runnable& finished,
+                    CancelSource* cancel) noexcept;
+  class FinishAwaiter;
+  /// `co_await connection.finish(code)` does the same for a task.
   /// Cancel: aborts the connection.
-  Task<> finish(WebSocketCloseCode code);
+  FinishAwaiter finish(WebSocketCloseCode code) noexcept;
   /// Returns true if the peer should be able to read the last bytes, after finish().
   bool lingers() const noexcept { return !broken_; }
 
@@ -166,6 +171,12 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
     } catch (const std::bad_alloc&) {
       abort(std::make_error_code(std::errc::not_enough_memory));
     }
+  }
+  /// Performs a callback of the loop.
+  template <class Step>
+  void call(const Step& step) noexcept {
+    guard(step);
+    end_if_quiet();
   }
   void run();
   void check();
@@ -199,7 +210,9 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void refuse_senders() noexcept;
   std::optional<WsMaskKey> next_mask();
   bool quiet() const noexcept;
-  Task<> wait_until_quiet();
+  void drop_input();
+  void end() noexcept;
+  void end_if_quiet() noexcept;
 
   // The small members lie in the padding of the base.
   WsRole role_;
@@ -209,6 +222,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   bool pinged_ = false;      // a ping was sent since the peer was heard
   bool input_seen_ = false;  // by the observer of an idle connection
   bool draining_ = false;
+  bool ended_ = false;  // finish() has finished
   WebSocketCloseCode close_code_ = WebSocketCloseCode::abnormal;
   AnyStream stream_;
   const WebSocketLimits& limits_;
@@ -220,5 +234,27 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   Instant heard_;  // the last bytes of the peer
   std::error_code error_;
 };
+
+/// The awaiter of WsConnection::finish().
+class WsConnection::FinishAwaiter : public Waiter {
+ public:
+  FinishAwaiter(WsConnection& connection, WebSocketCloseCode code) noexcept
+      : connection_(connection), code_(code) {}
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    set_coroutine(handle);
+    return !connection_.start_finish(code_, *this, context().cancel);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  WsConnection& connection_;
+  WebSocketCloseCode code_;
+};
+
+inline WsConnection::FinishAwaiter WsConnection::finish(WebSocketCloseCode code) noexcept {
+  return {*this, code};
+}
 
 }  // namespace weir::http
