@@ -8,7 +8,7 @@ namespace weir::http {
 // The waits.
 
 bool WebSocketRead::ready() {
-  return connection_.take(whole_);
+  return connection_.try_read(*this);
 }
 bool WebSocketRead::begin(Loop&) {
   return connection_.begin_read(*this);
@@ -90,12 +90,12 @@ Loop& WebSocket::loop() const noexcept {
 Task<Result<>> WebSocket::close(WebSocketCloseCode code, std::string_view reason) {
   WsConnection& connection = this->connection();
   connection.begin_close(code, reason);
-  for (;;) {
-    const auto dropped = co_await read_piece();
-    if (dropped) continue;
-    if (dropped.error() == Errc::end_of_stream) co_return {};
-    co_return fail(dropped.error());
+  connection.drop_messages();
+  if (!connection.error()) {
+    WEIR_CO_TRY(co_await connection.wait_for_end());
   }
+  if (connection.error() != Errc::end_of_stream) co_return fail(connection.error());
+  co_return {};
 }
 
 }  // namespace weir::http

@@ -86,7 +86,8 @@ class WebSocket {
   WebSocketSend send_piece(const WebSocketMessage& piece) noexcept;
 
   /// Performs the closing handshake: sends a Close and waits for that of the peer. Messages that
-  /// still arrive are dropped. A handler that returns has the same effect, with the code `normal`.
+  /// still arrive are dropped; a read of another task waits for the end. A handler that returns has
+  /// the same effect, with the code `normal`.
   /// `code` is valid in a Close; `reason` is cut after 123 bytes.
   /// Errors: Errc::timed_out after WebSocketLimits::close_timeout; those of read() if the
   /// connection is lost.

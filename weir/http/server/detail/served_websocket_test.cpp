@@ -4,11 +4,14 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "weir/http.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/ws_frames.hpp"
+#include "weir/task/scope.hpp"
 #include "weir/task/select.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/event.hpp"
@@ -249,6 +252,79 @@ TEST_F(WebSocketTest, CancelsAHandlerThatDoesNotReadSomeTimeAfterTheClose) {
   EXPECT_EQ(server_->counters().websockets_open.value(), 1U) << "it may still save something";
   pass(3s);
   EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
+/// Reads one message, and then does something else.
+Task<Result<>> read_once(WebSocket& socket) {
+  WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+  const auto waited = co_await sleep(std::chrono::hours(1));
+  EXPECT_EQ(message.text(), "first") << "the bytes stay";
+  co_return waited;
+}
+
+TEST_F(WebSocketTest, AnswersThePeerWhileTheHandlerDoesNotRead) {
+  routes_.websocket("/once", read_once);
+  routes_.websocket("/wait", wait_long);
+  MemoryPeer& peer = open("/once");
+  peer.send(frame(text, "first") + frame(ping, "p") + frame(close, close_payload(1000)));
+  pass(1s);
+  EXPECT_EQ(peer.take(), answer(pong, "p") + answer(close, close_payload(1000)));
+  std::string request(handshake);
+  request.replace(4, 5, "/wait");
+  const std::string answers = talk(connect(), request + frame(ping, "p"));
+  EXPECT_TRUE(answers.ends_with("\r\n\r\n" + answer(pong, "p"))) << answers;
+  pass(6s);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 1U);
+}
+
+/// Closes the connection while another task reads. Returns the end of both.
+Task<std::pair<std::error_code, std::error_code>> close_beside_a_reader(WebSocket& socket) {
+  std::error_code reader;
+  std::error_code closer;
+  const auto read_all = [&](Scope&) -> Task<> {
+    for (;;) {
+      const auto message = co_await socket.read();
+      if (message) std::ignore = co_await sleep(1s);
+      if (!message) reader = message.error();
+      if (!message) co_return;
+    }
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    scope.spawn(read_all(scope));
+    std::ignore = co_await sleep(2s);
+    const auto closed = co_await socket.close(WebSocketCloseCode::normal, "enough");
+    if (!closed) closer = closed.error();
+  };
+  std::ignore = co_await with_scope(body);
+  co_return std::pair(reader, closer);
+}
+
+TEST_F(WebSocketTest, ClosesWhileAnotherTaskReads) {
+  std::vector<std::pair<std::error_code, std::error_code>> ends;
+  routes_.websocket("/close", [&ends](WebSocket& socket) -> Task<> {
+    ends.push_back(co_await close_beside_a_reader(socket));
+  });
+  MemoryPeer& waiting = open("/close");
+  MemoryPeer& working = open("/close");
+  MemoryPeer& silent = open("/close");
+  pass(1500ms);
+  EXPECT_EQ(talk(working, frame(text, "the reader works on it")), "");
+  pass(600ms);
+  for (MemoryPeer* const peer : {&waiting, &working, &silent}) {
+    EXPECT_EQ(peer->take(), answer(close, close_payload(1000, "enough")));
+  }
+  talk(waiting, frame(ws::text_frame, "dropped") + frame(close, close_payload(1000)));
+  talk(working, frame(text, "dropped") + frame(close, close_payload(1000)));
+  pass(1s);
+  EXPECT_EQ(ends.size(), 2U);
+  pass(5s);
+  ASSERT_EQ(ends.size(), 3U);
+  for (const std::size_t polite : {0U, 1U}) {
+    EXPECT_EQ(ends[polite].first, Errc::end_of_stream);
+    EXPECT_FALSE(ends[polite].second);
+  }
+  EXPECT_EQ(ends[2].first, Errc::timed_out);
+  EXPECT_EQ(ends[2].second, Errc::timed_out);
 }
 
 TEST_F(WebSocketTest, DrainsWithACloseAndADeadline) {

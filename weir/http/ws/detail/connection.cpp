@@ -32,14 +32,6 @@ WsActivity::Send::Send(WsConnection& owner) noexcept
       }),
       connection(owner) {}
 
-WsActivity::Hangup::Hangup(WsConnection& owner) noexcept
-    : loop::HangupObserver([](loop::HangupObserver& self) {
-        WsConnection& connection = static_cast<Hangup&>(self).connection;
-        connection.activity_->hung_up = true;
-        connection.queue();
-      }),
-      connection(owner) {}
-
 WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
                        bool deflates) noexcept
     : loop::Runnable([](loop::Runnable& self) {
@@ -51,11 +43,15 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
       CancelNode([](CancelNode& self) {
         static_cast<WsActivity&>(self).connection.abort(make_error_code(Errc::cancelled));
       }),
+      loop::HangupObserver([](loop::HangupObserver& self) {
+        auto& activity = static_cast<WsActivity&>(self);
+        activity.hung_up = true;
+        activity.connection.queue();
+      }),
       connection(owner),
       session(role, limits, deflates),
       receive(owner),
-      send(owner),
-      hangup(owner) {}
+      send(owner) {}
 
 WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits,
                            Buffer input, std::string_view subprotocol, CancelSource& handler,
@@ -80,6 +76,7 @@ WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits&
       heard_(loop().now()) {
   if (!input.empty()) {
     activate().input = std::move(input);
+    queue();
   } else {
     arm(heard_);
     stream_->observe_hangup(this);
@@ -106,7 +103,7 @@ bool WsConnection::may_send() const noexcept {
 WsActivity& WsConnection::activate() {
   if (activity_ == nullptr) {
     activity_ = make_block<WsActivity>(*this, role_, limits_, deflate_ != nullptr);
-    stream_->observe_hangup(&activity_->hangup);
+    stream_->observe_hangup(activity_.get());
     arm(loop().now());
     if (reader_ != nullptr) queue();  // it goes on with a receive
   }
@@ -149,13 +146,16 @@ void WsConnection::run() {
   if (activity_->hung_up && !activity_->receiving && !error_) lose(system_error(ECONNRESET));
   activity_->receives = 0;
   pump_output();
-  if (activity_->finished != nullptr) {
+  if (drops_) {
     drop_input();
   } else if (reader_ != nullptr) {
     read_on();
-  } else if (error_ && lost_ && !told_) {
-    handler_.cancel();
+  } else {
+    look_ahead();
   }
+  if (!error_) return;
+  if (!activity_->failed.is_set()) activity_->failed.set();
+  if (reader_ == nullptr && lost_ && !told_) handler_.cancel();
 }
 
 // The timer.
@@ -194,9 +194,6 @@ void WsConnection::check() {
     }
   }
   const bool used = std::exchange(a.used, false);
-  if (reader_ == nullptr && !error_ && !a.receiving && a.input.empty() && !a.has_held) {
-    if (start_receive()) look_ahead();
-  }
   run();
   if (!used && can_rest()) rest();
   arm(now);
@@ -280,16 +277,14 @@ bool WsConnection::quiet() const noexcept {
          (broken_ || (a.output.empty() && !has_messages()));
 }
 
-/// Drops the messages that arrive before the Close of the peer.
-void WsConnection::drop_input() {
-  WsActivity& a = *activity_;
-  while (!error_ && take(false)) a.has_result = false;
-  if (!error_ && !a.receiving && start_receive()) queue();
+void WsConnection::drop_messages() noexcept {
+  told_ = drops_ = true;
+  queue();
 }
 
 bool WsConnection::start_finish(WebSocketCloseCode code, loop::Runnable& finished,
                                 CancelSource* cancel) noexcept {
-  told_ = true;
+  told_ = drops_ = true;
   guard([this, code] { begin_close(code, {}); });
   if (error_) limit_close();
   if (quiet()) {

@@ -25,11 +25,12 @@
 #include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/sync/event.hpp"
 
 namespace weir::http {
 
 /// The part of a WsConnection that exists while something happens on it.
-struct WsActivity final : loop::Runnable, CancelNode {
+struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
              bool deflates) noexcept;
 
@@ -41,11 +42,15 @@ struct WsActivity final : loop::Runnable, CancelNode {
     explicit Send(WsConnection& owner) noexcept;
     WsConnection& connection;
   };
-  struct Hangup : loop::HangupObserver {
-    explicit Hangup(WsConnection& owner) noexcept;
-    WsConnection& connection;
-  };
 
+  // The small members lie in the padding of the last base and together.
+  bool queued = false;  // it is in the ready queue
+  bool used = true;     // something has happened since the last check
+  bool hung_up = false;
+  bool going_idle = false;  // the receive was cancelled so that the activity can end
+  bool within_frame = false;
+  bool writing = false;
+  bool ping_due = false;
   WsConnection& connection;
   WsSession session;
   // Input.
@@ -61,7 +66,8 @@ struct WsActivity final : loop::Runnable, CancelNode {
   bool result_in_message = false;
   bool collects_text = false;  // `message` is a text
   bool receiving = false;
-  unsigned receives = 0;  // that have finished immediately, since the last run()
+  std::uint8_t receives = 0;  // that have finished immediately, since the last run()
+  std::optional<WebSocketCloseCode> close_order;
   // Output.
   static constexpr std::size_t pieces_max = 5;
   Send send;
@@ -74,20 +80,11 @@ struct WsActivity final : loop::Runnable, CancelNode {
   WsMask mask;                                // of the frame of the first sender
   std::size_t progress = 0;                   // bytes of the send that had been taken at
   Instant progress_since{};
-  bool within_frame = false;
-  bool writing = false;
-  bool ping_due = false;
   // The end.
-  std::optional<WebSocketCloseCode> close_order;
   std::string close_reason;            // of the own Close, later of the peer's
   Instant close_until = never;         // then the connection is cut
+  ManualResetEvent failed;             // reads fail from now on
   loop::Runnable* finished = nullptr;  // the caller of finish() that waits
-  // The activity itself.
-  Hangup hangup;
-  bool queued = false;  // it is in the ready queue
-  bool used = true;     // something has happened since the last check
-  bool hung_up = false;
-  bool going_idle = false;  // the receive was cancelled so that the activity can end
 };
 
 static_assert(sizeof(WsActivity) <= 1024, "a larger object takes a block of twice the size");
@@ -118,8 +115,10 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
 
   // The waits of handlers; see WebSocketRead and WebSocketSend.
 
-  /// Makes the result of a read. Returns false if more bytes must arrive.
-  bool take(bool whole);
+  /// Returns true if a read has its result.
+  bool try_read(const WebSocketRead& read) {
+    return drops_ ? static_cast<bool>(error_) : take(read.whole());
+  }
   bool begin_read(WebSocketRead& read);
   void withdraw(WebSocketRead& read) noexcept;
   Result<WebSocketMessage> taken();
@@ -134,6 +133,10 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
 
   /// Sends a Close behind the messages that wait, unless one was sent or received.
   void begin_close(WebSocketCloseCode code, std::string_view reason);
+  /// Drops the messages that still arrive, after begin_close(). Reads wait for the end.
+  void drop_messages() noexcept;
+  /// Waits for the end of the connection, after drop_messages(). There is no error yet.
+  EventWait<ManualResetEvent> wait_for_end() noexcept { return activity_->failed.wait(); }
   /// Limits the time until the connection is cut to WebSocketLimits::close_timeout, although the
   /// Close may have to wait. It follows begin_close().
   void limit_close() noexcept;
@@ -187,6 +190,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void on_received();
   void read_on();
   void look_ahead();
+  bool take(bool whole);
   bool has_event() const noexcept;
   WsEvent next_event();
   bool handle(const WsEvent& event);
@@ -222,6 +226,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   bool pinged_ = false;      // a ping was sent since the peer was heard
   bool input_seen_ = false;  // by the observer of an idle connection
   bool draining_ = false;
+  bool drops_ = false;  // messages are dropped
   bool ended_ = false;  // finish() has finished
   WebSocketCloseCode close_code_ = WebSocketCloseCode::abnormal;
   AnyStream stream_;

@@ -59,7 +59,6 @@ void WsConnection::on_received() {
     a.going_idle = false;
     heard_ = loop().now();
     pinged_ = false;
-    if (reader_ == nullptr) look_ahead();
   } else if (!cancelled && !error_) {
     lose(a.receive.error() == Errc::end_of_stream ? make_error_code(Errc::closed)
                                                   : a.receive.error());
@@ -176,18 +175,32 @@ bool WsConnection::take(bool whole) {
 /// Answers pings and takes a Close while the handler does not read. It stops at a message.
 void WsConnection::look_ahead() {
   WsActivity& a = *activity_;
-  for (unsigned steps = 0; steps < steps_in_a_row && !error_; ++steps) {
-    while (!a.has_held && has_event()) {
+  for (unsigned steps = 0; steps < steps_in_a_row; ++steps) {
+    while (!error_ && !a.has_held && has_event()) {
       const WsEvent event = next_event();
       if (event.kind == WsEvent::Kind::message) {
         a.held = event;
         a.has_held = true;
-        return;
+      } else if (!handle(event)) {
+        break;
       }
-      if (!handle(event)) break;
     }
-    if (error_ || !start_receive()) return;
+    if (error_ || a.has_held || a.receiving || !start_receive()) return;
   }
+  queue();
+}
+
+/// Drops messages until the Close of the peer. The bytes of the last message that was read stay.
+/// A reader gets the end.
+void WsConnection::drop_input() {
+  WsActivity& a = *activity_;
+  a.has_held = false;
+  while (!error_ && has_event()) {
+    const WsEvent event = next_event();
+    if (event.kind != WsEvent::Kind::message && !handle(event)) break;
+  }
+  if (!error_ && !a.receiving && start_receive()) queue();
+  if (error_ && reader_ != nullptr) std::exchange(reader_, nullptr)->grant();
 }
 
 /// Reads for the reader, until it has a result or more bytes must arrive.
@@ -206,7 +219,7 @@ void WsConnection::read_on() {
 
 bool WsConnection::begin_read(WebSocketRead& read) {
   assert(reader_ == nullptr && "two tasks read from one WebSocket");
-  if (activity_ != nullptr) {
+  if (activity_ != nullptr && !drops_) {
     for (;;) {
       pump_output();
       if (activity_->receives == steps_in_a_row) {
