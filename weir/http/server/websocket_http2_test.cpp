@@ -106,6 +106,53 @@ TEST_F(WebSocketOverHttp2Test, DrainsWithAClose) {
   EXPECT_TRUE(stopped());
 }
 
+/// Sends two messages of 60,000 bytes.
+Task<Result<>> send_twice(WebSocket& socket) {
+  const std::string large(60'000, 'x');
+  for (int count = 0; count < 2; ++count) WEIR_CO_TRY(co_await socket.send(large));
+  WEIR_CO_TRY(co_await socket.read());
+  co_return {};
+}
+
+TEST_F(WebSocketOverHttp2Test, WaitsForAPeerThatTakesBytesSlowly) {
+  routes_.websocket("/twice", send_twice);
+  Limits limits;
+  limits.websocket.write_timeout = 3s;
+  begin(limits);
+  std::string sent = answer(connect_to(1, "/twice"));
+  for (int second = 0; second < 12; ++second) {
+    pass(1s);
+    sent += answer(window_update(0, 5'000) + window_update(1, 5'000));
+  }
+  EXPECT_EQ(std::ranges::count(sent, 'x'), 120'000);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 1U);
+}
+
+TEST_F(WebSocketOverHttp2Test, ResetsTheStreamOfAPeerThatTakesNothing) {
+  routes_.websocket("/twice", send_twice);
+  begin();
+  static_cast<void>(answer(connect_to(1, "/twice")));
+  pass(22s);
+  const std::string ended = received();
+  EXPECT_NE(ended.find("reset 1 8"), ended.npos) << ended;  // CANCEL (RFC 8441 §5)
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
+TEST_F(WebSocketOverHttp2Test, EndsTheRequestWithTheHandshake) {
+  int ends = 0;
+  routes_.use([&ends](Request& request, Next next) -> Task<Response> {
+    request.on_end(
+        [&ends](Request&, const SentResponse& sent) { ends += sent.complete ? 1 : 100; });
+    co_return co_await next(request);
+  });
+  begin();
+  static_cast<void>(answer(connect_to(1, "/ws")));
+  EXPECT_EQ(server_->counters().websockets_open.value(), 1U);
+  EXPECT_EQ(ends, 1) << "its route may be removed while the WebSocket is open";
+  static_cast<void>(answer(rst_stream(1)));
+  EXPECT_EQ(ends, 1);
+}
+
 TEST_F(WebSocketOverHttp2Test, RejectsOtherRequests) {
   begin();
   const std::string answered = answer(get(1, "/ws"));

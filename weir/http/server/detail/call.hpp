@@ -296,6 +296,11 @@ class Call : Continuation {
     in_flight_.reset();
     found_route_.reset();
   }
+  /// Ends hold() long before the end of the request. The route is not used any more.
+  void leave_route() noexcept {
+    release();
+    match_.clear();
+  }
 
  private:
   /// Keeps the route, and with it the handler, while a part of the request waits.

@@ -13,6 +13,8 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/http/test/ws_frames.hpp"
+#include "weir/http/ws/websocket.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
@@ -52,6 +54,12 @@ class FaultRun : public HttpFixture {
       });
     });
     routes_.get("/large", [] { return text(std::string(100'000, 'l')); });
+    routes_.websocket("/ws", [](WebSocket& socket) -> Task<Result<>> {
+      for (;;) {
+        WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+        WEIR_CO_TRY(co_await socket.send(message));
+      }
+    });
   }
 
   /// Injects the fault at turn `at`. Returns true if the fault has happened.
@@ -67,6 +75,9 @@ class FaultRun : public HttpFixture {
     send(window_update(0, 200'000) + window_update(7, 9) + window_update(9, 100'000));
     pass(std::chrono::seconds(1));
     send(window_update(7, 100'000) + get(19, "/slow") + post(21, "/echo"));
+    send(websocket(23) + data(23, frame_of_client(ws::text_frame, "one")));
+    send(data(23, frame_of_client(ws::text_frame, std::string(70'000, 'x')).substr(0, 1'000)));
+    send(websocket(25) + data(25, frame_of_client(ws::close_frame, "")));
     return turn_ > at_;
   }
   /// Fails the allocation after `count` others while a stream ends that has not read its body.
@@ -109,6 +120,10 @@ class FaultRun : public HttpFixture {
     send(get(9, "/large") + get(11, "/") + data(3, "hel") + data(5, "hel"));
     send(data(3, "lo", FrameFlag::end_stream) + headers(5, "") + window_update(0, 200'000));
     pass(std::chrono::seconds(1));
+    send(websocket(13) + data(13, frame_of_client(ws::text_frame, "one")));
+    pass(std::chrono::seconds(3));
+    send(data(13, frame_of_client(ws::text_frame, "two")));
+    send(data(13, frame_of_client(ws::close_frame, "")));
     return !use_up_failure();
   }
 
@@ -128,6 +143,19 @@ class FaultRun : public HttpFixture {
   void* allocate_here() {
     const ScopedBlockPool here(loop_->blocks());
     return BlockPool::allocate(16);
+  }
+  static std::string websocket(std::uint32_t stream) {
+    return headers(stream,
+                   block({{":method", "CONNECT"},
+                          {":protocol", "websocket"},
+                          {":scheme", "http"},
+                          {":path", "/ws"},
+                          {":authority", "a"},
+                          {"sec-websocket-version", "13"}}),
+                   FrameFlag::end_headers);
+  }
+  static std::string frame_of_client(int opcode, std::string_view payload) {
+    return ws::frame_to(WsRole::server, ws::fin | opcode, payload);
   }
   void send(std::string_view input) {
     peer_->send(input);

@@ -253,6 +253,7 @@ void H2Exchange::send_part() {
   if (sent == 0) sent = connection_.session().send_data(*this, pending_, pending_ends_);
   assert(sent != 0 && "it was the next sender");
   sent_since_check_ += static_cast<std::uint32_t>(sent);
+  if (tunnel_ && tunnel_->send != nullptr) tunnel_->send->sent += sent;
   pending_ = pending_.subspan(sent);
   if (!pending_.empty()) return;
   connection_.session().stop_sending(*this);

@@ -78,11 +78,14 @@ Task<> H2Exchange::serve_websocket() {
                                   connection_.context().cancel);
   body_max_ = std::numeric_limits<std::uint64_t>::max();
   send_head(false);
-  call_.release();  // the socket keeps the route from now on
+  call_.report_end(true);
+  call_.leave_route();  // the socket keeps it from now on
   tunnel_.emplace();
   socket->open({}, AnyStream(H2Tunnel(*this)), {});
   co_await http::serve_websocket(std::move(socket));
   tunnel_.reset();
+  // It is a reset of TCP for the client (RFC 8441 §5).
+  if (!closed() && !local_ended()) connection_.reset(*this, H2Error::cancel);
 }
 
 /// Returns why nothing more can be received, or no error.
@@ -135,12 +138,13 @@ bool H2Exchange::start_send(loop::SendOperation& operation) {
     return true;
   }
   tunnel_->pieces = operation.pieces;
+  tunnel_->send = &operation;
   if (send_pieces()) {
+    tunnel_->send = nullptr;
     operation.finish();
     return true;
   }
   operation.pending();
-  tunnel_->send = &operation;
   return false;
 }
 
@@ -150,7 +154,9 @@ bool H2Exchange::send_pieces() {
     pending_ = tunnel_->pieces.front();
     tunnel_->pieces = tunnel_->pieces.subspan(1);
     if (!connection_.sends_in_place(pending_.size())) {
-      pending_ = pending_.subspan(connection_.session().send_data(*this, pending_, false));
+      const std::size_t sent = connection_.session().send_data(*this, pending_, false);
+      tunnel_->send->sent += sent;
+      pending_ = pending_.subspan(sent);
     }
     connection_.wake_writer();
     if (pending_.empty()) continue;
