@@ -23,10 +23,17 @@ constexpr std::string_view handshake =
 template <SlowSubscriber reaction>
 class TopicFixture : public HttpFixture {
  public:
-  explicit TopicFixture(std::size_t capacity = 4) : topic_({.capacity = capacity}) {
+  explicit TopicFixture(std::size_t capacity = 4, std::size_t on_way_max = 4096)
+      : topic_({.capacity = capacity, .on_way_max = on_way_max}) {
     routes_.websocket("/ws", [this](WebSocket& socket) -> Task<Result<>> {
       const TopicSubscription subscription = topic_.subscribe(socket);
       for (;;) WEIR_CO_TRY(co_await socket.read());
+    });
+    routes_.websocket("/half", [this](WebSocket& socket) -> Task<Result<>> {
+      const TopicSubscription subscription = topic_.subscribe(socket);
+      WEIR_CO_TRY(co_await socket.send_piece({.is_text = true, .ends = false, .bytes = {}}));
+      WEIR_CO_TRY(co_await socket.read());
+      co_return {};
     });
     if constexpr (reaction == SlowSubscriber::wait) {
       routes_.get("/publish", [this]() -> Task<Response> {
@@ -173,6 +180,37 @@ TEST(Topics, StopWaitingForASubscriberThatLeaves) {
   peer.reset();
   fixture.settle();
   EXPECT_EQ(fixture.published_, 20);
+}
+
+TEST(Topics, CloseASubscriberThatBlocksPublishersWithinAMessage) {
+  TopicFixture<SlowSubscriber::wait> fixture;
+  MemoryPeer& peer = fixture.connect();
+  std::string request(handshake);
+  request.replace(4, 3, "/half");
+  EXPECT_TRUE(fixture.talk(peer, request).starts_with("HTTP/1.1 101"));
+  MemoryPeer& publisher = fixture.connect();
+  EXPECT_EQ(fixture.talk(publisher, "GET /publish HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+  fixture.pass(15s);
+  EXPECT_LT(fixture.published_, 19) << "it waits";
+  fixture.pass(10s);
+  EXPECT_EQ(fixture.published_, 20);
+  EXPECT_EQ(fixture.topic_.subscribers(), 0U);
+}
+
+TEST(Topics, RefuseMessagesWhenTooManyAreOnTheirWay) {
+  TopicFixture<SlowSubscriber::drop_oldest> fixture(4, 10);
+  MemoryPeer& peer = fixture.open();
+  std::string expected;
+  for (int round = 0; round < 2; ++round) {
+    for (int count = 0; count < 10; ++count) {
+      EXPECT_TRUE(fixture.topic_.publish("taken"));
+      expected += fixture.message("taken");
+    }
+    EXPECT_EQ(fixture.topic_.publish("refused").error(), Errc::limit_reached);
+    fixture.settle();
+  }
+  EXPECT_EQ(peer.take(), expected);
+  EXPECT_EQ(fixture.topic_.statistics().published, 20U);
 }
 
 }  // namespace

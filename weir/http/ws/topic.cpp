@@ -75,7 +75,9 @@ struct TopicReceipt final : loop::Runnable {
 class TopicState {
  public:
   TopicState(SlowSubscriber reaction, const TopicOptions& options) noexcept
-      : reaction_(reaction), capacity_(std::max<std::size_t>(options.capacity, 1)) {}
+      : reaction_(reaction),
+        capacity_(std::max<std::size_t>(options.capacity, 1)),
+        on_way_max_(std::max<std::size_t>(options.on_way_max, 1)) {}
   ~TopicState() { assert(members.load() == 0 && "the topic has subscribers"); }
 
   SlowSubscriber reaction() const noexcept { return reaction_; }
@@ -89,11 +91,14 @@ class TopicState {
     return *hubs_.emplace_back(std::make_unique<TopicHub>(*this, loop));
   }
 
-  void publish(bool is_text, Bytes message, const std::shared_ptr<TopicReceipt>& receipt) {
-    published.fetch_add(1, std::memory_order_relaxed);
+  Result<> publish(bool is_text, Bytes message, const std::shared_ptr<TopicReceipt>& receipt) {
     const TopicFrameRef frame(TopicFrame::make(is_text, message));
     // The order of the messages is the same on all cores.
     const std::lock_guard lock(mutex_);
+    for (const auto& each : hubs_) {
+      if (each->on_way() >= on_way_max_) return fail(Errc::limit_reached);
+    }
+    published.fetch_add(1, std::memory_order_relaxed);
     for (const auto& each : hubs_) {
       auto delivery = make_block<TopicDelivery>(frame, receipt);
       if (receipt != nullptr) receipt->left.fetch_add(1, std::memory_order_relaxed);
@@ -103,6 +108,7 @@ class TopicState {
         receipt->left.fetch_sub(1, std::memory_order_relaxed);
       }
     }
+    return {};
   }
 
   std::atomic<std::uint64_t> published{0};
@@ -114,6 +120,7 @@ class TopicState {
  private:
   const SlowSubscriber reaction_;
   const std::size_t capacity_;
+  const std::size_t on_way_max_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<TopicHub>> hubs_;
 };
@@ -132,6 +139,10 @@ TopicMember::~TopicMember() {
 
 bool TopicMember::full() const noexcept {
   return count_ >= hub_.topic().capacity();
+}
+
+bool TopicMember::blocks() const noexcept {
+  return hub_.topic().reaction() == SlowSubscriber::wait && full();
 }
 
 void TopicMember::add(const TopicFrameRef& frame) {
@@ -192,7 +203,8 @@ TopicHub::TopicHub(TopicState& topic, Loop& loop) noexcept
 
 TopicHub::~TopicHub() {
   arrived_.close();
-  while (TopicDelivery* const delivery = arrived_.pop()) BlockDeleter<TopicDelivery>()(delivery);
+  while (pop() != nullptr) {
+  }
 }
 
 void TopicHub::add(TopicMember& member) noexcept {
@@ -223,18 +235,24 @@ void TopicHub::schedule() noexcept {
   loop_.ready(*this);
 }
 
+BlockPtr<TopicDelivery> TopicHub::pop() noexcept {
+  BlockPtr<TopicDelivery> delivery(arrived_.pop());
+  if (delivery != nullptr) on_way_.fetch_sub(1, std::memory_order_relaxed);
+  return delivery;
+}
+
 /// Takes the messages that have arrived for a pass over all members. With SlowSubscriber::wait it
 /// takes one, and only if all members have room.
 void TopicHub::begin_pass() {
   const bool one_by_one = topic_.reaction() == SlowSubscriber::wait;
-  pass_.clear();
-  while (pass_.size() < WsActivity::pieces_max && !(one_by_one && (full_ != 0 || !pass_.empty()))) {
-    const BlockPtr<TopicDelivery> delivery(arrived_.pop());
+  const std::size_t most = one_by_one ? (full_ == 0 ? 1 : 0) : pass_.size();
+  while (pass_size_ < most) {
+    const BlockPtr<TopicDelivery> delivery = pop();
     if (delivery == nullptr) break;
-    pass_.push_back(delivery->frame);
+    pass_[pass_size_++] = delivery->frame;
     if (delivery->receipt != nullptr) TopicReceipt::sign(delivery->receipt);
   }
-  if (pass_.empty()) return;
+  if (pass_size_ == 0) return;
   while (TopicMember* const member = served_.pop_front()) waiting_.push_back(*member);
 }
 
@@ -245,8 +263,12 @@ void TopicHub::run() {
     TopicMember* const member = waiting_.pop_front();
     if (member == nullptr) break;
     served_.push_back(*member);
-    const std::size_t taken = member->connection().deliver(*member, pass_);
+    const std::span<const TopicFrameRef> pass(pass_);
+    const std::size_t taken = member->connection().deliver(*member, pass.first(pass_size_));
     topic_.delivered.fetch_add(taken, std::memory_order_relaxed);
+  }
+  if (waiting_.empty()) {
+    while (pass_size_ != 0) pass_[--pass_size_] = {};
   }
   const bool more =
       arrived_.front() != nullptr && (topic_.reaction() != SlowSubscriber::wait || full_ == 0);
@@ -260,8 +282,9 @@ AnyTopic::AnyTopic(SlowSubscriber reaction, const TopicOptions& options)
 AnyTopic::~AnyTopic() = default;
 
 TopicSubscription AnyTopic::subscribe(WebSocket& socket) {
-  return TopicSubscription(
-      make_block<TopicMember>(state_->hub(socket.loop()), static_cast<WsConnection&>(socket)));
+  auto& connection = static_cast<WsConnection&>(socket);
+  assert(connection.role() == WsRole::server && "a client masks its frames");
+  return TopicSubscription(make_block<TopicMember>(state_->hub(socket.loop()), connection));
 }
 
 std::size_t AnyTopic::subscribers() const noexcept {
@@ -277,14 +300,13 @@ TopicStatistics AnyTopic::statistics() const noexcept {
 
 Result<> AnyTopic::publish_now(bool is_text, Bytes message) {
   if (is_text && !is_utf8(message)) return fail(Errc::bad_input);
-  state_->publish(is_text, message, nullptr);
-  return {};
+  return state_->publish(is_text, message, nullptr);
 }
 
 Task<Result<>> AnyTopic::publish_and_wait(bool is_text, Bytes message) {
   if (is_text && !is_utf8(message)) co_return fail(Errc::bad_input);
   const auto receipt = std::make_shared<TopicReceipt>(*(co_await this_context()).loop);
-  state_->publish(is_text, message, receipt);
+  WEIR_CO_TRY(state_->publish(is_text, message, receipt));
   TopicReceipt::sign(receipt);
   co_return co_await receipt->all.wait();
 }

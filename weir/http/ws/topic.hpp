@@ -27,6 +27,8 @@ enum class SlowSubscriber : std::uint8_t {
 
 struct TopicOptions {
   std::size_t capacity = 64;  ///< messages that may wait for one subscriber
+  /// Messages that may be on their way to the subscribers of one core.
+  std::size_t on_way_max = 4096;
 };
 
 /// The sums of a topic since it was made.
@@ -58,9 +60,9 @@ class AnyTopic {
   AnyTopic(const AnyTopic&) = delete;
   AnyTopic& operator=(const AnyTopic&) = delete;
 
-  /// Subscribes a WebSocket. It gets the messages that are published later, between those that its
-  /// handler sends. Messages of one publisher arrive in their order.
-  /// Threads: those of the WebSocket.
+  /// Subscribes a WebSocket of a server. It gets the messages that are published later, between
+  /// those that its handler sends. Messages of one publisher arrive in their order. Threads: those
+  /// of the WebSocket.
   [[nodiscard]] TopicSubscription subscribe(WebSocket& socket);
   /// Returns the number of subscribers on all cores.
   /// Threads: any.
@@ -90,7 +92,9 @@ class Topic : public AnyTopic {
   explicit Topic(const TopicOptions& options = {}) : AnyTopic(reaction, options) {}
 
   /// Publishes a text or binary data. It never waits.
-  /// Errors: Errc::bad_input for a text that is not UTF-8. Throws std::bad_alloc.
+  /// Errors: Errc::bad_input for a text that is not UTF-8; Errc::limit_reached if
+  /// TopicOptions::on_way_max messages are on their way to a core. No core gets this one then.
+  /// Throws std::bad_alloc.
   Result<> publish(std::string_view text)
     requires(reaction != SlowSubscriber::wait)
   {
@@ -102,7 +106,8 @@ class Topic : public AnyTopic {
     return publish_now(false, binary);
   }
   /// Publishes a text or binary data. It waits until all subscribers have room for the message.
-  /// Errors: Errc::bad_input for a text that is not UTF-8; Errc::cancelled.
+  /// Errors: Errc::bad_input for a text that is not UTF-8; Errc::limit_reached as above;
+  /// Errc::cancelled.
   /// Cancel: the message is published nevertheless.
   /// Threads: one loop's.
   Task<Result<>> publish(std::string_view text)

@@ -150,7 +150,7 @@ void WsConnection::run() {
     drop_input();
   } else if (reader_ != nullptr) {
     read_on();
-  } else {
+  } else if (!activity_->has_result) {
     look_ahead();
   }
   if (!error_) return;
@@ -183,8 +183,8 @@ void WsConnection::check() {
     a.close_until = never;
     if ((!told_ && reader_ == nullptr) || draining_) handler_.cancel();
   }
-  if (a.writing && !broken_) {
-    const std::size_t taken = sent_of(*stream_, a.send);
+  if ((a.writing || blocks_topic()) && !broken_) {
+    const std::size_t taken = a.writing ? sent_of(*stream_, a.send) : 0;
     if (taken != std::exchange(a.progress, taken)) {
       a.progress_since = now;
       if (!pinged_) heard_ = now;

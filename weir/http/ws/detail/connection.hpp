@@ -69,7 +69,7 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   std::uint8_t receives = 0;  // that have finished immediately, since the last run()
   std::optional<WebSocketCloseCode> close_order;
   // Output.
-  static constexpr std::size_t pieces_max = 5;
+  static constexpr std::size_t pieces_max = TopicMember::messages_max;
   Send send;
   std::array<Bytes, pieces_max> pieces;            // of the send
   std::array<TopicFrameRef, pieces_max> messages;  // of topics that the send refers to
@@ -106,6 +106,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   AnyStream& stream() noexcept { return stream_; }
   const AnyStream& stream() const noexcept { return stream_; }
   Loop& loop() const noexcept { return stream_->loop(); }
+  WsRole role() const noexcept { return role_; }
   std::string_view subprotocol() const noexcept { return subprotocol_; }
   WebSocketCloseCode close_code() const noexcept { return close_code_; }
   std::string_view close_reason() const noexcept;
@@ -207,6 +208,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   bool start_write();
   std::size_t add_messages(std::size_t count);
   bool has_messages() const noexcept;
+  bool blocks_topic() const noexcept;
   void on_sent();
   bool copy(WebSocketSend& send);
   bool copy_compressed(WebSocketSend& send);

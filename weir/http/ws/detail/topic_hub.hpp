@@ -1,6 +1,7 @@
 // The subscribers of a topic on one core, and the messages on their way to them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,6 @@
 #include <mutex>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
@@ -79,6 +79,9 @@ struct TopicDelivery {
 /// Threads: those of its hub.
 class TopicMember : public weir::detail::ListNode {
  public:
+  /// Messages that a connection gets at one time.
+  static constexpr std::size_t messages_max = 5;
+
   /// The place of a member in the list of its connection, while messages wait.
   struct Place : weir::detail::ListNode {
     explicit Place(TopicMember& of) noexcept : member(of) {}
@@ -92,6 +95,8 @@ class TopicMember : public weir::detail::ListNode {
   Place& place() noexcept { return place_; }
   bool empty() const noexcept { return count_ == 0; }
   bool full() const noexcept;
+  /// Returns true if publishers wait for this subscriber.
+  bool blocks() const noexcept;
   /// Adds a message to the queue, or lets the topic react if the queue is full.
   void add(const TopicFrameRef& frame);
   /// Removes the oldest message.
@@ -121,7 +126,16 @@ class TopicHub final : loop::Runnable {
   TopicState& topic() const noexcept { return topic_; }
   /// Passes a message to the hub. Returns false if it has no subscribers.
   /// Threads: any.
-  bool push(TopicDelivery& delivery) noexcept { return arrived_.push(delivery, loop_); }
+  bool push(TopicDelivery& delivery) noexcept {
+    // relaxed: only the number passes between cores.
+    on_way_.fetch_add(1, std::memory_order_relaxed);
+    const bool pushed = arrived_.push(delivery, loop_);
+    if (!pushed) on_way_.fetch_sub(1, std::memory_order_relaxed);
+    return pushed;
+  }
+  /// Returns the number of messages that were passed to the hub, and that no pass has taken.
+  /// Threads: any.
+  std::size_t on_way() const noexcept { return on_way_.load(std::memory_order_relaxed); }
   void add(TopicMember& member) noexcept;
   void remove(TopicMember& member) noexcept;
   void on_full() noexcept { ++full_; }
@@ -133,14 +147,17 @@ class TopicHub final : loop::Runnable {
   void schedule() noexcept;
   void run();
   void begin_pass();
+  BlockPtr<TopicDelivery> pop() noexcept;
 
   using Queue = loop::CrossCoreQueue<TopicDelivery, &TopicDelivery::next>;
   TopicState& topic_;
   Loop& loop_;
   Queue arrived_{&receive, this};
+  std::atomic<std::size_t> on_way_{0};
   weir::detail::List<TopicMember> waiting_;  // for the messages of the pass
   weir::detail::List<TopicMember> served_;
-  std::vector<TopicFrameRef> pass_;
+  std::array<TopicFrameRef, TopicMember::messages_max> pass_;
+  std::size_t pass_size_ = 0;
   std::size_t members_ = 0;
   std::size_t full_ = 0;  // members whose queue is full
   bool scheduled_ = false;

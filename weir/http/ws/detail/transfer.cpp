@@ -417,12 +417,6 @@ void WsConnection::fill_output() {
   if (!a.within_frame && !broken_) write_controls();
 }
 
-/// Returns true if messages of topics can be sent.
-bool WsConnection::has_messages() const noexcept {
-  const WsActivity& a = *activity_;
-  return !a.topics.empty() && !a.within_frame && !a.session.sends_message() && may_send();
-}
-
 void WsConnection::pump_output() {
   WsActivity& a = *activity_;
   for (unsigned steps = 0; !a.writing; ++steps) {
@@ -435,19 +429,6 @@ void WsConnection::pump_output() {
     if (steps == steps_in_a_row) return queue();
     start_write();
   }
-}
-
-/// Adds messages of topics to the `count` pieces of the next write. Returns the new number.
-std::size_t WsConnection::add_messages(std::size_t count) {
-  WsActivity& a = *activity_;
-  while (count < WsActivity::pieces_max && has_messages()) {
-    TopicMember& member = a.topics.front()->member;
-    a.messages[count] = member.take();
-    a.pieces[count] = a.messages[count].bytes();
-    ++count;
-    if (member.empty()) member.place().unlink();
-  }
-  return count;
 }
 
 /// Writes the output and messages of topics. Returns true if the write has finished.
@@ -475,39 +456,6 @@ void WsConnection::on_sent() {
   a.sent_buffer.clear();
   for (TopicFrameRef& each : a.messages) each = {};
   if (a.send.error()) lose(a.send.error());
-}
-
-std::size_t WsConnection::deliver(TopicMember& member,
-                                  std::span<const TopicFrameRef> messages) noexcept {
-  if (!may_send()) return 0;
-  std::size_t sent = 0;
-  std::size_t partial = 0;
-  if (activity_ == nullptr && stream_->tls() == nullptr) {
-    std::array<Bytes, WsActivity::pieces_max> pieces;
-    std::ranges::transform(messages, pieces.begin(), &TopicFrameRef::bytes);
-    auto written = stream_->try_write(std::span<const Bytes>(pieces).first(messages.size()));
-    partial = written.value_or(0);  // an error comes again
-    for (; sent < messages.size() && partial >= messages[sent].bytes().size(); ++sent) {
-      partial -= messages[sent].bytes().size();
-    }
-    if (sent == messages.size()) return sent;
-  }
-  guard([&] {
-    WsActivity& a = activate();
-    if (partial != 0) {
-      const Bytes rest = messages[sent++].bytes().subspan(partial);
-      a.output.make_room(rest.size());
-      std::memcpy(a.output.room().data(), rest.data(), rest.size());
-      a.output.commit(rest.size());
-    }
-    for (; sent < messages.size() && may_send(); ++sent) {
-      if (member.full()) pump_output();
-      member.add(messages[sent]);
-      if (!member.empty() && !member.place().linked()) a.topics.push_back(member.place());
-    }
-    pump_output();
-  });
-  return sent;
 }
 
 }  // namespace weir::http
