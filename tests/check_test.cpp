@@ -51,6 +51,15 @@ TEST_P(Check, TheHelloExamplePassesEveryProtocolCase) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+TEST_P(Check, TheWebSocketsOfAnExamplePassAllCases) {
+  Server server("websocket_echo", GetParam());
+  for (const std::string path : {"/ws", "/compressed"}) {
+    const Checked checked = check(server.port(), {"--only", "websocket", "--websocket-path", path});
+    EXPECT_EQ(checked.status, 0) << checked.output;
+  }
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
 TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
   Server server("hello", GetParam());
   const Checked checked = check(server.port(), {"--skip", "slow", "--post-path", "/users/1/notes"});

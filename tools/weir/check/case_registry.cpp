@@ -92,6 +92,7 @@ CaseRegistry::CaseRegistry() {
   add_h2_scripts(*this);
   add_tls_scripts(*this);
   add_tls_record_scripts(*this);
+  add_websocket_scripts(*this);
 }
 
 void CaseRegistry::read_rules(std::string_view json) {

@@ -37,6 +37,7 @@ struct Command {
   std::string url;
   std::string path;
   std::string post_path;
+  std::string websocket_path;
   std::string ca_file;
   std::vector<std::string> headers;
   std::vector<std::string> only;
@@ -61,6 +62,8 @@ void add_options(CLI::App& verb, Command& command) {
                   "the path of GET requests (default: the path of the URL)");
   verb.add_option("--post-path", command.post_path,
                   "a path that reads the body of a POST (default: the same path)");
+  verb.add_option("--websocket-path", command.websocket_path,
+                  "a path that opens a WebSocket (default: the cases about WebSockets do not run)");
   verb.add_option("--cacert", command.ca_file,
                   "verify the server's certificate with the CAs of this PEM file (default: the "
                   "certificate is not verified)");
@@ -162,8 +165,9 @@ std::string resolve_target(const Command& command, CheckTarget& target,
   target.host = url->host;
   target.path = command.path.empty() ? url->path_and_query : command.path;
   target.post_path = command.post_path.empty() ? target.path : command.post_path;
-  for (const std::string& path : {target.path, target.post_path}) {
-    if (!is_path(path)) return "not a path: '" + path + "'";
+  target.websocket_path = command.websocket_path;
+  for (const std::string& path : {target.path, target.post_path, target.websocket_path}) {
+    if (!path.empty() && !is_path(path)) return "not a path: '" + path + "'";
   }
   for (const std::string& each : command.headers) {
     const std::size_t colon = each.find(": ");
@@ -219,6 +223,12 @@ int run(const Command& command) {
   if (!secure)
     std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "tls"); });
   if (plan.cases.empty()) return usage_error("the cases about TLS require https://");
+  if (plan.target.websocket_path.empty()) {
+    std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "websocket"); });
+    if (plan.cases.empty()) {
+      return usage_error("the cases about WebSockets require --websocket-path");
+    }
+  }
   plan.concurrency = command.concurrency;
 
   OsPlatform platform;

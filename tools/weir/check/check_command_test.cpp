@@ -43,6 +43,8 @@ TEST(CheckCommand, RejectsWrongCommandLines) {
       {url, "--only", "slow", "--skip", "slow"},
       {url, "--path", "no-path"},
       {url, "--post-path", "/a b"},
+      {url, "--websocket-path", "x"},
+      {url, "--only", "websocket"},
       {url, "--timeout", "0"},
       {url, "--timeout", "nan"},
       {url, "--slow-timeout", "-1"},
@@ -199,6 +201,9 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
             "weir check: only http:// and https:// can be checked\n");
   EXPECT_EQ(printed({url, "--only", "tls"}), "weir check: the cases about TLS require https://\n");
   EXPECT_EQ(printed({url, "--cacert", "ca.pem"}), "weir check: --cacert requires https://\n");
+  EXPECT_EQ(printed({url, "--only", "websocket"}),
+            "weir check: the cases about WebSockets require --websocket-path\n");
+  EXPECT_EQ(printed({url, "--websocket-path", "x"}), "weir check: not a path: 'x'\n");
   EXPECT_EQ(printed({"here"}), "weir check: not a URL of a server: 'here'\n");
   EXPECT_EQ(printed({url, "--only", "manners"}),
             "weir check: there is no case or category 'manners' (see --list)\n");
@@ -232,6 +237,7 @@ TEST(CheckCommand, OffersItsOptionsWithTheirDefaults) {
 url
 --path
 --post-path
+--websocket-path
 --cacert
 --header
 --only

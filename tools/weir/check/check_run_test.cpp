@@ -111,10 +111,19 @@ Task<http::Response> body_back(http::Request& request) {
   co_return http::text(*body);
 }
 
+Task<Result<>> echo(http::WebSocket& socket) {
+  for (;;) {
+    WEIR_CO_TRY(const http::WebSocketMessage message, co_await socket.read());
+    WEIR_CO_TRY(co_await socket.send(message));
+  }
+}
+
 CheckReport CheckRun::check_weir(CheckPlan plan, std::shared_ptr<tls::Server> secure) {
   http::Router routes;
   routes.get("/", [] { return http::text("hello\n"); });
   routes.post("/", body_back);
+  routes.websocket("/ws", echo, {.compression = http::WebSocketCompression{}});
+  plan.target.websocket_path = "/ws";
   const http::ServeOptions options{
       .endpoint = endpoint, .tls = std::move(secure), .plain_http2 = plain_http2_};
   return run_made([&](CheckPlan own) { return with_weir(routes, options, std::move(own)); },

@@ -34,7 +34,8 @@ struct CheckTarget {
   bool http2_only = false;              ///< true: the server does not answer HTTP/1.1
   std::string path = "/";
   std::string post_path = "/";
-  std::string headers;  ///< header lines, with their line ends, of each case of `contents`
+  std::string websocket_path;  ///< empty: none is known
+  std::string headers;         ///< header lines, with their line ends, of each case of `contents`
   Duration timeout = std::chrono::seconds(5);  ///< limit for a response
   /// Limit until the server must cut off a slow client.
   Duration slow_timeout = std::chrono::seconds(20);

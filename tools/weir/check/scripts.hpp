@@ -21,5 +21,7 @@ void add_h2_scripts(CaseRegistry& registry);
 void add_tls_scripts(CaseRegistry& registry);
 /// Adds hostile records on TLS connections whose handshake is complete.
 void add_tls_record_scripts(CaseRegistry& registry);
+/// Adds hostile handshakes, frames and floods of WebSockets.
+void add_websocket_scripts(CaseRegistry& registry);
 
 }  // namespace weir::check
