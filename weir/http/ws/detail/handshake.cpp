@@ -12,7 +12,7 @@
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/ws/detail/extension.hpp"
-#include "weir/http/ws/detail/sha1.hpp"
+#include "weir/tls/crypto/detail/sha1.hpp"
 
 namespace weir::http {
 namespace {
@@ -133,7 +133,7 @@ WsAccept websocket_accept(std::string_view key) noexcept {
   assert(key.size() == WsKey().size());
   std::array<char, WsKey().size() + suffix.size()> text;
   append(suffix, append(key, text.data()));
-  const std::array<std::byte, 20> digest = sha1(to_bytes({text.data(), text.size()}));
+  const std::array<std::byte, 20> digest = tls::detail::sha1(to_bytes({text.data(), text.size()}));
   WsAccept accept;
   write_base64(digest, accept.data());
   return accept;

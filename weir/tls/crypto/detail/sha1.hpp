@@ -6,10 +6,10 @@
 
 #include "weir/base/detail/bytes.hpp"
 
-namespace weir::http {
+namespace weir::tls::detail {
 
 /// Returns the SHA-1 of `bytes`. It is not for signatures or passwords, because collisions of SHA-1
 /// are known.
 std::array<std::byte, 20> sha1(Bytes bytes) noexcept;
 
-}  // namespace weir::http
+}  // namespace weir::tls::detail

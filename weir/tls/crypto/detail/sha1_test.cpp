@@ -1,6 +1,6 @@
 // Tests of SHA-1 against the vectors of RFC 3174, and against another implementation for all
 // positions of the end.
-#include "weir/http/ws/detail/sha1.hpp"
+#include "weir/tls/crypto/detail/sha1.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::tls::detail {
 namespace {
 
 std::string digest_of(std::string_view text) {
@@ -40,4 +40,4 @@ TEST(Sha1, PadsTextsOfAllLengths) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::tls::detail
