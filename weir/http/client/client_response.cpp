@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "weir/base/buffer.hpp"
 #include "weir/compression/error.hpp"
 #include "weir/http/client/detail/response_source.hpp"
+#include "weir/http/message/detail/decompressing_reader.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
@@ -22,37 +22,24 @@ ClientError to_client_error(const std::error_code& error) noexcept {
                                            : ClientError::bad_response;
 }
 
-/// Decompresses the body of another source, one buffer at a time.
+/// The decompressed body of another source.
 class DecodedResponse final : public ResponseSource {
  public:
   DecodedResponse(detail::ExchangePtr from, Decompressor decompressor)
       : ResponseSource(from->body_max()),
         from_(std::move(from)),
         head_(from_->head()),
-        decompressor_(std::move(decompressor)) {
+        reader_(std::move(decompressor)) {
     head_.remove_header("content-encoding");
     head_.remove_header("content-length");
   }
 
   Task<Result<Bytes>> read() override {
     if (error_) co_return fail(error_);
-    if (!buffer_.owns_memory()) buffer_ = Buffer::with_capacity();
-    while (decompressor_) {
-      if (pending_.empty() && complete_) {
-        const Result<Bytes> piece = co_await from_->read();
-        if (!piece) co_return fail(piece.error());
-        if (piece->empty()) co_return end();
-        pending_ = *piece;
-      }
-      buffer_.clear();
-      const auto progress = decompressor_->decompress(pending_, buffer_.room());
-      if (!progress) co_return fail_with(progress.error());
-      pending_ = pending_.subspan(progress->consumed);
-      complete_ = progress->complete;
-      buffer_.commit(progress->produced);
-      if (progress->produced > 0) co_return buffer_.bytes();
-    }
-    co_return Bytes();
+    const Result<Bytes> piece = co_await reader_.read(*from_);
+    if (piece || !reader_.ended()) co_return piece;
+    abandon(to_client_error(piece.error()));
+    co_return fail(error_);
   }
   void abandon(std::error_code error) noexcept override {
     error_ = error;
@@ -64,24 +51,9 @@ class DecodedResponse final : public ResponseSource {
 
  private:
   bool is_sending() const noexcept override { return false; }  // `from_` itself waits for its task
-  Result<Bytes> end() {
-    if (const auto finished = decompressor_->finish(); !finished) {
-      return fail_with(finished.error());
-    }
-    decompressor_.reset();
-    return Bytes();
-  }
-  Result<Bytes> fail_with(const std::error_code& error) {
-    abandon(to_client_error(error));
-    return fail(error_);
-  }
-
   detail::ExchangePtr from_;
   ReceivedResponseHead head_;
-  std::optional<Decompressor> decompressor_;  // until the end of the body
-  Buffer buffer_;
-  Bytes pending_;         // compressed bytes of the last read
-  bool complete_ = true;  // the decompressor has no more output without input
+  detail::DecompressingReader reader_;
   std::error_code error_;
 };
 

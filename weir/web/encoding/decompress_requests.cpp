@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "weir/base/buffer.hpp"
 #include "weir/compression/error.hpp"
+#include "weir/http/message/detail/decompressing_reader.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/task/context.hpp"
 #include "weir/web/encoding/detail/encoding_core.hpp"
@@ -47,7 +47,7 @@ std::optional<Coding> coding_of(const RequestHead& head) noexcept {
 class DecompressedBody final : public BodySource {
  public:
   DecompressedBody(BodySource& from, Decompressor decompressor, detail::EncodingCore& core) noexcept
-      : from_(from), decompressor_(std::move(decompressor)), core_(core) {
+      : from_(from), reader_(std::move(decompressor)), core_(core) {
     core_.decompressors().add();
   }
   DecompressedBody(const DecompressedBody&) = delete;
@@ -56,23 +56,13 @@ class DecompressedBody final : public BodySource {
 
   Task<Result<Bytes>> read() override {
     if (error_) co_return fail(error_);
-    if (!buffer_.owns_memory()) buffer_ = Buffer::with_capacity();
-    while (decompressor_) {
-      if (pending_.empty() && complete_) {
-        const Result<Bytes> piece = co_await from_.read();
-        if (!piece) co_return fail(piece.error());
-        if (piece->empty()) co_return end();
-        pending_ = *piece;
-      }
-      buffer_.clear();
-      const auto progress = decompressor_->decompress(pending_, buffer_.room());
-      if (!progress) co_return fail_with(progress.error());
-      pending_ = pending_.subspan(progress->consumed);
-      complete_ = progress->complete;
-      buffer_.commit(progress->produced);
-      if (progress->produced > 0) co_return buffer_.bytes();
-    }
-    co_return Bytes();
+    const Result<Bytes> piece = co_await reader_.read(from_);
+    if (!reader_.ended()) co_return piece;
+    release();
+    if (piece) co_return piece;
+    core_.rejected_requests().add();
+    error_ = piece.error();
+    co_return piece;
   }
   Task<Result<std::string_view>> read_all() override {
     for (;;) {
@@ -89,30 +79,14 @@ class DecompressedBody final : public BodySource {
   bool is_decoded() const noexcept override { return true; }
 
  private:
-  Result<Bytes> end() {
-    if (const auto finished = decompressor_->finish(); !finished) {
-      return fail_with(finished.error());
-    }
-    release();
-    return Bytes();
-  }
-  Result<Bytes> fail_with(std::error_code error) {
-    core_.rejected_requests().add();
-    release();
-    error_ = error;
-    return fail(error);
-  }
   void release() noexcept {
-    if (decompressor_) core_.decompressors().subtract();
-    decompressor_.reset();
+    if (std::exchange(counted_, false)) core_.decompressors().subtract();
   }
 
   BodySource& from_;
-  std::optional<Decompressor> decompressor_;  // until the end of the body
+  detail::DecompressingReader reader_;
   detail::EncodingCore& core_;
-  Buffer buffer_;
-  Bytes pending_;         // compressed bytes of the last read
-  bool complete_ = true;  // the decompressor has no more output without input
+  bool counted_ = true;  // until the end of the body
   std::error_code error_;
   std::string all_;  // for read_all()
 };
