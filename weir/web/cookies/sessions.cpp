@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "weir/base/text/detail/base64.hpp"
@@ -63,7 +64,11 @@ Task<Result<>> SessionCore::save(std::string id, SessionChange change, std::stri
     if (!id.empty()) WEIR_CO_TRY(co_await store_.remove(std::move(id)));
     co_return drop(response);
   }
-  if (data.size() > options_.data_bytes_max) co_return fail(Errc::limit_reached);
+  if (data.size() > options_.data_bytes_max) {
+    throw std::length_error(
+        "http::Sessions: the data of a session has " + std::to_string(data.size()) +
+        " bytes, more than data_bytes_max: " + std::to_string(options_.data_bytes_max));
+  }
   if (change == SessionChange::data && !id.empty()) {
     const auto saved = co_await store_.save(std::move(id), std::move(data), options_.idle_timeout,
                                             SessionSave::replace);
@@ -96,6 +101,9 @@ Result<> SessionCore::drop(Response& response) const {
 }
 
 Response SessionCore::failed(std::error_code error) {
+  if (error == Errc::limit_reached) {
+    throw std::length_error("http::Sessions: the data of a session does not fit into the store");
+  }
   Response response(Status::service_unavailable);
   response.set_cause(error);
   return response;

@@ -29,7 +29,9 @@ struct SessionOptions {
   SetCookie cookie = {.name = "__Host-session"};
   Duration idle_timeout = std::chrono::minutes(30);  ///< a session without requests ends after it
   Duration lifetime = std::chrono::hours(24);        ///< every session ends after it
-  std::size_t data_bytes_max = 16 * 1024;            ///< bytes of the data of a session, as JSON
+  /// Bytes of the data of a session, as JSON. A handler that sets more fails: the client gets 500,
+  /// and the log tells the number of bytes.
+  std::size_t data_bytes_max = 16 * 1024;
 };
 
 namespace detail {
@@ -53,11 +55,12 @@ class SessionCore {
   /// Cancel: passed on to the store.
   Task<Result<Loaded>> load(const Request& request) const;
   /// Saves a change, and adds the cookie to the response. `data` is the JSON of the new data.
-  /// Errors: those of the store; limit_reached for too much data.
+  /// Errors: those of the store. Throws std::length_error for too much data.
   /// Cancel: passed on to the store.
   Task<Result<>> save(std::string id, SessionChange change, std::string data,
                       Response& response) const;
   /// Returns the answer to a request whose session cannot be loaded or saved.
+  /// Errors: throws std::length_error for data that do not fit into the store.
   static Response failed(std::error_code error);
 
  private:
@@ -135,8 +138,10 @@ class Session {
 /// ids only for sessions that a handler begins, so that clients without one hold no memory. A
 /// response that sets the cookie gets "Cache-Control: no-store" if it has no Cache-Control.
 ///
-/// A failing store answers 503, before the handler or instead of its response. Data of another form
-/// than T, such as those of an older version, count as no session.
+/// A failing store answers 503, before the handler or instead of its response. Data that are too
+/// large for data_bytes_max or for the store are a fault of the program: Sessions throws
+/// std::length_error, which is answered with 500. Data of another form than T, such as those of an
+/// older version, count as no session.
 /// Threads: any core.
 /// Lifetime: the store outlives the router.
 template <class T>

@@ -42,6 +42,7 @@ struct SpyStore final : SessionStore {
   Task<Result<>> save(std::string id, std::string data, Duration lifetime,
                       SessionSave how) override {
     if (fails) co_return fail(Errc::closed);
+    if (full) co_return fail(Errc::limit_reached);
     if (forgets && how == SessionSave::replace) co_return fail(Errc::not_found);
     co_return co_await memory.save(std::move(id), std::move(data), lifetime, how);
   }
@@ -50,6 +51,7 @@ struct SpyStore final : SessionStore {
   MemorySessionStore memory;
   int loads = 0;
   bool fails = false;
+  bool full = false;     ///< true if no data fit
   bool forgets = false;  ///< true if another request ends the session before each change
 };
 
@@ -215,9 +217,16 @@ TEST_F(SessionsTest, ChangeDoesNotBringBackASessionThatHasEnded) {
   EXPECT_EQ(response.header("Set-Cookie"), std::nullopt) << "the client may have logged in again";
 }
 
-TEST_F(SessionsTest, RefusesTooMuchData) {
-  EXPECT_EQ(get("/large").status(), 503);
+TEST_F(SessionsTest, TooMuchDataIsAFaultOfTheProgram) {
+  EXPECT_EQ(get("/large").status(), 500);
   EXPECT_EQ(store_.memory.size(), 0U);
+  ASSERT_EQ(client_.logged().size(), 1U);
+  EXPECT_EQ(client_.logged()[0],
+            "weir: GET /large: handler failed: exception: http::Sessions: the data of a session "
+            "has 20021 bytes, more than data_bytes_max: 16384");
+  get("/login/ada");
+  store_.full = true;
+  EXPECT_EQ(get("/count").status(), 500);
 }
 
 TEST_F(SessionsTest, ForgetsDataOfAnotherForm) {
