@@ -279,6 +279,8 @@ constexpr std::array of_clients = {
     SweepCase{"http::open_tunnel", opening_a_tunnel},
     SweepCase{"http::Client::websocket", opening_a_websocket},
     SweepCase{"http::ClientPool::open_http1", opening_a_websocket},
+    SweepCase{"http::open_websocket", opening_a_websocket},
+    SweepCase{"http::use_websocket", opening_a_websocket},
     SweepCase{"http::ClientResponse::read", reading_a_piece},
     SweepCase{"http::ClientResponse::body", reading_a_body},
     SweepCase{"http::ClientResponse::json", reading_json},

@@ -1,11 +1,13 @@
 // Arithmetic of memory_bound(): a result that does not fit is the largest number.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 
+#include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 
 namespace weir::detail {
@@ -29,6 +31,11 @@ constexpr std::uint64_t product(std::uint64_t left, std::uint64_t right) noexcep
 constexpr std::uint64_t block(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t header = 16;
   return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
+}
+
+/// Returns the size of the memory of a Buffer with room for `bytes`.
+constexpr std::uint64_t buffer(std::uint64_t bytes) noexcept {
+  return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
 }
 
 }  // namespace weir::detail

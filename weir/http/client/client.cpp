@@ -3,12 +3,16 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "weir/http/client/cookie_jar.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_head.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/client_websocket.hpp"
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/h2_client_exchange.hpp"
 #include "weir/http/client/detail/proxy.hpp"
@@ -21,6 +25,13 @@ namespace {
 
 // Attempts of a request that servers of HTTP/2 have not processed.
 constexpr unsigned http2_attempts_max = 4;
+
+/// Returns the URL with the scheme http or https for one with ws or wss, or for itself.
+Result<Url> websocket_url(std::string_view url) {
+  std::string text(url);
+  if (text.starts_with("ws://") || text.starts_with("wss://")) text.replace(0, 2, "http");
+  return Url::parse(text);
+}
 
 }  // namespace
 
@@ -101,6 +112,20 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       co_return fail(ClientError::too_many_redirects);
     }
   }
+}
+
+Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve,
+                                 ClientWebSocketOptions options) {
+  WEIR_CO_TRY(Url target, websocket_url(url));
+  auto opening = open_websocket(*pool_, std::move(target), options);
+  WEIR_CO_TRY(auto answer, co_await std::move(opening));
+  if (const auto* const refused = std::get_if<ClientResponse>(&answer)) {
+    WEIR_CO_TRY(refused->error_for_status());
+    co_return fail(ClientError::bad_response);
+  }
+  auto using_it =
+      use_websocket(std::move(std::get<OpenedWebSocket>(answer)), std::move(serve), options);
+  co_return co_await std::move(using_it);
 }
 
 /// Returns the response for the caller, with the URL that answered.

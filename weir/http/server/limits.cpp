@@ -29,12 +29,9 @@ constexpr std::uint64_t lent_buffers = 256;
 constexpr std::uint64_t core_bytes = 64 * 1024;
 
 using weir::detail::block;
+using weir::detail::buffer;
 using weir::detail::product;
 using weir::detail::sum;
-
-std::uint64_t buffer(std::uint64_t bytes) noexcept {
-  return block(std::max<std::uint64_t>(bytes, Buffer::default_capacity));
-}
 
 /// Returns the size of the longest head, with the empty lines that may precede it.
 std::uint64_t head_bytes(const HeadLimits& limits) noexcept {
@@ -73,13 +70,7 @@ std::uint64_t unread_bytes() noexcept {
 /// Returns the bytes of one WebSocket, without those of its stream.
 std::uint64_t websocket_bytes(const WebSocketLimits& limits,
                               const std::optional<WebSocketCompression>& compression) noexcept {
-  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
-  const std::uint64_t slice = compression ? WsDeflate::room_for(WsDeflate::slice_max) : 0;
-  return sum({block(sizeof(ServedWebSocket)), block(sizeof(WsActivity)),
-              compression ? WsDeflate::bytes_max(*compression) : 0,
-              2 * buffer(0),  // the input, and the one with the last message
-              product(grown, buffer(sum({limits.message_bytes_max, slice}))),
-              product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max, slice})))});
+  return sum({block(sizeof(ServedWebSocket)), websocket_bytes_max(limits, compression)});
 }
 
 /// Raises the bounds to those of connections with HTTP/2.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <variant>
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/client/client.hpp"
@@ -14,6 +15,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
 #include "weir/web/proxy/detail/forwarding.hpp"
+#include "weir/web/proxy/detail/proxied_websocket.hpp"
 #include "weir/web/proxy/detail/proxy_core.hpp"
 
 namespace weir::http {
@@ -159,16 +161,20 @@ Task<Response> with_body(Response out, ProxyCore::Request proxied, ClientRespons
   co_return out;
 }
 
-bool asks_for_websocket(const Request& request) noexcept {
-  const auto upgrade = request.header("upgrade");
-  return request.head().requests_upgrade() && upgrade &&
-         equals_ignoring_case(*upgrade, "websocket");
+/// Returns the response of an upstream that has opened no WebSocket. A success would open one over
+/// HTTP/2 (RFC 8441 §5).
+Result<ClientResponse> refusal_of(Result<WebSocketAnswer> answer, Version version) {
+  if (!answer) return fail(answer.error());
+  auto& response = std::get<ClientResponse>(*answer);
+  const bool succeeds = code_of(response.status()) < 300;
+  if (succeeds && version == Version::http_2) return fail(ClientError::bad_response);
+  return std::move(response);
 }
 
 /// Returns the answer to a request that is not passed on; nullopt to pass it on.
 std::optional<Response> refuse(const Request& request, const ReverseProxyOptions& options) {
   const Method method = request.method();
-  if (method == Method::connect || method == Method::other || asks_for_websocket(request)) {
+  if (method == Method::connect || method == Method::other) {
     return Response(Status::not_implemented);
   }
   if (!request.path_text().starts_with('/')) return Response(Status::bad_request);
@@ -189,6 +195,10 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   const State& state = *state_;
   const ReverseProxyOptions& options = state.options;
   if (auto refused = refuse(request, options)) co_return std::move(*refused);
+  const bool is_websocket = detail::asks_for_websocket(request);
+  if (is_websocket) {
+    if (auto refused = detail::refuse_websocket(request)) co_return std::move(*refused);
+  }
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core =
       loop.slots().get<ProxyCores>().of(loop, state_, state.upstreams.size(), options);
@@ -204,7 +214,19 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     forward_request_headers(request, options, sent);
     sent.ignore_idempotency_key();  // the upstream may not know the key of the client
     if (has_request_body(request)) set_request_body(request, upload, sent);
-    auto response = co_await proxied.client().send(std::move(sent));
+    Result<ClientResponse> response = fail(Errc::closed);
+    if (is_websocket) {
+      auto answer = co_await detail::ask_for_websocket(request, std::move(sent), proxied, options);
+      auto* const opened = answer ? std::get_if<OpenedWebSocket>(&*answer) : nullptr;
+      if (opened != nullptr) {
+        proxied.record_success();
+        co_return detail::forward_websocket(request, std::move(*opened), std::move(proxied),
+                                            options);
+      }
+      response = refusal_of(std::move(answer), request.version());
+    } else {
+      response = co_await proxied.client().send(std::move(sent));
+    }
     if (response) {
       proxied.record_success();
       Response out(response->status());

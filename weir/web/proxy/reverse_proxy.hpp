@@ -14,6 +14,7 @@
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
+#include "weir/http/ws/websocket_limits.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
@@ -38,6 +39,8 @@ struct ReverseProxyOptions {
   /// The limits, timeouts and TLS of the requests to the upstreams. `cookie_jar` and
   /// ClientLimits::redirects_max have no effect: cookies and redirects are passed on.
   ClientOptions client = {};
+  /// The limits of the WebSockets to the upstreams. Those to the clients have Limits::websocket.
+  WebSocketLimits websocket = {};
   UpstreamChoice choice = UpstreamChoice::round_robin;
   ForwardedHeaders forwarded = ForwardedHeaders::replace;
   /// True to send the header Forwarded too. Upstreams that do not know it ignore it.
@@ -77,7 +80,7 @@ struct ReverseProxyOptions {
 /// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin
 /// with Proxy-. The length of a body is sent anew, so a message has one length only. The proxy
 /// answers "Expect: 100-continue" itself when the upstream takes the body. Date is that of this
-/// server. 1xx responses of upstreams are not passed on.
+/// server. 1xx responses of upstreams are not passed on, because a handler sends only one response.
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
 /// is 502; a timeout is 504; the limits of ClientLimits for waiting requests are 503. A client that
@@ -88,7 +91,15 @@ struct ReverseProxyOptions {
 /// body. The client has a rule of its own for reused connections; see Client. An Idempotency-Key
 /// makes no request repeatable, because the upstream may not know it (RFC 9110 §9.2.2).
 ///
-/// An upgrade to WebSocket and a method that Weir's client does not send are answered with 501.
+/// *WebSockets* of clients over HTTP/1.1 and HTTP/2 are passed on over HTTP/1.1. The upstream gets
+/// Origin and the subprotocols of the client, and decides; the client gets its response if it
+/// refuses. Messages are passed on in pieces as they arrive, in both directions, at the speed of
+/// the slower side. Each side has pings of its own, and no extension such as permessage-deflate. A
+/// Close is passed on with its code and its reason. If a client is lost, the upstream gets a Close
+/// with 1001; if an upstream is lost, the client gets 1014. A drain of the server sends 1001 to
+/// both.
+///
+/// A method that Weir's client does not send is answered with 501.
 /// Threads: any; each core has a client of its own.
 class ReverseProxy {
  public:
@@ -118,5 +129,9 @@ ReverseProxy reverse_proxy(const Url& upstream, ReverseProxyOptions options = {}
   std::vector<std::string> upstreams{std::string(std::string_view(upstream))};
   return reverse_proxy(std::move(upstreams), std::move(options));
 }
+
+/// Returns the bytes that the side of the upstream adds to a WebSocket at most. It is a part of
+/// MemoryBoundOptions::handler_bytes; MemoryBoundOptions::websockets counts the side of the client.
+std::size_t websocket_bytes_max(const ReverseProxyOptions& options) noexcept;
 
 }  // namespace weir::http

@@ -49,21 +49,9 @@ class ProxiedServerTest : public ProxyFixture {
     }
   }
 
-  /// Runs `use` with both servers. It ends when the connections of the client have ended.
   void with_servers(ReverseProxyOptions options, const Body& use,
                     PlainHttp2 inner_protocol = PlainHttp2::off) {
-    ServerState inner(*loop_, inner_, {}, {}, inner_protocol);
-    upstreams_ = {"http://127.0.0.1:85"};
-    with_proxy({}, std::move(options), [&](Client& client) -> Task<> {
-      const auto body = [&](Scope& scope) -> Task<> {
-        scope.spawn(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(inner),
-                               os::Address::loopback(85)));
-        std::ignore = co_await sleep(Duration::zero());
-        co_await use(client);
-        scope.cancel();
-      };
-      std::ignore = co_await with_scope(OnFailure::isolate, body);
-    });
+    with_inner_server(inner_, std::move(options), use, inner_protocol);
   }
   static ClientRequest post(std::string_view path, http::Body body) {
     ClientRequest request(Method::post, "http://127.0.0.1" + std::string(path));
@@ -164,6 +152,57 @@ TEST_F(ProxiedServerTest, EarlyErrorEndsTheUpload) {
     })};
     auto response = co_await client.send(post("/refuse", std::move(endless)));
     EXPECT_TRUE(response && response->status() == Status::forbidden);
+  });
+}
+
+TEST_F(ProxiedServerTest, EarlyErrorReachesAClientThatSendsNoMore) {
+  constexpr std::string_view head =
+      "POST /refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
+  Step early;
+  early.answer = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nlong";
+  for (const bool closes : {false, true}) {
+    early.close = closes;
+    upstreams_ = {"http://127.0.0.1:81"};
+    with_proxy({{early}}, {}, [&](Client&) -> Task<> {
+      MemoryPeer& peer = connect();
+      EXPECT_GT(peer.send(std::string(head) + std::string(5'000, 'x')), 0U);
+      std::ignore = co_await sleep(10ms);
+      const auto responses = sim::parse_http_responses(peer.received());
+      EXPECT_EQ(sim::statuses_of(responses), "413");
+      EXPECT_EQ(responses.at(0).body, "long");
+    });
+  }
+}
+
+TEST_F(ProxiedServerTest, EarlyErrorReachesAClientOfHttp2) {
+  plain_http2_ = PlainHttp2::prior_knowledge;
+  with_servers({}, [](Client&) -> Task<> {
+    ClientOptions options;
+    options.plain_http2 = true;
+    Client http2(std::move(options));
+    http::Body stalls{StreamFunction([](BodySink& sink) -> Task<Result<>> {
+      WEIR_CO_TRY(co_await sink.write(std::string(5'000, 'x')));
+      co_return co_await sleep(1h);
+    })};
+    const Instant begin = Loop::current()->now();
+    auto response = co_await http2.send(post("/refuse", std::move(stalls)));
+    EXPECT_TRUE(response && response->status() == Status::forbidden);
+    EXPECT_LT(Loop::current()->now() - begin, 1s);
+  });
+}
+
+TEST_F(ProxiedServerTest, EarlySuccessFollowsTheWholeRequest) {
+  Step early;
+  early.pause = 1s;  // it reads nothing more for a second
+  upstreams_ = {"http://127.0.0.1:81"};
+  with_proxy({{early}}, {}, [&](Client&) -> Task<> {
+    MemoryPeer& peer = connect();
+    EXPECT_GT(peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"), 0U);
+    std::ignore = co_await sleep(100ms);
+    EXPECT_EQ(peer.received(), "");
+    EXPECT_EQ(peer.send("world"), 5U);
+    std::ignore = co_await sleep(100ms);
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200");
   });
 }
 

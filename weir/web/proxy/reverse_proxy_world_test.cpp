@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "weir/http.hpp"
 #include "weir/sim/world.hpp"
@@ -35,6 +36,12 @@ int serve_upstream(loop::Platform& platform) {
       co_return {};
     };
     return stream("text/plain", write);
+  });
+  routes.websocket("/echo", [](WebSocket& socket) -> Task<Result<>> {
+    for (;;) {
+      WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+      WEIR_CO_TRY(co_await socket.send(message));
+    }
   });
   routes.post("/orders/{number}", [](Request& request, unsigned number) -> Task<Response> {
     auto body = co_await request.body();
@@ -92,6 +99,41 @@ Task<Result<>> ask_all(Scope&) {
   co_return {};
 }
 
+/// Talks to the upstreams by WebSockets. Each ends with a Close, also if its upstream vanishes.
+Task<Result<>> echo_all(Scope&) {
+  Client client;
+  for (int number = 0; number < 40; ++number) {
+    WebSocketCloseCode code{};
+    const auto talk = [&code](WebSocket& socket) -> Task<Result<>> {
+      for (int count = 0; count < 4; ++count) {
+        const std::string sent(20'000, static_cast<char>('a' + count));
+        if (!co_await socket.send(sent)) break;
+        const auto echoed = co_await socket.read();
+        if (!echoed) break;
+        EXPECT_EQ(echoed->text(), sent);
+        std::ignore = co_await sleep(3ms);
+      }
+      const auto closed = co_await socket.close();
+      EXPECT_TRUE(closed);
+      code = socket.close_code();
+      co_return {};
+    };
+    const auto ended = co_await client.websocket("ws://proxy/echo", talk);
+    if (ended) {
+      EXPECT_TRUE(code == WebSocketCloseCode::normal || code == WebSocketCloseCode::bad_gateway)
+          << static_cast<int>(code);
+    } else {
+      EXPECT_EQ(ended.error(), error_of(Status::bad_gateway)) << ended.error().message();
+    }
+    std::ignore = co_await sleep(5ms);
+  }
+  co_return {};
+}
+
+int echo(loop::Platform& platform) {
+  return Runtime(platform, {.announce = false}).run_on_each_core(echo_all);
+}
+
 int ask(loop::Platform& platform) {
   return Runtime(platform, {.announce = false}).run_on_each_core(ask_all);
 }
@@ -107,6 +149,7 @@ TEST_P(ReverseProxyWorldTest, UpstreamsThatVanishNeverHarmAClient) {
   two.start_service(serve_upstream);
   world.host("proxy").start_service(serve_proxy);
   world.host("client").start(ask);
+  world.host("talker").start(echo);
   // Each upstream is killed again and again, at times that differ in each World, and restarted.
   for (unsigned kill = 1; kill <= 40; ++kill) {
     sim::Host& victim = kill % 2 == 0 ? one : two;

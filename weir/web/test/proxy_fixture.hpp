@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,25 @@ class ProxyFixture : public ClientFixture {
     with_server(std::move(scripts), ClientOptions(), std::move(use));
   }
 
+  /// Runs `use` with a proxy whose upstream is a server of Weir at port 85 with these routes. It
+  /// ends when the connections of the client have ended.
+  void with_inner_server(Router& routes, ReverseProxyOptions options, const Body& use,
+                         PlainHttp2 protocol = PlainHttp2::off, const Limits& limits = {}) {
+    ServerState inner(*loop_, routes, limits, {}, protocol);
+    inner_server_ = &inner;
+    upstreams_ = {"http://127.0.0.1:85"};
+    with_proxy({}, std::move(options), [&](Client& client) -> Task<> {
+      const auto body = [&](Scope& scope) -> Task<> {
+        scope.spawn(with_scope(OnFailure::isolate, &listen_and_serve, std::ref(inner),
+                               os::Address::loopback(85)));
+        std::ignore = co_await sleep(Duration::zero());
+        co_await use(client);
+        scope.cancel();
+      };
+      std::ignore = co_await with_scope(OnFailure::isolate, body);
+    });
+  }
+
   /// Returns the answer of the proxy to the request, whose connection closes after it.
   std::string ask(std::vector<std::vector<Step>> scripts, std::string request,
                   ReverseProxyOptions options = {}) {
@@ -67,6 +88,7 @@ class ProxyFixture : public ClientFixture {
 
   std::vector<std::string> upstreams_{"http://127.0.0.1:81"};
   Limits limits_;
+  ServerState* inner_server_ = nullptr;
   std::uint64_t body_max_ = 1024 * 1024;
 
  private:

@@ -251,6 +251,19 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
                                             : make_error_code(ClientError::connection_lost));
 }
 
+Result<> ClientExchange::take_response(Method method, std::string received) {
+  parser_.begin(method);
+  received_ = true;
+  request_complete_ = true;
+  head_text_ = std::move(received);
+  input_ = head_text_;
+  const ResponseEvent event = parser_.next(input_);
+  if (event.kind != Kind::head) return fail(ClientError::bad_response);
+  input_.remove_prefix(event.consumed);
+  has_head_ = true;
+  return {};
+}
+
 /// Writes the request and reads the head of a response that comes before the request's end. The
 /// writing ends early if that response is an error or a redirect.
 /// Returns: no error if the request was sent or the head has arrived.

@@ -46,6 +46,10 @@ class ClientExchange final : public ResponseSource {
   /// Cancel: the connection can only be closed.
   /// Lifetime: `head`, the result of request_head(), lives until the return.
   Task<Result<>> run(ClientRequest& request, std::string_view head, Scope* scope);
+  /// Takes the final response to a request that was sent without run(). `received` has its head and
+  /// the bytes that have come behind it.
+  /// Errors: ClientError::bad_response.
+  Result<> take_response(Method method, std::string received);
   /// Returns true if the request may be sent again after the connection was lost: no byte of a
   /// response has come, the body can be sent again, and a repetition has no other effect. The
   /// request is idempotent, or it has an Idempotency-Key, or the kernel took none of its bytes.

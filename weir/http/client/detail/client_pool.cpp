@@ -457,13 +457,14 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
 }
 
 void ClientPool::Lease::release_for_reuse(Duration idle_max) {
-  assert(pool_ != nullptr && connection_ != nullptr);
+  assert(connection_ != nullptr);
+  if (pool_ == nullptr) return release();
   pool_->add_idle(*origin_, connection_, idle_max);
   release();
 }
 
 void ClientPool::Lease::release() noexcept {
-  if (pool_ == nullptr) return;
+  if (pool_ == nullptr) return connection_.reset();
   end_opening();
   close_connection();
   give_up(of_pool_, pool_->waiting_for_room_);

@@ -223,6 +223,9 @@ class PooledConnection : loop::HangupObserver, loop::Timer {
 /// Threads: one core's.
 class ClientPool::Lease {
  public:
+  /// Makes the lease of a connection that no pool counts. It is closed after its use.
+  explicit Lease(BlockPtr<PooledConnection> connection) noexcept
+      : connection_(std::move(connection)) {}
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
   /// Closes the connection, if there is one.
@@ -259,8 +262,8 @@ class ClientPool::Lease {
   void begin_opening() noexcept;
   void end_opening() noexcept;
 
-  ClientPool* pool_;
-  Origin* origin_;
+  ClientPool* pool_ = nullptr;  // nullptr for a connection that no pool counts
+  Origin* origin_ = nullptr;
   SemaphorePermit of_origin_;
   SemaphorePermit of_pool_;
   BlockPtr<PooledConnection> connection_;

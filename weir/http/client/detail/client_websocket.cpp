@@ -1,18 +1,20 @@
 // WebSockets of clients: the opening handshake over HTTP/1.1 (RFC 6455 §4.1).
+#include "weir/http/client/detail/client_websocket.hpp"
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "weir/http/client/client.hpp"
-#include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/http/ws/detail/extension.hpp"
@@ -29,6 +31,14 @@ std::string new_key(Loop& loop) {
   const std::array<std::uint64_t, 2> random{loop.platform().random(), loop.platform().random()};
   const WsKey key = websocket_key(std::bit_cast<std::array<std::byte, 16>>(random));
   return {key.data(), key.size()};
+}
+
+/// Returns true for a header of a response that only the handshake has.
+bool is_of_handshake(std::string_view name) noexcept {
+  return equals_ignoring_case(name, "upgrade") ||
+         equals_ignoring_case(name, "sec-websocket-accept") ||
+         equals_ignoring_case(name, "sec-websocket-protocol") ||
+         equals_ignoring_case(name, "sec-websocket-extensions");
 }
 
 /// Returns the request for a WebSocket.
@@ -63,16 +73,113 @@ Result<std::string> websocket_request(const Url& url, std::string_view key,
   return request.append(options.headers.lines()).append("\r\n");
 }
 
-/// Calls the function for the connection, and performs the closing handshake. The connection may be
-/// made after this task, which then needs no more memory.
-Task<Result<>> serve(std::optional<WsConnection>& made, WebSocketFunction function,
-                     Context context) {
-  WsConnection& connection = *made;
+/// Returns the WebSocket that a response with the status 101 has accepted.
+/// Errors: ClientError::bad_response for another answer than the one to `key`.
+Result<OpenedWebSocket> accepted_websocket(AnyStream stream, const ReceivedResponseHead& head,
+                                           std::string_view rest, std::string_view key,
+                                           const ClientWebSocketOptions& options) {
+  const std::vector<std::string_view> offered(options.subprotocols.begin(),
+                                              options.subprotocols.end());
+  const auto* const compression = options.compression ? &*options.compression : nullptr;
+  const auto chosen = check_websocket_response(head, key, offered, compression);
+  if (!chosen) return fail(ClientError::bad_response);
+  OpenedWebSocket opened{
+      std::move(stream), {}, std::string(chosen->subprotocol), chosen->deflate, {}};
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const HeaderField field = head.header_at(index);
+    if (!is_of_handshake(field.name)) std::ignore = opened.headers.add(field.name, field.value);
+  }
+  if (rest.empty()) return opened;
+  opened.input.make_room(rest.size());
+  std::memcpy(opened.input.room().data(), rest.data(), rest.size());
+  opened.input.commit(rest.size());
+  return opened;
+}
+
+/// Returns the response that begins with `received`, a complete head and more.
+Result<WebSocketAnswer> refusal(AnyStream stream, std::string received, Url url,
+                                const ClientLimits& limits) {
+  ClientPool::Lease lease(make_block<PooledConnection>(std::move(stream)));
+  auto* const exchange = new ClientExchange(std::move(lease), limits, never);
+  ClientResponse response{detail::ExchangePtr(exchange)};
+  exchange->set_url(std::move(url));
+  WEIR_TRY(exchange->take_response(Method::get, std::move(received)));
+  return WebSocketAnswer(std::move(response));
+}
+
+/// Sends a request for a WebSocket and reads the response. `key` is that of websocket_key().
+Task<Result<WebSocketAnswer>> shake_hands(AnyStream stream, std::string request, std::string key,
+                                          Url url, const ClientWebSocketOptions& options,
+                                          const ClientLimits& limits) {
+  const Result<> written = co_await stream->write(request);
+  if (!written && written.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+  HeadParser parser(limits.response.head);
+  ReceivedResponseHead head;
+  std::string input;
+  for (std::uint32_t interim = 0; interim <= limits.response.interim_max;) {
+    const ParseResult parsed = parser.parse(input, head);
+    if (parsed.kind == ParseResult::Kind::error || input.size() > read_max) break;
+    if (parsed.kind == ParseResult::Kind::incomplete) {
+      const Result<Buffer> piece = co_await stream->read();
+      if (!piece && piece.error() == Errc::cancelled) co_return fail(Errc::cancelled);
+      if (!piece) co_return fail(ClientError::connection_lost);
+      input += piece->text();
+      continue;
+    }
+    const int status = code_of(head.status());
+    if (status == 101) {
+      const std::string_view rest = std::string_view(input).substr(parsed.consumed);
+      WEIR_CO_TRY(auto opened, accepted_websocket(std::move(stream), head, rest, key, options));
+      co_return WebSocketAnswer(std::move(opened));
+    }
+    if (status >= 200) {
+      co_return refusal(std::move(stream), std::move(input), std::move(url), limits);
+    }
+    input.erase(0, parsed.consumed);
+    ++interim;
+  }
+  co_return fail(ClientError::bad_response);
+}
+
+}  // namespace
+
+Task<Result<WebSocketAnswer>> open_websocket(ClientPool& pool, Url url,
+                                             const ClientWebSocketOptions& options) {
+  const Context own = co_await this_context();
+  const ClientLimits& limits = pool.limits();
+  const std::string key = new_key(*own.loop);
+  WEIR_CO_TRY(std::string request, websocket_request(url, key, options));
+  auto opening = pool.open_http1(url, *own.loop);
+  auto stream = co_await timeout(limits.connect_timeout, std::move(opening));
+  if (!stream) {
+    const bool late = stream.error() == Errc::timed_out;
+    co_return fail(late ? make_error_code(ClientError::connect_timed_out) : stream.error());
+  }
+  auto shaking =
+      shake_hands(std::move(*stream), std::move(request), key, std::move(url), options, limits);
+  auto answer = co_await timeout(limits.head_timeout, std::move(shaking));
+  if (answer) co_return std::move(*answer);
+  const bool late = answer.error() == Errc::timed_out;
+  co_return fail(late ? make_error_code(ClientError::head_timed_out) : answer.error());
+}
+
+Task<Result<>> use_websocket(OpenedWebSocket opened, WebSocketFunction serve,
+                             const ClientWebSocketOptions& options) {
+  const Context own = co_await this_context();
+  CancelSource handler(own.cancel);
+  const Context context{own.loop, &handler};
+  std::unique_ptr<WsDeflate> deflate;
+  if (opened.deflate) {
+    deflate = std::make_unique<WsDeflate>(*own.loop, WsRole::client, *opened.deflate,
+                                          *options.compression);
+  }
+  WsConnection connection(std::move(opened.stream), WsRole::client, options.limits,
+                          std::move(opened.input), opened.subprotocol, handler, std::move(deflate));
   WebSocketCloseCode code = WebSocketCloseCode::normal;
   Result<> result;
   std::exception_ptr exception;
   try {
-    WebSocketTask task = function(connection);
+    WebSocketTask task = serve(connection);
     if (auto* const plain = std::get_if<Task<>>(&task)) {
       in_context<void> running(context, std::move(*plain));
       co_await std::move(running);
@@ -89,98 +196,6 @@ Task<Result<>> serve(std::optional<WsConnection>& made, WebSocketFunction functi
   if (exception) std::rethrow_exception(exception);
   if (!result && ended && result.error() == Errc::end_of_stream) result = {};
   co_return result;
-}
-
-/// Returns the URL with the scheme http or https for one with ws or wss, or for itself.
-Result<Url> websocket_url(std::string_view url) {
-  std::string text(url);
-  if (text.starts_with("ws://") || text.starts_with("wss://")) text.replace(0, 2, "http");
-  return Url::parse(text);
-}
-
-/// The answer of a server to a handshake.
-struct WebSocketAnswer {
-  std::string subprotocol;  ///< the chosen one; empty for none
-  std::optional<WebSocketDeflate> deflate;
-  Buffer input;  ///< the bytes behind the response
-};
-
-/// Sends a request for a WebSocket and reads the response. `key` is that of websocket_key().
-Task<Result<WebSocketAnswer>> shake_hands(Stream& stream, std::string request, std::string key,
-                                          const ClientWebSocketOptions& options,
-                                          const ResponseLimits& limits) {
-  const Result<> written = co_await stream.write(request);
-  if (!written && written.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-  HeadParser parser(limits.head);
-  ReceivedResponseHead head;
-  std::string input;
-  for (std::uint32_t interim = 0; interim <= limits.interim_max;) {
-    const ParseResult parsed = parser.parse(input, head);
-    if (parsed.kind == ParseResult::Kind::error || input.size() > read_max) break;
-    if (parsed.kind == ParseResult::Kind::incomplete) {
-      const Result<Buffer> piece = co_await stream.read();
-      if (!piece && piece.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-      if (!piece) co_return fail(ClientError::connection_lost);
-      input += piece->text();
-      continue;
-    }
-    const int status = code_of(head.status());
-    if (status >= 400) co_return fail(error_of(head.status()));
-    if (status == 101) {
-      const std::vector<std::string_view> offered(options.subprotocols.begin(),
-                                                  options.subprotocols.end());
-      const auto* const compression = options.compression ? &*options.compression : nullptr;
-      const auto chosen = check_websocket_response(head, key, offered, compression);
-      if (!chosen) break;
-      WebSocketAnswer answer{
-          .subprotocol = std::string(chosen->subprotocol), .deflate = chosen->deflate, .input = {}};
-      const std::string_view rest = std::string_view(input).substr(parsed.consumed);
-      if (!rest.empty()) {
-        answer.input.make_room(rest.size());
-        std::memcpy(answer.input.room().data(), rest.data(), rest.size());
-        answer.input.commit(rest.size());
-      }
-      co_return answer;
-    }
-    if (status >= 200) break;
-    input.erase(0, parsed.consumed);
-    ++interim;
-  }
-  co_return fail(ClientError::bad_response);
-}
-
-}  // namespace
-
-Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve_socket,
-                                 ClientWebSocketOptions options) {
-  const Context own = co_await this_context();
-  WEIR_CO_TRY(const Url target, websocket_url(url));
-  const std::string key = new_key(*own.loop);
-  WEIR_CO_TRY(std::string request, websocket_request(target, key, options));
-  auto opening = pool_->open_http1(target, *own.loop);
-  auto opened = co_await timeout(options_.limits.connect_timeout, std::move(opening));
-  if (!opened) {
-    const bool late = opened.error() == Errc::timed_out;
-    co_return fail(late ? make_error_code(ClientError::connect_timed_out) : opened.error());
-  }
-  AnyStream stream = std::move(*opened);
-  auto shaking = shake_hands(*stream, std::move(request), key, options, options_.limits.response);
-  auto answer = co_await timeout(options_.limits.head_timeout, std::move(shaking));
-  if (!answer) {
-    const bool late = answer.error() == Errc::timed_out;
-    co_return fail(late ? make_error_code(ClientError::head_timed_out) : answer.error());
-  }
-  CancelSource handler(own.cancel);
-  std::unique_ptr<WsDeflate> deflate;
-  if (answer->deflate) {
-    deflate = std::make_unique<WsDeflate>(*own.loop, WsRole::client, *answer->deflate,
-                                          *options.compression);
-  }
-  std::optional<WsConnection> connection;
-  auto serving = serve(connection, std::move(serve_socket), Context{own.loop, &handler});
-  connection.emplace(std::move(stream), WsRole::client, options.limits, std::move(answer->input),
-                     answer->subprotocol, handler, std::move(deflate));
-  co_return co_await std::move(serving);
 }
 
 }  // namespace weir::http

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "weir/base/detail/memory_sizes.hpp"
+
 namespace weir::http {
 namespace {
 
@@ -14,6 +16,20 @@ namespace {
 constexpr Duration check_interval = std::chrono::seconds(1);
 
 }  // namespace
+
+std::uint64_t websocket_bytes_max(const WebSocketLimits& limits,
+                                  const std::optional<WebSocketCompression>& compression) noexcept {
+  using weir::detail::buffer;
+  using weir::detail::product;
+  using weir::detail::sum;
+  constexpr std::uint64_t grown = 3;  // a buffer of twice the size, and the one before it
+  const std::uint64_t slice = compression ? WsDeflate::room_for(WsDeflate::slice_max) : 0;
+  return sum({weir::detail::block(sizeof(WsActivity)),
+              compression ? WsDeflate::bytes_max(*compression) : 0,
+              2 * buffer(0),  // the input, and the one with the last message
+              product(grown, buffer(sum({limits.message_bytes_max, slice}))),
+              product(2 * grown, buffer(sum({limits.output_max, ws_header_size_max, slice})))});
+}
 
 WsActivity::Receive::Receive(WsConnection& owner) noexcept
     : loop::ReceiveOperation([](loop::Runnable& self) {

@@ -29,6 +29,11 @@
 
 namespace weir::http {
 
+/// Returns the bytes that a connection with these limits and this compression holds at most,
+/// without those of its stream.
+std::uint64_t websocket_bytes_max(const WebSocketLimits& limits,
+                                  const std::optional<WebSocketCompression>& compression) noexcept;
+
 /// The part of a WsConnection that exists while something happens on it.
 struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/os/ip_range.hpp"
@@ -121,6 +122,13 @@ class ConnectionOptions {
   bool any_ = false;
 };
 
+/// Headers as a message.
+struct FieldList {
+  std::vector<HeaderField> fields;
+  std::size_t header_count() const noexcept { return fields.size(); }
+  HeaderField header_at(std::size_t index) const noexcept { return fields[index]; }
+};
+
 std::string via_of(Version version, const ReverseProxyOptions& options) {
   std::string_view number = "1.1";
   if (version == Version::http_1_0) number = "1.0";
@@ -225,6 +233,19 @@ std::optional<std::string> public_location(std::string_view location, const Url&
   return text;
 }
 
+template <class Message>
+void forward_fields(const Message& response, Version version, const ReverseProxyOptions& options,
+                    Response& out) {
+  const ConnectionOptions<Message> connection(response);
+  for (std::size_t index = 0; index < response.header_count(); ++index) {
+    const auto [name, value] = response.header_at(index);
+    const Rule rule = rule_of(name);
+    if (rule == Rule::drop || rule == Rule::connection || connection.name(name)) continue;
+    out.add_header(name, value);
+  }
+  if (!options.via.empty()) out.add_header("Via", via_of(version, options));
+}
+
 }  // namespace
 
 Result<Url> upstream_url(const Url& base, const Request& request,
@@ -268,14 +289,16 @@ void forward_request_headers(const Request& request, const ReverseProxyOptions& 
 
 void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,
                               Response& out) {
-  const ConnectionOptions<ClientResponse> connection(response);
-  for (std::size_t index = 0; index < response.header_count(); ++index) {
-    const auto [name, value] = response.header_at(index);
-    const Rule rule = rule_of(name);
-    if (rule == Rule::drop || rule == Rule::connection || connection.name(name)) continue;
-    out.add_header(name, value);
-  }
-  if (!options.via.empty()) out.add_header("Via", via_of(response.version(), options));
+  forward_fields(response, response.version(), options, out);
+  // A 426 needs the header (RFC 9110 §15.5.22). This proxy passes WebSockets on.
+  if (response.status() != Status::upgrade_required) return;
+  if (const auto upgrade = response.header("upgrade")) out.add_header("Upgrade", *upgrade);
+}
+
+void forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,
+                              Response& out) {
+  const FieldList list{{headers.begin(), headers.end()}};
+  forward_fields(list, Version::http_1_1, options, out);
 }
 
 void rewrite_locations(const Url& base, const ReverseProxyOptions& options, Response& out) {

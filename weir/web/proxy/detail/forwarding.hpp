@@ -7,6 +7,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
+#include "weir/http/message/headers.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/syntax/url.hpp"
@@ -31,6 +32,10 @@ void forward_response_headers(const ClientResponse& response, const ReverseProxy
 /// Replaces a Location and a Content-Location of the upstream `base` by the references by which the
 /// client reaches them through the proxy; see ReverseProxyOptions::rewrite_locations.
 void rewrite_locations(const Url& base, const ReverseProxyOptions& options, Response& out);
+
+/// Adds the headers of the upstream's response that accepts a WebSocket.
+void forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,
+                              Response& out);
 
 /// Returns the number of entries of all Via headers.
 std::size_t count_hops(const RequestHead& head) noexcept;

@@ -14,7 +14,10 @@ ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOption
 }
 
 ProxyCore::Request::Request(ProxyCore& core) : core_(&core) {
-  if (!core.client_) core.client_.emplace(core.client_options_);
+  if (!core.client_) {
+    core.client_.emplace(core.client_options_);
+    core.websocket_pool_.emplace(core.client_options_);
+  }
   ++core.requests_;
   core.total_.add();
 }
@@ -53,7 +56,9 @@ void ProxyCore::end(Request& request) noexcept {
 
 /// Closes the idle connections when the loop drains and no request uses the client.
 void ProxyCore::release_client() noexcept {
-  if (loop_.draining() && requests_ == 0) client_.reset();
+  if (!loop_.draining() || requests_ != 0) return;
+  client_.reset();
+  websocket_pool_.reset();
 }
 
 ProxyCore& ProxyCores::of(Loop& loop, const std::shared_ptr<const void>& owner,

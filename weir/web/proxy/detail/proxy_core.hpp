@@ -9,6 +9,7 @@
 
 #include "weir/base/detail/counter.hpp"
 #include "weir/http/client/client.hpp"
+#include "weir/http/client/detail/client_pool.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/metrics.hpp"
 #include "weir/web/proxy/detail/upstreams.hpp"
@@ -36,6 +37,8 @@ class ProxyCore final : DrainObserver, MetricSource {
     }
 
     Client& client() const noexcept { return *core_->client_; }
+    /// Returns the pool that opens the connections of WebSockets, which it does not count.
+    ClientPool& websocket_pool() const noexcept { return *core_->websocket_pool_; }
     /// Chooses an upstream that the request has not tried, and returns its index.
     std::optional<std::size_t> choose();
     void record_success() noexcept { core_->upstreams_.record_success(*upstream_); }
@@ -58,7 +61,8 @@ class ProxyCore final : DrainObserver, MetricSource {
   ClientOptions client_options_;
   Upstreams upstreams_;
   std::optional<Client> client_;
-  std::size_t requests_ = 0;  // in progress
+  std::optional<ClientPool> websocket_pool_;  // while there is a client
+  std::size_t requests_ = 0;                  // in progress
   weir::detail::Counter total_;
   weir::detail::Counter failures_;
   weir::detail::Counter ejections_;
