@@ -254,6 +254,18 @@ class Profiles(unittest.TestCase):
             self.expect_items(body, count, multiplier)
         self.expect_items(self.exchange(request("GET", "/json/1"))[2], 1, 1)
 
+    def test_json_comp(self):
+        for accepted in ("gzip, br", "gzip"):
+            for count, multiplier in ((25, 3), (40, 7), (50, 2)):
+                status, headers, body = self.exchange(
+                    request("GET", f"/json/{count}?m={multiplier}", None,
+                            f"Accept-Encoding: {accepted}\r\n"))
+                self.assertEqual((status, headers["content-type"]), (200, "application/json"))
+                self.assertIn(headers["content-encoding"], accepted.split(", "))
+                if headers["content-encoding"] == "gzip":
+                    self.expect_items(gzip.decompress(body), count, multiplier)
+        self.assertNotIn("content-encoding", self.exchange(request("GET", "/json/50?m=1"))[1])
+
     def test_json_tls(self):
         for offered in (("http/1.1",), ("h2", "http/1.1")):
             with self.connect(HTTP1_TLS, offered) as connection:

@@ -52,7 +52,7 @@ Task<http::Response> sum_with_body(http::Request& request, http::Query<Operands>
   co_return http::text(std::to_string(std::int64_t{operands->a} + operands->b + number));
 }
 
-// json, json-tls, json-h2c
+// json, json-comp, json-tls, json-h2c: clients that accept a coding get it.
 
 struct Rating {
   std::int32_t score;
@@ -171,7 +171,7 @@ int main(int, char** argv, char** environment) {
   router.post("/baseline11", sum_with_body);
   router.get("/baseline2", sum);
   router.get("/pipeline", [] { return http::text("ok"); });
-  router.get("/json/{count}", first_items);
+  router.group("/json", http::compress()).get("/{count}", first_items);
   router.post("/upload", count_bytes, {.body_max = 32 * 1024 * 1024});
   router.mount("/static", static_files(settings));
   router.websocket("/ws", echo);
