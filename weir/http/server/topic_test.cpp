@@ -197,6 +197,32 @@ TEST(Topics, CloseASubscriberThatBlocksPublishersWithinAMessage) {
   EXPECT_EQ(fixture.topic_.subscribers(), 0U);
 }
 
+TEST(Topics, MayEndWithTheirLastSubscriberWhileTheLoopRuns) {
+  using Room = Topic<SlowSubscriber::drop_oldest>;
+  struct Fixture : HttpFixture {
+    Fixture() {
+      routes_.websocket("/ws", [this](WebSocket& socket) -> Task<> {
+        {
+          const TopicSubscription subscription = room->subscribe(socket);
+          std::ignore = co_await socket.read();
+          EXPECT_TRUE(room->publish("on its way"));
+        }
+        room.reset();
+        ended = true;
+      });
+      serve();
+    }
+    std::optional<Room> room{std::in_place};
+    bool ended = false;
+  };
+  Fixture fixture;
+  MemoryPeer& peer = fixture.connect();
+  EXPECT_TRUE(fixture.talk(peer, handshake).starts_with("HTTP/1.1 101"));
+  peer.send(ws::frame_to(WsRole::server, ws::fin | ws::text_frame, "the end"));
+  fixture.settle();
+  EXPECT_TRUE(fixture.ended);
+}
+
 TEST(Topics, RefuseMessagesWhenTooManyAreOnTheirWay) {
   TopicFixture<SlowSubscriber::drop_oldest> fixture(4, 10);
   MemoryPeer& peer = fixture.open();

@@ -72,6 +72,10 @@ struct TopicReceipt final : loop::Runnable {
 
 // The state of a topic.
 
+struct HubDeleter {
+  void operator()(TopicHub* hub) const noexcept { hub->destroy_on_owner(); }
+};
+
 class TopicState {
  public:
   TopicState(SlowSubscriber reaction, const TopicOptions& options) noexcept
@@ -88,7 +92,8 @@ class TopicState {
     for (const auto& each : hubs_) {
       if (&each->loop() == &loop) return *each;
     }
-    return *hubs_.emplace_back(std::make_unique<TopicHub>(*this, loop));
+    hubs_.reserve(hubs_.size() + 1);
+    return *hubs_.emplace_back(new TopicHub(*this, loop));
   }
 
   Result<> publish(bool is_text, Bytes message, const std::shared_ptr<TopicReceipt>& receipt) {
@@ -122,7 +127,7 @@ class TopicState {
   const std::size_t capacity_;
   const std::size_t on_way_max_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<TopicHub>> hubs_;
+  std::vector<std::unique_ptr<TopicHub, HubDeleter>> hubs_;
 };
 
 // Members.
@@ -196,15 +201,26 @@ TopicSubscription::~TopicSubscription() = default;
 
 TopicHub::TopicHub(TopicState& topic, Loop& loop) noexcept
     : loop::Runnable([](loop::Runnable& self) { static_cast<TopicHub&>(self).run(); }),
+      Destroyable(loop.destroy_queue(), &destroy),
       topic_(topic),
       loop_(loop) {
   arrived_.close();
 }
 
-TopicHub::~TopicHub() {
-  arrived_.close();
-  while (pop() != nullptr) {
+/// Runs on the thread of the loop, or after its end.
+void TopicHub::destroy(Destroyable& self) noexcept {
+  auto& hub = static_cast<TopicHub&>(self);
+  hub.ends_ = true;
+  if (Loop::current() != &hub.loop_) hub.scheduled_ = false;  // the loop is gone
+  hub.end_if_idle();
+}
+
+/// Destroys the hub if the topic is gone and the loop does not call it any more.
+void TopicHub::end_if_idle() noexcept {
+  while (const BlockPtr<TopicDelivery> delivery = pop()) {
+    if (delivery->receipt != nullptr) TopicReceipt::sign(delivery->receipt);
   }
+  if (!scheduled_ && (arrived_.idle() || Loop::current() != &loop_)) delete this;
 }
 
 void TopicHub::add(TopicMember& member) noexcept {
@@ -258,6 +274,7 @@ void TopicHub::begin_pass() {
 
 void TopicHub::run() {
   scheduled_ = false;
+  if (ends_) return end_if_idle();
   if (waiting_.empty()) begin_pass();
   for (unsigned count = 0; count < members_in_a_row; ++count) {
     TopicMember* const member = waiting_.pop_front();

@@ -85,7 +85,7 @@ class AnyTopic {
 /// turn of its loop with one write. What a subscriber gets that reads too slowly is a part of the
 /// type: `http::Topic<http::SlowSubscriber::drop_oldest> prices;`.
 /// Threads: any for publish(); subscribers may be on any core.
-/// Lifetime: outlives every subscription (asserted), and the loops of its subscribers.
+/// Lifetime: outlives every subscription (asserted) and every call of publish().
 template <SlowSubscriber reaction>
 class Topic : public AnyTopic {
  public:

@@ -16,6 +16,7 @@
 #include "weir/base/detail/list.hpp"
 #include "weir/http/ws/topic.hpp"
 #include "weir/loop/detail/cross_core_queue.hpp"
+#include "weir/loop/detail/destroy_queue.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir::http {
@@ -115,12 +116,12 @@ class TopicMember : public weir::detail::ListNode {
 };
 
 /// The subscribers of one topic on one core.
-/// Threads: its loop's, except for push().
-/// Lifetime: the topic owns it.
-class TopicHub final : loop::Runnable {
+/// Threads: its loop's, except for push() and destroy_on_owner().
+/// Lifetime: destroy_on_owner() ends the use of the topic. The hub is then destroyed on its loop,
+/// as soon as that does not call it any more.
+class TopicHub final : loop::Runnable, public loop::DestroyQueue::Destroyable {
  public:
   TopicHub(TopicState& topic, Loop& loop) noexcept;
-  ~TopicHub();
 
   Loop& loop() const noexcept { return loop_; }
   TopicState& topic() const noexcept { return topic_; }
@@ -143,6 +144,9 @@ class TopicHub final : loop::Runnable {
 
  private:
   friend TopicMember;
+  ~TopicHub() = default;
+  static void destroy(Destroyable& self) noexcept;
+  void end_if_idle() noexcept;
   static void receive(void* self, Loop& loop);
   void schedule() noexcept;
   void run();
@@ -161,6 +165,7 @@ class TopicHub final : loop::Runnable {
   std::size_t members_ = 0;
   std::size_t full_ = 0;  // members whose queue is full
   bool scheduled_ = false;
+  bool ends_ = false;  // the topic is gone
 };
 
 }  // namespace weir::http
