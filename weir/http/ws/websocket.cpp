@@ -31,7 +31,7 @@ void WebSocketSend::withdraw() noexcept {
   connection_.withdraw(*this);
 }
 WebSocketSend::Value WebSocketSend::value() const noexcept {
-  if (error_) return fail(error_);
+  if (error_) return fail(*error_);
   return {};
 }
 

@@ -119,7 +119,7 @@ class WebSocket {
 };
 
 /// The awaitable of WebSocket::read(), also in select().
-class [[nodiscard]] WebSocketRead : public QueuedWait {
+class [[nodiscard]] WebSocketRead : public Wait {
  public:
   using Value = Result<WebSocketMessage>;
   WebSocketRead(WsConnection& connection, bool whole) noexcept
@@ -162,7 +162,7 @@ class [[nodiscard]] WebSocketSend : public QueuedWait {
   std::size_t taken_ = 0;  // bytes of the message that were copied to the output
   Kind kind_;
   bool begun_ = false;  // the header was written
-  std::error_code error_;
+  std::optional<Errc> error_;
 };
 
 // Servers.

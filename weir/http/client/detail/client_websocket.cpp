@@ -174,7 +174,8 @@ Task<Result<>> use_websocket(OpenedWebSocket opened, WebSocketFunction serve,
                                           *options.compression);
   }
   WsConnection connection(std::move(opened.stream), WsRole::client, options.limits,
-                          std::move(opened.input), opened.subprotocol, handler, std::move(deflate));
+                          std::move(opened.input), &opened.subprotocol, handler,
+                          std::move(deflate));
   WebSocketCloseCode code = WebSocketCloseCode::normal;
   Result<> result;
   std::exception_ptr exception;

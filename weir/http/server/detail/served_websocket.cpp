@@ -22,8 +22,14 @@ ServedWebSocket::ServedWebSocket(ServerState& server, const Route* route, WebSoc
       loop::Runnable([](loop::Runnable& self) { static_cast<ServedWebSocket&>(self).end(); }),
       server_(server),
       route_(route),
-      upgrade_(std::move(upgrade)),
+      serve_(std::move(upgrade.serve)),
       handler_(parent) {
+  if (upgrade.deflate) {
+    deflate_ = std::make_unique<WsDeflate>(server.loop(), WsRole::server, *upgrade.deflate,
+                                           *upgrade.options->compression);
+  }
+  if (upgrade.subprotocol != nullptr)
+    subprotocol_ = {std::move(upgrade.options), upgrade.subprotocol};
   server.counters().websockets.add();
   server.counters().websockets_open.add();
 }
@@ -35,15 +41,8 @@ ServedWebSocket::~ServedWebSocket() {
 
 void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer input) {
   permit_ = std::move(permit);
-  const std::string_view subprotocol =
-      upgrade_.subprotocol == nullptr ? std::string_view() : *upgrade_.subprotocol;
-  std::unique_ptr<WsDeflate> deflate;
-  if (upgrade_.deflate) {
-    deflate = std::make_unique<WsDeflate>(server_.loop(), WsRole::server, *upgrade_.deflate,
-                                          *upgrade_.options->compression);
-  }
   connection_.emplace(std::move(stream), WsRole::server, server_.limits().websocket,
-                      std::move(input), subprotocol, handler_, std::move(deflate));
+                      std::move(input), subprotocol_.get(), handler_, std::move(deflate_));
   if (close_for_) {
     connection_->drain(*close_for_);
   } else if (server_.draining()) {
@@ -70,7 +69,7 @@ void ServedWebSocket::serve(BlockPtr<ServedWebSocket> socket, loop::Runnable* en
 
 /// Calls the handler. The socket may be gone afterwards.
 void ServedWebSocket::start() {
-  WebSocketTask task = upgrade_.serve(*connection_);
+  WebSocketTask task = serve_(*connection_);
   std::visit([this](auto& each) { start(std::move(each)); }, task);
 }
 

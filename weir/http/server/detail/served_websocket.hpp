@@ -3,7 +3,9 @@
 
 #include <coroutine>
 #include <exception>
+#include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -56,8 +58,10 @@ class ServedWebSocket final : public DrainNode, InFlightRequest, Continuation, l
 
   ServerState& server_;
   const Route* route_;
-  WebSocketUpgrade upgrade_;
-  ConnectionPermit permit_;  // released after the stream is closed
+  WebSocketFunction serve_;
+  std::shared_ptr<const std::string> subprotocol_;
+  std::unique_ptr<WsDeflate> deflate_;  // until open()
+  ConnectionPermit permit_;             // released after the stream is closed
   loop::Runnable* end_ = nullptr;
   CancelSource handler_;
   std::optional<WsConnection> connection_;

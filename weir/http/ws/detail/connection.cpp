@@ -70,7 +70,7 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
       send(owner) {}
 
 WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits,
-                           Buffer input, std::string_view subprotocol, CancelSource& handler,
+                           Buffer input, const std::string* subprotocol, CancelSource& handler,
                            std::unique_ptr<WsDeflate> deflate)
     : loop::Timer([](loop::Timer& self) {
         auto& connection = static_cast<WsConnection&>(self);

@@ -98,13 +98,14 @@ static_assert(sizeof(WsActivity) <= 1024, "a larger object takes a block of twic
 /// this object only, and observes the input of its stream. Bytes and sends make a WsActivity, which
 /// ends when nothing has happened for a second.
 /// Threads: one loop's.
-/// Lifetime: `limits` and `subprotocol` outlive it. finish() has returned before it is destroyed.
+/// Lifetime: `limits` and `subprotocol`, which may be nullptr, outlive it. finish() has returned
+/// before it is destroyed.
 class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::HangupObserver {
  public:
   /// `input` are bytes behind the handshake. If the connection is lost while the handler does not
   /// read, `handler` is cancelled. `deflate` is nullptr unless compression was negotiated.
   WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits, Buffer input,
-               std::string_view subprotocol, CancelSource& handler,
+               const std::string* subprotocol, CancelSource& handler,
                std::unique_ptr<WsDeflate> deflate = nullptr);
   ~WsConnection();
 
@@ -112,7 +113,9 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   const AnyStream& stream() const noexcept { return stream_; }
   Loop& loop() const noexcept { return stream_->loop(); }
   WsRole role() const noexcept { return role_; }
-  std::string_view subprotocol() const noexcept { return subprotocol_; }
+  std::string_view subprotocol() const noexcept {
+    return subprotocol_ == nullptr ? std::string_view() : *subprotocol_;
+  }
   WebSocketCloseCode close_code() const noexcept { return close_code_; }
   std::string_view close_reason() const noexcept;
   /// Returns why reads fail, or no error.
@@ -242,7 +245,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   std::unique_ptr<WsDeflate> deflate_;
   WebSocketRead* reader_ = nullptr;
   CancelSource& handler_;
-  std::string_view subprotocol_;
+  const std::string* subprotocol_;
   Instant heard_;  // the last bytes of the peer
   std::error_code error_;
 };

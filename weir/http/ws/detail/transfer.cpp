@@ -276,7 +276,7 @@ bool WsConnection::copy(WebSocketSend& send) {
   WsActivity& a = *activity_;
   const Bytes bytes = send.message_.bytes;
   if (!send.begun_ && a.session.sends_message() && send.kind_ != WebSocketSend::Kind::piece) {
-    send.error_ = make_error_code(Errc::conflict);
+    send.error_ = Errc::conflict;
     return true;
   }
   if (deflate_ != nullptr && !a.within_frame &&
@@ -319,14 +319,14 @@ bool WsConnection::copy(WebSocketSend& send) {
 
 bool WsConnection::try_send(WebSocketSend& send) {
   if (!may_send()) {
-    send.error_ = make_error_code(Errc::closed);
+    send.error_ = Errc::closed;
     return true;
   }
   if (send.kind_ == WebSocketSend::Kind::unchecked_text) {
     json::detail::Utf8Checker checker;
     const std::string_view text = send.message_.text();
     if (checker.check(text) != text.size() || !checker.complete()) {
-      send.error_ = make_error_code(Errc::bad_input);
+      send.error_ = Errc::bad_input;
       return true;
     }
   }
@@ -336,7 +336,7 @@ bool WsConnection::try_send(WebSocketSend& send) {
   const bool within_whole =
       first != nullptr && first->begun_ && first->kind_ != WebSocketSend::Kind::piece;
   if (a.session.sends_message() && !within_whole && send.kind_ != WebSocketSend::Kind::piece) {
-    send.error_ = make_error_code(Errc::conflict);
+    send.error_ = Errc::conflict;
     return true;
   }
   // A message that does not fit waits, so that it is never dropped behind its first part.
@@ -391,7 +391,7 @@ void WsConnection::write_controls() {
 /// Lets the senders fail, because nothing can be sent any more.
 void WsConnection::refuse_senders() noexcept {
   while (WebSocketSend* const send = activity_->senders.front()) {
-    send->error_ = make_error_code(Errc::closed);
+    send->error_ = Errc::closed;
     send->grant();
   }
   activity_->within_frame = false;
@@ -408,7 +408,7 @@ void WsConnection::fill_output() {
   }
   for (WebSocketSend* send = a.senders.front(); send != nullptr; send = a.senders.front()) {
     if (!send->begun_ && !a.session.may_send()) {
-      send->error_ = make_error_code(Errc::closed);
+      send->error_ = Errc::closed;
     } else if (!copy(*send)) {
       break;
     }
