@@ -9,6 +9,7 @@
 #include "weir/http.hpp"
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/http/test/ws_frames.hpp"
+#include "weir/http/ws/detail/extension.hpp"
 
 namespace weir::http {
 namespace {
@@ -29,7 +30,8 @@ class WebSocketOverHttp2Test : public H2ConnectionFixture, public testing::Test 
     routes_.websocket("/ws", echo, {.subprotocols = {"chat"}});
     routes_.get("/", [] { return text("hello"); });
   }
-  static std::string connect_to(std::uint32_t stream, std::string_view path) {
+  static std::string connect_to(std::uint32_t stream, std::string_view path,
+                                std::string_view extensions = "x") {
     return headers(stream,
                    block({{":method", "CONNECT"},
                           {":protocol", "websocket"},
@@ -37,6 +39,7 @@ class WebSocketOverHttp2Test : public H2ConnectionFixture, public testing::Test 
                           {":path", path},
                           {":authority", "a"},
                           {"sec-websocket-version", "13"},
+                          {"sec-websocket-extensions", extensions},
                           {"sec-websocket-protocol", "chat"}}),
                    FrameFlag::end_headers);
   }
@@ -63,6 +66,22 @@ TEST_F(WebSocketOverHttp2Test, EchoesOverOneOfSeveralStreams) {
   const std::string closed = answer(data(1, close(1000)));
   EXPECT_NE(closed.find("\x88\x02\x03\xe8"), closed.npos) << closed;
   EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
+TEST_F(WebSocketOverHttp2Test, CompressesMessages) {
+  if (!can_deflate({})) GTEST_SKIP() << "this build has no zlib";
+  constexpr WebSocketCompression compression{.bytes_min = 0};
+  routes_.websocket("/compressed", echo, {.compression = compression});
+  begin();
+  const std::string opened = answer(connect_to(1, "/compressed", "permessage-deflate"));
+  EXPECT_NE(opened.find("sec-websocket-extensions=permessage-deflate; "
+                        "server_no_context_takeover; client_no_context_takeover"),
+            opened.npos)
+      << opened;
+  constexpr std::string_view hello("\xf2\x48\xcd\xc9\xc9\x07\x00", 7);
+  const std::string sent = ws::frame_to(WsRole::server, 0xc1, hello);
+  const std::string echoed = answer(data(1, sent));
+  EXPECT_NE(echoed.find("\xc1\x07" + std::string(hello)), echoed.npos) << echoed;
 }
 
 TEST_F(WebSocketOverHttp2Test, SendsMoreThanTheWindows) {
