@@ -57,12 +57,9 @@ Response query(http::Request& request) {
     values.push_back(request.query(name).value_or("none"));
   }
   http::UrlencodedPairs pairs(request.query_text());
-  for (;;) {
-    auto pair = pairs.next();
-    if (!pair) return http::Status::internal_error;
-    if (!pair->has_value()) break;
-    values.push_back((*pair)->name);
-    values.push_back((*pair)->value);
+  while (const auto pair = pairs.next()) {
+    values.push_back(pair->name);
+    values.push_back(pair->value);
   }
   return answer("query", values);
 }
