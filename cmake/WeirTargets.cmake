@@ -291,7 +291,7 @@ function(weir_simulate_tests)
     PROPERTIES TIMEOUT ${WEIR_TEST_SECONDS_MAX})
 endfunction()
 
-# tests/*_test.py and tools/autobahn, which start one program.
+# tests/*_test.py and tools/autobahn, which start programs.
 function(weir_program_tests)
   set(folder ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${WEIR_TEST_PREFIX}httparena COMMAND python3 ${folder}/httparena_test.py
@@ -302,7 +302,9 @@ function(weir_program_tests)
   add_test(NAME ${WEIR_TEST_PREFIX}autobahn
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/autobahn/autobahn.py --as-test
     --server $<TARGET_FILE:example_websocket_echo> --client $<TARGET_FILE:autobahn_client>)
-  set(tests httparena web_page autobahn)
+  add_test(NAME ${WEIR_TEST_PREFIX}websocket_peers COMMAND python3 ${folder}/websocket_peers_test.py
+    --server $<TARGET_FILE:example_websocket_echo> --client $<TARGET_FILE:autobahn_client>)
+  set(tests httparena web_page autobahn websocket_peers)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
