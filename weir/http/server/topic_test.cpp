@@ -127,6 +127,7 @@ TEST(Topics, DropTheOldestMessages) {
   EXPECT_TRUE(received.ends_with("qrst")) << received;
   EXPECT_EQ(received.size() + fixture.topic_.statistics().dropped, 20U) << received;
   EXPECT_GT(fixture.topic_.statistics().dropped, 5U);
+  EXPECT_EQ(fixture.topic_.statistics().delivered, received.size());
 }
 
 TEST(Topics, DropTheNewestMessages) {
@@ -140,6 +141,7 @@ TEST(Topics, DropTheNewestMessages) {
   EXPECT_TRUE(received.starts_with("abcde")) << received;
   EXPECT_LT(received.size(), 15U) << received;
   EXPECT_EQ(received.size() + fixture.topic_.statistics().dropped, 20U) << received;
+  EXPECT_EQ(fixture.topic_.statistics().delivered, received.size());
 }
 
 TEST(Topics, CloseSlowSubscribers) {

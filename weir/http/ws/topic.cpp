@@ -117,7 +117,8 @@ class TopicState {
   }
 
   std::atomic<std::uint64_t> published{0};
-  std::atomic<std::uint64_t> delivered{0};
+  std::atomic<std::uint64_t> offered{
+      0};  // messages to subscribers, those that are dropped included
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<std::uint64_t> closed{0};
   std::atomic<std::size_t> members{0};
@@ -282,7 +283,7 @@ void TopicHub::run() {
     served_.push_back(*member);
     const std::span<const TopicFrameRef> pass(pass_);
     const std::size_t taken = member->connection().deliver(*member, pass.first(pass_size_));
-    topic_.delivered.fetch_add(taken, std::memory_order_relaxed);
+    topic_.offered.fetch_add(taken, std::memory_order_relaxed);
   }
   if (waiting_.empty()) {
     while (pass_size_ != 0) pass_[--pass_size_] = {};
@@ -309,9 +310,11 @@ std::size_t AnyTopic::subscribers() const noexcept {
 }
 
 TopicStatistics AnyTopic::statistics() const noexcept {
+  const std::uint64_t dropped = state_->dropped.load(std::memory_order_relaxed);
+  const std::uint64_t offered = state_->offered.load(std::memory_order_relaxed);
   return {.published = state_->published.load(std::memory_order_relaxed),
-          .delivered = state_->delivered.load(std::memory_order_relaxed),
-          .dropped = state_->dropped.load(std::memory_order_relaxed),
+          .delivered = std::max(offered, dropped) - dropped,
+          .dropped = dropped,
           .closed = state_->closed.load(std::memory_order_relaxed)};
 }
 

@@ -137,7 +137,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void withdraw(WebSocketSend& send) noexcept;
 
   /// Sends messages of a topic: immediately if nothing waits, else from the queue of `member`.
-  /// Returns: the number of messages that were not dropped.
+  /// Returns: the number of messages that it has taken. The topic may still drop them.
   std::size_t deliver(TopicMember& member, std::span<const TopicFrameRef> messages) noexcept;
 
   /// Sends a Close behind the messages that wait, unless one was sent or received.
