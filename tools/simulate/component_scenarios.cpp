@@ -282,6 +282,77 @@ Outcome run_http2_restarts(sim::World& world, Http2RestartScenario& scenario) {
   return outcome;
 }
 
+Outcome with_websockets(const sim::WorldOptions& options) {
+  constexpr std::array disturbances{WebSocketDisturbance::none, WebSocketDisturbance::drain,
+                                    WebSocketDisturbance::replace, WebSocketDisturbance::faults};
+  sim::World world(options);
+  const WebSocketScenarioOptions clients{.disturbance = world.random().one_of(disturbances)};
+  const bool disturbed = clients.disturbance != WebSocketDisturbance::none;
+  const bool replaces = clients.disturbance == WebSocketDisturbance::replace;
+  WebSocketService service(world.random(), {.cores = some_cores(world),
+                                            .messages = replaces ? 1500U : 60U,
+                                            .capacity = 1 + world.random().below(8),
+                                            .subscribers = disturbed ? 0 : clients.subscribers,
+                                            .compressed = world.random().bernoulli(0.3),
+                                            .replacements = replaces ? 5U : 0U});
+  WebSocketScenario scenario(world.random(), service, clients);
+  return run_websockets(world, service, scenario);
+}
+
+Outcome run_websockets(sim::World& world, WebSocketService& service, WebSocketScenario& scenario) {
+  constexpr std::size_t buffer_bytes = 8192;  // slow subscribers fill them
+  sim::Host& server =
+      world.host("server", {.cores = service.options().cores, .buffer_bytes = buffer_bytes});
+  server.start_service([&service](loop::Platform& host) { return service.serve(host); });
+  world.host("client", {.buffer_bytes = buffer_bytes}).start([&scenario](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario](Scope& scope) {
+      return scenario.ask(scope);
+    });
+  });
+  if (scenario.options().disturbance == WebSocketDisturbance::faults) {
+    world.faults().rates = {.reset = 0.002,
+                            .half_close = 0.002,
+                            .stall = 0.01,
+                            .full_buffer = 0.01,
+                            .accept_failure = 0.05,
+                            .stall_max = std::chrono::seconds(20)};
+  }
+  if (scenario.options().disturbance == WebSocketDisturbance::drain) {
+    world.schedule(world.random().between({}, std::chrono::seconds(6)), [&scenario, &server] {
+      scenario.on_drain();
+      server.raise(loop::Signal::terminate);
+    });
+  }
+  const std::string left = find_left(world, scenario);
+  world.check("websockets", [&left] { return left; });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.answered();
+  return outcome;
+}
+
+Outcome with_websocket_cuts(const sim::WorldOptions& options) {
+  sim::World world(options);
+  WebSocketService service(world.random(), {.cores = some_cores(world), .messages = 500});
+  WebSocketCutScenario scenario(world.random(), service);
+  return run_websocket_cuts(world, service, scenario);
+}
+
+Outcome run_websocket_cuts(sim::World& world, WebSocketService& service,
+                           WebSocketCutScenario& scenario) {
+  sim::Host& server = world.host("server", {.cores = service.options().cores});
+  server.start_service([&service](loop::Platform& host) { return service.serve(host); });
+  world.host("client").start([&scenario, at = server.address(80)](loop::Platform& host) {
+    return Runtime(host, quiet(1)).run_on_each_core([&scenario, at](Scope& scope) {
+      return scenario.ask(scope, at);
+    });
+  });
+  const std::string left = find_left(world, scenario);
+  world.check("websocket cuts", [&left] { return left; });
+  Outcome outcome = run(world);
+  outcome.answered = scenario.answered();
+  return outcome;
+}
+
 Outcome with_datagrams(const sim::WorldOptions& options) {
   sim::World world(options);
   const unsigned cores = some_cores(world);

@@ -7,6 +7,9 @@
 #include "tools/simulate/http2_scenario.hpp"
 #include "tools/simulate/scenarios.hpp"
 #include "tools/simulate/tls_scenario.hpp"
+#include "tools/simulate/websocket_cut_scenario.hpp"
+#include "tools/simulate/websocket_scenario.hpp"
+#include "tools/simulate/websocket_service.hpp"
 
 namespace weir::simulate {
 
@@ -36,6 +39,15 @@ Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario);
 Outcome with_http2_restarts(const sim::WorldOptions& options);
 /// Runs the processes of the server and the client of `scenario`.
 Outcome run_http2_restarts(sim::World& world, Http2RestartScenario& scenario);
+/// Sends messages through WebSockets and reads topics, undisturbed or with one of the disturbances.
+Outcome with_websockets(const sim::WorldOptions& options);
+/// Runs the server and the clients of `scenario`.
+Outcome run_websockets(sim::World& world, WebSocketService& service, WebSocketScenario& scenario);
+/// Sends each prefix of a handshake and of messages.
+Outcome with_websocket_cuts(const sim::WorldOptions& options);
+/// Runs the server and the clients of `scenario`.
+Outcome run_websocket_cuts(sim::World& world, WebSocketService& service,
+                           WebSocketCutScenario& scenario);
 /// Sends requests to an HTTPS server that changes its certificates and keys; half of the runs have
 /// faults.
 Outcome with_tls(const sim::WorldOptions& options);
