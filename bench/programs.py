@@ -212,6 +212,18 @@ CLIENT_PEERS = [
          steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
 ]
 
+# Servers of the works in web.py, which name them.
+WEB_PEERS = [
+    Peer("ws-go", "{home}/ws-go", source="ws-go", tools=("go",),
+         steps=(("go", "build", "-o", "ws-go", "."),)),
+    Peer("ws-node", "node {home}/server.js", source="ws-node", tools=("node", "npm"), warm_up=1,
+         steps=(("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),)),
+    Peer("ws-tungstenite", "{home}/target/release/ws_peer", source="ws-tungstenite",
+         tools=("cargo",), steps=(("cargo", "build", "--release"),)),
+    Peer("form-go", "{home}/form-go", source="form-go", tools=("go",),
+         steps=(("go", "build", "-o", "form-go", "."),)),
+]
+
 
 def peers_called(names):
     """Returns the peers of `all`, `none`, or a list of names with commas."""

@@ -36,12 +36,13 @@ import services
 import tls
 import tls_live
 import verify
+import web
 from serving import Failure
 
 KINDS = (measure, scaling, idle, calls, clients, inside, services, tls, tls_live,
-         http2)
+         http2, web)
 # These need no peer among the servers.
-WITHOUT_PEERS = (scaling, clients, inside, services, tls_live)
+WITHOUT_PEERS = (scaling, clients, inside, services, tls_live, web)
 
 
 def say(text):

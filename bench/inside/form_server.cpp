@@ -1,5 +1,5 @@
 // form_server: POST /form reads a multipart form and answers the number of bytes of its parts.
-// bench/forms.py sends it uploads, and compares it with bench/peers/form-go.
+// The work M1 of ./dev bench compares it with bench/peers/form-go.
 #include <cstdint>
 #include <string>
 

@@ -1,11 +1,14 @@
-// A server of Go's standard library for bench/forms.py: it counts the bytes of multipart forms.
+// A server of Go's standard library for the work M1: it counts the bytes of multipart forms.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
-	"os"
+	"runtime"
 )
 
 func form(w http.ResponseWriter, r *http.Request) {
@@ -35,8 +38,14 @@ func form(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
+	port := flag.Int("port", 0, "on 127.0.0.1; 0: any free one")
+	flag.Parse()
+	runtime.GOMAXPROCS(1)
 	http.HandleFunc("/form", form)
-	if err := http.ListenAndServe("127.0.0.1:"+os.Args[1], nil); err != nil {
-		panic(err)
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Printf("listening on %s\n", listener.Addr())
+	log.Fatal(http.Serve(listener, nil))
 }
