@@ -100,7 +100,7 @@ class Publish(inside.Inside):
              "of each message")
     program = "bench/inside/inside_publish"
     arguments = ()
-    round_seconds = 8
+    round_seconds = 20
     most = 1.2  # times the CPU time of the plain writes
 
     def processors(self):
