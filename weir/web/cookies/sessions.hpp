@@ -82,7 +82,8 @@ class Sessions;
 /// handle: its functions change the session, although the handle is const. Sessions saves the
 /// changes when the handler has returned its response, and not those that a streamed body makes
 /// later. Several requests of one client may run at the same time. The data of the last one that
-/// ends stays then.
+/// ends stays then. A copy is the same session. The handler of a WebSocket gets one, and reads the
+/// data in it; it changes nothing, because the request has ended.
 /// Threads: those of the request.
 /// Lifetime: that of the request.
 template <class T>
@@ -121,9 +122,9 @@ class Session {
     std::optional<T> data;
     Change change = Change::none;
   };
-  Session() : state_(std::make_unique<State>()) {}
+  Session() : state_(std::make_shared<State>()) {}
 
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 /// Sessions is middleware that keeps a Session<T> of each client:

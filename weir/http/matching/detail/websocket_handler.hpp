@@ -5,6 +5,7 @@
 #include <concepts>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -55,6 +56,7 @@ class KeptArgument<P> {
   std::string raw_;
 };
 /// A service outlives the WebSocket. A value that middleware has set is copied.
+/// Errors: throws std::logic_error for such a value that cannot be copied.
 template <class P>
   requires(std::is_lvalue_reference_v<P> && kind_of_argument<P>() == ArgumentKind::reference)
 class KeptArgument<P> {
@@ -62,10 +64,14 @@ class KeptArgument<P> {
 
  public:
   KeptArgument(const Request& request, P argument) : pointer_(&argument) {
+    if (request.get<T>() != pointer_) return;
     if constexpr (std::copy_constructible<T>) {
-      if (request.get<T>() != pointer_) return;
       copy_ = std::make_unique<T>(argument);
       pointer_ = copy_.get();
+    } else {
+      throw std::logic_error(
+          "a WebSocket outlives its request, and an argument of its handler is a "
+          "value of the request that cannot be copied");
     }
   }
   P take() { return *pointer_; }

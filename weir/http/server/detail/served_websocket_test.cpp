@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -325,6 +326,44 @@ TEST_F(WebSocketTest, ClosesWhileAnotherTaskReads) {
   }
   EXPECT_EQ(ends[2].first, Errc::timed_out);
   EXPECT_EQ(ends[2].second, Errc::timed_out);
+}
+
+// Values of middleware.
+
+struct User {
+  std::string name;
+};
+struct Ticket {
+  std::unique_ptr<int> number;
+};
+
+Task<Response> set_values(Request& request, Next next) {
+  request.set(User{std::string(request.header("Host").value_or("")) + std::string(100, '!')});
+  request.set(Ticket{std::make_unique<int>(7)});
+  co_return co_await next(request);
+}
+
+TEST_F(WebSocketTest, KeepsACopyOfAValueOfItsRequest) {
+  const auto greet = [](WebSocket& socket, const User& user) -> Task<Result<>> {
+    WEIR_CO_TRY(co_await socket.read());
+    co_return co_await socket.send(user.name);
+  };
+  routes_.group<User>("/in", set_values).websocket("/greet", greet);
+  MemoryPeer& peer = open("/in/greet");
+  EXPECT_EQ(talk(peer, frame(text, "hello")),
+            answer(text, "a" + std::string(100, '!')) + answer(close, close_payload(1000)));
+}
+
+TEST_F(WebSocketTest, RejectsAValueOfItsRequestThatCannotBeCopied) {
+  const auto take = [](WebSocket& socket, const Ticket& ticket) -> Task<Result<>> {
+    co_return co_await socket.send(std::to_string(*ticket.number));
+  };
+  routes_.group<Ticket>("/in", set_values).websocket("/take", take);
+  serve();
+  std::string request(handshake);
+  request.replace(4, 5, "/in/take");
+  EXPECT_TRUE(talk(connect(), request).starts_with("HTTP/1.1 500 "));
+  EXPECT_EQ(server_->counters().handler_failures.value(), 1U);
 }
 
 TEST_F(WebSocketTest, DrainsWithACloseAndADeadline) {
