@@ -89,7 +89,8 @@ void Router::bind_services(const ServiceRefs& services) {
       objects.push_back(each.find_in(services));
       if (objects.back() == nullptr) {
         add_error(route.method, route.pattern.text(),
-                  "the handler takes " + each.text() + ", which bind() does not give");
+                  "the handler takes " + each.text() +
+                      ", which bind() does not give (one call gives all services)");
       }
     }
     if (std::ranges::find(objects, nullptr) != objects.end()) continue;
