@@ -24,6 +24,7 @@ void add_middleware(http::Router& router) {
   router.use(http::request_id());
   router.use(http::allowed_hosts({.hosts = {"localhost", "127.0.0.1", "*.example.org"}}));
   router.use(http::security_headers());
+  router.use(http::cross_origin_protection());
   router.use(http::cors({.origins = {"https://app.example.org", "https://*.example.net"}}));
   router.use(http::rate_limit({.limit = {.tokens = 100, .per = 1s, .burst = 200}}));
   router.use(http::etag());

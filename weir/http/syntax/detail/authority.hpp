@@ -20,6 +20,11 @@ struct Authority {
 /// too (RFC 9110 §7.2, RFC 3986 §3.2.2).
 std::optional<Authority> parse_authority(std::string_view text) noexcept;
 
+/// Returns true if `origin`, the value of an Origin header, is that of a page of the host and port
+/// in `authority`. The scheme is not compared, because a proxy may end TLS; its default port counts
+/// for both.
+bool is_same_host(std::string_view origin, std::string_view authority) noexcept;
+
 /// Returns true if `text` is an IPv4address of RFC 3986: four decimal octets without leading zeros.
 bool is_ipv4_address(std::string_view text) noexcept;
 

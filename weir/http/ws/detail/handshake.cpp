@@ -61,21 +61,6 @@ bool contains(std::span<const std::string_view> texts, std::string_view text) no
   return std::ranges::find(texts, text) != texts.end();
 }
 
-/// Returns true if `origin` is that of a page of the host and port in `authority`. The scheme is
-/// not compared, because a proxy may end TLS; its default port counts for both.
-bool is_same_host(std::string_view origin, std::string_view authority) noexcept {
-  constexpr std::string_view mark = "://";
-  const std::size_t scheme_size = origin.find(mark);
-  if (scheme_size == std::string_view::npos) return false;
-  const bool is_https = equals_ignoring_case(origin.substr(0, scheme_size), "https");
-  if (!is_https && !equals_ignoring_case(origin.substr(0, scheme_size), "http")) return false;
-  const std::optional<Authority> page = parse_authority(origin.substr(scheme_size + mark.size()));
-  const std::optional<Authority> own = parse_authority(authority);
-  const std::uint16_t default_port = is_https ? 443 : 80;
-  return page && own && equals_ignoring_case(page->host, own->host) &&
-         page->port.value_or(default_port) == own->port.value_or(default_port);
-}
-
 bool is_origin_allowed(const RequestHead& head, std::string_view origin,
                        std::span<const std::string> origins) noexcept {
   if (is_same_host(origin, head.authority())) return true;

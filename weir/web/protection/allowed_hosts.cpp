@@ -1,4 +1,4 @@
-#include "weir/web/middleware/allowed_hosts.hpp"
+#include "weir/web/protection/allowed_hosts.hpp"
 
 #include <algorithm>
 #include <stdexcept>

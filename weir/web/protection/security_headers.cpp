@@ -1,4 +1,4 @@
-#include "weir/web/middleware/security_headers.hpp"
+#include "weir/web/protection/security_headers.hpp"
 
 #include <stdexcept>
 

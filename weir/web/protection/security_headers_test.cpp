@@ -1,5 +1,5 @@
 // Tests of the headers that make browsers strict.
-#include "weir/web/middleware/security_headers.hpp"
+#include "weir/web/protection/security_headers.hpp"
 
 #include <gtest/gtest.h>
 

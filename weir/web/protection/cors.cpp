@@ -1,4 +1,4 @@
-#include "weir/web/middleware/cors.hpp"
+#include "weir/web/protection/cors.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // Tests of the list of allowed hosts.
-#include "weir/web/middleware/allowed_hosts.hpp"
+#include "weir/web/protection/allowed_hosts.hpp"
 
 #include <gtest/gtest.h>
 

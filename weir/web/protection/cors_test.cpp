@@ -1,5 +1,5 @@
 // Tests of cross-origin resource sharing.
-#include "weir/web/middleware/cors.hpp"
+#include "weir/web/protection/cors.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,47 @@
+// Protection against forged requests of other sites (CSRF): forms and scripts of their pages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+
+namespace weir::http {
+
+/// CrossOriginProtectionOptions has the other sites that may send requests.
+struct CrossOriginProtectionOptions {
+  /// Origins such as "https://app.example.org".
+  std::vector<std::string> origins = {};
+};
+
+/// The middleware that cross_origin_protection() makes. It answers 403 to a request that a page of
+/// another site may have caused. The method is then not safe (RFC 9110 §9.2.1), and Sec-Fetch-Site
+/// is neither `same-origin` nor `none`. Without this header, Origin must name the host of the
+/// request. A request with neither is not from a browser of today, and goes on. Behind
+/// trusted_proxies(), the host that a proxy names counts as well.
+///
+/// Cookies with SameSite=Lax do not protect a login, which needs no cookie, or a site from its
+/// subdomains. WebSockets check the origin themselves; see WebSocketOptions::origins.
+/// Threads: any.
+class CrossOriginProtection {
+ public:
+  explicit CrossOriginProtection(CrossOriginProtectionOptions options)
+      : origins_(std::move(options.origins)) {}
+
+  std::optional<Response> before(Request& request) const;
+
+ private:
+  bool allows(const Request& request) const;
+
+  std::vector<std::string> origins_;
+};
+
+/// Returns the middleware for these options: `router.use(http::cross_origin_protection())`.
+inline CrossOriginProtection cross_origin_protection(CrossOriginProtectionOptions options = {}) {
+  return CrossOriginProtection(std::move(options));
+}
+
+}  // namespace weir::http
