@@ -81,9 +81,9 @@ void RouteSnapshot::on_request_ended(InFlightRequests& in_flight) {
   updater_.on_last_request_ended(*std::exchange(in_flight.retiring, nullptr));
 }
 
-void InFlightRequest::stop_all(weir::detail::List<InFlightRequest>& requests) {
+void InFlightRequest::stop_all(weir::detail::List<InFlightRequest>& requests, StopReason reason) {
   for (InFlightRequest* each = requests.front(); each != nullptr; each = requests.next(*each)) {
-    each->stop_(*each);
+    each->stop_(*each, reason);
   }
 }
 

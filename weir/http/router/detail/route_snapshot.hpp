@@ -23,16 +23,20 @@ struct InFlightRequests;
 /// Threads: its loop's.
 class InFlightRequest : public weir::detail::ListNode {
  public:
-  /// Stops the request soon, because the removal of its route no longer waits for it. It may be
-  /// called repeatedly, and resumes no coroutine itself.
-  using Stop = void (*)(InFlightRequest&);
+  enum class StopReason : std::uint8_t {
+    removal_begins,  ///< for requests that do not end by themselves, such as WebSockets
+    removal_waits,   ///< the removal of the route no longer waits for the request
+  };
+  /// Stops the request soon, if the reason concerns it. It may be called repeatedly, and resumes no
+  /// coroutine itself.
+  using Stop = void (*)(InFlightRequest&, StopReason);
   /// `route` is the request's route, or nullptr. Throws std::bad_alloc if there is no memory,
   /// unless RouteSnapshot::reserve() was called for the route.
   InFlightRequest(RouteSnapshot& snapshot, const Route* route, Stop stop);
   ~InFlightRequest();
 
-  /// Stops all requests of the list.
-  static void stop_all(weir::detail::List<InFlightRequest>& requests);
+  /// Calls the Stop of each request of the list.
+  static void stop_all(weir::detail::List<InFlightRequest>& requests, StopReason reason);
 
  private:
   RouteSnapshot& snapshot_;

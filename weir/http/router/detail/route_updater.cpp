@@ -70,6 +70,10 @@ void RouteUpdater::update(RouteSnapshot& snapshot) {
   }
   // No change ends before the next step.
   if (next != nullptr) next->post_from_foreign_thread(*this);
+  for (InFlightRequests& each : snapshot.in_flight_) {
+    if (each.retiring == nullptr) continue;
+    InFlightRequest::stop_all(each.requests, InFlightRequest::StopReason::removal_begins);
+  }
   if (late) stop_requests_of_cancelled(snapshot);
 }
 
@@ -86,7 +90,9 @@ void RouteUpdater::stop_requests_of_cancelled(RouteSnapshot& snapshot) {
     }
   }
   // Stop them without the mutex, because a stopped request may itself request a change.
-  for (InFlightRequests* const each : late) InFlightRequest::stop_all(each->requests);
+  for (InFlightRequests* const each : late) {
+    InFlightRequest::stop_all(each->requests, InFlightRequest::StopReason::removal_waits);
+  }
 }
 
 void RouteUpdater::on_last_request_ended(RouteUpdate& change) {

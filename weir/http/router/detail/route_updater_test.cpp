@@ -51,7 +51,11 @@ class Version {
 /// A request of a snapshot that lasts for some rounds of its loop.
 struct Lasting : InFlightRequest {
   Lasting(RouteSnapshot& snapshot, const Route* route) : InFlightRequest(snapshot, route, &stop) {}
-  static void stop(InFlightRequest& self) { static_cast<Lasting&>(self).stopped = true; }
+  static void stop(InFlightRequest& self, StopReason reason) {
+    auto& request = static_cast<Lasting&>(self);
+    (reason == StopReason::removal_begins ? request.told : request.stopped) = true;
+  }
+  bool told = false;  // that the removal has begun
   bool stopped = false;
 };
 
@@ -274,6 +278,7 @@ TEST_F(RouteUpdaterTest, RequestsAreStoppedUntilTheLastOfThemEnds) {
   const auto removing = [&]() -> Task<> { EXPECT_TRUE(co_await remove(LiveRoutes(routes), id)); };
   Root root(loop(0), removing());
   platform_.run_until_idle(loops());
+  EXPECT_TRUE(first->told && second->told);
   EXPECT_FALSE(first->stopped || second->stopped);
   second.reset();
   platform_.run_until_idle(loops());

@@ -88,7 +88,7 @@ TEST(RouteUpdaterOnThreads, AnyThreadMayAskIfItIsInUse) {
 /// A request of a snapshot, which nothing stops.
 struct Unstopped : InFlightRequest {
   Unstopped(RouteSnapshot& snapshot, const Route* route)
-      : InFlightRequest(snapshot, route, [](InFlightRequest&) {}) {}
+      : InFlightRequest(snapshot, route, [](InFlightRequest&, StopReason) {}) {}
 };
 
 /// The trace of a request of a route.

@@ -122,18 +122,19 @@ in_context<T> shielded(const Context& here, Task<T> task) {
 }  // namespace
 
 /// Runs on `loop`. Waits for the requests there until `until`; then stops them and waits for
-/// their end.
+/// their end. Requests that do not end by themselves are stopped at the beginning.
 Task<> ServiceRouteSet::drain(Loop* loop, Instant until) {
   co_await yield();  // a request that is being answered in this turn is counted afterwards, if it
                      // waits
   OwnerInFlight& in_flight = in_flight_.on(*loop);
   if (in_flight.requests.empty()) co_return;
+  InFlightRequest::stop_all(in_flight.requests, InFlightRequest::StopReason::removal_begins);
   in_flight.empty.reset();
   auto ending = as_task(in_flight.empty.wait());
   const Duration drain_timeout = std::max(Duration::zero(), until - loop->platform().now());
   const Result<> ended = co_await timeout(drain_timeout, std::move(ending));
   if (ended) co_return;
-  InFlightRequest::stop_all(in_flight.requests);
+  InFlightRequest::stop_all(in_flight.requests, InFlightRequest::StopReason::removal_waits);
   const Context here = co_await this_context();
   auto waiting = shielded(here, as_task(in_flight.empty.wait()));
   std::ignore = co_await std::move(waiting);

@@ -105,7 +105,8 @@ void Call::begin() {
   if (!match_.is_per_core() || find_core_handler()) [[likely]]
     return;
   keep_head();
-  found_route_.emplace(server_.routes(), match_.route(), [](InFlightRequest&) {});
+  found_route_.emplace(server_.routes(), match_.route(),
+                       [](InFlightRequest&, InFlightRequest::StopReason) {});
   stage_ = Stage::routing;
 }
 
@@ -410,7 +411,8 @@ Call::InFlight::InFlight(Call& call)
 /// Stops the request as if its timeout had expired. The client gets 503 if a handler is running or
 /// a streamed body has not begun. A streamed body that has begun is cut off. A wait for the client
 /// has limits of its own.
-void Call::InFlight::stop(InFlightRequest& self) {
+void Call::InFlight::stop(InFlightRequest& self, StopReason reason) {
+  if (reason == StopReason::removal_begins) return;
   static_cast<InFlight&>(self).call_.cancel_for(CancelReason::removal);
 }
 

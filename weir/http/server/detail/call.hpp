@@ -307,7 +307,7 @@ class Call : Continuation {
   struct InFlight : InFlightRequest {
     explicit InFlight(Call& call);
     ~InFlight() { call_.drop_response(); }  // its stream may be the handler's
-    static void stop(InFlightRequest& self);
+    static void stop(InFlightRequest& self, StopReason reason);
     Call& call_;
   };
   /// Cancels the running task from the loop's ready queue.

@@ -15,7 +15,7 @@ ServedWebSocket::ServedWebSocket(ServerState& server, const Route* route, WebSoc
                                  CancelSource* parent)
     : InFlightRequest(
           server.routes(), route,
-          [](InFlightRequest& self) {
+          [](InFlightRequest& self, StopReason) {
             static_cast<ServedWebSocket&>(self).close_for(WebSocketCloseCode::service_restart);
           }),
       Continuation(&on_handler_end),

@@ -328,6 +328,21 @@ TEST_F(WebSocketTest, ClosesWhileAnotherTaskReads) {
   EXPECT_EQ(ends[2].second, Errc::timed_out);
 }
 
+TEST_F(WebSocketTest, ClosesWhenTheRemovalOfItsRouteBegins) {
+  const RouteId id = routes_.websocket("/wait", wait_long);
+  routes_.get("/remove", [this, id]() -> Task<Response> {
+    const auto removed = co_await LiveRoutes(routes_).remove(id);
+    co_return Response(removed ? Status::no_content : Status::conflict);
+  });
+  MemoryPeer& peer = open("/wait");
+  MemoryPeer& remover = connect();
+  EXPECT_EQ(talk(remover, "GET /remove HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+  EXPECT_EQ(peer.take(), answer(close, close_payload(1012)));
+  pass(6s);  // the handler is cancelled
+  EXPECT_TRUE(remover.take().starts_with("HTTP/1.1 204 "));
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+}
+
 // Values of middleware.
 
 struct User {
