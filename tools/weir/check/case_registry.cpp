@@ -89,10 +89,10 @@ CaseRegistry::CaseRegistry() {
   add_limit_scripts(*this);
   add_content_scripts(*this);
   add_slow_scripts(*this);
+  add_websocket_scripts(*this);
   add_h2_scripts(*this);
   add_tls_scripts(*this);
   add_tls_record_scripts(*this);
-  add_websocket_scripts(*this);
 }
 
 void CaseRegistry::read_rules(std::string_view json) {
