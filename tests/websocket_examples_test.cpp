@@ -1,6 +1,7 @@
 // Tests the examples of WebSockets over real sockets and on two cores, on every backend.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -59,6 +60,21 @@ TEST_P(ExampleWebSocket, EchoReturnsMessagesUntilTheClose) {
   EXPECT_TRUE(receives(client, answered_text("hello") + answered_text(large)));
   ASSERT_TRUE(client.send(close_frame(WsRole::server, 1000)));
   EXPECT_TRUE(receives(client, close_frame(WsRole::client, 1000)));
+}
+
+TEST_P(ExampleWebSocket, GatewayPassesTheEchoOn) {
+  Server echo("websocket_echo", GetParam());
+  Server gateway("gateway", GetParam(), {"http://127.0.0.1:" + std::to_string(echo.port())});
+  Client client = open(gateway, "/api/ws");
+  ASSERT_TRUE(client.send(text_frame("hello") + text_frame(std::string(300'000, '#'))));
+  EXPECT_TRUE(receives(client, answered_text("hello")));
+  ASSERT_TRUE(client.send(text_frame("end")));
+  EXPECT_TRUE(receives(client, answered_text("end")));
+  EXPECT_EQ(std::ranges::count(client.unread(), '#'), 300'000);
+  gateway.process().signal(SIGTERM);
+  EXPECT_TRUE(receives(client, close_frame(WsRole::client, 1001)));
+  ASSERT_TRUE(client.send(close_frame(WsRole::server, 1001)));
+  EXPECT_EQ(gateway.process().wait_for_exit(), 0) << gateway.process().errors();
 }
 
 TEST_P(ExampleWebSocket, ChatReachesTheMembersOnAllCores) {
