@@ -13,8 +13,10 @@ REQUEST_LINE = re.compile(rb"(" + TOKEN + rb") ([^ ]+) HTTP/([0-9])\.([0-9])")
 FIELD = re.compile(rb"(" + TOKEN + rb"):[ \t]*(.*?)[ \t]*", re.DOTALL)
 VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 ESCAPE = rb"%[0-9A-Fa-f]{2}"
-PATH = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|" + ESCAPE + rb")*")
-QUERY = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|" + ESCAPE + rb")*")
+# Browsers send some characters that RFC 3986 does not allow (WHATWG URL, percent-encode sets).
+RAW = rb"\[\]{}|^`"
+PATH = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/" + RAW + rb"]|" + ESCAPE + rb")*")
+QUERY = re.compile(rb"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%\\" + RAW + rb"]*")
 HOST_NAME = re.compile(rb"(?:[A-Za-z0-9\-._~!$&'()*+;=]|" + ESCAPE + rb")+")
 HOST_ESCAPED = rb"-._~!$&'()*+;=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 AUTHORITY = re.compile(rb"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
@@ -195,7 +197,7 @@ def check_path_and_query(text):
     path, _, query = text.partition(b"?")
     if not PATH.fullmatch(path) or not QUERY.fullmatch(query):
         raise Refused(4, "a character or an escape that a target does not allow")
-    if b"%00" in text:
+    if b"%00" in path:
         raise Refused(4, "an escaped NUL")
     for segment in path.split(b"/"):
         if re.sub(rb"(?i:%2e)", b".", segment) in (b".", b".."):
