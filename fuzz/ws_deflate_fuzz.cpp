@@ -100,7 +100,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   WsDeflate whole = end(WsRole::server);
   WsDeflate pieces = end(WsRole::server);
   const std::string message = decompress(whole, text, is_text, text.size() + 1, message_max + 1);
-  require(message == decompress(pieces, text, is_text, step, step));
+  const std::string joined = decompress(pieces, text, is_text, step, step);
+  // A message that is both too large and invalid may fail for either reason.
+  require(message == joined || (message.starts_with('<') && joined.starts_with('<')));
 
   WsDeflate sender = end(WsRole::client);
   WsDeflate receiver = end(WsRole::server);
