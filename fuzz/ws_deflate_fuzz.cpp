@@ -102,7 +102,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string message = decompress(whole, text, is_text, text.size() + 1, message_max + 1);
   const std::string joined = decompress(pieces, text, is_text, step, step);
   // A message that is both too large and invalid may fail for either reason.
-  require(message == joined || (message.starts_with('<') && joined.starts_with('<')));
+  const auto failed = [](const std::string& each) { return each == "<1007>" || each == "<1009>"; };
+  require(message == joined || (failed(message) && failed(joined)));
 
   WsDeflate sender = end(WsRole::client);
   WsDeflate receiver = end(WsRole::server);
