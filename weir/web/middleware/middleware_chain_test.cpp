@@ -10,15 +10,15 @@
 #include "weir/task/sleep.hpp"
 #include "weir/web/auth/bearer_auth.hpp"
 #include "weir/web/middleware/access_log.hpp"
-#include "weir/web/protection/allowed_hosts.hpp"
-#include "weir/web/protection/cors.hpp"
 #include "weir/web/middleware/etag.hpp"
 #include "weir/web/middleware/health.hpp"
 #include "weir/web/middleware/idempotency_keys.hpp"
 #include "weir/web/middleware/rate_limit.hpp"
 #include "weir/web/middleware/request_id.hpp"
-#include "weir/web/protection/security_headers.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/protection/allowed_hosts.hpp"
+#include "weir/web/protection/cors.hpp"
+#include "weir/web/protection/security_headers.hpp"
 #include "weir/web/test/ask.hpp"
 
 namespace weir::http {
