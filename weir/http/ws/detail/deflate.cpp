@@ -12,7 +12,6 @@ namespace weir::http {
 namespace {
 
 using compression::deflate_message_tail;
-using compression::RawDeflateOptions;
 using compression::RawDeflater;
 using compression::RawInflater;
 

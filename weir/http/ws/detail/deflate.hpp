@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/bytes.hpp"
