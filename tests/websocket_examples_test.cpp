@@ -1,7 +1,6 @@
 // Tests the examples of WebSockets over real sockets and on two cores, on every backend.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -50,6 +49,22 @@ std::string close_frame(WsRole to, std::uint64_t code) {
   return ws::frame_to(to, ws::fin | ws::close_frame, ws::number(code, 2));
 }
 
+/// Returns the payloads of all frames behind the response, joined.
+std::string messages_of(Client& client) {
+  std::string received = client.unread();
+  received.erase(0, received.find("\r\n\r\n") + 4);
+  MutableBytes rest(reinterpret_cast<std::byte*>(received.data()), received.size());
+  std::string messages;
+  http::WsFrameReader reader(WsRole::client);
+  while (!rest.empty()) {
+    const http::WsFrameEvent event = reader.next(rest);
+    rest = rest.subspan(event.consumed);
+    if (event.kind != http::WsFrameEvent::Kind::payload) break;
+    messages += to_text(event.bytes);
+  }
+  return messages;
+}
+
 class ExampleWebSocket : public EachBackend {};
 
 TEST_P(ExampleWebSocket, EchoReturnsMessagesUntilTheClose) {
@@ -70,8 +85,7 @@ TEST_P(ExampleWebSocket, GatewayPassesTheEchoOn) {
   EXPECT_TRUE(receives(client, answered_text("hello")));
   ASSERT_TRUE(client.send(text_frame("end")));
   EXPECT_TRUE(receives(client, answered_text("end")));
-  // Frames may have headers with this byte.
-  EXPECT_GE(std::ranges::count(client.unread(), '#'), 300'000);
+  EXPECT_TRUE(messages_of(client) == "hello" + std::string(300'000, '#') + "end");
   gateway.process().signal(SIGTERM);
   EXPECT_TRUE(receives(client, close_frame(WsRole::client, 1001)));
   ASSERT_TRUE(client.send(close_frame(WsRole::server, 1001)));
