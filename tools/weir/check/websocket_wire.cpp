@@ -1,9 +1,7 @@
 #include "tools/weir/check/websocket_wire.hpp"
 
-#include <cstdlib>
-#include <utility>
-
-#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/ws/detail/handshake.hpp"
 
 namespace weir::check {
@@ -11,18 +9,6 @@ namespace {
 
 constexpr std::string_view key = "dGhlIHNhbXBsZSBub25jZQ==";
 constexpr http::WsMaskKey mask{std::byte{0x37}, std::byte{0xfa}, std::byte{0x21}, std::byte{0x3d}};
-
-/// Returns the value of a header in the text of a head, or an empty text.
-std::string_view header(std::string_view head, std::string_view name) {
-  while (!head.empty()) {
-    const std::string_view line = head.substr(0, head.find("\r\n"));
-    head.remove_prefix(std::min(line.size() + 2, head.size()));
-    const std::size_t colon = line.find(':');
-    if (colon == line.npos || !http::equals_ignoring_case(line.substr(0, colon), name)) continue;
-    return http::trim(line.substr(colon + 1));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -59,7 +45,7 @@ std::string WebSocketWire::describe() const {
   if (!connected()) return trouble();
   std::string text = status_ == 0 ? "no answer" : std::to_string(status_);
   if (status_ == 101 && !accepted_) text += " with a wrong Sec-WebSocket-Accept";
-  if (broken_) text += ", an invalid frame";
+  if (broken_) text += ", invalid bytes";
   if (answered_) text += ", a pong";
   if (close_code_) text += ", close " + std::to_string(*close_code_);
   return text + (is_closed() ? ", closed" : ", kept open");
@@ -76,18 +62,22 @@ void WebSocketWire::on_input(Buffer input) {
 }
 
 void WebSocketWire::read_head() {
-  const std::size_t end = input_.find("\r\n\r\n");
-  if (end == input_.npos) return;
-  const std::string head = input_.substr(0, end);
-  input_.erase(0, end + 4);
-  constexpr std::size_t before_status = std::string_view("HTTP/1.1 ").size();
-  if (head.starts_with("HTTP/1.1 ")) status_ = std::atoi(head.c_str() + before_status);
-  if (status_ == 0) status_ = -1;
+  http::HeadParser parser({});
+  http::ReceivedResponseHead head;
+  const http::ParseResult parsed = parser.parse(input_, head);
+  if (parsed.kind == http::ParseResult::Kind::incomplete) return;
+  if (parsed.kind == http::ParseResult::Kind::error) {
+    broken_ = true;
+    return;
+  }
+  status_ = http::code_of(head.status());
   const http::WsAccept accept = http::websocket_accept(key);
-  accepted_ = status_ == 101 && header(head, "Sec-WebSocket-Accept") ==
-                                    std::string_view(accept.data(), accept.size());
-  deflates_ = header(head, "Sec-WebSocket-Extensions").starts_with("permessage-deflate");
+  accepted_ = status_ == 101 &&
+              head.header("Sec-WebSocket-Accept") == std::string_view(accept.data(), accept.size());
+  deflates_ =
+      head.header("Sec-WebSocket-Extensions").value_or("").starts_with("permessage-deflate");
   frames_.emplace(http::WsRole::client, deflates_);
+  input_.erase(0, parsed.consumed);
 }
 
 void WebSocketWire::read_frames() {

@@ -60,7 +60,7 @@ class WebSocketWire final : public Wire {
   bool accepted_ = false;
   bool deflates_ = false;
   bool answered_ = false;
-  bool broken_ = false;  // the server has sent a frame that is not valid
+  bool broken_ = false;  // the server has sent a head or a frame that is not valid
 };
 
 }  // namespace weir::check
