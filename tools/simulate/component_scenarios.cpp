@@ -234,17 +234,23 @@ Outcome with_http2_cuts(const sim::WorldOptions& options) {
   return run_http2_cuts(world, scenario);
 }
 
-Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario) {
-  sim::Host& server = world.host("server", {.cores = scenario.options().cores});
-  server.start_service([&scenario](loop::Platform& host) { return scenario.serve(host); });
+/// Runs clients that vanish at each byte against a service. Sets no number of answers.
+template <class Service, class Cuts>
+Outcome run_cuts(sim::World& world, Service& service, Cuts& scenario, std::string_view name) {
+  sim::Host& server = world.host("server", {.cores = service.options().cores});
+  server.start_service([&service](loop::Platform& host) { return service.serve(host); });
   world.host("client").start([&scenario, at = server.address(80)](loop::Platform& host) {
     return Runtime(host, quiet(1)).run_on_each_core([&scenario, at](Scope& scope) {
       return scenario.ask(scope, at);
     });
   });
   const std::string left = find_left(world, scenario);
-  world.check("http2 cuts", [&left] { return left; });
-  Outcome outcome = run(world);
+  world.check(std::string(name), [&left] { return left; });
+  return run(world);
+}
+
+Outcome run_http2_cuts(sim::World& world, Http2CutScenario& scenario) {
+  Outcome outcome = run_cuts(world, scenario, scenario, "http2 cuts");
   outcome.answered = scenario.complete();
   return outcome;
 }
@@ -339,16 +345,7 @@ Outcome with_websocket_cuts(const sim::WorldOptions& options) {
 
 Outcome run_websocket_cuts(sim::World& world, WebSocketService& service,
                            WebSocketCutScenario& scenario) {
-  sim::Host& server = world.host("server", {.cores = service.options().cores});
-  server.start_service([&service](loop::Platform& host) { return service.serve(host); });
-  world.host("client").start([&scenario, at = server.address(80)](loop::Platform& host) {
-    return Runtime(host, quiet(1)).run_on_each_core([&scenario, at](Scope& scope) {
-      return scenario.ask(scope, at);
-    });
-  });
-  const std::string left = find_left(world, scenario);
-  world.check("websocket cuts", [&left] { return left; });
-  Outcome outcome = run(world);
+  Outcome outcome = run_cuts(world, service, scenario, "websocket cuts");
   outcome.answered = scenario.answered();
   return outcome;
 }

@@ -13,7 +13,6 @@
 #include "weir/http/detail/h2/session.hpp"
 #include "weir/http/matching/arguments.hpp"
 #include "weir/http/server/serve.hpp"
-#include "weir/net/tcp.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/sleep.hpp"
@@ -206,33 +205,16 @@ Task<> Http2CutScenario::send_prefixes(Endpoint server) {
 
 /// Sends the first `size` bytes of a request, and leaves.
 Task<> Http2CutScenario::send_prefix(Endpoint server, std::size_t size) {
-  constexpr std::array ways{Way::close, Way::close_side, Way::silence};
-  const Way way = requests_[size].way = random_.one_of(ways);
+  constexpr std::array ways{Leaving::close, Leaving::close_side, Leaving::silence};
+  const Leaving way = requests_[size].way = random_.one_of(ways);
   const std::string request = request_of(size);
-  auto stream = co_await tcp::connect(server);
-  if (!stream) co_return fail_with(size, "no connection");
-  for (std::size_t at = 0; at < size;) {
-    const std::size_t part = random_.bernoulli(0.8) ? size - at : 1 + random_.below(size - at);
-    const auto sent = co_await stream->write(std::string_view(request).substr(at, part));
-    if (!sent) co_return fail_with(size, "the connection is lost");
-    at += part;
-    if (random_.bernoulli(0.5)) std::ignore = co_await sleep(random_.between({}, 50ms));
-  }
-  if (way == Way::close) co_return;
-  if (way == Way::close_side && !stream->finish_writing()) co_return fail_with(size, "is closed");
-  std::string received;
-  for (;;) {
-    const auto bytes = co_await stream->read({.timeout = patience});
-    if (bytes) {
-      received += bytes->text();
-      continue;
-    }
-    if (bytes.error() == Errc::timed_out) fail_with(size, "the server keeps the connection");
-    break;
-  }
-  const bool answered = received.find(answer) != received.npos;
+  const std::string_view bytes = std::string_view(request).substr(0, size);
+  const CutAnswer got = co_await send_and_leave(random_, server, bytes, way, patience);
+  if (!got.violation.empty()) fail_with(size, got.violation);
+  if (!got.received) co_return;
+  const bool answered = got.received->contains(answer);
   if (answered && size + padding_ < request.size()) fail_with(size, "a success without the body");
-  const bool must_answer = way == Way::silence && size == request.size();
+  const bool must_answer = way == Leaving::silence && size == request.size();
   if (must_answer && !answered) fail_with(size, "a whole request has no answer");
 }
 
@@ -252,10 +234,11 @@ std::string Http2CutScenario::find_violation() const {
         target_ + " after " + std::to_string(number) + " of " + std::to_string(whole) + " bytes: ";
     if (cut.complete && number + padding_ < whole) return where + "a handler has a whole body";
     if (cut.began && number < begin_) return where + "a handler has begun without a whole head";
-    if (cut.failed && number == whole && cut.way == Way::silence) return where + "the body failed";
+    if (cut.failed && number == whole && cut.way == Leaving::silence)
+      return where + "the body failed";
     // The server reads all bytes before the end of a connection that is not reset.
     const bool reads = target_ == "/whole/" || target_ == "/pieces/";
-    const bool must_begin = reads && number >= begin_ && cut.way != Way::close;
+    const bool must_begin = reads && number >= begin_ && cut.way != Leaving::close;
     if (must_begin && !cut.began) return where + "no handler has begun";
   }
   return {};

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "tools/simulate/cut_client.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/os/address.hpp"
 #include "weir/sim/detail/random.hpp"
@@ -48,10 +48,9 @@ class Http2CutScenario {
   std::size_t size() const noexcept { return requests_.size(); }
 
  private:
-  enum class Way : std::uint8_t { close, close_side, silence };
   /// One prefix of the request.
   struct Cut {
-    Way way = Way::close;
+    Leaving way = Leaving::close;
     bool began = false;
     bool failed = false;
     bool complete = false;

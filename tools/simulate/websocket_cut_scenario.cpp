@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "weir/http/ws/detail/frame.hpp"
-#include "weir/net/tcp.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/sleep.hpp"
 
@@ -90,38 +89,21 @@ Task<> WebSocketCutScenario::send_prefixes(Endpoint server) {
 
 /// Sends the first `size` bytes, and leaves.
 Task<> WebSocketCutScenario::send_prefix(Endpoint server, std::size_t size) {
-  constexpr std::array ways{Way::close, Way::close_side, Way::silence};
-  const Way way = random_.one_of(ways);
-  auto stream = co_await tcp::connect(server);
-  if (!stream) co_return fail_with(size, "no connection");
-  for (std::size_t at = 0; at < size;) {
-    const std::size_t part = random_.bernoulli(0.8) ? size - at : 1 + random_.below(size - at);
-    const auto sent = co_await stream->write(std::string_view(request_).substr(at, part));
-    if (!sent) co_return fail_with(size, "the connection is lost");
-    at += part;
-    if (random_.bernoulli(0.5)) std::ignore = co_await sleep(random_.between({}, 50ms));
-  }
-  if (way == Way::close) co_return;
-  if (way == Way::close_side && !stream->finish_writing()) co_return fail_with(size, "is closed");
-  std::string received;
-  for (;;) {
-    const auto bytes = co_await stream->read({.timeout = patience});
-    if (bytes) {
-      received += bytes->text();
-      continue;
-    }
-    if (bytes.error() == Errc::timed_out) fail_with(size, "the server keeps the connection");
-    break;
-  }
-  judge(size, way, std::move(received));
+  constexpr std::array ways{Leaving::close, Leaving::close_side, Leaving::silence};
+  const Leaving way = random_.one_of(ways);
+  const std::string_view bytes = std::string_view(request_).substr(0, size);
+  CutAnswer answer = co_await send_and_leave(random_, server, bytes, way, patience);
+  if (!answer.violation.empty()) fail_with(size, answer.violation);
+  if (answer.received) judge(size, way, std::move(*answer.received));
 }
 
 /// Judges all that a client has received.
-void WebSocketCutScenario::judge(std::size_t size, Way way, std::string received) {
+void WebSocketCutScenario::judge(std::size_t size, Leaving way, std::string received) {
   const std::size_t head_end = received.find("\r\n\r\n");
   const bool accepted = received.starts_with("HTTP/1.1 101 ") && head_end != received.npos;
   if (!accepted) {
-    if (way == Way::silence && size >= head_size_) fail_with(size, "the handshake has no answer");
+    if (way == Leaving::silence && size >= head_size_)
+      fail_with(size, "the handshake has no answer");
     return;
   }
   if (size < head_size_) return fail_with(size, "a part of a handshake is accepted");
@@ -147,7 +129,7 @@ void WebSocketCutScenario::judge(std::size_t size, Way way, std::string received
     ++number;
   }
   answered_ += number;
-  if (way != Way::silence || target_.starts_with("/topic")) return;
+  if (way != Leaving::silence || target_.starts_with("/topic")) return;
   if (number < messages_.size() && messages_[number].end <= size) {
     fail_with(size, "a message has not returned");
   }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tools/simulate/cut_client.hpp"
 #include "tools/simulate/websocket_service.hpp"
 #include "weir/os/address.hpp"
 #include "weir/sim/detail/random.hpp"
@@ -41,7 +41,6 @@ class WebSocketCutScenario {
   std::size_t size() const noexcept { return request_.size() + 1; }
 
  private:
-  enum class Way : std::uint8_t { close, close_side, silence };
   /// A message of the request.
   struct Sent {
     std::size_t end;  // bytes of the request until its end
@@ -52,7 +51,7 @@ class WebSocketCutScenario {
   void add_message();
   Task<> send_prefixes(Endpoint server);
   Task<> send_prefix(Endpoint server, std::size_t size);
-  void judge(std::size_t size, Way way, std::string received);
+  void judge(std::size_t size, Leaving way, std::string received);
   void fail_with(std::size_t number, const std::string& what);
 
   sim::Random& random_;
