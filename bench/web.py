@@ -42,12 +42,10 @@ class Requests(contest.Contest):
     """A contest whose load is one repeated request of `weir bench`."""
 
     work = works.Workload("", "", any_length=True)
-    seconds_min = 0  # of a measurement
 
     def load(self, entry, running):
         work = self.work_of(entry)
-        seconds = max(self.options.seconds, self.seconds_min)
-        report = load(self.options, running.port, running.processes(), work, seconds)
+        report = load(self.options, running.port, running.processes(), work, self.options.seconds)
         if found := errors_of(report):
             raise Failure(f"{found} errors: {report['errors']}")
         used = report["responses"] / report["server"]["responses_per_cpu_second"]
@@ -56,6 +54,22 @@ class Requests(contest.Contest):
     def work_of(self, entry):
         del entry
         return self.work
+
+
+def generated(options, entry, running, program, *words):
+    """Puts the load of a program of limit/ on a server. Returns what Contest.load() does."""
+    warm_up = options.warm_up + (entry.peer.warm_up if entry.peer else 0)
+    command = [str(options.build / "bench/limit" / program), "--port", str(running.port),
+               "--seconds", str(options.seconds), "--warm-up", str(warm_up), *map(str, words)]
+    with subprocess.Popen(on_processors([options.load_cpu], command), text=True,
+                          stdout=subprocess.PIPE) as process:
+        process.stdout.readline()  # the load has begun
+        before = running.processor_seconds()
+        line = process.stdout.readline()
+        used = running.processor_seconds() - before
+    if process.returncode != 0 or not line:
+        raise Failure("the load has failed")
+    return float(line) * options.seconds, options.seconds, used
 
 
 # ---- WebSockets ----------------------------------------------------------------------------------
@@ -77,19 +91,7 @@ class WebSocketEcho(contest.Contest):
                 *map(peer, ("ws-go", "ws-node", "ws-tungstenite"))]
 
     def load(self, entry, running):
-        warm_up = self.options.warm_up + (entry.peer.warm_up if entry.peer else 0)
-        words = [str(self.options.build / "bench/limit/websocket_load"), "--port",
-                 str(running.port), "--depth", str(self.depth), "--seconds",
-                 str(self.options.seconds), "--warm-up", str(warm_up)]
-        with subprocess.Popen(on_processors([self.options.load_cpu], words), text=True,
-                              stdout=subprocess.PIPE) as process:
-            process.stdout.readline()  # the load has begun
-            before = running.processor_seconds()
-            line = process.stdout.readline()
-            used = running.processor_seconds() - before
-        if process.returncode != 0 or not line:
-            raise Failure("the load has failed")
-        return float(line) * self.options.seconds, self.options.seconds, used
+        return generated(self.options, entry, running, "websocket_load", "--depth", self.depth)
 
 
 class Publish(inside.Inside):
@@ -119,25 +121,32 @@ class Publish(inside.Inside):
 
 # ---- Files and compressed JSON ------------------------------------------------------------------
 
-class Files(Requests):
+class Files(contest.Contest):
     """One file, 64 connections. nginx opens it once (open_file_cache), and sends it by sendfile."""
 
     def __init__(self, name, size, least, options):
         super().__init__(f"F-{name}", f"a file of {name}, 64 connections", options)
         self.size = size
-        self.seconds_min = 1.2 if size > 2**20 else 0  # for several responses of a connection
-        self.work = works.Workload(self.id, self.title, path="/f-file", any_length=True)
-        self.targets = (Target("nginx", least),)
+        self.path = None
+        self.targets = (Target("nginx", least), Target("limit", 0))
 
     def prepare(self, place):
-        for folder in (place, place / "files"):  # of Weir, and of nginx
+        content = random.Random(1).randbytes(self.size)
+        for folder in (place / "files", place):  # of nginx, and of Weir
             folder.mkdir(exist_ok=True)
-            (folder / "f-file").write_bytes(bytes(self.size))
+            self.path = folder / "f-file"
+            self.path.write_bytes(content)
         return contextlib.nullcontext()
 
     def entries(self):
         nginx = Entry("nginx", "peer", ("python3", "{home}/start.py", "--prefix", "{place}"), NGINX)
-        return [*weir("examples/example_site", options=("{place}",)), nginx]
+        limit = Entry("limit", "limit", ("{build}/bench/limit/files_limit", "--port", "0",
+                                         "{place}/f-file"))
+        return [limit, *weir("examples/example_site", options=("{place}",)), nginx]
+
+    def load(self, entry, running):
+        return generated(self.options, entry, running, "files_load", "--path", "/f-file", "--file",
+                         self.path)
 
 
 class Compressed(Requests):
