@@ -1,6 +1,8 @@
 // Umbrella header: loops on every core, messages between them, and the blocking pool.
 #pragma once
 
+#include "weir/runtime/checks/finding.hpp"
+#include "weir/runtime/checks/machine_checks.hpp"
 #include "weir/runtime/foreign_ptr.hpp"
 #include "weir/runtime/messaging/broadcast.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"

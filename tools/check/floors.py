@@ -14,7 +14,7 @@ FLOORS = {
     "os": ["", "io", "machine", "process"],
     "loop": ["contract", "listen", "", "readiness", "uring", "process", "os"],
     "task": ["", "sync"],
-    "runtime": ["messaging", "pool", ""],
+    "runtime": ["messaging", "pool", "checks", ""],
     "net": ["", "listen", "dns"],
     "testing": ["network", "memory"],
     "sim": [""],

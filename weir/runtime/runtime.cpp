@@ -4,6 +4,8 @@
 #include <exception>
 
 #include "weir/loop/os/os_platform.hpp"
+#include "weir/os/detail/machine/limits.hpp"
+#include "weir/runtime/checks/machine_checks.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/detail/core.hpp"
 #include "weir/runtime/detail/hot_restart.hpp"
@@ -16,6 +18,20 @@ bool was_used(const PoolReport& pool) {
   return std::ranges::any_of(pool.lanes, [](const PoolLaneReport& lane) {
     return lane.queued + lane.running + lane.finished + lane.rejected + lane.cancelled != 0;
   });
+}
+
+/// Logs a line if no descriptor is left for a connection: the server would listen, and
+/// answer no client. It is called when the first of `loops` loops listens on an address.
+/// Returns: true if there is such a line.
+bool logs_lack_of_descriptors(loop::Platform& platform, std::size_t loops) {
+  const std::size_t others = loops - 1;  // loops that still open their listeners
+  const std::size_t free = os::free_descriptors(others + 1);
+  if (free > others) return false;
+  const std::size_t all = platform.descriptor_limit().descriptors_max;
+  const auto findings =
+      check_machine({.open_files_max = all}, {.descriptors_own = all - free + others});
+  for (const Finding& each : findings) platform.log("weir: " + each.to_line());
+  return true;
 }
 
 }  // namespace
@@ -120,8 +136,11 @@ Result<> Runtime::make_cores(const Body& body) {
 
 void Runtime::log_listeners() {
   if (!options_.announce) return;
-  group_->listener_registry().on_listening = [this](const os::Address& bound) {
+  // The machine is known only if the runtime made its platform itself.
+  bool checks = own_platform_ != nullptr;
+  group_->listener_registry().on_listening = [this, checks](const os::Address& bound) mutable {
     platform_.log("weir: listening on " + bound.to_string());
+    if (checks) checks = !logs_lack_of_descriptors(platform_, core_count());
   };
 }
 

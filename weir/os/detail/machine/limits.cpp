@@ -1,6 +1,7 @@
 // Reads and raises resource limits and explains the result.
 #include "weir/os/detail/machine/limits.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -71,6 +72,16 @@ Limit raise_descriptor_limit(std::uint64_t wanted) {
   const auto nr_open = read_number<std::int64_t>("/proc/sys/fs/nr_open");
   if (nr_open) wanted = std::min(wanted, static_cast<std::uint64_t>(*nr_open));
   return raise(RLIMIT_NOFILE, "open files", wanted);
+}
+
+std::size_t free_descriptors(std::size_t enough) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return enough;
+  std::size_t free = 0;
+  for (rlim_t number = 0; number < limit.rlim_cur && free < enough; ++number) {
+    if (::fcntl(static_cast<int>(number), F_GETFD) < 0) ++free;
+  }
+  return free;
 }
 
 int listen_backlog_max(const std::string& root) {

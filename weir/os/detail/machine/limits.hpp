@@ -1,6 +1,7 @@
 // Resource limits of this process, which are raised to the permitted maximum.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +18,10 @@ struct Limit {
 /// Raises the soft limit on open descriptors to the hard limit. A process with CAP_SYS_RESOURCE
 /// also raises both to `wanted`, or to fs.nr_open if that is less. The call never lowers a limit.
 Limit raise_descriptor_limit(std::uint64_t wanted = 1 << 20);
+
+/// Returns the number of descriptors that this process may still open, but at most `enough`. The
+/// call takes a system call for each open descriptor below the first `enough` free ones.
+std::size_t free_descriptors(std::size_t enough);
 
 /// Returns the longest queue of connections that listen(2) grants (net.core.somaxconn). It is 4096,
 /// the kernel's default, if the setting cannot be read. `root` is a prefix of /proc.

@@ -13,6 +13,7 @@
 
 #include "weir/os/detail/io/text_file.hpp"
 #include "weir/os/test/denied_call.hpp"
+#include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
 namespace weir::os {
@@ -44,6 +45,14 @@ TEST(LimitsDeathTest, RaisesTheSoftLimitToTheHardLimit) {
   const std::string hard = std::to_string(read(RLIMIT_NOFILE).rlim_max);
   EXPECT_EXIT(raise_from_64(), testing::ExitedWithCode(0),
               "^open files: " + hard + " \\(raised from 64\\)\n$");
+}
+
+TEST(Limits, CountsFreeDescriptorsUpToANumber) {
+  const DescriptorLimit three(3);
+  EXPECT_EQ(free_descriptors(100), 3U);
+  EXPECT_EQ(free_descriptors(2), 2U);
+  const FreeDescriptorZero one_more;
+  EXPECT_EQ(free_descriptors(100), 3U) << "the copy of standard input takes one";
 }
 
 [[noreturn]] void ask_for_more_than_allowed() {
