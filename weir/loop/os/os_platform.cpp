@@ -20,6 +20,7 @@
 #include "weir/os/detail/io/line_output.hpp"
 #include "weir/os/detail/io/random.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/os/detail/machine/io_uring.hpp"
 #include "weir/os/detail/machine/limits.hpp"
 #include "weir/os/detail/process/scheduling.hpp"
 
@@ -31,18 +32,6 @@ namespace {
 constexpr Duration log_timeout_of_loops = std::chrono::milliseconds(100);
 constexpr Duration log_timeout = std::chrono::seconds(2);
 
-/// Returns the text for the kernel's refusal of a backend.
-std::string explain(std::string_view backend, std::error_code error) {
-  std::string text(backend);
-  text += ": " + error.message();
-  if (error == system_error(EPERM)) {
-    text += " (a container's seccomp profile, or kernel.io_uring_disabled?)";
-  } else if (error == system_error(ENOMEM)) {
-    text += " (the limit of locked memory?)";
-  }
-  return text;
-}
-
 Result<loop::ChosenBackend> choose(Result<std::unique_ptr<loop::Backend>> made,
                                    std::string reason) {
   if (!made) return fail(made.error());
@@ -52,10 +41,10 @@ Result<loop::ChosenBackend> choose(Result<std::unique_ptr<loop::Backend>> made,
 Result<loop::ChosenBackend> choose_best(loop::Platform& platform, loop::RunQueue& ready) {
   auto uring = loop::make_uring_backend(platform, ready, loop::UringOptions{});
   if (uring) return choose(std::move(uring), "io_uring is available");
-  std::string reasons = explain("io_uring", uring.error());
+  std::string reasons = "io_uring: " + os::explain_io_uring_error(uring.error()).reason;
   auto epoll = loop::make_epoll_backend(platform, ready);
   if (epoll) return choose(std::move(epoll), std::move(reasons));
-  reasons += "; " + explain("epoll", epoll.error());
+  reasons += "; epoll: " + epoll.error().message();
   return choose(loop::make_poll_backend(platform, ready), std::move(reasons));
 }
 

@@ -39,6 +39,7 @@
 #include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
+#include "weir/os/detail/machine/io_uring.hpp"
 #include "weir/os/detail/machine/limits.hpp"
 #include "weir/os/test/io_uring_refusal.hpp"
 #include "weir/os/test/temporary_tree.hpp"
@@ -678,8 +679,7 @@ void refuse_system_calls(std::initializer_list<int> numbers, unsigned error = EP
 }
 
 TEST(OsPlatformTest, FallsBackToTheNextBestBackendAndSaysWhy) {
-  const std::string hint =
-      "Operation not permitted (a container's seccomp profile, or kernel.io_uring_disabled?)";
+  const std::string filter = "io_uring: a seccomp filter refuses it, such as a container's profile";
   std::thread([&] {
     OsPlatform platform;
     loop::RunQueue ready;
@@ -687,14 +687,14 @@ TEST(OsPlatformTest, FallsBackToTheNextBestBackendAndSaysWhy) {
     const auto second = platform.make_backend(BackendChoice::automatic, ready);
     ASSERT_TRUE(second);
     EXPECT_EQ(second->backend->name(), "epoll");
-    EXPECT_EQ(second->reason, "io_uring: " + hint);
+    EXPECT_EQ(second->reason, filter);
     EXPECT_EQ(platform.make_backend(BackendChoice::uring, ready).error(), system_error(EPERM));
     EXPECT_EQ(platform.make_backend(BackendChoice::uring_6_1, ready).error(), system_error(EPERM));
     ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_epoll_create1}));
     const auto third = platform.make_backend(BackendChoice::automatic, ready);
     ASSERT_TRUE(third);
     EXPECT_EQ(third->backend->name(), "poll");
-    EXPECT_EQ(third->reason, "io_uring: " + hint + "; epoll: " + hint);
+    EXPECT_EQ(third->reason, filter + "; epoll: Operation not permitted");
     EXPECT_EQ(platform.make_backend(BackendChoice::epoll, ready).error(), system_error(EPERM));
   }).join();
 }
@@ -706,8 +706,8 @@ TEST(OsPlatformTest, NamesTheLimitOfLockedMemoryIfARingFindsNoMemory) {
     ASSERT_NO_FATAL_FAILURE(refuse_system_calls({SYS_io_uring_setup}, ENOMEM));
     const auto made = platform.make_backend(BackendChoice::automatic, ready);
     ASSERT_TRUE(made);
-    EXPECT_EQ(made->reason,
-              "io_uring: " + system_error(ENOMEM).message() + " (the limit of locked memory?)");
+    const auto reason = os::explain_io_uring_error(system_error(ENOMEM)).reason;
+    EXPECT_EQ(made->reason, "io_uring: " + reason);
   }).join();
 }
 

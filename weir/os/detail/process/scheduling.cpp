@@ -10,28 +10,14 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <string_view>
 
-#include "weir/os/detail/io/text_file.hpp"
 #include "weir/os/detail/machine/cgroup.hpp"
+#include "weir/os/detail/machine/proc_files.hpp"
 
 namespace weir::os {
 namespace {
-
-/// Returns true if the calling thread has a capability; false if /proc cannot be read.
-bool has_capability(int number, const std::string& root) {
-  const auto status = read_text_file(root + "/proc/thread-self/status");
-  if (!status) return false;
-  constexpr std::string_view name = "\nCapEff:\t";
-  const auto start = status->find(name);
-  if (start == std::string::npos) return false;
-  const char* const digits = status->data() + start + name.size();
-  std::uint64_t set = 0;
-  std::from_chars(digits, status->data() + status->size(), set, 16);
-  return (set >> number & 1) != 0;
-}
 
 rlimit limit_of(__rlimit_resource resource) {
   rlimit limit{};
