@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -24,6 +22,7 @@
 #include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/http/syntax/parse_error.hpp"
+#include "weir/http/ws/detail/h2_tunnel.hpp"
 #include "weir/net/stream.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sync/event.hpp"
@@ -52,19 +51,14 @@ class ExchangeNode : public weir::detail::ListNode {
   ~ExchangeNode() = default;
 };
 
-/// The operations of a WebSocket over one stream; see H2Tunnel.
-struct H2TunnelState {
-  loop::ReceiveOperation* receive = nullptr;
-  loop::SendOperation* send = nullptr;
-  std::span<const Bytes> pieces;  ///< of the send, behind the pending bytes
-  loop::HangupObserver* observer = nullptr;
-};
-
 /// Carries one Call over one stream, in one block of the core. A handler that does not wait is
 /// answered without a coroutine. Any other request has a coroutine, which run() is.
 /// Threads: those of the connection.
 /// Lifetime: the connection creates it; it destroys itself through H2Connection::end().
-class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource {
+class H2Exchange final : public H2Stream,
+                         public ExchangeNode,
+                         public BodySource,
+                         public H2TunnelCarrier {
  public:
   explicit H2Exchange(H2Connection& connection) noexcept;
   H2Exchange(const H2Exchange&) = delete;
@@ -112,14 +106,11 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   /// Counts a time in which such a body should have arrived. Answers 408 if it is too slow.
   void check_body(Duration waited);
 
-  // The bytes of a WebSocket; see H2Tunnel.
+  // The tunnel of a WebSocket.
 
-  bool start_receive(loop::ReceiveOperation& operation);
-  bool start_send(loop::SendOperation& operation);
-  void cancel_operation(loop::Operation& operation);
-  void observe_hangup(loop::HangupObserver* observer) noexcept;
-  Result<> finish_writing();
-  Loop& loop() const noexcept;
+  Result<> finish_writing() override;
+  void close_tunnel() noexcept override;
+  Loop& loop() const noexcept override;
 
   // The body, as the handler reads it.
 
@@ -137,10 +128,13 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   Task<> respond();
   Task<> drop_body();
   Task<> serve_websocket();
-  void give_input();
-  bool send_pieces();
-  void end_send(std::error_code error);
-  std::error_code input_error() const noexcept;
+  bool has_input() const noexcept override { return !arrived_.empty(); }
+  Buffer take_input() override;
+  std::error_code input_error() const noexcept override;
+  bool is_gone() const noexcept override { return gone_; }
+  bool may_send() const noexcept override { return !gone_ && !closed() && !local_ended(); }
+  bool send_piece_now(Bytes piece) override;
+  void drop_piece() noexcept override;
   Task<> send_stream();
   bool send_response();
   bool send_text(std::string_view text);
@@ -175,7 +169,7 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   ManualResetEvent output_;  // the pending bytes have been sent
   RateTracker write_rate_;
   std::uint32_t sent_since_check_ = 0;
-  std::optional<H2TunnelState> tunnel_;
+  bool is_tunnel_ = false;     // the stream carries a WebSocket
   bool pending_ends_ = false;  // the stream ends with the pending bytes
   bool collects_ = false;      // read_all() takes the body; body_max_ bounds it
   bool was_read_ = false;
@@ -186,33 +180,6 @@ class H2Exchange final : public H2Stream, public ExchangeNode, public BodySource
   bool waited_ = false;  // the request has waited
   bool runs_ = false;    // run() destroys the exchange
   bool gone_ = false;
-};
-
-/// The bytes of a WebSocket over a stream of HTTP/2 (RFC 8441 §5), behind the response.
-/// Threads: those of the connection.
-/// Lifetime: the exchange outlives it.
-class H2Tunnel final : public Stream {
- public:
-  explicit H2Tunnel(H2Exchange& exchange) noexcept;
-  H2Tunnel(H2Tunnel&& other) noexcept;
-  ~H2Tunnel() override { close(); }
-
-  Result<> finish_writing() override;
-  void close() override;
-  os::Address peer_address() const override;
-  os::Address local_address() const override;
-  const TlsInfo* tls() const noexcept override;
-  std::size_t unacked_bytes() const override { return 0; }
-  void observe_hangup(loop::HangupObserver* observer) override;
-
- protected:
-  bool start_receive(loop::ReceiveOperation& operation) override;
-  bool start_send(loop::SendOperation& operation) override;
-  void cancel_operation(loop::Operation& operation) override;
-  Stream* move_to(void* room) noexcept override;
-
- private:
-  H2Exchange* exchange_;
 };
 
 /// Serves the requests of one HTTP/2 connection at the same time. A Connection creates an

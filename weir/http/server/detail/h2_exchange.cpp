@@ -253,15 +253,12 @@ void H2Exchange::send_part() {
   if (sent == 0) sent = connection_.session().send_data(*this, pending_, pending_ends_);
   assert(sent != 0 && "it was the next sender");
   sent_since_check_ += static_cast<std::uint32_t>(sent);
-  if (tunnel_ && tunnel_->send != nullptr) tunnel_->send->sent += sent;
+  count_sent(sent);
   pending_ = pending_.subspan(sent);
   if (!pending_.empty()) return;
   connection_.session().stop_sending(*this);
   output_.set();
-  if (tunnel_) {
-    if (send_pieces()) end_send({});
-    return;
-  }
+  if (is_tunnel_) return on_piece_sent();
   if (runs_) return;
   call_.report_end(local_ended() && !gone_);
   call_.release();
@@ -375,7 +372,7 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
     add_arrived(bytes);
     if (collects_) collect(bytes.size());
   }
-  if (tunnel_) return give_input();
+  if (is_tunnel_) return give_input();
   input_.set();
   if (!awaits_end_) return;
   if (body_error_) {
@@ -410,7 +407,7 @@ void H2Exchange::allow_more() {
 }
 
 void H2Exchange::on_end() {
-  if (tunnel_) return give_input();
+  if (is_tunnel_) return give_input();
   input_.set();
   if (awaits_end_) end_wait();
 }
@@ -420,10 +417,8 @@ void H2Exchange::on_gone() {
   if (!body_error_) body_error_ = make_error_code(Errc::closed);
   input_.set();
   output_.set();
-  if (tunnel_) {
-    give_input();
-    end_send(body_error_);
-  }
+  if (is_tunnel_) give_input();
+  end_send(body_error_);
   if (!runs_) {
     call_.report_end(false);
     call_.release();
