@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/http.hpp"
 #include "weir/http/test/h2_connection_fixture.hpp"
@@ -29,6 +30,9 @@ class WebSocketOverHttp2Test : public H2ConnectionFixture, public testing::Test 
   WebSocketOverHttp2Test() {
     routes_.websocket("/ws", echo, {.subprotocols = {"chat"}});
     routes_.get("/", [] { return text("hello"); });
+    routes_.get("/stream", [] {
+      return stream("text/plain", [](BodySink& sink) { return sink.write("hello"); });
+    });
   }
   static std::string connect_to(std::uint32_t stream, std::string_view path,
                                 std::string_view extensions = "x") {
@@ -180,6 +184,11 @@ TEST_F(WebSocketOverHttp2Test, RejectsOtherRequests) {
   EXPECT_NE(answered.find(":status=400"), answered.npos) << answered;
   const std::string missing = answer(connect_to(3, "/none"));
   EXPECT_NE(missing.find(":status=404"), missing.npos) << missing;
+  for (const auto& [id, path] : {std::pair(5U, "/"), std::pair(7U, "/stream")}) {
+    const std::string plain = answer(connect_to(id, path));
+    EXPECT_NE(plain.find(":status=400"), plain.npos) << "a success opens a tunnel: " << plain;
+    EXPECT_EQ(plain.find("hello"), plain.npos) << plain;
+  }
 }
 
 }  // namespace

@@ -169,6 +169,7 @@ class H2Exchange final : public H2Stream,
   ManualResetEvent output_;  // the pending bytes have been sent
   RateTracker write_rate_;
   std::uint32_t sent_since_check_ = 0;
+  bool is_connect_ = false;    // an extended CONNECT, which a success accepts
   bool is_tunnel_ = false;     // the stream carries a WebSocket
   bool pending_ends_ = false;  // the stream ends with the pending bytes
   bool collects_ = false;      // read_all() takes the body; body_max_ bounds it

@@ -35,6 +35,7 @@ void H2Exchange::reuse() noexcept {
 }
 
 void H2Exchange::begin(bool is_extended_connect) {
+  is_connect_ = is_extended_connect;
   call_.begin();
   const Limits& limits = connection_.server().limits();
   body_max_ = call_.options().body_max.value_or(limits.body_max);
@@ -44,7 +45,7 @@ void H2Exchange::begin(bool is_extended_connect) {
   }
   if (call_.stage() == Call::Stage::routing) return spawn_run();
   if (!call_.is_async()) {
-    if (!remote_ended() && !is_extended_connect && wait_for_end()) return;
+    if (!remote_ended() && !is_connect_ && wait_for_end()) return;
     if (call_.stage() == Call::Stage::routed) call_.respond();
     return answer_now();
   }
@@ -202,6 +203,9 @@ void H2Exchange::send_head(bool ends) {
 
 /// Sends the response as far as possible. Returns false if a part of its body is left.
 bool H2Exchange::send_response() {
+  if (is_connect_ && code_of(call_.response().status()) < 300) {
+    call_.replace_response(Status::bad_request);  // the client would take it for a tunnel
+  }
   if (call_.has_common_head()) {
     const Response& response = call_.response();
     const std::string_view text = response.body().text();
