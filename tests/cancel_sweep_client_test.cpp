@@ -242,10 +242,11 @@ Task<Result<>> send_and_read(http::WebSocket& socket) {
   co_return {};
 }
 
-Task<> opening_a_websocket(CancelInjector& injector, SweepEnvironment& env) {
+Task<> open_a_websocket(CancelInjector& injector, SweepEnvironment& env, bool http2) {
   http::Router router;
   router.websocket("/ws", echo_messages);
-  http::ServerState server(env.loop(), router, {});
+  const auto plain = http2 ? http::PlainHttp2::only : http::PlainHttp2::off;
+  http::ServerState server(env.loop(), router, {}, {}, plain);
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   EXPECT_TRUE(listener);
   const std::string url =
@@ -253,13 +254,22 @@ Task<> opening_a_websocket(CancelInjector& injector, SweepEnvironment& env) {
   const auto use = [&](Scope& scope) -> Task<> {
     scope.spawn(http::accept_connections(scope, server, std::move(*listener)));
     {
-      http::Client client;
+      http::ClientOptions options;
+      options.plain_http2 = http2;
+      http::Client client(std::move(options));
       auto opening = client.websocket(url, send_and_read);
       std::ignore = succeeded(co_await injector.run_with_cancel(std::move(opening)));
     }
     scope.cancel();
   };
   std::ignore = co_await with_scope(OnFailure::isolate, use);
+}
+
+Task<> opening_a_websocket(CancelInjector& injector, SweepEnvironment& env) {
+  co_await open_a_websocket(injector, env, false);
+}
+Task<> opening_a_websocket_over_http2(CancelInjector& injector, SweepEnvironment& env) {
+  co_await open_a_websocket(injector, env, true);
 }
 
 constexpr std::array of_clients = {
@@ -278,6 +288,8 @@ constexpr std::array of_clients = {
     SweepCase{"http::ClientPool::Lease::connect", getting},
     SweepCase{"http::open_tunnel", opening_a_tunnel},
     SweepCase{"http::Client::websocket", opening_a_websocket},
+    SweepCase{"http::Client::websocket", opening_a_websocket_over_http2},
+    SweepCase{"http::H2ClientExchange::connect", opening_a_websocket_over_http2},
     SweepCase{"http::ClientPool::open_http1", opening_a_websocket},
     SweepCase{"http::open_websocket", opening_a_websocket},
     SweepCase{"http::use_websocket", opening_a_websocket},

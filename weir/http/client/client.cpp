@@ -87,7 +87,8 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         exchange.reset(sent);
         answered = co_await sent->run(request, head, scope);
         if (answered) break;
-        repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) && sent->may_repeat(request);
+        repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) &&
+                 sent->may_repeat(is_repeatable(request));
         lost = lost || sent->lost();
       } else {
         auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);

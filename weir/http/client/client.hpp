@@ -40,6 +40,9 @@ struct ClientWebSocketOptions {
   WebSocketLimits limits = {};
   /// Offers to compress messages. Off by default.
   std::optional<WebSocketCompression> compression = {};
+  /// True to open a stream of a connection of HTTP/2 if the server offers that (RFC 8441); false to
+  /// open a connection of HTTP/1.1 always.
+  bool http2 = true;
 };
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one
@@ -130,12 +133,16 @@ class Client : public RequestMethods<Client> {
   ///           ...
   ///         });
   ///
-  /// The closing handshake follows the end of the task of `serve`. A WebSocket has a connection of
-  /// its own, which ClientLimits::connections_max does not count.
+  /// The closing handshake follows the end of the task of `serve`.
+  ///
+  /// The WebSocket is a stream of a connection of HTTP/2 if the server speaks HTTP/2 and its
+  /// settings offer that (RFC 8441). The client waits for these settings. The stream counts as a
+  /// request of the connection until it is closed. Otherwise the WebSocket has a connection of its
+  /// own, which ClientLimits::connections_max does not count.
   /// Returns: the result of the task; a success if the task returns the end of a connection that
   /// the server has closed with a Close.
   /// Errors: ClientError; tls::Error; error_of() the status of another response; those of the task.
-  /// Cancel: cancels the task, waits for it and closes the connection.
+  /// Cancel: cancels the task, waits for it and closes the connection, or the stream of HTTP/2.
   Task<Result<>> websocket(std::string url, WebSocketFunction serve,
                            ClientWebSocketOptions options = {});
 

@@ -51,6 +51,7 @@ class H2Peer {
   /// Waits until the client closes the connection.
   Task<> end() { static_cast<void>(co_await receive("no such line")); }
   void close() { stream_->close(); }
+  Stream& stream() noexcept { return *stream_; }
   /// Returns descriptions of all frames so far.
   const std::string& lines() const noexcept { return lines_; }
 
@@ -78,7 +79,8 @@ inline std::string answer_text(std::uint32_t stream, std::string_view text) {
 
 /// A client of HTTP/2 with prior knowledge, beside a server at the ports 81 and 82 whose
 /// connections follow scripts. With tls_, the server speaks TLS. With tunnel_times_,
-/// it is a proxy that opens tunnels.
+/// it is a proxy that opens tunnels. Each connection begins with empty SETTINGS, or with its text
+/// in greetings_.
 class H2ServerFixture : public HttpTest {
  protected:
   using Script = std::function<Task<>(H2Peer&)>;
@@ -150,6 +152,7 @@ class H2ServerFixture : public HttpTest {
 
   std::size_t accepted_ = 0;
   std::vector<Duration> tunnel_times_;  ///< how long each connection's tunnel takes to open
+  std::vector<std::string> greetings_;
 
  private:
   Task<> accept(Scope& scope, tcp::Listener listener) {
@@ -161,7 +164,7 @@ class H2ServerFixture : public HttpTest {
       if (number < tunnel_times_.size()) {
         scope.spawn(open_tunnel(number, std::move(*stream)));
       } else {
-        scope.spawn(follow(scripts_[number], std::move(*stream)));
+        scope.spawn(follow(number, std::move(*stream)));
       }
     }
   }
@@ -171,14 +174,17 @@ class H2ServerFixture : public HttpTest {
     static_cast<void>(co_await sleep(tunnel_times_[number]));
     static_cast<void>(co_await stream.write("HTTP/1.1 200 OK\r\n\r\n"));
     static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));  // the client speaks first
-    co_await follow(scripts_[number], std::move(stream));
+    co_await follow(number, std::move(stream));
   }
-  Task<> follow(const Script& script, tcp::Stream stream) {
+  Task<> follow(std::size_t number, tcp::Stream stream) {
     auto accepted = co_await tls::accept(acceptor_, AnyStream(std::move(stream)));
     if (!accepted) co_return;
     H2Peer peer(std::move(*accepted));
-    co_await peer.send(frames::settings() + frames::frame(FrameType::settings, FrameFlag::ack, 0));
-    co_await script(peer);
+    std::string greeting =
+        frames::settings() + frames::frame(FrameType::settings, FrameFlag::ack, 0);
+    if (number < greetings_.size()) greeting = greetings_[number];
+    co_await peer.send(std::move(greeting));
+    co_await scripts_[number](peer);
   }
 
   std::vector<Script> scripts_;

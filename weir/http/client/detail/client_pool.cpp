@@ -313,7 +313,6 @@ Task<Result<>> ClientPool::Waiting::wait() {
   co_return waited;
 }
 
-/// Returns true if a new connection for `url` may be one of HTTP/2.
 bool ClientPool::may_speak_http2(const Url& url) const noexcept {
   if (url.scheme() == "http") return options_->plain_http2 && !uses_absolute_form(url, *options_);
   return options_->tls != nullptr &&

@@ -67,6 +67,13 @@ class ClientPool {
   /// Closes all idle connections.
   ~ClientPool();
 
+  /// Returns true if a new connection for `url` may be one of HTTP/2.
+  bool may_speak_http2(const Url& url) const noexcept;
+  /// Returns true if the last connection that was opened to the origin of `url` speaks HTTP/1.1.
+  bool speaks_http1(const Url& url) noexcept {
+    const Origin* const origin = known_origin(key_of(url));
+    return origin != nullptr && origin->is_http1;
+  }
   /// Returns a connection of HTTP/2 to the origin of `url` that can carry another request now.
   /// Returns nullptr if there is none, or if a request waits already.
   H2ClientConnection* http2_for(const Url& url) noexcept;
@@ -162,7 +169,6 @@ class ClientPool {
   static bool is_opening(const Origin& origin) noexcept {
     return origin.opening > 0 && !origin.is_http1;
   }
-  bool may_speak_http2(const Url& url) const noexcept;
   static H2ClientConnection* http2_of(const Origin& origin) noexcept;
   bool try_take_of_pool(SemaphorePermit& permit) noexcept;
   void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
@@ -246,6 +252,12 @@ class ClientPool::Lease {
   bool is_http2() const noexcept { return http2_; }
   /// Takes the connection out. It counts as open until ClientPool::on_http2_closed().
   BlockPtr<PooledConnection> take_connection() noexcept { return std::move(connection_); }
+  /// Takes the stream of a connection of HTTP/1.1 out, which the pool then does not count any more.
+  AnyStream take_stream() noexcept {
+    AnyStream stream = connection_->take_stream();
+    close_connection();
+    return stream;
+  }
 
   /// Gives up the right. The connection becomes idle for at most `idle_max`.
   void release_for_reuse(Duration idle_max);

@@ -19,23 +19,24 @@
 
 namespace weir::http {
 
-/// A connection whose server has accepted a WebSocket, before its use.
+/// A connection or a stream of HTTP/2 whose server has accepted a WebSocket, before its use.
 struct OpenedWebSocket {
   AnyStream stream;
   Buffer input;                             ///< the bytes behind the response
   std::string subprotocol;                  ///< the chosen one; empty for none
   std::optional<WebSocketDeflate> deflate;  ///< the agreed compression
   Headers headers;  ///< those of the response, without those of the handshake
+  bool is_http2 = false;
 };
 
 /// The answer of a server: the WebSocket, or the response that refuses it.
 using WebSocketAnswer = std::variant<OpenedWebSocket, ClientResponse>;
 
-/// Opens a connection of its own to the server of `url`, and asks it for a WebSocket over HTTP/1.1.
-/// The connection is not counted by the pool.
+/// Asks the server of `url` for a WebSocket: over a stream of HTTP/2 if the server offers it, else
+/// over a connection of its own, of HTTP/1.1. The pool does not count the latter.
 /// Errors: ClientError; tls::Error; Errc::bad_input for a header of the handshake among those of
 /// `options`, and for a subprotocol that is no token.
-/// Cancel: closes the connection.
+/// Cancel: closes the connection, or resets the stream.
 /// Lifetime: the pool outlives the answer; `options` outlive the call.
 Task<Result<WebSocketAnswer>> open_websocket(ClientPool& pool, Url url,
                                              const ClientWebSocketOptions& options);
@@ -44,7 +45,7 @@ Task<Result<WebSocketAnswer>> open_websocket(ClientPool& pool, Url url,
 /// handshake after its task.
 /// Returns: the result of the task; a success if it is the end of a connection that the server has
 /// closed with a Close.
-/// Cancel: cancels the task, waits for it and closes the connection.
+/// Cancel: cancels the task, waits for it and closes the connection, or resets the stream.
 /// Lifetime: the options outlive the call.
 Task<Result<>> use_websocket(OpenedWebSocket opened, WebSocketFunction serve,
                              const ClientWebSocketOptions& options);

@@ -99,13 +99,16 @@ bool H2ClientConnection::accepts(std::string_view scheme, std::string_view head)
   return request_list_fits(scheme, head, session_.peer().max_header_list_size);
 }
 
+void H2ClientConnection::add(H2ClientExchange& exchange) noexcept {
+  if (is_idle()) pool_->on_http2_busy();
+  exchanges_.push_back(exchange);
+  idle_until_ = never;
+  queue_turn();
+}
+
 void H2ClientConnection::open(H2ClientExchange& exchange) {
-  const bool idle = is_idle();
   [[maybe_unused]] const bool opened = session_.open(exchange);
   assert(opened && "the caller asks may_open()");
-  exchanges_.push_back(exchange);
-  if (idle) pool_->on_http2_busy();
-  idle_until_ = never;
   if (session_.streams_open() == 1) heard_ = loop_.now();
   set_clock();
   queue_turn();
@@ -279,6 +282,10 @@ bool H2ClientConnection::handle(const H2Event& event) {
       return true;
     case H2Event::Kind::settings:
       encoder_.set_peer_size_max(session_.peer().header_table_size_min);
+      for (H2ClientExchangeNode* each = exchanges_.front(); each != nullptr;
+           each = exchanges_.next(*each)) {
+        static_cast<H2ClientExchange*>(each)->on_settings();
+      }
       return true;
     case H2Event::Kind::goaway:
       on_goaway(event.stream_id);

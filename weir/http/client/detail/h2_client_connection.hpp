@@ -47,7 +47,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
 
   /// Returns true if the connection can carry another request now.
   bool may_open() const noexcept;
-  bool is_idle() const noexcept { return session_.streams_held() == 0; }
+  bool is_idle() const noexcept { return exchanges_.empty(); }
   /// Returns true if the field list of this head is not longer than the server allows. Before its
   /// settings arrive, the server allows any length.
   bool accepts(std::string_view scheme, std::string_view head) const noexcept;
@@ -64,6 +64,9 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   Loop& loop() const noexcept { return loop_; }
   /// Returns true if the server has answered a request.
   bool was_used() const noexcept { return was_used_; }
+  const Stream& stream() const noexcept { return connection_->stream(); }
+  /// Keeps the connection for an exchange, whose stream opens later.
+  void add(H2ClientExchange& exchange) noexcept;
   /// Opens the stream of an exchange. may_open() is true (asserted).
   /// Errors: throws std::bad_alloc.
   void open(H2ClientExchange& exchange);

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <tuple>
 #include <utility>
 
-#include "weir/http/client/detail/client_head.hpp"
 #include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
@@ -45,7 +46,7 @@ H2ClientExchange::H2ClientExchange(H2ClientConnection& connection, const ClientL
       limits_(&limits),
       deadline_(deadline),
       reused_(connection.was_used()) {
-  connection.open(*this);
+  connection.add(*this);
 }
 
 H2ClientExchange::~H2ClientExchange() {
@@ -65,10 +66,10 @@ void H2ClientExchange::abandon(std::error_code error) noexcept {
   detach();  // the task that sends finds no stream
 }
 
-bool H2ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
+bool H2ClientExchange::may_repeat(bool repeatable) const noexcept {
   if (stream_called_) return false;
   if (refused_ || unsent_) return true;
-  return lost_ && reused_ && !received_ && is_repeatable(request);
+  return lost_ && reused_ && !received_ && repeatable;
 }
 
 Duration H2ClientExchange::limited(Duration timeout) const {
@@ -100,7 +101,8 @@ Task<Result<>> H2ClientExchange::wait(ManualResetEvent& event, Alarm& alarm, Dur
 Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   method_ = request.method();
   Body& body = request.body();
-  send_head(request, head, !body.is_stream() && body.text().empty());
+  connection_->open(*this);
+  send_head(request.url().scheme(), head, !body.is_stream() && body.text().empty());
   if (!body.is_stream()) {
     pending_ = to_bytes(body.text());
     if (pending_.empty() || send_now(true)) co_return co_await read_head(limits_->head_timeout);
@@ -111,8 +113,7 @@ Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view he
   co_return co_await read_head(limits_->head_timeout);
 }
 
-void H2ClientExchange::send_head(const ClientRequest& request, std::string_view head, bool ends) {
-  const std::string_view scheme = request.url().scheme();
+void H2ClientExchange::send_head(std::string_view scheme, std::string_view head, bool ends) {
   begins_at_ = connection_->bytes_queued();
   HpackEncoderState& encoder = connection_->encoder();
   const auto write = [&](char* out) {
@@ -140,9 +141,11 @@ void H2ClientExchange::send_part() {
   const std::size_t sent = connection_->session().send_data(*this, pending_, pending_ends_);
   assert(sent != 0 && "it was the next sender");
   pending_ = pending_.subspan(sent);
+  count_sent(sent);
   if (!pending_.empty()) return;
   connection_->session().stop_sending(*this);
   output_.set();
+  if (is_tunnel_) on_piece_sent();
 }
 
 Task<Result<>> H2ClientExchange::send_piece(Bytes piece, bool ends) {
@@ -279,14 +282,108 @@ void H2ClientExchange::end_sending(const Result<>& sent) noexcept {
   if (ended_) detach();
 }
 
+// The tunnel of a WebSocket.
+
+Task<Result<>> H2ClientExchange::connect(std::string_view scheme, std::string_view head,
+                                         Instant until) {
+  method_ = Method::connect;
+  while (!error_ && !connection_->session().has_peer_settings()) {
+    const Duration left = until - loop_.platform().now();
+    const Result<> waited = co_await wait(input_, input_alarm_, left, ClientError::head_timed_out);
+    if (!waited) co_return waited;
+  }
+  if (error_) co_return fail(error_);
+  if (!connection_->session().peer().connect_protocol) co_return fail(Errc::unsupported);
+  if (!connection_->accepts(scheme, head)) co_return fail(Errc::limit_reached);
+  if (!connection_->may_open()) {  // as the settings demand, or after a GOAWAY
+    refused_ = true;
+    co_return fail(ClientError::connection_lost);
+  }
+  connection_->open(*this);
+  send_head(scheme, head, false);
+  const Result<> received = co_await read_head(until - loop_.platform().now());
+  // The tunnel is refused, so nothing else is sent.
+  const bool refused = received && code_of(head_.status()) >= 300;
+  if (refused) std::ignore = finish_writing();
+  co_return received;
+}
+
+AnyStream H2ClientExchange::tunnel(detail::ExchangePtr exchange) {
+  auto& carrier = static_cast<H2ClientExchange&>(*exchange.release());
+  carrier.is_tunnel_ = true;
+  return AnyStream(H2Tunnel(carrier));
+}
+
+os::Address H2ClientExchange::peer_address() const {
+  return connection_ == nullptr ? os::Address() : connection_->stream().peer_address();
+}
+
+const TlsInfo* H2ClientExchange::tls() const noexcept {
+  return connection_ == nullptr ? nullptr : connection_->stream().tls();
+}
+
+/// Returns the error of TCP for a stream that was reset or lost, as over HTTP/1.1.
+std::error_code H2ClientExchange::input_error() const noexcept {
+  if (error_) return error_ == ClientError::connection_lost ? system_error(ECONNRESET) : error_;
+  return complete_ ? make_error_code(Errc::end_of_stream) : std::error_code();
+}
+
+Buffer H2ClientExchange::take_input() {
+  Buffer input = std::exchange(arrived_, {});
+  if (connection_ != nullptr) connection_->consume(*this, input.size());
+  return input;
+}
+
+bool H2ClientExchange::send_piece_now(Bytes piece) {
+  pending_ = piece;
+  try {
+    const bool whole = send_now(false);
+    count_sent(piece.size() - pending_.size());
+    if (whole) return true;
+  } catch (const std::bad_alloc&) {
+    if (connection_ != nullptr) connection_->close(ClientError::connection_lost);
+    throw;
+  }
+  pending_ends_ = false;
+  connection_->session().want_send(*this);
+  return false;
+}
+
+void H2ClientExchange::drop_piece() noexcept {
+  if (!pending_.empty() && connection_ != nullptr) connection_->session().stop_sending(*this);
+  pending_ = {};
+}
+
+Result<> H2ClientExchange::finish_writing() {
+  if (!may_send()) return fail(Errc::closed);
+  try {
+    send_end(connection_->session(), connection_->encoder(), *this, {});
+  } catch (const std::bad_alloc&) {
+    connection_->close(ClientError::connection_lost);
+    return fail(Errc::closed);
+  }
+  connection_->wake_writer();
+  return {};
+}
+
+/// Reports an event of the stream to the tunnel.
+void H2ClientExchange::tell_tunnel() noexcept {
+  if (!is_tunnel_) return;
+  give_input();
+  if (!may_send()) end_send(error_ ? input_error() : make_error_code(Errc::closed));
+}
+
 // Events.
 
 bool H2ClientExchange::on_head(bool end_stream) {
   received_ = true;
   const int status = code_of(head_.status());
   if (status < 200) return !end_stream && ++interim_count_ <= limits_->response.interim_max;
+  const bool tunnel = method_ == Method::connect && status < 300;
   const bool bodiless = method_ == Method::head || status == 204 || status == 304;
-  if (bodiless) {
+  if (tunnel) {
+    H2Session::final_head(*this);  // a length has no meaning (RFC 9110 §9.3.6)
+  } else if (bodiless) {
     H2Session::final_head(*this, 0);
   } else if (head_.has_content_length()) {
     if (end_stream && head_.content_length() != 0) return false;
@@ -321,12 +418,14 @@ bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
   }
   if (end_stream) complete_ = true;
   input_.set();
+  tell_tunnel();
   return true;
 }
 
 void H2ClientExchange::on_end() {
   complete_ = true;
   input_.set();
+  tell_tunnel();
 }
 
 void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
@@ -340,6 +439,7 @@ void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
   }
   input_.set();
   output_.set();
+  tell_tunnel();
 }
 
 void H2ClientExchange::on_detached(std::error_code error, std::uint64_t bytes_sent) noexcept {

@@ -1,4 +1,4 @@
-// One request and its response on one stream of HTTP/2 of a client.
+// One request and its response, or one WebSocket, on one stream of HTTP/2 of a client.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@
 #include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h2/session.hpp"
 #include "weir/http/syntax/client_error.hpp"
+#include "weir/http/ws/detail/h2_tunnel.hpp"
+#include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sync/event.hpp"
@@ -26,13 +28,15 @@
 namespace weir::http {
 
 /// An H2ClientExchange sends one request over HTTP/2 and reads its response; see ClientExchange.
-/// Threads: one core's.
-/// Lifetime: its connection tells it when it ends. The connection is not used after that.
-class H2ClientExchange final : public ResponseSource, public H2Stream, public H2ClientExchangeNode {
+/// The stream of an extended CONNECT carries a WebSocket afterwards. Threads: one core's. Lifetime:
+/// its connection tells it when it ends. The connection is not used after that.
+class H2ClientExchange final : public ResponseSource,
+                               public H2Stream,
+                               public H2ClientExchangeNode,
+                               public H2TunnelCarrier {
  public:
-  /// `connection` can carry another request (asserted). `deadline` is the end of
+  /// `connection` can carry another request (asserted by run()). `deadline` is the end of
   /// ClientLimits::total_timeout. `limits` outlive the object.
-  /// Errors: throws std::bad_alloc.
   H2ClientExchange(H2ClientConnection& connection, const ClientLimits& limits, Instant deadline);
 
   /// Sends the request, then waits for the head of the final response; see ClientExchange::run().
@@ -40,11 +44,22 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   /// Cancel: resets the stream.
   /// Lifetime: `head`, the result of request_head(), lives until the return.
   Task<Result<>> run(ClientRequest& request, std::string_view head, Scope* scope);
-  /// Returns true if the request may be sent again after run() has failed. Its body can be sent
-  /// again, and the server has provably not processed it: it said so by REFUSED_STREAM or GOAWAY,
-  /// or the kernel took none of its bytes. Or the connection was used before, it was lost before
-  /// anything of the response came, and a repetition has no other effect.
-  bool may_repeat(const ClientRequest& request) const noexcept;
+  /// Waits for the settings of the server, asks for a WebSocket by an extended CONNECT (RFC 8441),
+  /// and waits for the head of the final response. `until` is the end of both waits.
+  /// Errors: those of run(); Errc::unsupported if the server does not offer WebSockets. Nothing was
+  /// sent then.
+  /// Cancel: resets the stream.
+  /// Lifetime: `head` lives until the return.
+  Task<Result<>> connect(std::string_view scheme, std::string_view head, Instant until);
+  /// Makes the stream of an exchange after connect() the stream of a WebSocket, which owns it. The
+  /// status of the response is below 300.
+  static AnyStream tunnel(detail::ExchangePtr exchange);
+  /// Returns true if the request may be sent again after run() or connect() has failed. Its body
+  /// can be sent again, and the server has provably not processed it: it said so by REFUSED_STREAM
+  /// or GOAWAY, or the kernel took none of its bytes. Or the connection was used before, it was
+  /// lost before anything of the response came, and a repetition has no other effect
+  /// (`repeatable`).
+  bool may_repeat(bool repeatable) const noexcept;
   /// Returns true if the connection was lost.
   bool lost() const noexcept { return lost_; }
 
@@ -54,7 +69,20 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   const Headers& trailers() const noexcept override { return trailers_; }
   bool is_http2() const noexcept override { return true; }
 
+  // The tunnel of a WebSocket.
+
+  Result<> finish_writing() override;
+  void close_tunnel() noexcept override { release(); }
+  Loop& loop() const noexcept override { return loop_; }
+  os::Address peer_address() const override;
+  const TlsInfo* tls() const noexcept override;
+
   // Events of the stream, from the connection.
+
+  /// The settings of the server have arrived.
+  void on_settings() {
+    if (id() == 0) input_.set();  // connect() waits for them
+  }
 
   /// The place where the connection writes the head of on_head().
   ReceivedResponseHead& received_head() noexcept { return head_; }
@@ -95,7 +123,7 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
 
   Duration limited(Duration timeout) const;
   bool late() const;
-  void send_head(const ClientRequest& request, std::string_view head, bool ends);
+  void send_head(std::string_view scheme, std::string_view head, bool ends);
   bool send_now(bool ends);
   /// Sends the body until the deadline. Its function can wait for something else than the server.
   Task<Result<>> send_body(Body& body);
@@ -115,6 +143,16 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
                       ClientError timed_out);
   void detach() noexcept;
 
+  bool has_input() const noexcept override { return !arrived_.empty(); }
+  Buffer take_input() override;
+  std::error_code input_error() const noexcept override;
+  /// Input that has arrived is read first, and so is the end of the stream.
+  bool is_gone() const noexcept override { return error_ && arrived_.empty(); }
+  bool may_send() const noexcept override { return connection_ != nullptr && !local_ended(); }
+  bool send_piece_now(Bytes piece) override;
+  void drop_piece() noexcept override;
+  void tell_tunnel() noexcept;
+
   H2ClientConnection* connection_;  // nullptr when the stream is released
   Loop& loop_;
   const ClientLimits* limits_;
@@ -127,6 +165,7 @@ class H2ClientExchange final : public ResponseSource, public H2Stream, public H2
   CancelSource* writer_ = nullptr;  // that of the body's sender
   std::unique_ptr<Sending> sending_;
   std::uint64_t begins_at_ = 0;  // bytes of the connection before the request
+  bool is_tunnel_ = false;       // the stream carries a WebSocket
   bool pending_ends_ = false;
   bool stream_called_ = false;  // the body's function was called
   bool stopped_early_ = false;  // the response has ended the body

@@ -65,6 +65,7 @@ template <class Visit>
 void for_each_field(std::string_view scheme, std::string_view head, const Visit& visit) {
   const HeadParts parts = parts_of(head);
   visit(":method", parts.method, HpackIndexing::allowed);
+  if (parts.method == "CONNECT") visit(":protocol", "websocket", HpackIndexing::allowed);
   visit(":scheme", scheme, HpackIndexing::allowed);
   visit(":path", parts.target, HpackIndexing::allowed);
   const Headers::Iterator end;

@@ -75,9 +75,10 @@ bool request_list_fits(std::string_view scheme, std::string_view head,
                        std::size_t bytes_max) noexcept;
 
 /// Writes a complete and valid head of HTTP/1.1 as a field block (RFC 9113 §8.3.1). Host becomes
-/// `:authority`. The headers that write_field_lines() leaves out are left out here too. No
-/// intermediary may index credentials and cookies. Allocates nothing.
-/// Returns: the end of the block.
+/// `:authority`. The method CONNECT becomes an extended CONNECT for a WebSocket (RFC 8441 §5),
+/// whose target is the path. The headers that write_field_lines() leaves out are left out here too.
+/// No intermediary may index credentials and cookies. Allocates nothing. Returns: the end of the
+/// block.
 char* write_request_block(std::string_view scheme, std::string_view head, char* out) noexcept;
 
 }  // namespace weir::http

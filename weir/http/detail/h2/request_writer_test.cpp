@@ -43,6 +43,12 @@ TEST(RequestWriter, WritesTheFirstLineAndTheHostAsPseudoFields) {
       "content-type=t/p\n");
 }
 
+TEST(RequestWriter, WritesAConnectForAWebSocket) {
+  EXPECT_EQ(fields("CONNECT /chat?a HTTP/1.1\r\nHost: h\r\nSec-WebSocket-Version: 13\r\n\r\n"),
+            ":method=CONNECT\n:protocol=websocket\n:scheme=https\n:path=/chat?a\n:authority=h\n"
+            "sec-websocket-version=13\n");
+}
+
 TEST(RequestWriter, LeavesOutTheHeadersOfConnections) {
   EXPECT_EQ(fields("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTE: gzip\r\n"
                    "Keep-Alive: 5\r\nProxy-Connection: x\r\nConnection: te\r\nUpgrade: x\r\n"

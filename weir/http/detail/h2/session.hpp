@@ -324,6 +324,8 @@ class H2Session {
   void send_ping();
 
   const H2PeerSettings& peer() const noexcept { return peer_; }
+  /// Returns true if the first SETTINGS of the peer have arrived.
+  bool has_peer_settings() const noexcept { return settings_received_; }
   /// Returns true if the peer has opened a stream.
   bool had_stream() const noexcept { return last_stream_ != 0; }
   std::uint32_t streams_held() const noexcept { return held_; }

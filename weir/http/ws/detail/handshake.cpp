@@ -91,6 +91,19 @@ std::optional<DeflateAcceptance> find_deflate_offer(const MessageHead& head,
   return std::nullopt;
 }
 
+/// Returns true if a response of HTTP/1.1 accepts the request with this key.
+bool accepts_upgrade(const ReceivedResponseHead& head, std::string_view key) noexcept {
+  const SingleHeader upgrade = find_single(head, "upgrade");
+  const SingleHeader accept = find_single(head, "sec-websocket-accept");
+  if (head.status() != Status::switching_protocols || upgrade.count != 1 ||
+      !equals_ignoring_case(upgrade.value, websocket) ||
+      !has_member(head, "connection", "upgrade")) {
+    return false;
+  }
+  const WsAccept expected = websocket_accept(key);
+  return accept.count == 1 && accept.value == std::string_view(expected.data(), expected.size());
+}
+
 char* append(std::string_view text, char* out) noexcept {
   std::memcpy(out, text.data(), text.size());
   return out + text.size();
@@ -242,19 +255,11 @@ std::optional<WsChoice> check_websocket_response(const ReceivedResponseHead& hea
                                                  std::string_view key,
                                                  std::span<const std::string_view> subprotocols,
                                                  const WebSocketCompression* compression) noexcept {
-  const SingleHeader upgrade = find_single(head, "upgrade");
-  const SingleHeader accept = find_single(head, "sec-websocket-accept");
+  const bool is_http2 = key.empty();
+  const bool accepted = is_http2 ? code_of(head.status()) / 100 == 2 : accepts_upgrade(head, key);
+  if (!accepted) return std::nullopt;
   const SingleHeader chosen = find_single(head, "sec-websocket-protocol");
   const SingleHeader extensions = find_single(head, "sec-websocket-extensions");
-  if (head.status() != Status::switching_protocols || upgrade.count != 1 ||
-      !equals_ignoring_case(upgrade.value, websocket) ||
-      !has_member(head, "connection", "upgrade")) {
-    return std::nullopt;
-  }
-  const WsAccept expected = websocket_accept(key);
-  if (accept.count != 1 || accept.value != std::string_view(expected.data(), expected.size())) {
-    return std::nullopt;
-  }
   if (chosen.count > 1 || (chosen.count == 1 && !contains(subprotocols, chosen.value))) {
     return std::nullopt;
   }

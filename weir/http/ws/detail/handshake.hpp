@@ -76,8 +76,8 @@ struct WsChoice {
   std::optional<WebSocketDeflate> deflate = {};
 };
 
-/// Checks a response of HTTP/1.1 to a request with `key` that offered `subprotocols`, and
-/// `compression` unless it is nullptr (RFC 6455 §4.1).
+/// Checks the response to a request with `key`, which is empty over HTTP/2. The request offered
+/// `subprotocols`, and `compression` unless it is nullptr (RFC 6455 §4.1, RFC 8441 §5).
 /// Returns: what was chosen, with views into the head; std::nullopt if the request is not accepted.
 std::optional<WsChoice> check_websocket_response(const ReceivedResponseHead& head,
                                                  std::string_view key,

@@ -281,5 +281,20 @@ TEST(WsHandshake, ChecksTheResponseOfAServer) {
   }
 }
 
+TEST(WsHandshake, ChecksTheResponseOfAServerOfHttp2) {
+  const Texts offered{"chat", "v2"};
+  const auto check = [&offered](const std::string& text) -> std::string {
+    const Parsed<ReceivedResponseHead> response("HTTP/1.1 " + text + "\r\n");
+    const auto choice = check_websocket_response(response.head, {}, offered, nullptr);
+    return choice ? "yes " + std::string(choice->subprotocol) : "no";
+  };
+  EXPECT_EQ(check("200 OK\r\n"), "yes ");
+  EXPECT_EQ(check("299 Fine\r\nSec-WebSocket-Protocol: v2\r\n"), "yes v2");
+  EXPECT_EQ(check("200 OK\r\nSec-WebSocket-Protocol: soap\r\n"), "no");
+  EXPECT_EQ(check("200 OK\r\nSec-WebSocket-Extensions: permessage-deflate\r\n"), "no");
+  EXPECT_EQ(check("101 Switching Protocols\r\n"), "no");
+  EXPECT_EQ(check("300 Multiple Choices\r\n"), "no");
+}
+
 }  // namespace
 }  // namespace weir::http

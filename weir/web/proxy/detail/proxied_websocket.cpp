@@ -119,6 +119,7 @@ Task<Result<WebSocketAnswer>> ask_for_websocket(const Request& request, ClientRe
                                                 const ReverseProxyOptions& options) {
   ClientWebSocketOptions asked;
   asked.limits = options.websocket;
+  asked.http2 = false;  // see reverse_proxy()
   asked.subprotocols = offered_subprotocols(request.head());
   for (const std::string_view name : {"sec-websocket-key", "sec-websocket-version",
                                       "sec-websocket-extensions", subprotocol_header.data()}) {
