@@ -36,14 +36,14 @@ class CancelNode : public detail::ListNode {
 /// source also cancels its children.
 /// Threads: one loop's.
 /// Lifetime: the nodes and children of a source leave before it is destroyed (asserted).
-class CancelSource {
+class CancelSource : CancelNode {
  public:
-  CancelSource() noexcept : parent_link_(*this) {}
+  CancelSource() noexcept : CancelNode(&on_parent_cancelled) {}
   /// Makes a child of `parent`, or a source without a parent if `parent` is nullptr.
-  explicit CancelSource(CancelSource* parent) noexcept : parent_link_(*this) {
+  explicit CancelSource(CancelSource* parent) noexcept : CancelSource() {
     if (parent == nullptr) return;
     trace_ = parent->trace_;
-    cancelled_ = !parent_link_.join(parent);
+    cancelled_ = !join(parent);
   }
   ~CancelSource() { assert(nodes_.empty()); }
   CancelSource(const CancelSource&) = delete;
@@ -67,15 +67,9 @@ class CancelSource {
 
  private:
   friend class CancelNode;
-  struct ParentLink : CancelNode {
-    explicit ParentLink(CancelSource& source) noexcept
-        : CancelNode([](CancelNode& self) { static_cast<ParentLink&>(self).source_.cancel(); }),
-          source_(source) {}
-    CancelSource& source_;
-  };
+  static void on_parent_cancelled(CancelNode& self) { static_cast<CancelSource&>(self).cancel(); }
 
   detail::List<CancelNode> nodes_;
-  ParentLink parent_link_;
   const TraceContext* trace_ = nullptr;
   bool cancelled_ = false;
 };

@@ -67,17 +67,16 @@ class Waiter : public loop::Runnable {
   template <HasContext Promise>
   void set_coroutine(std::coroutine_handle<Promise> handle) noexcept {
     handle_ = handle;
-    context_ = handle.promise().context();
     assert(&ContextHolder::of(handle) == &handle.promise().context() && "not its first base");
   }
   /// Resumes the coroutine from its loop's ready queue.
   /// Threads: the loop's.
-  void resume_later() noexcept { context_.loop->ready(*this); }
-  const Context& context() const noexcept { return context_; }
+  void resume_later() noexcept { context().loop->ready(*this); }
+  /// Returns the context of the coroutine, after set_coroutine().
+  const Context& context() const noexcept { return ContextHolder::of(handle_); }
 
  private:
   std::coroutine_handle<> handle_;
-  Context context_;
 };
 
 /// A CancellableWaiter is a Waiter that the cancellation of its task interrupts.

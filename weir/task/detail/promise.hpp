@@ -25,6 +25,8 @@ class Continuation {
 
  protected:
   explicit Continuation(Function resume) noexcept : resume_(resume) {}
+  /// Sets another callback, before the task begins.
+  void set_resume(Function resume) noexcept { resume_ = resume; }
   ~Continuation() = default;
 
  private:

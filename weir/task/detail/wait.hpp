@@ -110,22 +110,22 @@ class WaitAwaiter : CancellableWaiter, WaitObserver {
   explicit WaitAwaiter(W& wait) noexcept
       : CancellableWaiter(&WaitAwaiter::cancel),
         WaitObserver(&WaitAwaiter::on_granted),
-        wait_(wait) {}
+        wait_(&wait) {}
 
-  bool await_ready() { return wait_.ready(); }
+  bool await_ready() { return wait_->ready(); }
   template <HasContext Promise>
   bool await_suspend(std::coroutine_handle<Promise> handle) {
     set_coroutine(handle);
-    wait_.set_observer(*this);
-    if (!wait_.begin(*context().loop)) return false;
+    wait_->set_observer(*this);
+    if (!wait_->begin(*context().loop)) return false;
     if (join()) return true;
     withdraw();
     return false;
   }
   auto await_resume() {
     using Value = typename W::Value;
-    if (cancelled_) return Value(fail(Errc::cancelled));
-    return wait_.value();
+    if (wait_ == nullptr) return Value(fail(Errc::cancelled));
+    return wait_->value();
   }
 
  private:
@@ -138,13 +138,12 @@ class WaitAwaiter : CancellableWaiter, WaitObserver {
     self.resume_later();
   }
   void withdraw() {
-    cancelled_ = true;
-    wait_.withdraw();
-    wait_.on_withdrawn();
+    W& wait = *std::exchange(wait_, nullptr);
+    wait.withdraw();
+    wait.on_withdrawn();
   }
 
-  W& wait_;
-  bool cancelled_ = false;
+  W* wait_;  // nullptr once it was cancelled
 };
 
 }  // namespace weir
