@@ -136,19 +136,21 @@ class BlockPool {
   struct FreeBlock {
     FreeBlock* next;
   };
-  // 16, 32 … 1024, then 2048, 4096 … block_max.
+  // 8, 24 … 1032, then 2048, 4096 … block_max. With its header of 16 bytes, a small block fills a
+  // piece of glibc's heap, whose sizes are multiples of 16 and whose own header has 8 bytes.
   static constexpr std::size_t small_step = 16;
-  static constexpr std::size_t small_max = 1024;
-  static constexpr std::size_t small_buckets = small_max / small_step;
+  static constexpr std::size_t small_min = 8;
+  static constexpr std::size_t small_max = small_min + 1024;
+  static constexpr std::size_t small_buckets = (small_max - small_min) / small_step + 1;
   static constexpr std::size_t bucket_count = small_buckets + 6;
 
   static constexpr std::size_t bucket_of(std::size_t bytes) noexcept {
-    if (bytes <= small_max) return bytes == 0 ? 0 : (bytes - 1) / small_step;
+    if (bytes <= small_max) return (bytes + small_step - 1 - small_min) / small_step;
     if (bytes > block_max) return bucket_count;
     return small_buckets + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 11;
   }
   static constexpr std::size_t bucket_bytes(std::size_t bucket) noexcept {
-    if (bucket < small_buckets) return (bucket + 1) * small_step;
+    if (bucket < small_buckets) return small_min + bucket * small_step;
     return std::size_t{2048} << (bucket - small_buckets);
   }
   static Header* header_of(void* block) noexcept { return static_cast<Header*>(block) - 1; }

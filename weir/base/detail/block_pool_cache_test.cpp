@@ -30,12 +30,12 @@ TEST_F(BlockPoolCache, TrimFreesTheLargestBlocksFirst) {
   constexpr std::size_t large = 16'384;
   std::vector<void*> blocks;
   for (int i = 0; i < 40; ++i) blocks.push_back(BlockPool::allocate(large));
-  for (int i = 0; i < 10; ++i) blocks.push_back(BlockPool::allocate(1024));
+  for (int i = 0; i < 10; ++i) blocks.push_back(BlockPool::allocate(1032));
   EXPECT_EQ(pool_.surplus_bytes(), 0U);
   for (void* block : blocks) BlockPool::release(block);
-  EXPECT_EQ(pool_.surplus_bytes(), 40 * large + 10 * 1024 - BlockPool::idle_bytes);
+  EXPECT_EQ(pool_.surplus_bytes(), 40 * large + 10 * 1032 - BlockPool::idle_bytes);
   pool_.trim(3 * large - 1);
-  EXPECT_EQ(pool_.cached_bytes(), 38 * large + 10 * 1024 - 10 * 1024) << "then smaller ones";
+  EXPECT_EQ(pool_.cached_bytes(), 38 * large) << "then smaller ones";
   pool_.trim(large);
   EXPECT_EQ(pool_.cached_bytes(), 37 * large);
   pool_.trim(pool_.surplus_bytes());
@@ -45,8 +45,8 @@ TEST_F(BlockPoolCache, TrimFreesTheLargestBlocksFirst) {
 
 TEST_F(BlockPoolCache, SurplusIsAtLeastABlockOfAnySize) {
   std::vector<void*> blocks;
-  for (std::size_t bytes = 0; bytes < BlockPool::idle_bytes + BlockPool::block_max; bytes += 1024) {
-    blocks.push_back(BlockPool::allocate(1024));
+  for (std::size_t bytes = 0; bytes < BlockPool::idle_bytes + BlockPool::block_max; bytes += 2048) {
+    blocks.push_back(BlockPool::allocate(2048));
   }
   BlockPool::release(blocks.back());
   for (std::size_t i = 0; i + 2 < blocks.size(); ++i) BlockPool::release(blocks[i]);
@@ -58,12 +58,12 @@ TEST_F(BlockPoolCache, SurplusIsAtLeastABlockOfAnySize) {
 TEST_F(BlockPoolCache, TrimFreesALimitedNumberOfBlocks) {
   std::vector<void*> blocks;
   for (std::size_t i = 0; i < BlockPool::trimmed_blocks_max + 7; ++i) {
-    blocks.push_back(BlockPool::allocate(16));
+    blocks.push_back(BlockPool::allocate(24));
   }
   for (void* block : blocks) BlockPool::release(block);
-  EXPECT_EQ(pool_.trim(pool_.cached_bytes()), 7U * 16);
-  EXPECT_EQ(pool_.cached_bytes(), 7U * 16);
-  EXPECT_EQ(pool_.trim(7U * 16), 0U);
+  EXPECT_EQ(pool_.trim(pool_.cached_bytes()), 7U * 24);
+  EXPECT_EQ(pool_.cached_bytes(), 7U * 24);
+  EXPECT_EQ(pool_.trim(7U * 24), 0U);
   EXPECT_EQ(pool_.cached_bytes(), 0U);
 }
 
@@ -77,9 +77,9 @@ TEST_F(BlockPoolCache, BlocksHaveTheSmallestSizeThatFits) {
   struct {
     std::size_t requested;
     std::size_t kept;
-  } const cases[] = {{0, 16},        {1, 16},        {15, 16},       {16, 16},       {17, 32},
-                     {32, 32},       {33, 48},       {1008, 1008},   {1009, 1024},   {1023, 1024},
-                     {1024, 1024},   {1025, 2048},   {2047, 2048},   {2048, 2048},   {2049, 4096},
+  } const cases[] = {{0, 8},         {1, 8},         {8, 8},         {9, 24},        {24, 24},
+                     {25, 40},       {40, 40},       {1016, 1016},   {1017, 1032},   {1031, 1032},
+                     {1032, 1032},   {1033, 2048},   {2047, 2048},   {2048, 2048},   {2049, 4096},
                      {4096, 4096},   {4097, 8192},   {8192, 8192},   {8193, 16384},  {16384, 16384},
                      {16385, 32768}, {32768, 32768}, {32769, 65536}, {65535, 65536}, {65536, 65536},
                      {65537, 0},     {1'000'000, 0}};
@@ -98,13 +98,13 @@ TEST_F(BlockPoolCache, BlocksHaveTheSmallestSizeThatFits) {
 }
 
 TEST_F(BlockPoolCache, ABlockIsReusedForEveryRequestOfItsSize) {
-  void* const block = BlockPool::allocate(17);
+  void* const block = BlockPool::allocate(25);
   BlockPool::release(block);
-  EXPECT_EQ(pool_.cached_bytes(), 32U);
-  void* const other = BlockPool::allocate(16);
+  EXPECT_EQ(pool_.cached_bytes(), 40U);
+  void* const other = BlockPool::allocate(24);
   EXPECT_NE(other, block);
-  EXPECT_EQ(pool_.cached_bytes(), 32U) << "a block of another size";
-  void* const again = BlockPool::allocate(32, BlockUse::frame);
+  EXPECT_EQ(pool_.cached_bytes(), 40U) << "a block of another size";
+  void* const again = BlockPool::allocate(40, BlockUse::frame);
   EXPECT_EQ(again, block);
   EXPECT_EQ(pool_.cached_bytes(), 0U);
   EXPECT_EQ(pool_.blocks_in_use(BlockUse::frame), 1U);
@@ -112,32 +112,32 @@ TEST_F(BlockPoolCache, ABlockIsReusedForEveryRequestOfItsSize) {
   BlockPool::release(again);
   EXPECT_EQ(pool_.blocks_in_use(BlockUse::frame), 0U) << "the use of its last allocation";
   BlockPool::release(other);
-  EXPECT_EQ(pool_.cached_bytes(), 48U);
+  EXPECT_EQ(pool_.cached_bytes(), 64U);
 }
 
 TEST_F(BlockPoolCache, TheBlockThatWasReleasedLastIsReusedFirst) {
   std::vector<void*> blocks;
-  for (int each = 0; each < 4; ++each) blocks.push_back(BlockPool::allocate(64));
+  for (int each = 0; each < 4; ++each) blocks.push_back(BlockPool::allocate(72));
   for (void* const block : blocks) BlockPool::release(block);
-  EXPECT_EQ(pool_.cached_bytes(), 256U);
+  EXPECT_EQ(pool_.cached_bytes(), 288U);
   for (std::size_t at = blocks.size(); at-- > 0;) {
-    EXPECT_EQ(BlockPool::allocate(64), blocks[at]);
-    EXPECT_EQ(pool_.cached_bytes(), 64 * at);
+    EXPECT_EQ(BlockPool::allocate(72), blocks[at]);
+    EXPECT_EQ(pool_.cached_bytes(), 72 * at);
   }
   EXPECT_EQ(pool_.blocks_in_use(), 4U);
   for (void* const block : blocks) BlockPool::release(block);
 }
 
 TEST_F(BlockPoolCache, KeepsExactlyItsLimit) {
-  for (const std::size_t limit : {0U, 15U, 16U, 17U, 31U, 32U, 47U, 48U, 100U}) {
+  for (const std::size_t limit : {0U, 23U, 24U, 25U, 47U, 48U, 71U, 72U, 100U}) {
     SCOPED_TRACE(limit);
     BlockPool pool;
     pool.set_cache_limit(limit);
     const ScopedBlockPool use(pool);
     std::vector<void*> blocks;
-    for (int each = 0; each < 3; ++each) blocks.push_back(BlockPool::allocate(16));
+    for (int each = 0; each < 3; ++each) blocks.push_back(BlockPool::allocate(24));
     for (void* const block : blocks) BlockPool::release(block);
-    EXPECT_EQ(pool.cached_bytes(), std::min<std::size_t>(limit, 48) / 16 * 16);
+    EXPECT_EQ(pool.cached_bytes(), std::min<std::size_t>(limit, 72) / 24 * 24);
     EXPECT_EQ(pool.blocks_in_use(), 0U);
   }
 }
@@ -154,7 +154,7 @@ TEST_F(BlockPoolCache, ForeignReleasesAreReusedWhenAFreeListIsEmpty) {
   EXPECT_EQ(pool_.blocks_in_use(), 4U);
   void* const next = BlockPool::allocate(100);
   EXPECT_EQ(std::erase(blocks, next), 1U);
-  EXPECT_EQ(pool_.cached_bytes(), 2 * 112U + 8192U);
+  EXPECT_EQ(pool_.cached_bytes(), 2 * 104U + 8192U);
   EXPECT_EQ(pool_.blocks_in_use(), 1U);
   BlockPool::release(next);
 }
@@ -162,7 +162,7 @@ TEST_F(BlockPoolCache, ForeignReleasesAreReusedWhenAFreeListIsEmpty) {
 TEST_F(BlockPoolCache, FreesItsBlocksBeforeAFailureAndKeepsBlocksAgainAfterwards) {
   for (int each = 0; each < 2; ++each) {
     BlockPool::release(BlockPool::allocate(100));
-    EXPECT_EQ(pool_.cached_bytes(), 112U);
+    EXPECT_EQ(pool_.cached_bytes(), 104U);
     pool_.fail_after(1);
     EXPECT_EQ(pool_.cached_bytes(), 0U);
     BlockPool::release(BlockPool::allocate(100));
@@ -172,14 +172,14 @@ TEST_F(BlockPoolCache, FreesItsBlocksBeforeAFailureAndKeepsBlocksAgainAfterwards
     EXPECT_EQ(pool_.blocks_in_use(), 0U);
   }
   BlockPool::release(BlockPool::allocate(100));
-  EXPECT_EQ(pool_.cached_bytes(), 112U);
+  EXPECT_EQ(pool_.cached_bytes(), 104U);
 }
 
 TEST_F(BlockPoolCache, PrefaultsOneBlockOfEachSizeAtLeast) {
   pool_.prefault(0);
   EXPECT_EQ(pool_.blocks_in_use(), 0U);
   std::vector<std::size_t> sizes;
-  for (std::size_t size = 16; size <= 1024; size += 16) sizes.push_back(size);
+  for (std::size_t size = 8; size <= 1032; size += 16) sizes.push_back(size);
   for (std::size_t size = 2048; size <= BlockPool::block_max; size *= 2) sizes.push_back(size);
   std::size_t left = 0;
   for (const std::size_t size : sizes) left += size;
@@ -196,12 +196,12 @@ TEST_F(BlockPoolCache, PrefaultsOneBlockOfEachSizeAtLeast) {
 }
 
 TEST_F(BlockPoolCache, PrefaultsEqualPartsForEachSize) {
-  constexpr std::size_t sizes = 70;
+  constexpr std::size_t sizes = 71;
   pool_.prefault(sizes * 3000);
   struct {
     std::size_t size;
     std::size_t count;
-  } const cases[] = {{16, 187}, {32, 93}, {1024, 2}, {2048, 1}, {4096, 1}, {65536, 1}};
+  } const cases[] = {{24, 125}, {40, 75}, {1032, 2}, {2048, 1}, {4096, 1}, {65536, 1}};
   std::vector<void*> blocks;
   for (const auto& each : cases) {
     SCOPED_TRACE(each.size);
@@ -224,9 +224,9 @@ TEST_F(BlockPoolCache, PrefaultKeepsWhatMemoryAllows) {
   EXPECT_FALSE(pool_.will_fail());
   EXPECT_EQ(pool_.blocks_in_use(), 0U);
   std::size_t all = 0;
-  for (std::size_t size = 16; size <= 1024; size += 16) all += size;
+  for (std::size_t size = 8; size <= 1032; size += 16) all += size;
   for (std::size_t size = 2048; size <= BlockPool::block_max; size *= 2) all += size;
-  EXPECT_EQ(pool_.cached_bytes(), all - 64) << "without the fourth size";
+  EXPECT_EQ(pool_.cached_bytes(), all - 56) << "without the fourth size";
 }
 
 TEST_F(BlockPoolCache, PrefaultDoesNothingIfFreeBlocksAreNotKept) {

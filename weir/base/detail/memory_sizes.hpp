@@ -27,10 +27,11 @@ constexpr std::uint64_t product(std::uint64_t left, std::uint64_t right) noexcep
   return __builtin_mul_overflow(left, right, &result) ? unbounded : result;
 }
 
-/// Returns the size that BlockPool allocates for `bytes`: at most twice `bytes`, with a header.
+/// Returns the size that BlockPool allocates for `bytes`: at most twice `bytes` and 8 more, with a
+/// header.
 constexpr std::uint64_t block(std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t header = 16;
-  return sum({header, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
+  constexpr std::uint64_t overhead = 16 + 8;
+  return sum({overhead, bytes > BlockPool::block_max ? bytes : std::bit_ceil(bytes)});
 }
 
 /// Returns the size of the memory of a Buffer with room for `bytes`.

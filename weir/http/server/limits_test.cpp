@@ -173,8 +173,9 @@ TEST(LimitsDefaults, AreThoseOfTheHeader) {
   EXPECT_EQ(options.handler_bytes, 4096U);
 }
 
-// The pool rounds a block of at most 64 KiB up to a power of two and adds a header of 16 bytes.
-constexpr std::uint64_t block_header = 16;
+// The pool rounds a block of at most 64 KiB up to a power of two. It adds 8 bytes to a small one,
+// and a header of 16 bytes.
+constexpr std::uint64_t block_header = 16 + 8;
 constexpr std::uint64_t smallest_buffer = 16 * 1024 + block_header;
 constexpr std::uint64_t idle_part = 2 * 1024;
 constexpr std::uint64_t frames_part = 16 * 1024;
