@@ -17,12 +17,10 @@ namespace weir::http {
 // The requests that an owner of routes has on each core.
 
 /// The waiting requests of all routes of one owner on one core.
-/// Threads: that core's.
-struct OwnerInFlight {
-  weir::detail::List<InFlightRequest> requests;
+struct OwnerInFlight final : InFlightRequests {
   ManualResetEvent empty{true};  ///< reset by the task that waits for the last request
 
-  void on_request_ended() {
+  void on_request_ended() override {
     if (requests.empty()) empty.set();
   }
 };

@@ -63,22 +63,22 @@ loop::DestroyQueue::Destroyable& RouteSnapshot::make_notice(
   return *new Notice(loop_.destroy_queue(), weak_snapshot_, what);
 }
 
-InFlightRequests& RouteSnapshot::in_flight_of(const Route& route) {
-  while (in_flight_.size() <= route.slot) in_flight_.emplace_back();
+RouteInFlight& RouteSnapshot::in_flight_of(const Route& route) {
+  while (in_flight_.size() <= route.slot) in_flight_.emplace_back(*this);
   return in_flight_[route.slot];
 }
 
 /// Returns the requests that the change waits for; nullptr if there are none.
-InFlightRequests* RouteSnapshot::in_flight_of(const RouteUpdate& change) noexcept {
+RouteInFlight* RouteSnapshot::in_flight_of(const RouteUpdate& change) noexcept {
   const Route* const route = change.retired();
   if (route == nullptr || route->slot >= in_flight_.size()) return nullptr;
-  InFlightRequests& in_flight = in_flight_[route->slot];
+  RouteInFlight& in_flight = in_flight_[route->slot];
   return in_flight.requests.empty() ? nullptr : &in_flight;
 }
 
-void RouteSnapshot::on_request_ended(InFlightRequests& in_flight) {
-  if (!in_flight.requests.empty() || in_flight.retiring == nullptr) return;
-  updater_.on_last_request_ended(*std::exchange(in_flight.retiring, nullptr));
+void RouteInFlight::on_request_ended() {
+  if (!requests.empty() || retiring == nullptr) return;
+  snapshot.updater_.on_last_request_ended(*std::exchange(retiring, nullptr));
 }
 
 void InFlightRequest::stop_all(weir::detail::List<InFlightRequest>& requests, StopReason reason) {
@@ -88,21 +88,19 @@ void InFlightRequest::stop_all(weir::detail::List<InFlightRequest>& requests, St
 }
 
 InFlightRequest::InFlightRequest(RouteSnapshot& snapshot, const Route* route, Stop stop)
-    : snapshot_(snapshot), stop_(stop) {
+    : stop_(stop) {
   if (route == nullptr) return;
   if (route->owner_in_flight != nullptr) {
-    owner_in_flight_ = &route->owner_in_flight->on(snapshot.loop_);
-    owner_in_flight_->requests.push_back(*this);
+    in_flight_ = &route->owner_in_flight->on(snapshot.loop_);
   } else {
     in_flight_ = &snapshot.in_flight_of(*route);
-    in_flight_->requests.push_back(*this);
   }
+  in_flight_->requests.push_back(*this);
 }
 
 InFlightRequest::~InFlightRequest() {
   unlink();
-  if (in_flight_ != nullptr) snapshot_.on_request_ended(*in_flight_);
-  if (owner_in_flight_ != nullptr) owner_in_flight_->on_request_ended();
+  if (in_flight_ != nullptr) in_flight_->on_request_ended();
 }
 
 }  // namespace weir::http

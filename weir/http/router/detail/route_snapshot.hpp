@@ -15,8 +15,7 @@ namespace weir::http {
 class RouteUpdate;
 class RouteUpdater;
 class RouteSnapshot;
-struct OwnerInFlight;
-struct InFlightRequests;
+class InFlightRequests;
 
 /// Keeps the route of a waiting request until the request ends. It lives in the object that
 /// serves the connection. A request that is answered within one turn needs none.
@@ -39,15 +38,31 @@ class InFlightRequest : public weir::detail::ListNode {
   static void stop_all(weir::detail::List<InFlightRequest>& requests, StopReason reason);
 
  private:
-  RouteSnapshot& snapshot_;
   InFlightRequests* in_flight_ = nullptr;
-  OwnerInFlight* owner_in_flight_ = nullptr;
   Stop stop_;
 };
 
-/// The waiting requests of one route on one core.
-struct InFlightRequests {
+/// The waiting requests of one route, or of all routes of one owner, on one core.
+/// Threads: that core's.
+class InFlightRequests {
+ public:
   weir::detail::List<InFlightRequest> requests;
+
+ protected:
+  ~InFlightRequests() = default;
+
+ private:
+  friend class InFlightRequest;
+  /// Is called when a request has ended.
+  virtual void on_request_ended() = 0;
+};
+
+/// The waiting requests of one route on one core.
+struct RouteInFlight final : InFlightRequests {
+  explicit RouteInFlight(RouteSnapshot& owner) noexcept : snapshot(owner) {}
+  void on_request_ended() override;
+
+  RouteSnapshot& snapshot;
   RouteUpdate* retiring = nullptr;  ///< update that waits for the last request
 };
 
@@ -69,6 +84,7 @@ class RouteSnapshot : public weir::detail::ListNode {
  private:
   friend class RouteUpdater;
   friend class InFlightRequest;
+  friend RouteInFlight;
   struct WeakSnapshot;
   class Notice;
 
@@ -76,16 +92,15 @@ class RouteSnapshot : public weir::detail::ListNode {
   /// the snapshot's loop. It calls nothing if the snapshot is gone by then. The snapshot must be
   /// alive during make_notice().
   loop::DestroyQueue::Destroyable& make_notice(void (RouteUpdater::*what)(RouteSnapshot&));
-  InFlightRequests& in_flight_of(const Route& route);
-  InFlightRequests* in_flight_of(const RouteUpdate& change) noexcept;
-  void on_request_ended(InFlightRequests& in_flight);
+  RouteInFlight& in_flight_of(const Route& route);
+  RouteInFlight* in_flight_of(const RouteUpdate& change) noexcept;
 
   const RouteTable* table_;
   Loop& loop_;
   RouteUpdater& updater_;
   std::shared_ptr<WeakSnapshot> weak_snapshot_;
-  std::deque<InFlightRequests> in_flight_;  // by Route::slot
-  bool up_to_date_ = true;                  // guarded by the updater's mutex
+  std::deque<RouteInFlight> in_flight_;  // by Route::slot
+  bool up_to_date_ = true;               // guarded by the updater's mutex
 };
 
 }  // namespace weir::http

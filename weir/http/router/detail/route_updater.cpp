@@ -59,7 +59,7 @@ void RouteUpdater::update(RouteSnapshot& snapshot) {
     snapshot.table_ = newest_;
     for (RouteUpdate* each = published_.front(); each != nullptr; each = published_.next(*each)) {
       if (!each->retires_) continue;
-      if (InFlightRequests* const in_flight = snapshot.in_flight_of(*each)) {
+      if (RouteInFlight* const in_flight = snapshot.in_flight_of(*each)) {
         in_flight->retiring = each;
         late = late || each->stop_requested_;
       } else {
@@ -70,7 +70,7 @@ void RouteUpdater::update(RouteSnapshot& snapshot) {
   }
   // No change ends before the next step.
   if (next != nullptr) next->post_from_foreign_thread(*this);
-  for (InFlightRequests& each : snapshot.in_flight_) {
+  for (RouteInFlight& each : snapshot.in_flight_) {
     if (each.retiring == nullptr) continue;
     InFlightRequest::stop_all(each.requests, InFlightRequest::StopReason::removal_begins);
   }
@@ -78,19 +78,19 @@ void RouteUpdater::update(RouteSnapshot& snapshot) {
 }
 
 void RouteUpdater::stop_requests_of_cancelled(RouteSnapshot& snapshot) {
-  std::vector<InFlightRequests*> late;
+  std::vector<RouteInFlight*> late;
   {
     const std::lock_guard lock(mutex_);
     for (weir::detail::List<RouteUpdate>* const list : {&published_, &waiting_for_requests_}) {
       for (RouteUpdate* each = list->front(); each != nullptr; each = list->next(*each)) {
-        InFlightRequests* const in_flight =
+        RouteInFlight* const in_flight =
             each->stop_requested_ ? snapshot.in_flight_of(*each) : nullptr;
         if (in_flight != nullptr) late.push_back(in_flight);
       }
     }
   }
   // Stop them without the mutex, because a stopped request may itself request a change.
-  for (InFlightRequests* const each : late) {
+  for (RouteInFlight* const each : late) {
     InFlightRequest::stop_all(each->requests, InFlightRequest::StopReason::removal_waits);
   }
 }
