@@ -30,10 +30,6 @@ bool WebSocketSend::begin(Loop&) {
 void WebSocketSend::withdraw() noexcept {
   connection_.withdraw(*this);
 }
-WebSocketSend::Value WebSocketSend::value() const noexcept {
-  if (error_) return fail(*error_);
-  return {};
-}
 
 // The functions of handlers.
 
@@ -48,22 +44,6 @@ WebSocketRead WebSocket::read() noexcept {
 }
 WebSocketRead WebSocket::read_piece() noexcept {
   return {connection(), false};
-}
-WebSocketSend WebSocket::send(std::string_view text) noexcept {
-  const WebSocketMessage message{.is_text = true, .bytes = to_bytes(text)};
-  return {connection(), message, WebSocketSend::Kind::unchecked_text};
-}
-WebSocketSend WebSocket::send(Bytes binary) noexcept {
-  return {connection(), {.bytes = binary}, WebSocketSend::Kind::message};
-}
-WebSocketSend WebSocket::send(const WebSocketMessage& message) noexcept {
-  WebSocketMessage whole = message;
-  whole.ends = true;
-  using Kind = WebSocketSend::Kind;
-  return {connection(), whole, whole.is_text ? Kind::unchecked_text : Kind::message};
-}
-WebSocketSend WebSocket::send_piece(const WebSocketMessage& piece) noexcept {
-  return {connection(), piece, WebSocketSend::Kind::piece};
 }
 bool WebSocket::is_open() const noexcept {
   return connection().may_send();

@@ -145,25 +145,57 @@ class [[nodiscard]] WebSocketSend : public QueuedWait {
   using Value = Result<>;
   enum class Kind : std::uint8_t { message, unchecked_text, piece };
   WebSocketSend(WsConnection& connection, const WebSocketMessage& message, Kind kind) noexcept
-      : connection_(connection), message_(message), kind_(kind) {}
+      : connection_(connection),
+        bytes_(message.bytes.data(), message.bytes.size()),  // a copy of the span needs its address
+        is_text_(message.is_text),
+        ends_(message.ends),
+        kind_(kind) {}
 
   bool ready();
   bool begin(Loop& loop);
   void withdraw() noexcept;
-  Value value() const noexcept;
+  Value value() const noexcept {
+    if (error_ != Errc()) return fail(error_);
+    return {};
+  }
   WaitAwaiter<WebSocketSend> operator co_await() && noexcept {
     return WaitAwaiter<WebSocketSend>(*this);
   }
 
  private:
   friend WsConnection;
+  WebSocketMessage message() const noexcept {
+    return {.is_text = is_text_, .ends = ends_, .bytes = bytes_};
+  }
+
   WsConnection& connection_;
-  WebSocketMessage message_;
+  Bytes bytes_;
   std::size_t taken_ = 0;  // bytes of the message that were copied to the output
+  Errc error_{};           // none at first
+  bool is_text_;
+  bool ends_;
   Kind kind_;
   bool begun_ = false;  // the header was written
-  std::optional<Errc> error_;
 };
+
+// The functions that send are inline, so that a message takes no room in the frame of a coroutine.
+
+inline WebSocketSend WebSocket::send(std::string_view text) noexcept {
+  return {connection(),
+          {.is_text = true, .bytes = to_bytes(text)},
+          WebSocketSend::Kind::unchecked_text};
+}
+inline WebSocketSend WebSocket::send(Bytes binary) noexcept {
+  return {connection(), {.bytes = binary}, WebSocketSend::Kind::message};
+}
+inline WebSocketSend WebSocket::send(const WebSocketMessage& message) noexcept {
+  return {connection(),
+          {.is_text = message.is_text, .bytes = message.bytes},
+          message.is_text ? WebSocketSend::Kind::unchecked_text : WebSocketSend::Kind::message};
+}
+inline WebSocketSend WebSocket::send_piece(const WebSocketMessage& piece) noexcept {
+  return {connection(), piece, WebSocketSend::Kind::piece};
+}
 
 // Servers.
 

@@ -267,16 +267,19 @@ Task<Result<>> end_stream(Stream& stream) {
 Task<Result<>> use_websocket(OpenedWebSocket opened, WebSocketFunction serve,
                              const ClientWebSocketOptions& options) {
   const Context own = co_await this_context();
-  CancelSource handler(own.cancel);
-  const Context context{own.loop, &handler};
   std::unique_ptr<WsDeflate> deflate;
   if (opened.deflate) {
     deflate = std::make_unique<WsDeflate>(*own.loop, WsRole::client, *opened.deflate,
                                           *options.compression);
   }
+  std::unique_ptr<const std::string> subprotocol;
+  if (!opened.subprotocol.empty()) {
+    subprotocol = std::make_unique<const std::string>(std::move(opened.subprotocol));
+  }
   WsConnection connection(std::move(opened.stream), WsRole::client, options.limits,
-                          std::move(opened.input), &opened.subprotocol, handler,
+                          std::move(opened.input), std::move(subprotocol), own.cancel,
                           std::move(deflate));
+  const Context context{own.loop, &connection.handler()};
   WebSocketCloseCode code = WebSocketCloseCode::normal;
   Result<> result;
   std::exception_ptr exception;

@@ -18,18 +18,20 @@ ServedWebSocket::ServedWebSocket(ServerState& server, const Route* route, WebSoc
           [](InFlightRequest& self, StopReason) {
             static_cast<ServedWebSocket&>(self).close_for(WebSocketCloseCode::service_restart);
           }),
-      Continuation(&on_handler_end),
+      Continuation(nullptr),  // see start()
       loop::Runnable([](loop::Runnable& self) { static_cast<ServedWebSocket&>(self).end(); }),
       server_(server),
       route_(route),
       serve_(std::move(upgrade.serve)),
-      handler_(parent) {
+      state_(BeforeOpen{{}, {}, {}, parent}) {
+  auto& before = std::get<BeforeOpen>(state_);
   if (upgrade.deflate) {
-    deflate_ = std::make_unique<WsDeflate>(server.loop(), WsRole::server, *upgrade.deflate,
-                                           *upgrade.options->compression);
+    before.deflate = std::make_unique<WsDeflate>(server.loop(), WsRole::server, *upgrade.deflate,
+                                                 *upgrade.options->compression);
   }
-  if (upgrade.subprotocol != nullptr)
-    subprotocol_ = {std::move(upgrade.options), upgrade.subprotocol};
+  if (upgrade.subprotocol != nullptr) {
+    before.subprotocol = std::make_unique<const std::string>(*upgrade.subprotocol);
+  }
   server.counters().websockets.add();
   server.counters().websockets_open.add();
 }
@@ -41,10 +43,12 @@ ServedWebSocket::~ServedWebSocket() {
 
 void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer input) {
   permit_ = std::move(permit);
-  connection_.emplace(std::move(stream), WsRole::server, server_.limits().websocket,
-                      std::move(input), subprotocol_.get(), handler_, std::move(deflate_));
-  if (close_for_) {
-    connection_->drain(*close_for_);
+  BeforeOpen before = std::move(std::get<BeforeOpen>(state_));
+  auto& connection = state_.emplace<WsConnection>(
+      std::move(stream), WsRole::server, server_.limits().websocket, std::move(input),
+      std::move(before.subprotocol), before.parent, std::move(before.deflate));
+  if (before.close_for) {
+    connection.drain(*before.close_for);
   } else if (server_.draining()) {
     drain();
   } else {
@@ -53,8 +57,11 @@ void ServedWebSocket::open(ConnectionPermit permit, AnyStream stream, Buffer inp
 }
 
 void ServedWebSocket::close_for(WebSocketCloseCode code) noexcept {
-  close_for_ = code;
-  if (connection_) connection_->drain(code);
+  if (auto* const before = std::get_if<BeforeOpen>(&state_)) {
+    before->close_for = code;
+  } else {
+    connection().drain(code);
+  }
 }
 
 void ServedWebSocket::serve(BlockPtr<ServedWebSocket> socket, loop::Runnable* end) noexcept {
@@ -69,33 +76,31 @@ void ServedWebSocket::serve(BlockPtr<ServedWebSocket> socket, loop::Runnable* en
 
 /// Calls the handler. The socket may be gone afterwards.
 void ServedWebSocket::start() {
-  WebSocketTask task = serve_(*connection_);
+  WebSocketTask task = serve_(connection());
   std::visit([this](auto& each) { start(std::move(each)); }, task);
 }
 
 template <class T>
 void ServedWebSocket::start(Task<T> task) {
-  has_result_ = !std::is_void_v<T>;
+  set_resume(&on_handler_end<T>);
   const auto handle = task.release();
-  handle.promise().begin(Context{&server_.loop(), &handler_}, *this);
-  const loop::CurrentActivity::TraceGuard trace_guard(handler_.trace());
+  CancelSource& handler = connection().handler();
+  handle.promise().begin(Context{&server_.loop(), &handler}, *this);
+  const loop::CurrentActivity::TraceGuard trace_guard(handler.trace());
   loop::CurrentActivity::resume(handle);
 }
 
+template <class T>
 std::coroutine_handle<> ServedWebSocket::on_handler_end(Continuation& self,
                                                         std::coroutine_handle<> finished) noexcept {
-  auto& socket = static_cast<ServedWebSocket&>(self);
+  const auto& promise = Task<T>::Handle::from_address(finished.address()).promise();
+  const std::exception_ptr exception = promise.exception();
   std::error_code error;
-  std::exception_ptr exception;
-  if (socket.has_result_) {
-    const auto& promise = Task<Result<>>::Handle::from_address(finished.address()).promise();
-    exception = promise.exception();
+  if constexpr (!std::is_void_v<T>) {
     if (!exception && !promise.value()) error = promise.value().error();
-  } else {
-    exception = Task<>::Handle::from_address(finished.address()).promise().exception();
   }
   finished.destroy();
-  socket.finish(error, exception);
+  static_cast<ServedWebSocket&>(self).finish(error, exception);
   return std::noop_coroutine();
 }
 
@@ -104,12 +109,12 @@ void ServedWebSocket::finish(std::error_code error, const std::exception_ptr& ex
   const bool failed = error || exception;
   if (failed) report(error, exception);
   const auto code = failed ? WebSocketCloseCode::internal_error : WebSocketCloseCode::normal;
-  if (connection_->start_finish(code, *this, &handler_)) end();
+  if (connection().start_finish(code, *this, &connection().handler())) end();
 }
 
 /// Logs a failure of the handler, unless the end of the connection explains it.
 void ServedWebSocket::report(std::error_code error, const std::exception_ptr& exception) {
-  if (!exception && (!error || connection_->error() || handler_.cancelled())) return;
+  if (!exception && (!error || connection().error() || connection().handler().cancelled())) return;
   server_.counters().handler_failures.add();
   try {
     const std::string name =
@@ -131,9 +136,9 @@ void ServedWebSocket::end() noexcept {
 }
 
 void ServedWebSocket::close_stream() noexcept {
-  if (!connection_->lingers() || !connection_->stream()->finish_writing()) return;
+  if (!connection().lingers() || !connection().stream()->finish_writing()) return;
   if (!permit_) return;  // the stream is a part of a connection
-  server_.lingering_streams().add(std::move(connection_->stream()),
+  server_.lingering_streams().add(std::move(connection().stream()),
                                   server_.limits().linger_timeout);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
@@ -45,9 +46,16 @@ class ServedWebSocket final : public DrainNode, InFlightRequest, Continuation, l
   void drain() override { close_for(WebSocketCloseCode::going_away); }
 
  private:
+  struct BeforeOpen {
+    std::unique_ptr<const std::string> subprotocol;  // nullptr for none
+    std::unique_ptr<WsDeflate> deflate;
+    std::optional<WebSocketCloseCode> close_for;
+    CancelSource* parent;
+  };
   void start();
   template <class T>
   void start(Task<T> task);
+  template <class T>
   static std::coroutine_handle<> on_handler_end(Continuation& self,
                                                 std::coroutine_handle<> finished) noexcept;
   void finish(std::error_code error, const std::exception_ptr& exception) noexcept;
@@ -55,18 +63,15 @@ class ServedWebSocket final : public DrainNode, InFlightRequest, Continuation, l
   void end() noexcept;
   void close_stream() noexcept;
   void close_for(WebSocketCloseCode code) noexcept;
+  /// Returns the connection, after open().
+  WsConnection& connection() noexcept { return *std::get_if<WsConnection>(&state_); }
 
   ServerState& server_;
   const Route* route_;
   WebSocketFunction serve_;
-  std::shared_ptr<const std::string> subprotocol_;
-  std::unique_ptr<WsDeflate> deflate_;  // until open()
-  ConnectionPermit permit_;             // released after the stream is closed
+  ConnectionPermit permit_;  // released after the stream is closed
   loop::Runnable* end_ = nullptr;
-  CancelSource handler_;
-  std::optional<WsConnection> connection_;
-  std::optional<WebSocketCloseCode> close_for_;  // before open()
-  bool has_result_ = false;                      // the task of the handler returns a Result<>
+  std::variant<BeforeOpen, WsConnection> state_;
 };
 
 /// `co_await serve_websocket(socket)` serves a WebSocket after open() until its end.

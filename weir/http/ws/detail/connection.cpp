@@ -53,25 +53,24 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
     : loop::Runnable([](loop::Runnable& self) {
         auto& activity = static_cast<WsActivity&>(self);
         activity.queued = false;
-        WsConnection& connection = activity.connection;
+        WsConnection& connection = activity.connection();
         connection.call([&connection] { connection.run(); });
       }),
       CancelNode([](CancelNode& self) {
-        static_cast<WsActivity&>(self).connection.abort(make_error_code(Errc::cancelled));
+        static_cast<WsActivity&>(self).connection().abort(make_error_code(Errc::cancelled));
       }),
       loop::HangupObserver([](loop::HangupObserver& self) {
         auto& activity = static_cast<WsActivity&>(self);
         activity.hung_up = true;
-        activity.connection.queue();
+        activity.connection().queue();
       }),
-      connection(owner),
       session(role, limits, deflates),
       receive(owner),
       send(owner) {}
 
 WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits,
-                           Buffer input, const std::string* subprotocol, CancelSource& handler,
-                           std::unique_ptr<WsDeflate> deflate)
+                           Buffer input, std::unique_ptr<const std::string> subprotocol,
+                           CancelSource* parent, std::unique_ptr<WsDeflate> deflate)
     : loop::Timer([](loop::Timer& self) {
         auto& connection = static_cast<WsConnection&>(self);
         connection.call([&connection] { connection.check(); });
@@ -87,8 +86,8 @@ WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits&
       stream_(std::move(stream)),
       limits_(limits),
       deflate_(std::move(deflate)),
-      handler_(handler),
-      subprotocol_(subprotocol),
+      handler_(parent),
+      subprotocol_(std::move(subprotocol)),
       heard_(loop().now()) {
   if (!input.empty()) {
     activate().input = std::move(input);
@@ -110,7 +109,7 @@ std::string_view WsConnection::close_reason() const noexcept {
 }
 
 bool WsConnection::may_send() const noexcept {
-  if (broken_ || error_) return false;
+  if (broken_ || error()) return false;
   return activity_ == nullptr || (activity_->session.may_send() && !activity_->close_order);
 }
 
@@ -118,7 +117,9 @@ bool WsConnection::may_send() const noexcept {
 
 WsActivity& WsConnection::activate() {
   if (activity_ == nullptr) {
+    const std::error_code error = this->error();
     activity_ = make_block<WsActivity>(*this, role_, limits_, deflate_ != nullptr);
+    activity_->error = error;
     stream_->observe_hangup(activity_.get());
     arm(loop().now());
     if (reader_ != nullptr) queue();  // it goes on with a receive
@@ -132,7 +133,7 @@ bool WsConnection::can_rest() const noexcept {
   const WsActivity& a = *activity_;
   const bool result_in_use =
       a.has_result || a.lent.owns_memory() || a.result_in_input || a.result_in_message;
-  return !error_ && !broken_ && !result_in_use && !a.queued && !a.writing && !a.ping_due &&
+  return !error() && !broken_ && !result_in_use && !a.queued && !a.writing && !a.ping_due &&
          a.output.empty() && a.topics.empty() && a.senders.empty() && a.input.empty() &&
          !a.has_held && !a.close_order && a.session.at_rest();
 }
@@ -159,7 +160,7 @@ void WsConnection::queue() noexcept {
 /// Sends what waits, and lets the reader go on.
 void WsConnection::run() {
   // A pending receive reports the end of the connection behind the last bytes.
-  if (activity_->hung_up && !activity_->receiving && !error_) lose(system_error(ECONNRESET));
+  if (activity_->hung_up && !activity_->receiving && !error()) lose(system_error(ECONNRESET));
   activity_->receives = 0;
   pump_output();
   if (drops_) {
@@ -169,7 +170,7 @@ void WsConnection::run() {
   } else if (!activity_->has_result) {
     look_ahead();
   }
-  if (!error_) return;
+  if (!error()) return;
   if (!activity_->failed.is_set()) activity_->failed.set();
   if (reader_ == nullptr && lost_ && !told_) handler_.cancel();
 }
@@ -191,7 +192,7 @@ void WsConnection::arm(Instant now) noexcept {
 void WsConnection::check() {
   const Instant now = loop().now();
   if (std::exchange(input_seen_, false)) activate();
-  if (!error_) check_ping(now);
+  if (!error()) check_ping(now);
   if (activity_ == nullptr) return arm(now);
   WsActivity& a = *activity_;
   if (now >= a.close_until) {
@@ -233,9 +234,9 @@ void WsConnection::check_ping(Instant now) {
 
 /// Ends the reading. A reader gets the error from run().
 void WsConnection::set_error(std::error_code error) noexcept {
-  if (error_) return;
-  error_ = error;
   WsActivity& a = *activity_;
+  if (a.error) return;
+  a.error = error;
   a.has_held = false;
   if (a.close_until == never) a.close_until = after(loop().now(), limits_.close_timeout);
   if (a.receiving) cancel_operation(*stream_, a.receive);
@@ -249,17 +250,17 @@ void WsConnection::lose(std::error_code error) noexcept {
 }
 
 void WsConnection::abort(std::error_code error) noexcept {
-  lost_ = broken_ = true;
   if (activity_ == nullptr) {
+    if (lost_) return;
     try {
       activate();
     } catch (const std::bad_alloc&) {
-      error_ = error;
+      lost_ = broken_ = true;
       handler_.cancel();  // a reader is cancelled too
       return;
     }
   }
-  set_error(error);
+  lose(error);
   if (activity_->writing) cancel_operation(*stream_, activity_->send);
   queue();
 }
@@ -287,9 +288,9 @@ void WsConnection::drain(WebSocketCloseCode code) noexcept {
 
 /// Returns true if nothing is left to do.
 bool WsConnection::quiet() const noexcept {
-  if (activity_ == nullptr) return static_cast<bool>(error_);
+  if (activity_ == nullptr) return static_cast<bool>(error());
   const WsActivity& a = *activity_;
-  return error_ && !a.receiving && !a.writing && !a.queued &&
+  return error() && !a.receiving && !a.writing && !a.queued &&
          (broken_ || (a.output.empty() && !has_messages()));
 }
 
@@ -302,7 +303,7 @@ bool WsConnection::start_finish(WebSocketCloseCode code, loop::Runnable& finishe
                                 CancelSource* cancel) noexcept {
   told_ = drops_ = true;
   guard([this, code] { begin_close(code, {}); });
-  if (error_) limit_close();
+  if (error()) limit_close();
   if (quiet()) {
     end();
     return true;

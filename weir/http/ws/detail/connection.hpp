@@ -47,6 +47,7 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
     explicit Send(WsConnection& owner) noexcept;
     WsConnection& connection;
   };
+  WsConnection& connection() noexcept { return receive.connection; }
 
   // The small members lie in the padding of the last base and together.
   bool queued = false;  // it is in the ready queue
@@ -56,7 +57,6 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   bool within_frame = false;
   bool writing = false;
   bool ping_due = false;
-  WsConnection& connection;
   WsSession session;
   // Input.
   Receive receive;
@@ -86,6 +86,7 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   std::size_t progress = 0;                   // bytes of the send that had been taken at
   Instant progress_since{};
   // The end.
+  std::error_code error;               // reads fail, if set
   std::string close_reason;            // of the own Close, later of the peer's
   Instant close_until = never;         // then the connection is cut
   ManualResetEvent failed;             // reads fail from now on
@@ -98,20 +99,23 @@ static_assert(sizeof(WsActivity) <= 1024, "a larger object takes a block of twic
 /// this object only, and observes the input of its stream. Bytes and sends make a WsActivity, which
 /// ends when nothing has happened for a second.
 /// Threads: one loop's.
-/// Lifetime: `limits` and `subprotocol`, which may be nullptr, outlive it. finish() has returned
-/// before it is destroyed.
+/// Lifetime: `limits` outlives it. finish() has returned before it is destroyed.
 class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::HangupObserver {
  public:
-  /// `input` are bytes behind the handshake. If the connection is lost while the handler does not
-  /// read, `handler` is cancelled. `deflate` is nullptr unless compression was negotiated.
+  /// `input` are bytes behind the handshake. `subprotocol` is nullptr for none. `deflate` is
+  /// nullptr unless compression was negotiated. A cancellation of `parent`, unless it is nullptr,
+  /// cancels the handler.
   WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits, Buffer input,
-               const std::string* subprotocol, CancelSource& handler,
+               std::unique_ptr<const std::string> subprotocol, CancelSource* parent,
                std::unique_ptr<WsDeflate> deflate = nullptr);
   ~WsConnection();
 
   AnyStream& stream() noexcept { return stream_; }
   const AnyStream& stream() const noexcept { return stream_; }
   Loop& loop() const noexcept { return stream_->loop(); }
+  /// Returns the source of the handler's task, which is cancelled if the connection is lost while
+  /// the handler does not read.
+  CancelSource& handler() noexcept { return handler_; }
   WsRole role() const noexcept { return role_; }
   std::string_view subprotocol() const noexcept {
     return subprotocol_ == nullptr ? std::string_view() : *subprotocol_;
@@ -119,14 +123,17 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   WebSocketCloseCode close_code() const noexcept { return close_code_; }
   std::string_view close_reason() const noexcept;
   /// Returns why reads fail, or no error.
-  std::error_code error() const noexcept { return error_; }
+  std::error_code error() const noexcept {
+    if (activity_ != nullptr) return activity_->error;
+    return lost_ ? std::make_error_code(std::errc::not_enough_memory) : std::error_code();
+  }
   bool may_send() const noexcept;
 
   // The waits of handlers; see WebSocketRead and WebSocketSend.
 
   /// Returns true if a read has its result.
   bool try_read(const WebSocketRead& read) {
-    return drops_ ? static_cast<bool>(error_) : take(read.whole());
+    return drops_ ? static_cast<bool>(error()) : take(read.whole());
   }
   bool begin_read(WebSocketRead& read);
   void withdraw(WebSocketRead& read) noexcept;
@@ -244,10 +251,9 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   BlockPtr<WsActivity> activity_;
   std::unique_ptr<WsDeflate> deflate_;
   WebSocketRead* reader_ = nullptr;
-  CancelSource& handler_;
-  const std::string* subprotocol_;
-  Instant heard_;  // the last bytes of the peer
-  std::error_code error_;
+  CancelSource handler_;
+  std::unique_ptr<const std::string> subprotocol_;  // nullptr for none
+  Instant heard_;                                   // the last bytes of the peer
 };
 
 /// The awaiter of WsConnection::finish().

@@ -22,7 +22,7 @@ bool WsConnection::take_compressed(WsEvent part, bool whole) {
   const std::size_t room = whole ? std::numeric_limits<std::size_t>::max() : piece_max;
   WsDeflate::Step step;
   guard([&] { step = deflate_->decompress(part, limits_.message_bytes_max, room, a.message); });
-  if (error_) return false;
+  if (error()) return false;
   if (step.failure) {
     a.session.reject(*step.failure);
     WsEvent failed;
@@ -44,13 +44,13 @@ bool WsConnection::take_compressed(WsEvent part, bool whole) {
 /// whole message was compressed.
 bool WsConnection::copy_compressed(WebSocketSend& send) {
   WsActivity& a = *activity_;
-  const Bytes bytes = send.message_.bytes;
+  const Bytes bytes = send.bytes_;
   for (unsigned slices = 0; slices < slices_in_a_row; ++slices) {
     if (a.output.size() >= limits_.output_max) return false;
     const Bytes rest = bytes.subspan(send.taken_);
     const Bytes slice = rest.first(std::min(rest.size(), WsDeflate::slice_max));
     const bool last = slice.size() == rest.size();
-    const bool ends = last && send.message_.ends;
+    const bool ends = last && send.ends_;
     a.output.make_room(ws_header_size_max + WsDeflate::room_for(slice.size()));
     // The header, whose size is not known yet, and the payload.
     const MutableBytes room = a.output.room();
@@ -58,7 +58,7 @@ bool WsConnection::copy_compressed(WebSocketSend& send) {
     const std::size_t size = deflate_->compress(slice, ends, payload);
     const auto mask = next_mask();
     char* const start = reinterpret_cast<char*>(room.data());
-    const WsFrameHeader header{.opcode = send.message_.is_text ? WsOpcode::text : WsOpcode::binary,
+    const WsFrameHeader header{.opcode = send.is_text_ ? WsOpcode::text : WsOpcode::binary,
                                .final = ends,
                                .length = size,
                                .mask = mask,

@@ -53,13 +53,13 @@ void WsConnection::on_received() {
   a.receiving = false;
   const bool cancelled = a.receive.error() == Errc::cancelled;
   if (cancelled && std::exchange(a.going_idle, false) && can_rest()) return end_activity();
-  if (!a.receive.error() && !error_) {
+  if (!a.receive.error() && !error()) {
     a.input = std::move(a.receive.buffer);
     a.used = true;
     a.going_idle = false;
     heard_ = loop().now();
     pinged_ = false;
-  } else if (!cancelled && !error_) {
+  } else if (!cancelled && !error()) {
     lose(a.receive.error() == Errc::end_of_stream ? make_error_code(Errc::closed)
                                                   : a.receive.error());
   }
@@ -70,7 +70,7 @@ void WsConnection::on_received() {
 /// its input reports that without more bytes.
 bool WsConnection::has_event() const noexcept {
   const WsActivity& a = *activity_;
-  return a.has_held || !a.input.empty() || (a.session.failed() && !error_);
+  return a.has_held || !a.input.empty() || (a.session.failed() && !error());
 }
 
 WsEvent WsConnection::next_event() {
@@ -134,9 +134,9 @@ void WsConnection::collect(const WsEvent& event) {
 }
 
 bool WsConnection::take(bool whole) {
-  if (activity_ == nullptr) return static_cast<bool>(error_);
+  if (activity_ == nullptr) return static_cast<bool>(error());
   WsActivity& a = *activity_;
-  if (error_) return true;
+  if (error()) return true;
   release_result();
   if (!whole && !a.message.empty()) {
     // A read() that was cancelled has collected it.
@@ -153,7 +153,7 @@ bool WsConnection::take(bool whole) {
     }
     if (event.compressed) {
       if (take_compressed(event, whole)) return true;
-      if (error_) break;
+      if (error()) break;
       continue;
     }
     if (!whole || (event.begins && event.ends)) {
@@ -162,21 +162,21 @@ bool WsConnection::take(bool whole) {
       return true;
     }
     guard([&] { collect(event); });
-    if (error_) break;
+    if (error()) break;
     if (event.ends) {
       a.result_in_message = true;
       give(event, a.message.bytes(), true);
       return true;
     }
   }
-  return static_cast<bool>(error_);
+  return static_cast<bool>(error());
 }
 
 /// Answers pings and takes a Close while the handler does not read. It stops at a message.
 void WsConnection::look_ahead() {
   WsActivity& a = *activity_;
   for (unsigned steps = 0; steps < steps_in_a_row; ++steps) {
-    while (!error_ && !a.has_held && has_event()) {
+    while (!error() && !a.has_held && has_event()) {
       const WsEvent event = next_event();
       if (event.kind == WsEvent::Kind::message) {
         a.held = event;
@@ -185,7 +185,7 @@ void WsConnection::look_ahead() {
         break;
       }
     }
-    if (error_ || a.has_held || a.receiving || !start_receive()) return;
+    if (error() || a.has_held || a.receiving || !start_receive()) return;
   }
   queue();
 }
@@ -195,19 +195,19 @@ void WsConnection::look_ahead() {
 void WsConnection::drop_input() {
   WsActivity& a = *activity_;
   a.has_held = false;
-  while (!error_ && has_event()) {
+  while (!error() && has_event()) {
     const WsEvent event = next_event();
     if (event.kind != WsEvent::Kind::message && !handle(event)) break;
   }
-  if (!error_ && !a.receiving && start_receive()) queue();
-  if (error_ && reader_ != nullptr) std::exchange(reader_, nullptr)->grant();
+  if (!error() && !a.receiving && start_receive()) queue();
+  if (error() && reader_ != nullptr) std::exchange(reader_, nullptr)->grant();
 }
 
 /// Reads for the reader, until it has a result or more bytes must arrive.
 void WsConnection::read_on() {
   for (unsigned steps = 0;; ++steps) {
     if (take(reader_->whole())) {
-      if (error_ && !activity_->has_result) told_ = true;
+      if (error() && !activity_->has_result) told_ = true;
       std::exchange(reader_, nullptr)->grant();
       return;
     }
@@ -226,7 +226,7 @@ bool WsConnection::begin_read(WebSocketRead& read) {
         queue();  // other tasks run first
         break;
       }
-      if (activity_->receiving || (!error_ && !start_receive())) break;
+      if (activity_->receiving || (!error() && !start_receive())) break;
       ++activity_->receives;
       if (take(read.whole())) return false;
     }
@@ -245,7 +245,7 @@ Result<WebSocketMessage> WsConnection::taken() {
     return activity_->result;
   }
   told_ = true;
-  return fail(error_);
+  return fail(error());
 }
 
 // Sending.
@@ -258,7 +258,7 @@ std::optional<WsMaskKey> WsConnection::next_mask() {
 /// Writes the header of the frame of a message, whose room is made.
 void WsConnection::begin_frame(WebSocketSend& send) {
   WsActivity& a = *activity_;
-  const WebSocketMessage& message = send.message_;
+  const WebSocketMessage message = send.message();
   const auto mask = next_mask();
   a.mask = WsMask(mask.value_or(WsMaskKey{}));
   const WsFrameHeader header{.opcode = message.is_text ? WsOpcode::text : WsOpcode::binary,
@@ -274,22 +274,22 @@ void WsConnection::begin_frame(WebSocketSend& send) {
 /// A small message is copied as a whole.
 bool WsConnection::copy(WebSocketSend& send) {
   WsActivity& a = *activity_;
-  const Bytes bytes = send.message_.bytes;
+  const Bytes bytes = send.bytes_;
   if (!send.begun_ && a.session.sends_message() && send.kind_ != WebSocketSend::Kind::piece) {
     send.error_ = Errc::conflict;
     return true;
   }
   if (deflate_ != nullptr && !a.within_frame &&
-      deflate_->compresses(send.message_, a.session.sends_message())) {
+      deflate_->compresses(send.message(), a.session.sends_message())) {
     return copy_compressed(send);
   }
   const std::size_t used = a.output.size();
   std::size_t room = limits_.output_max - std::min(limits_.output_max, used);
-  if (role_ == WsRole::server && bytes.size() <= ws_control_max && send.message_.ends &&
+  if (role_ == WsRole::server && bytes.size() <= ws_control_max && send.ends_ &&
       !a.session.sends_message() && room >= ws_control_frame_max) {
     a.output.make_room(ws_control_frame_max);
     std::byte* const out = a.output.room().data();
-    a.output.commit(write_small_frame(send.message_.is_text, bytes, out));
+    a.output.commit(write_small_frame(send.is_text_, bytes, out));
     return true;
   }
   if (!send.begun_) {
@@ -324,7 +324,7 @@ bool WsConnection::try_send(WebSocketSend& send) {
   }
   if (send.kind_ == WebSocketSend::Kind::unchecked_text) {
     json::detail::Utf8Checker checker;
-    const std::string_view text = send.message_.text();
+    const std::string_view text = to_text(send.bytes_);
     if (checker.check(text) != text.size() || !checker.complete()) {
       send.error_ = Errc::bad_input;
       return true;
@@ -341,7 +341,7 @@ bool WsConnection::try_send(WebSocketSend& send) {
   }
   // A message that does not fit waits, so that it is never dropped behind its first part.
   const std::size_t used = a.output.size();
-  const std::size_t bytes = send.message_.bytes.size();  // it may be a little larger if compressed
+  const std::size_t bytes = send.bytes_.size();  // it may be a little larger if compressed
   const std::size_t size =
       ws_header_size_max + (deflate_ == nullptr ? bytes : WsDeflate::room_for(bytes));
   if (!a.senders.empty() || (deflate_ != nullptr && bytes > WsDeflate::slice_max) ||
