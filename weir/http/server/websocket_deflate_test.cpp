@@ -110,6 +110,33 @@ TEST_F(WebSocketDeflateTest, IsOffByDefault) {
   EXPECT_EQ(talk(peer, frame(text, hello)), closed(1002)) << "RSV1 was not negotiated";
 }
 
+// A small frame becomes a large message. Other tasks run while it is decompressed.
+TEST_F(WebSocketDeflateTest, DecompressesALargeMessageInSteps) {
+  constexpr std::size_t size = 4 * 1024 * 1024;
+  limits_.websocket.message_bytes_max = size;
+  std::size_t received = 0;
+  const auto read = [&](WebSocket& socket) -> Task<Result<>> {
+    WEIR_CO_TRY(const auto message, co_await socket.read());
+    received = message.bytes.size();
+    co_return {};
+  };
+  routes_.websocket("/read", read, {.compression = WebSocketCompression{}});
+  MemoryPeer& peer = open("/read");
+  auto deflater = compression::RawDeflater::make({}).value();
+  std::vector<std::byte> payload(size / 8);
+  const auto done =
+      deflater.compress(std::vector<std::byte>(size), payload, compression::Flush::sync);
+  ASSERT_TRUE(done.complete);
+  payload.resize(done.produced - compression::deflate_message_tail.size());
+  const std::string bytes = frame(ws::fin | rsv1 | ws::binary_frame, to_text(payload));
+  ASSERT_EQ(peer.send(bytes), bytes.size());
+  const auto ran = [this] { return loop_->counters().ran.value(); };
+  const auto before = ran();
+  settle();
+  EXPECT_EQ(received, size);
+  EXPECT_GE(ran() - before, 16U);
+}
+
 TEST_F(WebSocketDeflateTest, EchoesTheExamplesOfTheRfc) {
   route({.send_window_bits = 15, .receive_window_bits = 15, .bytes_min = 0});
   std::string response;

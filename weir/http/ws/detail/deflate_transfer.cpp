@@ -1,7 +1,6 @@
 // WebSocket connections: reading and sending compressed messages.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "weir/http/ws/detail/connection.hpp"
 
@@ -12,14 +11,17 @@ namespace {
 constexpr unsigned slices_in_a_row = 2;
 // The size of a piece of a compressed message.
 constexpr std::size_t piece_max = 16 * 1024;
+// The bytes of a message that are decompressed before other tasks run.
+constexpr std::size_t decompressed_in_a_row = 256 * 1024;
 
 }  // namespace
 
 /// Decompresses a part of a message behind the parts before it. Returns true if there is a result.
+/// The rest of a large part is held for later.
 bool WsConnection::take_compressed(WsEvent part, bool whole) {
   WsActivity& a = *activity_;
   a.collects_text = part.is_text;
-  const std::size_t room = whole ? std::numeric_limits<std::size_t>::max() : piece_max;
+  const std::size_t room = whole ? decompressed_in_a_row : piece_max;
   WsDeflate::Step step;
   guard([&] { step = deflate_->decompress(part, limits_.message_bytes_max, room, a.message); });
   if (error()) return false;

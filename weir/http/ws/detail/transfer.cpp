@@ -154,6 +154,7 @@ bool WsConnection::take(bool whole) {
     if (event.compressed) {
       if (take_compressed(event, whole)) return true;
       if (error()) break;
+      if (a.has_held) return false;
       continue;
     }
     if (!whole || (event.begins && event.ends)) {
@@ -212,7 +213,7 @@ void WsConnection::read_on() {
       return;
     }
     if (activity_ == nullptr || activity_->receiving) return;
-    if (steps == steps_in_a_row) return queue();
+    if (steps == steps_in_a_row || activity_->has_held) return queue();
     if (!start_receive()) return;
   }
 }
@@ -222,7 +223,7 @@ bool WsConnection::begin_read(WebSocketRead& read) {
   if (activity_ != nullptr && !drops_) {
     for (;;) {
       pump_output();
-      if (activity_->receives == steps_in_a_row) {
+      if (activity_->receives == steps_in_a_row || activity_->has_held) {
         queue();  // other tasks run first
         break;
       }
