@@ -217,28 +217,6 @@ using WebSocketTask = std::variant<Task<>, Task<Result<>>>;
 /// Serves a WebSocket. The function lives until its task has ended.
 using WebSocketFunction = std::move_only_function<WebSocketTask(WebSocket&)>;
 
-/// The parameters of permessage-deflate that both sides have agreed on. `server` is about the
-/// messages of the server, `client` about those of the client.
-struct WebSocketDeflate {
-  /// One direction.
-  struct Direction {
-    bool has_context = true;        ///< its messages may refer to earlier ones
-    std::uint8_t window_bits = 15;  ///< the binary logarithm of its largest window, from 8 to 15
-    bool operator==(const Direction&) const = default;
-  };
-  Direction server;
-  Direction client;
-  bool operator==(const WebSocketDeflate&) const = default;
-};
-
-/// The future of a connection behind a response that accepts a WebSocket.
-struct WebSocketUpgrade {
-  WebSocketFunction serve;
-  std::shared_ptr<const WebSocketOptions> options;
-  const std::string* subprotocol = nullptr;  ///< the chosen one of the options, or nullptr
-  std::optional<WebSocketDeflate> deflate = {};
-};
-
 /// Checks the opening handshake of `request`, and returns the response that accepts or rejects it.
 /// After an acceptance, `serve` is called for the connection. It is for handlers that look at the
 /// request themselves; see RouteMethods::websocket(). The request ends with the response, so

@@ -15,6 +15,7 @@
 #include "weir/http/router/detail/route_snapshot.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/http/ws/detail/connection.hpp"
+#include "weir/http/ws/detail/handshake.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/task.hpp"

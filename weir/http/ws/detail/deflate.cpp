@@ -15,7 +15,6 @@ using compression::deflate_message_tail;
 using compression::RawDeflater;
 using compression::RawInflater;
 
-constexpr int window_max = 15;
 constexpr std::size_t chunk_max = 16 * 1024;  // output of one step of a decompressor
 
 std::unique_ptr<RawDeflater> make_deflater(int window_bits, int level) {
@@ -39,7 +38,7 @@ WsDeflateCore& WsDeflateCore::of(Loop& loop) {
 }
 
 RawDeflater& WsDeflateCore::deflater(int window_bits, int level) {
-  Shared& shared = shared_[static_cast<std::size_t>(window_bits - window_min)];
+  Shared& shared = shared_[static_cast<std::size_t>(window_bits - deflate_sending_window_min)];
   if (shared.level != level) {
     shared = {};
     shared = {level, make_deflater(window_bits, level)};
@@ -51,7 +50,7 @@ RawDeflater& WsDeflateCore::deflater(int window_bits, int level) {
 
 std::unique_ptr<RawInflater> WsDeflateCore::take_inflater() {
   const auto found = std::ranges::find_if(idle_, [](const auto& each) { return each != nullptr; });
-  if (found == idle_.end()) return make_inflater(window_max);
+  if (found == idle_.end()) return make_inflater(deflate_window_max);
   return std::exchange(*found, nullptr);
 }
 
@@ -63,8 +62,8 @@ void WsDeflateCore::give_back(std::unique_ptr<RawInflater> inflater) noexcept {
 }
 
 std::uint64_t WsDeflateCore::bytes_max() noexcept {
-  std::uint64_t sum = idle_max * compression::raw_inflate_bytes_max(window_max);
-  for (int bits = window_min; bits <= window_max; ++bits) {
+  std::uint64_t sum = idle_max * compression::raw_inflate_bytes_max(deflate_window_max);
+  for (int bits = deflate_sending_window_min; bits <= deflate_window_max; ++bits) {
     sum += compression::raw_deflate_bytes_max({.window_bits = bits});
   }
   return sum;
@@ -91,9 +90,8 @@ WsDeflate::~WsDeflate() {
 }
 
 bool WsDeflate::compresses(const WebSocketMessage& piece, bool continues) noexcept {
-  constexpr int sending_min = 9;  // a compressor of zlib has no smaller window
   if (!continues) {
-    compresses_ = sends_.window_bits >= sending_min &&
+    compresses_ = sends_.window_bits >= deflate_sending_window_min &&
                   (!piece.ends || (piece.bytes.size() >= bytes_min_ && !piece.bytes.empty()));
   }
   return compresses_;
@@ -172,7 +170,8 @@ WsDeflate::Step WsDeflate::decompress(WsEvent& part, std::uint64_t message_bytes
 
 std::uint64_t WsDeflate::bytes_max(const WebSocketCompression& options) noexcept {
   using weir::detail::block;
-  const int receive = options.receive_window_bits == 0 ? window_max : options.receive_window_bits;
+  const int receive =
+      options.receive_window_bits == 0 ? deflate_window_max : options.receive_window_bits;
   return block(sizeof(WsDeflate)) + block(sizeof(RawInflater)) +
          compression::raw_inflate_bytes_max(receive) +
          (options.send_window_bits == 0

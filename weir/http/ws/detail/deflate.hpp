@@ -11,6 +11,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/counter.hpp"
 #include "weir/compression/raw_deflate.hpp"
+#include "weir/http/ws/detail/extension.hpp"
 #include "weir/http/ws/detail/frame.hpp"
 #include "weir/http/ws/detail/session.hpp"
 #include "weir/http/ws/websocket.hpp"
@@ -54,12 +55,10 @@ class WsDeflateCore final : public MetricSource {
     int level = 0;
     std::unique_ptr<compression::RawDeflater> deflater;
   };
-  static constexpr int window_min = 9;
-  static constexpr int window_max = 15;
 
   void collect(MetricSnapshot& sum) const override;
 
-  std::array<Shared, window_max - window_min + 1> shared_;
+  std::array<Shared, deflate_window_max - deflate_sending_window_min + 1> shared_;
   std::array<std::unique_ptr<compression::RawInflater>, idle_max> idle_;
 };
 

@@ -10,10 +10,6 @@
 namespace weir::http {
 namespace {
 
-constexpr int window_min = 8;   // of the protocol
-constexpr int sending_min = 9;  // of a compressor of zlib
-constexpr int window_max = 15;
-
 constexpr std::string_view extension_name = "permessage-deflate";
 constexpr std::string_view server_no_context = "server_no_context_takeover";
 constexpr std::string_view client_no_context = "client_no_context_takeover";
@@ -27,7 +23,7 @@ struct Parameters {
   bool server_no_context = false;
   bool client_no_context = false;
   std::optional<int> server_window;
-  std::optional<int> client_window;  // window_max if it has no value
+  std::optional<int> client_window;  // deflate_window_max if it has no value
 };
 
 /// Removes the text before `separator`, and the separator, from `rest`. A separator in quotes does
@@ -54,7 +50,7 @@ std::optional<int> parse_window(std::string_view text) noexcept {
     if (!is_in(digit, CharClass::digit)) return std::nullopt;
     number = 10 * number + (digit - '0');
   }
-  if (number < window_min || number > window_max) return std::nullopt;
+  if (number < deflate_window_min || number > deflate_window_max) return std::nullopt;
   return number;
 }
 
@@ -76,7 +72,7 @@ bool add_parameter(std::string_view text, Sender sender, Parameters& to) noexcep
   if (has_value || to.client_window || sender == Sender::server) {
     return add_window(to.client_window);
   }
-  to.client_window = window_max;
+  to.client_window = deflate_window_max;
   return true;
 }
 
@@ -99,18 +95,18 @@ WebSocketDeflate::Direction direction(bool has_context, int window_bits) noexcep
 /// Returns the parameters for an offer, or std::nullopt if it is declined.
 std::optional<WebSocketDeflate> accept(const Parameters& offer,
                                        const WebSocketCompression& own) noexcept {
-  const int server_limit = offer.server_window.value_or(window_max);
-  if (server_limit < sending_min) return std::nullopt;
+  const int server_limit = offer.server_window.value_or(deflate_window_max);
+  if (server_limit < deflate_sending_window_min) return std::nullopt;
   WebSocketDeflate agreed;
   const bool sends_context = own.send_window_bits != 0 && !offer.server_no_context;
   agreed.server = direction(
       sends_context, sends_context ? std::min(own.send_window_bits, server_limit) : server_limit);
   // The window of a client that does not name it cannot be limited (RFC 7692 §7.1.2.2).
   const bool limits = offer.client_window && own.receive_window_bits != 0;
-  const bool has_room = limits || own.receive_window_bits == window_max;
-  agreed.client =
-      direction(has_room && !offer.client_no_context,
-                limits ? std::min(own.receive_window_bits, *offer.client_window) : window_max);
+  const bool has_room = limits || own.receive_window_bits == deflate_window_max;
+  agreed.client = direction(
+      has_room && !offer.client_no_context,
+      limits ? std::min(own.receive_window_bits, *offer.client_window) : deflate_window_max);
   return agreed;
 }
 
@@ -127,14 +123,14 @@ std::string response(const WebSocketDeflate& agreed, bool names_server_window) {
   if (!agreed.server.has_context) text += flag(server_no_context);
   if (!agreed.client.has_context) text += flag(client_no_context);
   if (names_server_window) text += number(server_window, agreed.server.window_bits);
-  if (agreed.client.window_bits != window_max) {
+  if (agreed.client.window_bits != deflate_window_max) {
     text += number(client_window, agreed.client.window_bits);
   }
   return text;
 }
 
 bool is_window(int bits) noexcept {
-  return bits == 0 || (bits >= sending_min && bits <= window_max);
+  return bits == 0 || (bits >= deflate_sending_window_min && bits <= deflate_window_max);
 }
 
 }  // namespace
@@ -154,7 +150,7 @@ std::optional<DeflateAcceptance> accept_deflate(std::string_view offers,
     if (!agreed) continue;
     // A limit of the client is accepted by naming it (RFC 7692 §7.1.2.1).
     const bool names_server_window =
-        offer->server_window || agreed->server.window_bits != window_max;
+        offer->server_window || agreed->server.window_bits != deflate_window_max;
     return DeflateAcceptance{*agreed, response(*agreed, names_server_window)};
   }
   return std::nullopt;
@@ -164,10 +160,10 @@ std::string deflate_offer(const WebSocketCompression& own) {
   std::string text(extension_name);
   if (own.receive_window_bits == 0) text += flag(server_no_context);
   if (own.send_window_bits == 0) text += flag(client_no_context);
-  if (own.receive_window_bits != 0 && own.receive_window_bits != window_max) {
+  if (own.receive_window_bits != 0 && own.receive_window_bits != deflate_window_max) {
     text += number(server_window, own.receive_window_bits);
   }
-  const bool limits = own.send_window_bits != 0 && own.send_window_bits != window_max;
+  const bool limits = own.send_window_bits != 0 && own.send_window_bits != deflate_window_max;
   return text + (limits ? number(client_window, own.send_window_bits) : flag(client_window));
 }
 
@@ -177,13 +173,13 @@ std::optional<WebSocketDeflate> check_deflate_response(std::string_view response
   if (!response.empty()) return std::nullopt;
   const std::optional<Parameters> chosen = parse_extension(extension, Sender::server);
   if (!chosen) return std::nullopt;
-  const int limit = own.receive_window_bits == 0 ? window_max : own.receive_window_bits;
+  const int limit = own.receive_window_bits == 0 ? deflate_window_max : own.receive_window_bits;
   const bool has_context = !chosen->server_no_context;
   if (has_context && own.receive_window_bits == 0) return std::nullopt;
-  if (chosen->server_window.value_or(window_max) > limit) return std::nullopt;
+  if (chosen->server_window.value_or(deflate_window_max) > limit) return std::nullopt;
   WebSocketDeflate agreed;
-  agreed.server = direction(has_context, chosen->server_window.value_or(window_max));
-  const int allowed = chosen->client_window.value_or(window_max);
+  agreed.server = direction(has_context, chosen->server_window.value_or(deflate_window_max));
+  const int allowed = chosen->client_window.value_or(deflate_window_max);
   const bool sends_context = own.send_window_bits != 0 && !chosen->client_no_context;
   agreed.client =
       direction(sends_context, sends_context ? std::min(own.send_window_bits, allowed) : allowed);

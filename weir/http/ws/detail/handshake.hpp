@@ -15,6 +15,7 @@
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/syntax/status.hpp"
+#include "weir/http/ws/detail/extension.hpp"
 #include "weir/http/ws/websocket.hpp"
 
 namespace weir::http {
@@ -67,6 +68,14 @@ Response websocket_rejection(WsVerdict verdict, Version version);
 Response websocket_acceptance(const RequestHead& head, const WsUpgrade& upgrade,
                               WebSocketFunction serve,
                               std::shared_ptr<const WebSocketOptions> options);
+
+/// The future of a connection behind a response that accepts a WebSocket.
+struct WebSocketUpgrade {
+  WebSocketFunction serve;
+  std::shared_ptr<const WebSocketOptions> options;
+  const std::string* subprotocol = nullptr;  ///< the chosen one of the options, or nullptr
+  std::optional<WebSocketDeflate> deflate = {};
+};
 
 // Clients.
 
