@@ -128,7 +128,8 @@ Result<os::Address> MemoryPlatform::peer_address(int descriptor) {
   }
   const MemoryStream* const stream = descriptors_.stream(descriptor);
   if (stream == nullptr) return fail(system_error(EBADF));
-  if (!stream->connected()) return fail(system_error(ENOTCONN));
+  const bool forgotten = stream->was_reset() && stream->peer_address().is_inet();
+  if (!stream->connected() || forgotten) return fail(system_error(ENOTCONN));
   return stream->peer_address();
 }
 

@@ -40,7 +40,7 @@ class BodyReader final : public BodySource {
   Task<Result<Bytes>> read() override;
   Task<Result<std::string_view>> read_all() override;
   const Headers& trailers() const noexcept override { return decoder_.trailers(); }
-  os::Address peer_address() const override { return io_.stream().peer_address(); }
+  os::Address peer_address() const override { return io_.peer_address(); }
   const TlsInfo* tls() const noexcept override { return io_.stream().tls(); }
 
   /// Returns the whole body if it has a length and has arrived completely; an empty text if there

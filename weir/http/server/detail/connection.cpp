@@ -27,9 +27,10 @@ constexpr Duration drain_grace_new = std::chrono::seconds(1);  // before the fir
 }  // namespace
 
 Connection::~Connection() {
+  if (!is_http2_) forget_peer();
   if (!is_open()) return;
   if (io_ != nullptr) deactivate();
-  if (http2_ != nullptr) {
+  if (is_http2_) {
     server().forget_fields(http2_->table);
     BlockDeleter<H2ConnectionState>()(http2_);
   }
@@ -39,6 +40,16 @@ Connection::~Connection() {
 void Connection::open(CancelSource* cancel) noexcept {
   cancel_ = cancel;
   server().connections().add(*this);
+}
+
+os::Address Connection::peer_address() {
+  if (is_http2_) return stream_->peer_address();
+  if (peer_ == nullptr) peer_ = make_block<os::Address>(stream_->peer_address()).release();
+  return *peer_;
+}
+
+void Connection::forget_peer() noexcept {
+  BlockPtr<os::Address>(std::exchange(peer_, nullptr)).reset();
 }
 
 RequestLoop& Connection::activate(Buffer bytes) {
@@ -58,8 +69,11 @@ RequestLoop& Connection::request_loop() const noexcept {
 }
 
 void Connection::begin_http2() {
-  assert(io_ == nullptr && http2_ == nullptr);
-  http2_ = make_block<H2ConnectionState>(server()).release();
+  assert(io_ == nullptr && !is_http2_);
+  auto made = make_block<H2ConnectionState>(server());
+  forget_peer();
+  http2_ = made.release();
+  is_http2_ = true;
   http2_->session.start();
 }
 

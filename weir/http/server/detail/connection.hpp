@@ -12,6 +12,7 @@
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
+#include "weir/os/address.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/task.hpp"
@@ -78,7 +79,7 @@ class Connection final : public ConnectionNode, loop::Timer {
         stream_(std::move(other.stream_)),
         read_deadline_(other.read_deadline_) {
     assert(!other.is_open() && !other.armed());
-    assert(other.io_ == nullptr && other.http2_ == nullptr);
+    assert(other.io_ == nullptr && !other.is_http2_ && other.peer_ == nullptr);
   }
   ~Connection();
 
@@ -93,6 +94,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   Stream& stream() noexcept { return *stream_; }
   /// Returns the loop by a virtual call; server().loop() costs less for an open connection.
   Loop& loop() const noexcept { return stream_->loop(); }
+  /// Returns the address of the peer. A connection of HTTP/1 asks the kernel once.
+  os::Address peer_address();
 
   /// Shortens the wait for a request or for its head.
   void drain();
@@ -161,7 +164,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   RequestLoop& request_loop() const noexcept;
   /// Changes to HTTP/2, for the rest of the connection. There is no RequestLoop any more.
   void begin_http2();
-  bool is_http2() const noexcept { return http2_ != nullptr; }
+  bool is_http2() const noexcept { return is_http2_; }
   /// Creates the H2Connection for `bytes`, which may be empty.
   H2Connection& activate_http2(Buffer bytes);
   /// Returns the H2Connection of an open connection that is not idle.
@@ -197,6 +200,7 @@ class Connection final : public ConnectionNode, loop::Timer {
 
   bool is_open() const noexcept { return ConnectionNode::linked(); }
   static void on_timer(loop::Timer& timer);
+  void forget_peer() noexcept;
   void begin_read(ReadState what, Instant deadline) noexcept {
     read_state_ = what;
     read_deadline_ = deadline;
@@ -216,12 +220,17 @@ class Connection final : public ConnectionNode, loop::Timer {
   ReadState read_state_ = ReadState::none;
   bool was_active_ = false;
   std::uint8_t turn_uses_ = 0;
+  bool is_http2_ = false;
   std::uint16_t budget_turn_ = 0;
   ConnectionPermit permit_;  // released after the stream is closed
   AnyStream stream_;
   Instant read_deadline_{};  // at first, the latest begin of the first request
   ConnectionIo* io_ = nullptr;
-  H2ConnectionState* http2_ = nullptr;  // in a block of the core
+  // Both are in blocks of the core. A connection has at most one, by is_http2_.
+  union {
+    H2ConnectionState* http2_;
+    os::Address* peer_ = nullptr;  // the result of peer_address(), if it was called
+  };
   CancelSource* cancel_ = nullptr;
 };
 

@@ -81,6 +81,8 @@ class ConnectionIo {
   ConnectionIo& operator=(const ConnectionIo&) = delete;
 
   Stream& stream() noexcept { return connection_.stream(); }
+  /// Returns the address of the peer; see Connection::peer_address().
+  os::Address peer_address() { return connection_.peer_address(); }
   Loop& loop() const noexcept { return connection_.loop(); }
   Buffer& input() noexcept { return input_; }
   const Buffer& input() const noexcept { return input_; }

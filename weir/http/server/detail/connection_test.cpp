@@ -519,6 +519,25 @@ TEST_F(ConnectionTest, RequestKnowsTheAddressOfItsClient) {
   EXPECT_NE(address_of(other, "/peer"), first);
 }
 
+TEST_F(ConnectionTest, AddressOfAClientIsKnownAfterItHasGone) {
+  std::string first;
+  std::string last;
+  routes_.get("/peer", [&](Request& request) -> Task<Response> {
+    first = request.peer_address().to_string();
+    request.on_end(
+        [&](Request& ended, const SentResponse&) { last = ended.peer_address().to_string(); });
+    std::ignore = co_await sleep(10s);
+    co_return Status::ok;
+  });
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer, get_of("/peer"));
+  EXPECT_EQ(last, "");
+  peer.reset();
+  pass(1s);
+  EXPECT_EQ(last, first);
+}
+
 Task<Result<>> write_and_note(BodySink& sink, bool* ran) {
   *ran = true;
   co_return co_await sink.write("not to be sent");

@@ -103,6 +103,7 @@ class MemoryStream final : public MemoryEndpoint, InFlightData::Receiver {
 
   /// Returns true if the stream has ever been connected.
   bool connected() const noexcept { return state_ != State::unconnected; }
+  bool was_reset() const noexcept { return state_ == State::reset; }
   const os::Address& peer_address() const noexcept { return peer_address_; }
 
   /// Returns the error that receive() would return: none, EAGAIN, ENOTCONN, Errc::end_of_stream,

@@ -69,6 +69,9 @@ void a_reset_fails_pending_and_later_receives(ContractFixture& fixture) {
   ReceiveProbe& pending = fixture.receive(server);
   fixture.reset(client);
   EXPECT_EQ(fixture.finish(pending).error(), system_error(ECONNRESET));
+  const auto peer = fixture.platform().peer_address(server.descriptor);
+  ASSERT_FALSE(peer);
+  EXPECT_EQ(peer.error(), system_error(ENOTCONN));
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(fixture.finish(fixture.receive(server)).error(), system_error(ECONNRESET));
   }
