@@ -2,6 +2,7 @@
 #include "weir/http/syntax/url.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -112,6 +113,26 @@ Result<Url> Url::parse(std::string_view text) {
 std::string_view Url::host() const noexcept {
   const std::string_view host = between(authority_start(), host_end_);
   return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+}
+
+Result<Url> Url::join(std::string_view path, std::optional<std::string_view> query) const {
+  std::string_view own_path = this->path();
+  if (own_path.ends_with('/')) own_path.remove_suffix(1);
+  if (path.empty()) path = "/";
+  Url url;
+  const std::size_t size = origin_size_ + own_path.size() + path.size();
+  const std::size_t query_size = query ? query->size() + 1 : 0;
+  if (size + query_size > bytes_max) return fail(Errc::limit_reached);
+  url.text_.reserve(size + query_size);
+  url.text_.append(origin()).append(own_path).append(path);
+  if (query) url.text_.append(1, '?').append(*query);
+  url.scheme_size_ = scheme_size_;
+  url.host_end_ = host_end_;
+  url.origin_size_ = origin_size_;
+  url.path_end_ = static_cast<std::uint32_t>(size);
+  url.port_ = port_;
+  assert(parse(url.text()));
+  return url;
 }
 
 Result<Url> Url::resolve(std::string_view reference) const {

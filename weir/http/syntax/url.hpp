@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,12 @@ class Url {
   /// §5.2). Dot segments of the reference are resolved; escaped ones are dot_segment.
   /// Errors: those of parse().
   Result<Url> resolve(std::string_view reference) const;
+
+  /// Returns this URL with `path` behind its own path, of which the last '/' is dropped, and
+  /// with another query. `path` begins with '/'; an empty one counts as "/". Both texts are parts
+  /// of a URL or of a request, so they are not checked again (asserted). Errors:
+  /// Errc::limit_reached above bytes_max.
+  Result<Url> join(std::string_view path, std::optional<std::string_view> query) const;
 
   /// Returns "http" or "https".
   std::string_view scheme() const noexcept { return text().substr(0, scheme_size_); }

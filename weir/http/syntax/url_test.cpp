@@ -50,6 +50,26 @@ TEST(Url, HasTheDefaultPortOfItsScheme) {
   EXPECT_EQ(url_of("https://a").authority(), "a");
 }
 
+TEST(Url, JoinsAnotherPath) {
+  const auto joined = [](std::string_view base, std::string_view path,
+                         std::optional<std::string_view> query = std::nullopt) {
+    const Result<Url> url = url_of(base).join(path, query);
+    return url ? std::string(url->text()) : url.error().message();
+  };
+  EXPECT_EQ(joined("http://a", "/b"), "http://a/b");
+  EXPECT_EQ(joined("https://a:8/v1/?dropped", "/b%20c", "q=?/"), "https://a:8/v1/b%20c?q=?/");
+  EXPECT_EQ(joined("http://a/v1", "", ""), "http://a/v1/?");
+  const Url url = *url_of("http://[::1]:8/v1").join("/b", "q");
+  EXPECT_EQ(url, url_of("http://[::1]:8/v1/b?q"));
+  EXPECT_EQ(url.host(), "::1");
+  EXPECT_EQ(url.port(), 8);
+  EXPECT_EQ(url.path(), "/v1/b");
+  EXPECT_EQ(url.query(), "q");
+  const std::string most(Url::bytes_max - url_of("http://a").origin().size() - 1, 'x');
+  EXPECT_EQ(joined("http://a", "/" + most).size(), Url::bytes_max);
+  EXPECT_EQ(joined("http://a", "/" + most, ""), make_error_code(Errc::limit_reached).message());
+}
+
 TEST(Url, IsNormalized) {
   EXPECT_EQ(url_of("HTTP://EXAMPLE.Test/Path?Query").text(), "http://example.test/Path?Query");
   EXPECT_EQ(url_of("http://a").text(), "http://a/");
