@@ -132,8 +132,14 @@ std::size_t Headers::remove(std::string_view name) noexcept {
 }
 
 std::optional<std::string_view> Headers::get(std::string_view name) const noexcept {
-  for (const HeaderField header : *this) {
-    if (equals_ignoring_case(header.name, name)) return header.value;
+  std::string_view rest = lines();
+  while (!rest.empty()) {
+    const bool may_be = name.size() < rest.size() && rest[name.size()] == ':';
+    if (may_be && equals_ignoring_case(rest.substr(0, name.size()), name)) {
+      const HeaderField header = *Iterator(rest);
+      if (header.name.size() == name.size()) return header.value;
+    }
+    rest.remove_prefix(first_line_size(rest));
   }
   return std::nullopt;
 }

@@ -15,6 +15,13 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
+TEST(Headers, FindsNoNameWithAColon) {
+  Headers headers;
+  ASSERT_TRUE(headers.add("A", "b: c"));
+  EXPECT_EQ(headers.get("a"), "b: c");
+  EXPECT_FALSE(headers.get("A: b").has_value());
+}
+
 TEST(Headers, FindsTheFirstHeaderInAnyCase) {
   Headers headers;
   ASSERT_TRUE(headers.add("Content-Type", "text/plain"));
@@ -23,6 +30,7 @@ TEST(Headers, FindsTheFirstHeaderInAnyCase) {
   EXPECT_EQ(headers.get("content-TYPE"), "text/plain");
   EXPECT_EQ(headers.get("X-TRACE"), "1");
   EXPECT_FALSE(headers.get("X-Trac").has_value());
+  EXPECT_FALSE(headers.get("").has_value());
   EXPECT_FALSE(headers.contains("Content_Type"));
   EXPECT_EQ(headers.count(), 3u);
   EXPECT_EQ(headers.lines(), "Content-Type: text/plain\r\nX-Trace: 1\r\nx-trace: 2\r\n");

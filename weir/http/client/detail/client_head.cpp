@@ -15,13 +15,41 @@
 namespace weir::http {
 namespace {
 
-constexpr std::array<std::string_view, 4> headers_of_client{"content-length", "transfer-encoding",
-                                                            "connection", "upgrade"};
+/// The headers of a request that would also come from its URL, its body or the client.
+struct OwnHeaders {
+  bool host = false;
+  bool cookie = false;
+  bool content_type = false;
+};
 
-bool is_of_client(std::string_view name) noexcept {
-  return std::ranges::any_of(headers_of_client, [name](std::string_view each) {
-    return equals_ignoring_case(name, each);
-  });
+/// Errors: bad_input if the request sets a header that only the client sets.
+Result<OwnHeaders> own_headers(const Headers& headers) noexcept {
+  OwnHeaders found;
+  for (const HeaderField header : headers) {
+    const auto is = [&](std::string_view name) { return equals_ignoring_case(header.name, name); };
+    switch (header.name.size()) {
+      case 4:
+        found.host |= is("host");
+        break;
+      case 6:
+        found.cookie |= is("cookie");
+        break;
+      case 12:
+        found.content_type |= is("content-type");
+        break;
+      case 7:
+      case 10:
+      case 14:
+      case 17:
+        if (is("upgrade") || is("connection") || is("content-length") || is("transfer-encoding")) {
+          return fail(Errc::bad_input);
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  return found;
 }
 
 /// Returns true if the request has a length although its body is empty (RFC 9110 §8.6).
@@ -45,9 +73,7 @@ bool becomes_get(Method method, Status status) noexcept {
 }  // namespace
 
 Result<std::string> request_head(const ClientRequest& request, const HeadContext& context) {
-  for (const HeaderField header : request.headers()) {
-    if (is_of_client(header.name)) return fail(Errc::bad_input);
-  }
+  WEIR_TRY(const OwnHeaders own, own_headers(request.headers()));
   const std::string_view method = name_of(request.method());
   constexpr std::size_t rest_max = 128;  // this client's own names, values and line ends
   std::string head;
@@ -55,14 +81,14 @@ Result<std::string> request_head(const ClientRequest& request, const HeadContext
                context.more_lines.size() + context.cookies.size() +
                request.headers().lines().size() + request.content_type().size() + rest_max);
   head.append(method).append(" ").append(context.target).append(" HTTP/1.1\r\n");
-  if (!request.headers().contains("host")) {
+  if (!own.host) {
     head.append("Host: ").append(request.url().authority()).append(line_end);
   }
   head.append(request.headers().lines()).append(context.more_lines);
-  if (!context.cookies.empty() && !request.headers().contains("cookie")) {
+  if (!context.cookies.empty() && !own.cookie) {
     head.append("Cookie: ").append(context.cookies).append(line_end);
   }
-  if (!request.content_type().empty() && !request.headers().contains("content-type")) {
+  if (!request.content_type().empty() && !own.content_type) {
     head.append("Content-Type: ").append(request.content_type()).append(line_end);
   }
   const std::optional<std::uint64_t> length = request.body().length();

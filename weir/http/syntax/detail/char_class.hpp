@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
 
 namespace weir::http {
 
@@ -85,10 +87,50 @@ constexpr char to_lower(char character) noexcept {
                                               : character;
 }
 
+namespace detail {
+
+template <class Word>
+Word word_at(const char* text) noexcept {
+  Word word;
+  std::memcpy(&word, text, sizeof(word));
+  return word;
+}
+
+/// Compares like equals_ignoring_case(); the bytes of a word are characters.
+inline bool words_equal_ignoring_case(std::uint64_t a, std::uint64_t b) noexcept {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  constexpr std::uint64_t case_bit = 0x20;
+  const std::uint64_t different = a ^ b;
+  if ((different & ~(each * case_bit)) != 0) return false;
+  // The highest bit of each byte says if the byte is a letter.
+  const std::uint64_t lower = a | each * case_bit;
+  const std::uint64_t low_bits = lower & each * 0x7f;
+  const std::uint64_t from_a = low_bits + each * (0x80 - 'a');
+  const std::uint64_t above_z = low_bits + each * (0x7f - 'z');
+  return (different << 2 & ~(from_a & ~above_z & ~lower)) == 0;
+}
+
+/// Compares texts of one size like equals_ignoring_case(). They have at least one word.
+template <class Word>
+bool equal_by_words(const char* a, const char* b, std::size_t size) noexcept {
+  const std::size_t last = size - sizeof(Word);
+  for (std::size_t index = 0; index < last; index += sizeof(Word)) {
+    if (!words_equal_ignoring_case(word_at<Word>(a + index), word_at<Word>(b + index)))
+      return false;
+  }
+  return words_equal_ignoring_case(word_at<Word>(a + last), word_at<Word>(b + last));
+}
+
+}  // namespace detail
+
 /// Returns true if `a` and `b` are equal when the case of ASCII letters is ignored.
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
-  if (a == b) return true;  // the common case, and much faster
+  if (!std::is_constant_evaluated() && a.size() >= sizeof(std::uint32_t)) {
+    return a.size() < sizeof(std::uint64_t)
+               ? detail::equal_by_words<std::uint32_t>(a.data(), b.data(), a.size())
+               : detail::equal_by_words<std::uint64_t>(a.data(), b.data(), a.size());
+  }
   for (std::size_t index = 0; index < a.size(); ++index) {
     if (to_lower(a[index]) != to_lower(b[index])) return false;
   }

@@ -83,6 +83,21 @@ TEST(CharClass, ComparesEveryByteWithoutCase) {
   EXPECT_FALSE(equals_ignoring_case("", "a"));
 }
 
+TEST(CharClass, ComparesWordsAsItComparesBytes) {
+  for (const std::size_t size : {1U, 3U, 4U, 5U, 7U, 8U, 9U, 16U, 17U}) {
+    for (std::size_t index = 0; index < size; ++index) {
+      std::string text(size, 'k');
+      std::string other(size, 'K');
+      for (int pair = 0; pair < 256 * 256; ++pair) {
+        text[index] = static_cast<char>(pair / 256);
+        other[index] = static_cast<char>(pair % 256);
+        const bool equal = to_lower(text[index]) == to_lower(other[index]);
+        if (equals_ignoring_case(text, other) != equal) ADD_FAILURE() << pair << " at " << index;
+      }
+    }
+  }
+}
+
 TEST(CharClass, TokensAreNotEmpty) {
   EXPECT_TRUE(is_token("a"));
   EXPECT_TRUE(is_token("!#$%&'*+-.^_`|~09AZaz"));

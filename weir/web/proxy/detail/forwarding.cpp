@@ -58,11 +58,26 @@ consteval std::uint32_t first_letters() {
   return bits;
 }
 
+/// Returns for each size the number of names with a rule that are not longer.
+consteval auto ends_of_sizes() {
+  static_assert(
+      std::ranges::is_sorted(named_rules, {}, [](Named each) { return each.name.size(); }));
+  std::array<std::uint8_t, named_rules.back().name.size() + 2> ends{};
+  for (std::size_t size = 0; size < ends.size(); ++size) {
+    for (const Named& each : named_rules) {
+      if (each.name.size() <= size) ++ends[size];
+    }
+  }
+  return ends;
+}
+
 Rule rule_of(std::string_view name) noexcept {
   const auto letter = static_cast<unsigned>((name.front() | 0x20) - 'a');
   if (letter >= 26 || (first_letters() >> letter & 1) == 0) return Rule::pass;
-  for (const Named& each : named_rules) {
-    if (each.name.size() == name.size() && equals_ignoring_case(each.name, name)) return each.rule;
+  constexpr std::array ends = ends_of_sizes();
+  const std::size_t size = std::min(name.size(), ends.size() - 1);
+  for (std::size_t index = ends[size - 1]; index < ends[size]; ++index) {
+    if (equals_ignoring_case(named_rules[index].name, name)) return named_rules[index].rule;
   }
   constexpr std::string_view of_proxy = "proxy-";
   constexpr std::string_view of_client = "x-forwarded-";
@@ -253,13 +268,9 @@ Result<Url> upstream_url(const Url& base, const Request& request,
   std::string_view path = request.path_text();
   const std::string_view prefix = options.strip_prefix;
   if (!prefix.empty() && !take_prefix(path, prefix)) return fail(Errc::not_found);
-  const std::string_view base_path = path_before(base);
-  const std::string_view query = request.query_text();
-  std::string text;
-  text.reserve(base.origin().size() + base_path.size() + path.size() + query.size() + 2);
-  text.append(base.origin()).append(base_path).append(path.empty() ? "/" : path);
-  if (request.head().has_query()) text.append("?").append(query);
-  return Url::parse(text);
+  std::optional<std::string_view> query;
+  if (request.head().has_query()) query = request.query_text();
+  return base.join(path, query);
 }
 
 void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
