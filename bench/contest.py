@@ -7,6 +7,7 @@ import pathlib
 import statistics
 import tempfile
 
+import cpu_share
 import figures
 import peers
 from serving import Failure, serving
@@ -43,6 +44,7 @@ class Contest:
 
     unit = "requests"
     targets = ()
+    share = 1  # of a processor for each server, so that the load saturates all of them
 
     def __init__(self, identity, title, options):
         self.id = identity
@@ -65,13 +67,17 @@ class Contest:
         """Returns the numbers of one round of one entry."""
         try:
             command = entry.words(self.options.build, place)
-            with serving(command, [self.options.server_cpu]) as running:
+            with (cpu_share.limited(self.share) as (allowed, limit),
+                  serving(command, [self.options.server_cpu]) as running):
+                for process in running.processes():
+                    limit(process)
                 work, seconds, used = self.load(entry, running)
         except Failure as reason:
             return {"figure": 0, "errors": 1, "reason": str(reason)}
         if not work or not used:
             return {"figure": 0, "errors": 1, "reason": "nothing was done"}
-        return {"figure": work / used, "rate": work / seconds, "busy": used / seconds, "errors": 0}
+        return {"figure": work / used, "rate": work / seconds,
+                "busy": used / seconds / allowed, "errors": 0}
 
     def seconds(self):
         each = self.options.seconds + self.options.warm_up + SECONDS_MORE

@@ -172,9 +172,12 @@ class Compressed(Requests):
 
 class Proxy(Requests):
     """GET through reverse proxies, each with one thread. The upstream shares the processor of the
-    load. "direct" is the same server without a proxy."""
+    load. "direct" is the same server without a proxy. The limit passes bytes on without parsing,
+    with two receives and two sends for each request."""
 
-    targets = (Target("nginx", 1), Target("haproxy", 1), Target("direct", 0.45))
+    targets = (Target("limit", 0.75), Target("nginx", 1), Target("haproxy", 1),
+               Target("direct", 0.45))
+    share = 0.5
 
     def __init__(self, options):
         super().__init__("P1", "GET of 190 bytes through a reverse proxy, 64 connections", options)
@@ -190,7 +193,8 @@ class Proxy(Requests):
     def entries(self):
         others = [Entry(name, "peer", (sys.executable, str(ROOT / "proxies.py"), name, "{place}"))
                   for name in ("nginx", "haproxy")]
-        return [*weir("examples/example_gateway"), *others,
+        limit = Entry("limit", "limit", ("{build}/bench/limit/proxy_limit", "--port", "0"))
+        return [limit, *weir("examples/example_gateway"), *others,
                 *weir("examples/example_bench", "direct", kind="direct")]
 
     def measure(self, entry, place):
@@ -200,6 +204,8 @@ class Proxy(Requests):
             words = (words[0], f"http://{self.upstream}", *words[1:])
         elif entry.kind == "peer":
             words = (*words, self.upstream)
+        elif entry.kind == "limit":
+            words = (*words, "--upstream", self.upstream.partition(":")[2])
         return super().measure(Entry(entry.name, entry.kind, words), place)
 
     def work_of(self, entry):

@@ -48,6 +48,15 @@ class EpollServer {
     return connections_[static_cast<std::size_t>(descriptor)];
   }
 
+  /// Returns the new state of a connection.
+  Connection& make_connection(int descriptor) {
+    const auto index = static_cast<std::size_t>(descriptor);
+    if (index >= connections_.size()) connections_.resize(2 * index + 1);
+    return connections_[index] = {};
+  }
+
+  void observe(int descriptor) { add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET); }
+
  private:
   Server& self() { return static_cast<Server&>(*this); }
 
@@ -61,10 +70,8 @@ class EpollServer {
       const int descriptor =
           ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (descriptor < 0) return;  // none left, or a failed connection
-      const auto index = static_cast<std::size_t>(descriptor);
-      if (index >= connections_.size()) connections_.resize(2 * index + 1);
-      connections_[index] = {};
-      if (self().accepted(descriptor)) add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+      make_connection(descriptor);
+      if (self().accepted(descriptor)) observe(descriptor);
     }
   }
 
