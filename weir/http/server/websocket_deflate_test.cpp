@@ -137,6 +137,48 @@ TEST_F(WebSocketDeflateTest, DecompressesALargeMessageInSteps) {
   EXPECT_GE(ran() - before, 16U);
 }
 
+// A topic compresses a message once for all connections whose messages stand alone.
+TEST_F(WebSocketDeflateTest, CompressesTheMessagesOfATopicOnce) {
+  Topic<SlowSubscriber::drop_oldest> topic;
+  const auto subscribe = [&topic](WebSocket& socket) -> Task<Result<>> {
+    const TopicSubscription subscription = topic.subscribe(socket);
+    for (;;) WEIR_CO_TRY(co_await socket.read());
+  };
+  routes_.websocket("/alone", subscribe, {.compression = WebSocketCompression{}});
+  routes_.websocket("/level", subscribe, {.compression = WebSocketCompression{.level = 9}});
+  routes_.websocket("/context", subscribe,
+                    {.compression = WebSocketCompression{.send_window_bits = 15}});
+  routes_.websocket("/plain", subscribe);
+  std::vector<MemoryPeer*> alone;
+  for (int count = 0; count < 3; ++count) alone.push_back(&open("/alone"));
+  const std::vector<MemoryPeer*> others{&open("/level"), &open("/context"), &open("/plain")};
+  const std::string message(1000, 'a');
+  ASSERT_TRUE(topic.publish(message));
+  settle();
+  EXPECT_EQ(WsDeflateCore::of(*loop_).compressed.value(), 1U);
+  for (MemoryPeer* const each : others) EXPECT_EQ(each->take(), answer(plain_text, message));
+  const std::string first = alone.front()->take();
+  ASSERT_LT(first.size(), 50U);
+  EXPECT_EQ(first, answer(text, first.substr(2)));
+  for (std::size_t at = 1; at < alone.size(); ++at) EXPECT_EQ(alone[at]->take(), first);
+  auto inflater = compression::RawInflater::make(15).value();
+  std::string payload = first.substr(2) + std::string(to_text(compression::deflate_message_tail));
+  std::vector<std::byte> received(2 * message.size());
+  const auto done = inflater.decompress(to_bytes(payload), received);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(to_text(Bytes(received).first(done->produced)), message);
+  // Short, large and random messages are sent as they are.
+  for (const std::string& plain : {std::string(127, 'a'), std::string(70'000, 'a')}) {
+    ASSERT_TRUE(topic.publish(plain));
+    settle();
+    EXPECT_TRUE(talk_all(*alone.front(), {}) == answer(plain_text, plain)) << plain.size();
+  }
+  const std::string random = noise(1000);
+  ASSERT_TRUE(topic.publish(to_bytes(random)));
+  settle();
+  EXPECT_TRUE(alone.front()->take() == answer(ws::fin | ws::binary_frame, random));
+}
+
 TEST_F(WebSocketDeflateTest, EchoesTheExamplesOfTheRfc) {
   route({.send_window_bits = 15, .receive_window_bits = 15, .bytes_min = 0});
   std::string response;

@@ -28,15 +28,18 @@ bool is_utf8(Bytes text) noexcept {
 
 // Frames.
 
-TopicFrame* TopicFrame::make(bool is_text, Bytes message) {
+TopicFrame* TopicFrame::make(bool is_text, Bytes message, bool compressed) {
   void* const block = BlockPool::allocate(sizeof(TopicFrame) + ws_header_size_max + message.size());
   auto* const frame = new (block) TopicFrame();
   char* const start = static_cast<char*>(block) + sizeof(TopicFrame);
   const WsFrameHeader header{.opcode = is_text ? WsOpcode::text : WsOpcode::binary,
                              .length = message.size(),
-                             .mask = std::nullopt};
+                             .mask = std::nullopt,
+                             .compressed = compressed};
   char* const end = write_ws_header(header, start);
   if (!message.empty()) std::memcpy(end, message.data(), message.size());
+  frame->is_text_ = is_text;
+  frame->header_size_ = static_cast<std::uint8_t>(end - start);
   frame->bytes_ = to_bytes({start, static_cast<std::size_t>(end - start) + message.size()});
   return frame;
 }
@@ -273,6 +276,42 @@ void TopicHub::begin_pass() {
   while (TopicMember* const member = served_.pop_front()) waiting_.push_back(*member);
 }
 
+void TopicHub::end_pass() noexcept {
+  has_compressed_ = false;
+  for (; pass_size_ != 0; --pass_size_) pass_[pass_size_ - 1] = compressed_[pass_size_ - 1] = {};
+}
+
+/// Compresses the messages of the pass, once for all members that can share the result.
+void TopicHub::compress_pass() {
+  WsDeflateCore& core = WsDeflateCore::of(loop_);
+  for (std::size_t at = 0; at < pass_size_; ++at) {
+    compressed_[at] = pass_[at];
+    const TopicFrame& frame = *pass_[at];
+    if (const auto compressed = core.compress(frame.message(), compression_)) {
+      compressed_[at] = TopicFrameRef(TopicFrame::make(frame.is_text(), compressed->bytes(), true));
+    }
+  }
+}
+
+/// Returns the messages of the pass as `connection` gets them. They are compressed in the way of
+/// the first member that shares a compressor. Members that use another way get them as they are.
+std::span<const TopicFrameRef> TopicHub::messages_for(const WsConnection& connection) noexcept {
+  const std::span<const TopicFrameRef> plain = std::span(pass_).first(pass_size_);
+  const auto compression = connection.shared_compression();
+  if (!compression) return plain;
+  if (!has_compressed_) {
+    compression_ = *compression;
+    try {
+      compress_pass();
+    } catch (const std::bad_alloc&) {
+      return plain;
+    }
+    has_compressed_ = true;
+  }
+  if (*compression != compression_) return plain;
+  return std::span(compressed_).first(pass_size_);
+}
+
 void TopicHub::run() {
   scheduled_ = false;
   if (ends_) return end_if_idle();
@@ -281,13 +320,11 @@ void TopicHub::run() {
     TopicMember* const member = waiting_.pop_front();
     if (member == nullptr) break;
     served_.push_back(*member);
-    const std::span<const TopicFrameRef> pass(pass_);
-    const std::size_t taken = member->connection().deliver(*member, pass.first(pass_size_));
+    WsConnection& connection = member->connection();
+    const std::size_t taken = connection.deliver(*member, messages_for(connection));
     topic_.offered.fetch_add(taken, std::memory_order_relaxed);
   }
-  if (waiting_.empty()) {
-    while (pass_size_ != 0) pass_[--pass_size_] = {};
-  }
+  if (waiting_.empty()) end_pass();
   const bool more =
       arrived_.front() != nullptr && (topic_.reaction() != SlowSubscriber::wait || full_ == 0);
   if (!waiting_.empty() || more) schedule();

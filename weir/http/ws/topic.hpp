@@ -84,6 +84,9 @@ class AnyTopic {
 /// encoded once, and all connections send the same bytes. Each connection sends the messages of one
 /// turn of its loop with one write. What a subscriber gets that reads too slowly is a part of the
 /// type: `http::Topic<http::SlowSubscriber::drop_oldest> prices;`.
+///
+/// A message of at most 64 KiB is compressed once for the connections of a core that compress
+/// without a window and in the same way (RFC 7692). The other connections get it as it is.
 /// Threads: any for publish(); subscribers may be on any core.
 /// Lifetime: outlives every subscription (asserted) and every call of publish().
 template <SlowSubscriber reaction>

@@ -143,6 +143,10 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void begin_send(WebSocketSend& send) noexcept;
   void withdraw(WebSocketSend& send) noexcept;
 
+  /// Returns how the messages of topics are compressed; nothing if they are sent as they are.
+  std::optional<WsSharedCompression> shared_compression() const noexcept {
+    return deflate_ == nullptr ? std::nullopt : deflate_->shared();
+  }
   /// Sends messages of a topic: immediately if nothing waits, else from the queue of `member`.
   /// Returns: the number of messages that it has taken. The topic may still drop them.
   std::size_t deliver(TopicMember& member, std::span<const TopicFrameRef> messages) noexcept;

@@ -48,6 +48,20 @@ RawDeflater& WsDeflateCore::deflater(int window_bits, int level) {
   return *shared.deflater;
 }
 
+std::optional<Buffer> WsDeflateCore::compress(Bytes message, const WsSharedCompression& options) {
+  if (message.size() < std::max(options.bytes_min, RawDeflater::room_min)) return {};
+  if (message.size() > shared_max) return {};
+  Buffer out;
+  out.make_room(message.size() + deflate_message_tail.size());
+  const MutableBytes room = out.room().first(message.size() + deflate_message_tail.size());
+  const compression::Progress done = deflater(options.window_bits, options.level)
+                                         .compress(message, room, compression::Flush::sync);
+  if (!done.complete || done.produced == room.size()) return {};
+  compressed.add();
+  out.commit(done.produced - deflate_message_tail.size());
+  return out;
+}
+
 std::unique_ptr<RawInflater> WsDeflateCore::take_inflater() {
   const auto found = std::ranges::find_if(idle_, [](const auto& each) { return each != nullptr; });
   if (found == idle_.end()) return make_inflater(deflate_window_max);
@@ -95,6 +109,11 @@ bool WsDeflate::compresses(const WebSocketMessage& piece, bool continues) noexce
                   (!piece.ends || (piece.bytes.size() >= bytes_min_ && !piece.bytes.empty()));
   }
   return compresses_;
+}
+
+std::optional<WsSharedCompression> WsDeflate::shared() const noexcept {
+  if (sends_.has_context || sends_.window_bits < deflate_sending_window_min) return {};
+  return WsSharedCompression{sends_.window_bits, level_, bytes_min_};
 }
 
 std::size_t WsDeflate::compress(Bytes slice, bool ends, MutableBytes out) {

@@ -21,6 +21,15 @@
 
 namespace weir::http {
 
+/// The compression of messages that stand alone. Connections with equal values can send the same
+/// compressed message.
+struct WsSharedCompression {
+  int window_bits = deflate_window_max;
+  int level = 1;
+  std::size_t bytes_min = 0;
+  bool operator==(const WsSharedCompression&) const = default;
+};
+
 /// The compressors and decompressors of one core, for messages without context, and the metrics of
 /// all compressed messages.
 /// Threads: its core's; any for the counters.
@@ -38,6 +47,12 @@ class WsDeflateCore final : public MetricSource {
   /// Returns a compressor after reset(), for use in one call.
   /// Errors: throws std::bad_alloc.
   compression::RawDeflater& deflater(int window_bits, int level);
+  /// Compresses a whole message, without deflate_message_tail.
+  /// Returns: the bytes; nothing if the message would not become smaller, is shorter than
+  /// `options` asks for, or has more than shared_max bytes.
+  /// Errors: throws std::bad_alloc.
+  std::optional<Buffer> compress(Bytes message, const WsSharedCompression& options);
+  static constexpr std::size_t shared_max = 64 * 1024;
   /// Returns a decompressor after reset() for the largest window.
   /// Errors: throws std::bad_alloc.
   std::unique_ptr<compression::RawInflater> take_inflater();
@@ -88,6 +103,10 @@ class WsDeflate {
   /// Returns: the number of bytes that were written to `out`.
   /// Errors: throws std::bad_alloc, before anything is written.
   std::size_t compress(Bytes slice, bool ends, MutableBytes out);
+
+  /// Returns how messages for several connections are compressed; nothing if the messages of this
+  /// one refer to earlier ones, or are not compressed.
+  std::optional<WsSharedCompression> shared() const noexcept;
 
   // Receiving.
 

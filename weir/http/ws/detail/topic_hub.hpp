@@ -14,6 +14,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/counter.hpp"
 #include "weir/base/detail/list.hpp"
+#include "weir/http/ws/detail/deflate.hpp"
 #include "weir/http/ws/topic.hpp"
 #include "weir/loop/detail/cross_core_queue.hpp"
 #include "weir/loop/detail/destroy_queue.hpp"
@@ -32,8 +33,10 @@ struct TopicReceipt;
 /// Threads: any.
 class TopicFrame {
  public:
-  static TopicFrame* make(bool is_text, Bytes message);
+  static TopicFrame* make(bool is_text, Bytes message, bool compressed = false);
   Bytes bytes() const noexcept { return bytes_; }
+  bool is_text() const noexcept { return is_text_; }
+  Bytes message() const noexcept { return bytes_.subspan(header_size_); }
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
@@ -43,6 +46,8 @@ class TopicFrame {
   TopicFrame() noexcept = default;
   void destroy() noexcept;
   std::atomic<std::uint32_t> references_{1};
+  std::uint8_t header_size_ = 0;
+  bool is_text_ = false;
   Bytes bytes_;
 };
 
@@ -64,6 +69,7 @@ class TopicFrameRef {
     if (frame_ != nullptr) frame_->release();
   }
   Bytes bytes() const noexcept { return frame_->bytes(); }
+  const TopicFrame& operator*() const noexcept { return *frame_; }
 
  private:
   TopicFrame* frame_ = nullptr;
@@ -151,6 +157,9 @@ class TopicHub final : loop::Runnable, public loop::DestroyQueue::Destroyable {
   void schedule() noexcept;
   void run();
   void begin_pass();
+  void end_pass() noexcept;
+  std::span<const TopicFrameRef> messages_for(const WsConnection& connection) noexcept;
+  void compress_pass();
   BlockPtr<TopicDelivery> pop() noexcept;
 
   using Queue = loop::CrossCoreQueue<TopicDelivery, &TopicDelivery::next>;
@@ -160,10 +169,14 @@ class TopicHub final : loop::Runnable, public loop::DestroyQueue::Destroyable {
   std::atomic<std::size_t> on_way_{0};
   weir::detail::List<TopicMember> waiting_;  // for the messages of the pass
   weir::detail::List<TopicMember> served_;
-  std::array<TopicFrameRef, TopicMember::messages_max> pass_;
+  using Messages = std::array<TopicFrameRef, TopicMember::messages_max>;
+  Messages pass_;
+  Messages compressed_;              // those of the pass, if has_compressed_
+  WsSharedCompression compression_;  // of the last pass with compressed messages
   std::size_t pass_size_ = 0;
   std::size_t members_ = 0;
   std::size_t full_ = 0;  // members whose queue is full
+  bool has_compressed_ = false;
   bool scheduled_ = false;
   bool ends_ = false;  // the topic is gone
 };
