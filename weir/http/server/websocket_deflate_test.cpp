@@ -177,6 +177,7 @@ TEST_F(WebSocketDeflateTest, CompressesTheMessagesOfATopicOnce) {
   ASSERT_TRUE(topic.publish(to_bytes(random)));
   settle();
   EXPECT_TRUE(alone.front()->take() == answer(ws::fin | ws::binary_frame, random));
+  shut_down();  // before the topic ends
 }
 
 TEST_F(WebSocketDeflateTest, EchoesTheExamplesOfTheRfc) {
