@@ -8,11 +8,17 @@
 namespace weir::http {
 namespace {
 
+/// Returns true if the decoded segment is `text`. Most segments have no escapes.
+bool is_equal(const Segments::Iterator& segment, std::string_view text) {
+  const std::string_view raw = *segment;
+  return raw.find('%') == std::string_view::npos ? raw == text : segment.decoded() == text;
+}
+
 bool begins_with(std::string_view path, const std::vector<std::string>& prefix) {
   const Segments segments(path);
   auto segment = segments.begin();
   for (const std::string& each : prefix) {
-    if (segment == segments.end() || segment.decoded() != each) return false;
+    if (segment == segments.end() || !is_equal(segment, each)) return false;
     ++segment;
   }
   return true;
