@@ -292,7 +292,8 @@ Outcome with_websockets(const sim::WorldOptions& options) {
   constexpr std::array disturbances{WebSocketDisturbance::none, WebSocketDisturbance::drain,
                                     WebSocketDisturbance::replace, WebSocketDisturbance::faults};
   sim::World world(options);
-  const WebSocketScenarioOptions clients{.disturbance = world.random().one_of(disturbances)};
+  const WebSocketScenarioOptions clients{.disturbance = world.random().one_of(disturbances),
+                                         .http2 = world.random().bernoulli(0.5)};
   const bool disturbed = clients.disturbance != WebSocketDisturbance::none;
   const bool replaces = clients.disturbance == WebSocketDisturbance::replace;
   WebSocketService service(world.random(), {.cores = some_cores(world),
@@ -306,7 +307,8 @@ Outcome with_websockets(const sim::WorldOptions& options) {
 }
 
 Outcome run_websockets(sim::World& world, WebSocketService& service, WebSocketScenario& scenario) {
-  constexpr std::size_t buffer_bytes = 8192;  // slow subscribers fill them
+  // Slow subscribers fill their buffers. One connection of HTTP/2 carries all WebSockets.
+  const std::size_t buffer_bytes = scenario.options().http2 ? 256 * 1024 : 8192;
   sim::Host& server =
       world.host("server", {.cores = service.options().cores, .buffer_bytes = buffer_bytes});
   server.start_service([&service](loop::Platform& host) { return service.serve(host); });

@@ -35,6 +35,7 @@ struct WebSocketScenarioOptions {
   unsigned sessions = 6;     ///< number of WebSockets of each of them
   unsigned messages = 30;    ///< most messages of one of these WebSockets
   unsigned subscribers = 6;  ///< number of subscribers of each topic
+  bool http2 = false;        ///< true: WebSockets are streams of connections of HTTP/2
 };
 
 /// Clients send messages, which a handler returns, and leave in several ways. Others subscribe to

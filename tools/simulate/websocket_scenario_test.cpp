@@ -22,7 +22,7 @@ Sums run_some(WebSocketDisturbance disturbance, WebSocketCloseCode code) {
   Sums sums;
   for (int run = 0; run < 6; ++run) {
     sim::World world(fresh_world_options());
-    const WebSocketScenarioOptions options{.disturbance = disturbance};
+    const WebSocketScenarioOptions options{.disturbance = disturbance, .http2 = run % 2 == 1};
     const bool replaces = disturbance == WebSocketDisturbance::replace;
     const bool disturbed = disturbance != WebSocketDisturbance::none;
     // A service is replaced some time after its routes: the topics must last longer.

@@ -108,7 +108,8 @@ int WebSocketService::serve(loop::Platform& host) {
   app.per_core([this](Scope& scope) { return Publishers(*this, scope); });
   app.on_core(0,
               [this, version](App& of, Scope& scope) { return Editor(*this, of, scope, version); });
-  serve_http(app, router, {.endpoint = Endpoint::any(80)});
+  serve_http(app, router,
+             {.endpoint = Endpoint::any(80), .plain_http2 = http::PlainHttp2::prior_knowledge});
   Runtime runtime(host, {.cores = options_.cores, .announce = false});
   return app.run(runtime);
 }
