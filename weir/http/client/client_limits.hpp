@@ -59,8 +59,8 @@ struct ClientLimits {
   /// all streams and one more, so that a response that the program does not read delays no other.
   H2Limits http2 = {.connection_window = 129 * 64 * 1024, .work = {}};
   /// Time for which a server of HTTP/2 with an open request or WebSocket may be silent. The client
-  /// then sends a
-  /// PING, and closes the connection if nothing arrives within ping_timeout; connection_lost.
+  /// then sends a PING, and closes the connection if nothing arrives within ping_timeout;
+  /// connection_lost.
   Duration ping_interval = std::chrono::seconds(15);
   Duration ping_timeout = std::chrono::seconds(5);
 };

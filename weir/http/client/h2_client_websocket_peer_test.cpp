@@ -512,6 +512,24 @@ TEST_F(H2ClientWebSocketPeerTest, ReportsTheEndOfTheStreamAndItsReset) {
   EXPECT_EQ(closed.result, std::error_code());
 }
 
+TEST_F(H2ClientWebSocketPeerTest, NoticesALateEndWhileItReads) {
+  const std::string trailers = frames::headers(1, frames::block({{"a", "b"}}));
+  for (const std::string& end :
+       {trailers, frames::data(1, "", FrameFlag::end_stream), rst_stream(1)}) {
+    const auto serve = [&end](H2Peer& peer) -> Task<> {
+      if (!co_await peer.receive("head 1")) co_return;
+      co_await peer.send(opening(1));
+      static_cast<void>(co_await sleep(1s));
+      co_await peer.send(end);
+      co_await peer.end();
+    };
+    const Instant start = platform_.now();
+    const Outcome outcome = run({serve});
+    EXPECT_TRUE(outcome.read);
+    EXPECT_LT(platform_.now() - start, Duration(10s));
+  }
+}
+
 TEST_F(H2ClientWebSocketPeerTest, FailsASendOnAStreamThatIsReset) {
   greetings_ = {offer(frames::setting(SettingId::initial_window_size, 100))};
   const auto serve = [](H2Peer& peer) -> Task<> {

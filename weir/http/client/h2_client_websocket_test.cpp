@@ -335,6 +335,31 @@ TEST_F(H2ClientWebSocketTest, TakesTheConnectionOfAServerThatChoosesHttp1) {
   EXPECT_EQ(accepted(), 2U);
 }
 
+TEST_F(H2ClientWebSocketTest, WaitsForNoRequestToAServerOfHttp1) {
+  use_tls({"http/1.1"});
+  options_.limits.connections_per_origin_max = 1;
+  routes_.get("/slow", []() -> Task<Response> {
+    static_cast<void>(co_await sleep(2s));
+    co_return text("slow");
+  });
+  const auto talk = [](WebSocket& socket) { return send_sizes(socket, {5}); };
+  with_client([&](Client& client) -> Task<> {
+    bool answered = false;
+    const auto get = [&]() -> Task<> {
+      const auto response = co_await client.get("https://127.0.0.1:80/slow");
+      EXPECT_TRUE(response);
+      answered = true;
+    };
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(get());
+      static_cast<void>(co_await sleep(1s));
+      EXPECT_TRUE(co_await client.websocket("wss://127.0.0.1:80/echo", talk));
+      EXPECT_FALSE(answered);
+    };
+    static_cast<void>(co_await with_scope(OnFailure::isolate, body));
+  });
+}
+
 TEST_F(H2ClientWebSocketTest, EndsWithItsConnection) {
   const auto talk = [this](WebSocket& socket) -> Task<Result<>> {
     WEIR_CO_TRY(co_await send_one(socket, 5));

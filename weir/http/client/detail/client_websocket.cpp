@@ -155,10 +155,10 @@ Task<Result<WebSocketAnswer>> shake_hands(AnyStream stream, std::string request,
 
 // Over HTTP/2.
 
-/// Returns a connection of HTTP/2 to the server of `url`, or the stream of a connection that was
-/// opened for it, if the server has chosen HTTP/1.1.
+/// A connection of HTTP/2, or the stream of a new one whose server has chosen HTTP/1.1.
 using FirstConnection = std::variant<H2ClientConnection*, AnyStream>;
 
+/// Returns a connection to the server of `url` that can carry another request, or opens one.
 Task<Result<FirstConnection>> connection_for(ClientPool& pool, const Url& url) {
   H2ClientConnection* const open = pool.http2_for(url);
   if (open != nullptr) co_return FirstConnection(open);

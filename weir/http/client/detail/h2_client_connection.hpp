@@ -32,7 +32,7 @@ class H2ClientExchangeNode : public weir::detail::ListNode {
 ///
 /// It begins to read while a stream is open. Once such a read has ended and no stream is open, no
 /// operation is pending, and the loop reports input.
-/// A server that owes a response and is silent is asked by PING; see ClientLimits::ping_interval.
+/// A silent server with an open stream is asked by PING; see ClientLimits::ping_interval.
 /// Threads: its loop's.
 /// Lifetime: it destroys itself after close(), when the kernel uses none of its memory. A request
 /// is told when its connection is closed.
