@@ -3,6 +3,7 @@
 
 #include "weir/runtime/checks/finding.hpp"
 #include "weir/runtime/checks/machine_checks.hpp"
+#include "weir/runtime/checks/machine_facts.hpp"
 #include "weir/runtime/foreign_ptr.hpp"
 #include "weir/runtime/messaging/broadcast.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"

@@ -4,8 +4,7 @@
 #include <exception>
 
 #include "weir/loop/os/os_platform.hpp"
-#include "weir/os/detail/machine/limits.hpp"
-#include "weir/runtime/checks/machine_checks.hpp"
+#include "weir/runtime/checks/detail/start_checks.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/detail/core.hpp"
 #include "weir/runtime/detail/hot_restart.hpp"
@@ -20,18 +19,16 @@ bool was_used(const PoolReport& pool) {
   });
 }
 
-/// Logs a line if no descriptor is left for a connection: the server would listen, and
-/// answer no client. It is called when the first of `loops` loops listens on an address.
-/// Returns: true if there is such a line.
-bool logs_lack_of_descriptors(loop::Platform& platform, std::size_t loops) {
-  const std::size_t others = loops - 1;  // loops that still open their listeners
-  const std::size_t free = os::free_descriptors(others + 1);
-  if (free > others) return false;
-  const std::size_t all = platform.descriptor_limit().descriptors_max;
-  const auto findings =
-      check_machine({.open_files_max = all}, {.descriptors_own = all - free + others});
-  for (const Finding& each : findings) platform.log("weir: " + each.to_line());
-  return true;
+/// Logs what the machine takes from the loops, and keeps its facts for the servers on them. Real
+/// time and locked memory have lines of their own.
+void check_machine_of(Loop& loop, const RuntimeOptions& options, std::size_t descriptors_max) {
+  MachineFacts facts = read_machine_facts();
+  facts.open_files_max = descriptors_max;
+  if (loop.backend().name() != "uring") add_io_uring_facts(facts);
+  Demands demands{.descriptors_own = 0, .backend = options.backend, .loops = true};
+  if (options.cores != 0) demands.cores = options.cores;
+  auto& checks = loop.group().slots().get<StartChecks>(loop.platform(), std::move(facts));
+  checks.log(demands);
 }
 
 }  // namespace
@@ -136,11 +133,11 @@ Result<> Runtime::make_cores(const Body& body) {
 
 void Runtime::log_listeners() {
   if (!options_.announce) return;
-  // The machine is known only if the runtime made its platform itself.
-  bool checks = own_platform_ != nullptr;
-  group_->listener_registry().on_listening = [this, checks](const os::Address& bound) mutable {
+  group_->listener_registry().on_listening = [this](const os::Address& bound) {
     platform_.log("weir: listening on " + bound.to_string());
-    if (checks) checks = !logs_lack_of_descriptors(platform_, core_count());
+    if (StartChecks* const checks = group_->slots().find<StartChecks>()) {
+      checks->log_lack_of_descriptors(core_count());
+    }
   };
 }
 
@@ -211,6 +208,7 @@ void Runtime::announce() {
   platform_.log("weir: at most " + std::to_string(connections) +
                 " connections (descriptors: " + limit.explanation + ")");
   if (options_.busy_poll) platform_.log("weir: busy polling: loops never sleep");
+  if (own_platform_ != nullptr) check_machine_of(loop, options_, limit.descriptors_max);
   if (!options_.real_time) return;
   // Each loop's thread makes its own request and logs a refusal then.
   platform_.log("weir: real time: requesting SCHED_FIFO with priority " +

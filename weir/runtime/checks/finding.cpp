@@ -1,5 +1,7 @@
 #include "weir/runtime/checks/finding.hpp"
 
+#include <utility>
+
 namespace weir {
 
 std::string_view name_of(Severity severity) noexcept {
@@ -21,6 +23,16 @@ std::string Finding::to_line() const {
   line += ": " + consequence;
   if (!remedy.empty()) line += " (" + remedy + ")";
   return line;
+}
+
+void sort_by_severity(std::vector<Finding>& findings) {
+  std::vector<Finding> sorted;
+  for (const Severity severity : {Severity::fatal, Severity::limits, Severity::note}) {
+    for (Finding& each : findings) {
+      if (each.severity == severity) sorted.push_back(std::move(each));
+    }
+  }
+  findings = std::move(sorted);
 }
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir {
 
@@ -19,7 +20,7 @@ std::string_view name_of(Severity severity) noexcept;
 
 /// A Finding is the result of a check that is not well. Its texts are for operators.
 struct Finding {
-  std::string_view check = {};  ///< fixed name of the check, such as "descriptors"; see doctor.md
+  std::string_view check = {};  ///< fixed name of the check, such as "descriptors"; see docs/guide
   Severity severity = Severity::note;
   std::string found = {};        ///< "at most 70 open files (RLIMIT_NOFILE)"
   std::string wanted = {};       ///< "20,074 for 20,000 connections"
@@ -29,5 +30,8 @@ struct Finding {
   /// Returns one line: "descriptors: FOUND, wanted WANTED: CONSEQUENCE (REMEDY)".
   std::string to_line() const;
 };
+
+/// Puts the most severe findings first. Those of one severity keep their order.
+void sort_by_severity(std::vector<Finding>& findings);
 
 }  // namespace weir

@@ -1,0 +1,32 @@
+#include "weir/runtime/checks/detail/start_checks.hpp"
+
+#include <utility>
+
+#include "weir/loop/loop.hpp"
+#include "weir/os/detail/machine/limits.hpp"
+
+namespace weir {
+
+StartChecks::StartChecks(loop::PlatformLog& platform, MachineFacts facts)
+    : platform_(platform), facts_(std::move(facts)) {}
+
+StartChecks* StartChecks::find(Loop& loop) noexcept {
+  return loop.group().slots().find<StartChecks>();
+}
+
+void StartChecks::log(const Demands& demands) {
+  for (const Finding& each : check_machine(facts_, demands)) {
+    if (each.severity == Severity::note) continue;
+    const std::lock_guard lock(mutex_);
+    if (logged_.insert(each.check).second) platform_.log("weir: " + each.to_line());
+  }
+}
+
+void StartChecks::log_lack_of_descriptors(std::size_t loops) {
+  const std::size_t others = loops - 1;  // loops that still open their listeners
+  const std::size_t free = os::free_descriptors(others + 1);
+  if (free > others || !facts_.open_files_max) return;
+  log({.descriptors_own = *facts_.open_files_max - free + others, .loops = true});
+}
+
+}  // namespace weir
