@@ -11,8 +11,8 @@ import re
 import cxx_text
 import floors
 
-WAITING_FLOORS = {"task", "runtime", "net", "event", "tls", "config", "log", "http", "web",
-                  "app", "admin"}
+WAITING_FLOORS = {"task", "runtime", "net", "event", "tls", "config", "log", "http", "doctor",
+                  "web", "app", "admin"}
 SWEEP = re.compile(r"tests/cancel_sweep\w*_test\.cpp$")
 # {start of a name, as a regex: the reason}
 NOT_SWEPT = {
@@ -40,6 +40,7 @@ NOT_SWEPT = {
     "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",
     "ProxyProtocol::": "it is Stream::read_into(), which has a case",
     "files::(read_some|write_all|sync)$": "parts of files::File",
+    "doctor::Examination::": "it is files::read_file(), resolve() and connect(), which have cases",
     "dns::(SystemDnsConfig|DnsClient|SharedLookup)::":
         "parts of a Resolver: resolver_steps_test.cpp",
 }

@@ -25,6 +25,7 @@ FLOORS = {
     "config": ["source", "type", ""],
     "log": [""],
     "http": ["syntax", "message", "h1", "h2", "ws", "client", "matching", "router", "server"],
+    "doctor": [""],
     "web": ["cookies", "forms", "events", "encoding", "files", "auth", "middleware", "protection",
             "proxy"],
     "http_testing": [""],

@@ -5,6 +5,7 @@
 
 #include "tools/weir/bench_command.hpp"
 #include "tools/weir/check/check_command.hpp"
+#include "tools/weir/doctor_command.hpp"
 #include "tools/weir/serve_command.hpp"
 #include "weir/base/version.hpp"
 
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   tool.set_version_flag("--version", std::string(weir::version()));
   weir::bench::add_command(tool, status);
   weir::check::add_command(tool, status);
+  weir::doctor::add_command(tool, status);
   weir::serve::add_command(tool, status);
   try {
     tool.parse(argc, argv);
