@@ -11,10 +11,11 @@
 // Files of at most 64 KiB stay in a cache of the core, with their heads. Of larger files the cache
 // holds open descriptors. An entry is compared with its file again after
 // FilesOptions::revalidate_after; requests that arrive during the comparison get the entry as it
-// was. Plain HTTP/1.1 sends what is in memory without a copy (sendfile(2)), at most 256 KiB per
-// turn. Otherwise a response of a larger file holds one buffer of 64 KiB. What is not in memory is
-// read by io_uring or a thread, so the loop does not wait for a disk. A file that shrinks while
-// it is sent ends the connection, so that the client never mistakes a part for the whole.
+// was. Plain HTTP/1.1 sends what is in memory without a copy (sendfile(2)). A turn sends at
+// most 256 KiB, or 1 MiB once the client was slower than the server. Otherwise a response of a
+// larger file holds one buffer of 64 KiB. What is not in memory is read by io_uring or a thread, so
+// the loop does not wait for a disk. A file that shrinks while it is sent ends the connection, so
+// that the client never mistakes a part for the whole.
 #pragma once
 
 #include <cstddef>

@@ -174,6 +174,33 @@ TEST_F(FilesBeneath, AreSentWithoutACopy) {
   EXPECT_EQ(send_file(sockets.writer(), {}, part), 0u);
 }
 
+/// Sends a part of a file, and reads it meanwhile, until no more bytes are sent.
+std::string sent_part(FilePart part) {
+  const SocketPair sockets;
+  std::string received;
+  for (;;) {
+    const auto sent = send_file(sockets.writer(), {}, part);
+    if (!sent || *sent == 0) return received;
+    part.offset += *sent;
+    part.size -= *sent;
+    for (std::string text = sockets.read(); !text.empty(); text = sockets.read()) received += text;
+  }
+}
+
+TEST_F(FilesBeneath, AreSentInSeveralPieces) {
+  std::string content;
+  for (int line = 0; content.size() < 300'000; ++line) content += std::to_string(line) + "\n";
+  tree.write("root/large", content);
+  auto found = open_beneath(tree.path("root"), "large", BeneathLinks::none);
+  ASSERT_TRUE(found);
+  const int file = found->file.get();
+  for (const std::size_t size : {61'440u, 61'441u, 122'881u, 200'000u, 262'144u, 290'000u}) {
+    EXPECT_EQ(sent_part({file, 7, size}), content.substr(7, size)) << size;
+  }
+  const std::size_t near_end = content.size() - 100'000;
+  EXPECT_EQ(sent_part({file, near_end, 200'000}), content.substr(near_end));
+}
+
 TEST_F(FilesBeneath, AreNotSentToAPeerThatHasClosed) {
   auto found = open_beneath(tree.path("root"), "a.txt", BeneathLinks::none);
   ASSERT_TRUE(found);

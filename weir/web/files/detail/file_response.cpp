@@ -24,11 +24,20 @@ using Variant = std::shared_ptr<const FileVariant>;
 constexpr std::uint64_t small_piece = 4 * 1024;
 constexpr std::uint64_t large_piece = 64 * 1024;
 
-/// Returns true if a byte of a file can be read without a disk. The kernel reads ahead, so the
-/// bytes before it usually can be read too.
-bool is_in_memory(loop::FileSystem& files, int file, std::uint64_t offset) {
-  std::byte byte{};
-  return files.read_cached(file, MutableBytes(&byte, 1), offset).has_value();
+/// Most bytes of a turn that are sent without a copy. A client that reads fast costs the time of
+/// all packets. For a slower client the packets wait in the socket, so a turn can send more.
+constexpr std::uint64_t slice_max = 256 * 1024;
+constexpr std::uint64_t waiting_slice_max = 1024 * 1024;
+
+/// Returns true if a part of a file can be read without a disk. It tries the last byte of each
+/// slice_max. The kernel reads ahead, so the bytes before it usually can be read too.
+bool is_in_memory(loop::FileSystem& files, int file, const ByteRange& part) {
+  for (std::uint64_t tried = 0; tried < part.size;) {
+    tried += std::min(part.size - tried, slice_max);
+    std::byte byte{};
+    if (!files.read_cached(file, MutableBytes(&byte, 1), part.first + tried - 1)) return false;
+  }
+  return true;
 }
 
 /// The way in which the next bytes of a large file are sent.
@@ -41,12 +50,11 @@ enum class NextPiece : std::uint8_t {
 /// Sends bytes of a large file without a copy while they are in memory and the client reads fast.
 /// Removes them from `part`. `when_full` becomes small when such a send has succeeded.
 Task<Result<NextPiece>> send_uncopied(BodySink& sink, loop::FileSystem& files, int file,
-                                      ByteRange& part, NextPiece& when_full) {
-  constexpr std::uint64_t slice_max = 256 * 1024;
+                                      ByteRange& part, std::uint64_t most, NextPiece& when_full) {
   for (;;) {
-    const auto size = static_cast<std::size_t>(std::min(part.size, slice_max));
+    const auto size = static_cast<std::size_t>(std::min(part.size, most));
     if (size == 0) co_return NextPiece::none;
-    if (!is_in_memory(files, file, part.first + size - 1)) co_return NextPiece::large;
+    if (!is_in_memory(files, file, {part.first, size})) co_return NextPiece::large;
     const auto sent = sink.try_write_file({file, part.first, size});
     if (!sent) co_return fail(sent.error());
     part.first += *sent;
@@ -67,10 +75,13 @@ Task<Result<>> send_part(BodySink& sink, Variant variant, ByteRange part) {
   loop::FileSystem& files = (co_await this_context()).loop->platform().files();
   const int file = variant->file.value();
   NextPiece when_full = NextPiece::large;
+  std::uint64_t slice = slice_max;
   Buffer buffer;
   while (part.size > 0) {
-    WEIR_CO_TRY(const NextPiece next, co_await send_uncopied(sink, files, file, part, when_full));
+    WEIR_CO_TRY(const NextPiece next,
+                co_await send_uncopied(sink, files, file, part, slice, when_full));
     if (next == NextPiece::none) break;
+    if (next == NextPiece::small) slice = waiting_slice_max;
     const std::uint64_t most = next == NextPiece::small ? small_piece : large_piece;
     const auto size = static_cast<std::uint32_t>(std::min(part.size, most));
     if (buffer.capacity() < size) buffer = Buffer::with_capacity(size);
