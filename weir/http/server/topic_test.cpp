@@ -199,6 +199,55 @@ TEST(Topics, CloseASubscriberThatBlocksPublishersWithinAMessage) {
   EXPECT_EQ(fixture.topic_.subscribers(), 0U);
 }
 
+// 64 members get a message in one step of the loop. The 65th leaves before the next step.
+TEST(Topics, EndAPassWhoseLastMembersHaveLeft) {
+  struct Fixture : HttpFixture {
+    explicit Fixture(bool compresses) {
+      WebSocketOptions options;
+      if (compresses) options.compression.emplace();
+      routes_.websocket(
+          "/ws",
+          [this](WebSocket& socket) -> Task<Result<>> {
+            subscriptions.push_back(topic.subscribe(socket));
+            for (;;) WEIR_CO_TRY(co_await socket.read());
+          },
+          std::move(options));
+      routes_.get("/publish", [this]() -> Task<Response> {
+        EXPECT_TRUE(topic.publish(std::string(1000, 'a')));
+        while (topic.statistics().delivered == 0) co_await yield();
+        EXPECT_EQ(topic.statistics().delivered, 64U);
+        subscriptions.pop_back();
+        EXPECT_TRUE(topic.publish(std::string(1000, 'b')));
+        co_return text("published\n");
+      });
+      serve();
+    }
+    ~Fixture() {
+      subscriptions.clear();
+      shut_down();
+    }
+    Topic<SlowSubscriber::drop_oldest> topic;
+    std::vector<TopicSubscription> subscriptions;
+  };
+  for (const bool compresses : {false, true}) {
+    SCOPED_TRACE(compresses);
+    Fixture fixture(compresses);
+    std::string request(handshake);
+    request.insert(request.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+    std::vector<MemoryPeer*> peers;
+    for (int count = 0; count < 65; ++count) {
+      peers.push_back(&fixture.connect());
+      EXPECT_TRUE(fixture.talk(*peers.back(), request).starts_with("HTTP/1.1 101"));
+    }
+    fixture.talk(fixture.connect(), "GET /publish HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(fixture.topic.statistics().delivered, 2 * 64U);
+    const std::string first = peers.front()->take();
+    if (!compresses) EXPECT_EQ(first.size(), 2 * 1004U);
+    for (std::size_t at = 1; at < 64; ++at) EXPECT_EQ(peers[at]->take(), first);
+    EXPECT_EQ(peers.back()->take(), "");
+  }
+}
+
 TEST(Topics, MayEndWithTheirLastSubscriberWhileTheLoopRuns) {
   using Room = Topic<SlowSubscriber::drop_oldest>;
   struct Fixture : HttpFixture {

@@ -264,6 +264,7 @@ BlockPtr<TopicDelivery> TopicHub::pop() noexcept {
 /// Takes the messages that have arrived for a pass over all members. With SlowSubscriber::wait it
 /// takes one, and only if all members have room.
 void TopicHub::begin_pass() {
+  assert(pass_size_ == 0);
   const bool one_by_one = topic_.reaction() == SlowSubscriber::wait;
   const std::size_t most = one_by_one ? (full_ == 0 ? 1 : 0) : pass_.size();
   while (pass_size_ < most) {
@@ -281,12 +282,17 @@ void TopicHub::end_pass() noexcept {
   for (; pass_size_ != 0; --pass_size_) pass_[pass_size_ - 1] = compressed_[pass_size_ - 1] = {};
 }
 
-/// Compresses the messages of the pass, once for all members that can share the result.
+/// Compresses the messages of the pass, once for all members that can share the result. Messages
+/// beyond the limit of one turn stay as they are.
 void TopicHub::compress_pass() {
   WsDeflateCore& core = WsDeflateCore::of(loop_);
+  std::size_t bytes_left = WsDeflateCore::shared_max;
   for (std::size_t at = 0; at < pass_size_; ++at) {
     compressed_[at] = pass_[at];
     const TopicFrame& frame = *pass_[at];
+    const std::size_t size = frame.message().size();
+    if (size > bytes_left) continue;
+    bytes_left -= size;
     if (const auto compressed = core.compress(frame.message(), compression_)) {
       compressed_[at] = TopicFrameRef(TopicFrame::make(frame.is_text(), compressed->bytes(), true));
     }
@@ -294,7 +300,8 @@ void TopicHub::compress_pass() {
 }
 
 /// Returns the messages of the pass as `connection` gets them. They are compressed in the way of
-/// the first member that shares a compressor. Members that use another way get them as they are.
+/// the first member that shares a compressor. Members that cannot take this way get them as they
+/// are.
 std::span<const TopicFrameRef> TopicHub::messages_for(const WsConnection& connection) noexcept {
   const std::span<const TopicFrameRef> plain = std::span(pass_).first(pass_size_);
   const auto compression = connection.shared_compression();
@@ -308,14 +315,17 @@ std::span<const TopicFrameRef> TopicHub::messages_for(const WsConnection& connec
     }
     has_compressed_ = true;
   }
-  if (*compression != compression_) return plain;
+  if (!compression->takes(compression_)) return plain;
   return std::span(compressed_).first(pass_size_);
 }
 
 void TopicHub::run() {
   scheduled_ = false;
   if (ends_) return end_if_idle();
-  if (waiting_.empty()) begin_pass();
+  if (waiting_.empty()) {
+    end_pass();  // its last members may have left
+    begin_pass();
+  }
   for (unsigned count = 0; count < members_in_a_row; ++count) {
     TopicMember* const member = waiting_.pop_front();
     if (member == nullptr) break;

@@ -21,13 +21,17 @@
 
 namespace weir::http {
 
-/// The compression of messages that stand alone. Connections with equal values can send the same
+/// The compression of messages that stand alone, so that several connections can send the same
 /// compressed message.
 struct WsSharedCompression {
   int window_bits = deflate_window_max;
   int level = 1;
   std::size_t bytes_min = 0;
-  bool operator==(const WsSharedCompression&) const = default;
+  /// Returns true if a connection with these values can send what `other` has compressed. A
+  /// receiver with a larger window understands references into a smaller one.
+  bool takes(const WsSharedCompression& other) const noexcept {
+    return other.window_bits <= window_bits && other.level == level && other.bytes_min == bytes_min;
+  }
 };
 
 /// The compressors and decompressors of one core, for messages without context, and the metrics of
