@@ -159,8 +159,12 @@ void WsConnection::queue() noexcept {
 
 /// Sends what waits, and lets the reader go on.
 void WsConnection::run() {
-  // A pending receive reports the end of the connection behind the last bytes.
-  if (activity_->hung_up && !activity_->receiving && !error()) lose(system_error(ECONNRESET));
+  // A pending receive reports the end of the connection behind the last bytes. A reader that still
+  // gets a message waits for that receive.
+  const bool has_message = activity_->has_held && reader_ != nullptr;
+  if (activity_->hung_up && !activity_->receiving && !has_message && !error()) {
+    lose(system_error(ECONNRESET));
+  }
   activity_->receives = 0;
   pump_output();
   if (drops_) {
@@ -193,7 +197,10 @@ void WsConnection::check() {
   const Instant now = loop().now();
   if (std::exchange(input_seen_, false)) activate();
   if (!error()) check_ping(now);
-  if (activity_ == nullptr) return arm(now);
+  if (activity_ == nullptr) {
+    if (!lost_) arm(now);
+    return;
+  }
   WsActivity& a = *activity_;
   if (now >= a.close_until) {
     abort(make_error_code(Errc::timed_out));
@@ -256,7 +263,11 @@ void WsConnection::abort(std::error_code error) noexcept {
       activate();
     } catch (const std::bad_alloc&) {
       lost_ = broken_ = true;
-      handler_.cancel();  // a reader is cancelled too
+      if (reader_ != nullptr) {
+        std::exchange(reader_, nullptr)->grant();
+      } else {
+        handler_.cancel();
+      }
       return;
     }
   }
