@@ -210,9 +210,9 @@ Task<Result<std::variant<WebSocketAnswer, AnyStream>>> ask_over_http2(
       WEIR_CO_TRY(auto answer, answer_of(std::move(exchange), url, options));
       co_return Outcome(std::move(answer));
     }
-    // The handshake has no effect but a WebSocket, which ends with the connection.
+    // The only effect of the handshake is a WebSocket, which ends with the connection.
     const bool repeat = attempts < (sent->lost() ? 2 : attempts_max) && sent->may_repeat(true);
-    if (!repeat) co_return fail(answered.error());
+    if (!repeat || answered.error() == Errc::cancelled) co_return fail(answered.error());
   }
 }
 
