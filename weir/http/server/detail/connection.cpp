@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -44,8 +45,14 @@ void Connection::open(CancelSource* cancel) noexcept {
 
 os::Address Connection::peer_address() {
   if (is_http2_) return stream_->peer_address();
-  if (peer_ == nullptr) peer_ = make_block<os::Address>(stream_->peer_address()).release();
-  return *peer_;
+  if (peer_ != nullptr) return *peer_;
+  const os::Address address = stream_->peer_address();
+  try {
+    peer_ = make_block<os::Address>(address).release();
+  } catch (const std::bad_alloc&) {
+    // The next call asks again.
+  }
+  return address;
 }
 
 void Connection::forget_peer() noexcept {
