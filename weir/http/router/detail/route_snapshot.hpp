@@ -46,15 +46,13 @@ class InFlightRequest : public weir::detail::ListNode {
 /// Threads: that core's.
 class InFlightRequests {
  public:
+  /// Is called when a request has ended.
+  virtual void on_request_ended() = 0;
+
   weir::detail::List<InFlightRequest> requests;
 
  protected:
   ~InFlightRequests() = default;
-
- private:
-  friend class InFlightRequest;
-  /// Is called when a request has ended.
-  virtual void on_request_ended() = 0;
 };
 
 /// The waiting requests of one route on one core.
