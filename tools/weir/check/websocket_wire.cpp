@@ -62,7 +62,7 @@ void WebSocketWire::on_input(Buffer input) {
 }
 
 void WebSocketWire::read_head() {
-  http::HeadParser parser({});
+  http::HeadParser parser;
   http::ReceivedResponseHead head;
   const http::ParseResult parsed = parser.parse(input_, head);
   if (parsed.kind == http::ParseResult::Kind::incomplete) return;
