@@ -249,11 +249,10 @@ class Run : Continuation, loop::Runnable {
     require(listener.has_value());
     auto stream = co_await listener->accept();
     require(stream.has_value());
-    CancelSource cancel(own.cancel);
     WsConnection connection(AnyStream(std::move(*stream)), options_.role, options_.limits, Buffer(),
-                            {}, cancel);
+                            {}, own.cancel);
     connection_ = &connection;
-    in_context<Result<>> running(Context{own.loop, &cancel},
+    in_context<Result<>> running(Context{own.loop, &connection.handler()},
                                  run_handler(options_.handler, connection));
     std::ignore = co_await std::move(running);
     co_await connection.finish(WebSocketCloseCode::normal);

@@ -20,11 +20,10 @@ using http::WsRole;
 
 constexpr http::WebSocketLimits limits;
 
-/// One end of a connection, with the source of a handler.
+/// One end of a connection.
 struct End {
   End(tcp::Stream stream, WsRole role)
-      : connection(AnyStream(std::move(stream)), role, limits, {}, {}, handler) {}
-  CancelSource handler;
+      : connection(AnyStream(std::move(stream)), role, limits, {}, {}, nullptr) {}
   WsConnection connection;
 };
 
