@@ -96,10 +96,10 @@ TEST(BlockPool, BlocksOfEverySizeAreAlignedAndDoNotOverlap) {
 TEST(BlockPool, ReusesAReleasedBlock) {
   BlockPool pool;
   const ScopedBlockPool use(pool);
-  void* block = BlockPool::allocate(208);
+  void* block = BlockPool::allocate(216);
   BlockPool::release(block);
-  EXPECT_EQ(pool.cached_bytes(), keeps ? 208U : 0U);
-  void* again = BlockPool::allocate(200);
+  EXPECT_EQ(pool.cached_bytes(), keeps ? 216U : 0U);
+  void* again = BlockPool::allocate(201);
   if (keeps) {
     EXPECT_EQ(again, block);
   }
