@@ -128,7 +128,7 @@ class Files(contest.Contest):
         super().__init__(f"F-{name}", f"a file of {name}, 64 connections", options)
         self.size = size
         self.path = None
-        self.targets = (Target("nginx", least), Target("limit", 0))
+        self.targets = (Target("nginx", least), Target("limit", 0.8))
 
     def prepare(self, place):
         content = random.Random(1).randbytes(self.size)
