@@ -18,7 +18,7 @@ enum class Severity : std::uint8_t {
 /// Returns "note", "limits" or "fatal".
 std::string_view name_of(Severity severity) noexcept;
 
-/// A Finding is the result of a check that is not well. Its texts are for operators.
+/// A Finding is the result of a check that has failed. Its texts are for operators.
 struct Finding {
   std::string_view check = {};  ///< fixed name of the check, such as "descriptors"; see docs/guide
   Severity severity = Severity::note;

@@ -1,4 +1,4 @@
-// Checks of a machine: what it takes from a service. They compare plain facts with plain demands.
+// Checks of a machine: they compare its facts with the demands of a service.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ Demands default_demands();
 /// its connections.
 std::size_t server_descriptors(std::size_t loops) noexcept;
 
-/// Returns what the machine takes from a service with these demands, the most severe first. Notes
-/// are information about the machine that no demand concerns.
+/// Returns the demands that the machine does not meet, the most severe first. Notes are information
+/// about the machine that no demand concerns.
 std::vector<Finding> check_machine(const MachineFacts& facts, const Demands& demands);
 
 /// Returns the number of checks that check_machine() makes.
