@@ -101,6 +101,7 @@ inline bool words_equal_ignoring_case(std::uint64_t a, std::uint64_t b) noexcept
   constexpr std::uint64_t each = 0x0101010101010101;
   constexpr std::uint64_t case_bit = 0x20;
   const std::uint64_t different = a ^ b;
+  if (different == 0) return true;  // the common case
   if ((different & ~(each * case_bit)) != 0) return false;
   // The highest bit of each byte says if the byte is a letter.
   const std::uint64_t lower = a | each * case_bit;
@@ -121,20 +122,26 @@ bool equal_by_words(const char* a, const char* b, std::size_t size) noexcept {
   return words_equal_ignoring_case(word_at<Word>(a + last), word_at<Word>(b + last));
 }
 
-}  // namespace detail
-
-/// Returns true if `a` and `b` are equal when the case of ASCII letters is ignored.
-constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
+/// Compares texts of one size like equals_ignoring_case().
+constexpr bool same_size_equal(std::string_view a, std::string_view b) noexcept {
   if (!std::is_constant_evaluated() && a.size() >= sizeof(std::uint32_t)) {
     return a.size() < sizeof(std::uint64_t)
-               ? detail::equal_by_words<std::uint32_t>(a.data(), b.data(), a.size())
-               : detail::equal_by_words<std::uint64_t>(a.data(), b.data(), a.size());
+               ? equal_by_words<std::uint32_t>(a.data(), b.data(), a.size())
+               : equal_by_words<std::uint64_t>(a.data(), b.data(), a.size());
   }
   for (std::size_t index = 0; index < a.size(); ++index) {
     if (to_lower(a[index]) != to_lower(b[index])) return false;
   }
   return true;
+}
+
+}  // namespace detail
+
+/// Returns true if `a` and `b` are equal when the case of ASCII letters is ignored.
+/// The sizes are compared inline, because most texts differ in size.
+[[gnu::always_inline]] constexpr bool equals_ignoring_case(std::string_view a,
+                                                           std::string_view b) noexcept {
+  return a.size() == b.size() && detail::same_size_equal(a, b);
 }
 
 inline constexpr std::string_view line_end = "\r\n";
