@@ -28,6 +28,8 @@ FLOORS = {
     "doctor": [""],
     "web": ["cookies", "forms", "events", "encoding", "files", "auth", "middleware", "protection",
             "proxy"],
+    "telemetry": ["metrics", "traces"],
+    "profile": [""],
     "http_testing": [""],
     "app": ["describe", "handles", "graph", "lifecycle", ""],
     "admin": [""],
