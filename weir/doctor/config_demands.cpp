@@ -78,7 +78,7 @@ std::optional<BackendChoice> backend_of(std::string_view name) {
 class Collector {
  public:
   DoctorOptions take() {
-    Demands& demands = options_.demands;
+    checks::Demands& demands = options_.demands;
     if (limits_.connections_max != 0) {
       const unsigned cores = demands.cores.value_or(1);
       demands.connections_max = limits_.connections_max;
@@ -106,7 +106,7 @@ class Collector {
 
  private:
   void take_number(const RawValue& item, bool client) {
-    Demands& demands = options_.demands;
+    checks::Demands& demands = options_.demands;
     const auto number = number_of(item);
     if (item.name == "body_max" && !client) limits_.body_max = bytes_of(item).value_or(0);
     if (!number || *number == 0) return;

@@ -51,7 +51,7 @@ port = 9001
 [admin]
 port = 9090
 )");
-  const Demands& demands = options.demands;
+  const checks::Demands& demands = options.demands;
   EXPECT_EQ(demands.cores, 4U);
   EXPECT_EQ(demands.backend, BackendChoice::uring);
   EXPECT_EQ(demands.real_time_priority, 60);
@@ -101,7 +101,7 @@ upstreams = [1, 2]
 host = "db.example.org"
 port = 5432
 )");
-  const Demands& demands = options.demands;
+  const checks::Demands& demands = options.demands;
   EXPECT_FALSE(demands.cores || demands.connections_max || demands.real_time_priority);
   EXPECT_EQ(demands.backend, BackendChoice::automatic);
   EXPECT_TRUE(demands.endpoints.empty()) << "the port of a database is not an address to listen on";

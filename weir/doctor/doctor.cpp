@@ -13,8 +13,9 @@
 namespace weir::doctor {
 namespace {
 
-std::size_t count_of(const std::vector<Finding>& findings, Severity severity) {
-  return static_cast<std::size_t>(std::ranges::count(findings, severity, &Finding::severity));
+std::size_t count_of(const std::vector<checks::Finding>& findings, checks::Severity severity) {
+  return static_cast<std::size_t>(
+      std::ranges::count(findings, severity, &checks::Finding::severity));
 }
 
 // The form of the report in JSON.
@@ -32,28 +33,28 @@ struct ReportObject {
   std::vector<FindingRow> findings;
 };
 
-MachineFacts facts_for(const DoctorOptions& options) {
-  MachineFacts facts = read_machine_facts(options.root);
-  add_interrupt_facts(facts, options.root);
-  if (options.root.empty()) add_io_uring_facts(facts);
+checks::MachineFacts facts_for(const DoctorOptions& options) {
+  checks::MachineFacts facts = checks::read_machine_facts(options.root);
+  checks::add_interrupt_facts(facts, options.root);
+  if (options.root.empty()) checks::add_io_uring_facts(facts);
   return facts;
 }
 
 }  // namespace
 
 int DoctorReport::exit_status() const noexcept {
-  if (count_of(findings, Severity::fatal) > 0) return 2;
-  return count_of(findings, Severity::limits) > 0 ? 1 : 0;
+  if (count_of(findings, checks::Severity::fatal) > 0) return 2;
+  return count_of(findings, checks::Severity::limits) > 0 ? 1 : 0;
 }
 
 std::string DoctorReport::to_text(Notes notes) const {
   std::string text;
-  for (const Finding& each : findings) {
-    if (each.severity == Severity::note && notes == Notes::hidden) continue;
+  for (const checks::Finding& each : findings) {
+    if (each.severity == checks::Severity::note && notes == Notes::hidden) continue;
     text += each.to_line() + "\n";
   }
-  const std::size_t fatal = count_of(findings, Severity::fatal);
-  const std::size_t limits = count_of(findings, Severity::limits);
+  const std::size_t fatal = count_of(findings, checks::Severity::fatal);
+  const std::size_t limits = count_of(findings, checks::Severity::limits);
   text += "doctor: " + std::to_string(checks) + " checks: ";
   if (fatal + limits == 0) return text + "well\n";
   if (fatal > 0) text += std::to_string(fatal) + (fatal == 1 ? " prevents" : " prevent");
@@ -65,7 +66,7 @@ std::string DoctorReport::to_text(Notes notes) const {
 std::string DoctorReport::to_json() const {
   constexpr std::string_view states[] = {"well", "limits", "fatal"};
   ReportObject report{states[exit_status()], checks, {}};
-  for (const Finding& each : findings) {
+  for (const checks::Finding& each : findings) {
     report.findings.push_back({each.check, name_of(each.severity), each.found, each.wanted,
                                each.consequence, each.remedy});
   }
@@ -73,7 +74,7 @@ std::string DoctorReport::to_json() const {
 }
 
 DoctorReport examine(const DoctorOptions& options) {
-  const MachineFacts facts = facts_for(options);
+  const checks::MachineFacts facts = facts_for(options);
   Examination examination(options, facts);
   RuntimeOptions runtime_options;
   runtime_options.cores = 1;
@@ -85,11 +86,11 @@ DoctorReport examine(const DoctorOptions& options) {
   const auto body = [](Scope&, Examination& all) { return all.run(); };
   Runtime(platform, runtime_options).run_on_each_core(body, std::ref(examination));
   DoctorReport report = examination.take_report();
-  auto machine = check_machine(facts, options.demands);
+  auto machine = checks::check_machine(facts, options.demands);
   report.findings.insert(report.findings.begin(), std::make_move_iterator(machine.begin()),
                          std::make_move_iterator(machine.end()));
-  sort_by_severity(report.findings);
-  report.checks += machine_check_count();
+  checks::sort_by_severity(report.findings);
+  report.checks += checks::machine_check_count();
   return report;
 }
 

@@ -18,7 +18,7 @@ namespace weir::doctor {
 /// DoctorOptions is what a service asks of its machine, beside its Demands: files, names, and
 /// stores that it reaches.
 struct DoctorOptions {
-  Demands demands = default_demands();
+  checks::Demands demands = checks::default_demands();
   std::vector<tls::IdentityFiles> certificates = {};
   /// A certificate that expires within this time is a finding.
   Duration certificate_warning = std::chrono::days(14);
@@ -39,8 +39,8 @@ enum class Notes : std::uint8_t { hidden, shown };
 
 /// DoctorReport is the result of all checks.
 struct DoctorReport {
-  std::vector<Finding> findings;  ///< the most severe first
-  std::size_t checks = 0;         ///< number of checks that were made
+  std::vector<checks::Finding> findings;  ///< the most severe first
+  std::size_t checks = 0;                 ///< number of checks that were made
 
   /// Returns 0 if all is well, 1 if something limits the service, 2 if it cannot run.
   int exit_status() const noexcept;

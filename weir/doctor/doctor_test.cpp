@@ -79,7 +79,7 @@ TEST_F(DoctorTest, PrintsALineForEachFindingAndASummary) {
   EXPECT_EQ(report.exit_status(), 1);
   EXPECT_TRUE(report.to_text().starts_with("backlog: net.core.somaxconn is 128, wanted 4096: "));
   EXPECT_TRUE(report.to_text().ends_with(" checks: 1 limits the service\n"));
-  report.findings.push_back({.check = "x", .severity = Severity::fatal, .found = "y"});
+  report.findings.push_back({.check = "x", .severity = checks::Severity::fatal, .found = "y"});
   EXPECT_EQ(report.exit_status(), 2);
   EXPECT_TRUE(report.to_text().ends_with(" checks: 1 prevents, 1 limits the service\n"));
 }

@@ -22,12 +22,12 @@ bool was_used(const PoolReport& pool) {
 /// Logs what the machine takes from the loops, and keeps its facts for the servers on them. Real
 /// time and locked memory have lines of their own.
 void check_machine_of(Loop& loop, const RuntimeOptions& options, std::size_t descriptors_max) {
-  MachineFacts facts = read_machine_facts();
+  checks::MachineFacts facts = checks::read_machine_facts();
   facts.open_files_max = descriptors_max;
-  if (loop.backend().name() != "uring") add_io_uring_facts(facts);
-  Demands demands{.descriptors_own = 0, .backend = options.backend, .loops = true};
+  if (loop.backend().name() != "uring") checks::add_io_uring_facts(facts);
+  checks::Demands demands{.descriptors_own = 0, .backend = options.backend, .loops = true};
   if (options.cores != 0) demands.cores = options.cores;
-  auto& checks = loop.group().slots().get<StartChecks>(loop.platform(), std::move(facts));
+  auto& checks = loop.group().slots().get<checks::StartChecks>(loop.platform(), std::move(facts));
   checks.log(demands);
 }
 
@@ -135,7 +135,7 @@ void Runtime::log_listeners() {
   if (!options_.announce) return;
   group_->listener_registry().on_listening = [this](const os::Address& bound) {
     platform_.log("weir: listening on " + bound.to_string());
-    if (StartChecks* const checks = group_->slots().find<StartChecks>()) {
+    if (checks::StartChecks* const checks = group_->slots().find<checks::StartChecks>()) {
       checks->log_lack_of_descriptors(core_count());
     }
   };

@@ -19,13 +19,14 @@ std::string in_words(Duration duration) {
   return std::to_string(count) + (days > 0 ? " day" : " hour") + (count == 1 ? "" : "s");
 }
 
-Finding certificate(Severity severity, const std::string& path, const std::string& fault) {
+checks::Finding certificate(checks::Severity severity, const std::string& path,
+                            const std::string& fault) {
   return {.check = "certificate", .severity = severity, .found = path + ": " + fault};
 }
 
 }  // namespace
 
-Examination::Examination(const DoctorOptions& options, const MachineFacts& facts)
+Examination::Examination(const DoctorOptions& options, const checks::MachineFacts& facts)
     : options_(options),
       facts_(facts),
       resolver_({.hosts_file = options.root + "/etc/hosts",
@@ -52,7 +53,8 @@ Task<> Examination::check_certificate(tls::IdentityFiles files) {
     std::string path = options_.root + *paths[index];
     auto text = co_await files::read_file(std::move(path));
     if (!text) {
-      Finding finding = certificate(Severity::fatal, *paths[index], text.error().message());
+      checks::Finding finding =
+          certificate(checks::Severity::fatal, *paths[index], text.error().message());
       finding.wanted = "a file that this user may read";
       finding.consequence = "the service cannot serve HTTPS";
       finding.remedy = "ls -l " + *paths[index];
@@ -63,7 +65,8 @@ Task<> Examination::check_certificate(tls::IdentityFiles files) {
   }
   const auto identity = tls::Identity::from_pem(texts[0], texts[1]);
   if (!identity) {
-    Finding finding = certificate(Severity::fatal, files.chain, identity.error().text());
+    checks::Finding finding =
+        certificate(checks::Severity::fatal, files.chain, identity.error().text());
     finding.wanted = "a chain in PEM and the key of its first certificate";
     finding.consequence = "the service cannot serve HTTPS";
     finding.remedy = "compare: openssl x509 -noout -pubkey -in " + files.chain +
@@ -78,15 +81,16 @@ void Examination::check_dates(const std::string& path, const tls::Identity& iden
                               WallTime now) {
   const Duration left = identity.not_after() - now;
   const Duration until = identity.not_before() - now;
-  Finding finding;
+  checks::Finding finding;
   if (left <= Duration::zero()) {
-    finding = certificate(Severity::fatal, path, "expired " + in_words(-left) + " ago");
+    finding = certificate(checks::Severity::fatal, path, "expired " + in_words(-left) + " ago");
     finding.consequence = "clients refuse the certificate";
   } else if (until > Duration::zero()) {
-    finding = certificate(Severity::fatal, path, "not valid for another " + in_words(until));
+    finding =
+        certificate(checks::Severity::fatal, path, "not valid for another " + in_words(until));
     finding.consequence = "clients refuse the certificate";
   } else if (left < options_.certificate_warning) {
-    finding = certificate(Severity::limits, path, "expires in " + in_words(left));
+    finding = certificate(checks::Severity::limits, path, "expires in " + in_words(left));
     finding.consequence = "clients will refuse the certificate then";
   } else {
     return;
@@ -108,7 +112,7 @@ void Examination::check_address(loop::PlatformNetwork& network, const Endpoint& 
   const std::string port = std::to_string(endpoint.port());
   const bool used = error == system_error(EADDRINUSE);
   add({.check = "address",
-       .severity = Severity::fatal,
+       .severity = checks::Severity::fatal,
        .found = endpoint.to_string() + ": " + (used ? "in use" : error.message()),
        .wanted = "an address that the service can listen on",
        .consequence = "the service cannot start",
@@ -122,7 +126,7 @@ Task<> Examination::check_dns(std::vector<std::string> names) {
   const auto text = co_await files::read_file(std::move(real_path));
   if (!text) {
     add({.check = "name_servers",
-         .severity = Severity::limits,
+         .severity = checks::Severity::limits,
          .found = path + ": " + text.error().message(),
          .wanted = "name servers for " + names.front(),
          .consequence = "names are asked of 127.0.0.1 only",
@@ -135,7 +139,7 @@ Task<> Examination::check_dns(std::vector<std::string> names) {
     const auto dots = static_cast<unsigned>(std::ranges::count(each, '.'));
     if (each.ends_with('.') || dots >= conf.ndots) continue;
     add({.check = "search_domains",
-         .severity = Severity::limits,
+         .severity = checks::Severity::limits,
          .found = "ndots:" + std::to_string(conf.ndots) + " and " +
                   std::to_string(conf.search.size()) + " search domains in " + path,
          .wanted = "one look-up for " + each,

@@ -29,7 +29,7 @@ Result<Target> parse_target(std::string_view url);
 /// Lifetime: the options and the facts outlive it.
 class Examination {
  public:
-  Examination(const DoctorOptions& options, const MachineFacts& facts);
+  Examination(const DoctorOptions& options, const checks::MachineFacts& facts);
 
   /// Checks certificates, addresses, the configuration of DNS, names and stores.
   /// Cancel: ends the waits; what was not checked has no finding.
@@ -38,7 +38,7 @@ class Examination {
   DoctorReport take_report() { return std::move(report_); }
 
  private:
-  void add(Finding finding) { report_.findings.push_back(std::move(finding)); }
+  void add(checks::Finding finding) { report_.findings.push_back(std::move(finding)); }
   Task<> check_certificate(tls::IdentityFiles files);
   void check_dates(const std::string& path, const tls::Identity& identity, WallTime now);
   void check_address(loop::PlatformNetwork& network, const Endpoint& endpoint);
@@ -50,7 +50,7 @@ class Examination {
   std::string describe(std::error_code error) const;
 
   const DoctorOptions& options_;
-  const MachineFacts& facts_;
+  const checks::MachineFacts& facts_;
   dns::Resolver resolver_;
   DoctorReport report_;
 };

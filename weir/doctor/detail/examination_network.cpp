@@ -83,7 +83,7 @@ Task<> Examination::check_names_and_stores(Scope& scope) {
     if (!target) {
       ++report_.checks;
       add({.check = "store",
-           .severity = Severity::limits,
+           .severity = checks::Severity::limits,
            .found = "a store whose URL cannot be read",
            .wanted = "a URL of a known scheme with a host and a port",
            .consequence = "it is not checked",
@@ -99,7 +99,7 @@ Task<> Examination::check_names_and_stores(Scope& scope) {
 
 void Examination::add_unresolved(const std::string& name, std::error_code error) {
   add({.check = "name",
-       .severity = Severity::limits,
+       .severity = checks::Severity::limits,
        .found = name + ": " + describe(error),
        .wanted = "an address",
        .consequence = "connections to it fail",
@@ -135,7 +135,7 @@ Task<> Examination::check_store(Target target) {
   }
   if (!error) co_return;
   add({.check = "store",
-       .severity = Severity::limits,
+       .severity = checks::Severity::limits,
        .found = target.shown + ": " + describe(error),
        .wanted = "a connection",
        .consequence = "what needs this store fails",

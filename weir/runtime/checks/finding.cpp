@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace weir {
+namespace weir::checks {
 
 std::string_view name_of(Severity severity) noexcept {
   switch (severity) {
@@ -35,4 +35,4 @@ void sort_by_severity(std::vector<Finding>& findings) {
   findings = std::move(sorted);
 }
 
-}  // namespace weir
+}  // namespace weir::checks

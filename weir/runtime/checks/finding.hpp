@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::checks {
 
 /// The Severity of a Finding.
 enum class Severity : std::uint8_t {
@@ -34,4 +34,4 @@ struct Finding {
 /// Puts the most severe findings first. Those of one severity keep their order.
 void sort_by_severity(std::vector<Finding>& findings);
 
-}  // namespace weir
+}  // namespace weir::checks

@@ -9,7 +9,7 @@
 
 #include "weir/runtime/checks/detail/check.hpp"
 
-namespace weir {
+namespace weir::checks {
 namespace {
 
 using checks::Findings;
@@ -186,4 +186,4 @@ std::size_t machine_check_count() noexcept {
   return own_checks.size() + checks::cpu_checks().size();
 }
 
-}  // namespace weir
+}  // namespace weir::checks

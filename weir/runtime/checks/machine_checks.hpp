@@ -12,7 +12,7 @@
 #include "weir/runtime/checks/finding.hpp"
 #include "weir/runtime/checks/machine_facts.hpp"
 
-namespace weir {
+namespace weir::checks {
 
 /// Demands are what a service asks of its machine. A value that is nullopt is not asked for, and is
 /// not checked.
@@ -47,4 +47,4 @@ std::vector<Finding> check_machine(const MachineFacts& facts, const Demands& dem
 /// Returns the number of checks that check_machine() makes.
 std::size_t machine_check_count() noexcept;
 
-}  // namespace weir
+}  // namespace weir::checks

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::checks {
 namespace {
 
 /// Returns the facts of a machine that takes nothing from any service.
@@ -286,4 +286,4 @@ TEST(MachineChecks, BeginWithTheMostSevereFinding) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::checks

@@ -15,7 +15,7 @@
 #include "weir/os/detail/machine/proc_files.hpp"
 #include "weir/os/detail/machine/topology.hpp"
 
-namespace weir {
+namespace weir::checks {
 namespace {
 
 std::string text_of(const std::string& path) {
@@ -198,4 +198,4 @@ void add_io_uring_facts(MachineFacts& facts) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::checks

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::checks {
 
 /// The interrupts of one network device.
 struct NetworkInterrupts {
@@ -79,4 +79,4 @@ void add_interrupt_facts(MachineFacts& facts, const std::string& root = {});
 /// Adds the reason for which this process may not use io_uring, if that is so.
 void add_io_uring_facts(MachineFacts& facts);
 
-}  // namespace weir
+}  // namespace weir::checks

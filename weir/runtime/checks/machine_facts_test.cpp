@@ -9,7 +9,7 @@
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/runtime/checks/machine_checks.hpp"
 
-namespace weir {
+namespace weir::checks {
 namespace {
 
 TEST(MachineFacts, AreReadFromFiles) {
@@ -119,4 +119,4 @@ TEST(MachineFacts, OfThisMachineAreKnown) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::checks

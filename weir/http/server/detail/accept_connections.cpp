@@ -134,13 +134,13 @@ Task<Result<>> accept_all(Scope& connections, ServerState& server, tcp::Listener
 
 /// Returns what the server asks of its machine. Its memory counts only if the program has limited
 /// the connections, because the default is as many as the descriptors allow.
-Demands demands_of(const ServerState& server, const Endpoint& endpoint) {
-  Demands demands{.backlog = ListenOptions().backlog, .endpoints = {endpoint}};
+checks::Demands demands_of(const ServerState& server, const Endpoint& endpoint) {
+  checks::Demands demands{.backlog = ListenOptions().backlog, .endpoints = {endpoint}};
   const Limits& limits = server.limits();
   if (limits.connections_max == 0) return demands;
   const auto cores = static_cast<unsigned>(server.loop().group().loops().size());
   demands.connections_max = limits.connections_max;
-  demands.descriptors_own = server_descriptors(cores);
+  demands.descriptors_own = checks::server_descriptors(cores);
   const tls::Server* const tls = server.tls();
   demands.memory_bytes =
       memory_bound(limits, {.cores = cores, .tls = tls != nullptr ? &tls->options() : nullptr})
@@ -174,7 +174,7 @@ Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint
     const auto loaded = co_await server.tls()->load_once();
     if (!loaded) co_return fail(loaded.error().code());
   }
-  if (StartChecks* const checks = StartChecks::find(server.loop())) {
+  if (checks::StartChecks* const checks = checks::StartChecks::find(server.loop())) {
     checks->log(demands_of(server, endpoint));
   }
   co_return co_await tcp::listen(endpoint);

@@ -5,7 +5,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/os/detail/machine/limits.hpp"
 
-namespace weir {
+namespace weir::checks {
 
 StartChecks::StartChecks(loop::PlatformLog& platform, MachineFacts facts)
     : platform_(platform), facts_(std::move(facts)) {}
@@ -29,4 +29,4 @@ void StartChecks::log_lack_of_descriptors(std::size_t loops) {
   log({.descriptors_own = *facts_.open_files_max - free + others, .loops = true});
 }
 
-}  // namespace weir
+}  // namespace weir::checks

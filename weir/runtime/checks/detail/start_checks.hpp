@@ -11,6 +11,9 @@
 
 namespace weir {
 class Loop;
+}
+
+namespace weir::checks {
 
 /// StartChecks logs what the machine takes from a runtime and its servers: one line for each check,
 /// whatever the number of servers. It exists in the group of a runtime that announces itself on the
@@ -39,4 +42,4 @@ class StartChecks {
   std::set<std::string_view> logged_;
 };
 
-}  // namespace weir
+}  // namespace weir::checks

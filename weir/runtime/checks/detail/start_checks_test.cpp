@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::checks {
 namespace {
 
 class Log final : public loop::PlatformLog {
@@ -40,4 +40,4 @@ TEST(StartChecks, LogNothingThatIsNotAskedForAndNoNotes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::checks
