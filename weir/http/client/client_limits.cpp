@@ -5,12 +5,14 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/memory_sizes.hpp"
+#include "weir/http/client/client.hpp"
 #include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/h2_client_exchange.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
+#include "weir/http/ws/detail/connection.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
 
 namespace weir::http {
@@ -65,6 +67,13 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   bound.http2_total = sum({product(limits.connections_max, bound.http2_connection), waiting,
                            ResponseFieldReader::memory(of_fields)});
   return bound;
+}
+
+std::uint64_t memory_bound(const ClientWebSocketOptions& options) noexcept {
+  const HeadLimits head;  // of the response that opens it
+  return sum({stream_bytes, unread_bytes(), frames_bytes, head_bytes(head),
+              block(Buffer::default_capacity),
+              websocket_bytes_max(options.limits, options.compression)});
 }
 
 }  // namespace weir::http

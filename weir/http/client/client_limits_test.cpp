@@ -16,6 +16,8 @@
 
 #include "weir/http/client/client.hpp"
 #include "weir/http/test/h2_server_fixture.hpp"
+#include "weir/http/test/ws_frames.hpp"
+#include "weir/http/ws/detail/handshake.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/combinators.hpp"
@@ -178,6 +180,73 @@ TEST_F(ClientMemory, StaysBelowTheBoundWithAllStreamsOfHttp2InUse) {
   EXPECT_GE(8 * peak, bound.http2_total) << "the bound is far too large";
   EXPECT_GT(peak, heads * 4 * body.size()) << "the bodies were not collected";
   RecordProperty("bytes", std::to_string(peak) + " of " + std::to_string(bound.http2_total));
+}
+
+/// Sends a message of almost the largest size that does not end, and reads nothing.
+Task<> serve_websocket(tcp::Stream stream, std::size_t message_bytes) {
+  std::string request;
+  while (!request.ends_with("\r\n\r\n")) {
+    const auto more = co_await stream.read();
+    if (!more) co_return;
+    request += more->text();
+  }
+  const std::string_view name = "Sec-WebSocket-Key: ";
+  const std::string_view key =
+      std::string_view(request).substr(request.find(name) + name.size(), 24);
+  const WsAccept accept = websocket_accept(key);
+  std::string answer =
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+      "Upgrade: websocket\r\nSec-WebSocket-Accept: ";
+  answer.append(accept.data(), accept.size()).append("\r\n\r\n");
+  if (!co_await stream.write(answer)) co_return;
+  const std::string piece(4096, 'b');
+  int first = ws::binary_frame;
+  for (std::size_t sent = 0; sent + piece.size() <= message_bytes; sent += piece.size()) {
+    const std::string frame = ws::frame_to(WsRole::client, std::exchange(first, 0), piece);
+    if (!co_await stream.write(frame)) co_return;
+    static_cast<void>(co_await sleep(1ms));
+  }
+  static_cast<void>(co_await sleep(50ms));
+}
+
+TEST_F(ClientMemory, StaysBelowTheBoundOfAWebSocket) {
+  ClientWebSocketOptions options;
+  options.limits.message_bytes_max = 512 * 1024;
+  options.limits.output_max = 128 * 1024;
+  std::size_t peak = 0;
+  const auto talk = [&](Scope& scope) -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::loopback(81));
+    EXPECT_TRUE(listener);
+    if (!listener) co_return;
+    const auto serve = [&]() -> Task<> {
+      auto stream = co_await listener->accept();
+      if (stream) {
+        co_await serve_websocket(std::move(*stream), options.limits.message_bytes_max);
+      }
+    };
+    scope.spawn(serve());
+    scope.spawn(measure(peak));
+    Client client;
+    const auto use = [&](WebSocket& socket) -> Task<Result<>> {
+      // The server takes none of these bytes.
+      WEIR_CO_TRY(co_await socket.send(std::string(options.limits.output_max, 'a')));
+      WEIR_CO_TRY(co_await socket.read());
+      co_return {};
+    };
+    const auto ended = co_await client.websocket("ws://127.0.0.1:81/", use, options);
+    EXPECT_FALSE(ended) << "the message never ends";
+    scope.cancel();
+  };
+  static_cast<void>(weir::run(*loop_, with_scope(OnFailure::isolate, talk)));
+  const std::uint64_t bound = memory_bound(options);
+  EXPECT_LE(peak, bound);
+  EXPECT_GE(8 * peak, bound) << "the bound is far too large";
+  EXPECT_GT(peak, options.limits.message_bytes_max) << "the message was not collected";
+  ClientWebSocketOptions compressed = options;
+  compressed.compression.emplace();
+  EXPECT_GT(memory_bound(compressed), bound);
+  options.limits.message_bytes_max = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(memory_bound(options), std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST(ClientMemoryBound, CountsConnectionsAndWaitingRequests) {

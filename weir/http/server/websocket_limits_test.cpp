@@ -90,6 +90,69 @@ TEST_F(WebSocketMemoryTest, StaysWithinTheBound) {
   EXPECT_LE(most, bound.in_use());
 }
 
+class TopicMemoryTest : public HttpTest {
+ protected:
+  using Room = Topic<SlowSubscriber::drop_newest>;
+  static constexpr std::size_t subscribers = 4;
+  static constexpr std::size_t message_bytes = 20'000;
+
+  TopicMemoryTest() {
+    routes_.websocket("/ws", [this](WebSocket& socket) -> Task<Result<>> {
+      const TopicSubscription subscription = topic_->subscribe(socket);
+      for (;;) WEIR_CO_TRY(co_await socket.read());
+    });
+    serve(websocket_limits());
+  }
+  ~TopicMemoryTest() { shut_down(); }
+  static TopicOptions options(std::size_t capacity) {
+    return {.capacity = capacity, .on_way_max = 16};
+  }
+  /// Returns the bytes that are in use when subscribers that read nothing wait for different
+  /// messages.
+  std::size_t bytes_held(std::size_t capacity) {
+    topic_.emplace(options(capacity));
+    std::vector<MemoryPeer*> peers;
+    for (std::size_t count = 0; count < subscribers; ++count) {
+      peers.push_back(&connect());
+      EXPECT_TRUE(talk(*peers.back(), handshake).starts_with("HTTP/1.1 101"));
+      // Each of the others loses all of these messages, and the new subscriber loses the last one.
+      const std::uint64_t before = topic_->statistics().dropped;
+      for (std::size_t sent = 0; topic_->statistics().dropped <= before + sent * count; ++sent) {
+        EXPECT_TRUE(topic_->publish(std::string(message_bytes, '.')));
+        settle();
+      }
+    }
+    loop_->blocks().collect();
+    const std::size_t held = heap_bytes() - loop_->blocks().cached_bytes();
+    for (MemoryPeer* each : peers) each->reset();
+    settle();
+    return held;
+  }
+
+ private:
+  std::optional<Room> topic_;
+};
+
+TEST_F(TopicMemoryTest, StaysWithinTheBound) {
+  const auto bound = [](std::size_t capacity, std::size_t readers) {
+    return memory_bound(options(capacity),
+                        {.message_bytes_max = message_bytes, .subscribers = readers});
+  };
+  std::ignore = bytes_held(1);  // memory that later rounds use again
+  const std::size_t few = bytes_held(1);
+  const std::size_t many = bytes_held(9);
+  ASSERT_GT(many, few + 8 * subscribers * message_bytes) << "the subscribers share no message";
+  EXPECT_LE(many - few, bound(9, subscribers) - bound(1, subscribers));
+  // Messages on their way need a frame each, whatever the subscribers hold.
+  EXPECT_GT(bound(1, 0), options(1).on_way_max * message_bytes);
+  const std::uint64_t two_cores =
+      memory_bound(options(1), {.message_bytes_max = message_bytes, .cores = 2});
+  EXPECT_GT(two_cores, bound(1, 0) + options(1).on_way_max * message_bytes);
+  EXPECT_EQ(memory_bound({.capacity = std::numeric_limits<std::size_t>::max()},
+                         {.message_bytes_max = 1, .subscribers = 1}),
+            std::numeric_limits<std::uint64_t>::max());
+}
+
 TEST_F(WebSocketMemoryTest, StaysWithinTheBoundWithCompression) {
   if (!can_deflate({})) GTEST_SKIP() << "this build has no zlib";
   const MemoryBound bound = memory_bound(

@@ -7,6 +7,7 @@
 #include <new>
 #include <tuple>
 
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/http/ws/detail/topic_hub.hpp"
 #include "weir/json/text/detail/utf8.hpp"
@@ -350,6 +351,28 @@ TopicSubscription AnyTopic::subscribe(WebSocket& socket) {
   auto& connection = static_cast<WsConnection&>(socket);
   assert(connection.role() == WsRole::server && "a client masks its frames");
   return TopicSubscription(make_block<TopicMember>(state_->hub(socket.loop()), connection));
+}
+
+std::uint64_t memory_bound(const TopicOptions& options, const TopicUse& use) noexcept {
+  using weir::detail::block;
+  using weir::detail::product;
+  using weir::detail::sum;
+  constexpr std::uint64_t heap_overhead = 32;  // of an object of the heap, beside its bytes
+  const std::uint64_t frame =
+      block(sum({sizeof(TopicFrame), ws_header_size_max, use.message_bytes_max}));
+  // Frames that members share count for each of them, since members may wait for different ones.
+  const std::uint64_t capacity = std::max<std::size_t>(options.capacity, 1);
+  const std::uint64_t member = sum({block(sizeof(TopicMember)), heap_overhead,
+                                    product(capacity, sum({sizeof(TopicFrameRef), frame}))});
+  // A message on its way, with the receipt for a publisher that waits.
+  const std::uint64_t on_way =
+      sum({frame, block(sizeof(TopicDelivery)), sizeof(TopicReceipt) + heap_overhead});
+  // A pass over the members has its messages, also compressed.
+  const std::uint64_t hub =
+      sum({sizeof(TopicHub), heap_overhead, product(2 * TopicMember::messages_max, frame),
+           product(std::max<std::size_t>(options.on_way_max, 1), on_way)});
+  return sum({sizeof(TopicState) + heap_overhead, product(use.subscribers, member),
+              product(std::max(use.cores, 1U), hub)});
 }
 
 std::size_t AnyTopic::subscribers() const noexcept {

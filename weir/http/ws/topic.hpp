@@ -31,6 +31,19 @@ struct TopicOptions {
   std::size_t on_way_max = 4096;
 };
 
+/// The use of a topic, for memory_bound().
+struct TopicUse {
+  std::size_t message_bytes_max = 0;  ///< bytes of the longest message that is published
+  std::size_t subscribers = 0;        ///< subscribers on all cores
+  unsigned cores = 1;                 ///< cores with subscribers
+};
+
+/// Returns an upper bound, in bytes, of the memory of a topic. Subscribers that read nothing reach
+/// it. It is in addition to the bound of the server, which includes the WebSockets.
+/// TopicOptions::capacity and on_way_max are the values to lower. A bound that does not fit is the
+/// largest number.
+std::uint64_t memory_bound(const TopicOptions& options, const TopicUse& use) noexcept;
+
 /// The sums of a topic since it was made.
 struct TopicStatistics {
   std::uint64_t published = 0;
