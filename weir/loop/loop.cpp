@@ -109,6 +109,7 @@ bool Loop::turn(Instant until) {
   if (ran - started > slow_turn) report_slow_turn(ran - started);
   counters_.run_time.add(static_cast<std::uint64_t>((ran - started).count()));
   now_ = ran;
+  if (!turn_observers_.empty()) notify_turn_observers();
   wait(until);
   now_ = platform_.now();
   counters_.wait_time.add(static_cast<std::uint64_t>((now_ - ran).count()));
@@ -119,6 +120,12 @@ bool Loop::turn(Instant until) {
   counters_.turns.add();
   current_ = before;
   return did || !ready_.empty();
+}
+
+void Loop::notify_turn_observers() {
+  detail::List<TurnObserver> observers;
+  observers.splice_back(turn_observers_);
+  while (TurnObserver* observer = observers.pop_front()) observer->function_(*observer);
 }
 
 void Loop::report_slow_turn(Duration took) {

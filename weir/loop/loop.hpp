@@ -47,6 +47,19 @@ class AcceptObserver : public detail::ListNode {
   Function function_;
 };
 
+/// A callback that the loop calls once at the end of a turn, after the clock read that follows the
+/// turn's runnables. Loop::now() is the time of that read. An observer that must run in a later
+/// turn too adds itself again.
+class TurnObserver : public detail::ListNode {
+ public:
+  using Function = void (*)(TurnObserver&);
+  explicit TurnObserver(Function function) noexcept : function_(function) {}
+
+ private:
+  friend class Loop;
+  Function function_;
+};
+
 /// Counters of one loop. The thread of the loop writes them, and they only grow.
 struct LoopCounters {
   detail::Counter turns;
@@ -169,6 +182,11 @@ class Loop {
     accept_observers_.push_back(observer);
   }
 
+  /// Calls `observer` once at the end of this turn, or of the next turn if no runnable runs now,
+  /// unless it is destroyed or unlinked first. An observer that is added by an observer is called
+  /// in the next turn.
+  void observe_turn_end(TurnObserver& observer) noexcept { turn_observers_.push_back(observer); }
+
   const LoopCounters& counters() const noexcept { return counters_; }
   /// Returns the metrics of components on this core.
   Metrics& metrics() noexcept { return metrics_; }
@@ -186,6 +204,7 @@ class Loop {
   bool run_ready();
   void take_inbox() noexcept;
   void report_slow_turn(Duration took);
+  void notify_turn_observers();
   void wait(Instant until);
 
   static constinit thread_local Loop* current_;
@@ -203,6 +222,7 @@ class Loop {
   std::string backend_reason_;
   detail::List<DrainObserver> drain_observers_;
   detail::List<AcceptObserver> accept_observers_;
+  detail::List<TurnObserver> turn_observers_;
   bool draining_ = false;
   bool accepting_paused_ = false;
   unsigned core_;

@@ -251,6 +251,54 @@ TEST_F(LoopOfMemory, DrainCallsEachObserverOnceInOrder) {
   EXPECT_EQ(first.calls + second.calls, 2);
 }
 
+/// Counts its calls, and adds itself again while `again` is positive.
+struct TurnCounter : TurnObserver {
+  explicit TurnCounter(Loop& of)
+      : TurnObserver([](TurnObserver& self) {
+          auto& counter = static_cast<TurnCounter&>(self);
+          ++counter.calls;
+          counter.called_at = counter.loop.now();
+          if (counter.again-- > 0) counter.loop.observe_turn_end(counter);
+        }),
+        loop(of) {}
+  Loop& loop;
+  int calls = 0;
+  int again = 0;
+  Instant called_at{};
+};
+
+TEST_F(LoopOfMemory, CallsTurnObserversOnceAfterTheRunnables) {
+  TurnCounter counter(*loop_);
+  TurnCounter gone(*loop_);
+  Instant ran{};
+  CallProbe call([&] {
+    EXPECT_EQ(counter.calls, 0);
+    platform_.clock().move_to(platform_.now() + 5ms);
+    ran = platform_.now();
+  });
+  loop_->observe_turn_end(counter);
+  loop_->observe_turn_end(gone);
+  gone.unlink();
+  loop_->ready(call);
+  loop_->turn(loop_->now());
+  EXPECT_EQ(counter.calls, 1);
+  EXPECT_EQ(counter.called_at, ran);
+  loop_->turn(loop_->now());
+  EXPECT_EQ(counter.calls, 1);
+  EXPECT_EQ(gone.calls, 0);
+}
+
+TEST_F(LoopOfMemory, CallsATurnObserverThatAddsItselfInTheNextTurn) {
+  TurnCounter counter(*loop_);
+  counter.again = 1;
+  loop_->observe_turn_end(counter);
+  loop_->turn(loop_->now());
+  EXPECT_EQ(counter.calls, 1);
+  loop_->turn(loop_->now());
+  loop_->turn(loop_->now());
+  EXPECT_EQ(counter.calls, 2);
+}
+
 TEST_F(LoopOfMemory, ADrainingLoopCallsNoFurtherObserver) {
   loop_->drain();
   Observer late;
