@@ -362,7 +362,10 @@ bool LogRing::push(Bytes record) noexcept {
 }
 
 void LogRing::collect(MetricSnapshot& sum) const {
-  sum.add({"log records dropped", dropped_.value()});
+  static constexpr MetricInfo dropped{.name = "weir.log.records.dropped",
+                                      .unit = "{record}",
+                                      .help = "Log records dropped because the queue was full."};
+  sum.add({"log records dropped", dropped_.value(), Metric::Kind::counter, &dropped});
 }
 
 bool LogRing::empty() const noexcept {

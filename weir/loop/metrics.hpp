@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/base/detail/list.hpp"
@@ -13,6 +14,18 @@
 #include "weir/os/detail/process/thread_probe.hpp"
 
 namespace weir {
+
+/// The standard description of a metric for exporters. Names and units are those of OpenTelemetry's
+/// semantic conventions, where these have one.
+/// Lifetime: constant; the views too.
+struct MetricInfo {
+  std::string_view name;              ///< such as "http.server.active_requests"
+  std::string_view unit = {};         ///< in UCUM: "s", "By", "{connection}"
+  std::string_view help = {};         ///< one sentence
+  std::string_view label = {};        ///< the name of the attribute that differs; empty if none
+  std::string_view label_value = {};  ///< its value
+  double scale = 1;                   ///< factor of the value in `unit`
+};
 
 /// A named number, such as {"look-ups", 12}.
 struct Metric {
@@ -23,6 +36,7 @@ struct Metric {
   std::string name;
   std::uint64_t value = 0;
   Kind kind = Kind::counter;
+  const MetricInfo* info = nullptr;  ///< for exporters; nullptr: they export the name
 };
 
 /// A MetricSnapshot collects metrics and adds up those with the same name.

@@ -48,10 +48,23 @@ void SubscriberTable::bind(Loop& loop) {
 
 /// Threads: any, see MetricSource.
 void SubscriberTable::collect(MetricSnapshot& sum) const {
-  sum.add({"events handled", counters_.handled.value()});
-  sum.add({"events rejected", counters_.rejected.value()});
-  sum.add({"event failures", counters_.failures.value()});
-  sum.add({"event runs dropped", counters_.dropped.value()});
+  static constexpr MetricInfo handled{.name = "weir.events.handled",
+                                      .unit = "{event}",
+                                      .help = "Events that handlers have handled."};
+  static constexpr MetricInfo rejected{.name = "weir.events.rejected",
+                                       .unit = "{event}",
+                                       .help = "Events that interceptors have rejected."};
+  static constexpr MetricInfo failures{.name = "weir.events.failures",
+                                       .unit = "{failure}",
+                                       .help = "Failures of handlers of events."};
+  static constexpr MetricInfo dropped{
+      .name = "weir.events.dropped",
+      .unit = "{run}",
+      .help = "Runs of handlers dropped because they were too slow."};
+  sum.add({"events handled", counters_.handled.value(), Metric::Kind::counter, &handled});
+  sum.add({"events rejected", counters_.rejected.value(), Metric::Kind::counter, &rejected});
+  sum.add({"event failures", counters_.failures.value(), Metric::Kind::counter, &failures});
+  sum.add({"event runs dropped", counters_.dropped.value(), Metric::Kind::counter, &dropped});
 }
 
 void SubscriberTable::detach_all(detail::List<Subscriber>& list) noexcept {

@@ -32,7 +32,7 @@ void TimerWheel::start(Timer& timer, Instant deadline) noexcept {
   timer.deadline_ = deadline;
   if (deadline == never) return;
   timer.wheel_ = this;
-  ++armed_;
+  armed_.add();
   insert(timer);
 }
 
@@ -62,7 +62,7 @@ void TimerWheel::insert(Timer& timer) noexcept {
 void TimerWheel::remove(Timer& timer) noexcept {
   timer.unlink();
   timer.wheel_ = nullptr;
-  --armed_;
+  armed_.subtract();
   if (timer.slot_ == due_slot) return;
   const unsigned level = timer.slot_ / slots;
   const unsigned slot = timer.slot_ % slots;

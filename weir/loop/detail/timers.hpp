@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "weir/base/detail/counter.hpp"
 #include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
 
@@ -101,7 +102,7 @@ class TimerWheel {
   /// there is none.
   Instant next() const noexcept;
 
-  std::size_t armed() const noexcept { return armed_; }
+  std::size_t armed() const noexcept { return armed_.value(); }
 
  private:
   friend class Timer;
@@ -134,7 +135,7 @@ class TimerWheel {
   std::vector<Due> sort_buffer_;  // kept to reuse its memory; some is reserved at the start
   Instant origin_;
   std::uint64_t tick_ = 0;  // present tick of the wheels
-  std::size_t armed_ = 0;
+  weir::detail::Counter armed_;
 };
 
 inline void Timer::cancel() noexcept {

@@ -74,12 +74,24 @@ Resolver::~Resolver() {
 
 /// Threads: any; see MetricSource.
 void Resolver::collect(MetricSnapshot& sum) const {
+  static constexpr MetricInfo requests{
+      .name = "weir.dns.requests", .unit = "{request}", .help = "Questions sent to name servers."};
+  static constexpr MetricInfo lookups{
+      .name = "weir.dns.lookups", .unit = "{lookup}", .help = "Look-ups of names."};
+  static constexpr MetricInfo lookups_failed{.name = "weir.dns.lookups.failed",
+                                             .unit = "{lookup}",
+                                             .help = "Look-ups of names that failed."};
+  static constexpr MetricInfo lookups_rejected{
+      .name = "weir.dns.lookups.rejected",
+      .unit = "{lookup}",
+      .help = "Look-ups rejected because too many were running."};
   std::uint64_t failed = counters_.failed_locally.value();
   for (const detail::Counter& each : counters_.failures) failed += each.value();
-  sum.add({"dns requests", counters_.requests.value()});
-  sum.add({"dns look-ups", counters_.lookups.value()});
-  sum.add({"dns look-ups failed", failed});
-  sum.add({"dns look-ups rejected", counters_.rejected.value()});
+  sum.add({"dns requests", counters_.requests.value(), Metric::Kind::counter, &requests});
+  sum.add({"dns look-ups", counters_.lookups.value(), Metric::Kind::counter, &lookups});
+  sum.add({"dns look-ups failed", failed, Metric::Kind::counter, &lookups_failed});
+  sum.add({"dns look-ups rejected", counters_.rejected.value(), Metric::Kind::counter,
+           &lookups_rejected});
 }
 
 Task<Result<std::vector<Endpoint>>> Resolver::resolve(std::string name, std::uint16_t port) {

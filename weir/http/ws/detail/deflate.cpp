@@ -84,9 +84,22 @@ std::uint64_t WsDeflateCore::bytes_max() noexcept {
 }
 
 void WsDeflateCore::collect(MetricSnapshot& sum) const {
-  sum.add({"compressed WebSocket messages", compressed.value()});
-  sum.add({"decompressed WebSocket messages", decompressed.value()});
-  sum.add({"WebSocket messages that cannot be decompressed", rejected.value()});
+  static constexpr MetricInfo compressed_info{.name = "weir.http.websocket.messages.compressed",
+                                              .unit = "{message}",
+                                              .help = "WebSocket messages compressed."};
+  static constexpr MetricInfo decompressed_info{.name = "weir.http.websocket.messages.decompressed",
+                                                .unit = "{message}",
+                                                .help = "WebSocket messages decompressed."};
+  static constexpr MetricInfo rejected_info{
+      .name = "weir.http.websocket.messages.rejected",
+      .unit = "{message}",
+      .help = "WebSocket messages that cannot be decompressed."};
+  sum.add({"compressed WebSocket messages", compressed.value(), Metric::Kind::counter,
+           &compressed_info});
+  sum.add({"decompressed WebSocket messages", decompressed.value(), Metric::Kind::counter,
+           &decompressed_info});
+  sum.add({"WebSocket messages that cannot be decompressed", rejected.value(),
+           Metric::Kind::counter, &rejected_info});
 }
 
 // The connection.

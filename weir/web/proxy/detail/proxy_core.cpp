@@ -43,9 +43,18 @@ void ProxyCore::on_drain(DrainObserver& self) {
 }
 
 void ProxyCore::collect(MetricSnapshot& sum) const {
-  sum.add({"http proxy requests", total_.value()});
-  sum.add({"http proxy upstream failures", failures_.value()});
-  sum.add({"http proxy upstreams ejected", ejections_.value()});
+  static constexpr MetricInfo requests{.name = "weir.proxy.requests",
+                                       .unit = "{request}",
+                                       .help = "Requests passed to upstream servers."};
+  static constexpr MetricInfo failed{.name = "weir.proxy.upstream.failures",
+                                     .unit = "{failure}",
+                                     .help = "Failures of upstream servers."};
+  static constexpr MetricInfo ejected{.name = "weir.proxy.upstream.ejections",
+                                      .unit = "{ejection}",
+                                      .help = "Upstream servers taken out after failures."};
+  sum.add({"http proxy requests", total_.value(), Metric::Kind::counter, &requests});
+  sum.add({"http proxy upstream failures", failures_.value(), Metric::Kind::counter, &failed});
+  sum.add({"http proxy upstreams ejected", ejections_.value(), Metric::Kind::counter, &ejected});
 }
 
 void ProxyCore::end(Request& request) noexcept {
