@@ -25,6 +25,7 @@
 #include "weir/http/router/service_routes.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/http/server/serve.hpp"
+#include "weir/http/server/server_observer.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/parse_error.hpp"

@@ -1,11 +1,13 @@
 // A route: a method, a pattern, a handler and the limits of its requests.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/base/time.hpp"
@@ -34,6 +36,44 @@ struct RouteId {
   bool operator==(const RouteId&) const = default;
 };
 
+/// The pattern of routes, in memory that lives as long as the process. Observers keep it after a
+/// route was removed. Routes with the same pattern share one object.
+struct RouteName {
+  static constexpr std::uint32_t names_max = 4096;  ///< further patterns share the name "_OTHER"
+
+  std::string pattern;
+  std::uint32_t number = 0;  ///< a small number, unique among the names
+
+  /// Returns the name of the pattern.
+  /// Threads: any.
+  /// Errors: returns that of "_OTHER" if there is no memory.
+  static const RouteName& of(std::string_view pattern) noexcept;
+};
+
+/// The RouteName of a route, after its first use.
+/// Threads: any.
+class RouteNameRef {
+ public:
+  RouteNameRef() noexcept = default;
+  RouteNameRef(const RouteNameRef& other) noexcept : name_(other.load()) {}
+  RouteNameRef& operator=(const RouteNameRef& other) noexcept {
+    name_.store(other.load(), std::memory_order_relaxed);
+    return *this;
+  }
+  /// Returns the name of `pattern`, which is always the same.
+  const RouteName& get(std::string_view pattern) const noexcept {
+    const RouteName* const known = load();
+    return known != nullptr ? *known : find(pattern);
+  }
+
+ private:
+  // acquire pairs with find(): the reader sees the finished object.
+  const RouteName* load() const noexcept { return name_.load(std::memory_order_acquire); }
+  const RouteName& find(std::string_view pattern) const noexcept;
+
+  mutable std::atomic<const RouteName*> name_{nullptr};
+};
+
 /// A route as the router stores it.
 /// Threads: const members on any thread.
 /// Lifetime: until the router is destroyed or the route is removed.
@@ -60,6 +100,10 @@ struct Route {
   /// The in-flight requests of the route's owner, if the route is installed as a core's handler;
   /// else nullptr. The owner owns this object.
   OwnerInFlightPerCore* owner_in_flight = nullptr;
+  RouteNameRef name_ref = {};
+
+  /// Returns the name of the pattern for observers.
+  const RouteName& name() const noexcept { return name_ref.get(pattern.text()); }
 };
 
 }  // namespace weir::http

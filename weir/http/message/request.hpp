@@ -77,6 +77,17 @@ class EndObservers {
     while (newest_ != nullptr) destroy_newest();
   }
 
+  /// An element of the list, which call() and then destroy() end.
+  struct Link {
+    Link* older;
+    void (*call)(Link* link, Request& request, const SentResponse& response);
+    void (*destroy)(Link* link) noexcept;
+  };
+  /// Adds an element that lives at least as long as the list.
+  void add_link(Link& link) noexcept {
+    link.older = newest_;
+    newest_ = &link;
+  }
   template <class F>
   void add(F function) {
     newest_ = make_block<Node<F>>(newest_, std::move(function)).release();
@@ -86,11 +97,6 @@ class EndObservers {
   void run(Request& request, const SentResponse& response) noexcept;
 
  private:
-  struct Link {
-    Link* older;
-    void (*call)(Link* link, Request& request, const SentResponse& response);
-    void (*destroy)(Link* link) noexcept;
-  };
   template <class F>
   struct Node : Link {
     Node(Link* older_link, F of)

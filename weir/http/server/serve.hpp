@@ -23,6 +23,8 @@ class Server;
 
 namespace weir::http {
 
+class ServerObserver;
+
 /// Tells if a plain connection may begin with the preface of HTTP/2 (RFC 9113 §3.3). Over TLS the
 /// client chooses by ALPN; see tls::ServerOptions::protocols.
 enum class PlainHttp2 : std::uint8_t {
@@ -45,6 +47,9 @@ struct ServeOptions {
   /// Request::peer_address() is then the address of their client. A malformed header closes the
   /// connection. nullptr: no proxy. Its time is part of Limits::first_request_timeout.
   std::shared_ptr<const ProxyProtocol> proxy_protocol = {};
+  /// Receives the ended requests of each core; nullptr: none. It
+  /// outlives the server.
+  ServerObserver* observer = nullptr;
 };
 
 /// Serves HTTP/1.1 and HTTP/2 with the routes of `router`, until the loop of `scope` drains or the

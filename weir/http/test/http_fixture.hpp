@@ -33,7 +33,7 @@ class HttpFixture : Continuation, loop::Runnable {
 
   /// Serves routes_ on loopback, port 80.
   void serve(const http::Limits& limits = {}) {
-    server_.emplace(*loop_, routes_, limits, tls_, plain_http2_, proxy_protocol_);
+    server_.emplace(*loop_, routes_, limits, tls_, plain_http2_, proxy_protocol_, observer_);
     loop_->ready(*this);
     settle();
     blocks_at_rest_ = blocks();
@@ -121,6 +121,7 @@ class HttpFixture : Continuation, loop::Runnable {
   std::shared_ptr<tls::Server> tls_;  // set it before serve() for HTTPS
   http::PlainHttp2 plain_http2_ = http::PlainHttp2::off;
   std::shared_ptr<const ProxyProtocol> proxy_protocol_;
+  http::ServerObserver* observer_ = nullptr;
   std::optional<http::ServerState> server_;
 
  private:

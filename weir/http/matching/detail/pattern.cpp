@@ -1,11 +1,55 @@
-// The parser of route patterns at run time.
+// The parser of route patterns at run time, and the names of patterns.
 #include "weir/http/matching/detail/pattern.hpp"
 
+#include <deque>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "weir/http/matching/route.hpp"
 #include "weir/http/syntax/uri.hpp"
 
 namespace weir::http {
+namespace {
+
+/// All names. It is never destroyed, because threads may use names until the process ends.
+class RouteNames {
+ public:
+  RouteNames() { names_.push_back({"_OTHER", 0}); }
+
+  const RouteName& other() const noexcept { return names_.front(); }
+  const RouteName& find(std::string_view pattern) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = by_pattern_.find(pattern); known != by_pattern_.end()) {
+      return *known->second;
+    }
+    if (names_.size() >= RouteName::names_max) return other();
+    names_.push_back({std::string(pattern), static_cast<std::uint32_t>(names_.size())});
+    try {
+      by_pattern_.emplace(names_.back().pattern, &names_.back());
+    } catch (...) {
+      names_.pop_back();
+      throw;
+    }
+    return names_.back();
+  }
+
+ private:
+  std::mutex mutex_;  // guards the members below
+  std::deque<RouteName> names_;
+  std::unordered_map<std::string_view, const RouteName*> by_pattern_;
+};
+
+RouteNames& names() {
+  static RouteNames& all = *new RouteNames;
+  return all;
+}
+
+}  // namespace
+
 Result<Pattern> Pattern::parse(std::string_view text) {
   Pattern pattern(text);
   pattern.shape_ = shape_of_pattern(text);
@@ -24,6 +68,22 @@ Result<Pattern> Pattern::parse(std::string_view text) {
 std::string path_below(std::string_view prefix, std::string_view path) {
   if (prefix.empty()) return std::string(path);
   return std::string(prefix) + std::string(path == "/" ? std::string_view() : path);
+}
+
+const RouteName& RouteName::of(std::string_view pattern) noexcept {
+  static const RouteName other{"_OTHER", 0};
+  try {
+    return names().find(pattern);
+  } catch (const std::bad_alloc&) {
+    return other;
+  }
+}
+
+/// Does not keep "_OTHER", because it may stand for a lack of memory.
+const RouteName& RouteNameRef::find(std::string_view pattern) const noexcept {
+  const RouteName& found = RouteName::of(pattern);
+  if (found.number != 0) name_.store(&found, std::memory_order_release);
+  return found;
 }
 
 }  // namespace weir::http

@@ -101,6 +101,7 @@ void Call::begin() {
   cancel_reason_ = CancelReason::none;
   stage_ = Stage::routed;
   has_path_ = true;
+  begin_record();
   server_.routes().table().match(head_, match_);
   if (!match_.is_per_core() || find_core_handler()) [[likely]]
     return;
@@ -284,6 +285,34 @@ void Call::run_end_observers(bool whole) noexcept {
   }
   sent_.complete = whole;
   request_.end_observers_.run(request_, std::exchange(sent_, {}));
+}
+
+Call::EndRecord::EndRecord(Call& of) noexcept
+    : Link{nullptr,
+           [](Link* link, Request&, const SentResponse& sent) {
+             static_cast<EndRecord*>(link)->call.record_end(sent);
+           },
+           [](Link*) noexcept {}},
+      call(of) {}
+
+/// The functions of Request::on_end() are added later, so they run before the record is taken.
+void Call::start_record() noexcept {
+  if (!request_.end_observers_.empty()) return;  // the request has begun before
+  end_record_.begin = server_.recorder()->begin();
+  end_record_.version = request_.version();
+  request_.end_observers_.add_link(end_record_);
+}
+
+void Call::record_end(const SentResponse& sent) noexcept {
+  const Route* const route = match_.route();
+  const bool answered = stage_ == Stage::answered || stage_ == Stage::rejected;
+  const bool unanswered = !sent.complete && (peer_gone() || !answered);
+  server_.recorder()->end({.begin = end_record_.begin,
+                           .route = route == nullptr ? nullptr : &route->name(),
+                           .status = unanswered ? Status() : sent.status,
+                           .method = has_path_ ? head_.method() : Method::other,
+                           .version = end_record_.version,
+                           .complete = sent.complete});
 }
 
 /// Describes the error of a response without a body, in the form that the router's program chose.

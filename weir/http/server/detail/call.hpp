@@ -182,6 +182,7 @@ class Call : Continuation {
   void begin_rejected() noexcept {
     match_.clear();
     has_path_ = false;
+    begin_record();
   }
   /// Waits for a handler on this core, for at most the wait timeout of the route. The stage is then
   /// `routed`; the route itself answers if there is no handler.
@@ -310,6 +311,13 @@ class Call : Continuation {
     static void stop(InFlightRequest& self, StopReason reason);
     Call& call_;
   };
+  /// Passes the end of the request to the observer of the server.
+  struct EndRecord : detail::EndObservers::Link {
+    explicit EndRecord(Call& of) noexcept;
+    Call& call;
+    Instant begin{};
+    Version version = Version::http_1_1;
+  };
   /// Cancels the running task from the loop's ready queue.
   struct DeferredCancel : loop::Runnable {
     explicit DeferredCancel(Call& call) noexcept : loop::Runnable(&run), call_(call) {}
@@ -331,6 +339,11 @@ class Call : Continuation {
   void reserve_for_wait();
   void begin_cancel() noexcept;
   void cancel_for(CancelReason reason) noexcept;
+  void begin_record() noexcept {
+    if (server_.recorder() != nullptr) start_record();
+  }
+  void start_record() noexcept;
+  void record_end(const SentResponse& sent) noexcept;
   void note_response() noexcept {
     if (!request_.end_observers_.empty()) note_sent_response();
   }
@@ -359,7 +372,8 @@ class Call : Continuation {
   RequestHead head_;
   RequestTrace trace_{server_, head_};
   Request request_;
-  SentResponse sent_;                 // for on_end() of the request
+  SentResponse sent_;  // for on_end() of the request
+  EndRecord end_record_{*this};
   std::uint64_t streamed_bytes_ = 0;  // of the present response
   Status streamed_status_ = Status::ok;
   std::exception_ptr abandoned_;       // the exception of abandon()

@@ -1,6 +1,8 @@
 #include "weir/http/server/detail/server_state.hpp"
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,28 +24,80 @@ std::size_t default_connections_max(Loop& loop) {
   return all > descriptors_reserved ? all - descriptors_reserved : 1;
 }
 
+// The descriptions of ServerCounters for exporters.
+
+constexpr MetricInfo connections_info{.name = "weir.http.connections",
+                                      .unit = "{connection}",
+                                      .help = "Connections that HTTP servers have accepted."};
+constexpr MetricInfo connections_open_info{.name = "weir.http.connections.open",
+                                           .unit = "{connection}",
+                                           .help = "Open connections of HTTP servers."};
+constexpr MetricInfo websockets_info{.name = "weir.http.websockets",
+                                     .unit = "{connection}",
+                                     .help = "Connections that became WebSockets."};
+constexpr MetricInfo websockets_open_info{
+    .name = "weir.http.websockets.open", .unit = "{connection}", .help = "Open WebSockets."};
+constexpr MetricInfo requests_info{
+    .name = "weir.http.requests", .unit = "{request}", .help = "Heads of requests parsed."};
+constexpr MetricInfo responses_info{.name = "weir.http.responses",
+                                    .unit = "{response}",
+                                    .help = "Responses handed over for sending."};
+constexpr MetricInfo failures_info{.name = "weir.http.handler.failures",
+                                   .unit = "{failure}",
+                                   .help = "Exceptions and errors of handlers."};
+
+constexpr MetricInfo closed_info_for(std::string_view reason) {
+  return {.name = "weir.http.connections.closed",
+          .unit = "{connection}",
+          .help = "Connections that servers have closed, by reason.",
+          .label = "reason",
+          .label_value = reason};
+}
+constexpr std::array closed_info{closed_info_for("too_many"), closed_info_for("silent"),
+                                 closed_info_for("bad_proxy_header"),
+                                 closed_info_for("slow_reader")};
+
+std::array<MetricInfo, parse_error_count> make_rejected_infos() {
+  std::array<MetricInfo, parse_error_count> infos{};
+  for (std::size_t index = 0; index < parse_error_count; ++index) {
+    infos[index] = {.name = "weir.http.requests.rejected",
+                    .unit = "{request}",
+                    .help = "Requests rejected by the server, by reason.",
+                    .label = "reason",
+                    .label_value = name_of(static_cast<ParseError>(index))};
+  }
+  return infos;
+}
+
 }  // namespace
 
 /// Runs on any thread, see MetricSource. Parse errors with a count of 0 are left out.
 void ServerCounters::collect(MetricSnapshot& sum) const {
-  const auto total = [&sum](std::string name, const weir::detail::Counter& counter) {
-    sum.add({std::move(name), counter.value()});
+  constexpr auto total = Metric::Kind::counter;
+  constexpr auto now = Metric::Kind::gauge;
+  const auto add = [&sum](const char* name, const weir::detail::Counter& counter, Metric::Kind kind,
+                          const MetricInfo& info) {
+    sum.add({name, counter.value(), kind, &info});
   };
-  total("http connections", connections_accepted);
-  sum.add({"http connections open", connections_open.value(), Metric::Kind::gauge});
-  total("http connections rejected", connections_rejected);
-  total("http websockets", websockets);
-  sum.add({"http websockets open", websockets_open.value(), Metric::Kind::gauge});
-  total("http connections without a request", silent_connections);
-  if (bad_proxy_headers.value() > 0) total("http bad PROXY headers", bad_proxy_headers);
-  total("http slow readers", slow_readers);
-  total("http requests", requests);
-  total("http responses", responses);
-  total("http handler failures", handler_failures);
+  add("http connections", connections_accepted, total, connections_info);
+  add("http connections open", connections_open, now, connections_open_info);
+  add("http connections rejected", connections_rejected, total, closed_info[0]);
+  add("http websockets", websockets, total, websockets_info);
+  add("http websockets open", websockets_open, now, websockets_open_info);
+  add("http connections without a request", silent_connections, total, closed_info[1]);
+  if (bad_proxy_headers.value() > 0) {
+    add("http bad PROXY headers", bad_proxy_headers, total, closed_info[2]);
+  }
+  add("http slow readers", slow_readers, total, closed_info[3]);
+  add("http requests", requests, total, requests_info);
+  add("http responses", responses, total, responses_info);
+  add("http handler failures", handler_failures, total, failures_info);
+  static const auto rejected_infos = make_rejected_infos();
   for (std::size_t index = 1; index < parse_error_count; ++index) {
-    if (parse_errors[index].value() == 0) continue;
-    total("http requests rejected: " + std::string(name_of(static_cast<ParseError>(index))),
-          parse_errors[index]);
+    const std::uint64_t count = parse_errors[index].value();
+    if (count == 0) continue;
+    const MetricInfo& info = rejected_infos[index];
+    sum.add({"http requests rejected: " + std::string(info.label_value), count, total, &info});
   }
 }
 
@@ -62,6 +116,31 @@ std::string ServerCounters::summary() const {
     mention(parse_errors[index].value(), name_of(static_cast<ParseError>(index)));
   }
   return text;
+}
+
+RequestRecorder::RequestRecorder(Loop& loop, ServerObserver& observer) noexcept
+    : TurnObserver([](TurnObserver& self) { static_cast<RequestRecorder&>(self).flush(); }),
+      loop_(loop),
+      observer_(observer) {
+  loop.metrics().add(*this);
+}
+
+RequestRecorder::~RequestRecorder() {
+  if (count_ != 0) flush();
+  detach();
+}
+
+void RequestRecorder::flush() noexcept {
+  TurnObserver::unlink();
+  const std::size_t count = std::exchange(count_, 0);
+  observer_.on_requests_ended(loop_, loop_.now(), std::span(records_.data(), count));
+}
+
+void RequestRecorder::collect(MetricSnapshot& sum) const {
+  static constexpr MetricInfo info{.name = "http.server.active_requests",
+                                   .unit = "{request}",
+                                   .help = "Number of requests that have begun and not ended."};
+  sum.add({"http requests active", active_.value(), Metric::Kind::gauge, &info});
 }
 
 void ResponseHeads::refresh() noexcept {
@@ -162,7 +241,8 @@ Task<> OpenWebSockets::wait() {
 
 ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
                          std::shared_ptr<tls::Server> tls, PlainHttp2 plain_http2,
-                         std::shared_ptr<const ProxyProtocol> proxy_protocol)
+                         std::shared_ptr<const ProxyProtocol> proxy_protocol,
+                         ServerObserver* observer)
     : loop_(loop),
       router_(router),
       limits_(limits),
@@ -177,6 +257,7 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
       plain_http2_(plain_http2),
       proxy_protocol_(std::move(proxy_protocol)) {
   limits_.h2.connect_protocol = true;
+  if (observer != nullptr) recorder_ = std::make_unique<RequestRecorder>(loop, *observer);
   if (tls_ != nullptr) acceptor_.emplace(loop, *tls_);
 }
 

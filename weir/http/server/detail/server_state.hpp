@@ -23,6 +23,7 @@
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/http/server/serve.hpp"
+#include "weir/http/server/server_observer.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/lingering_streams.hpp"
@@ -66,6 +67,40 @@ class ServerCounters final : MetricSource {
 
  private:
   void collect(MetricSnapshot& sum) const override;
+};
+
+// The ended requests, for the observer of the server.
+
+/// Collects the records of ended requests, and passes them to the observer at the end of the turn
+/// or when the array is full.
+/// Threads: the loop's, except for reading the metrics.
+class RequestRecorder final : TurnObserver, MetricSource {
+ public:
+  RequestRecorder(Loop& loop, ServerObserver& observer) noexcept;
+  ~RequestRecorder();
+
+  /// Counts a request that begins. Returns its time.
+  Instant begin() noexcept {
+    active_.add();
+    return loop_.now();
+  }
+  /// Adds a request that has ended.
+  void end(const EndedRequest& request) noexcept {
+    active_.subtract();
+    if (count_ == 0) loop_.observe_turn_end(*this);
+    records_[count_] = request;
+    if (++count_ == records_.size()) flush();
+  }
+
+ private:
+  void flush() noexcept;
+  void collect(MetricSnapshot& sum) const override;
+
+  Loop& loop_;
+  ServerObserver& observer_;
+  weir::detail::Counter active_;  // requests that have begun and not ended
+  std::size_t count_ = 0;
+  std::array<EndedRequest, 64> records_;
 };
 
 // The parts of response heads that the connections share.
@@ -228,10 +263,11 @@ class OpenWebSockets {
 /// Lifetime: outlives its connections.
 class ServerState {
  public:
-  /// `tls`, `plain_http2` and `proxy_protocol` are those of ServeOptions.
+  /// `tls`, `plain_http2`, `proxy_protocol` and `observer` are those of ServeOptions.
   ServerState(Loop& loop, const Router& router, const Limits& limits,
               std::shared_ptr<tls::Server> tls = {}, PlainHttp2 plain_http2 = PlainHttp2::off,
-              std::shared_ptr<const ProxyProtocol> proxy_protocol = {});
+              std::shared_ptr<const ProxyProtocol> proxy_protocol = {},
+              ServerObserver* observer = nullptr);
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }
@@ -242,6 +278,8 @@ class ServerState {
   RouteSnapshot& routes() noexcept { return routes_; }
   ServerCounters& counters() noexcept { return counters_; }
   const ServerCounters& counters() const noexcept { return counters_; }
+  /// Returns the recorder of ended requests; nullptr if the server has no observer.
+  RequestRecorder* recorder() noexcept { return recorder_.get(); }
   OpenConnections& connections() noexcept { return connections_; }
   OpenWebSockets& websockets() noexcept { return websockets_; }
   LingeringStreams& lingering_streams() noexcept { return lingering_streams_; }
@@ -282,6 +320,7 @@ class ServerState {
   std::string id_prefix_;
   RouteSnapshot routes_;
   ServerCounters counters_;
+  std::unique_ptr<RequestRecorder> recorder_;
   OpenConnections connections_;
   OpenWebSockets websockets_;
   LingeringStreams lingering_streams_;
