@@ -1,6 +1,7 @@
 // Names of this process's functions, read from the symbol tables of its files on demand.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,8 @@ std::string function_name_at(const void* address);
 /// Returns a demangled symbol without parameters and without the suffixes that compilers add to the
 /// parts of a coroutine.
 std::string readable_symbol(const std::string& symbol);
+
+/// Returns the name of a place in a file without symbols: "service+0x1f40".
+std::string name_in_file(std::string_view path, std::uintptr_t offset);
 
 }  // namespace weir::os
