@@ -14,6 +14,7 @@
 #include "weir/loop/detail/readiness/backends.hpp"
 #include "weir/loop/detail/uring/uring.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/loop/os/detail/os_profiler.hpp"
 #include "weir/loop/os/detail/os_thread.hpp"
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
@@ -227,6 +228,11 @@ Result<loop::ChosenBackend> OsPlatform::make_backend(BackendChoice choice, loop:
 Result<> OsPlatform::run(std::span<const loop::LoopPlacement> placements,
                          loop::RunControl* control) {
   return run_on_threads(*this, placements, control);
+}
+
+std::expected<std::unique_ptr<loop::CpuProfile>, loop::ProfileError> OsPlatform::start_cpu_profile(
+    std::span<Loop* const> loops, const loop::CpuProfileOptions& options) {
+  return loop::start_os_cpu_profile(loops, options);
 }
 
 void OsPlatform::log(std::string_view line) noexcept {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <expected>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/contract/detail/profiler.hpp"
 #include "weir/loop/os/detail/adaptive_spinner.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
@@ -87,7 +91,7 @@ class OsFileSystem : public loop::FileSystem {
 /// existed before and does not block these signals still ends the process when it receives one.
 /// The caller therefore calls run() on the main thread, or blocks the signals there first. If
 /// there are several runs at the same time, one of them gets each signal.
-class OsPlatform : public loop::Platform {
+class OsPlatform : public loop::Platform, public loop::PlatformProfiler {
  public:
   /// Opens those of standard input, output and error that are closed; see
   /// os::open_standard_descriptors().
@@ -134,6 +138,9 @@ class OsPlatform : public loop::Platform {
   /// ms on a loop's thread, else at most 2 s. The line is lost then, and a later line reports the
   /// loss when there is room again.
   void log(std::string_view line) noexcept override;
+  /// Profiles the threads of run(); see os::CpuSampler.
+  std::expected<std::unique_ptr<loop::CpuProfile>, loop::ProfileError> start_cpu_profile(
+      std::span<Loop* const> loops, const loop::CpuProfileOptions& options) override;
 
  private:
   void remember_local_path(const os::Address& address);

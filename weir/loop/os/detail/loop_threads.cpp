@@ -21,6 +21,7 @@
 #include "weir/loop/detail/stall_detector.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/detail/adaptive_spinner.hpp"
+#include "weir/loop/os/detail/os_profiler.hpp"
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
@@ -125,6 +126,7 @@ void LoopThreads::run(LoopPlacement placement) {
   if (unready_.fetch_sub(1, std::memory_order_release) == 1) unready_.notify_all();
   gate_.wait(Gate::shut, std::memory_order_acquire);
   if (gate_.load(std::memory_order_acquire) == Gate::aborted) return;
+  const LoopThreadTable::Running running(*placement.loop);
   placement.loop->metrics().on_thread_start();
   if (placement.schedule.busy_poll) {
     while (!placement.loop->stopping()) placement.loop->turn(Instant::min());
