@@ -51,6 +51,50 @@ TEST(Health, NamesTheChecksThatFail) {
   EXPECT_EQ(client.get("/health/livez").status(), 200);
 }
 
+TEST(Health, StartsWhenItIsReadyForTheFirstTime) {
+  Health health(false);
+  Router router;
+  health.add_routes(router);
+  TestClient client(std::move(router));
+  const auto starting = client.get("/startupz");
+  EXPECT_EQ(starting.status(), 503);
+  EXPECT_EQ(starting.body(), R"({"status":"starting","failed":["not ready"]})");
+  health.set_ready(true);
+  EXPECT_EQ(client.get("/startupz").body(), R"({"status":"ok"})");
+  health.set_ready(false);
+  EXPECT_EQ(client.get("/readyz").status(), 503);
+  EXPECT_EQ(client.get("/startupz").status(), 200) << "a started service stays started";
+}
+
+TEST(Health, ListsChecksAndPartsWithVerbose) {
+  Health health;
+  health.add_check("queue", [] { return Result<>(); });
+  bool store_ready = false;
+  health.set_parts([&store_ready]() -> Task<std::vector<HealthPart>> {
+    std::ignore = co_await sleep(1ms);
+    std::vector<HealthPart> parts;
+    parts.push_back({"Store", store_ready, store_ready ? "" : "waits for \"Disk\""});
+    co_return parts;
+  });
+  Router router;
+  health.add_routes(router);
+  TestClient client(std::move(router));
+  EXPECT_EQ(client.get("/readyz").body(), R"({"status":"unavailable","failed":["Store"]})");
+  EXPECT_EQ(client.get("/startupz").status(), 503);
+  EXPECT_EQ(client.get("/readyz?verbose").body(),
+            R"({"status":"unavailable","failed":["Store"],"parts":[)"
+            R"({"name":"queue","ready":true},)"
+            R"({"name":"Store","ready":false,"reason":"waits for \"Disk\""}]})");
+  store_ready = true;
+  EXPECT_EQ(client.get("/readyz?verbose").body(),
+            R"({"status":"ok","parts":[{"name":"queue","ready":true},)"
+            R"({"name":"Store","ready":true}]})");
+  EXPECT_EQ(client.get("/startupz").status(), 200);
+  store_ready = false;
+  EXPECT_EQ(client.get("/startupz").body(), R"({"status":"ok"})");
+  EXPECT_EQ(client.get("/livez").body(), R"({"status":"ok"})");
+}
+
 class HealthDrainTest : public HttpTest {};
 
 TEST_F(HealthDrainTest, IsNotReadyWhileTheServerDrains) {
