@@ -5,3 +5,4 @@
 #include "weir/config/reload.hpp"
 #include "weir/config/source/error.hpp"
 #include "weir/config/source/sources.hpp"
+#include "weir/config/values.hpp"

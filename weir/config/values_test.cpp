@@ -1,0 +1,78 @@
+// Tests of the values of a configuration as people see them.
+#include "weir/config/values.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace weir::config {
+namespace {
+
+struct Store {
+  std::string url = "postgres://shop:hunter2@db:5432/shop";
+  std::string password = "hunter2";
+  int connections = 4;
+};
+struct Settings {
+  std::string name = "shop";
+  int port = 80;
+  Store store;
+  std::map<std::string, std::string> labels;
+  std::string salt = "pepper";
+};
+
+const ShownValue& find(const std::vector<ShownValue>& values, std::string_view key) {
+  static const ShownValue none;
+  const auto found = std::ranges::find(values, key, &ShownValue::key);
+  EXPECT_NE(found, values.end()) << key;
+  return found == values.end() ? none : *found;
+}
+
+TEST(ShownValues, NameTheirOrigins) {
+  Sources sources;
+  sources.prefix = "shop";
+  sources.environment = {"SHOP_PORT=81", "OTHER=1"};
+  sources.arguments = {"--store.connections=9", "--labels.a", "b"};
+  FileText file;
+  file.path = "shop.toml";
+  file.text = "name = 'x'\nport = 1\n[store]\nconnections = 2\n";
+  const auto loaded = load<Settings>(file, sources);
+  ASSERT_TRUE(loaded.has_value());
+  const auto values = shown_values(*loaded, file, sources);
+  EXPECT_EQ(find(values, "name").origin, "shop.toml:1");
+  EXPECT_EQ(find(values, "name").value, "\"x\"");
+  EXPECT_EQ(find(values, "port").origin, "SHOP_PORT");
+  EXPECT_EQ(find(values, "port").value, "81");
+  EXPECT_EQ(find(values, "store.connections").origin, "--store.connections");
+  EXPECT_EQ(find(values, "store.connections").value, "9");
+  EXPECT_EQ(find(values, "labels").origin, "--labels");
+  EXPECT_EQ(find(values, "salt").origin, "default");
+}
+
+TEST(ShownValues, HideSecrets) {
+  const FileText file;
+  const Sources sources;
+  const auto values = shown_values(Settings(), file, sources, {"salt"});
+  EXPECT_EQ(find(values, "store.password").value, "(hidden)");
+  EXPECT_TRUE(find(values, "store.password").is_secret);
+  EXPECT_EQ(find(values, "salt").value, "(hidden)");
+  EXPECT_EQ(find(values, "store.url").value, "\"postgres://(hidden)@db:5432/shop\"");
+  for (const ShownValue& each : values) {
+    EXPECT_EQ(each.value.find("hunter2"), std::string::npos) << each.key;
+  }
+}
+
+TEST(ShownValues, KnowTheNamesOfSecrets) {
+  EXPECT_TRUE(is_secret_name("api.TOKEN"));
+  EXPECT_TRUE(is_secret_name("tls_private_key"));
+  EXPECT_TRUE(is_secret_name("auth.user"));
+  EXPECT_FALSE(is_secret_name("keyboard"));
+  EXPECT_FALSE(is_secret_name("server.port"));
+  EXPECT_FALSE(is_secret_name(""));
+}
+
+}  // namespace
+}  // namespace weir::config
