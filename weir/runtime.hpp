@@ -5,6 +5,7 @@
 #include "weir/runtime/checks/machine_checks.hpp"
 #include "weir/runtime/checks/machine_facts.hpp"
 #include "weir/runtime/foreign_ptr.hpp"
+#include "weir/runtime/health_check.hpp"
 #include "weir/runtime/messaging/broadcast.hpp"
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/messaging/overflow_policy.hpp"

@@ -13,6 +13,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/process/activation.hpp"
+#include "weir/runtime/health_check.hpp"
 
 namespace weir {
 namespace {
@@ -63,7 +64,22 @@ struct RawOptions {
   int busy_wait = 0;
   std::string hot_restart;
   unsigned processes = 1;
+  std::string healthcheck;
 };
+
+/// Returns the endpoint that --healthcheck asks: its value, or that of the server.
+Endpoint checked_endpoint(const std::string& program, const RawOptions& raw, bool has_tls) {
+  if (raw.healthcheck.empty() && has_tls) {
+    exit_with_error(program, "--healthcheck: name an endpoint without TLS, such as 127.0.0.1:9090");
+  }
+  if (raw.healthcheck.empty()) return endpoint_of(program, raw.address, raw.port);
+  const auto parsed = Endpoint::parse(raw.healthcheck);
+  if (!parsed) {
+    exit_with_error(program, "--healthcheck: '" + raw.healthcheck +
+                                 "' is not like 127.0.0.1:9090 or unix:/run/admin.sock");
+  }
+  return *parsed;
+}
 
 void add_basic_options(CLI::App& parser, RawOptions& raw, ServerOptions& options) {
   parser.add_option("--port", raw.port, "port to listen on (0: any free port)")
@@ -109,6 +125,14 @@ void add_tuning_options(CLI::App& parser, RawOptions& raw, ServerOptions& option
       ->check(not_empty);
 }
 
+void add_health_option(CLI::App& parser, RawOptions& raw) {
+  parser
+      .add_option("--healthcheck", raw.healthcheck,
+                  "ask the running instance at this endpoint (default: --address and --port) if it "
+                  "is ready, and exit with 0 or 1")
+      ->expected(0, 1);
+}
+
 void add_tls_options(CLI::App& parser, TlsArguments& tls) {
   // One value for each option, so that a name behind it is not taken as a second file.
   const auto add = [&parser](const std::string& name, std::vector<std::string>& files,
@@ -148,6 +172,7 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
   CLI::App parser("A network service on Weir");
   add_basic_options(parser, raw, options);
   add_tuning_options(parser, raw, options);
+  add_health_option(parser, raw);
   if (tls != nullptr) add_tls_options(parser, *tls);
   parser.set_version_flag("--version", version_of(program), "print the version of Weir");
   try {
@@ -178,6 +203,9 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
     exit_with_error(program, "--tls-client-ca needs --tls-cert or --tls-self-signed");
   }
 
+  if (parser.count("--healthcheck") > 0) {
+    std::exit(run_health_check(checked_endpoint(program, raw, tls != nullptr && tls->used())));
+  }
   options.endpoint = endpoint_of(program, raw.address, raw.port);
   options.backend = backends().at(raw.backend);
   options.pin = !raw.no_pin;
