@@ -146,6 +146,16 @@ LogLevel LogService::level(std::string_view name) const {
   return level_of(name);
 }
 
+std::vector<std::pair<std::string, LogLevel>> LogService::levels() const {
+  const std::lock_guard lock(names_mutex_);
+  std::vector<std::pair<std::string, LogLevel>> all;
+  all.reserve(loggers_.size() + 1);
+  for (const auto& [name, state] : loggers_) all.emplace_back(name, level_of(name));
+  std::ranges::sort(all);
+  all.emplace(all.begin(), std::string(), level_);
+  return all;
+}
+
 // --- writing -------------------------------------------------------------------------------------
 
 LogRing& LogService::add_ring() {

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "weir/base/detail/bytes.hpp"
@@ -145,6 +146,9 @@ class LogService final : loop::ThreadWork {
   /// name sets the level of all names that have no level of their own.
   void set_level(std::string_view name, LogLevel level);
   LogLevel level(std::string_view name) const;
+  /// Returns the names of all loggers with their levels, in alphabetical order. The first entry,
+  /// with an empty name, is the level of names that have none of their own.
+  std::vector<std::pair<std::string, LogLevel>> levels() const;
 
   /// Writes all records that were logged before the call, and flushes the sinks. The call blocks
   /// until the sinks have finished.
