@@ -38,6 +38,7 @@ NOT_SWEPT = {
     "http::EventReader::": "it is ClientResponse::read(), which has a case, and a parser",
     "http::FileSite::": "it waits for PoolLane::run(), which has a case",
     "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",
+    "http::Health::": "it calls user code: health_test.cpp",
     "ProxyProtocol::": "it is Stream::read_into(), which has a case",
     "files::(read_some|write_all|sync)$": "parts of files::File",
     "doctor::Examination::": "it is files::read_file(), resolve() and connect(), which have cases",
