@@ -196,7 +196,7 @@ Sent frames_of(WsRole role, std::string received) {
 class Run : Continuation, loop::Runnable {
  public:
   explicit Run(const Options& options)
-      : Continuation(&ended), loop::Runnable(&begin), options_(options) {}
+      : Continuation(root_kind<&ended>), loop::Runnable(&begin), options_(options) {}
 
   /// Sends the input in pieces of `step` bytes, ends, and returns what the connection has sent.
   Sent feed(std::string_view input, std::size_t step) {

@@ -103,6 +103,7 @@ bool Loop::turn(Instant until) {
   const ScopedBlockPool blocks(blocks_);
   stall_detector_.wake_watchdog();
   const Instant started = now_ = platform_.now();
+  blocks_.set_time(started);
   const loop::StallDetector::Turn watched(stall_detector_, started);
   bool did = run_ready();
   const Instant ran = platform_.now();

@@ -193,6 +193,9 @@ class Loop {
   /// Returns the objects that higher floors keep on this core, such as their counters.
   /// Threads: any.
   loop::Slots& slots() noexcept { return slots_; }
+  /// Returns the list in which a higher floor links the roots of its trees of tasks, for reports.
+  /// Threads: the loop's.
+  detail::List<detail::ListNode>& roots() noexcept { return roots_; }
   /// Returns the detector that finds the cause of a slow turn.
   loop::StallDetector& stall_detector() noexcept { return stall_detector_; }
   /// Returns true if the loop waits for an event. The answer may be outdated immediately.
@@ -232,6 +235,7 @@ class Loop {
   LoopCounters counters_;
   Metrics metrics_;
   loop::Slots slots_;
+  detail::List<detail::ListNode> roots_;
 };
 
 }  // namespace weir

@@ -268,7 +268,7 @@ namespace {
 class TransferAwaiter : public loop::FileOperation, CancelNode {
  public:
   TransferAwaiter(Action what, int descriptor) noexcept
-      : loop::FileOperation(&resume), CancelNode(&on_cancel) {
+      : loop::FileOperation(&resume), CancelNode(transfer_kind) {
     action = what;
     file = descriptor;
   }
@@ -301,6 +301,10 @@ class TransferAwaiter : public loop::FileOperation, CancelNode {
     auto& self = static_cast<TransferAwaiter&>(node);
     self.backend_->cancel(self);
   }
+  static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+    return static_cast<const TransferAwaiter&>(node).handle_;
+  }
+  static constexpr CancelNode::Kind transfer_kind{&on_cancel, "file", &coroutine_of};
 
   std::coroutine_handle<> handle_;
   loop::Backend* backend_ = nullptr;

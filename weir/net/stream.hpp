@@ -180,7 +180,7 @@ template <class Op>
 class StreamAwaiter : protected Op, CancelNode {
  public:
   explicit StreamAwaiter(Stream& stream) noexcept
-      : Op(&resume), CancelNode(&on_cancel), stream_(stream) {
+      : Op(&resume), CancelNode(stream_kind), stream_(stream) {
     assert(pending() == nullptr);
   }
   ~StreamAwaiter() { assert(pending() != static_cast<loop::Operation*>(this)); }
@@ -224,6 +224,11 @@ class StreamAwaiter : protected Op, CancelNode {
     auto& self = static_cast<StreamAwaiter&>(node);
     self.stream_.cancel_operation(self);
   }
+  static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+    return static_cast<const StreamAwaiter&>(node).handle_;
+  }
+  static constexpr CancelNode::Kind stream_kind{
+      &on_cancel, std::same_as<Op, loop::ReceiveOperation> ? "read" : "write", &coroutine_of};
 
   Stream& stream_;
   std::coroutine_handle<> handle_;

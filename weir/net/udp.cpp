@@ -162,7 +162,7 @@ os::Address Socket::peer_address() const {
 
 template <class Op>
 DatagramAwaiter<Op>::DatagramAwaiter(Socket::State& state) noexcept
-    : Op(&resume), CancelNode(&on_cancel), loop::Timer(&on_next_turn), state_(state) {}
+    : Op(&resume), CancelNode(datagram_kind), loop::Timer(&on_next_turn), state_(state) {}
 
 template <class Op>
 DatagramAwaiter<Op>::~DatagramAwaiter() {

@@ -1,6 +1,7 @@
 // UDP sockets that send and receive one datagram or many in one system call.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -153,6 +154,13 @@ class DatagramAwaiter : protected Op, CancelNode, loop::Timer {
   void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
   static void resume(loop::Runnable& runnable);
   static void on_cancel(CancelNode& node);
+  static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+    return static_cast<const DatagramAwaiter&>(node).handle_;
+  }
+  static constexpr CancelNode::Kind datagram_kind{
+      &on_cancel,
+      std::same_as<Op, loop::ReceiveDatagramsOperation> ? "receive datagrams" : "send datagrams",
+      &coroutine_of};
   static void on_next_turn(loop::Timer& timer);
 
   Socket::State& state_;

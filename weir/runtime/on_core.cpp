@@ -26,6 +26,7 @@ void RemoteCall::start_remote() {
 
 void RemoteCall::finished() {
   remote_finished_ = true;
+  remote_cancel_.unlist();
   owner_->post(finish_);
 }
 

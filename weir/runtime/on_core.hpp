@@ -17,7 +17,7 @@ namespace detail {
 /// the other, which orders all access.
 class RemoteCall : CancellableWaiter {
  public:
-  explicit RemoteCall(Loop& remote) noexcept : CancellableWaiter(&on_cancel), remote_(remote) {}
+  explicit RemoteCall(Loop& remote) noexcept : CancellableWaiter(call_kind), remote_(remote) {}
   RemoteCall(const RemoteCall&) = delete;
   RemoteCall& operator=(const RemoteCall&) = delete;
 
@@ -35,6 +35,8 @@ class RemoteCall : CancellableWaiter {
   virtual void start(const Context& context) = 0;
   /// Resumes the waiter; called on the remote loop. The call may be destroyed when this returns.
   void finished();
+  /// Lists the call in the reports of tasks of the remote loop, until finished().
+  void list() noexcept { remote_cancel_.list_in(remote_.roots()); }
 
  private:
   /// A Step is posted from one loop to the other, once.
@@ -54,9 +56,10 @@ class RemoteCall : CancellableWaiter {
 
   void begin();                        // on the owner
   static void on_cancel(CancelNode&);  // on the owner
-  void start_remote();                 // on the remote loop
-  void cancel_remote();                // on the remote loop
-  void on_completed_at_owner();        // on the owner, once for each remote step
+  static constexpr Kind call_kind = waiting_kind(&on_cancel, "on_core");
+  void start_remote();           // on the remote loop
+  void cancel_remote();          // on the remote loop
+  void on_completed_at_owner();  // on the owner, once for each remote step
 
   Loop& remote_;
   Loop* owner_ = nullptr;
@@ -90,7 +93,7 @@ template <class Make, class T>
 class RemoteCallOf final : public RemoteCall, Continuation {
  public:
   RemoteCallOf(Loop& remote, Make& make) noexcept
-      : RemoteCall(remote), Continuation(&completed), make_(make) {}
+      : RemoteCall(remote), Continuation(remote_kind), make_(make) {}
 
   /// Returns the result; called once on the owner, after the end.
   T take() {
@@ -102,6 +105,7 @@ class RemoteCallOf final : public RemoteCall, Continuation {
   void start(const Context& context) override {
     try {
       if constexpr (is_task<std::invoke_result_t<Make&>>) {
+        list();
         auto handle = make_().release();
         handle.promise().begin(context, *this);
         resume_coroutine(handle);  // *this may be destroyed when it returns
@@ -134,6 +138,7 @@ class RemoteCallOf final : public RemoteCall, Continuation {
     call.finished();
     return std::noop_coroutine();
   }
+  static constexpr Continuation::Kind remote_kind{&completed, nullptr, "on_core"};
 
   struct Nothing {};
   Make& make_;

@@ -1,6 +1,8 @@
 // Cancellation sources form a tree; cancelling a source cancels every wait below it.
 #pragma once
 
+#include <coroutine>
+#include <string_view>
 #include <utility>
 
 #include "weir/base/detail/list.hpp"
@@ -16,7 +18,20 @@ class TraceContext;
 class CancelNode : public detail::ListNode {
  public:
   using Function = void (*)(CancelNode&);
-  explicit CancelNode(Function cancel) noexcept : cancel_(cancel) {}
+  /// A Kind is a constant that all nodes of a type share. Reports of tasks read it; see
+  /// report_tasks().
+  struct Kind {
+    Function cancel;
+    std::string_view awaits = {};  ///< what the task of the node waits for: "sleep"
+    /// Returns the suspended coroutine that waits. nullptr if the node is not that of a coroutine.
+    std::coroutine_handle<> (*coroutine)(const CancelNode&) = nullptr;
+  };
+  /// The Kind of a node that reports leave out.
+  template <Function cancel>
+  static constexpr Kind unnamed_kind{cancel, {}, nullptr};
+
+  explicit CancelNode(const Kind& kind) noexcept : kind_(&kind) {}
+  const Kind& kind() const noexcept { return *kind_; }
 
   /// Joins `source`, which calls this node in cancel() unless the node has left. Does nothing if
   /// `source` is nullptr.
@@ -27,7 +42,7 @@ class CancelNode : public detail::ListNode {
 
  private:
   friend class CancelSource;
-  Function cancel_;
+  const Kind* kind_;
 };
 
 /// A CancelSource cancels the work that runs under it, once and permanently. An await under a
@@ -38,14 +53,14 @@ class CancelNode : public detail::ListNode {
 /// Lifetime: the nodes and children of a source leave before it is destroyed (asserted).
 class CancelSource : CancelNode {
  public:
-  CancelSource() noexcept : CancelNode(&on_parent_cancelled) {}
+  CancelSource() noexcept : CancelNode(source_kind) {}
   /// Makes a child of `parent`, or a source without a parent if `parent` is nullptr.
   explicit CancelSource(CancelSource* parent) noexcept : CancelSource() {
     if (parent == nullptr) return;
     trace_ = parent->trace_;
     cancelled_ = !join(parent);
   }
-  ~CancelSource() { assert(nodes_.empty()); }
+  ~CancelSource() { assert(has_only_cursors()); }
   CancelSource(const CancelSource&) = delete;
   CancelSource& operator=(const CancelSource&) = delete;
 
@@ -62,12 +77,27 @@ class CancelSource : CancelNode {
     if (std::exchange(cancelled_, true)) return;
     detail::List<CancelNode> cancelled_nodes;
     cancelled_nodes.splice_back(nodes_);
-    while (CancelNode* node = cancelled_nodes.pop_front()) node->cancel_(*node);
+    while (CancelNode* node = cancelled_nodes.pop_front()) node->kind_->cancel(*node);
   }
+
+  /// Links a source without a parent into `roots`, the list of its loop; see Loop::roots(). A
+  /// report of the loop's tasks then finds the tasks below it. unlist() ends that, on the same
+  /// loop, and so does the destructor.
+  void list_in(detail::List<detail::ListNode>& roots) noexcept { roots.push_back(*this); }
+  void unlist() noexcept { leave(); }
 
  private:
   friend class CancelNode;
+  friend class TaskWalk;
   static void on_parent_cancelled(CancelNode& self) { static_cast<CancelSource&>(self).cancel(); }
+  static constexpr Kind source_kind{&on_parent_cancelled};
+  /// The kind of the node that marks how far a report has come. A source may end before it.
+  static constexpr Kind cursor_kind{[](CancelNode&) {}};
+  bool has_only_cursors() const noexcept {
+    for (const CancelNode* node = nodes_.front(); node != nullptr; node = nodes_.next(*node))
+      if (node->kind_ != &cursor_kind) return false;
+    return true;
+  }
 
   detail::List<CancelNode> nodes_;
   const TraceContext* trace_ = nullptr;

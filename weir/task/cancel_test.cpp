@@ -17,11 +17,11 @@ namespace {
 class Note : public CancelNode {
  public:
   explicit Note(std::function<void()> call = {})
-      : CancelNode([](CancelNode& node) { static_cast<Note&>(node).called(); }),
-        call_(std::move(call)) {}
+      : CancelNode(unnamed_kind<&on_cancel>), call_(std::move(call)) {}
   int calls = 0;
 
  private:
+  static void on_cancel(CancelNode& node) { static_cast<Note&>(node).called(); }
   void called() {
     EXPECT_FALSE(linked());
     ++calls;
@@ -195,8 +195,8 @@ TEST(CancelSource, AssertsThatNodesAndChildrenLeaveBeforeIt) {
     const CancelSource child(has_child ? source.get() : nullptr);
     source.reset();
   };
-  EXPECT_DEATH(destroy(false), "nodes_.empty");
-  EXPECT_DEATH(destroy(true), "nodes_.empty");
+  EXPECT_DEATH(destroy(false), "has_only_cursors");
+  EXPECT_DEATH(destroy(true), "has_only_cursors");
 }
 #endif
 

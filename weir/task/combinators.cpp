@@ -3,6 +3,8 @@
 
 namespace weir::detail {
 
+constinit const Continuation::Kind Gather::member_kind{&completed, &waiting_for};
+
 bool Gather::start(std::coroutine_handle<> waiting, const Context& context,
                    std::span<Member> members, Run::StartOne start_one) {
   waiting_ = waiting;
@@ -27,6 +29,10 @@ std::coroutine_handle<> Gather::completed(Continuation& self, std::coroutine_han
   }
   if (--gather.running_ != 0) return std::noop_coroutine();
   return loop::CurrentActivity::transfer_to(gather.waiting_);
+}
+
+std::coroutine_handle<> Gather::waiting_for(const Continuation& self) noexcept {
+  return static_cast<const Member&>(self).gather_->waiting_;
 }
 
 }  // namespace weir::detail

@@ -36,7 +36,7 @@ class Gather {
   /// A Member is the continuation of one task of the group.
   class Member : public Continuation {
    public:
-    Member() noexcept : Continuation(&Gather::completed) {}
+    Member() noexcept : Continuation(Gather::member_kind) {}
 
    private:
     friend class Gather;
@@ -76,6 +76,8 @@ class Gather {
   bool start(std::coroutine_handle<> waiting, const Context& context, std::span<Member> members,
              Run::StartOne start_one);
   static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<>);
+  static std::coroutine_handle<> waiting_for(const Continuation& self) noexcept;
+  static const Continuation::Kind member_kind;
 
   Rule rule_;
   void* state_;

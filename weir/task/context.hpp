@@ -10,6 +10,8 @@
 
 namespace weir {
 
+class Continuation;
+
 /// A Context is part of every task's promise. An awaitable takes it from the awaiting task. A
 /// task takes it from the code that awaits or spawns it.
 struct Context {
@@ -35,9 +37,17 @@ class ContextHolder {
         .promise()
         .context_;
   }
+  /// Returns what runs at the end of a `coroutine` whose promise begins with a ContextHolder.
+  /// nullptr if the coroutine is not a task that has begun.
+  static const Continuation* continuation_of(std::coroutine_handle<> coroutine) noexcept {
+    return std::coroutine_handle<ContextHolder>::from_address(coroutine.address())
+        .promise()
+        .continuation_;
+  }
 
  protected:
   Context context_;
+  Continuation* continuation_ = nullptr;
 };
 
 /// HasContext holds for the promise of a coroutine that can await Weir's awaitables. ContextHolder
@@ -74,6 +84,7 @@ class Waiter : public loop::Runnable {
   void resume_later() noexcept { context().loop->ready(*this); }
   /// Returns the context of the coroutine, after set_coroutine().
   const Context& context() const noexcept { return ContextHolder::of(handle_); }
+  std::coroutine_handle<> coroutine() const noexcept { return handle_; }
 
  private:
   std::coroutine_handle<> handle_;
@@ -82,9 +93,17 @@ class Waiter : public loop::Runnable {
 /// A CancellableWaiter is a Waiter that the cancellation of its task interrupts.
 class CancellableWaiter : public Waiter, protected CancelNode {
  protected:
-  /// `on_cancel` is called when the source of the task is cancelled after join().
-  explicit CancellableWaiter(CancelNode::Function on_cancel) noexcept : CancelNode(on_cancel) {}
+  /// `kind` is a waiting_kind(). Its function is called when the source of the task is cancelled
+  /// after join().
+  explicit CancellableWaiter(const CancelNode::Kind& kind) noexcept : CancelNode(kind) {}
   ~CancellableWaiter() = default;
+  /// Returns the kind of a waiter for `awaits`, a text such as "sleep".
+  static constexpr CancelNode::Kind waiting_kind(CancelNode::Function on_cancel,
+                                                 std::string_view awaits) noexcept {
+    return {on_cancel, awaits, [](const CancelNode& node) {
+              return static_cast<const CancellableWaiter&>(node).coroutine();
+            }};
+  }
 
   /// Joins the source of the task; see CancelNode::join().
   [[nodiscard]] bool join() noexcept { return CancelNode::join(context().cancel); }
@@ -124,6 +143,27 @@ class [[nodiscard]] Yield : public Waiter {
   }
   void await_resume() const noexcept {}
 };
+
+namespace detail {
+
+/// `co_await ThisCoroutine()` returns the handle of the awaiting coroutine; it does not suspend.
+/// Cancel: not affected.
+class [[nodiscard]] ThisCoroutine {
+ public:
+  ThisCoroutine() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    handle_ = handle;
+    return false;
+  }
+  std::coroutine_handle<> await_resume() const noexcept { return handle_; }
+
+ private:
+  std::coroutine_handle<> handle_;
+};
+
+}  // namespace detail
 
 /// `co_await this_context()` returns the context of the awaiting task; it does not suspend.
 /// Cancel: not affected.

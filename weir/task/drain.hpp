@@ -11,7 +11,7 @@ namespace weir::inject {
 /// Cancel: resumes from the loop's ready queue.
 class [[nodiscard]] DrainAwaiter : CancellableWaiter, DrainObserver {
  public:
-  DrainAwaiter() noexcept : CancellableWaiter(&on_cancel), DrainObserver(&on_drain) {}
+  DrainAwaiter() noexcept : CancellableWaiter(drain_kind), DrainObserver(&on_drain) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -32,6 +32,7 @@ class [[nodiscard]] DrainAwaiter : CancellableWaiter, DrainObserver {
     static_cast<DrainObserver&>(self).unlink();
     self.resume_later();
   }
+  static constexpr Kind drain_kind = waiting_kind(&on_cancel, "drain");
 };
 
 /// A CancelOnDrain cancels the work below it when its loop drains. The cancellation of its parent

@@ -108,8 +108,7 @@ class [[nodiscard]] Generator {
 
   class [[nodiscard]] Next : Continuation {
    public:
-    explicit Next(Generator& generator) noexcept
-        : Continuation(&completed), generator_(generator) {}
+    explicit Next(Generator& generator) noexcept : Continuation(next_kind), generator_(generator) {}
 
     bool await_ready() const noexcept { return generator_.handle_ == nullptr; }
     template <HasContext P>
@@ -136,6 +135,10 @@ class [[nodiscard]] Generator {
       if (!transfers_are_tail_calls && next.starting_) return std::noop_coroutine();
       return loop::CurrentActivity::transfer_to(next.parent_);
     }
+    static std::coroutine_handle<> parent_of(const Continuation& self) noexcept {
+      return static_cast<const Next&>(self).parent_;
+    }
+    static constexpr Kind next_kind{&completed, &parent_of};
 
     Generator& generator_;
     std::coroutine_handle<> parent_;

@@ -59,10 +59,11 @@ std::coroutine_handle<> Scope::Children<T>::completed(Continuation& self,
 
 std::coroutine_handle<> Scope::child_finished() noexcept {
   --running_;
-  if (running_ != 0 || waiting_ == nullptr) return std::noop_coroutine();
+  if (running_ != 0 || !owner_waits_) return std::noop_coroutine();
+  owner_waits_ = false;
   // The waiting coroutine may have another trace than the scope.
-  loop::CurrentActivity::set_trace(ContextHolder::of(waiting_).trace());
-  return loop::CurrentActivity::transfer_to(std::exchange(waiting_, nullptr));
+  loop::CurrentActivity::set_trace(ContextHolder::of(owner_).trace());
+  return loop::CurrentActivity::transfer_to(owner_);
 }
 
 void Scope::spawn(Task<> child) {

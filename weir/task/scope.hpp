@@ -32,6 +32,11 @@ enum class OnFailure : std::uint8_t {
 class Scope {
  public:
   Scope(const Context& parent, OnFailure policy) noexcept;
+  /// Opens the scope of the coroutine `owner`, with its context.
+  Scope(std::coroutine_handle<> owner, OnFailure policy) noexcept
+      : Scope(ContextHolder::of(owner), policy) {
+    owner_ = owner;
+  }
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -69,7 +74,8 @@ class Scope {
     bool await_ready() const noexcept { return scope_.running_ == 0; }
     template <HasContext Promise>
     void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-      scope_.waiting_ = handle;
+      scope_.owner_ = handle;
+      scope_.owner_waits_ = true;
     }
     void await_resume() const noexcept {}
 
@@ -81,20 +87,25 @@ class Scope {
  private:
   template <class T>
   struct Children : Continuation {
-    explicit Children(Scope& scope) noexcept : Continuation(&completed), scope_(scope) {}
+    explicit Children(Scope& scope) noexcept : Continuation(child_kind), scope_(scope) {}
     static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<> finished);
+    static std::coroutine_handle<> owner_of(const Continuation& self) noexcept {
+      return static_cast<const Children&>(self).scope_.owner_;
+    }
+    static constexpr Kind child_kind{&completed, &owner_of, "scope"};
     Scope& scope_;
   };
   void child_failed(std::error_code error, const std::exception_ptr& exception);
   std::coroutine_handle<> child_finished() noexcept;
 
   OnFailure policy_;
+  bool owner_waits_ = false;  // for the end of the children
   CancelSource* parent_cancel_;
   CancelSource cancel_;
   Context context_;
   std::size_t running_ = 0;
   std::uint64_t failures_ = 0;
-  std::coroutine_handle<> waiting_;
+  std::coroutine_handle<> owner_;
   std::error_code first_error_;
   std::exception_ptr first_exception_;
   Children<void> void_children_;
@@ -128,7 +139,7 @@ auto with_scope(OnFailure policy, Body body, Args... args) -> Task<
     typename detail::ScopeValue<TaskValue<std::invoke_result_t<Body&, Scope&, Args...>>>::type> {
   using T = TaskValue<std::invoke_result_t<Body&, Scope&, Args...>>;
   using Value = typename detail::ScopeValue<T>::type;
-  Scope scope(co_await this_context(), policy);
+  Scope scope(co_await detail::ThisCoroutine(), policy);
   std::optional<in_context<T>> running;
   std::optional<Value> value;
   try {

@@ -81,9 +81,7 @@ class SelectAwaiter : CancellableWaiter, WaitObserver {
   using Value = Result<std::variant<typename W::Value...>>;
 
   explicit SelectAwaiter(std::tuple<W...>& waits) noexcept
-      : CancellableWaiter(&SelectAwaiter::cancel),
-        WaitObserver(&SelectAwaiter::on_granted),
-        waits_(waits) {}
+      : CancellableWaiter(select_kind), WaitObserver(&SelectAwaiter::on_granted), waits_(waits) {}
 
   bool await_ready() {
     if constexpr ((Timed<W> || ...)) return false;  // only the loop knows the time
@@ -192,6 +190,7 @@ class SelectAwaiter : CancellableWaiter, WaitObserver {
     auto& self = static_cast<SelectAwaiter&>(node);
     if (self.withdraw() == 0) self.resume_later();
   }
+  static constexpr CancelNode::Kind select_kind = SelectAwaiter::waiting_kind(&cancel, "select");
 
   std::tuple<W...>& waits_;
   std::uint32_t chosen_ = none;

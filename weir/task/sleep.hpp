@@ -11,9 +11,9 @@ namespace weir {
 class SleepAwaiter : CancellableWaiter, loop::Timer {
  public:
   explicit SleepAwaiter(Duration length) noexcept
-      : CancellableWaiter(&on_cancel), loop::Timer(&fire), relative_(true), length_(length) {}
+      : CancellableWaiter(sleep_kind), loop::Timer(&fire), relative_(true), length_(length) {}
   explicit SleepAwaiter(Instant deadline) noexcept
-      : CancellableWaiter(&on_cancel), loop::Timer(&fire), length_(deadline.time_since_epoch()) {}
+      : CancellableWaiter(sleep_kind), loop::Timer(&fire), length_(deadline.time_since_epoch()) {}
 
   bool await_ready() const noexcept { return false; }
   template <HasContext Promise>
@@ -30,6 +30,7 @@ class SleepAwaiter : CancellableWaiter, loop::Timer {
   bool begin() noexcept;
   static void fire(loop::Timer& timer);
   static void on_cancel(CancelNode& node);
+  static constexpr Kind sleep_kind = waiting_kind(&on_cancel, "sleep");
 
   bool cancelled_ = false;
   bool relative_ = false;

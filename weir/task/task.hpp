@@ -53,7 +53,7 @@ class [[nodiscard]] Task {
 
   class Awaiter : protected Continuation {
    public:
-    explicit Awaiter(Handle task) noexcept : Awaiter(task, &completed) {}
+    explicit Awaiter(Handle task) noexcept : Awaiter(task, awaited_kind) {}
 
     bool await_ready() const noexcept { return false; }
     template <HasContext P>
@@ -63,7 +63,7 @@ class [[nodiscard]] Task {
     T await_resume() { return task_.promise().take(); }
 
    protected:
-    Awaiter(Handle task, Function completed) noexcept : Continuation(completed), task_(task) {}
+    Awaiter(Handle task, const Kind& kind) noexcept : Continuation(kind), task_(task) {}
 
     auto begin(std::coroutine_handle<> parent, const Context& context) {
       parent_ = parent;
@@ -83,8 +83,12 @@ class [[nodiscard]] Task {
       return loop::CurrentActivity::transfer_to(awaiter.parent_);
     }
     std::coroutine_handle<> parent() const noexcept { return parent_; }
+    static std::coroutine_handle<> parent_of(const Continuation& self) noexcept {
+      return static_cast<const Awaiter&>(self).parent_;
+    }
 
    private:
+    static constexpr Kind awaited_kind{&completed, &parent_of};
     Handle task_;
     std::coroutine_handle<> parent_;
     bool starting_ = false;
@@ -132,7 +136,7 @@ class in_context {
 
    public:
     Awaiter(typename Task<T>::Handle task, const Context& context) noexcept
-        : Base(task, &completed_elsewhere), context_(context) {}
+        : Base(task, elsewhere_kind), context_(context) {}
     template <HasContext P>
     auto await_suspend(std::coroutine_handle<P> parent) {
       loop::CurrentActivity::set_trace(context_.trace());
@@ -146,6 +150,7 @@ class in_context {
           ContextHolder::of(static_cast<Awaiter&>(self).parent()).trace());
       return Base::completed(self, finished);
     }
+    static constexpr Continuation::Kind elsewhere_kind{&completed_elsewhere, &Base::parent_of};
     const Context& context_;  // member of the in_context, which outlives its task
   };
 

@@ -72,7 +72,7 @@ void BlockPool::fail_after(std::size_t count) noexcept {
 void* BlockPool::allocate_slow(std::size_t bytes, std::size_t bucket, BlockUse use) {
   if (current_ != nullptr && bucket < bucket_count) return current_->pop_or_allocate(bucket, use);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
-  *header = {nullptr, bucket_count, use, 0};
+  *header = {nullptr, bucket_count, use, 0, 0};
   return header + 1;
 }
 
@@ -86,9 +86,23 @@ void* BlockPool::pop_or_allocate(std::size_t bucket, BlockUse use) {
   if (free_[bucket] != nullptr) return pop(bucket, use);
   const std::size_t bytes = bucket_bytes(bucket);
   auto* header = static_cast<Header*>(heap_allocate(sizeof(Header) + bytes));
-  *header = {owner_, static_cast<std::uint16_t>(bucket), use, static_cast<std::uint32_t>(bytes)};
+  static_assert(bucket_count <= 255 && block_max % 8 == 0 && block_max / 8 <= 65535);
+  *header = {owner_, static_cast<std::uint8_t>(bucket), use, static_cast<std::uint16_t>(bytes / 8),
+             time_};
   counter_of(use).add();
   return header + 1;
+}
+
+// A frame inside of another one has no header, so this may read any two words before it.
+#if defined(__clang__) || defined(__GNUC__)
+__attribute__((no_sanitize_address))
+#endif
+std::optional<BlockPool::FrameInfo>
+BlockPool::frame_info(const void* frame) const noexcept {
+  const Header& header = static_cast<const Header*>(frame)[-1];
+  if (header.owner != owner_ || header.use != BlockUse::frame) return std::nullopt;
+  const std::uint32_t age = time_ - header.time;
+  return FrameInfo{Duration(std::int64_t{age} << time_shift), header.time, header.bytes()};
 }
 
 void BlockPool::release_foreign(void* block) noexcept {

@@ -9,14 +9,16 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "weir/base/detail/counter.hpp"
+#include "weir/base/time.hpp"
 
 namespace weir {
 
 /// The purpose of a block. The pool counts the blocks of each purpose separately.
-enum class BlockUse : std::uint16_t {
+enum class BlockUse : std::uint8_t {
   frame,   ///< a coroutine frame
   buffer,  ///< bytes that were received or will be sent
   other,   ///< any other purpose
@@ -114,6 +116,24 @@ class BlockPool {
   std::size_t trim(std::size_t bytes) noexcept;
   static constexpr std::size_t trimmed_blocks_max = 4096;
 
+  /// Sets the time that the pool notes in each frame from now on, in units of 17 ms. The loop sets
+  /// it once a turn.
+  /// Threads: the owner's.
+  void set_time(Instant now) noexcept {
+    time_ = static_cast<std::uint32_t>(now.time_since_epoch().count() >> time_shift);
+  }
+  /// A frame that is in use.
+  struct FrameInfo {
+    Duration age;        ///< since its allocation, to 17 ms
+    std::uint32_t time;  ///< of its allocation, in the units of set_time()
+    std::size_t bytes;   ///< of its block
+  };
+  /// Returns the facts of a frame of this pool. Returns nothing for a frame without a block of its
+  /// own: one that the compiler has put into another frame, or that a thread without a loop has
+  /// allocated.
+  /// Threads: the owner's.
+  std::optional<FrameInfo> frame_info(const void* frame) const noexcept;
+
   /// Sets the most bytes of free blocks that the pool keeps from now on, for tests. The usual value
   /// is `cached_bytes_max`, or 0 if `caches_free_blocks` is false.
   /// Threads: the owner's.
@@ -128,10 +148,13 @@ class BlockPool {
  private:
   struct Owner;
   struct Header {
-    Owner* owner;          // nullptr: a heap block without a pool
-    std::uint16_t bucket;  // index of the free list; bucket_count: oversized
-    BlockUse use;          // valid while the block is in use
-    std::uint32_t bytes;   // size of the blocks in that list
+    Owner* owner;         // nullptr: a heap block without a pool
+    std::uint8_t bucket;  // index of the free list; bucket_count: oversized
+    BlockUse use;         // valid while the block is in use
+    std::uint16_t units;  // size of the blocks in that list, in units of 8 bytes
+    std::uint32_t time;   // when a frame was allocated; see set_time()
+
+    std::size_t bytes() const noexcept { return std::size_t{units} * 8; }
   };
   struct FreeBlock {
     FreeBlock* next;
@@ -143,6 +166,7 @@ class BlockPool {
   static constexpr std::size_t small_max = small_min + 1024;
   static constexpr std::size_t small_buckets = (small_max - small_min) / small_step + 1;
   static constexpr std::size_t bucket_count = small_buckets + 6;
+  static constexpr int time_shift = 24;  // of nanoseconds, for Header::time
 
   static constexpr std::size_t bucket_of(std::size_t bytes) noexcept {
     if (bytes <= small_max) return (bytes + small_step - 1 - small_min) / small_step;
@@ -168,8 +192,9 @@ class BlockPool {
     FreeBlock* const block = free_[bucket];
     free_[bucket] = block->next;
     Header& header = *header_of(block);
-    cached_bytes_.subtract(header.bytes);
+    cached_bytes_.subtract(header.bytes());
     header.use = use;
+    if (use == BlockUse::frame) header.time = time_;
     counter_of(use).add();
     return block;
   }
@@ -177,14 +202,15 @@ class BlockPool {
     const Header& header = *header_of(block);
     assert(blocks_in_use(header.use) > 0);
     counter_of(header.use).subtract();
-    if (cached_bytes_.value() + header.bytes > cache_limit_) {
+    const std::size_t bytes = header.bytes();
+    if (cached_bytes_.value() + bytes > cache_limit_) {
       std::free(header_of(block));
       return;
     }
     auto* const free_block = static_cast<FreeBlock*>(block);
     free_block->next = free_[header.bucket];
     free_[header.bucket] = free_block;
-    cached_bytes_.add(header.bytes);
+    cached_bytes_.add(bytes);
   }
 
   friend class ScopedBlockPool;
@@ -195,6 +221,7 @@ class BlockPool {
   std::array<detail::Counter, use_count> in_use_;
   detail::Counter cached_bytes_;
   std::size_t kept_bytes_ = idle_bytes;
+  std::uint32_t time_ = 0;  // see set_time()
   static constexpr std::size_t system_bytes_min = 512 * 1024;
   std::size_t trimmed_bytes_ = 0;  // not yet returned to the system
   std::size_t cache_limit_set_ = caches_free_blocks ? cached_bytes_max : 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -52,6 +53,48 @@ TEST(BlockPool, CountsBlocksPerUse) {
   BlockPool::release(frame);
   BlockPool::release(other);
   EXPECT_EQ(counts(), (std::vector<std::size_t>{0, 0, 0, 0}));
+}
+
+TEST(BlockPool, KnowsTheAgeOfAFrame) {
+  using namespace std::chrono_literals;
+  constexpr Duration unit{1 << 24};
+  BlockPool pool;
+  pool.set_cache_limit(BlockPool::cached_bytes_max);
+  const ScopedBlockPool use(pool);
+  pool.set_time(Instant(10s));
+  void* const first = BlockPool::allocate(100, BlockUse::frame);
+  void* const buffer = BlockPool::allocate(100, BlockUse::buffer);
+  pool.set_time(Instant(15s));
+  void* second = BlockPool::allocate(2000, BlockUse::frame);
+  pool.set_time(Instant(16s));
+  const auto old = pool.frame_info(first);
+  ASSERT_TRUE(old);
+  EXPECT_GE(old->bytes, 100U);
+  EXPECT_NEAR(static_cast<double>(old->age.count()), 6e9, static_cast<double>(unit.count()));
+  EXPECT_FALSE(pool.frame_info(buffer));
+  // A block from the free list is as young as one from the heap.
+  BlockPool::release(second);
+  second = BlockPool::allocate(2000, BlockUse::frame);
+  ASSERT_TRUE(pool.frame_info(second));
+  EXPECT_EQ(pool.frame_info(second)->age, 0s);
+  EXPECT_EQ(pool.frame_info(second)->bytes, 2048U);
+  {
+    BlockPool other;
+    EXPECT_FALSE(other.frame_info(first)) << "a frame of another core";
+  }
+  for (void* const each : {first, buffer, second}) BlockPool::release(each);
+}
+
+TEST(BlockPool, AgesWrapAround) {
+  using namespace std::chrono_literals;
+  BlockPool pool;
+  const ScopedBlockPool use(pool);
+  pool.set_time(Instant(Duration((std::int64_t{1} << 56) - 1)));
+  void* const frame = BlockPool::allocate(100, BlockUse::frame);
+  pool.set_time(Instant(Duration((std::int64_t{1} << 56) + (std::int64_t{3} << 24))));
+  ASSERT_TRUE(pool.frame_info(frame));
+  EXPECT_EQ(pool.frame_info(frame)->age, Duration(std::int64_t{4} << 24));
+  BlockPool::release(frame);
 }
 
 TEST(BlockPool, ScopesNest) {

@@ -51,6 +51,10 @@ class List {
 
   void push_back(T& element) noexcept { insert_before(head_, element); }
   void push_front(T& element) noexcept { insert_before(*head_.next_, element); }
+  /// Links `element` after `position`, an element of this list.
+  void insert_after(T& position, T& element) noexcept {
+    insert_before(*static_cast<ListNode&>(position).next_, element);
+  }
 
   T* front() const noexcept { return empty() ? nullptr : static_cast<T*>(head_.next_); }
 

@@ -41,6 +41,16 @@ TEST(List, PushesAndPopsAtBothEnds) {
   EXPECT_EQ(numbers(list), (std::vector<int>{2, 3}));
 }
 
+TEST(List, InsertsAfterAnElement) {
+  Item one(1), two(2), three(3), four(4);
+  List<Item> list;
+  list.push_back(one);
+  list.insert_after(one, three);
+  list.insert_after(one, two);
+  list.insert_after(three, four);
+  EXPECT_EQ(numbers(list), (std::vector<int>{1, 2, 3, 4}));
+}
+
 TEST(List, AnElementUnlinksItselfAndWhenDestroyed) {
   List<Item> list;
   Item first(1);

@@ -352,7 +352,7 @@ class ServeTaskTest : public testing::Test,
                       Continuation,
                       loop::Runnable {
  protected:
-  ServeTaskTest() : Continuation(&ended), loop::Runnable(&begin) {}
+  ServeTaskTest() : Continuation(root_kind<&ended>), loop::Runnable(&begin) {}
   void TearDown() override {
     cancel_.cancel();
     settle();

@@ -28,7 +28,7 @@ namespace weir {
 class HttpFixture : Continuation, loop::Runnable {
  public:
   explicit HttpFixture(const MemoryPlatformOptions& options = {})
-      : Continuation(&ended), loop::Runnable(&begin), platform_(options) {}
+      : Continuation(root_kind<&ended>), loop::Runnable(&begin), platform_(options) {}
   ~HttpFixture() { shut_down(); }
 
   /// Serves routes_ on loopback, port 80.

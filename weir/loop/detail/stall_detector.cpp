@@ -12,7 +12,7 @@ namespace weir::loop {
 std::coroutine_handle<> CurrentActivity::check_and_transfer_to(
     std::coroutine_handle<> coroutine) noexcept {
   Loop::current()->stall_detector().check_part();
-  function_ = function_of(coroutine);
+  set_function(function_of(coroutine));
   return coroutine;
 }
 

@@ -32,14 +32,14 @@ namespace weir::loop {
 class CurrentActivity {
  public:
   static void begin(const Runnable& runnable) noexcept {
-    function_ = runnable.function();
+    set_function(runnable.function());
     trace_ = nullptr;
   }
   /// Reports that nothing runs any more.
   static void end() noexcept { trace_ = nullptr; }
   /// Resumes `coroutine` on behalf of the runnable that is running.
   static void resume(std::coroutine_handle<> coroutine) {
-    function_ = function_of(coroutine);
+    set_function(function_of(coroutine));
     coroutine.resume();
   }
   /// Reports that the running coroutine has ended and that `coroutine` continues.
@@ -49,10 +49,10 @@ class CurrentActivity {
     // StallDetector::ticked().
     if (ticks_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       return check_and_transfer_to(coroutine);
-    function_ = function_of(coroutine);
+    set_function(function_of(coroutine));
     return coroutine;
   }
-  static const void* function() noexcept { return function_; }
+  static const void* function() noexcept { return function_.load(std::memory_order_relaxed); }
 
   /// Returns the trace context that this thread works for; nullptr if there is none. Use it only
   /// for logs.
@@ -79,12 +79,16 @@ class CurrentActivity {
   static const void* function_of(std::coroutine_handle<> coroutine) noexcept {
     return *static_cast<const void* const*>(coroutine.address());
   }
+  // relaxed: a plain store. Another thread reads it only for StallDetector::activity().
+  static void set_function(const void* function) noexcept {
+    function_.store(function, std::memory_order_relaxed);
+  }
   static std::coroutine_handle<> check_and_transfer_to(std::coroutine_handle<> coroutine) noexcept;
 
   // Read outside of turns; never incremented.
   static constinit inline const std::atomic<std::uint32_t> no_ticks_{0};
   static constinit inline thread_local const std::atomic<std::uint32_t>* ticks_ = &no_ticks_;
-  static constinit inline thread_local const void* function_ = nullptr;
+  static constinit inline thread_local std::atomic<const void*> function_{nullptr};
   static constinit inline thread_local const TraceContext* trace_ = nullptr;
 };
 
@@ -120,6 +124,8 @@ class StallDetector {
    public:
     Turn(StallDetector& detector, Instant now) noexcept
         : before_(std::exchange(CurrentActivity::ticks_, &detector.ticks_)) {
+      // relaxed: see activity().
+      detector.activity_.store(&CurrentActivity::function_, std::memory_order_relaxed);
       detector.begin_turn(now);
     }
     ~Turn() { CurrentActivity::ticks_ = before_; }
@@ -149,6 +155,13 @@ class StallDetector {
   void check_part() noexcept;
   void check_runnable() noexcept {
     if (check()) suspect_ = {CurrentActivity::function()};
+  }
+  /// Returns the function that the loop runs, or the last one if it runs nothing. nullptr before
+  /// its first turn. The caller keeps the thread of the loop from ending meanwhile.
+  /// Threads: any. relaxed: the address is only a name.
+  const void* activity() const noexcept {
+    const auto* const function = activity_.load(std::memory_order_relaxed);
+    return function == nullptr ? nullptr : function->load(std::memory_order_relaxed);
   }
   /// Returns the site that took longest in this turn.
   const StallSite& suspect() const noexcept { return suspect_; }
@@ -196,6 +209,7 @@ class StallDetector {
   bool exact_;
   std::atomic<std::uint32_t> ticks_{0};
   std::atomic<bool> watchdog_sleeping_{false};
+  std::atomic<const std::atomic<const void*>*> activity_{nullptr};  // that of the loop's thread
   std::uint32_t longest_ = 1;  // most ticks of one piece of work in this turn
   Instant checked_at_{};       // used if the clock is free
   StallSite suspect_;

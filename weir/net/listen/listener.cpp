@@ -31,7 +31,7 @@ os::Address Listener::local_address() const {
 constexpr unsigned handed_over_max = 16;
 
 Accept::Awaiter::Awaiter(Listener::State& state) noexcept
-    : loop::AcceptOperation(&resume), CancelNode(&on_cancel), state_(state) {}
+    : loop::AcceptOperation(&resume), CancelNode(accept_kind), state_(state) {}
 Accept::Awaiter::~Awaiter() = default;
 
 /// Returns true if it has a stream or an error.

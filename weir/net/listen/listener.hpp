@@ -64,6 +64,10 @@ class [[nodiscard]] Accept {
     void suspend(std::coroutine_handle<> handle, CancelSource* cancel);
     static void resume(loop::Runnable& runnable);
     static void on_cancel(CancelNode& node);
+    static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+      return static_cast<const Awaiter&>(node).handle_;
+    }
+    static constexpr CancelNode::Kind accept_kind{&on_cancel, "accept", &coroutine_of};
 
     Listener::State& state_;
     std::coroutine_handle<> handle_;

@@ -7,7 +7,7 @@
 namespace weir {
 
 Runtime::CoreRunner::CoreRunner(Runtime& runtime, std::unique_ptr<Loop> loop, int cpu, Body body)
-    : Continuation(&completed),
+    : Continuation(core_kind),
       runtime_(runtime),
       loop_(std::move(loop)),
       cpu_(cpu),
@@ -20,6 +20,7 @@ void Runtime::CoreRunner::begin() {
     }
     auto root = with_scope(OnFailure::isolate, [this](Scope& scope) { return run_body(scope); });
     auto handle = root.release();
+    cancel_.list_in(loop_->roots());
     handle.promise().begin(Context{loop_.get(), &cancel_}, *this);
     resume_coroutine(handle);
   } catch (const std::bad_alloc&) {

@@ -65,6 +65,7 @@ class Runtime::CoreRunner : Continuation {
   void on_drain_timeout();
   void finish(const std::exception_ptr& thrown);
   static std::coroutine_handle<> completed(Continuation& self, std::coroutine_handle<> finished);
+  static constexpr Kind core_kind{&completed, nullptr, "core"};
   std::string failure_of(const Result<>& result, const std::exception_ptr& thrown) const;
 
   Runtime& runtime_;

@@ -87,9 +87,8 @@ TEST_P(BlockingPoolSteps, ACancelledCallEndsOnceAndDelaysNoOther) {
 
 /// A Closer closes a pool when its source is cancelled.
 struct Closer : CancelNode {
-  explicit Closer(BlockingPool& closed)
-      : CancelNode([](CancelNode& self) { static_cast<Closer&>(self).pool.close(); }),
-        pool(closed) {}
+  explicit Closer(BlockingPool& closed) : CancelNode(unnamed_kind<&on_cancel>), pool(closed) {}
+  static void on_cancel(CancelNode& self) { static_cast<Closer&>(self).pool.close(); }
   BlockingPool& pool;
 };
 

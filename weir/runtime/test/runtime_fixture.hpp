@@ -65,7 +65,10 @@ class MultiCoreTest : public testing::Test {
   class Root : loop::Runnable, Continuation {
    public:
     Root(Loop& on, Task<> task)
-        : loop::Runnable(&start), Continuation(&ended), loop_(on), task_(std::move(task)) {
+        : loop::Runnable(&start),
+          Continuation(root_kind<&ended>),
+          loop_(on),
+          task_(std::move(task)) {
       loop_.ready(*this);
     }
     bool finished() const noexcept { return finished_; }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
@@ -22,16 +23,27 @@ class Continuation {
   /// The callback may destroy `finished`, which is suspended at its end.
   /// Returns: the coroutine to resume next; std::noop_coroutine() to return to the loop.
   using Function = std::coroutine_handle<> (*)(Continuation&, std::coroutine_handle<> finished);
+  /// A Kind is a constant that all continuations of a type share. Reports of tasks read it; see
+  /// report_tasks().
+  struct Kind {
+    Function resume;
+    /// Returns the suspended coroutine that waits for the end of the task, or nullptr.
+    std::coroutine_handle<> (*coroutine)(const Continuation&) = nullptr;
+    std::string_view name = {};  ///< what runs the task if no coroutine waits for its end
+  };
+  /// The Kind of a continuation that belongs to no coroutine.
+  template <Function resume>
+  static constexpr Kind root_kind{resume, nullptr, {}};
+  const Kind& kind() const noexcept { return *kind_; }
 
  protected:
-  explicit Continuation(Function resume) noexcept : resume_(resume) {}
-  /// Sets another callback, before the task begins.
-  void set_resume(Function resume) noexcept { resume_ = resume; }
+  explicit Continuation(const Kind& kind) noexcept : kind_(&kind) {}
+  /// Sets another kind, before the task begins.
+  void set_kind(const Kind& kind) noexcept { kind_ = &kind; }
   ~Continuation() = default;
 
  private:
-  friend class PromiseBase;
-  Function resume_;
+  const Kind* kind_;
 };
 
 class PromiseBase : public ContextHolder {
@@ -55,7 +67,7 @@ class PromiseBase : public ContextHolder {
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> finished) noexcept {
       Continuation& continuation = *finished.promise().continuation_;
-      return continuation.resume_(continuation, finished);
+      return continuation.kind().resume(continuation, finished);
     }
     void await_resume() const noexcept {}
   };
@@ -66,9 +78,6 @@ class PromiseBase : public ContextHolder {
   /// Stores the exception that is being handled.
   static void keep_exception(std::exception_ptr& exception) noexcept;
   [[noreturn]] static void throw_on(const std::exception_ptr& exception);
-
- private:
-  Continuation* continuation_ = nullptr;
 };
 
 template <class T>

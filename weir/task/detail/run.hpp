@@ -15,7 +15,7 @@ template <class T>
 T run(Loop& loop, Task<T> task, CancelSource* cancel = nullptr) {
   struct Root : loop::Runnable, Continuation {
     Root(Task<T>& task, const Context& context) noexcept
-        : loop::Runnable(&start), Continuation(&ended), task(task), context(context) {}
+        : loop::Runnable(&start), Continuation(root_kind<&ended>), task(task), context(context) {}
     static void start(loop::Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task.start(root.context, root);

@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "weir/base/detail/list.hpp"
+#include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
 #include "weir/task/context.hpp"
 
@@ -108,9 +109,7 @@ template <class W>
 class WaitAwaiter : CancellableWaiter, WaitObserver {
  public:
   explicit WaitAwaiter(W& wait) noexcept
-      : CancellableWaiter(&WaitAwaiter::cancel),
-        WaitObserver(&WaitAwaiter::on_granted),
-        wait_(&wait) {}
+      : CancellableWaiter(wait_kind), WaitObserver(&WaitAwaiter::on_granted), wait_(&wait) {}
 
   bool await_ready() { return wait_->ready(); }
   template <HasContext Promise>
@@ -137,6 +136,8 @@ class WaitAwaiter : CancellableWaiter, WaitObserver {
     self.withdraw();
     self.resume_later();
   }
+  static constexpr CancelNode::Kind wait_kind =
+      WaitAwaiter::waiting_kind(&cancel, inject::type_name<W>());
   void withdraw() {
     W& wait = *std::exchange(wait_, nullptr);
     wait.withdraw();

@@ -121,7 +121,10 @@ class CancelSweepTest : public LoopTest {
 
   struct Root : loop::Runnable, Continuation {
     Root(Loop& on, Task<> scenario)
-        : loop::Runnable(&start), Continuation(&ended), loop(on), task(std::move(scenario)) {}
+        : loop::Runnable(&start),
+          Continuation(root_kind<&ended>),
+          loop(on),
+          task(std::move(scenario)) {}
     static void start(loop::Runnable& self) {
       auto& root = static_cast<Root&>(self);
       root.task.start(Context{&root.loop, nullptr}, root);

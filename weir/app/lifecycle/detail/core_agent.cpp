@@ -89,10 +89,13 @@ http::ServiceRouteSet* routes_of(const Instance& instance) noexcept {
 class ServiceTask : Continuation {
  public:
   ServiceTask(CoreAgent& core, Instance& instance, Task<AgentEvent> task) noexcept
-      : Continuation(&completed), core_(core), instance_(instance), task_(std::move(task)) {}
+      : Continuation(service_kind), core_(core), instance_(instance), task_(std::move(task)) {}
 
   /// Starts the task, which may have ended and destroyed this object when start() returns.
-  void start() { task_.start(Context{&core_.loop_, &cancel_}, *this); }
+  void start() {
+    cancel_.list_in(core_.loop_.roots());
+    task_.start(Context{&core_.loop_, &cancel_}, *this);
+  }
   void cancel() { cancel_.cancel(); }
 
  private:
@@ -105,6 +108,7 @@ class ServiceTask : Continuation {
     core.report(std::move(event));
     return std::noop_coroutine();
   }
+  static constexpr Kind service_kind{&completed, nullptr, "service"};
 
   CoreAgent& core_;
   Instance& instance_;

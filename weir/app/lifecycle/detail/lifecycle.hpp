@@ -158,7 +158,10 @@ class Lifecycle {
    public:
     using OnCancel = void (Lifecycle::*)();
     SettledAwaiter(Lifecycle& lifecycle, OnCancel on_cancel) noexcept
-        : CancellableWaiter(&cancel), lifecycle_(lifecycle), on_cancel_(on_cancel), entry_(*this) {}
+        : CancellableWaiter(settled_kind),
+          lifecycle_(lifecycle),
+          on_cancel_(on_cancel),
+          entry_(*this) {}
     bool await_ready() const noexcept { return false; }
     template <HasContext Promise>
     bool await_suspend(std::coroutine_handle<Promise> handle) {
@@ -174,6 +177,7 @@ class Lifecycle {
       SettledAwaiter& of;
     };
     static void cancel(CancelNode& cancel_node);
+    static constexpr Kind settled_kind = waiting_kind(&cancel, "services");
     bool begin();
     void on_settled();
 

@@ -70,8 +70,12 @@ class RouteUpdate : loop::Runnable, public weir::detail::ListNode {
   enum class Stage : std::uint8_t { queued, published, waiting_for_requests, done };
   /// A node of its own, because the update itself is a node of the updater's lists.
   struct CancelHook : CancelNode {
-    explicit CancelHook(RouteUpdate& of) noexcept : CancelNode(&on_cancel), change(of) {}
+    explicit CancelHook(RouteUpdate& of) noexcept : CancelNode(update_kind), change(of) {}
     static void on_cancel(CancelNode& node);
+    static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+      return static_cast<const CancelHook&>(node).change.handle_;
+    }
+    static constexpr CancelNode::Kind update_kind{&on_cancel, "route update", &coroutine_of};
     RouteUpdate& change;
   };
 

@@ -48,6 +48,16 @@ std::string_view RequestTrace::id(IdBuffer room) const noexcept {
   return {room.data(), made.ptr};
 }
 
+std::string_view RequestTrace::name(IdBuffer room) const noexcept {
+  if (route_ == nullptr) return {};
+  std::size_t used = 0;
+  for (const std::string_view part : {std::string_view(route_->method), std::string_view(" "),
+                                      std::string_view(route_->pattern.text())}) {
+    used += part.copy(room.data() + used, room.size() - used);
+  }
+  return {room.data(), used};
+}
+
 Task<Result<>> ResponseSink::write(Bytes piece) {
   if (piece.empty()) co_return {};
   assert(!writing_ && "calls of BodySink::write() must not overlap");
@@ -84,7 +94,7 @@ Result<std::size_t> ResponseSink::try_write_file(const os::FilePart& part) {
 }
 
 Call::Call(ServerState& server, BodySource& body, const Context& context) noexcept
-    : Continuation(&on_finished),
+    : Continuation(call_kind),
       server_(server),
       context_(context),
       request_(head_, body, &trace_, &server.loop()) {}

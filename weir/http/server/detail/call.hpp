@@ -43,6 +43,8 @@ class RequestTrace final : public TraceContext {
   /// Returns the client's value of the header that the router trusts; else an id like
   /// "k3v90x-0-57". Its parts are the server's start, the core and the number of the request.
   std::string_view id(IdBuffer room) const noexcept override;
+  /// Returns the method and the pattern of the route.
+  std::string_view name(IdBuffer room) const noexcept override;
   const void* origin() const noexcept override { return route_; }
 
  private:
@@ -333,6 +335,10 @@ class Call : Continuation {
   };
 
   static std::coroutine_handle<> on_finished(Continuation& self, std::coroutine_handle<>);
+  static std::coroutine_handle<> carrier_of(const Continuation& self) noexcept {
+    return static_cast<const Call&>(self).waiter_;
+  }
+  static constexpr Kind call_kind{&on_finished, &carrier_of, "request"};
   bool find_core_handler();
   template <class Make>
   void fill_response(const Make& make);

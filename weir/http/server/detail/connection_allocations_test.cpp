@@ -136,7 +136,7 @@ struct Pong {
 /// moments is therefore the cost of the requests between them.
 class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuation, loop::Runnable {
  protected:
-  AllocationsTest() : Continuation(&ended), loop::Runnable(&begin) {}
+  AllocationsTest() : Continuation(root_kind<&ended>), loop::Runnable(&begin) {}
 
   void SetUp() override {
     auto loop = Loop::make(platform_, {.backend = GetParam()});

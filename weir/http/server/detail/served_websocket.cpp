@@ -18,7 +18,7 @@ ServedWebSocket::ServedWebSocket(ServerState& server, const Route* route, WebSoc
           [](InFlightRequest& self, StopReason) {
             static_cast<ServedWebSocket&>(self).close_for(WebSocketCloseCode::service_restart);
           }),
-      Continuation(nullptr),  // see start()
+      Continuation(handler_kind<void>),  // see start()
       loop::Runnable([](loop::Runnable& self) { static_cast<ServedWebSocket&>(self).end(); }),
       server_(server),
       route_(route),
@@ -82,7 +82,7 @@ void ServedWebSocket::start() {
 
 template <class T>
 void ServedWebSocket::start(Task<T> task) {
-  set_resume(&on_handler_end<T>);
+  set_kind(handler_kind<T>);
   const auto handle = task.release();
   CancelSource& handler = connection().handler();
   handle.promise().begin(Context{&server_.loop(), &handler}, *this);

@@ -59,6 +59,8 @@ class ServedWebSocket final : public DrainNode, InFlightRequest, Continuation, l
   template <class T>
   static std::coroutine_handle<> on_handler_end(Continuation& self,
                                                 std::coroutine_handle<> finished) noexcept;
+  template <class T>
+  static constexpr Kind handler_kind{&on_handler_end<T>, nullptr, "WebSocket"};
   void finish(std::error_code error, const std::exception_ptr& exception) noexcept;
   void report(std::error_code error, const std::exception_ptr& exception);
   void end() noexcept;

@@ -48,6 +48,10 @@ WsActivity::Send::Send(WsConnection& owner) noexcept
       }),
       connection(owner) {}
 
+void WsActivity::on_cancel(CancelNode& self) {
+  static_cast<WsActivity&>(self).connection().abort(make_error_code(Errc::cancelled));
+}
+
 WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
                        bool deflates) noexcept
     : loop::Runnable([](loop::Runnable& self) {
@@ -56,9 +60,7 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
         WsConnection& connection = activity.connection();
         connection.call([&connection] { connection.run(); });
       }),
-      CancelNode([](CancelNode& self) {
-        static_cast<WsActivity&>(self).connection().abort(make_error_code(Errc::cancelled));
-      }),
+      CancelNode(unnamed_kind<&on_cancel>),
       loop::HangupObserver([](loop::HangupObserver& self) {
         auto& activity = static_cast<WsActivity&>(self);
         activity.hung_up = true;

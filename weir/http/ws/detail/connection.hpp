@@ -38,6 +38,7 @@ std::uint64_t websocket_bytes_max(const WebSocketLimits& limits,
 struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& limits,
              bool deflates) noexcept;
+  static void on_cancel(CancelNode& self);
 
   struct Receive : loop::ReceiveOperation {
     explicit Receive(WsConnection& owner) noexcept;

@@ -55,7 +55,11 @@ struct LoopPlacement {
   LoopSchedule schedule = {};
 };
 
-enum class Signal : std::uint8_t { interrupt, terminate };
+enum class Signal : std::uint8_t {
+  interrupt,  ///< SIGINT: drain, then stop
+  terminate,  ///< SIGTERM: drain, then stop
+  quit,       ///< SIGQUIT: report what runs
+};
 
 /// Callbacks of Platform::run(), called on a thread that is not the thread of a loop.
 class RunControl {
@@ -172,7 +176,8 @@ class Platform : public PlatformClock,
 
   /// Calls Loop::run() of every loop and returns when all have returned. Each loop runs on a
   /// thread of its own; in a simulation, all run on the calling thread. SIGINT and SIGTERM go to
-  /// `control` in the meantime and do not end the process, unless `control` is nullptr.
+  /// `control` in the meantime and do not end the process, unless `control` is nullptr. So does
+  /// SIGQUIT, unless the program has a handler for it.
   /// Errors: a thread could not be started or scheduled as required; no loop has run then.
   virtual Result<> run(std::span<const LoopPlacement> placements, RunControl* control) = 0;
 };

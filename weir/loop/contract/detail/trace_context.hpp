@@ -23,6 +23,9 @@ class TraceContext {
   /// Returns an identifier of at most id_bytes_max bytes that differs from all others. It is made
   /// in `buffer` on demand, unless it is stored elsewhere.
   virtual std::string_view id(IdBuffer buffer) const noexcept = 0;
+  /// Returns the name of all work of this sort, cut to id_bytes_max bytes: "GET /users/{id}" for a
+  /// request. It is made in `buffer` on demand. Empty if there is none.
+  virtual std::string_view name(IdBuffer /*buffer*/) const noexcept { return {}; }
   /// Returns an address that has a meaning for the creator. A server returns that of the route of
   /// the request.
   virtual const void* origin() const noexcept { return nullptr; }

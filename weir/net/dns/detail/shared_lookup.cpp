@@ -10,6 +10,7 @@ SharedLookup::~SharedLookup() {
 }
 
 void SharedLookup::start(Loop& loop) {
+  cancel_.list_in(loop.roots());
   task_.start(Context{&loop, &cancel_}, *this);
 }
 

@@ -31,7 +31,7 @@ class SharedLookup : Continuation {
 
   /// Lifetime: the owner outlives every waiter.
   SharedLookup(Owner& owner, Question question, Task<ResultPtr> task) noexcept
-      : Continuation(&on_completed),
+      : Continuation(lookup_kind),
         owner_(owner),
         question_(std::move(question)),
         task_(std::move(task)) {}
@@ -69,6 +69,7 @@ class SharedLookup : Continuation {
   };
 
   static std::coroutine_handle<> on_completed(Continuation& self, std::coroutine_handle<>);
+  static constexpr Kind lookup_kind{&on_completed, nullptr, "host name"};
   ResultPtr result();
 
   Owner& owner_;

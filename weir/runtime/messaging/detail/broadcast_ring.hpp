@@ -185,8 +185,12 @@ class BroadcastAwaiter : BroadcastWaiter {
  private:
   /// A separate node, because the awaiter itself is linked in the ring's list.
   struct CancelHook : CancelNode {
-    explicit CancelHook(BroadcastAwaiter& of) noexcept : CancelNode(&on_cancel), awaiter(of) {}
+    explicit CancelHook(BroadcastAwaiter& of) noexcept : CancelNode(receive_kind), awaiter(of) {}
     static void on_cancel(CancelNode& node);
+    static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+      return static_cast<const CancelHook&>(node).awaiter.handle_;
+    }
+    static constexpr Kind receive_kind{&on_cancel, "Broadcast::receive", &coroutine_of};
     BroadcastAwaiter& awaiter;
   };
   bool begin(const Context& context);

@@ -65,7 +65,7 @@ class MailboxAwaiter : MailboxReceiver, CancelNode {
 
  protected:
   explicit MailboxAwaiter(MailboxQueue& queue) noexcept
-      : MailboxReceiver(queue, &run, &on_turn_end), CancelNode(&on_cancel) {}
+      : MailboxReceiver(queue, &run, &on_turn_end), CancelNode(receive_kind) {}
   ~MailboxAwaiter() = default;
   using MailboxReceiver::outcome;
 
@@ -74,6 +74,10 @@ class MailboxAwaiter : MailboxReceiver, CancelNode {
   static void run(loop::Runnable& self);
   static void on_cancel(CancelNode& node);
   static void on_turn_end(loop::Timer& timer);
+  static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+    return static_cast<const MailboxAwaiter&>(node).handle_;
+  }
+  static constexpr CancelNode::Kind receive_kind{&on_cancel, "Mailbox::receive", &coroutine_of};
 
   std::coroutine_handle<> handle_;
   bool cancelled_ = false;
@@ -150,8 +154,12 @@ class MailboxSender : loop::Runnable, public detail::ListNode {
   friend class MailboxQueue;
   /// A separate node, because the sender itself is linked in the queue's list.
   struct CancelHook : CancelNode {
-    explicit CancelHook(MailboxSender& of) noexcept : CancelNode(&on_cancel), sender(of) {}
+    explicit CancelHook(MailboxSender& of) noexcept : CancelNode(send_kind), sender(of) {}
     static void on_cancel(CancelNode& node);
+    static std::coroutine_handle<> coroutine_of(const CancelNode& node) noexcept {
+      return static_cast<const CancelHook&>(node).sender.handle_;
+    }
+    static constexpr Kind send_kind{&on_cancel, "Mailbox::send", &coroutine_of};
     MailboxSender& sender;
   };
   bool begin(const Context& context);

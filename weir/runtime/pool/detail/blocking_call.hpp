@@ -175,7 +175,7 @@ class PoolThreads;
 class BlockingJob : public PoolJob, CancellableWaiter {
  public:
   BlockingJob(PoolThreads& threads, std::size_t lane) noexcept
-      : CancellableWaiter(&on_cancel), threads_(threads), lane_(lane) {}
+      : CancellableWaiter(pool_kind), threads_(threads), lane_(lane) {}
   BlockingJob(const BlockingJob&) = delete;
   BlockingJob& operator=(const BlockingJob&) = delete;
 
@@ -204,6 +204,7 @@ class BlockingJob : public PoolJob, CancellableWaiter {
 
   bool begin();
   static void on_cancel(CancelNode& node);
+  static constexpr Kind pool_kind = waiting_kind(&on_cancel, "pool");
   /// Posts the job to its loop. The job may be destroyed when this returns.
   /// Threads: any.
   void resume_on_owner() { context().loop->post_from_foreign_thread(*this); }
