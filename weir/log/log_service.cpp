@@ -31,16 +31,35 @@ std::size_t slot_index_for(const Loop& loop, std::size_t slots) noexcept {
   return (reinterpret_cast<std::uintptr_t>(&loop) >> 6) * 0x9E3779B97F4A7C15U % slots;
 }
 
-/// Adds the id of the request or other work that this thread works for, as the first field. A
-/// bound or given field of that name takes precedence.
+std::string_view to_hex(std::span<const std::uint8_t> bytes, std::span<char> out) noexcept {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::size_t size = 0;
+  for (const std::uint8_t each : bytes) {
+    out[size++] = digits[each >> 4];
+    out[size++] = digits[each & 15];
+  }
+  return {out.data(), size};
+}
+
+/// Adds the id of the request or other work that this thread works for, as the first field, and
+/// the ids of its span after it. Bound or given fields of these names take precedence.
 void add_trace(LogRecordWriter& record, std::string_view bound_fields,
                std::span<const LogField> fields) {
   const TraceContext* const trace = loop::CurrentActivity::trace();
-  if (trace == nullptr || has_log_field(bound_fields, trace->kind())) return;
-  const auto is_trace_field = [&](const LogField& each) { return each.key == trace->kind(); };
-  if (std::ranges::any_of(fields, is_trace_field)) return;
-  std::array<char, TraceContext::id_bytes_max> room;
-  record.add(LogField(trace->kind(), trace->id(room)));
+  if (trace == nullptr) return;
+  const auto is_given = [&](std::string_view key) {
+    return has_log_field(bound_fields, key) ||
+           std::ranges::any_of(fields, [&](const LogField& each) { return each.key == key; });
+  };
+  if (!is_given(trace->kind())) {
+    std::array<char, TraceContext::id_bytes_max> room;
+    record.add(LogField(trace->kind(), trace->id(room)));
+  }
+  const ActiveSpan& span = trace->span();
+  if (!span.exists || !(span.sampled || span.remote) || is_given("trace_id")) return;
+  std::array<char, 2 * std::tuple_size_v<TraceId>> hex;
+  record.add(LogField("trace_id", to_hex(span.trace_id, hex)));
+  record.add(LogField("span_id", to_hex(span.span_id, hex)));
 }
 
 }  // namespace

@@ -256,6 +256,38 @@ TEST_F(LogServiceTest, RecordsBeginWithTheIdOfTheWork) {
                         "a: five n=1 request=given", "a: six request=1-1"}));
 }
 
+TEST_F(LogServiceTest, RecordsNameTheSpanOfATraceThatIsSampledOrRemote) {
+  const Work work;
+  CancelSource source;
+  source.set_trace(&work);
+  ActiveSpan span{.exists = true};
+  for (std::size_t byte = 0; byte < 16; ++byte) {
+    span.trace_id[byte] = static_cast<std::uint8_t>(0xa0 + byte);
+  }
+  span.span_id[7] = 1;
+  const Logger log = logs_->logger("a");
+  const auto body = [&]() -> Task<> {
+    work.set_span(span);
+    log.info("neither");
+    span.sampled = true;
+    work.set_span(span);
+    log.info("sampled", field("n", 1));
+    log.info("given", field("trace_id", "x"));
+    span.sampled = false;
+    span.remote = true;
+    work.set_span(span);
+    log.with(field("request", 7)).info("remote");
+    work.clear_span();
+    log.info("cleared");
+    co_return;
+  };
+  run(body(), &source);
+  const std::string ids = " trace_id=a0a1a2a3a4a5a6a7a8a9aaabacadaeaf span_id=0000000000000001";
+  EXPECT_EQ(texts(), (Texts{"a: neither request=abc-7", "a: sampled request=abc-7" + ids + " n=1",
+                            "a: given request=abc-7 trace_id=x", "a: remote" + ids + " request=7",
+                            "a: cleared request=abc-7"}));
+}
+
 TEST_F(LogServiceTest, BoundFieldsHaveALimit) {
   const std::string text(1500, 'x');
   const Logger log = logs_->logger("a")

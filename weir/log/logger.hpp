@@ -4,7 +4,9 @@
 //     const Logger mine = log.with(field("user", user));   // may be passed on as a parameter
 //
 // A record that a task writes for an HTTP request automatically has that request's id as its field
-// `request`. This also holds for tasks on other cores and for calls in a pool; see TraceContext.
+// `request`. This also holds for tasks on other cores and for calls in a pool; see TraceContext. If
+// the request belongs to a trace that is sampled or that its client began, the record also has the
+// fields `trace_id` and `span_id`.
 #pragma once
 
 #include <atomic>

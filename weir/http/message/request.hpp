@@ -215,6 +215,9 @@ class Request {
   /// itself answers.
   /// Lifetime: that of the route, which outlives the request.
   std::string_view route() const noexcept;
+  /// Returns the trace context of the request, for middleware that sets its span; nullptr without a
+  /// server.
+  const TraceContext* trace() const noexcept { return trace_; }
   /// Returns the loop of the server, for its time and its core; nullptr without a server.
   Loop* loop() const noexcept { return loop_; }
 

@@ -1,11 +1,29 @@
 // TraceContext: the piece of work that tasks do, such as one request of a server. Logs name it.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace weir {
+
+/// The id of a distributed trace (W3C Trace Context §3.2.2.3). All zeros are no id.
+using TraceId = std::array<std::uint8_t, 16>;
+/// The id of a span of a trace (W3C Trace Context §3.2.2.4). All zeros are no id.
+using SpanId = std::array<std::uint8_t, 8>;
+
+/// The span of a distributed trace that a piece of work belongs to.
+struct ActiveSpan {
+  TraceId trace_id = {};
+  SpanId span_id = {};
+  bool exists = false;     ///< false: there is no span, and the other members have no meaning
+  bool sampled = false;    ///< true if the span is exported
+  bool remote = false;     ///< true if a program that called this one began the trace
+  bool random = false;     ///< true if the trace id is random (W3C Trace Context Level 2)
+  void* tracer = nullptr;  ///< an address that has a meaning for the creator of the span
+};
 
 /// A TraceContext is one piece of work, which several tasks on several threads may share. The
 /// address of the TraceContext is passed on to everything that these tasks await or spawn.
@@ -29,9 +47,22 @@ class TraceContext {
   /// Returns an address that has a meaning for the creator. A server returns that of the route of
   /// the request.
   virtual const void* origin() const noexcept { return nullptr; }
+  /// Returns the tracestate with which the work arrived (W3C Trace Context §3.3), as it was sent.
+  virtual std::string_view trace_state() const noexcept { return {}; }
+
+  /// Returns the span of the work. Logs name its ids, and spans that begin later are its children.
+  const ActiveSpan& span() const noexcept { return span_; }
+  /// Sets the span, before tasks begin that read it.
+  /// Threads: the creator's.
+  void set_span(const ActiveSpan& span) const noexcept { span_ = span; }
+  /// Removes the span, for the next piece of work.
+  void clear_span() const noexcept { span_.exists = false; }
 
  protected:
   ~TraceContext() = default;
+
+ private:
+  mutable ActiveSpan span_;
 };
 
 }  // namespace weir
