@@ -48,6 +48,20 @@ std::size_t Client::idle_count() const noexcept {
   return pool_->idle_count();
 }
 
+/// Sends a request for the observer of the client.
+Task<Result<ClientResponse>> Client::send_observed(Scope* scope, ClientRequest request) {
+  const auto observed = options_.observer->begin(request);
+  auto sending = send_in(scope, std::move(request));
+  auto response = co_await std::move(sending);
+  if (observed == nullptr) co_return response;
+  if (response) {
+    observed->on_response(*response);
+  } else {
+    observed->on_error(response.error());
+  }
+  co_return response;
+}
+
 Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request) {
   if (request.error()) co_return fail(request.error());
   const bool sendable = request.method() != Method::connect && request.method() != Method::other;

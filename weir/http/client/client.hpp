@@ -115,7 +115,7 @@ class Client : public RequestMethods<Client> {
   /// Cancel: closes the connection, or the stream of HTTP/2; the server may have received the
   /// request.
   Task<Result<ClientResponse>> send(ClientRequest request) {
-    return send_in(nullptr, std::move(request));
+    return begin_send(nullptr, std::move(request));
   }
   /// Sends the request, and returns when the head of its final response has arrived. A task of
   /// `scope` still sends a long or streamed body then. The task ends early if the response is
@@ -126,7 +126,7 @@ class Client : public RequestMethods<Client> {
   /// request.
   /// Lifetime: the client, and all that the function of the body refers to, outlive the scope.
   Task<Result<ClientResponse>> send(Scope& scope, ClientRequest request) {
-    return send_in(&scope, std::move(request));
+    return begin_send(&scope, std::move(request));
   }
 
   /// Opens a WebSocket to a URL with the scheme ws, wss, http or https, and calls `serve` for it:
@@ -160,6 +160,11 @@ class Client : public RequestMethods<Client> {
   std::size_t idle_count() const noexcept;
 
  private:
+  Task<Result<ClientResponse>> begin_send(Scope* scope, ClientRequest request) {
+    if (options_.observer != nullptr) return send_observed(scope, std::move(request));
+    return send_in(scope, std::move(request));
+  }
+  Task<Result<ClientResponse>> send_observed(Scope* scope, ClientRequest request);
   Task<Result<ClientResponse>> send_in(Scope* scope, ClientRequest request);
   ClientResponse finish(ClientRequest& request, ClientResponse response);
   bool asks_for_codings(const ClientRequest& request) const noexcept;

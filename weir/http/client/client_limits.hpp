@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "weir/base/time.hpp"
@@ -21,6 +22,8 @@ class Client;
 
 namespace weir::http {
 
+class ClientRequest;
+class ClientResponse;
 class CookieJar;
 
 /// The limits of a client. Each comment ends with the error of a request beyond the limit.
@@ -81,6 +84,34 @@ struct ProxyOptions {
   std::vector<std::string> bypass = {"localhost", "127.0.0.1", "::1"};
 };
 
+/// Sees the requests of a Client; see ClientOptions::observer. A request and its redirects and
+/// repetitions are one call. It may add headers, such as a traceparent, which redirects keep.
+/// Threads: those of its clients. The clients of several cores may share an observer that allows
+/// it.
+class ClientObserver {
+ public:
+  /// One request from send() to the head of its response. It is destroyed without on_response()
+  /// and on_error() if the request ends with an exception.
+  class Call {
+   public:
+    Call() = default;
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    virtual ~Call() = default;
+    /// Called when the head of the final response has arrived.
+    virtual void on_response(const ClientResponse& response) noexcept = 0;
+    /// Called if send() fails. The error is Errc::cancelled if its task was cancelled.
+    virtual void on_error(std::error_code error) noexcept = 0;
+  };
+
+  /// Called at the start of send(). It may change `request`, which may be invalid.
+  /// Returns: the object that sees the end; nullptr if none has to.
+  virtual std::unique_ptr<Call> begin(ClientRequest& request) = 0;
+
+ protected:
+  ~ClientObserver() = default;
+};
+
 /// ClientOptions sets up a Client.
 struct ClientOptions {
   ClientLimits limits = {};
@@ -109,6 +140,8 @@ struct ClientOptions {
   /// Names of headers that a redirect to another origin drops, in addition to Authorization, Cookie
   /// and Proxy-Authorization.
   std::vector<std::string> sensitive_headers = {};
+  /// Sees each request that send() sends, and outlives the client; nullptr: there is none.
+  ClientObserver* observer = nullptr;
 };
 
 /// Upper bounds, in bytes, of the memory of this process that the servers of one Client can make it
