@@ -34,6 +34,11 @@ class ProtobufWriter {
     append_tag(field, WireType::fixed64);
     append_fixed64(value);
   }
+  void add_fixed32(std::uint32_t field, std::uint32_t value) {
+    if (value == 0) return;
+    append_tag(field, WireType::fixed32);
+    for (int shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(value >> shift);
+  }
   void add(std::uint32_t field, double value) {
     add_fixed64(field, std::bit_cast<std::uint64_t>(value));
   }
@@ -73,7 +78,7 @@ class ProtobufWriter {
   }
 
  private:
-  enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2 };
+  enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
   static std::uint64_t zigzag(std::int64_t value) noexcept {
     return static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);

@@ -42,6 +42,10 @@ TEST(ProtobufWriter, WritesFixedNumbersInLittleEndian) {
   writer.add_fixed64(1, 0x0102030405060708);
   writer.add(2, 1.0);
   EXPECT_EQ(writer.bytes(), "\x09\x08\x07\x06\x05\x04\x03\x02\x01\x11\0\0\0\0\0\0\xf0\x3f"sv);
+  writer.clear();
+  writer.add_fixed32(16, 0x01020304);
+  writer.add_fixed32(17, 0);
+  EXPECT_EQ(writer.bytes(), "\x85\x01\x04\x03\x02\x01"sv);
 }
 
 TEST(ProtobufWriter, WritesTextsAndNestedMessages) {
