@@ -1,0 +1,106 @@
+// The queue of spans or log records between the cores and the exporter.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "weir/loop/detail/arrival_list.hpp"
+
+namespace weir::telemetry {
+
+/// A bounded queue for each core, and one for the threads without a loop. The exporter takes the
+/// items of all of them. An item counts until the exporter releases it. An item that exceeds a
+/// limit is destroyed and counted.
+/// Threads: push() and the counters on any; take() and release() on the exporter's.
+template <class T>
+class ExportQueue {
+ public:
+  static constexpr std::size_t lanes = 64;       ///< cores beyond them share the queues
+  static constexpr std::size_t no_core = lanes;  ///< the queue of threads without a loop
+
+  /// Makes queues of at most `count_max` items and about `bytes_max` bytes each.
+  ExportQueue(std::size_t count_max, std::size_t bytes_max) noexcept
+      : count_max_(count_max), bytes_max_(bytes_max) {}
+  ExportQueue(const ExportQueue&) = delete;
+  ExportQueue& operator=(const ExportQueue&) = delete;
+  ~ExportQueue() {
+    for (Lane& lane : lanes_) {
+      for (T* item = lane.arrived.take().first; item != nullptr;) {
+        delete std::exchange(item, item->next);
+      }
+    }
+  }
+
+  static constexpr std::size_t lane_of(unsigned core) noexcept { return core % lanes; }
+
+  /// Adds an item to a queue.
+  /// Returns: the number of items of the queue; 0 if the item was dropped.
+  std::size_t push(std::unique_ptr<T> item, std::size_t index) noexcept {
+    Lane& lane = lanes_[index];
+    const std::size_t size = item->bytes();
+    // relaxed, in all of this class: the counts order no memory, and arrived does.
+    const std::size_t count = lane.count.fetch_add(1, std::memory_order_relaxed) + 1;
+    const std::size_t bytes = lane.bytes.fetch_add(size, std::memory_order_relaxed) + size;
+    if (count > count_max_ || bytes > bytes_max_) {
+      lane.count.fetch_sub(1, std::memory_order_relaxed);
+      lane.bytes.fetch_sub(size, std::memory_order_relaxed);
+      lane.dropped.fetch_add(1, std::memory_order_relaxed);
+      return 0;
+    }
+    item->queue = static_cast<unsigned>(index);
+    static_cast<void>(lane.arrived.push(*item.release()));
+    return count;
+  }
+
+  /// Removes and returns all items, linked by T::next. Those of one queue are in their order.
+  loop::ArrivalChain<T> take() noexcept {
+    loop::ArrivalChain<T> all;
+    for (Lane& lane : lanes_) {
+      const auto chain = lane.arrived.take();
+      if (chain.first == nullptr) continue;
+      (all.first == nullptr ? all.first : all.last->next) = chain.first;
+      all.last = chain.last;
+    }
+    return all;
+  }
+  /// Destroys an item that take() has returned.
+  void release(T* item) noexcept {
+    Lane& lane = lanes_[item->queue];
+    lane.count.fetch_sub(1, std::memory_order_relaxed);
+    lane.bytes.fetch_sub(item->bytes(), std::memory_order_relaxed);
+    delete item;
+  }
+
+  /// Returns the number of items that were added and not released.
+  std::size_t size() const noexcept {
+    return sum([](const Lane& lane) { return lane.count.load(std::memory_order_relaxed); });
+  }
+  /// Returns the number of items that were dropped.
+  std::uint64_t dropped() const noexcept {
+    return sum([](const Lane& lane) { return lane.dropped.load(std::memory_order_relaxed); });
+  }
+
+ private:
+  struct alignas(128) Lane {  // two cache lines: processors fetch lines in pairs
+    loop::ArrivalList<T, &T::next> arrived;
+    std::atomic<std::size_t> count{0};
+    std::atomic<std::size_t> bytes{0};
+    std::atomic<std::uint64_t> dropped{0};
+  };
+  template <class F>
+  auto sum(F value) const noexcept {
+    auto total = value(lanes_[0]);
+    for (std::size_t index = 1; index < lanes_.size(); ++index) total += value(lanes_[index]);
+    return total;
+  }
+
+  const std::size_t count_max_;
+  const std::size_t bytes_max_;
+  std::array<Lane, lanes + 1> lanes_;
+};
+
+}  // namespace weir::telemetry
