@@ -36,7 +36,10 @@ class RequestTrace final : public TraceContext {
       : server_(server), head_(head) {}
 
   /// Begins a request. No other request of this server on this core has this `number`.
-  void begin(std::uint64_t number) noexcept { number_ = number; }
+  void begin(std::uint64_t number) noexcept {
+    number_ = number;
+    clear_span();
+  }
   void set_route(const Route* route) noexcept { route_ = route; }
 
   std::string_view kind() const noexcept override { return "request"; }
@@ -46,6 +49,10 @@ class RequestTrace final : public TraceContext {
   /// Returns the method and the pattern of the route.
   std::string_view name(IdBuffer room) const noexcept override;
   const void* origin() const noexcept override { return route_; }
+  /// Returns the first header tracestate.
+  std::string_view trace_state() const noexcept override {
+    return head_.header("tracestate").value_or(std::string_view());
+  }
 
  private:
   const ServerState& server_;
