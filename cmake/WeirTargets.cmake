@@ -306,7 +306,9 @@ function(weir_program_tests)
     --server $<TARGET_FILE:example_websocket_echo> --client $<TARGET_FILE:autobahn_client>)
   add_test(NAME ${WEIR_TEST_PREFIX}doctor_faults COMMAND python3 ${folder}/doctor_test.py
     --weir $<TARGET_FILE:weir> --hello $<TARGET_FILE:example_hello>)
-  set(tests httparena web_page autobahn websocket_peers doctor_faults)
+  add_test(NAME ${WEIR_TEST_PREFIX}otlp COMMAND python3 ${folder}/otlp_test.py
+    --program $<TARGET_FILE:example_traces>)
+  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})

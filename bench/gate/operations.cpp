@@ -14,6 +14,7 @@
 
 #include "bench/gate/arguments.hpp"
 #include "bench/gate/operation.hpp"
+#include "bench/gate/spans.hpp"
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h1/writer.hpp"
@@ -266,6 +267,8 @@ constexpr Operation operations[]{
     {"start_and_cancel_timer", start_and_cancel_timer},
     {"hop_through_inbox", hop_through_inbox},
     {"skip_log_record", skip_log_record},
+    {"trace_unsampled_request", trace_unsampled_request},
+    {"record_sampled_span", record_sampled_span},
 };
 constexpr unsigned times = 1200;  // a multiple of the batches above
 

@@ -12,7 +12,7 @@ import cxx_text
 import floors
 
 WAITING_FLOORS = {"task", "runtime", "net", "event", "tls", "config", "log", "http", "doctor",
-                  "web", "app", "admin"}
+                  "web", "telemetry", "app", "admin"}
 SWEEP = re.compile(r"tests/cancel_sweep\w*_test\.cpp$")
 # {start of a name, as a regex: the reason}
 NOT_SWEPT = {
@@ -41,6 +41,9 @@ NOT_SWEPT = {
     "http::Health::": "it calls user code: health_test.cpp",
     "ProxyProtocol::": "it is Stream::read_into(), which has a case",
     "files::(read_some|write_all|sync)$": "parts of files::File",
+    "telemetry::in_span": "it passes the cancellation on to its task: span_test.cpp",
+    "telemetry::Tracer::export_spans": "exporter_world_test.cpp cancels it",
+    "telemetry::Exporter::": "the task of Tracer::export_spans()",
     "doctor::Examination::": "it is files::read_file(), resolve() and connect(), which have cases",
     "dns::(SystemDnsConfig|DnsClient|SharedLookup)::":
         "parts of a Resolver: resolver_steps_test.cpp",

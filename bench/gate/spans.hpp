@@ -1,0 +1,74 @@
+// Operations: the span of a request that is not sampled, and of one that is, with its attributes.
+#pragma once
+
+#include <string_view>
+
+#include "bench/gate/operation.hpp"
+#include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/loop/detail/stall_detector.hpp"
+#include "weir/telemetry/traces/http_spans.hpp"
+#include "weir/telemetry/traces/span.hpp"
+#include "weir/telemetry/traces/tracer.hpp"
+
+namespace weir::gate {
+namespace {
+
+/// The trace context of a request.
+struct WorkOfRequest final : TraceContext {
+  std::string_view kind() const noexcept override { return "request"; }
+  std::string_view id(IdBuffer) const noexcept override { return "1"; }
+};
+
+struct NoBody final : http::BodySource {
+  Task<Result<Bytes>> read() override { co_return Bytes(); }
+  Task<Result<std::string_view>> read_all() override { co_return std::string_view(); }
+  const http::Headers& trailers() const noexcept override { return none; }
+  os::Address peer_address() const override { return {}; }
+  http::Headers none;
+};
+
+telemetry::Tracer& tracer_with(const telemetry::Sampler& sampler) {
+  static OsPlatform platform;
+  telemetry::TraceOptions options;
+  options.sampler = sampler;
+  options.queue_capacity = 1;  // the others are dropped and freed
+  return *new telemetry::Tracer(platform, options);
+}
+
+/// Measures what trace_requests() adds to a request whose caller sends no traceparent.
+[[gnu::noinline]] void trace_unsampled_request(unsigned times) {
+  static telemetry::Tracer& tracer =
+      tracer_with(telemetry::Sampler::parent_based(telemetry::Sampler::always_off()));
+  static const telemetry::TraceRequests filter(tracer);
+  static http::RequestHead head;
+  static const WorkOfRequest work;
+  static NoBody body;
+  http::HeadParser parser;
+  constexpr std::string_view text = "GET / HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\n\r\n";
+  expect(parser.parse(text, head).kind == http::ParseResult::Kind::complete, "parsing");
+  http::Request request(head, body, &work);
+  for (; times != 0; --times) {
+    use(request);
+    expect(!filter.before(request).has_value(), "tracing");
+  }
+}
+
+/// Measures a whole span below a sampled request, until it is freed.
+[[gnu::noinline]] void record_sampled_span(unsigned times) {
+  static telemetry::Tracer& tracer = tracer_with(telemetry::Sampler::always_on());
+  static const WorkOfRequest work;
+  work.set_span(tracer.begin_trace());
+  const loop::CurrentActivity::TraceGuard guard(&work);
+  for (; times != 0; --times) {
+    telemetry::Span span("GET /users/{id}", telemetry::SpanKind::server);
+    span.set_attribute("http.request.method", "GET");
+    span.set_attribute("url.scheme", "http");
+    span.set_attribute("url.path", "/users/7");
+    span.set_attribute("http.route", "/users/{id}");
+    span.set_attribute("http.response.status_code", 200);
+  }
+}
+
+}  // namespace
+}  // namespace weir::gate

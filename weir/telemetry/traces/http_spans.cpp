@@ -1,0 +1,194 @@
+// Spans of servers and clients, with the attributes of OpenTelemetry's conventions for HTTP.
+#include "weir/telemetry/traces/http_spans.hpp"
+
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "weir/http/client/client_request.hpp"
+#include "weir/http/client/client_response.hpp"
+#include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/loop/detail/stall_detector.hpp"
+#include "weir/telemetry/traces/trace_headers.hpp"
+
+namespace weir::telemetry {
+namespace {
+
+/// Returns the traceparent of a request; nullopt if it is missing, invalid or there are several.
+std::optional<TraceParent> parent_of(const http::RequestHead& head) noexcept {
+  constexpr std::string_view name = "traceparent";
+  std::optional<std::string_view> found;
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const http::HeaderField field = head.header_at(index);
+    if (field.name.size() != name.size() || !http::equals_ignoring_case(field.name, name)) continue;
+    if (found) return std::nullopt;
+    found = field.value;
+  }
+  if (!found) return std::nullopt;
+  return parse_traceparent(*found);
+}
+
+std::string_view method_of(http::Method method, std::string_view text) noexcept {
+  return method == http::Method::other ? std::string_view("_OTHER") : text;
+}
+
+std::string_view version_text(http::Version version) noexcept {
+  switch (version) {
+    case http::Version::http_1_0:
+      return "1.0";
+    case http::Version::http_1_1:
+      return "1.1";
+    case http::Version::http_2:
+      return "2";
+  }
+  return "";
+}
+
+void set_server_address(Span& span, std::string_view authority) {
+  const std::size_t colon = authority.rfind(':');
+  const bool has_port = colon != authority.npos && authority.find(']', colon) == authority.npos;
+  span.set_attribute("server.address", authority.substr(0, has_port ? colon : authority.npos));
+  if (!has_port) return;
+  int port = 0;
+  for (const char each : authority.substr(colon + 1)) {
+    if (each < '0' || each > '9' || port > 65535) return;
+    port = port * 10 + (each - '0');
+  }
+  span.set_attribute("server.port", port);
+}
+
+/// Returns the address without its port.
+std::string address_text(const os::Address& address) {
+  std::string text = address.to_string();
+  if (!address.is_inet()) return text;
+  text.resize(text.rfind(':'));
+  return text.starts_with('[') ? text.substr(1, text.size() - 2) : text;
+}
+
+void set_status_code(Span& span, http::Status status, unsigned first_error) {
+  const auto code = static_cast<unsigned>(code_of(status));
+  span.set_attribute("http.response.status_code", code);
+  if (code < first_error) return;
+  span.set_attribute("error.type", std::to_string(code));
+  span.set_status(SpanStatus::error);
+}
+
+/// Describes the request when it has ended, because its route is known then.
+void describe(Span& span, const http::Request& request, const http::SentResponse& response) {
+  const std::string_view method = method_of(request.method(), request.method_text());
+  std::string name(method == "_OTHER" ? std::string_view("HTTP") : method);
+  if (!request.route().empty()) name.append(" ").append(request.route());
+  span.set_name(name);
+  span.set_attribute("http.request.method", method);
+  if (method == "_OTHER") {
+    span.set_attribute("http.request.method_original", request.method_text());
+  }
+  span.set_attribute("url.scheme", request.tls() != nullptr ? "https" : "http");
+  span.set_attribute("url.path", request.path_text());
+  if (!request.route().empty()) span.set_attribute("http.route", request.route());
+  span.set_attribute("network.protocol.version", version_text(request.version()));
+  if (!request.authority().empty()) set_server_address(span, request.authority());
+  span.set_attribute("client.address", address_text(request.peer_address()));
+  if (const auto agent = request.header("User-Agent")) {
+    span.set_attribute("user_agent.original", *agent);
+  }
+  set_status_code(span, response.status, 500);
+  if (!response.complete) {
+    span.set_attribute("error.type", "incomplete");
+    span.set_status(SpanStatus::error, "the response was not sent whole");
+  }
+}
+
+/// The span of a request, at an address that does not change.
+struct RequestSpan {
+  std::unique_ptr<Span> span;
+};
+
+/// The span of a client's request.
+class ClientCall final : public http::ClientObserver::Call {
+ public:
+  explicit ClientCall(Span span) noexcept : span_(std::move(span)) {}
+  void on_response(const http::ClientResponse& response) noexcept override {
+    span_.set_attribute("network.protocol.version", version_text(response.version()));
+    try {
+      set_status_code(span_, response.status(), 400);
+    } catch (const std::bad_alloc&) {
+      // The span has no status then.
+    }
+    span_.end();
+  }
+  void on_error(std::error_code error) noexcept override {
+    span_.set_error(error);
+    span_.end();
+  }
+
+ private:
+  Span span_;
+};
+
+/// Sends the ids of a span. A tracestate that is invalid is left out.
+void add_headers(http::ClientRequest& request, const ActiveSpan& span,
+                 std::string_view trace_state) {
+  const TraceParent parent{.trace_id = span.trace_id,
+                           .parent_id = span.span_id,
+                           .sampled = span.sampled,
+                           .random = span.random};
+  request.set_header("traceparent", parent.text());
+  if (trace_state.empty() || request.headers().contains("tracestate")) return;
+  const auto state = TraceState::parse(trace_state);
+  if (state && !state->empty()) request.set_header("tracestate", state->text());
+}
+
+}  // namespace
+
+std::optional<http::Response> TraceRequests::before(http::Request& request) const {
+  const TraceContext* const trace = request.trace();
+  if (trace == nullptr || !tracer_->enabled()) return std::nullopt;
+  const auto parent = parent_of(request.head());
+  const ActiveSpan active = parent ? tracer_->continue_trace(*parent) : tracer_->begin_trace();
+  trace->set_span(active);
+  if (!active.sampled) [[likely]]
+    return std::nullopt;
+  try {
+    std::string_view state;
+    if (parent) state = trace->trace_state().substr(0, TraceState::bytes_max);
+    auto span = std::make_unique<Span>(Span::for_request(
+        *tracer_, active, parent ? parent->parent_id : SpanId{}, request.method_text(), state));
+    Span& begun = *request.set(RequestSpan{std::move(span)}).span;
+    request.on_end([&begun](http::Request& ended, const http::SentResponse& response) {
+      describe(begun, ended, response);
+      begun.end();
+    });
+  } catch (const std::bad_alloc&) {
+    // The request is answered without a span.
+  }
+  return std::nullopt;
+}
+
+Span* span_of(const http::Request& request) noexcept {
+  const auto* const found = request.get<RequestSpan>();
+  return found == nullptr ? nullptr : found->span.get();
+}
+
+std::unique_ptr<http::ClientObserver::Call> TraceClient::begin(http::ClientRequest& request) {
+  if (!tracer_.enabled() || request.error() || request.headers().contains("traceparent")) {
+    return nullptr;
+  }
+  const TraceContext* const trace = loop::CurrentActivity::trace();
+  const std::string_view method = http::name_of(request.method());
+  Span span(tracer_, method, SpanKind::client);
+  add_headers(request, span.active(), trace != nullptr ? trace->trace_state() : std::string_view());
+  if (!span.recording()) return nullptr;
+  const http::Url& url = request.url();
+  span.set_attribute("http.request.method", method);
+  // The query may have secrets.
+  span.set_attribute("url.full", std::string(url.origin()).append(url.path()));
+  span.set_attribute("server.address", url.host());
+  span.set_attribute("server.port", url.port());
+  return std::make_unique<ClientCall>(std::move(span));
+}
+
+}  // namespace weir::telemetry

@@ -1,0 +1,65 @@
+// Spans around the requests that a server answers and a client sends.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "weir/http/client/client_limits.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/telemetry/traces/span.hpp"
+#include "weir/telemetry/traces/tracer.hpp"
+
+namespace weir::telemetry {
+
+/// A filter that begins a span for each request; see trace_requests().
+/// Threads: any core.
+class TraceRequests {
+ public:
+  explicit TraceRequests(Tracer& tracer) noexcept : tracer_(&tracer) {}
+  std::optional<http::Response> before(http::Request& request) const;
+
+ private:
+  Tracer* tracer_;
+};
+
+/// Returns middleware that begins a span for each request: `routes.use(trace_requests(tracer))`.
+/// The parent of the span is that of the request's traceparent. The name of the span is the method
+/// and the pattern of the route, and its attributes are those of OpenTelemetry's conventions for
+/// HTTP. The span has the status `error` if the response is 500 or more, or if it was not sent
+/// whole.
+///
+/// All that works for the request then belongs to the span: log records, other spans, and requests
+/// of a client with a TraceClient. This also holds for a request that is not sampled. It costs no
+/// memory and no clock.
+/// Lifetime: the tracer outlives the router and its requests.
+inline TraceRequests trace_requests(Tracer& tracer) noexcept {
+  return TraceRequests(tracer);
+}
+
+/// Returns the span of a request that is sampled, for attributes of its handler; nullptr if there
+/// is none.
+/// Threads: the request's.
+/// Lifetime: until the response has been sent or has failed.
+Span* span_of(const http::Request& request) noexcept;
+
+/// An observer that begins a span for each request of a client, and sends its ids as traceparent
+/// and tracestate:
+///
+///     telemetry::TraceClient traces(tracer);
+///     http::Client client({.observer = &traces});
+///
+/// The span belongs to the span of the task that sends the request. Without one, it is the first of
+/// a trace. It ends when the head of the response arrives. It has the status `error` if the request
+/// fails or the response is 400 or more. A request that has a traceparent keeps it and gets no
+/// span. Threads: any core. Lifetime: outlives its clients; the tracer outlives it.
+class TraceClient final : public http::ClientObserver {
+ public:
+  explicit TraceClient(Tracer& tracer) noexcept : tracer_(tracer) {}
+  std::unique_ptr<Call> begin(http::ClientRequest& request) override;
+
+ private:
+  Tracer& tracer_;
+};
+
+}  // namespace weir::telemetry
