@@ -151,11 +151,13 @@ void Call::fill_response(const Make& make) {
 }
 
 void Call::respond() {
+  trace_.set_route(match_.route());
   const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   fill_response([this] { return match_.respond(request_); });
 }
 
 void Call::respond_with(std::string_view body) {
+  trace_.set_route(match_.route());
   const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   fill_response([&] { return match_.respond_with_body(body, request_); });
 }
