@@ -308,7 +308,9 @@ function(weir_program_tests)
     --weir $<TARGET_FILE:weir> --hello $<TARGET_FILE:example_hello>)
   add_test(NAME ${WEIR_TEST_PREFIX}otlp COMMAND python3 ${folder}/otlp_test.py
     --program $<TARGET_FILE:example_traces>)
-  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp)
+  add_test(NAME ${WEIR_TEST_PREFIX}profile COMMAND python3 ${folder}/profile_test.py
+    --program $<TARGET_FILE:example_profile>)
+  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp profile)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})

@@ -1,0 +1,107 @@
+#include "weir/profile/detail/recording.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "weir/loop/loop.hpp"
+#include "weir/profile/detail/route_labels.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/task/sleep.hpp"
+
+namespace weir::profile {
+namespace {
+
+using loop::PlatformProfiler;
+
+std::unexpected<loop::ProfileError> refuse(std::error_code error, std::string reason) {
+  return std::unexpected(loop::ProfileError{error, std::move(reason)});
+}
+
+/// A profile while it is recorded. A loop drains it, and a thread of a pool names it.
+class Recording {
+ public:
+  Recording(PlatformProfiler& profiler, RecordingOptions options, std::size_t cores,
+            const TraceContext* request)
+      : profiler_(profiler),
+        options_(std::move(options)),
+        labels_(cores, request),
+        stacks_(options_.route) {}
+
+  std::expected<void, loop::ProfileError> start(std::span<Loop* const> loops) {
+    auto started =
+        profiler_.start_cpu_profile(loops, {.hertz = options_.hertz, .labels = &labels_});
+    if (!started) return std::unexpected(std::move(started.error()));
+    samples_ = std::move(*started);
+    return {};
+  }
+  void drain() {
+    samples_->drain([this](const loop::CpuSample& sample) {
+      stacks_.add(sample, labels_.text(sample.core, sample.label));
+    });
+  }
+  /// Ends the samples. It may run on any thread, since it waits for signal handlers.
+  Profile finish(WallTime started, Duration length) {
+    samples_->stop();
+    drain();
+    Profile profile;
+    profile.addresses = stacks_.addresses();
+    profile.symbols = profiler_.symbolize(profile.addresses);
+    profile.stacks = stacks_.stacks();
+    profile.hertz = options_.hertz;
+    profile.started = started;
+    profile.length = length;
+    profile.dropped = samples_->dropped() + stacks_.dropped();
+    return profile;
+  }
+
+ private:
+  PlatformProfiler& profiler_;
+  RecordingOptions options_;
+  RouteLabels labels_;
+  StackCollection stacks_;
+  std::unique_ptr<loop::CpuProfile> samples_;  // destroyed first: its signals use the labels
+};
+
+Profile finish(std::unique_ptr<Recording> recording, WallTime started, Duration length) {
+  return recording->finish(started, length);
+}
+
+}  // namespace
+
+Task<Recorded> record(RecordingOptions options) {
+  const Context context = co_await this_context();
+  Loop& loop = *context.loop;
+  auto* const profiler = dynamic_cast<PlatformProfiler*>(&loop.platform());
+  if (profiler == nullptr) {
+    co_return refuse(Errc::unsupported, "this platform takes no CPU profiles");
+  }
+  Loop* const alone = &loop;
+  std::span<Loop* const> loops = loop.group().loops();
+  if (loops.empty()) loops = {&alone, 1};
+  const Duration length = options.length;
+  auto recording =
+      std::make_unique<Recording>(*profiler, std::move(options), loops.size(), context.trace());
+  const WallTime started = loop.platform().wall_time();
+  const Instant begin = loop.platform().now();
+  if (auto begun = recording->start(loops); !begun) {
+    co_return std::unexpected(std::move(begun.error()));
+  }
+  constexpr Duration step = std::chrono::milliseconds(100);
+  const Instant end = after(begin, length);
+  while (loop.now() < end && !loop.draining()) {
+    const auto slept = co_await sleep(std::min(step, Duration(end - loop.now())));
+    if (!slept) co_return refuse(slept.error(), "the profile was cancelled");
+    recording->drain();
+  }
+  const Duration took = loop.platform().now() - begin;
+  auto& pool = shared_pool(loop).pool();
+  auto profile = co_await pool.run(&finish, std::move(recording), started, took);
+  if (!profile) {
+    co_return refuse(profile.error(), "the blocking pool: " + profile.error().message());
+  }
+  co_return std::move(*profile);
+}
+
+}  // namespace weir::profile

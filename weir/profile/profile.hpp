@@ -1,0 +1,34 @@
+// CPU profiles of a running service: where its cores spend their time, by route and coroutine.
+#pragma once
+
+#include <string_view>
+
+#include "weir/base/result.hpp"
+#include "weir/http/router/router.hpp"
+
+namespace weir::profile {
+
+/// Adds a route that records a CPU profile of all cores of the runtime and answers with it:
+///
+///     GET /profile                        10 s at 99 Hz, for `go tool pprof`
+///     GET /profile?seconds=30&hz=199      1 to 60 s, 1 to 999 Hz
+///     GET /profile?format=html            a page with a flame graph
+///     GET /profile?format=folded          folded stacks, for flamegraph.pl
+///     GET /profile?route=/users/{id}      only the time of this route
+///
+/// A timer of the CPU time of each core interrupts it, and a signal handler (SIGPROF) walks the
+/// frame pointers of its stack. Weir's libraries have frame pointers, and its exported compile
+/// options give them to the program. A core that waits costs nothing and has no samples. The
+/// samples are rarer than `hz` if that exceeds the kernel's clock (CONFIG_HZ); each then counts for
+/// several.
+///
+/// A process records one profile at a time, and another request gets 409. A profile ends early if
+/// the loop drains or the client leaves. 501: the platform takes no profiles. 503: the kernel
+/// refused a timer, or the pool is full.
+///
+/// The route has no authentication, shows names of functions and costs CPU time. Mount it on a
+/// router that is served internally, such as on loopback, and never on a public router. Call this
+/// before the router is served.
+void mount_profile(http::Router& router, std::string_view path = "/profile");
+
+}  // namespace weir::profile
