@@ -16,6 +16,12 @@ function(weir_install)
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   endforeach()
   set_target_properties(weir_all PROPERTIES EXPORT_NAME weir)
+  # weir/profile walks the frame pointers of the user's functions too. weir.pc has the same option.
+  if(PROJECT_IS_TOP_LEVEL)  # the option of the toolchain file holds for this project
+    target_compile_options(weir_base INTERFACE $<INSTALL_INTERFACE:-fno-omit-frame-pointer>)
+  else()
+    target_compile_options(weir_base INTERFACE -fno-omit-frame-pointer)
+  endif()
   install(TARGETS ${targets} EXPORT weir-targets)
   install(TARGETS weir)
   add_custom_target(installed DEPENDS ${targets} weir)  # all that a package needs

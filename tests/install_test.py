@@ -110,9 +110,17 @@ def install_package(build, folder):
     return root / "usr"
 
 
+def check_frame_pointers(flags):
+    """Fails if users of the package do not get the option that profiles need."""
+    if "-fno-omit-frame-pointer" not in flags:
+        raise SystemExit(f"FAILED: a user's program has no frame pointers: {flags}")
+
+
 def by_cmake(prefix, compiler, folder):
     run("cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}",
-        f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    check_frame_pointers((folder / "compile_commands.json").read_text())
     run("cmake", "--build", folder)
     run("ctest", "--test-dir", folder, "--output-on-failure", "--timeout", SECONDS_MAX)
     return folder / "consumer"
@@ -124,6 +132,7 @@ def by_pkg_config(prefix, compiler, folder):
     folder.mkdir()
     for program, package in (("consumer", "weir"), ("consumer_test", "weir-sim")):
         flags = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
+        check_frame_pointers(flags)
         if run("pkg-config", "--modversion", package, env=environment).strip() != VERSION:
             raise SystemExit(f"FAILED: pkg-config reports another version of {package}")
         said = run(compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror",
