@@ -248,10 +248,10 @@ TEST(MemoryBoundParts, CountConnectionsAndCores) {
   EXPECT_EQ(memory_bound({.connections_max = 1}, {.connections_max = 9}).connections, 1U);
   EXPECT_EQ(memory_bound({}, {.connections_max = 9}).connections, 9U);
   EXPECT_EQ(memory_bound({}, {.cores = 4, .connections_max = 9}).connections, 12U);
-  EXPECT_EQ(memory_bound({}, {.cores = 4}).cores, 4U);
-  EXPECT_EQ(memory_bound({}, {.cores = 1}).cores, 1U);
-  EXPECT_EQ(memory_bound({}, {.cores = 0, .connections_max = 9}).connections, 9U);
-  EXPECT_EQ(memory_bound({}, {.cores = 0}).cores, 1U);
+  EXPECT_EQ(memory_bound(Limits(), {.cores = 4}).cores, 4U);
+  EXPECT_EQ(memory_bound(Limits(), {.cores = 1}).cores, 1U);
+  EXPECT_EQ(memory_bound(Limits(), {.cores = 0, .connections_max = 9}).connections, 9U);
+  EXPECT_EQ(memory_bound(Limits(), {.cores = 0}).cores, 1U);
 }
 
 TEST(MemoryBoundSums, AddConnectionsAndCores) {
