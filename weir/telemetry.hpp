@@ -2,6 +2,9 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/telemetry/metrics/metrics.hpp"
+#include "weir/telemetry/metrics/mount_metrics.hpp"
+#include "weir/telemetry/metrics/server_metrics.hpp"
 #include "weir/telemetry/traces/attributes.hpp"
 #include "weir/telemetry/traces/http_spans.hpp"
 #include "weir/telemetry/traces/otlp_log_sink.hpp"

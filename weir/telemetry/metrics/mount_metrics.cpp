@@ -1,0 +1,229 @@
+#include "weir/telemetry/metrics/mount_metrics.hpp"
+
+#include <array>
+#include <coroutine>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/loop/loop.hpp"
+#include "weir/task/context.hpp"
+#include "weir/telemetry/metrics/detail/cells.hpp"
+#include "weir/telemetry/metrics/detail/exposition.hpp"
+#include "weir/telemetry/metrics/detail/runtime_metrics.hpp"
+#include "weir/telemetry/metrics/detail/series.hpp"
+
+namespace weir::telemetry {
+namespace {
+
+using detail::Exposition;
+using detail::Label;
+using detail::MetricKind;
+using detail::ThreadCells;
+
+/// Bytes of a piece, which takes less than 0.1 ms to write. In protobuf the unfinished family
+/// counts too, so pieces are counted in series.
+constexpr std::size_t piece_bytes = 16 * 1024;
+constexpr std::size_t piece_series = 256;
+constexpr std::size_t piece_histograms = 16;
+
+/// Waits for the next turn of the loop: `co_await NextTurn(loop)`.
+/// Cancel: not affected.
+class NextTurn : public Waiter, TurnObserver {
+ public:
+  explicit NextTurn(Loop& loop) noexcept
+      : TurnObserver([](TurnObserver& self) { static_cast<NextTurn&>(self).resume_later(); }),
+        loop_(loop) {}
+  bool await_ready() const noexcept { return false; }
+  template <HasContext Promise>
+  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+    set_coroutine(handle);
+    loop_.observe_turn_end(*this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Loop& loop_;
+};
+
+/// Returns the value of a counter or gauge.
+double value_of(const detail::Series& series, MetricKind kind) noexcept {
+  const std::uint64_t sum = ThreadCells::sum(series.first);
+  if (kind == MetricKind::counter) return static_cast<double>(sum);
+  return static_cast<double>(static_cast<std::int64_t>(sum));
+}
+
+void read_histogram(const detail::Series& series, const detail::HistogramLayout& layout,
+                    bool native, detail::HistogramData& data) {
+  const auto cell = [&](std::size_t index) {
+    return ThreadCells::sum(static_cast<detail::CellId>(series.first + index));
+  };
+  data.sum = ThreadCells::real_sum(series.first);
+  data.counts.resize(layout.bounds.size() + 1);
+  for (std::size_t index = 0; index < data.counts.size(); ++index) {
+    data.counts[index] = cell(1 + index);
+  }
+  data.native_counts.resize(native ? layout.cell_count() - layout.native_offset() : 0);
+  for (std::size_t index = 0; index < data.native_counts.size(); ++index) {
+    data.native_counts[index] = cell(layout.native_offset() + index);
+  }
+}
+
+/// Writes the page to the client, one piece for each loop turn.
+class PageWriter {
+ public:
+  PageWriter(Loop& loop, http::BodySink& sink, detail::Format format,
+             const MetricsPageOptions& options) noexcept
+      : loop_(loop), sink_(sink), format_(format), options_(options), out_(format) {}
+
+  Task<Result<>> write() {
+    if (options_.runtime) {
+      WEIR_CO_TRY(co_await write_runtime());
+    }
+    WEIR_CO_TRY(co_await write_families());
+    write_dropped();
+    out_.finish();
+    co_return co_await sink_.write(std::exchange(out_.output(), {}));
+  }
+
+ private:
+  /// Ends a piece: sends what is complete and waits for the next turn.
+  Task<Result<>> flush() {
+    const std::string piece = std::exchange(out_.output(), {});
+    if (!piece.empty()) {
+      WEIR_CO_TRY(co_await sink_.write(piece));
+    }
+    in_piece_ = 0;
+    co_await NextTurn(loop_);
+    co_return {};
+  }
+  bool piece_is_full() const noexcept {
+    return out_.size() >= piece_bytes || in_piece_ >= piece_series;
+  }
+
+  Task<Result<>> write_runtime() {
+    detail::RuntimeMetrics metrics;
+    for (Loop* const each : loop_.group().loops()) {
+      metrics.add_loop(*each);
+      co_await NextTurn(loop_);
+    }
+    metrics.add_group(loop_);
+    if (options_.memory_bound != 0) {
+      metrics.add({"weir.memory_bound", "By", "Upper bound of the memory of the server."},
+                  MetricKind::gauge, static_cast<double>(options_.memory_bound));
+    }
+    for (const detail::ReadMetric& each : metrics.metrics()) {
+      if (!out_.begin(each.name, each.unit, each.help, each.kind)) continue;
+      for (const detail::ReadMetric::Sample& sample : each.samples) {
+        names_.clear();
+        for (const auto& label : sample.labels) names_.push_back(detail::label_name(label.first));
+        labels_.clear();
+        for (std::size_t index = 0; index < names_.size(); ++index) {
+          labels_.emplace_back(names_[index], sample.labels[index].second);
+        }
+        out_.sample(labels_, sample.value);
+        ++in_piece_;
+      }
+      out_.end();
+      if (piece_is_full()) {
+        WEIR_CO_TRY(co_await flush());
+      }
+    }
+    co_return {};
+  }
+
+  Task<Result<>> write_families() {
+    const detail::Family* family = detail::Registry::instance().first();
+    for (; family != nullptr; family = family->next()) {
+      const detail::FamilyOptions& options = family->options();
+      if (!out_.begin(family->name(), options.unit, options.help, options.kind)) continue;
+      names_.clear();
+      for (const std::string& name : options.labels) names_.push_back(detail::label_name(name));
+      for (const detail::Series* each = family->first(); each != nullptr;
+           each = each->next.load(std::memory_order_acquire)) {
+        write_series(*each, options);
+        if (piece_is_full()) {
+          WEIR_CO_TRY(co_await flush());
+        }
+      }
+      out_.end();
+      if (piece_is_full()) {
+        WEIR_CO_TRY(co_await flush());
+      }
+    }
+    co_return {};
+  }
+
+  void write_series(const detail::Series& series, const detail::FamilyOptions& options) {
+    labels_.clear();
+    for (std::size_t index = 0; index < names_.size(); ++index) {
+      labels_.emplace_back(names_[index], series.values[index]);
+    }
+    if (options.kind == MetricKind::histogram) {
+      const bool native = options.buckets.native && format_ == detail::Format::protobuf;
+      read_histogram(series, options.buckets, native, histogram_);
+      out_.histogram(labels_, options.buckets, histogram_);
+      in_piece_ += piece_series / piece_histograms;
+    } else {
+      out_.sample(labels_, value_of(series, options.kind) * options.scale);
+      ++in_piece_;
+    }
+  }
+
+  /// Writes the number of measurements that were not counted in their metric.
+  void write_dropped() {
+    if (!out_.begin("telemetry.measurements.dropped", {},
+                    "Measurements of label sets beyond the limit of a metric.",
+                    MetricKind::counter)) {
+      return;
+    }
+    const detail::Family* family = detail::Registry::instance().first();
+    for (; family != nullptr; family = family->next()) {
+      const std::uint64_t dropped = ThreadCells::sum(family->dropped().first);
+      if (dropped == 0) continue;
+      const std::array labels{Label("metric", family->name())};
+      out_.sample(labels, static_cast<double>(dropped));
+    }
+    out_.end();
+  }
+
+  Loop& loop_;
+  http::BodySink& sink_;
+  const detail::Format format_;
+  const MetricsPageOptions options_;
+  Exposition out_;
+  detail::HistogramData histogram_;
+  std::vector<std::string> names_;
+  std::vector<Label> labels_;
+  std::size_t in_piece_ = 0;  // series; a histogram counts as several
+};
+
+Task<Result<>> write_page(http::BodySink& sink, Loop* loop, detail::Format format,
+                          MetricsPageOptions options) {
+  PageWriter writer(*loop, sink, format, options);
+  co_return co_await writer.write();
+}
+
+http::Response page(http::Request& request, detail::Format format,
+                    const MetricsPageOptions& options) {
+  http::Response response = http::stream("text/plain", write_page, request.loop(), format, options);
+  response.set_header("Content-Type", detail::content_type(format));
+  response.set_header("Vary", "Accept");
+  return response;
+}
+
+}  // namespace
+
+http::Response MetricsPage::operator()(http::Request& request) const {
+  if (request.loop() == nullptr) return http::Status::service_unavailable;
+  const detail::Format format = detail::choose_format(request.header("accept").value_or(""));
+  return page(request, format, options_);
+}
+
+Result<http::RouteId> mount_metrics(http::Router& router, std::string_view path,
+                                    const MetricsPageOptions& options) {
+  WEIR_TRY(http::Pattern pattern, http::Pattern::parse(path));
+  return router.get(std::move(pattern), MetricsPage(options));
+}
+
+}  // namespace weir::telemetry
