@@ -310,7 +310,9 @@ function(weir_program_tests)
     --program $<TARGET_FILE:example_traces>)
   add_test(NAME ${WEIR_TEST_PREFIX}profile COMMAND python3 ${folder}/profile_test.py
     --program $<TARGET_FILE:example_profile>)
-  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp profile)
+  add_test(NAME ${WEIR_TEST_PREFIX}metrics COMMAND python3 ${folder}/metrics_test.py
+    --example $<TARGET_FILE:example_metrics>)
+  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp profile metrics)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})

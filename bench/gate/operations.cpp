@@ -20,6 +20,7 @@
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/http/server/detail/server_state.hpp"
 #include "weir/log/logger.hpp"
 #include "weir/loop/detail/inbox.hpp"
 #include "weir/loop/detail/timers.hpp"
@@ -28,6 +29,8 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
+#include "weir/telemetry/metrics/metrics.hpp"
+#include "weir/telemetry/metrics/server_metrics.hpp"
 
 namespace weir::gate {
 namespace {
@@ -239,6 +242,48 @@ struct Message : loop::Runnable {
   }
 }
 
+// ---- Metrics ------------------------------------------------------------------------------------
+
+[[gnu::noinline]] void add_counter(unsigned times) {
+  static const telemetry::Counter counter("gate.counter");
+  for (; times != 0; --times) counter.add();
+}
+
+[[gnu::noinline]] void record_in_histogram(unsigned times) {
+  static const telemetry::Histogram histogram("gate.histogram");
+  double value = 0.0004;
+  for (; times != 0; --times) {
+    use(value);
+    histogram.record(value);
+  }
+}
+
+/// Finds the series of two label values that were used before.
+[[gnu::noinline]] void add_labelled_counter(unsigned times) {
+  static const telemetry::Counter counter("gate.labels", {.labels = {"product", "region"}});
+  std::string_view product = "green tea";
+  for (; times != 0; --times) {
+    use(product);
+    counter.with(product, "eu").add();
+  }
+}
+
+/// Measures the record of a request, from its end to the histogram, in batches of 64.
+[[gnu::noinline]] void count_request(unsigned times) {
+  static telemetry::ServerMetrics metrics;
+  static http::RequestRecorder recorder(loop(), metrics);
+  static const http::RouteName& route = http::RouteName::of("/users/{id}");
+  http::Status status = http::Status::ok;
+  for (; times != 0; --times) {
+    use(status);
+    recorder.end({.begin = recorder.begin(),
+                  .route = &route,
+                  .status = status,
+                  .method = http::Method::get,
+                  .complete = true});
+  }
+}
+
 // ---- All operations -----------------------------------------------------------------------------
 
 struct Operation {
@@ -269,6 +314,10 @@ constexpr Operation operations[]{
     {"skip_log_record", skip_log_record},
     {"trace_unsampled_request", trace_unsampled_request},
     {"record_sampled_span", record_sampled_span},
+    {"add_counter", add_counter},
+    {"record_in_histogram", record_in_histogram},
+    {"add_labelled_counter", add_labelled_counter},
+    {"count_request", count_request},
 };
 constexpr unsigned times = 1200;  // a multiple of the batches above
 

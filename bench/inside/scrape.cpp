@@ -1,0 +1,106 @@
+// Measures a scrape of 10,000 series: the time of the scrape, and the longest turn of the loop that
+// answers it. A client on the other core asks for the page 50 times. Prints one line of JSON per
+// format.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "weir/http.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/runtime.hpp"
+#include "weir/telemetry.hpp"
+
+namespace weir {
+namespace {
+
+constexpr int series = 10'000;
+constexpr int scrapes = 50;
+constexpr std::uint16_t port = 9464;
+
+/// Finds the longest turn of a loop while it is on.
+class LongestTurn : TurnObserver {
+ public:
+  explicit LongestTurn(Loop& loop)
+      : TurnObserver([](TurnObserver& self) { static_cast<LongestTurn&>(self).on_turn(); }),
+        loop_(loop),
+        ran_(loop.counters().run_time.value()) {
+    loop.observe_turn_end(*this);
+  }
+  double milliseconds() const noexcept { return static_cast<double>(longest_) * 1e-6; }
+  void reset() noexcept { longest_ = 0; }
+
+ private:
+  void on_turn() {
+    const std::uint64_t ran = loop_.counters().run_time.value();
+    longest_ = std::max(longest_, ran - ran_);
+    ran_ = ran;
+    loop_.observe_turn_end(*this);
+  }
+  Loop& loop_;
+  std::uint64_t ran_;
+  std::uint64_t longest_ = 0;
+};
+
+Task<Result<>> scrape(http::Client& client, const std::string& accept, const char* name) {
+  double best = 1e9;
+  double total = 0;
+  std::size_t bytes = 0;
+  for (int count = 0; count < scrapes; ++count) {
+    const auto begin = std::chrono::steady_clock::now();
+    http::ClientRequest request(http::Method::get,
+                                "http://127.0.0.1:" + std::to_string(port) + "/metrics");
+    request.set_header("Accept", accept);
+    WEIR_CO_TRY(auto answer, co_await client.send(std::move(request)));
+    WEIR_CO_TRY(const std::string body, co_await answer.body());
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    bytes = body.size();
+    best = std::min(best, took.count());
+    total += took.count();
+  }
+  std::printf("{\"format\": \"%s\", \"bytes\": %zu, \"best_ms\": %.2f, \"mean_ms\": %.2f", name,
+              bytes, best, total / scrapes);
+  co_return {};
+}
+
+int measure() {
+  const telemetry::Counter counter(
+      "bench.series", {.help = "A series.", .labels = {"number"}, .label_sets_max = series});
+  for (int number = 0; number < series; ++number) counter.with(std::to_string(number)).add();
+  http::Router routes;
+  telemetry::mount_metrics(routes).value();
+  Runtime runtime({.cores = 2, .announce = false});
+  LongestTurn* longest = nullptr;
+  return runtime.run_on_each_core([&](Scope& scope) -> Task<Result<>> {
+    Loop& loop = scope.loop();
+    if (loop.core() == 0) {
+      LongestTurn observer(loop);
+      longest = &observer;
+      const http::ServeOptions options{.endpoint = os::Address::loopback(port)};
+      co_return co_await http::serve(scope, routes, options);
+    }
+    std::ignore = co_await sleep(std::chrono::milliseconds(200));
+    http::Client client;
+    const char* const formats[][2] = {
+        {"text", "text/plain"},
+        {"openmetrics", "application/openmetrics-text"},
+        {"protobuf",
+         "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
+         "encoding=delimited"}};
+    for (const auto& format : formats) {
+      longest->reset();
+      WEIR_CO_TRY(co_await scrape(client, format[1], format[0]));
+      std::printf(", \"longest_turn_ms\": %.3f}\n", longest->milliseconds());
+    }
+    runtime.stop();
+    co_return {};
+  });
+}
+
+}  // namespace
+}  // namespace weir
+
+int main() {
+  return weir::measure();
+}
