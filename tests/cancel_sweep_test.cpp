@@ -16,6 +16,7 @@
 #include "weir/runtime/per_core.hpp"
 #include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/runtime/task_report.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/generator.hpp"
 #include "weir/task/interval.hpp"
@@ -367,8 +368,15 @@ Task<> a_sum_over_each_core(CancelInjector& injector, SweepEnvironment&) {
   EXPECT_EQ(succeeded(sum) ? *sum : 2, 2);
 }
 
+Task<> a_report_of_tasks(CancelInjector& injector, SweepEnvironment&) {
+  auto reporting = report_tasks();
+  const auto report = co_await injector.run_with_cancel(std::move(reporting));
+  EXPECT_EQ(succeeded(report) ? report->cores.size() : 2U, 2U);
+}
+
 constexpr std::array between_cores = {
     SweepCase{"on_core", on_another_core},
+    SweepCase{"report_tasks", a_report_of_tasks},
     SweepCase{"Mailbox::receive", receiving_from_a_mailbox},
     SweepCase{"Mailbox::readable", a_readable_mailbox},
     SweepCase{"Mailbox::send", sending_to_a_mailbox},

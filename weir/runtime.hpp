@@ -17,3 +17,4 @@
 #include "weir/runtime/pool/pool_report.hpp"
 #include "weir/runtime/report.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/runtime/task_report.hpp"

@@ -76,8 +76,10 @@ struct RuntimeOptions {
   BackendChoice backend = BackendChoice::automatic;
   bool pin = true;  ///< true to pin loop threads to cores, unless a CPU quota excludes cores
   Duration drain_timeout = std::chrono::seconds(10);  ///< time limit of a drain
-  bool handle_signals = true;  ///< true if SIGINT and SIGTERM drain, and the second one stops
-  bool announce = true;        ///< true to log the configuration of the loops at the start
+  /// True if SIGINT and SIGTERM drain, and the second one stops, and if SIGQUIT logs the tasks of
+  /// all cores; see report_tasks(). SIGQUIT keeps its effect if the program has a handler for it.
+  bool handle_signals = true;
+  bool announce = true;  ///< true to log the configuration of the loops at the start
   /// True if loops never sleep: each loop polls the kernel continuously, and other threads need
   /// not wake it. Use it for cores that no other program needs.
   bool busy_poll = false;

@@ -8,6 +8,7 @@
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/detail/core.hpp"
 #include "weir/runtime/detail/hot_restart.hpp"
+#include "weir/runtime/detail/task_collection.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 
 namespace weir {
@@ -77,6 +78,7 @@ int Runtime::run(const Body& body) {
     if (begun) static_cast<void>(platform_.run(placements, nullptr));
   }
   end_hot_restart();
+  task_dump_.reset();
   std::string failure;
   {
     const std::lock_guard lock(mutex_);
@@ -259,6 +261,10 @@ void Runtime::abandon_after(Duration length) {
 }
 
 void Runtime::on_signal(loop::Signal signal) {
+  if (signal == loop::Signal::quit) {
+    if (task_dump_ == nullptr) task_dump_ = std::make_unique<TaskDump>(*this);
+    return task_dump_->request();
+  }
   if (worker_ != nullptr) return apply_worker_command();
   const std::string name = signal == loop::Signal::interrupt ? "SIGINT" : "SIGTERM";
   // acquire: the same as in run(). A concurrent drain() of another thread may be missed. This

@@ -70,6 +70,7 @@ class Runtime : loop::RunControl {
  private:
   class CoreRunner;
   class HotRestart;
+  class TaskDump;
   using Body = std::function<Task<Result<>>(Scope&)>;
 
   static Task<Result<>> as_fallible(Task<Result<>> task) { return task; }
@@ -109,7 +110,8 @@ class Runtime : loop::RunControl {
   std::atomic<bool> drain_requested_{false};
   std::atomic<bool> stop_requested_{false};
   std::atomic<Instant> abandon_at_{never};
-  mutable std::mutex mutex_;  // guards the members below: any thread may call drain()
+  std::unique_ptr<TaskDump> task_dump_;  // used by the thread of run() only
+  mutable std::mutex mutex_;             // guards the members below: any thread may call drain()
   std::vector<std::unique_ptr<CoreRunner>> cores_;
   std::unique_ptr<HotRestart> hot_restart_;  // nullptr: no sockets are received or offered
   Instant created_at_{};                     // creation time of the cores

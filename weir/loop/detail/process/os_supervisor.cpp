@@ -28,8 +28,8 @@ bool has_threads() {
 
 }  // namespace
 
-/// The handle of a worker process. SIGINT and SIGTERM stay blocked: a signal stays pending until
-/// the runtime reads it.
+/// The handle of a worker process. SIGINT, SIGTERM and SIGQUIT stay blocked: a signal stays pending
+/// until the runtime reads it.
 class OsSupervisor::Handle final : public WorkerHandle {
  public:
   Handle(std::size_t index, bool first, os::SharedInt command, os::SignalFd signals,
@@ -202,6 +202,13 @@ void OsSupervisor::wait() {
 
 void OsSupervisor::read_signals() {
   while (const auto signal = signals_->read()) {
+    if (*signal == os::StopSignal::quit) {
+      log("SIGQUIT: passed on to all workers");
+      for (const Worker& each : workers_) {
+        if (each.process) each.process->signal(SIGQUIT);
+      }
+      continue;
+    }
     const std::string name = *signal == os::StopSignal::interrupt ? "SIGINT" : "SIGTERM";
     if (!stopping_) {
       log(name + ": draining all workers");

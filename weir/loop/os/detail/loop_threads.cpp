@@ -165,7 +165,17 @@ void LoopThreads::run_busy_wait(Loop& loop, Duration longest) {
 
 void forward_signals(os::SignalFd& signals, RunControl& control) {
   while (const auto signal = signals.read()) {
-    control.on_signal(*signal == os::StopSignal::interrupt ? Signal::interrupt : Signal::terminate);
+    switch (*signal) {
+      case os::StopSignal::interrupt:
+        control.on_signal(Signal::interrupt);
+        break;
+      case os::StopSignal::terminate:
+        control.on_signal(Signal::terminate);
+        break;
+      case os::StopSignal::quit:
+        control.on_signal(Signal::quit);
+        break;
+    }
   }
 }
 

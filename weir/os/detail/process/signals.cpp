@@ -25,14 +25,24 @@ bool pipe_is_pending() {
   return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
 }
 
+/// Returns true if the program handles the signal itself.
+bool has_handler(int signal) {
+  struct sigaction action{};
+  if (::sigaction(signal, nullptr, &action) != 0) return false;
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
 }  // namespace
 
 Result<SignalFd> SignalFd::open() {
-  const sigset_t stop = set_of({SIGINT, SIGTERM});
+  sigset_t stop = set_of({SIGINT, SIGTERM});
+  if (!has_handler(SIGQUIT)) ::sigaddset(&stop, SIGQUIT);
   Fd fd(::signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!fd) return fail(system_error(errno));
   const bool pipe_was_pending = pipe_is_pending();
-  const sigset_t blocked = set_of({SIGINT, SIGTERM, SIGPIPE});
+  sigset_t blocked = stop;
+  ::sigaddset(&blocked, SIGPIPE);
   sigset_t old_mask;
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &blocked, &old_mask); error != 0) {
     return fail(system_error(error));
@@ -65,6 +75,7 @@ std::optional<StopSignal> SignalFd::read() noexcept {
     const auto count = ::read(fd_.get(), &signal, sizeof signal);
     if (count < 0 && errno == EINTR) continue;
     if (count != sizeof signal) return std::nullopt;
+    if (signal.ssi_signo == SIGQUIT) return StopSignal::quit;
     return signal.ssi_signo == SIGINT ? StopSignal::interrupt : StopSignal::terminate;
   }
 }

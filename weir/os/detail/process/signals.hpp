@@ -1,4 +1,4 @@
-// Stop signals of a server, which it reads from a descriptor instead of handling them.
+// Signals to a server, which it reads from a descriptor instead of handling them.
 #pragma once
 
 #include <csignal>
@@ -13,16 +13,17 @@ namespace weir::os {
 enum class StopSignal : std::uint8_t {
   interrupt,  ///< SIGINT: Ctrl-C
   terminate,  ///< SIGTERM: kill(1) or a service manager
+  quit,       ///< SIGQUIT: Ctrl-\, or kill(1) for a report of what runs
 };
 
-/// A SignalFd reads SIGINT and SIGTERM from a descriptor while it exists. They do not end the
-/// process, and SIGPIPE has no effect. This applies to the thread that opened the SignalFd and to
-/// the threads that this thread starts afterwards. The main thread should therefore open it before
-/// it starts other threads. If a process has several, each signal is read by one of them.
+/// A SignalFd reads SIGINT, SIGTERM and SIGQUIT from a descriptor while it exists. They do not end
+/// the process, and SIGPIPE has no effect. SIGQUIT is left alone if the program has a handler for
+/// it. This applies to the thread that opened the SignalFd and to the threads that this thread
+/// starts afterwards. The main thread should therefore open it before it starts other threads. If a
+/// process has several, each signal is read by one of them.
 ///
-/// The destructor restores the old signal mask of the opening thread. Unread SIGINT and SIGTERM
-/// signals then have their former effect. A pending SIGPIPE is discarded, unless it was pending
-/// before open().
+/// The destructor restores the old signal mask of the opening thread. Unread signals then have
+/// their former effect. A pending SIGPIPE is discarded, unless it was pending before open().
 /// Threads: any for get() and read(); the opening thread for the destructor.
 class SignalFd {
  public:

@@ -45,7 +45,31 @@ TEST(SignalFd, ReadsSignalsThatWouldEndTheProcess) {
   ::kill(::getpid(), SIGINT);
   ASSERT_TRUE(readable(signals, 5000));
   EXPECT_EQ(signals.read(), StopSignal::interrupt);
+  ::kill(::getpid(), SIGQUIT);
+  ASSERT_TRUE(readable(signals, 5000));
+  EXPECT_EQ(signals.read(), StopSignal::quit);
   EXPECT_FALSE(signals.read());
+}
+
+TEST(SignalFd, LeavesSigquitToAHandlerOfTheProgram) {
+  static volatile std::sig_atomic_t handled = 0;
+  const auto before = ::signal(SIGQUIT, [](int) { handled = 1; });
+  {
+    SignalFd signals = SignalFd::open().value();
+    EXPECT_FALSE(blocked(SIGQUIT));
+    ::raise(SIGQUIT);
+    EXPECT_EQ(handled, 1);
+    EXPECT_FALSE(signals.read());
+  }
+  // Shells ignore SIGQUIT in programs that they start in the background.
+  ::signal(SIGQUIT, SIG_IGN);
+  {
+    SignalFd signals = SignalFd::open().value();
+    ::kill(::getpid(), SIGQUIT);
+    EXPECT_TRUE(readable(signals, 5000));
+    EXPECT_EQ(signals.read(), StopSignal::quit);
+  }
+  ::signal(SIGQUIT, before);
 }
 
 TEST(SignalFd, CoversThreadsThatAreStartedLater) {
@@ -61,7 +85,8 @@ TEST(SignalFd, CoversThreadsThatAreStartedLater) {
 TEST(SignalFd, BlocksNoOtherSignals) {
   const SignalFd signals = SignalFd::open().value();
   for (int signal = 1; signal < NSIG; ++signal) {
-    const bool covered = signal == SIGINT || signal == SIGTERM || signal == SIGPIPE;
+    const bool covered =
+        signal == SIGINT || signal == SIGTERM || signal == SIGQUIT || signal == SIGPIPE;
     EXPECT_EQ(blocked(signal), covered) << signal;
   }
 }
