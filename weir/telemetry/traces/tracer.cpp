@@ -36,6 +36,7 @@ void put_span_id(std::uint64_t state, SpanId& out) noexcept {
 Tracer::Tracer(loop::PlatformClock& clock, TraceOptions options)
     : clock_(clock),
       options_(std::move(options)),
+      ids_(std::make_unique<IdSources>()),
       spans_(options_.queue_capacity, static_cast<std::size_t>(options_.queue_bytes_max.bytes())),
       logs_(options_.queue_capacity, static_cast<std::size_t>(options_.queue_bytes_max.bytes())) {
   resource_.set("service.name", options_.service_name);
@@ -43,7 +44,7 @@ Tracer::Tracer(loop::PlatformClock& clock, TraceOptions options)
   resource_.set("telemetry.sdk.language", "cpp");
   resource_.set("telemetry.sdk.version", version());
   for (const auto& [key, value] : options_.resource) resource_.set(key, value);
-  for (IdSource& each : ids_) {
+  for (IdSource& each : *ids_) {
     // relaxed: nothing runs yet.
     each.state.store(clock_.random(), std::memory_order_relaxed);
     each.key = clock_.random();
@@ -59,7 +60,7 @@ std::size_t Tracer::lane() noexcept {
 }
 
 ActiveSpan Tracer::begin_trace() noexcept {
-  IdSource& ids = ids_[lane()];
+  IdSource& ids = (*ids_)[lane()];
   // relaxed, in all of this class unless a comment says otherwise: the numbers order no memory.
   const std::uint64_t state = ids.state.fetch_add(3 * step, std::memory_order_relaxed);
   ActiveSpan span;
@@ -87,25 +88,25 @@ ActiveSpan Tracer::continue_trace(const TraceParent& parent) noexcept {
 
 ActiveSpan Tracer::begin_child(const ActiveSpan& parent) noexcept {
   ActiveSpan span = parent;
-  const std::uint64_t state = ids_[lane()].state.fetch_add(step, std::memory_order_relaxed);
+  const std::uint64_t state = (*ids_)[lane()].state.fetch_add(step, std::memory_order_relaxed);
   put_span_id(state + step, span.span_id);
   return span;
 }
 
 void Tracer::open_span() noexcept {
-  ids_[lane()].open.fetch_add(1, std::memory_order_relaxed);
+  (*ids_)[lane()].open.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Tracer::has_open_spans() const noexcept {
   std::int64_t open = 0;  // a span may end on another core than that of its begin
-  for (const IdSource& each : ids_) open += each.open.load(std::memory_order_relaxed);
+  for (const IdSource& each : *ids_) open += each.open.load(std::memory_order_relaxed);
   return open > 0;
 }
 
 void Tracer::record(std::unique_ptr<SpanData> span) noexcept {
   const std::size_t index = lane();
   const std::size_t waiting = spans_.push(std::move(span), index);
-  ids_[index].open.fetch_sub(1, std::memory_order_relaxed);
+  (*ids_)[index].open.fetch_sub(1, std::memory_order_relaxed);
   if (waiting == options_.batch_max) wake_exporter();
 }
 
@@ -114,7 +115,7 @@ void Tracer::record(std::unique_ptr<LogData> log) noexcept {
 }
 
 void Tracer::drop() noexcept {
-  ids_[lane()].open.fetch_sub(1, std::memory_order_relaxed);
+  (*ids_)[lane()].open.fetch_sub(1, std::memory_order_relaxed);
   lost_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -118,7 +118,8 @@ class Tracer {
   loop::PlatformClock& clock_;
   const TraceOptions options_;
   Attributes resource_;
-  std::array<IdSource, ExportQueue<SpanData>::lanes + 1> ids_;
+  using IdSources = std::array<IdSource, ExportQueue<SpanData>::lanes + 1>;
+  const std::unique_ptr<IdSources> ids_;  // not a member: the frame of a coroutine is not aligned
   ExportQueue<SpanData> spans_;
   ExportQueue<LogData> logs_;
   std::atomic<std::uint64_t> lost_{0};

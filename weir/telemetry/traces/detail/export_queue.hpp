@@ -23,12 +23,12 @@ class ExportQueue {
   static constexpr std::size_t no_core = lanes;  ///< the queue of threads without a loop
 
   /// Makes queues of at most `count_max` items and about `bytes_max` bytes each.
-  ExportQueue(std::size_t count_max, std::size_t bytes_max) noexcept
-      : count_max_(count_max), bytes_max_(bytes_max) {}
+  ExportQueue(std::size_t count_max, std::size_t bytes_max)
+      : count_max_(count_max), bytes_max_(bytes_max), lanes_(std::make_unique<Lanes>()) {}
   ExportQueue(const ExportQueue&) = delete;
   ExportQueue& operator=(const ExportQueue&) = delete;
   ~ExportQueue() {
-    for (Lane& lane : lanes_) {
+    for (Lane& lane : *lanes_) {
       for (T* item = lane.arrived.take().first; item != nullptr;) {
         delete std::exchange(item, item->next);
       }
@@ -40,7 +40,7 @@ class ExportQueue {
   /// Adds an item to a queue.
   /// Returns: the number of items of the queue; 0 if the item was dropped.
   std::size_t push(std::unique_ptr<T> item, std::size_t index) noexcept {
-    Lane& lane = lanes_[index];
+    Lane& lane = (*lanes_)[index];
     const std::size_t size = item->bytes();
     // relaxed, in all of this class: the counts order no memory, and arrived does.
     const std::size_t count = lane.count.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -59,7 +59,7 @@ class ExportQueue {
   /// Removes and returns all items, linked by T::next. Those of one queue are in their order.
   loop::ArrivalChain<T> take() noexcept {
     loop::ArrivalChain<T> all;
-    for (Lane& lane : lanes_) {
+    for (Lane& lane : *lanes_) {
       const auto chain = lane.arrived.take();
       if (chain.first == nullptr) continue;
       (all.first == nullptr ? all.first : all.last->next) = chain.first;
@@ -69,7 +69,7 @@ class ExportQueue {
   }
   /// Destroys an item that take() has returned.
   void release(T* item) noexcept {
-    Lane& lane = lanes_[item->queue];
+    Lane& lane = (*lanes_)[item->queue];
     lane.count.fetch_sub(1, std::memory_order_relaxed);
     lane.bytes.fetch_sub(item->bytes(), std::memory_order_relaxed);
     delete item;
@@ -91,16 +91,17 @@ class ExportQueue {
     std::atomic<std::size_t> bytes{0};
     std::atomic<std::uint64_t> dropped{0};
   };
+  using Lanes = std::array<Lane, lanes + 1>;
   template <class F>
   auto sum(F value) const noexcept {
-    auto total = value(lanes_[0]);
-    for (std::size_t index = 1; index < lanes_.size(); ++index) total += value(lanes_[index]);
+    auto total = value(lanes_->front());
+    for (std::size_t index = 1; index < lanes_->size(); ++index) total += value((*lanes_)[index]);
     return total;
   }
 
   const std::size_t count_max_;
   const std::size_t bytes_max_;
-  std::array<Lane, lanes + 1> lanes_;
+  const std::unique_ptr<Lanes> lanes_;  // not a member: the frame of a coroutine is not aligned
 };
 
 }  // namespace weir::telemetry
