@@ -5,20 +5,14 @@
 
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/checks/detail/start_checks.hpp"
-#include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/detail/core.hpp"
+#include "weir/runtime/detail/group_report.hpp"
 #include "weir/runtime/detail/hot_restart.hpp"
 #include "weir/runtime/detail/task_collection.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 
 namespace weir {
 namespace {
-
-bool was_used(const PoolReport& pool) {
-  return std::ranges::any_of(pool.lanes, [](const PoolLaneReport& lane) {
-    return lane.queued + lane.running + lane.finished + lane.rejected + lane.cancelled != 0;
-  });
-}
 
 /// Logs what the machine takes from the loops, and keeps its facts for the servers on them. Real
 /// time and locked memory have lines of their own.
@@ -173,19 +167,12 @@ RuntimeReport Runtime::report() const {
 
 /// Returns the present report; the caller holds the mutex, which keeps the cores alive.
 RuntimeReport Runtime::report_now() const {
-  RuntimeReport report;
-  report.running = true;
+  RuntimeReport report = report_on_group(cores_.front()->loop());
   report.up = platform_.now() - created_at_;
-  for (const auto& core : cores_) {
-    report.cores.push_back(report_on(core->loop()));
-    report.cores.back().cpu = core->cpu();
-    report.cores.back().up = report.up;
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    report.cores[i].cpu = cores_[i]->cpu();
+    report.cores[i].up = report.up;
   }
-  Loop& first = cores_.front()->loop();
-  // relaxed: see ServerConnections.
-  report.connections = ServerConnections::of(first).open.load(std::memory_order_relaxed);
-  report.stalls = first.group().stall_log().summaries();
-  if (PoolReport pool = shared_pool(first).report(); was_used(pool)) report.pool = std::move(pool);
   return report;
 }
 
