@@ -14,6 +14,7 @@
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/net/detail/connect_targets.hpp"
 #include "weir/net/dns/connect.hpp"
 #include "weir/net/listen/unix_socket.hpp"
 #include "weir/net/tcp.hpp"
@@ -113,7 +114,7 @@ tls::Client& ClientPool::tls_client(Loop& loop) const {
   return options_->tls != nullptr ? *options_->tls : loop.group().slots().get<DefaultTls>().client;
 }
 
-/// Returns the connector of the core, or the one that offers only HTTP/1.1.
+/// Returns the connector, or the one that offers only HTTP/1.1.
 tls::Connector& ClientPool::connector(Loop& loop, bool http1_only) {
   auto& connector = http1_only ? http1_connector_ : connector_;
   if (!connector && http1_only) {
@@ -133,9 +134,8 @@ Task<Result<AnyStream>> ClientPool::secure(AnyStream stream, const Url& url,
   if (connected) co_return AnyStream(std::move(*connected));
   const tls::Failure& failure = connected.error();
   loop::Platform& platform = (co_await this_context()).loop->platform();
-  const Instant now = platform.now();
-  if (failure.code() != Errc::cancelled && now >= next_log_) {
-    next_log_ = after(now, std::chrono::seconds(1));
+  if (failure.code() != Errc::cancelled && platform.now() >= next_log_) {
+    next_log_ = after(platform.now(), std::chrono::seconds(1));
     platform.log("weir: " + std::string(url.origin()) + ": " + failure.text());
   }
   co_return fail(failure.code());
@@ -448,9 +448,11 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
     if (!http2_) end_opening();
     connection_ = make_block<PooledConnection>(std::move(*stream));
     ++pool_->open_count_;
+    ConnectTargets::on_opened(*own.loop, pool_->key_of(url));
     co_return {};
   }
   end_opening();
+  ConnectTargets::on_failed(*own.loop, pool_->key_of(url), stream.error());
   if (stream.error() != Errc::timed_out) co_return fail(connect_error(stream.error()));
   co_return fail(limit == left ? ClientError::timed_out : ClientError::connect_timed_out);
 }
