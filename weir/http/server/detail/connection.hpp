@@ -137,6 +137,8 @@ class Connection final : public ConnectionNode, loop::Timer {
     return {*this, what, deadline, stream_->read_into(target)};
   }
   ReadState read_state() const noexcept { return read_state_; }
+  /// Returns the deadline of the present read.
+  Instant read_deadline() const noexcept { return read_deadline_; }
   /// Makes the deadline of the present read earlier; ignores a later `deadline`. Call it only
   /// during a read.
   void shorten_deadline(Instant deadline) noexcept {

@@ -53,6 +53,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   /// Cancel: passed on to the handler; the connection closes.
   Task<Action> run(Action action);
 
+  /// Returns the present request, or the last one.
+  const Call& call() const noexcept { return call_; }
   /// Returns the WebSocket that the connection becomes, after Action::websocket.
   BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(websocket_); }
 

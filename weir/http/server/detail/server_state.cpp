@@ -256,6 +256,7 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
       tls_(std::move(tls)),
       plain_http2_(plain_http2),
       proxy_protocol_(std::move(proxy_protocol)) {
+  loop.slots().get<CoreServers>().servers.push_back(*this);
   limits_.h2.connect_protocol = true;
   if (observer != nullptr) recorder_ = std::make_unique<RequestRecorder>(loop, *observer);
   if (tls_ != nullptr) acceptor_.emplace(loop, *tls_);

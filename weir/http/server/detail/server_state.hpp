@@ -218,6 +218,13 @@ class OpenConnections : DrainObserver {
   /// Adds a handshake or a WebSocket, which drain() then calls unless it has ended.
   void add(DrainNode& other) noexcept { others_.push_back(other); }
 
+  /// Calls `see` for each open connection, the oldest first, until it returns false.
+  template <class See>
+  void visit(const See& see) const {
+    ConnectionNode* each = open_.front();
+    while (each != nullptr && see(*each)) each = open_.next(*each);
+  }
+
   bool draining() const noexcept { return draining_; }
   /// Drains the open connections, handshakes and WebSockets, and every later connection.
   void drain();
@@ -258,10 +265,15 @@ class OpenWebSockets {
 
 // The state itself.
 
+/// The servers of one core, for reports. It is a slot of the loop.
+struct CoreServers {
+  weir::detail::List<ServerState> servers;
+};
+
 /// The state of one server on one core, which the server's connections share.
 /// Threads: one loop's, except for reading the counters.
 /// Lifetime: outlives its connections.
-class ServerState {
+class ServerState : public weir::detail::ListNode {
  public:
   /// `tls`, `plain_http2`, `proxy_protocol` and `observer` are those of ServeOptions.
   ServerState(Loop& loop, const Router& router, const Limits& limits,
