@@ -39,6 +39,8 @@ NOT_SWEPT = {
     "http::FileSite::": "it waits for PoolLane::run(), which has a case",
     "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",
     "http::Health::": "it calls user code: health_test.cpp",
+    "AdminListener::serve": "it does what http::serve() does",
+    "admin::": "they sleep and read counters: listener_test.cpp",
     "ProxyProtocol::": "it is Stream::read_into(), which has a case",
     "files::(read_some|write_all|sync)$": "parts of files::File",
     "telemetry::in_span": "it passes the cancellation on to its task: span_test.cpp",

@@ -32,7 +32,7 @@ FLOORS = {
     "profile": [""],
     "http_testing": [""],
     "app": ["describe", "handles", "graph", "lifecycle", ""],
-    "admin": [""],
+    "admin": ["services", "pages", ""],
 }
 TEST_FLOORS = {"testing", "sim", "http_testing"}  # libraries for tests, of Weir and of its users
 FORBIDDEN_PAIRS = {("json", "tls")}

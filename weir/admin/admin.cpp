@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "weir/admin/detail/service_page.hpp"
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_page.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/loop/loop.hpp"
 

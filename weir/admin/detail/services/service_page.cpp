@@ -1,13 +1,13 @@
 // Writes the live page of an app's services as HTML and JSON.
-#include "weir/admin/detail/service_page.hpp"
+#include "weir/admin/detail/services/service_page.hpp"
 
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <string_view>
 
-#include "weir/admin/detail/service_groups.hpp"
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_groups.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 #include "weir/base/text/detail/html_escape.hpp"
 #include "weir/json.hpp"
 

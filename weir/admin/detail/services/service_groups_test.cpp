@@ -1,5 +1,5 @@
 // Tests of the groups of service instances.
-#include "weir/admin/detail/service_groups.hpp"
+#include "weir/admin/detail/services/service_groups.hpp"
 
 #include <gtest/gtest.h>
 

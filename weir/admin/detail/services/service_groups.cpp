@@ -1,5 +1,5 @@
 // Groups service instances by service.
-#include "weir/admin/detail/service_groups.hpp"
+#include "weir/admin/detail/services/service_groups.hpp"
 
 #include <algorithm>
 #include <map>

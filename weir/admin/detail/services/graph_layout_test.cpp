@@ -1,5 +1,5 @@
 // Tests of the layered layout of the service graph.
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Draws the services of an app as SVG.
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "weir/admin/detail/service_groups.hpp"
+#include "weir/admin/detail/services/service_groups.hpp"
 #include "weir/base/text/detail/html_escape.hpp"
 
 namespace weir::drawing {

@@ -1,5 +1,5 @@
 // Layered layout of the service graph for its SVG picture.
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Tests of the picture of an app's services.
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests of the live page of an app's services.
-#include "weir/admin/detail/service_page.hpp"
+#include "weir/admin/detail/services/service_page.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "weir/admin/detail/service_groups.hpp"
-#include "weir/admin/detail/service_svg.hpp"
+#include "weir/admin/detail/services/service_groups.hpp"
+#include "weir/admin/detail/services/service_svg.hpp"
 #include "weir/json/read.hpp"
 
 namespace weir::drawing {

@@ -1,0 +1,112 @@
+// The parts of the admin listener: checks of requests, health of an app, and live pages.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/admin/detail/pages/history.hpp"
+#include "weir/admin/detail/pages/page.hpp"
+#include "weir/admin/detail/pages/runtime_pages.hpp"
+#include "weir/app/app.hpp"
+#include "weir/base/time.hpp"
+#include "weir/http/message/request.hpp"
+#include "weir/http/message/response.hpp"
+#include "weir/http/router/router.hpp"
+#include "weir/http/server/limits.hpp"
+#include "weir/os/address.hpp"
+#include "weir/runtime/pool/blocking_pool.hpp"
+#include "weir/task/task.hpp"
+#include "weir/web/auth/basic_auth.hpp"
+#include "weir/web/auth/bearer_auth.hpp"
+#include "weir/web/middleware/health.hpp"
+#include "weir/web/protection/allowed_hosts.hpp"
+
+namespace weir::admin {
+
+/// Returns true if only this machine reaches the endpoint: a loopback address or a Unix socket.
+bool is_local(const Endpoint& endpoint) noexcept;
+
+/// Middleware that checks the Host of a request and its token.
+/// Threads: any.
+class AdminGuard {
+ public:
+  /// An empty `token` accepts all. `any_host` accepts all hosts: no page of a browser reaches a
+  /// Unix socket.
+  AdminGuard(const std::string& token, const std::vector<std::string>& hosts, bool any_host);
+
+  std::optional<http::Response> before(http::Request& request) const;
+
+ private:
+  bool accepts_host(std::string_view authority) const;
+
+  bool any_host_;
+  http::AllowedHosts hosts_;
+  std::optional<http::BasicAuth> basic_;
+  std::optional<http::BearerAuth> bearer_;
+};
+
+/// Middleware that adds the security headers of all responses: no foreign content, no scripts, no
+/// caching, no framing.
+/// Threads: any.
+class SecurityHeaders {
+ public:
+  void after(http::Request& request, http::Response& response) const;
+};
+
+/// Returns one part for each service. The instances of a per-core service are one part. A service
+/// that waits until another requests it is ready, and so are the `optional` ones in any state. An
+/// empty explanation gives one part that is not ready.
+std::vector<http::HealthPart> parts_of(const Explanation& explanation,
+                                       std::span<const std::string> optional);
+
+/// Adds the services of `app` to `health`.
+/// Lifetime: `app` outlives the servers of the health.
+void add_services(http::Health& health, const App& app, std::vector<std::string> optional);
+
+struct LivePagesOptions {
+  std::string title;
+  Duration refresh{};
+  bool has_services = false;  ///< true: the menu has the page of services
+  std::optional<http::MemoryBound> memory_bound;
+  LogService* logs = nullptr;  ///< nullptr: no page of log levels
+  std::function<std::vector<config::ShownValue>()> configuration;  ///< empty: no page
+};
+
+/// Makes a page in three formats for each request.
+/// Threads: mount() and add_pool() before the router is served; handlers on any core.
+/// Lifetime: outlives the servers of its router.
+class LivePages {
+ public:
+  explicit LivePages(LivePagesOptions options);
+
+  /// Adds the routes of all pages, and those that lead to the first one.
+  void mount(http::Router& router);
+  void add_pool(std::string name, const BlockingPool& pool) {
+    pools_.emplace_back(std::move(name), &pool);
+  }
+
+ private:
+  using MakePage = std::function<Page(const RuntimeView& view)>;
+  enum class Format : std::uint8_t { html, json, text };
+
+  void add_program_pages(http::Router& router);
+  void add(http::Router& router, std::string_view name, std::string title, MakePage make);
+  Task<http::Response> show(const MakePage& make, Format format);
+  Task<RuntimeView> look();
+  http::Response render(const Page& page, Format format) const;
+
+  LivePagesOptions options_;
+  Frame frame_;
+  std::deque<MakePage> pages_;  // a deque, because handlers refer to its elements
+  History history_;
+  std::vector<std::pair<std::string, const BlockingPool*>> pools_;
+};
+
+}  // namespace weir::admin

@@ -1,0 +1,105 @@
+// Tests of the three formats of a page.
+#include "weir/admin/detail/pages/page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "weir/json.hpp"
+
+namespace weir::admin {
+namespace {
+
+using namespace std::chrono_literals;
+
+Page sample_page(std::string name) {
+  Page page{.name = "things", .title = "Things"};
+  Section section{.key = "things", .title = "All", .note = "A note."};
+  section.facts = {{"count", "count", Cell::number(1)}};
+  section.columns = {{"name", "name"}, {"busy", "busy"}, {"age", "age"}};
+  section.rows.push_back({Cell(std::move(name)).with(Tone::bad), Cell::share(0.25), Cell()});
+  page.sections.push_back(std::move(section));
+  return page;
+}
+
+const Frame frame{.title = "shop & co", .menu = {{"things", "Things"}}, .refresh = 2s};
+
+TEST(AdminCell, IsForPeopleInTextAndPlainInJson) {
+  EXPECT_EQ(Cell::number(1234567).to_text(), "1,234,567");
+  EXPECT_EQ(Cell::number(1234567).to_json(), "1234567");
+  EXPECT_EQ(Cell::bytes(1536).to_text(), "1.5 KiB");
+  EXPECT_EQ(Cell::bytes(1023).to_text(), "1023 B");
+  EXPECT_EQ(Cell::bytes(std::uint64_t{3} << 40).to_text(), "3.0 TiB");
+  EXPECT_EQ(Cell::time(1500ms).to_text(), "1.5 s");
+  EXPECT_EQ(Cell::time(1500ms).to_json(), "1.5");
+  EXPECT_EQ(Cell::time(340us).to_text(), "340 us");
+  EXPECT_EQ(Cell::time(Duration::zero()).to_text(), "0 s");
+  EXPECT_EQ(Cell::time(90min).to_text(), "90 min");
+  EXPECT_EQ(Cell::share(0.5).to_text(), "50.0 %");
+  EXPECT_EQ(Cell::rate(2.345).to_text(), "2.3");
+  EXPECT_EQ(Cell::rate(-1234.0).to_text(), "-1,234");
+  EXPECT_EQ(Cell::flag(true).to_json(), "true");
+  EXPECT_EQ(Cell().to_text(), "-");
+  EXPECT_EQ(Cell().to_json(), "null");
+  EXPECT_EQ(Cell::rate(1.0 / 0.0).to_json(), "null") << "JSON has no infinity";
+}
+
+TEST(AdminPage, EscapesEveryTextInHtml) {
+  const std::string html = to_html(sample_page("<script>alert('1')</script>\x01\xff"), frame);
+  EXPECT_EQ(html.find("<script"), html.npos);
+  EXPECT_NE(html.find("&lt;script&gt;"), html.npos);
+  EXPECT_NE(html.find("shop &amp; co"), html.npos);
+  EXPECT_EQ(html.find('\x01'), html.npos);
+  EXPECT_EQ(html.find("style="), html.npos) << "the policy forbids it";
+  EXPECT_NE(html.find("<meta http-equiv=\"refresh\" content=\"2\">"), html.npos);
+}
+
+TEST(AdminPage, EscapesLinksFormsAndPreformattedText) {
+  Page page = sample_page("a");
+  page.sections[0].rows[0][0] = Cell("x").linked("\"><script>");
+  page.sections[0].forms.push_back({.action = "\"><script>",
+                                    .hidden = {{"name", "\"><script>"}},
+                                    .choice = "level",
+                                    .choices = {"<script>"},
+                                    .chosen = "<script>",
+                                    .label = "<script>"});
+  page.sections[0].preformatted = "a <script>\nb\n";
+  const std::string html = to_html(page, frame);
+  EXPECT_EQ(html.find("<script"), html.npos) << html;
+  EXPECT_NE(html.find("a &lt;script&gt;\nb\n</pre>"), html.npos) << "lines stay lines";
+}
+
+TEST(AdminPage, HasNoControlCharactersInText) {
+  const std::string text = to_text(sample_page("\x1b[2J\n\xc2\x9b"), frame);
+  EXPECT_EQ(text.find('\x1b'), text.npos);
+  EXPECT_EQ(text.find('\x9b'), text.npos);
+  EXPECT_NE(text.find("!! ?[2J???"), text.npos) << text;
+}
+
+TEST(AdminPage, IsAnObjectWithItsSectionsInJson) {
+  EXPECT_EQ(to_json(sample_page("a \"b\""), frame),
+            R"({"page":"things","title":"shop & co",)"
+            R"("things":[{"name":"a \"b\"","busy":0.25,"age":null}],"things_facts":{"count":1}})");
+}
+
+TEST(AdminPage, SaysThatATableIsEmpty) {
+  Page page = sample_page("a");
+  page.sections[0].rows.clear();
+  page.sections[0].when_empty = "Nothing <here>.";
+  EXPECT_NE(to_html(page, frame).find("Nothing &lt;here&gt;."), std::string::npos);
+  EXPECT_NE(to_text(page, frame).find("Nothing <here>."), std::string::npos);
+  EXPECT_NE(to_json(page, frame).find("\"things\":[]"), std::string::npos);
+}
+
+TEST(AdminPage, AlignsTheColumnsOfText) {
+  Page page = sample_page("a");
+  page.sections[0].rows.push_back({"longer name", Cell::share(1), "x"});
+  EXPECT_EQ(to_text(page, frame),
+            "shop & co: Things\n\nAll\nA note.\ncount  1\n"
+            "name            busy  age\n"
+            "!! a          25.0 %  -\n"
+            "longer name  100.0 %  x\n");
+}
+
+}  // namespace
+}  // namespace weir::admin
