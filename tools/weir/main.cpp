@@ -7,6 +7,7 @@
 #include "tools/weir/check/check_command.hpp"
 #include "tools/weir/doctor_command.hpp"
 #include "tools/weir/serve_command.hpp"
+#include "tools/weir/top_command.hpp"
 #include "weir/base/version.hpp"
 
 int main(int argc, char** argv) {
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   weir::check::add_command(tool, status);
   weir::doctor::add_command(tool, status);
   weir::serve::add_command(tool, status);
+  weir::top::add_command(tool, status);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
