@@ -312,7 +312,11 @@ function(weir_program_tests)
     --program $<TARGET_FILE:example_profile>)
   add_test(NAME ${WEIR_TEST_PREFIX}metrics COMMAND python3 ${folder}/metrics_test.py
     --example $<TARGET_FILE:example_metrics>)
-  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp profile metrics)
+  add_test(NAME ${WEIR_TEST_PREFIX}admin_page COMMAND python3 ${folder}/admin_page_test.py
+    --program $<TARGET_FILE:example_operated> --tool $<TARGET_FILE:weir>
+    --screenshot ${PROJECT_BINARY_DIR}/tests/admin_page.png)
+  set(tests httparena web_page autobahn websocket_peers doctor_faults otlp profile metrics
+    admin_page)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
