@@ -10,6 +10,7 @@
 
 #include "weir/compression/compressor.hpp"
 #include "weir/http/matching/arguments.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/json/checked.hpp"
 #include "weir/profile/detail/flame_page.hpp"
 #include "weir/profile/detail/pprof.hpp"

@@ -3,8 +3,9 @@
 
 #include <string_view>
 
-#include "weir/base/result.hpp"
-#include "weir/http/router/router.hpp"
+namespace weir::http {
+class Router;
+}
 
 namespace weir::profile {
 

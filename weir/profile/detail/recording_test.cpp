@@ -11,6 +11,7 @@
 #include <string>
 
 #include "weir/http/client/client.hpp"
+#include "weir/http/router/router.hpp"
 #include "weir/http/server/serve.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/profile/profile.hpp"
