@@ -80,9 +80,7 @@ def pprof(go, file, *options):
     """Returns the lines of `go tool pprof`."""
     result = subprocess.run([go, "tool", "pprof", *options, str(file)], capture_output=True,
                             text=True, timeout=120, check=False,
-                            env=os.environ | {"PPROF_TMPDIR": str(file.parent),
-                                              "HOME": str(file.parent),
-                                              "GOCACHE": str(file.parent / "cache")})
+                            env=os.environ | {"PPROF_TMPDIR": str(file.parent)})
     if result.returncode != 0:
         raise SystemExit(f"pprof {options}: {result.stderr}")
     return result.stdout.splitlines()
@@ -123,8 +121,13 @@ def plain(name):
     """Returns the name of a function without its parameters, its result and parts of coroutines."""
     name = re.sub(r" \[clone [^]]*\]", "", name)
     name = re.sub(r"^\[.\] ", "", name)
-    depth = 0
-    for index in range(len(name) - 1, -1, -1) if name.endswith((")", ") const")) else ():
+    depth, begin = 0, 0
+    for index, letter in enumerate(name):
+        depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(letter, 0)
+        if letter == " " and depth == 0 and not name[:index].endswith("operator"):
+            begin = index + 1  # the result ends here
+    name = name[begin:]
+    for index in range(len(name) - 1, -1, -1) if name.endswith(")") else ():
         depth += {")": 1, "(": -1}.get(name[index], 0)
         if name[index] == "(" and depth == 0:
             return name[:index]
@@ -156,9 +159,9 @@ def perf_weights(perf, server, folder, seconds):
     return shares(weights) if weights else None
 
 
-def check_perf(perf, server, port, folder, seconds):
-    """Yields if the shares of perf's heaviest functions differ from ours. Returns without a result
-    if perf may not run."""
+def compare_with_perf(perf, server, port, folder, seconds):
+    """Returns how far the shares of perf's heaviest functions agree with ours, from 0 to 1; None if
+    perf may not run."""
     found = {}
 
     def record():
@@ -169,17 +172,29 @@ def check_perf(perf, server, port, folder, seconds):
     theirs = perf_weights(perf, server, folder, seconds)
     recorder.join()
     if theirs is None:
-        print("skipped: perf may not run here")
-        return
+        return None
     own = own_weights(found["own"][1])
     heaviest = sorted(theirs, key=theirs.get, reverse=True)[:HEAVIEST]
     for name in heaviest:
         print(f"{theirs[name]:6.1%} perf {own.get(name, 0):6.1%} weir  {name[:100]}")
-    common = sum(min(theirs[name], own.get(name, 0)) for name in heaviest)
-    agreement = common / sum(theirs[name] for name in heaviest)
+    # perf counts user mode only; a function that calls the kernel has its time in our profile.
+    ours, wanted = (shares({name: weights.get(name, 0) for name in heaviest})
+                    for weights in (own, theirs))
+    agreement = sum(min(ours[name], wanted[name]) for name in heaviest)
     print(f"agreement over the {len(heaviest)} heaviest functions: {agreement:.3f}")
-    if agreement < AGREEMENT_MIN:
-        yield f"the agreement is {agreement:.3f}, wanted {AGREEMENT_MIN}"
+    return agreement
+
+
+def check_perf(perf, server, port, folder, seconds):
+    """Yields if perf and we disagree. Few samples differ by chance, so it tries longer runs too."""
+    for attempt in range(3):
+        agreement = compare_with_perf(perf, server, port, folder, seconds * (attempt + 1))
+        if agreement is None:
+            print("skipped: perf may not run here")
+            return
+        if agreement >= AGREEMENT_MIN:
+            return
+    yield f"the agreement is {agreement:.3f}, wanted {AGREEMENT_MIN}"
 
 
 def check_refusals(port):
