@@ -121,7 +121,7 @@ std::string table_of(std::string_view title, const Weights& weights, std::uint64
   for (const auto& [name, weight] : rows) {
     const double share =
         100 * static_cast<double>(weight) / static_cast<double>(std::max<std::uint64_t>(total, 1));
-    table += "<tr><td align=\"right\">" + decimal(share) + " %</td><td align=\"right\">" +
+    table += "<tr><td align=\"right\" nowrap>" + decimal(share) + " %</td><td align=\"right\">" +
              std::to_string(weight) + "</td><td><code>" + escape_html(name) + "</code></td></tr>\n";
   }
   return table + "</table>\n";
