@@ -41,7 +41,7 @@ Task<Result<TaskReport>> report_tasks(TaskReportOptions options) {
   // No loop of this runtime ends before this task.
   collection->note_running();
   auto made = co_await shared_pool(*loop).pool().run(&make_report, borrow(*collection),
-                                                     borrow(FunctionNames::of(*loop)));
+                                                     borrow(FunctionNames::of_process()));
   co_return made;
 }
 

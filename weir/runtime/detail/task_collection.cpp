@@ -65,6 +65,11 @@ std::string short_name(std::string name) {
 
 }  // namespace
 
+FunctionNames& FunctionNames::of_process() {
+  static FunctionNames names;
+  return names;
+}
+
 FunctionNames::Map FunctionNames::find(std::span<const void* const> addresses) {
   Map found;
   std::vector<const void*> unknown;
@@ -248,7 +253,8 @@ void Runtime::TaskDump::end() {
     if (!cores.empty() && !cores.front()->loop().stopping()) collection_->note_running();
     collection_->abandon();
   }
-  const std::string text = std::exchange(collection_, nullptr)->report(names_).to_text();
+  const std::string text =
+      std::exchange(collection_, nullptr)->report(FunctionNames::of_process()).to_text();
   runtime_.platform_.log("weir: SIGQUIT: tasks of this process:");
   std::size_t lines = 0;
   for (std::string_view left = text; !left.empty(); ++lines) {

@@ -25,8 +25,8 @@ namespace weir {
 /// Threads: any that may block.
 class FunctionNames {
  public:
-  /// Returns the names of the group of `loop`.
-  static FunctionNames& of(Loop& loop) { return loop.group().slots().get<FunctionNames>(); }
+  /// Returns the names of this process, which are the same for all of its runtimes.
+  static FunctionNames& of_process();
   using Map = std::unordered_map<const void*, std::string>;
   /// Returns the names of the functions that contain the `addresses`.
   /// Errors: throws std::bad_alloc.
@@ -131,7 +131,6 @@ class Runtime::TaskDump final : loop::ThreadWork {
   Runtime& runtime_;
   std::atomic<bool> requested_{false};
   // Used by the thread only.
-  FunctionNames names_;
   std::shared_ptr<TaskCollection> collection_;
   Instant deadline_ = never;
   std::unique_ptr<loop::PlatformThread> thread_;  // ends first
