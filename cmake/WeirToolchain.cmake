@@ -100,6 +100,12 @@ if("fortify" IN_LIST weir_hardening AND NOT weir_sanitize)
     $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=${weir_fortify_level}>)
 endif()
 
+# --- Frame pointers -------------------------------------------------------------------------------
+# weir/profile and perf follow frame pointers. The sanitizers' options below have the flag too.
+if(NOT weir_sanitize)
+  add_compile_options(-fno-omit-frame-pointer)
+endif()
+
 # --- Sanitizers -----------------------------------------------------------------------------------
 if(weir_sanitize)
   add_compile_options(-fsanitize=${weir_sanitize} -fno-sanitize-recover=all
