@@ -11,9 +11,39 @@
 namespace weir::config {
 namespace {
 
-constexpr std::array<std::string_view, 14> secret_words{
-    "auth",     "credential", "credentials", "key",    "keys",    "passphrase", "passwd",
-    "password", "pin",        "private",     "secret", "secrets", "token",      "tokens"};
+constexpr std::array<std::string_view, 18> secret_words{
+    "apikey",  "auth", "authorization", "credential", "credentials", "key",
+    "keys",    "pass", "passphrase",    "passwd",     "password",    "pin",
+    "private", "pwd",  "secret",        "secrets",    "token",       "tokens"};
+
+bool is_upper(char each) noexcept {
+  return each >= 'A' && each <= 'Z';
+}
+bool is_of_name(char each) noexcept {
+  return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_' || each == '-';
+}
+
+/// Returns the size of the first word of a name: "db" of "db.key", "dbKey" and "db_key".
+std::size_t first_word_size(std::string_view name) noexcept {
+  for (std::size_t at = 1; at < name.size(); ++at) {
+    if (!is_of_name(name[at]) || name[at] == '_' || name[at] == '-') return at;
+    if (is_upper(name[at]) && !is_upper(name[at - 1])) return at;
+  }
+  return name.size();
+}
+
+/// Returns true if a value has a part with the name of a secret, such as the element of a list
+/// `{user = "a", password = "b"}` or the argument of a URL `?token=a`.
+bool has_secret_part(std::string_view text) noexcept {
+  for (std::size_t at = text.find('='); at != text.npos; at = text.find('=', at + 1)) {
+    std::size_t end = at;
+    while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '"')) --end;
+    std::size_t begin = end;
+    while (begin > 0 && is_of_name(text[begin - 1])) --begin;
+    if (is_secret_name(text.substr(begin, end - begin))) return true;
+  }
+  return false;
+}
 
 /// Hides `USER:PASSWORD@` behind the scheme of each URL in a text.
 std::string without_credentials(std::string text) {
@@ -72,7 +102,8 @@ class ValueList {
     } else if (member != nullptr) {
       shown.value.clear();
       type.write(shown.value, member);
-      shown.value = without_credentials(std::move(shown.value));
+      shown.is_secret = has_secret_part(shown.value);
+      shown.value = shown.is_secret ? "(hidden)" : without_credentials(std::move(shown.value));
     }
     values_.push_back(std::move(shown));
   }
@@ -106,15 +137,15 @@ class ValueList {
 
 bool is_secret_name(std::string_view key) noexcept {
   while (!key.empty()) {
-    const std::size_t end = std::min(key.find_first_of("._-"), key.size());
-    const std::string_view word = key.substr(0, end);
+    const std::string_view word = key.substr(0, first_word_size(key));
     const auto is_word = [word](std::string_view secret) {
       return std::ranges::equal(word, secret, [](char one, char other) {
         return std::tolower(static_cast<unsigned char>(one)) == other;
       });
     };
     if (std::ranges::any_of(secret_words, is_word)) return true;
-    key.remove_prefix(std::min(end + 1, key.size()));
+    key.remove_prefix(word.size());
+    while (!key.empty() && (key[0] == '.' || key[0] == '_' || key[0] == '-')) key.remove_prefix(1);
   }
   return false;
 }

@@ -19,9 +19,10 @@ struct ShownValue {
   bool is_secret = false;
 };
 
-/// Returns true if the name of a value says that it is a secret. A part of the key, between dots
-/// and underscores, is then one of: auth, credential, credentials, key, keys, passphrase, passwd,
-/// password, pin, private, secret, secrets, token, tokens.
+/// Returns true if the name of a value says that it is a secret. A word of the key is then one of:
+/// apikey, auth, authorization, credential, credentials, key, keys, pass, passphrase, passwd,
+/// password, pin, private, pwd, secret, secrets, token, tokens. Dots, underscores, hyphens and
+/// capital letters separate words.
 bool is_secret_name(std::string_view key) noexcept;
 
 namespace detail {
@@ -31,8 +32,9 @@ std::vector<ShownValue> shown_values(const SectionType& section, const void* val
 }  // namespace detail
 
 /// Returns all values of `configuration`, which load() has filled from `file` and `sources`. Values
-/// with the keys in `secrets`, and those with the names of is_secret_name(), are hidden. In other
-/// values, the user and the password of a URL are hidden.
+/// with the keys in `secrets`, and those with the names of is_secret_name(), are hidden. So are
+/// lists, maps and texts with such a name before a "=". In other values, the user and the password
+/// of a URL are hidden.
 /// Threads: any.
 template <class T>
 std::vector<ShownValue> shown_values(const T& configuration, const FileText& file,

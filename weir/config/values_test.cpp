@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace weir::config {
 namespace {
@@ -52,6 +54,26 @@ TEST(ShownValues, NameTheirOrigins) {
   EXPECT_EQ(find(values, "salt").origin, "default");
 }
 
+struct Stores {
+  std::vector<Store> stores{Store{.url = "a", .password = "hunter2"}};
+  std::map<std::string, std::string> headers{{"Authorization", "Bearer hunter2"}};
+  std::map<std::string, std::string> labels{{"region", "eu"}};
+  std::string dsn = "host=db password=hunter2";
+  std::string feed = "https://feed.example/?apiKey=hunter2";
+  std::string page = "https://page.example/?q=1";
+  std::string dbPassword = "hunter2";
+};
+
+TEST(ShownValues, HideSecretsInListsMapsAndTexts) {
+  const auto values = shown_values(Stores(), FileText(), Sources());
+  for (const std::string_view key : {"stores", "headers", "dsn", "feed", "dbPassword"}) {
+    EXPECT_EQ(find(values, key).value, "(hidden)") << key;
+    EXPECT_TRUE(find(values, key).is_secret) << key;
+  }
+  EXPECT_EQ(find(values, "labels").value, "{\"region\" = \"eu\"}");
+  EXPECT_EQ(find(values, "page").value, "\"https://page.example/?q=1\"");
+}
+
 TEST(ShownValues, HideSecrets) {
   const FileText file;
   const Sources sources;
@@ -69,6 +91,8 @@ TEST(ShownValues, KnowTheNamesOfSecrets) {
   EXPECT_TRUE(is_secret_name("api.TOKEN"));
   EXPECT_TRUE(is_secret_name("tls_private_key"));
   EXPECT_TRUE(is_secret_name("auth.user"));
+  EXPECT_TRUE(is_secret_name("dbPassword"));
+  EXPECT_TRUE(is_secret_name("API-Key"));
   EXPECT_FALSE(is_secret_name("keyboard"));
   EXPECT_FALSE(is_secret_name("server.port"));
   EXPECT_FALSE(is_secret_name(""));
