@@ -153,8 +153,8 @@ std::optional<http::Response> TraceRequests::before(http::Request& request) cons
   if (!active.sampled) [[likely]]
     return std::nullopt;
   try {
-    std::string_view state;
-    if (parent) state = trace->trace_state().substr(0, TraceState::bytes_max);
+    std::string state;  // an invalid one is ignored
+    if (parent) state = TraceState::parse(trace->trace_state()).value_or(TraceState()).text();
     auto span = std::make_unique<Span>(Span::for_request(
         *tracer_, active, parent ? parent->parent_id : SpanId{}, request.method_text(), state));
     Span& begun = *request.set(RequestSpan{std::move(span)}).span;

@@ -92,7 +92,7 @@ void write(ProtobufWriter& out, const SpanEvent& event) {
 void write(ProtobufWriter& out, const SpanData& span) {
   out.add(1, bytes_of(span.trace_id));
   out.add(2, bytes_of(span.span_id));
-  out.add(3, std::string_view(span.trace_state));
+  if (!span.trace_state.empty()) add_text(out, 3, span.trace_state);
   if (!is_zero(span.parent_id)) out.add(4, bytes_of(span.parent_id));
   add_text(out, 5, span.name);
   out.add(6, static_cast<std::uint64_t>(span.kind));
