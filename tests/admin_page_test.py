@@ -10,6 +10,7 @@ Only the part with the browser is left out, with a message, if Chromium is not i
 import argparse
 import base64
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -20,8 +21,8 @@ import tempfile
 import threading
 import time
 import urllib.request
-
 import web_page_test
+
 
 SECONDS_MAX = 120
 PAGES = ["overview", "cores", "routes", "connections", "clients", "slow_turns", "pools", "memory",
@@ -198,4 +199,6 @@ def main():
 
 
 if __name__ == "__main__":
+    for name in ("http_proxy", "HTTP_PROXY"):  # for urllib
+        os.environ.pop(name, None)
     sys.exit(main())

@@ -4,7 +4,7 @@
     metrics_test.py --example FILE
 
 A check whose program is missing is skipped: promtool and prometheus are in the package prometheus,
-the library is in python3-protobuf.
+the library is in python3-protobuf. ./dev does not install the former, because it starts a server.
 """
 
 import argparse
@@ -292,5 +292,6 @@ def main():
 
 
 if __name__ == "__main__":
-    os.environ.pop("http_proxy", None)
+    for name in ("http_proxy", "HTTP_PROXY"):
+        os.environ.pop(name, None)
     sys.exit(main())
