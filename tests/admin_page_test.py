@@ -26,7 +26,7 @@ import web_page_test
 
 SECONDS_MAX = 120
 PAGES = ["overview", "cores", "routes", "connections", "clients", "slow_turns", "pools", "memory",
-         "timers", "services"]
+         "timers", "tasks", "services"]
 ADMIN = re.compile(r"admin pages at (http://\S+)/weir/overview")
 LISTENING = re.compile(r"listening on \S*:(\d+)$")
 
@@ -129,6 +129,8 @@ def check_faults(service):
     connections = service.page("connections")["connections"]
     check(any(each["route"] == "GET /stuck" and each["state"] == "runs handler"
               for each in connections), "connections: the stuck request")
+    tasks = service.page("tasks")["tasks"]
+    check(any(each["trace_name"] == "GET /stuck" for each in tasks), "tasks: the stuck request")
     before = {each["kind"]: each["now"] for each in service.page("memory")["kinds"]}
     for _ in range(5):
         service.get("/leak")

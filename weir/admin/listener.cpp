@@ -10,7 +10,9 @@
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/net/listen/listener.hpp"
+#include "weir/profile/profile.hpp"
 #include "weir/task/sync/event.hpp"
+#include "weir/telemetry/metrics/mount_metrics.hpp"
 #include "weir/web/protection/cross_origin_protection.hpp"
 
 namespace weir {
@@ -69,6 +71,9 @@ AdminListener::AdminListener(AdminListenerOptions options)
                 {.title = set.title, .events = set.events, .refresh = set.refresh});
   }
   state_->pages.mount(router);
+  const std::uint64_t bound = set.memory_bound ? set.memory_bound->total() : 0;
+  std::ignore = telemetry::mount_metrics(router, "/metrics", {.memory_bound = bound});
+  profile::mount_profile(router);
 }
 
 AdminListener::~AdminListener() = default;

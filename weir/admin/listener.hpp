@@ -64,10 +64,11 @@ struct AdminListenerOptions {
 /// An AdminListener serves pages about the running program, each as HTML, as JSON and as text:
 ///
 ///     /weir/overview, /weir/cores, /weir/routes, /weir/connections, /weir/clients,
-///     /weir/slow_turns, /weir/pools, /weir/memory, /weir/timers; /weir/services for an App
-///     /weir/configuration, /weir/log_levels, if the options have them
-///     /weir/cores.json and /weir/cores.txt are the same page for programs and for terminals
-///     /livez, /readyz, /startupz; see http::Health
+///     /weir/slow_turns, /weir/pools, /weir/memory, /weir/timers, /weir/tasks; /weir/services for
+///     an App /weir/configuration, /weir/log_levels, if the options have them /weir/cores.json and
+///     /weir/cores.txt are the same page for programs and for terminals /metrics; see
+///     telemetry::mount_metrics(). /profile; see profile::mount_profile() /livez, /readyz,
+///     /startupz; see http::Health
 ///
 /// A GET changes nothing. A POST to /weir/log_levels sets a level. Pages have no script, and their
 /// Content-Security-Policy allows none. A page reads counters and asks each core for one short

@@ -87,7 +87,7 @@ TEST(AdminListenerCheck, NeedsATokenWhereOtherMachinesReachIt) {
 TEST_F(AdminListenerTest, ShowsEachPageInThreeFormats) {
   start_serving({.title = "shop <1>"});
   for (const std::string page : {"overview", "cores", "routes", "connections", "clients",
-                                 "slow_turns", "pools", "memory", "timers"}) {
+                                 "slow_turns", "pools", "memory", "timers", "tasks"}) {
     const sim::HttpResponse html = ask("/weir/" + page);
     ASSERT_EQ(html.status, 200) << page;
     EXPECT_EQ(html.header("Content-Type"), "text/html; charset=utf-8");
@@ -104,6 +104,8 @@ TEST_F(AdminListenerTest, ShowsEachPageInThreeFormats) {
     EXPECT_TRUE(as_json.body.starts_with("{\"page\":\"" + page + "\"")) << as_json.body;
     EXPECT_EQ(ask("/weir/" + page + ".txt").header("Content-Type"), "text/plain; charset=utf-8");
   }
+  EXPECT_TRUE(ask("/metrics").body.contains("# TYPE weir_"));
+  EXPECT_EQ(ask("/profile").status, 501) << "a platform in memory takes no profiles";
   EXPECT_EQ(ask("/weir/admin.css").header("Content-Type"), "text/css; charset=utf-8");
   EXPECT_EQ(ask("/").header("Location"), "/weir/overview");
   EXPECT_EQ(ask("/weir/services").status, 404) << "there is no app to show";
@@ -143,7 +145,7 @@ TEST_F(AdminListenerTest, RefusesNamesOfOtherHosts) {
 
 TEST_F(AdminListenerTest, AsksForTheToken) {
   serve({.token = "s3cret"});
-  admin_->router().get("/metrics", [] { return http::text("1\n"); });
+  admin_->router().get("/own", [] { return http::text("1\n"); });
   ASSERT_TRUE(start());
   const sim::HttpResponse without = ask("/weir/cores");
   EXPECT_EQ(without.status, 401);
@@ -155,8 +157,9 @@ TEST_F(AdminListenerTest, AsksForTheToken) {
   EXPECT_EQ(status_with("/weir/cores", "Bearer "), 401);
   EXPECT_EQ(status_with("/weir/cores", "Basic YWRtaW46czNjcmV0"), 200) << "admin:s3cret";
   EXPECT_EQ(status_with("/weir/cores", "Basic YWRtaW46d3Jvbmc="), 401) << "admin:wrong";
-  EXPECT_EQ(status_with("/metrics", "Bearer s3cret"), 200);
-  EXPECT_EQ(status_with("/metrics", "Bearer other"), 401) << "routes of the program are protected";
+  EXPECT_EQ(status_with("/own", "Bearer s3cret"), 200);
+  EXPECT_EQ(status_with("/own", "Bearer other"), 401) << "routes of the program are protected";
+  EXPECT_EQ(status_with("/metrics", "Bearer other"), 401);
   EXPECT_EQ(status_with("/livez", "Bearer other"), 200) << "probes have no token";
   EXPECT_EQ(status_with("/readyz", "Bearer other"), 200);
   EXPECT_EQ(status_with("/readyz?verbose", "Bearer other"), 401);

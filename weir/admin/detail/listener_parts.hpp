@@ -96,9 +96,11 @@ class LivePages {
   using MakePage = std::function<Page(const RuntimeView& view)>;
   enum class Format : std::uint8_t { html, json, text };
 
+  void add_tasks(http::Router& router);
   void add_program_pages(http::Router& router);
   void add(http::Router& router, std::string_view name, std::string title, MakePage make);
   Task<http::Response> show(const MakePage& make, Format format);
+  Task<http::Response> show_tasks(Format format);
   Task<RuntimeView> look();
   http::Response render(const Page& page, Format format) const;
 

@@ -35,6 +35,12 @@ Page overview_page(const RuntimeView& view) {
   Page page{.name = "overview", .title = "Overview"};
   page.sections.push_back(findings_section(findings_of(view)));
   page.sections.push_back(summary_section(view));
+  Section more{.key = "more", .title = "For other programs"};
+  more.columns = {{"page", "page"}, {"contents", "contents"}};
+  more.rows = {{Cell("metrics").linked("../metrics"), "counters and histograms for Prometheus"},
+               {Cell("profile").linked("../profile?format=html&seconds=5"),
+                "a CPU profile, by route and coroutine"}};
+  page.sections.push_back(std::move(more));
   return page;
 }
 
@@ -61,11 +67,19 @@ void LivePages::mount(http::Router& router) {
   add(router, "pools", "Pools", pools_page);
   add(router, "memory", "Memory", memory_page);
   add(router, "timers", "Timers", timers_page);
+  add_tasks(router);
   add_program_pages(router);
   if (options_.has_services) frame_.menu.push_back({"services", "Services"});
   router.get("/weir/admin.css", [] { return show_style(); });
   router.get("/", [] { return http::redirect("/weir/overview"); });
   router.get("/weir", [] { return http::redirect("/weir/overview"); });
+}
+
+void LivePages::add_tasks(http::Router& router) {
+  frame_.menu.push_back({"tasks", "Tasks"});
+  router.get("/weir/tasks", [this] { return show_tasks(Format::html); });
+  router.get("/weir/tasks.json", [this] { return show_tasks(Format::json); });
+  router.get("/weir/tasks.txt", [this] { return show_tasks(Format::text); });
 }
 
 void LivePages::add_program_pages(http::Router& router) {
@@ -99,6 +113,13 @@ void LivePages::add(http::Router& router, std::string_view name, std::string tit
 Task<http::Response> LivePages::show(const MakePage& make, Format format) {
   const RuntimeView view = co_await look();
   co_return render(make(view), format);
+}
+
+Task<http::Response> LivePages::show_tasks(Format format) {
+  const TaskReportOptions limits{.entries_max = 500, .timeout = CoreSnapshots::wait_max};
+  const auto report = co_await report_tasks(limits);
+  if (!report) co_return http::to_status(report.error());
+  co_return render(tasks_page(*report), format);
 }
 
 Task<RuntimeView> LivePages::look() {

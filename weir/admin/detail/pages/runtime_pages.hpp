@@ -16,6 +16,7 @@
 #include "weir/http/server/limits.hpp"
 #include "weir/log/log_service.hpp"
 #include "weir/runtime/pool/pool_report.hpp"
+#include "weir/runtime/task_report.hpp"
 
 namespace weir::admin {
 
@@ -53,6 +54,9 @@ Page clients_page(const RuntimeView& view);
 /// Adds clients whose targets cannot be reached, and servers without room for connections.
 void find_connection_faults(const RuntimeView& view, std::vector<Finding>& findings);
 Page timers_page(const RuntimeView& view);
+
+/// Returns the page of the tasks that wait, as a tree and as a table.
+Page tasks_page(const TaskReport& report);
 
 Page configuration_page(const std::vector<config::ShownValue>& values);
 
