@@ -62,7 +62,8 @@ void SecurityHeaders::after(http::Request&, http::Response& response) const {
                         "'self'; frame-ancestors 'none'");
   }
   response.set_header("X-Content-Type-Options", "nosniff");
-  response.set_header("Referrer-Policy", "no-referrer");
+  // Not "no-referrer": a browser would then send a form with "Origin: null".
+  response.set_header("Referrer-Policy", "same-origin");
   response.set_header("Cache-Control", "no-store");
 }
 

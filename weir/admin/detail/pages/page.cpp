@@ -290,7 +290,10 @@ std::string to_html(const Page& page, const Frame& frame) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n";
-  if (frame.refresh > Duration::zero()) {
+  // A reload would reset a form that a person fills in.
+  const bool has_forms =
+      std::ranges::any_of(page.sections, [](const Section& each) { return !each.forms.empty(); });
+  if (frame.refresh > Duration::zero() && !has_forms) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(frame.refresh).count();
     html += "<meta http-equiv=\"refresh\" content=\"" + std::to_string(seconds) + "\">\n";
   }

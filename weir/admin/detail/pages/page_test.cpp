@@ -54,6 +54,13 @@ TEST(AdminPage, EscapesEveryTextInHtml) {
   EXPECT_NE(html.find("<meta http-equiv=\"refresh\" content=\"2\">"), html.npos);
 }
 
+TEST(AdminPage, DoesNotReloadAPageWithAForm) {
+  Page page = sample_page("a");
+  ASSERT_NE(to_html(page, frame).find("http-equiv"), std::string::npos);
+  page.sections[0].forms.emplace_back();
+  EXPECT_EQ(to_html(page, frame).find("http-equiv"), std::string::npos);
+}
+
 TEST(AdminPage, EscapesLinksFormsAndPreformattedText) {
   Page page = sample_page("a");
   page.sections[0].rows[0][0] = Cell("x").linked("\"><script>");

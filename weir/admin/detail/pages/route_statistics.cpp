@@ -19,7 +19,7 @@ void TimeHistogram::subtract(const TimeHistogram& older) noexcept {
 
 std::uint64_t TimeHistogram::count() const noexcept {
   std::uint64_t sum = 0;
-  for (const std::uint32_t each : counts_) sum += each;
+  for (const std::uint64_t each : counts_) sum += each;
   return sum;
 }
 

@@ -33,7 +33,7 @@ class TimeHistogram {
   static Duration end_of(std::size_t bucket) noexcept;
 
  private:
-  std::array<std::uint32_t, buckets_max> counts_{};
+  std::array<std::uint64_t, buckets_max> counts_{};
 };
 
 /// The ended requests of one method and route.
