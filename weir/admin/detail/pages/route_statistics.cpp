@@ -30,7 +30,7 @@ Duration TimeHistogram::quantile(double part) const noexcept {
   double below = 0;
   for (std::size_t i = 0; i < buckets_max; ++i) {
     if (counts_[i] == 0) continue;
-    const double here = counts_[i];
+    const auto here = static_cast<double>(counts_[i]);
     if (below + here >= wanted) {
       // The times of a bucket are taken as evenly spread.
       const Duration start = i == 0 ? Duration::zero() : end_of(i - 1);
