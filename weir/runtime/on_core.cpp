@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "weir/task/detail/task_walk.hpp"
+
 namespace weir::detail {
 
 void RemoteCall::begin() {
@@ -26,7 +28,7 @@ void RemoteCall::start_remote() {
 
 void RemoteCall::finished() {
   remote_finished_ = true;
-  remote_cancel_.unlist();
+  TaskWalk::unlist(remote_cancel_);  // the owner destroys it on its own thread
   owner_->post(finish_);
 }
 

@@ -34,7 +34,9 @@ Runtime::Runtime(const RuntimeOptions& options)
 Runtime::Runtime(loop::Platform& platform, const RuntimeOptions& options)
     : platform_(platform), options_(options) {}
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  task_dump_.reset();  // its thread uses the cores and the mutex
+}
 
 int Runtime::run(const Body& body) {
   if (const auto ended = supervise()) return *ended;
@@ -249,8 +251,12 @@ void Runtime::abandon_after(Duration length) {
 
 void Runtime::on_signal(loop::Signal signal) {
   if (signal == loop::Signal::quit) {
-    if (task_dump_ == nullptr) task_dump_ = std::make_unique<TaskDump>(*this);
-    return task_dump_->request();
+    try {
+      if (task_dump_ == nullptr) task_dump_ = std::make_unique<TaskDump>(*this);
+      return task_dump_->request();
+    } catch (const std::bad_alloc&) {
+      return platform_.log("weir: SIGQUIT: cannot report tasks (out of memory)");
+    }
   }
   if (worker_ != nullptr) return apply_worker_command();
   const std::string name = signal == loop::Signal::interrupt ? "SIGINT" : "SIGTERM";

@@ -15,6 +15,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
@@ -242,6 +243,37 @@ TEST_F(TaskReportInMemory, ManyReportsAtTheSameTime) {
 Task<> blocking_task(std::atomic<bool>& go_on) {
   co_await yield();
   block_the_core(go_on);
+}
+
+Task<> many_tasks(std::size_t count) {
+  const auto body = [count](Scope& scope) -> Task<> {
+    for (std::size_t i = 0; i < count; ++i) scope.spawn(stuck_task(1h));
+    co_return;
+  };
+  std::ignore = co_await with_scope(OnFailure::isolate, body);
+}
+Task<> call_for(Duration length, std::size_t count) {
+  auto call = on_core(1, many_tasks, count);
+  std::ignore = co_await timeout(length, as_task(std::move(call)));
+}
+
+/// The owner destroys the source of each call on another thread than that of the walk.
+TEST(TaskReport, CallsOnAnotherCoreEndDuringTheWalk) {
+  RuntimeOptions options = quiet();
+  options.cores = 2;
+  options.pin = false;
+  const auto body = [](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    for (int round = 0; round < 30; ++round) {
+      for (int call = 1; call <= 8; ++call) scope.spawn(call_for(call * 100us, 400));
+      for (int report = 0; report < 3; ++report) {
+        EXPECT_TRUE(co_await report_tasks());
+      }
+    }
+  };
+  OsPlatform platform;
+  Runtime runtime(platform, options);
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
 }
 
 TEST(TaskReport, NamesWhatACoreRunsThatDoesNotAnswer) {

@@ -95,7 +95,7 @@ void* BlockPool::pop_or_allocate(std::size_t bucket, BlockUse use) {
 
 // A frame inside of another one has no header, so this may read any two words before it.
 #if defined(__clang__) || defined(__GNUC__)
-__attribute__((no_sanitize_address))
+__attribute__((no_sanitize_address, no_sanitize_thread))
 #endif
 std::optional<BlockPool::FrameInfo>
 BlockPool::frame_info(const void* frame) const noexcept {

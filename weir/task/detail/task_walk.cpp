@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <functional>
 #include <utility>
 
@@ -37,6 +38,12 @@ TaskWalk::TaskWalk(Loop& loop, std::size_t entries_max)
   traces_.reserve(std::min(entries_max_, traces_max));
   snapshot_.traces.reserve(std::min(entries_max_, traces_max));
   loop.roots().push_front(levels_[0].cursor);
+}
+
+void TaskWalk::unlist(CancelSource& source) noexcept {
+  assert(source.has_only_cursors());
+  source.unlist();
+  source.nodes_.clear();
 }
 
 bool TaskWalk::step() {
