@@ -6,10 +6,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "weir/http.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/runtime.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/telemetry.hpp"
 
 namespace weir {
@@ -70,15 +73,16 @@ int measure() {
   for (int number = 0; number < series; ++number) counter.with(std::to_string(number)).add();
   http::Router routes;
   telemetry::mount_metrics(routes).value();
-  Runtime runtime({.cores = 2, .announce = false});
+  const RuntimeOptions options{.cores = 2, .announce = false};
+  Runtime runtime(options);
   LongestTurn* longest = nullptr;
   return runtime.run_on_each_core([&](Scope& scope) -> Task<Result<>> {
     Loop& loop = scope.loop();
     if (loop.core() == 0) {
       LongestTurn observer(loop);
       longest = &observer;
-      const http::ServeOptions options{.endpoint = os::Address::loopback(port)};
-      co_return co_await http::serve(scope, routes, options);
+      const http::ServeOptions serving{.endpoint = os::Address::loopback(port)};
+      co_return co_await http::serve(scope, routes, serving);
     }
     std::ignore = co_await sleep(std::chrono::milliseconds(200));
     http::Client client;
