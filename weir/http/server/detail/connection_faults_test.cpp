@@ -1,5 +1,5 @@
-// Tests one exchange of each kind with a fault at every turn of the loop. No action of the peer
-// or the operator leaves anything behind, or makes a cut response look whole.
+// Tests one exchange of each conversation with a fault at every turn of the loop. No action of the
+// peer or the operator leaves anything behind, or makes a cut response look whole.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -44,14 +44,14 @@ std::string ping_of_client() {
 
 constexpr const char* get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-struct Kind {
+struct Conversation {
   std::string_view name;
   Script script;
   std::string_view statuses;  ///< without a fault
 };
 
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all{
+const std::vector<Conversation>& conversations() {
+  static const std::vector<Conversation> all{
       {"get", {get, get}, "200 200"},
       {"pieces", {"GET / HT", "TP/1.1\r\nHo", "st: a\r\n\r", "\n"}, "200"},
       {"pipelined",
@@ -186,8 +186,8 @@ struct OutlivesLoop {
 /// A server of its own for one run of a script.
 class FaultScenario final : OutlivesLoop, HttpFixture, TestHeap::AllocationFailure {
  public:
-  FaultScenario(const Kind& kind, Fault fault, std::size_t at)
-      : kind_(kind), fault_(fault), at_(at) {
+  FaultScenario(const Conversation& conversation, Fault fault, std::size_t at)
+      : conversation_(conversation), fault_(fault), at_(at) {
     // Add more routes than a core has memory for before its first wait.
     for (int number = 0; number < 100; ++number) {
       const auto pattern = Pattern::parse("/unused/" + std::to_string(number));
@@ -195,7 +195,7 @@ class FaultScenario final : OutlivesLoop, HttpFixture, TestHeap::AllocationFailu
     }
     routes_.get("/", [] { return text("hello\n"); });
     routes_.get("/slow", slow);
-    if (kind.name.starts_with("wrapped")) routes_.use(waits_first);
+    if (conversation.name.starts_with("wrapped")) routes_.use(waits_first);
     routes_.get("/tree", tree);
     routes_.post("/size", size_of_body);
     routes_.post("/ignored", [] { return text("ignored\n"); });
@@ -217,7 +217,7 @@ class FaultScenario final : OutlivesLoop, HttpFixture, TestHeap::AllocationFailu
     if (is_memory_fault()) loop_->blocks().fail_after(at_);
     peer_ = &connect();
     turns();
-    for (const std::string& step : kind_.script) {
+    for (const std::string& step : conversation_.script) {
       if (injected_ && fault_ != Fault::drain) break;
       if (step == a_second) {
         pass(1s);
@@ -333,7 +333,7 @@ class FaultScenario final : OutlivesLoop, HttpFixture, TestHeap::AllocationFailu
     }
   }
 
-  const Kind& kind_;
+  const Conversation& conversation_;
   Fault fault_;
   std::size_t at_;
   MemoryPeer* peer_ = nullptr;
@@ -353,34 +353,36 @@ void expect_framed(const std::string& received) {
 }
 
 TEST(ConnectionFaults, ScriptsWithoutFaultsGiveTheExpectedStatuses) {
-  for (const Kind& kind : kinds()) {
-    SCOPED_TRACE(kind.name);
-    FaultScenario server(kind, Fault::none, 0);
+  for (const Conversation& conversation : conversations()) {
+    SCOPED_TRACE(conversation.name);
+    FaultScenario server(conversation, Fault::none, 0);
     server.play();
-    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(server.received())), kind.statuses);
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(server.received())),
+              conversation.statuses);
   }
 }
 
 class ConnectionFault : public testing::TestWithParam<Fault> {};
 
 TEST_P(ConnectionFault, LeavesNothingBehindAtAnyTurn) {
-  for (const Kind& kind : kinds()) {
-    SCOPED_TRACE(kind.name);
+  for (const Conversation& conversation : conversations()) {
+    SCOPED_TRACE(conversation.name);
     bool injected = true;
     std::size_t turn = 0;
     for (; injected; ++turn) {
       SCOPED_TRACE(turn);
       ASSERT_LT(turn, 1000u);
-      FaultScenario server(kind, GetParam(), turn);
+      FaultScenario server(conversation, GetParam(), turn);
       server.play();
       injected = server.injected();
       expect_framed(server.received());
       if (!injected) {
-        EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(server.received())), kind.statuses);
+        EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(server.received())),
+                  conversation.statuses);
       }
       if (testing::Test::HasFailure()) return;
     }
-    EXPECT_GT(turn, kind.script.size());
+    EXPECT_GT(turn, conversation.script.size());
   }
 }
 
