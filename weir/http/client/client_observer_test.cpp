@@ -63,7 +63,7 @@ class ClientObserverTest : public HttpTest {
       return response;
     });
     routes_.get("/slow", []() -> Task<Response> {
-      std::ignore = co_await sleep(1h);
+      std::ignore = co_await sleep(2s);  // longer than the client waits
       co_return text("late");
     });
     serve();
