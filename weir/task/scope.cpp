@@ -37,7 +37,10 @@ Scope::Scope(const Context& parent, OnFailure policy) noexcept
       cancel_(parent.cancel),
       context_{parent.loop, &cancel_},
       void_children_(*this),
-      result_children_(*this) {}
+      result_children_(*this) {
+  // Reports of tasks find the children of a scope that no source cancels, such as a service's.
+  if (parent.cancel == nullptr && parent.loop != nullptr) cancel_.list_in(parent.loop->roots());
+}
 
 Scope::~Scope() {
   assert(running_ == 0);

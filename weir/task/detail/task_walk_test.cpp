@@ -127,6 +127,19 @@ TEST_F(TaskWalkTest, NamesATaskThatWaitsAndThoseAboveIt) {
       });
 }
 
+TEST_F(TaskWalkTest, FindsTheTasksOfAScopeThatNoSourceCancels) {
+  const auto owner = [&]() -> Task<> {
+    Scope scope({loop_.get(), nullptr}, OnFailure::isolate);  // like that of a service
+    scope.spawn(waiter(event_));
+    EXPECT_THAT(lines_of(snapshot_of(*loop_)),
+                ElementsAre("waiter: weir::EventWait<weir::ManualResetEvent>"));
+    event_.set();
+    co_await scope.children_finished();
+    EXPECT_TRUE(snapshot_of(*loop_).entries.empty());
+  };
+  run(owner(), &root_);
+}
+
 TEST_F(TaskWalkTest, FollowsGeneratorsAndCombinators) {
   check_in_scope(
       [&](Scope& scope) {
