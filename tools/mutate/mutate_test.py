@@ -354,7 +354,7 @@ class RoomTest(unittest.TestCase):
     def test_the_tests_of_the_floor_come_before_those_above(self):
         room = rooms.Room("http/detail/h1", trees.Tree(ROOT, ROOT, 1).files())
         self.assertEqual(room.own, "weir_http_test")
-        self.assertEqual(room.above[:2], ["weir_web_test", "weir_http_testing_test"])
+        self.assertEqual(room.above[:2], ["weir_doctor_test", "weir_web_test"])
         self.assertIn("weir/http/detail/h1/parser.cpp", room.paths)
         self.assertFalse([each for each in room.paths if each.endswith("_test.cpp")])
 
