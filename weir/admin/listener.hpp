@@ -34,8 +34,8 @@ class Server;
 struct AdminListenerOptions {
   /// The address to listen on. Port 0 lets the platform choose a port, which the log names; servers
   /// of one program with port 0 of the same address would share it. An address that other machines
-  /// reach needs a `token`. A Unix socket needs none. The folder of its path protects it; an abstract
-  /// socket is open to all users of the machine, as a loopback address is.
+  /// reach needs a `token`. A Unix socket needs none. The folder of its path protects it; an
+  /// abstract socket is open to all users of the machine, as a loopback address is.
   Endpoint endpoint = Endpoint::loopback(0);
   std::string title = "Weir";  ///< title of the pages, such as the program's name
   /// If not empty, each request needs this token, as `Authorization: Bearer TOKEN` or as the
