@@ -106,11 +106,14 @@ bool Loop::turn(Instant until) {
   blocks_.set_time(started);
   const loop::StallDetector::Turn watched(stall_detector_, started);
   bool did = run_ready();
-  const Instant ran = platform_.now();
+  now_ = platform_.now();
+  if (!turn_observers_.empty()) {
+    notify_turn_observers();
+    now_ = platform_.now();
+  }
+  const Instant ran = now_;
   if (ran - started > slow_turn) report_slow_turn(ran - started);
   counters_.run_time.add(static_cast<std::uint64_t>((ran - started).count()));
-  now_ = ran;
-  if (!turn_observers_.empty()) notify_turn_observers();
   wait(until);
   now_ = platform_.now();
   counters_.wait_time.add(static_cast<std::uint64_t>((now_ - ran).count()));

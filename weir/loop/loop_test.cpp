@@ -288,6 +288,33 @@ TEST_F(LoopOfMemory, CallsTurnObserversOnceAfterTheRunnables) {
   EXPECT_EQ(gone.calls, 0);
 }
 
+TEST_F(LoopOfMemory, CountsTheTimeOfTurnObserversAsRunTime) {
+  struct SlowObserver : TurnObserver {
+    explicit SlowObserver(MemoryPlatform& of)
+        : TurnObserver([](TurnObserver& self) {
+            auto& platform = static_cast<SlowObserver&>(self).platform;
+            platform.clock().move_to(platform.now() + 70ms);
+          }),
+          platform(of) {}
+    MemoryPlatform& platform;
+  } slow(platform_);
+  loop_->observe_turn_end(slow);
+  loop_->turn(loop_->now());
+  EXPECT_EQ(Duration(loop_->counters().run_time.value()), 70ms);
+  EXPECT_EQ(loop_->counters().wait_time.value(), 0U);
+  EXPECT_EQ(loop_->counters().slow_turns.value(), 1U);
+}
+
+TEST_F(LoopOfMemory, RunsNoFunctionBetweenTurns) {
+  loop::CurrentActivity::end();  // of tests before
+  const void* running = nullptr;
+  CallProbe call([&] { running = loop_->stall_detector().activity(); });
+  loop_->ready(call);
+  loop_->turn(loop_->now());
+  EXPECT_EQ(running, static_cast<loop::Runnable&>(call).function());
+  EXPECT_EQ(loop_->stall_detector().activity(), nullptr);
+}
+
 TEST_F(LoopOfMemory, CallsATurnObserverThatAddsItselfInTheNextTurn) {
   TurnCounter counter(*loop_);
   counter.again = 1;

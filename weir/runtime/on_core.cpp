@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "weir/task/detail/task_walk.hpp"
 
 namespace weir::detail {
 
@@ -28,7 +27,7 @@ void RemoteCall::start_remote() {
 
 void RemoteCall::finished() {
   remote_finished_ = true;
-  TaskWalk::unlist(remote_cancel_);  // the owner destroys it on its own thread
+  remote_cancel_.unlist();  // the owner destroys it on its own thread
   owner_->post(finish_);
 }
 

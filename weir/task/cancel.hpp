@@ -84,7 +84,13 @@ class CancelSource : CancelNode {
   /// report of the loop's tasks then finds the tasks below it. unlist() ends that, on the same
   /// loop, and so does the destructor.
   void list_in(detail::List<detail::ListNode>& roots) noexcept { roots.push_back(*this); }
-  void unlist() noexcept { leave(); }
+  /// Ends list_in() for a source below which no task is left. A report that is at this source goes
+  /// on above it, so that another thread may destroy the source afterwards.
+  void unlist() noexcept {
+    assert(has_only_cursors());
+    leave();
+    nodes_.clear();
+  }
 
  private:
   friend class CancelNode;

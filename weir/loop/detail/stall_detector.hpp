@@ -24,8 +24,8 @@ class TraceContext;
 namespace weir::loop {
 
 /// CurrentActivity names what the loop of this thread runs at the moment. That is the function
-/// that the loop has called, or the coroutine that this function has resumed. Each change costs
-/// one store. It is read only after a slow turn.
+/// that the loop has called, or the coroutine that this function has resumed; nullptr between two
+/// turns. Each change costs one store. A slow turn, a profile and a report of tasks read it.
 ///
 /// Work that a coroutine calls, starts or awaits counts as its own until it suspends or ends. The
 /// coroutine that awaited its end and then continues counts separately.
@@ -36,7 +36,10 @@ class CurrentActivity {
     trace_ = nullptr;
   }
   /// Reports that nothing runs any more.
-  static void end() noexcept { trace_ = nullptr; }
+  static void end() noexcept {
+    set_function(nullptr);
+    trace_ = nullptr;
+  }
   /// Resumes `coroutine` on behalf of the runnable that is running.
   static void resume(std::coroutine_handle<> coroutine) {
     set_function(function_of(coroutine));
@@ -119,21 +122,26 @@ class StallDetector {
     if (exact_) ticks_.store(1, std::memory_order_relaxed);  // stays non-zero
   }
 
-  /// Makes the activity of this thread count for the loop while the object lives.
+  /// Makes the activity of this thread count for the loop while the object lives. Turns may nest.
   class Turn {
    public:
     Turn(StallDetector& detector, Instant now) noexcept
-        : before_(std::exchange(CurrentActivity::ticks_, &detector.ticks_)) {
+        : before_(std::exchange(CurrentActivity::ticks_, &detector.ticks_)),
+          function_before_(CurrentActivity::function()) {
       // relaxed: see activity().
       detector.activity_.store(&CurrentActivity::function_, std::memory_order_relaxed);
       detector.begin_turn(now);
     }
-    ~Turn() { CurrentActivity::ticks_ = before_; }
+    ~Turn() {
+      CurrentActivity::ticks_ = before_;
+      CurrentActivity::set_function(function_before_);
+    }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
    private:
     const std::atomic<std::uint32_t>* before_;
+    const void* function_before_;
   };
 
   /// Returns true if there is something to check. relaxed, like every access to ticks, which order
@@ -156,8 +164,8 @@ class StallDetector {
   void check_runnable() noexcept {
     if (check()) suspect_ = {CurrentActivity::function()};
   }
-  /// Returns the function that the loop runs, or the last one if it runs nothing. nullptr before
-  /// its first turn. The caller keeps the thread of the loop from ending meanwhile.
+  /// Returns the function that the loop runs; nullptr if it runs nothing. The caller keeps the
+  /// thread of the loop from ending meanwhile.
   /// Threads: any. relaxed: the address is only a name.
   const void* activity() const noexcept {
     const auto* const function = activity_.load(std::memory_order_relaxed);

@@ -40,12 +40,6 @@ TaskWalk::TaskWalk(Loop& loop, std::size_t entries_max)
   loop.roots().push_front(levels_[0].cursor);
 }
 
-void TaskWalk::unlist(CancelSource& source) noexcept {
-  assert(source.has_only_cursors());
-  source.unlist();
-  source.nodes_.clear();
-}
-
 bool TaskWalk::step() {
   ++steps_;
   for (unsigned cost = 0; cost < visits_per_step && depth_ > 0;) {

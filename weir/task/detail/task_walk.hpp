@@ -78,11 +78,6 @@ class TaskWalk {
   bool step();
   TaskSnapshot& snapshot() noexcept { return snapshot_; }
 
-  /// Ends CancelSource::list_in() for a source under which no task is left. Walks that were in it
-  /// leave it, so that another thread may destroy the source.
-  /// Threads: the loop's.
-  static void unlist(CancelSource& source) noexcept;
-
  private:
   /// The place of the walk in the list of a source, or in the list of roots.
   struct Level {
