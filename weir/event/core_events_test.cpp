@@ -243,7 +243,9 @@ TEST_F(FewEventsTest, MetricsContainTheCounters) {
     const decltype(metrics) expected{{"events handled", 3},
                                      {"events rejected", 5},
                                      {"event failures", 1},
-                                     {"event runs dropped", 0}};
+                                     {"event runs dropped", 0},
+                                     {"events received", 0},
+                                     {"events vetoed", 0}};
     EXPECT_EQ(metrics, expected) << (alive ? "" : "the loop keeps them");
   }
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "weir/event/event.hpp"
+#include "weir/loop/detail/metric_row.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/scope.hpp"
 
@@ -48,23 +49,29 @@ void SubscriberTable::bind(Loop& loop) {
 
 /// Threads: any, see MetricSource.
 void SubscriberTable::collect(MetricSnapshot& sum) const {
-  static constexpr MetricInfo handled{.name = "weir.events.handled",
-                                      .unit = "{event}",
-                                      .help = "Events that handlers have handled."};
-  static constexpr MetricInfo rejected{.name = "weir.events.rejected",
-                                       .unit = "{event}",
-                                       .help = "Events that interceptors have rejected."};
-  static constexpr MetricInfo failures{.name = "weir.events.failures",
-                                       .unit = "{failure}",
-                                       .help = "Failures of handlers of events."};
-  static constexpr MetricInfo dropped{
-      .name = "weir.events.dropped",
-      .unit = "{run}",
-      .help = "Runs of handlers dropped because they were too slow."};
-  sum.add({"events handled", counters_.handled.value(), Metric::Kind::counter, &handled});
-  sum.add({"events rejected", counters_.rejected.value(), Metric::Kind::counter, &rejected});
-  sum.add({"event failures", counters_.failures.value(), Metric::Kind::counter, &failures});
-  sum.add({"event runs dropped", counters_.dropped.value(), Metric::Kind::counter, &dropped});
+  using Row = MetricRow<EventCounters>;
+  static constexpr Row rows[]{
+      {"events handled",
+       count_of<&EventCounters::handled>,
+       {"weir.events.handled", "{event}", "Events that handlers have handled."}},
+      {"events rejected",
+       count_of<&EventCounters::rejected>,
+       {"weir.events.rejected", "{event}",
+        "Events not published because a queue was full or closed."}},
+      {"event failures",
+       count_of<&EventCounters::failures>,
+       {"weir.events.failures", "{failure}", "Failures of handlers of events."}},
+      {"event runs dropped",
+       count_of<&EventCounters::dropped>,
+       {"weir.events.dropped", "{run}", "Runs of handlers dropped because they were too slow."}},
+      {"events received",
+       count_of<&EventCounters::received>,
+       {"weir.events.received", "{event}", "Events that other cores have published."}},
+      {"events vetoed",
+       count_of<&EventCounters::vetoed>,
+       {"weir.events.vetoed", "{event}", "Events that interceptors have vetoed."}},
+  };
+  collect_rows<EventCounters>(sum, rows, counters_);
 }
 
 void SubscriberTable::detach_all(detail::List<Subscriber>& list) noexcept {

@@ -9,6 +9,7 @@
 
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/loop/detail/metric_row.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/scope.hpp"
@@ -26,36 +27,51 @@ std::size_t default_connections_max(Loop& loop) {
 
 // The descriptions of ServerCounters for exporters.
 
-constexpr MetricInfo connections_info{.name = "weir.http.connections",
-                                      .unit = "{connection}",
-                                      .help = "Connections that HTTP servers have accepted."};
-constexpr MetricInfo connections_open_info{.name = "weir.http.connections.open",
-                                           .unit = "{connection}",
-                                           .help = "Open connections of HTTP servers."};
-constexpr MetricInfo websockets_info{.name = "weir.http.websockets",
-                                     .unit = "{connection}",
-                                     .help = "Connections that became WebSockets."};
-constexpr MetricInfo websockets_open_info{
-    .name = "weir.http.websockets.open", .unit = "{connection}", .help = "Open WebSockets."};
-constexpr MetricInfo requests_info{
-    .name = "weir.http.requests", .unit = "{request}", .help = "Heads of requests parsed."};
-constexpr MetricInfo responses_info{.name = "weir.http.responses",
-                                    .unit = "{response}",
-                                    .help = "Responses handed over for sending."};
-constexpr MetricInfo failures_info{.name = "weir.http.handler.failures",
-                                   .unit = "{failure}",
-                                   .help = "Exceptions and errors of handlers."};
-
-constexpr MetricInfo closed_info_for(std::string_view reason) {
+constexpr MetricInfo closed_info(std::string_view reason) {
   return {.name = "weir.http.connections.closed",
           .unit = "{connection}",
           .help = "Connections that servers have closed, by reason.",
           .label = "reason",
           .label_value = reason};
 }
-constexpr std::array closed_info{closed_info_for("too_many"), closed_info_for("silent"),
-                                 closed_info_for("bad_proxy_header"),
-                                 closed_info_for("slow_reader")};
+
+using CounterRow = weir::detail::MetricRow<ServerCounters>;
+using weir::detail::count_of;
+
+constexpr CounterRow counter_rows[]{
+    {"http connections",
+     count_of<&ServerCounters::connections_accepted>,
+     {"weir.http.connections", "{connection}", "Connections that HTTP servers have accepted."}},
+    {"http connections open",
+     count_of<&ServerCounters::connections_open>,
+     {"weir.http.connections.open", "{connection}", "Open connections of HTTP servers."},
+     Metric::Kind::gauge},
+    {"http connections rejected", count_of<&ServerCounters::connections_rejected>,
+     closed_info("too_many")},
+    {"http websockets",
+     count_of<&ServerCounters::websockets>,
+     {"weir.http.websockets", "{connection}", "Connections that became WebSockets."}},
+    {"http websockets open",
+     count_of<&ServerCounters::websockets_open>,
+     {"weir.http.websockets.open", "{connection}", "Open WebSockets."},
+     Metric::Kind::gauge},
+    {"http connections without a request", count_of<&ServerCounters::silent_connections>,
+     closed_info("silent")},
+    {.name = "http bad PROXY headers",
+     .value = count_of<&ServerCounters::bad_proxy_headers>,
+     .info = closed_info("bad_proxy_header"),
+     .when_used = true},
+    {"http slow readers", count_of<&ServerCounters::slow_readers>, closed_info("slow_reader")},
+    {"http requests",
+     count_of<&ServerCounters::requests>,
+     {"weir.http.requests", "{request}", "Heads of requests parsed."}},
+    {"http responses",
+     count_of<&ServerCounters::responses>,
+     {"weir.http.responses", "{response}", "Responses handed over for sending."}},
+    {"http handler failures",
+     count_of<&ServerCounters::handler_failures>,
+     {"weir.http.handler.failures", "{failure}", "Exceptions and errors of handlers."}},
+};
 
 std::array<MetricInfo, parse_error_count> make_rejected_infos() {
   std::array<MetricInfo, parse_error_count> infos{};
@@ -73,31 +89,14 @@ std::array<MetricInfo, parse_error_count> make_rejected_infos() {
 
 /// Runs on any thread, see MetricSource. Parse errors with a count of 0 are left out.
 void ServerCounters::collect(MetricSnapshot& sum) const {
-  constexpr auto total = Metric::Kind::counter;
-  constexpr auto now = Metric::Kind::gauge;
-  const auto add = [&sum](const char* name, const weir::detail::Counter& counter, Metric::Kind kind,
-                          const MetricInfo& info) {
-    sum.add({name, counter.value(), kind, &info});
-  };
-  add("http connections", connections_accepted, total, connections_info);
-  add("http connections open", connections_open, now, connections_open_info);
-  add("http connections rejected", connections_rejected, total, closed_info[0]);
-  add("http websockets", websockets, total, websockets_info);
-  add("http websockets open", websockets_open, now, websockets_open_info);
-  add("http connections without a request", silent_connections, total, closed_info[1]);
-  if (bad_proxy_headers.value() > 0) {
-    add("http bad PROXY headers", bad_proxy_headers, total, closed_info[2]);
-  }
-  add("http slow readers", slow_readers, total, closed_info[3]);
-  add("http requests", requests, total, requests_info);
-  add("http responses", responses, total, responses_info);
-  add("http handler failures", handler_failures, total, failures_info);
+  weir::detail::collect_rows<ServerCounters>(sum, counter_rows, *this);
   static const auto rejected_infos = make_rejected_infos();
   for (std::size_t index = 1; index < parse_error_count; ++index) {
     const std::uint64_t count = parse_errors[index].value();
     if (count == 0) continue;
     const MetricInfo& info = rejected_infos[index];
-    sum.add({"http requests rejected: " + std::string(info.label_value), count, total, &info});
+    sum.add({"http requests rejected: " + std::string(info.label_value), count,
+             Metric::Kind::counter, &info});
   }
 }
 

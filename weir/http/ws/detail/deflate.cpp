@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/base/detail/memory_sizes.hpp"
+#include "weir/loop/detail/metric_row.hpp"
 #include "weir/loop/detail/slots.hpp"
 
 namespace weir::http {
@@ -84,22 +85,22 @@ std::uint64_t WsDeflateCore::bytes_max() noexcept {
 }
 
 void WsDeflateCore::collect(MetricSnapshot& sum) const {
-  static constexpr MetricInfo compressed_info{.name = "weir.http.websocket.messages.compressed",
-                                              .unit = "{message}",
-                                              .help = "WebSocket messages compressed."};
-  static constexpr MetricInfo decompressed_info{.name = "weir.http.websocket.messages.decompressed",
-                                                .unit = "{message}",
-                                                .help = "WebSocket messages decompressed."};
-  static constexpr MetricInfo rejected_info{
-      .name = "weir.http.websocket.messages.rejected",
-      .unit = "{message}",
-      .help = "WebSocket messages that cannot be decompressed."};
-  sum.add({"compressed WebSocket messages", compressed.value(), Metric::Kind::counter,
-           &compressed_info});
-  sum.add({"decompressed WebSocket messages", decompressed.value(), Metric::Kind::counter,
-           &decompressed_info});
-  sum.add({"WebSocket messages that cannot be decompressed", rejected.value(),
-           Metric::Kind::counter, &rejected_info});
+  using Row = weir::detail::MetricRow<WsDeflateCore>;
+  using weir::detail::count_of;
+  static constexpr Row rows[]{
+      {"compressed WebSocket messages",
+       count_of<&WsDeflateCore::compressed>,
+       {"weir.http.websocket.messages.compressed", "{message}", "WebSocket messages compressed."}},
+      {"decompressed WebSocket messages",
+       count_of<&WsDeflateCore::decompressed>,
+       {"weir.http.websocket.messages.decompressed", "{message}",
+        "WebSocket messages decompressed."}},
+      {"WebSocket messages that cannot be decompressed",
+       count_of<&WsDeflateCore::rejected>,
+       {"weir.http.websocket.messages.rejected", "{message}",
+        "WebSocket messages that cannot be decompressed."}},
+  };
+  weir::detail::collect_rows<WsDeflateCore>(sum, rows, *this);
 }
 
 // The connection.
