@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "weir/runtime/pool/detail/pool_list.hpp"
+
 namespace weir {
 namespace {
 
@@ -44,10 +46,12 @@ PoolThreads::PoolThreads(loop::Platform& platform, const BlockingPoolOptions& op
             platform.now()) {
   controller_.thread = controller_thread_.get();
   add_lane(options.lane);
+  add_to_pools(*this, platform, options.name);
   start_controller();
 }
 
 PoolThreads::~PoolThreads() {
+  remove_from_pools(*this);
   close();
   // Nothing is queued, so no calls begin; the last ones may still be in flight.
   calls_.wait_until_none();

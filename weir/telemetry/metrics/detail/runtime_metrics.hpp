@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,6 +45,9 @@ class RuntimeMetrics {
            std::vector<std::pair<std::string, std::string>> labels = {});
 
   const std::deque<ReadMetric>& metrics() const noexcept { return metrics_; }
+  /// Returns the oldest metric and removes it; nullopt if none is left. Nothing may be added after
+  /// the first call.
+  std::optional<ReadMetric> take();
 
  private:
   ReadMetric& find(std::string_view name, std::string_view unit, std::string_view help,
