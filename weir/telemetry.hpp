@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weir/base/result.hpp"
+#include "weir/telemetry/metrics/client_metrics.hpp"
 #include "weir/telemetry/metrics/metrics.hpp"
 #include "weir/telemetry/metrics/mount_metrics.hpp"
 #include "weir/telemetry/metrics/server_metrics.hpp"

@@ -187,14 +187,14 @@ class ClientPool::Waiting {
         connecting_(is_opening(origin) && origin.http2.empty()) {
     const ClientLimits& limits = pool.limits();
     until_ = after(start_, connecting_ ? limits.connect_timeout : limits.queue_timeout);
-    ++pool.waiting_;
+    pool.counters_.waiting.add();
     origin.waiting.push_back(in_origin_);
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   /// Leaves the queues. Notifies the next request of each if it may find what it waits for.
   ~Waiting() {
-    --pool_.waiting_;
+    pool_.counters_.waiting.subtract();
     in_origin_.unlink();
     if (origin_.permits.available() > 0 || http2_of(origin_) != nullptr) {
       notify_first(origin_.waiting);
@@ -253,7 +253,7 @@ void ClientPool::on_http2_changed(const Lease& lease) noexcept {
 
 bool ClientPool::try_take_of_pool(SemaphorePermit& permit) noexcept {
   if (try_take(permits_, permit)) return true;
-  if (http2_idle_count_ == 0) return false;
+  if (counters_.http2_idle.value() == 0) return false;
   // The first idle connection is the oldest one.
   for (Http2Node* each = http2_.front(); each != nullptr; each = http2_.next(*each)) {
     if (!each->connection.is_idle()) continue;
@@ -273,7 +273,7 @@ std::optional<ClientPool::Lease> ClientPool::try_acquire(const Url& url) {
 }
 
 Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant deadline) {
-  if (waiting_ >= options_->limits.waiting_max) co_return fail(ClientError::queue_full);
+  if (counters_.waiting.value() >= limits().waiting_max) co_return fail(ClientError::queue_full);
   const Context own = co_await this_context();
   Place place;
   Lease lease(*this, origin_of(url));
@@ -333,7 +333,7 @@ void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection
   origin.idle.push_front(idle.in_origin_);
   idle_.push_back(idle.in_pool_);
   ++origin.users;
-  ++idle_count_;
+  counters_.idle.add();
   idle.idle_until_ = until;
   const auto& timer = static_cast<const loop::Timer&>(idle);
   if (!timer.armed() || timer.deadline() > until) loop.timers().start(idle, until);
@@ -351,7 +351,7 @@ BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
     chosen.in_origin_.unlink();
     chosen.in_pool_.unlink();
     chosen.stream_->observe_hangup(nullptr);
-    --idle_count_;
+    counters_.idle.subtract();
     --origin.users;  // the lease that takes the connection is another user
     return BlockPtr<PooledConnection>(&chosen);
   }
@@ -362,7 +362,7 @@ BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
 void ClientPool::make_room() {
   while (const Node* const node = dead_.front()) close(node->connection);
   const std::size_t in_use = connections_max_ - permits_.available();
-  while (in_use + idle_count_ > connections_max_) close(idle_.front()->connection);
+  while (in_use + counters_.idle.value() > connections_max_) close(idle_.front()->connection);
 }
 
 /// Removes an idle connection from the pool. An observer must not close it, so its timer does.
@@ -371,15 +371,14 @@ void ClientPool::on_input(PooledConnection& connection) noexcept {
   connection.dead_ = true;
   connection.in_origin_.unlink();
   dead_.push_back(connection.in_origin_);
-  --idle_count_;
+  counters_.idle.subtract();
   Loop& loop = connection.stream_->loop();
   loop.timers().start(connection, loop.now());
 }
 
 /// Closes a connection that is dead, or has been idle for too long.
 void ClientPool::on_timer(PooledConnection& connection) noexcept {
-  const bool idle = connection.in_pool_.linked();
-  if (!connection.dead_ && !idle) return;  // in use
+  if (!connection.dead_ && !connection.in_pool_.linked()) return;  // in use
   Loop& loop = connection.stream_->loop();
   if (connection.dead_ || connection.idle_until_ <= loop.now()) return close(connection);
   loop.timers().start(connection, connection.idle_until_);
@@ -388,8 +387,8 @@ void ClientPool::on_timer(PooledConnection& connection) noexcept {
 /// Closes a connection that is idle or dead.
 void ClientPool::close(PooledConnection& connection) noexcept {
   Origin& origin = *connection.origin_;
-  if (!connection.dead_) --idle_count_;
-  --open_count_;
+  if (!connection.dead_) counters_.idle.subtract();
+  counters_.open.subtract();
   BlockPtr<PooledConnection>(&connection).reset();
   leave(origin);
 }
@@ -437,6 +436,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
       std::min({left, options.limits.connect_timeout, time_until(connect_until, now)});
   const bool may_be_http2 = pool_->may_speak_http2(url);
   if (may_be_http2) begin_opening();
+  pool_->counters_.report_to(*own.loop);
   auto opening = pool_->open_stream(url, *own.loop);
   Result<AnyStream> stream = co_await timeout(limit, std::move(opening));
   if (stream) {
@@ -447,7 +447,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
     origin_->opened = own.loop->platform().now();
     if (!http2_) end_opening();
     connection_ = make_block<PooledConnection>(std::move(*stream));
-    ++pool_->open_count_;
+    pool_->counters_.open.add();
     ConnectTargets::on_opened(*own.loop, pool_->key_of(url));
     co_return {};
   }
@@ -494,7 +494,7 @@ void ClientPool::Lease::end_opening() noexcept {
 void ClientPool::Lease::close_connection() noexcept {
   if (connection_ == nullptr) return;
   connection_.reset();
-  --pool_->open_count_;
+  pool_->counters_.open.subtract();
 }
 
 }  // namespace weir::http

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,11 +13,13 @@
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/counter.hpp"
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/syntax/url.hpp"
+#include "weir/loop/detail/metric_row.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/task/sync/event.hpp"
@@ -34,6 +37,53 @@ class ResponseFieldReader;
 struct Http2Node : weir::detail::ListNode {
   explicit Http2Node(H2ClientConnection& owner) noexcept : connection(owner) {}
   H2ClientConnection& connection;
+};
+
+/// Counts what a ClientPool has now, as metrics of its core.
+/// Threads: the loop's, except for reading.
+class ClientCounters final : MetricSource {
+ public:
+  ClientCounters() noexcept = default;
+  ~ClientCounters() { detach(); }
+  /// Reports the numbers as metrics of `loop` from now on.
+  void report_to(Loop& loop) noexcept { loop.metrics().add(*this); }
+
+  weir::detail::Counter open;        ///< connections, in use and idle
+  weir::detail::Counter idle;        ///< idle connections of HTTP/1.1
+  weir::detail::Counter http2_idle;  ///< idle connections of HTTP/2
+  weir::detail::Counter waiting;     ///< requests that wait for a connection
+
+ private:
+  static std::uint64_t idle_of(const ClientCounters& counters) {
+    return counters.idle.value() + counters.http2_idle.value();
+  }
+  /// The core may change a number between two reads.
+  static std::uint64_t active_of(const ClientCounters& counters) {
+    const std::uint64_t open = counters.open.value();
+    const std::uint64_t idle = idle_of(counters);
+    return open > idle ? open - idle : 0;
+  }
+  static constexpr MetricInfo info(std::string_view state) {
+    return {.name = "http.client.open_connections",
+            .unit = "{connection}",
+            .help = "Number of outbound HTTP connections that are active or idle.",
+            .label = "http.connection.state",
+            .label_value = state};
+  }
+  void collect(MetricSnapshot& sum) const override {
+    constexpr auto now = Metric::Kind::gauge;
+    using Row = weir::detail::MetricRow<ClientCounters>;
+    static constexpr Row rows[]{
+        {"http client connections active", active_of, info("active"), now},
+        {"http client connections idle", idle_of, info("idle"), now},
+        {"http client requests waiting",
+         weir::detail::count_of<&ClientCounters::waiting>,
+         {"weir.http.client.requests.waiting", "{request}",
+          "Requests that wait for a connection of an HTTP client."},
+         now},
+    };
+    weir::detail::collect_rows<ClientCounters>(sum, rows, *this);
+  }
 };
 
 /// Opens the connections of one client, keeps those that are idle, and limits their number.
@@ -100,8 +150,10 @@ class ClientPool {
   Task<Result<AnyStream>> open_http1(const Url& url, Loop& loop);
 
   /// Returns the number of open connections, in use and idle.
-  std::size_t open_count() const noexcept { return open_count_; }
-  std::size_t idle_count() const noexcept { return idle_count_ + http2_idle_count_; }
+  std::size_t open_count() const noexcept { return counters_.open.value(); }
+  std::size_t idle_count() const noexcept {
+    return counters_.idle.value() + counters_.http2_idle.value();
+  }
 
   // For connections of HTTP/2.
 
@@ -109,11 +161,11 @@ class ClientPool {
   /// Returns the reader of fields of all connections. The first call makes it.
   /// Errors: throws std::bad_alloc.
   ResponseFieldReader& response_fields();
-  void on_http2_idle() noexcept { ++http2_idle_count_; }
-  void on_http2_busy() noexcept { --http2_idle_count_; }
+  void on_http2_idle() noexcept { counters_.http2_idle.add(); }
+  void on_http2_busy() noexcept { counters_.http2_idle.subtract(); }
   /// Returns true if a request waits for the right to a connection of any origin.
   bool needs_room() const noexcept { return !waiting_for_room_.empty(); }
-  void on_http2_closed() noexcept { --open_count_; }
+  void on_http2_closed() noexcept { counters_.open.subtract(); }
   /// Lets the first request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
   /// Sends a PING on the other connections to the origin of `lease`. A connection with requests was
@@ -165,7 +217,9 @@ class ClientPool {
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
   static void notify_first(const Queue& queue) noexcept;
-  bool has_room() const noexcept { return permits_.available() > 0 || http2_idle_count_ > 0; }
+  bool has_room() const noexcept {
+    return permits_.available() > 0 || counters_.http2_idle.value() > 0;
+  }
   static bool is_opening(const Origin& origin) noexcept {
     return origin.opening > 0 && !origin.is_http1;
   }
@@ -192,11 +246,8 @@ class ClientPool {
   weir::detail::List<Node>
       dead_;  // those that are closed in this turn, since input or an end has arrived
   weir::detail::List<Http2Node> http2_;  // connections of all origins, the oldest one first
-  std::size_t open_count_ = 0;
-  std::size_t idle_count_ = 0;        // of HTTP/1.1
-  std::size_t http2_idle_count_ = 0;  // these have rights
-  std::size_t waiting_ = 0;
-  Queue waiting_for_room_;  // first requests of origins, in the order of arrival
+  ClientCounters counters_;              // idle connections of HTTP/2 have rights
+  Queue waiting_for_room_;               // first requests of origins, in the order of arrival
   std::unique_ptr<ResponseFieldReader> response_fields_;
 };
 

@@ -1,0 +1,43 @@
+// The metrics of the requests of HTTP clients, under the names of OpenTelemetry.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "weir/http/client/client_limits.hpp"
+#include "weir/http/client/client_request.hpp"
+#include "weir/telemetry/metrics/metrics.hpp"
+
+namespace weir::telemetry {
+
+struct ClientMetricsOptions {
+  /// Number of sets of label values; see MetricOptions. It is at least the number of servers times
+  /// the outcomes of each.
+  std::size_t label_sets_max = 500;
+  /// Also counts in exponential buckets; see HistogramOptions.
+  bool native = true;
+  /// Another observer of the same requests, such as TraceClient; nullptr: there is none.
+  http::ClientObserver* next = nullptr;
+};
+
+/// Measures the requests of clients as http.client.request.duration, from send() to the head of the
+/// response. The labels are http.request.method, server.address, server.port,
+/// http.response.status_code, network.protocol.version and error.type. The last one is the status
+/// from 400 on, or the error. It is an observer of ClientOptions::observer, for any number of
+/// clients. Their other metrics are exported without it.
+/// Threads: any.
+/// Lifetime: outlives the clients; ClientMetricsOptions::next outlives it.
+class ClientMetrics final : public http::ClientObserver {
+ public:
+  /// Errors: throws std::invalid_argument if another ClientMetrics has other native buckets;
+  /// std::bad_alloc.
+  explicit ClientMetrics(const ClientMetricsOptions& options = {});
+
+  std::unique_ptr<Call> begin(http::ClientRequest& request) override;
+
+ private:
+  Histogram durations_;
+  http::ClientObserver* next_;
+};
+
+}  // namespace weir::telemetry
