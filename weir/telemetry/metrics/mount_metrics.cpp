@@ -1,6 +1,7 @@
 #include "weir/telemetry/metrics/mount_metrics.hpp"
 
 #include <array>
+#include <chrono>
 #include <coroutine>
 #include <string>
 #include <utility>
@@ -21,11 +22,10 @@ using detail::Label;
 using detail::MetricKind;
 using detail::ThreadCells;
 
-/// Bytes of a piece, which takes less than 0.1 ms to write. In protobuf the unfinished family
-/// counts too, so pieces are counted in series.
-constexpr std::size_t piece_bytes = 16 * 1024;
-constexpr std::size_t piece_series = 256;
-constexpr std::size_t piece_histograms = 16;
+/// Longest time of a loop turn that the page takes. It ends with the series that exceeds it.
+constexpr Duration piece_time = std::chrono::microseconds(100);
+/// Series between two looks at the clock. The page looks after each histogram.
+constexpr std::size_t series_per_look = 16;
 
 /// Waits for the next turn of the loop: `co_await NextTurn(loop)`.
 /// Cancel: not affected.
@@ -53,19 +53,23 @@ double value_of(const detail::Series& series, MetricKind kind) noexcept {
   return static_cast<double>(static_cast<std::int64_t>(sum));
 }
 
+/// Reads the cells of one thread after the other, because those of a series lie in a row.
 void read_histogram(const detail::Series& series, const detail::HistogramLayout& layout,
                     bool native, detail::HistogramData& data) {
-  const auto cell = [&](std::size_t index) {
-    return ThreadCells::sum(static_cast<detail::CellId>(series.first + index));
-  };
-  data.sum = ThreadCells::real_sum(series.first);
-  data.counts.resize(layout.bounds.size() + 1);
-  for (std::size_t index = 0; index < data.counts.size(); ++index) {
-    data.counts[index] = cell(1 + index);
-  }
-  data.native_counts.resize(native ? layout.cell_count() - layout.native_offset() : 0);
-  for (std::size_t index = 0; index < data.native_counts.size(); ++index) {
-    data.native_counts[index] = cell(layout.native_offset() + index);
+  data.sum = 0;
+  data.counts.assign(layout.bounds.size() + 1, 0);
+  data.native_counts.assign(native ? layout.cell_count() - layout.native_offset() : 0, 0);
+  for (const ThreadCells* each = ThreadCells::first(); each != nullptr; each = each->next()) {
+    const detail::Cell* const cells = each->find(series.first);
+    if (cells == nullptr) continue;
+    data.sum += cells[0].real();
+    for (std::size_t index = 0; index < data.counts.size(); ++index) {
+      data.counts[index] += cells[1 + index].value();
+    }
+    const detail::Cell* const native_cells = cells + layout.native_offset();
+    for (std::size_t index = 0; index < data.native_counts.size(); ++index) {
+      data.native_counts[index] += native_cells[index].value();
+    }
   }
 }
 
@@ -77,28 +81,42 @@ class PageWriter {
       : loop_(loop), sink_(sink), format_(format), options_(options), out_(format) {}
 
   Task<Result<>> write() {
+    begin_piece();
     if (options_.runtime) {
       WEIR_CO_TRY(co_await write_runtime());
     }
     WEIR_CO_TRY(co_await write_families());
-    write_dropped();
+    WEIR_CO_TRY(co_await write_dropped());
     out_.finish();
-    co_return co_await sink_.write(std::exchange(out_.output(), {}));
+    co_return co_await flush();
   }
 
  private:
-  /// Ends a piece: sends what is complete and waits for the next turn.
+  void begin_piece() noexcept {
+    looks_at_ = series_per_look;
+    piece_end_ = after(loop_.platform().now(), piece_time);
+  }
+  /// Ends a piece: sends what is complete, and goes on in the next turn.
   Task<Result<>> flush() {
-    const std::string piece = std::exchange(out_.output(), {});
-    if (!piece.empty()) {
-      WEIR_CO_TRY(co_await sink_.write(piece));
-    }
-    in_piece_ = 0;
-    co_await NextTurn(loop_);
+    do {
+      const std::string piece = out_.take();
+      if (!piece.empty()) {
+        WEIR_CO_TRY(co_await sink_.write(piece));
+      }
+      co_await NextTurn(loop_);
+    } while (out_.has_piece());
+    begin_piece();
     co_return {};
   }
-  bool piece_is_full() const noexcept {
-    return out_.size() >= piece_bytes || in_piece_ >= piece_series;
+  /// Returns true if this turn has done enough, after `series` more of them.
+  bool piece_is_full(std::size_t series) noexcept {
+    if (out_.has_piece()) return true;
+    if (series < looks_at_) {
+      looks_at_ -= series;
+      return false;
+    }
+    looks_at_ = series_per_look;
+    return loop_.platform().now() >= piece_end_;
   }
 
   Task<Result<>> write_runtime() {
@@ -112,9 +130,11 @@ class PageWriter {
       metrics.add({"weir.memory_bound", "By", "Upper bound of the memory of the server."},
                   MetricKind::gauge, static_cast<double>(options_.memory_bound));
     }
-    for (const detail::ReadMetric& each : metrics.metrics()) {
-      if (!out_.begin(each.name, each.unit, each.help, each.kind)) continue;
-      for (const detail::ReadMetric::Sample& sample : each.samples) {
+    co_await NextTurn(loop_);
+    begin_piece();
+    while (const auto each = metrics.take()) {
+      if (!out_.begin(each->name, each->unit, each->help, each->kind)) continue;
+      for (const detail::ReadMetric::Sample& sample : each->samples) {
         names_.clear();
         for (const auto& label : sample.labels) names_.push_back(detail::label_name(label.first));
         labels_.clear();
@@ -122,12 +142,11 @@ class PageWriter {
           labels_.emplace_back(names_[index], sample.labels[index].second);
         }
         out_.sample(labels_, sample.value);
-        ++in_piece_;
+        if (piece_is_full(1)) {
+          WEIR_CO_TRY(co_await flush());
+        }
       }
       out_.end();
-      if (piece_is_full()) {
-        WEIR_CO_TRY(co_await flush());
-      }
     }
     co_return {};
   }
@@ -141,20 +160,20 @@ class PageWriter {
       for (const std::string& name : options.labels) names_.push_back(detail::label_name(name));
       for (const detail::Series* each = family->first(); each != nullptr;
            each = each->next.load(std::memory_order_acquire)) {
-        write_series(*each, options);
-        if (piece_is_full()) {
+        if (piece_is_full(write_series(*each, options))) {
           WEIR_CO_TRY(co_await flush());
         }
       }
       out_.end();
-      if (piece_is_full()) {
+      if (piece_is_full(1)) {
         WEIR_CO_TRY(co_await flush());
       }
     }
     co_return {};
   }
 
-  void write_series(const detail::Series& series, const detail::FamilyOptions& options) {
+  /// Returns the series that are as much work.
+  std::size_t write_series(const detail::Series& series, const detail::FamilyOptions& options) {
     labels_.clear();
     for (std::size_t index = 0; index < names_.size(); ++index) {
       labels_.emplace_back(names_[index], series.values[index]);
@@ -163,28 +182,32 @@ class PageWriter {
       const bool native = options.buckets.native && format_ == detail::Format::protobuf;
       read_histogram(series, options.buckets, native, histogram_);
       out_.histogram(labels_, options.buckets, histogram_);
-      in_piece_ += piece_series / piece_histograms;
-    } else {
-      out_.sample(labels_, value_of(series, options.kind) * options.scale);
-      ++in_piece_;
+      return series_per_look;
     }
+    out_.sample(labels_, value_of(series, options.kind) * options.scale);
+    return 1;
   }
 
   /// Writes the number of measurements that were not counted in their metric.
-  void write_dropped() {
+  Task<Result<>> write_dropped() {
     if (!out_.begin("telemetry.measurements.dropped", {},
                     "Measurements of label sets beyond the limit of a metric.",
                     MetricKind::counter)) {
-      return;
+      co_return {};
     }
     const detail::Family* family = detail::Registry::instance().first();
     for (; family != nullptr; family = family->next()) {
       const std::uint64_t dropped = ThreadCells::sum(family->dropped().first);
-      if (dropped == 0) continue;
-      const std::array labels{Label("metric", family->name())};
-      out_.sample(labels, static_cast<double>(dropped));
+      if (dropped != 0) {
+        const std::array labels{Label("metric", family->name())};
+        out_.sample(labels, static_cast<double>(dropped));
+      }
+      if (piece_is_full(1)) {
+        WEIR_CO_TRY(co_await flush());
+      }
     }
     out_.end();
+    co_return {};
   }
 
   Loop& loop_;
@@ -195,7 +218,8 @@ class PageWriter {
   detail::HistogramData histogram_;
   std::vector<std::string> names_;
   std::vector<Label> labels_;
-  std::size_t in_piece_ = 0;  // series; a histogram counts as several
+  std::size_t looks_at_ = 0;  // series until the next look at the clock
+  Instant piece_end_{};
 };
 
 Task<Result<>> write_page(http::BodySink& sink, Loop* loop, detail::Format format,

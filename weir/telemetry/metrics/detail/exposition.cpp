@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace weir::telemetry::detail {
 namespace {
@@ -181,8 +182,7 @@ void Exposition::sample(std::span<const Label> labels, double value) {
     part_.clear();
     part_.add(1, value);
     begin_metric(labels).add(kind_ == MetricKind::counter ? 3 : 2, part_);
-    family_.add(4, metric_);
-    return;
+    return add_to_family();
   }
   append_name(kind_ == MetricKind::counter ? "_total" : "");
   append_labels(labels);
@@ -265,14 +265,34 @@ void Exposition::native_histogram(std::span<const Label> labels, const Histogram
     histogram.add(13, std::string_view(deltas.bytes()));
   }
   metric.add(7, histogram);
-  family_.add(4, metric);
+  add_to_family();
+}
+
+/// Adds metric_ to the family.
+void Exposition::add_to_family() {
+  family_.add(4, metric_);
+  if (family_.bytes().size() < piece_bytes) return;
+  parts_.push_back(family_.bytes());
+  family_.clear();
 }
 
 void Exposition::end() {
   if (format_ != Format::protobuf) return;
+  std::size_t size = family_.bytes().size();
+  for (const std::string& each : parts_) size += each.size();
   part_.clear();
-  part_.append_varint(family_.bytes().size());
-  output_.append(part_.bytes()).append(family_.bytes());
+  part_.append_varint(size);
+  output_ += part_.bytes();
+  for (std::string& each : parts_) ready_.push_back(std::exchange(output_, std::move(each)));
+  parts_.clear();
+  output_ += family_.bytes();
+}
+
+std::string Exposition::take() {
+  if (ready_.empty()) return std::exchange(output_, {});
+  std::string oldest = std::move(ready_.front());
+  ready_.pop_front();
+  return oldest;
 }
 
 void Exposition::finish() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,10 +48,13 @@ struct HistogramData {
 std::string metric_name(std::string_view name, std::string_view unit, MetricKind kind);
 std::string label_name(std::string_view name);
 
-/// Appends metrics to output(), one family after the other.
+/// Writes metrics, one family after the other, into pieces of bytes for take().
 /// Errors: throws std::bad_alloc.
 class Exposition {
  public:
+  /// The size from which a piece is complete. A piece exceeds it by at most one series.
+  static constexpr std::size_t piece_bytes = 16 * 1024;
+
   explicit Exposition(Format format) noexcept : format_(format) {}
 
   /// Begins a family. Returns false if a family of that name was written before; the caller then
@@ -65,9 +69,11 @@ class Exposition {
   /// Ends the output.
   void finish();
 
-  /// Returns the bytes that are complete. Those of a family in protobuf are complete at its end.
-  std::string& output() noexcept { return output_; }
-  std::size_t size() const noexcept { return output_.size(); }
+  /// Returns true if a piece is complete. In protobuf no piece of a family is before its end,
+  /// because the family begins with its size.
+  bool has_piece() const noexcept { return !ready_.empty() || output_.size() >= piece_bytes; }
+  /// Returns the oldest piece and removes it. If none is complete, returns what there is of one.
+  std::string take();
 
  private:
   void append_name(std::string_view suffix);
@@ -77,13 +83,16 @@ class Exposition {
   weir::detail::ProtobufWriter& begin_metric(std::span<const Label> labels);
   void native_histogram(std::span<const Label> labels, const HistogramLayout& layout,
                         const HistogramData& data);
+  void add_to_family();
 
   Format format_;
   MetricKind kind_ = MetricKind::counter;
-  std::string name_;  // without the suffixes of samples
-  std::string output_;
+  std::string name_;               // without the suffixes of samples
+  std::string output_;             // the newest piece
+  std::deque<std::string> ready_;  // complete pieces
   std::unordered_set<std::string> names_;
-  weir::detail::ProtobufWriter family_;
+  weir::detail::ProtobufWriter family_;  // the last part of the family
+  std::vector<std::string> parts_;       // the parts before it
   weir::detail::ProtobufWriter metric_;
   weir::detail::ProtobufWriter part_;
 };

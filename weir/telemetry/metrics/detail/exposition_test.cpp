@@ -49,7 +49,7 @@ std::string write(Format format) {
   out.histogram(labels, layout, data);
   out.end();
   out.finish();
-  return out.output();
+  return out.take();
 }
 
 TEST(ExpositionTest, WritesText) {
@@ -92,7 +92,7 @@ TEST(ExpositionTest, LeavesOutInvalidUtf8) {
     const std::array labels{Label("v", value), Label("w", "1")};
     out.sample(labels, 0);
   }
-  EXPECT_EQ(out.output(),
+  EXPECT_EQ(out.take(),
             "# TYPE x gauge\n"
             "x{v=\"ok\",w=\"1\"} 0\nx{v=\"caf\xc3\xa9\",w=\"1\"} 0\nx{v=\"\",w=\"1\"} 0\n"
             "x{v=\"\",w=\"1\"} 0\nx{v=\"\",w=\"1\"} 0\nx{v=\"\",w=\"1\"} 0\n"
@@ -117,6 +117,41 @@ TEST(ExpositionTest, WritesDelimitedMessages) {
     ++families;
   }
   EXPECT_EQ(families, 3);
+}
+
+TEST(ExpositionTest, WritesALargeFamilyInPieces) {
+  for (const Format format : {Format::text, Format::openmetrics, Format::protobuf}) {
+    Exposition whole(format);
+    Exposition out(format);
+    std::string expected;
+    std::string pieces;
+    for (int family = 0; family < 3; ++family) {
+      const std::string name = "family" + std::to_string(family);
+      out.begin(name, "", "Help.", MetricKind::gauge);
+      whole.begin(name, "", "Help.", MetricKind::gauge);
+      for (int number = 0; number < 2000 * family; ++number) {
+        const std::string text = std::to_string(number);
+        const std::array labels{Label("number", text)};
+        out.sample(labels, number);
+        whole.sample(labels, number);
+        while (out.has_piece()) {
+          const std::string piece = out.take();
+          EXPECT_FALSE(piece.empty());
+          EXPECT_LE(piece.size(), 2 * Exposition::piece_bytes + 100);
+          pieces += piece;
+        }
+      }
+      out.end();
+      whole.end();
+    }
+    for (std::string piece = out.take(); !piece.empty(); piece = out.take()) {
+      EXPECT_LE(piece.size(), 2 * Exposition::piece_bytes + 100);
+      pieces += piece;
+    }
+    for (std::string piece = whole.take(); !piece.empty(); piece = whole.take()) expected += piece;
+    EXPECT_TRUE(pieces == expected);
+    EXPECT_GT(pieces.size(), 6 * Exposition::piece_bytes);
+  }
 }
 
 }  // namespace
