@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -284,6 +285,29 @@ struct Message : loop::Runnable {
   }
 }
 
+/// Measures the record of a request that shares neither its route nor its turn with the one before.
+[[gnu::noinline]] void count_mixed_request(unsigned times) {
+  static telemetry::ServerMetrics metrics;
+  static http::RequestRecorder recorder(loop(), metrics);
+  static const auto routes = [] {
+    std::array<const http::RouteName*, 50> names;
+    for (std::size_t index = 0; index < names.size(); ++index) {
+      names[index] = &http::RouteName::of("/resource" + std::to_string(index) + "/{id}");
+    }
+    return names;
+  }();
+  std::size_t next = 0;
+  for (; times != 0; --times) {
+    const auto earlier = std::chrono::microseconds(50 * next);
+    recorder.end({.begin = recorder.begin() - earlier,
+                  .route = routes[next],
+                  .status = http::Status::ok,
+                  .method = http::Method::get,
+                  .complete = true});
+    next = next + 1 == routes.size() ? 0 : next + 1;
+  }
+}
+
 // ---- All operations -----------------------------------------------------------------------------
 
 struct Operation {
@@ -318,6 +342,7 @@ constexpr Operation operations[]{
     {"record_in_histogram", record_in_histogram},
     {"add_labelled_counter", add_labelled_counter},
     {"count_request", count_request},
+    {"count_mixed_request", count_mixed_request},
 };
 constexpr unsigned times = 1200;  // a multiple of the batches above
 

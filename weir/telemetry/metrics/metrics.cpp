@@ -67,7 +67,8 @@ void HistogramSeries::record(double value) const noexcept {
   if (cells == nullptr) return;
   if (series_->dropped) return cells->add(std::uint64_t{1});
   if (value != value) return;  // not a number
-  detail::record(series_->family->options().buckets, cells, value);
+  const detail::HistogramLayout& layout = series_->family->options().buckets;
+  detail::record(layout, cells, layout.place_of(value));
 }
 
 std::uint64_t Histogram::count() const noexcept {
@@ -85,18 +86,11 @@ namespace detail {
 const Series& find_series(Family& family, LabelValues values) noexcept {
   const std::size_t labels = family.options().labels.size();
   if (values.size() > labels) values = values.first(labels);
-  ThreadCells* const cells = ThreadCells::current();
-  if (cells == nullptr) return family.dropped();
-  if (values.size() == labels) {
-    if (const Series* const known = cells->find_series(family, values)) return *known;
-    const Series& found = family.series(values);
-    if (!found.dropped) cells->remember(found);
-    return found;
-  }
+  if (values.size() == labels) return family.series(values);
   std::array<std::string_view, 16> filled;
   if (labels > filled.size()) return family.dropped();
   std::ranges::copy(values, filled.begin());
-  return find_series(family, std::span(filled.data(), labels));
+  return family.series(std::span(filled.data(), labels));
 }
 
 }  // namespace detail

@@ -76,7 +76,7 @@ class Counter {
   /// Adds to the total of a counter without labels.
   void add(std::uint64_t amount = 1) const noexcept { series_.add(amount); }
   /// Returns the total of these label values, in the order of MetricOptions::labels. It allocates
-  /// memory and takes a lock only for values that this thread has not used before.
+  /// memory and takes a lock only for values that are new, until there are label_sets_max.
   template <class... Values>
   CounterSeries with(const Values&... values) const noexcept;
   /// Returns the present total of a counter without labels, over all threads.
@@ -179,13 +179,12 @@ class Histogram {
 
 namespace detail {
 
-/// Adds a value to the cells of a histogram.
-inline void record(const HistogramLayout& layout, Cell* cells, double value) noexcept {
-  cells[0].add(value);
-  cells[1 + layout.bucket_of(value)].add(std::uint64_t{1});
-  if (layout.native) {
-    cells[layout.native_offset() + layout.native_bucket_of(value)].add(std::uint64_t{1});
-  }
+/// Adds a value to the cells of a histogram, as often as it was measured.
+inline void record(const HistogramLayout& layout, Cell* cells, const HistogramLayout::Place& place,
+                   std::uint64_t times = 1) noexcept {
+  cells[0].add(place.value * static_cast<double>(times));
+  cells[place.bucket].add(times);
+  if (layout.native) cells[place.native_bucket].add(times);
 }
 
 /// Returns the series of these values; missing values are empty, further ones are left out.

@@ -99,6 +99,54 @@ TEST(CounterTest, FindsManyLabelSetsFromManyThreads) {
   EXPECT_EQ(dropped_of("test.many"), 0U);
 }
 
+TEST(CounterTest, CountsEachMeasurementOnceWhenThreadsReachTheBound) {
+  const Counter counter("test.reached", {.labels = {"number"}, .label_sets_max = 100});
+  std::vector<std::thread> threads;
+  for (int count = 0; count < 4; ++count) {
+    threads.emplace_back([&counter, count] {
+      for (int number = 0; number < 1000; ++number) {
+        counter.with(std::to_string((number + 250 * count) % 1000)).add();
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  const detail::Family* family = detail::Registry::instance().first();
+  while (family->name() != "test.reached") family = family->next();
+  std::uint64_t counted = 0;
+  int series = 0;
+  for (const detail::Series* each = family->first(); each != nullptr; each = each->next.load()) {
+    counted += detail::ThreadCells::sum(each->first);
+    ++series;
+  }
+  EXPECT_EQ(series, 100);
+  EXPECT_EQ(counted + dropped_of("test.reached"), 4000U);
+  EXPECT_GE(dropped_of("test.reached"), 3600U);
+}
+
+struct ReplacedService {
+  Counter counter{"test.service.calls", {.labels = {"kind"}}};
+  Gauge gauge{"test.service.jobs"};
+  Histogram histogram{"test.service.duration"};
+};
+
+TEST(CounterTest, KeepsTheTotalsOfAServiceThatIsReplaced) {
+  auto service = std::make_unique<ReplacedService>();
+  service->counter.with("a").add(3);
+  service->gauge.set(5);
+  service->histogram.record(1.0);
+  auto successor = std::make_unique<ReplacedService>();  // both exist while one replaces the other
+  successor->counter.with("a").add(4);
+  successor->gauge.set(2);
+  successor->histogram.record(2.0);
+  EXPECT_EQ(successor->gauge.value(), 7);
+  service.reset();
+  EXPECT_EQ(successor->gauge.value(), 2) << "a gauge is the present value of its objects";
+  EXPECT_EQ(successor->histogram.count(), 2U);
+  const detail::Family* family = detail::Registry::instance().first();
+  while (family->name() != "test.service.calls") family = family->next();
+  EXPECT_EQ(detail::ThreadCells::sum(family->first()->first), 7U);
+}
+
 TEST(GaugeTest, AddsUpTheValuesOfItsObjects) {
   Gauge one("test.gauge");
   one.set(5);

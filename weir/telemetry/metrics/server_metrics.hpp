@@ -33,8 +33,8 @@ class ServerMetrics final : public http::ServerObserver {
                          std::span<const http::EndedRequest> requests) noexcept override;
 
  private:
-  void find(detail::ThreadCells::Known& known, std::uint64_t key,
-            const http::EndedRequest& request) noexcept;
+  detail::KnownCells::Entry find(detail::KnownCells& known, std::uint64_t key,
+                                 const http::EndedRequest& request) noexcept;
 
   Histogram durations_;
   const detail::HistogramLayout& layout_;

@@ -48,6 +48,12 @@ RouteNames& names() {
   return all;
 }
 
+/// Returns the name of a pattern while there is no memory for its own.
+const RouteName& no_memory_name() noexcept {
+  static const RouteName name{"_OTHER", 0};
+  return name;
+}
+
 }  // namespace
 
 Result<Pattern> Pattern::parse(std::string_view text) {
@@ -71,18 +77,18 @@ std::string path_below(std::string_view prefix, std::string_view path) {
 }
 
 const RouteName& RouteName::of(std::string_view pattern) noexcept {
-  static const RouteName other{"_OTHER", 0};
   try {
     return names().find(pattern);
   } catch (const std::bad_alloc&) {
-    return other;
+    return no_memory_name();
   }
 }
 
-/// Does not keep "_OTHER", because it may stand for a lack of memory.
+/// Keeps the name of a pattern beyond the limit too, because names are never removed. A lack of
+/// memory may end.
 const RouteName& RouteNameRef::find(std::string_view pattern) const noexcept {
   const RouteName& found = RouteName::of(pattern);
-  if (found.number != 0) name_.store(&found, std::memory_order_release);
+  if (&found != &no_memory_name()) name_.store(&found, std::memory_order_release);
   return found;
 }
 

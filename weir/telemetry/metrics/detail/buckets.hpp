@@ -65,6 +65,15 @@ struct HistogramLayout {
     if (index <= 0) return 0;
     return static_cast<std::size_t>(index < NativeBuckets::count ? index : NativeBuckets::count);
   }
+  /// Returns the cells that a value is counted in.
+  struct Place {
+    double value = 0;
+    std::size_t bucket = 0;         ///< the cell of the explicit bucket
+    std::size_t native_bucket = 0;  ///< the cell of the native bucket, if the layout has them
+  };
+  Place place_of(double value) const noexcept {
+    return {value, 1 + bucket_of(value), native ? native_offset() + native_bucket_of(value) : 0};
+  }
   double zero_threshold() const noexcept {
     return std::exp2(static_cast<double>(zero_key) / NativeBuckets::per_octave);
   }

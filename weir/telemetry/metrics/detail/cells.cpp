@@ -14,10 +14,6 @@ std::mutex& list_mutex() {
   return mutex;
 }
 
-bool has_values(const Series& series, const Family& family, LabelValues values) noexcept {
-  return series.family == &family && std::ranges::equal(series.values, values);
-}
-
 }  // namespace
 
 constinit thread_local ThreadCells* ThreadCells::current_ = nullptr;
@@ -92,36 +88,30 @@ double ThreadCells::real_sum(CellId id) noexcept {
   return sum;
 }
 
-const Series* ThreadCells::find_series(const Family& family,
-                                       const LabelValues& values) const noexcept {
-  if (series_.empty()) return nullptr;
-  const std::size_t mask = series_.size() - 1;
-  for (std::size_t at = hash_of(family, values) & mask;; at = (at + 1) & mask) {
-    const Series* const each = series_[at];
-    if (each == nullptr || has_values(*each, family, values)) return each;
-  }
+void KnownCells::insert(std::vector<Entry>& table, const Entry& entry) noexcept {
+  const std::size_t mask = table.size() - 1;
+  std::size_t at = hash_of(entry.key) & mask;
+  while (table[at].key != 0) at = (at + 1) & mask;
+  table[at] = entry;
 }
 
-void ThreadCells::remember(const Series& series) noexcept {
-  const auto insert = [](std::vector<const Series*>& table, const Series& added) {
-    const std::size_t mask = table.size() - 1;
-    std::size_t at = added.hash & mask;
-    while (table[at] != nullptr) at = (at + 1) & mask;
-    table[at] = &added;
-  };
-  if (2 * (series_count_ + 1) > series_.size()) {
+void KnownCells::add(const Entry& entry) noexcept {
+  if (count_ == entries_max) return;
+  if (2 * (count_ + 1) > table_.size()) {
     try {
-      std::vector<const Series*> larger(std::max<std::size_t>(16, 2 * series_.size()));
-      for (const Series* const each : series_) {
-        if (each != nullptr) insert(larger, *each);
+      std::vector<Entry> larger(std::max<std::size_t>(64, 2 * table_.size()));
+      for (const Entry& each : table_) {
+        if (each.key != 0) insert(larger, each);
       }
-      series_ = std::move(larger);
+      table_ = std::move(larger);
     } catch (const std::bad_alloc&) {
       return;
     }
+    entries_ = table_.data();
+    mask_ = table_.size() - 1;
   }
-  insert(series_, series);
-  ++series_count_;
+  insert(table_, entry);
+  ++count_;
 }
 
 }  // namespace weir::telemetry::detail

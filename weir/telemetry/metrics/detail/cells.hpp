@@ -30,10 +30,50 @@ class Cell {
   std::atomic<std::uint64_t> bits_{0};
 };
 
+/// The cells that a thread has found for a number, such as the packed labels of a request: a hash
+/// table with open addressing.
+/// Threads: one.
+class KnownCells {
+ public:
+  struct Entry {
+    std::uint64_t key = 0;  ///< 0: none
+    Cell* cells = nullptr;  ///< nullptr: the measurements are dropped
+  };
+  KnownCells() noexcept = default;
+  KnownCells(const KnownCells&) = delete;
+  KnownCells& operator=(const KnownCells&) = delete;
+
+  /// Returns the entry of a key other than 0; nullptr if there is none.
+  const Entry* find(std::uint64_t key) const noexcept {
+    for (std::size_t at = hash_of(key) & mask_;; at = (at + 1) & mask_) {
+      if (entries_[at].key == key) return &entries_[at];
+      if (entries_[at].key == 0) return nullptr;
+    }
+  }
+  /// Adds an entry. Does nothing if there are entries_max, or if there is no memory.
+  void add(const Entry& entry) noexcept;
+
+ private:
+  static constexpr std::size_t entries_max = std::size_t{1} << 14;
+  static const Entry empty_;
+
+  static std::size_t hash_of(std::uint64_t key) noexcept {
+    // The highest bits depend on all bits of the key. Tables have at most 2^15 places.
+    return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15 >> 48);
+  }
+  static void insert(std::vector<Entry>& table, const Entry& entry) noexcept;
+
+  const Entry* entries_ = &empty_;  // the data of table_
+  std::size_t mask_ = 0;
+  std::size_t count_ = 0;
+  std::vector<Entry> table_;
+};
+
+inline constexpr KnownCells::Entry KnownCells::empty_{};
+
 /// The cells of one thread, by CellId. A thread that ends leaves its cells, with their numbers, to
 /// a later thread, so that no total is lost. Cells are never freed.
-/// Threads: of(), current(), known(), find_series() and remember() on the thread; the others on
-/// any.
+/// Threads: of(), current() and known() on the thread; the others on any.
 class ThreadCells {
  public:
   static constexpr std::size_t chunk_size = 1024;
@@ -60,32 +100,22 @@ class ThreadCells {
   static std::uint64_t sum(CellId id) noexcept;
   static double real_sum(CellId id) noexcept;
 
-  /// Returns the series of `family` with these values if this thread has found it before.
-  const Series* find_series(const Family& family, const LabelValues& values) const noexcept;
-  void remember(const Series& series) noexcept;
-
-  /// Returns the entry of a cache of series that this thread uses for a number, such as the packed
-  /// labels of a request.
-  struct Known {
-    std::uint64_t key = 0;
-    Cell* cells = nullptr;
-  };
-  Known& known(std::uint64_t key) noexcept {
-    return known_[key * 0x9e3779b97f4a7c15 >> (64 - known_bits)];
+  /// Returns the first cell of a series, which lie in a row; nullptr if this thread has none.
+  const Cell* find(CellId first) const noexcept {
+    // acquire pairs with make(): the reader sees zeros or later numbers.
+    const Chunk* const chunk = chunks_[first / chunk_size].load(std::memory_order_acquire);
+    return chunk == nullptr ? nullptr : &(*chunk)[first % chunk_size];
   }
+
+  /// Returns the cells of the requests that this thread has counted; see ServerMetrics.
+  KnownCells& known_requests() noexcept { return known_requests_; }
 
  private:
   using Chunk = std::array<Cell, chunk_size>;
-  static constexpr unsigned known_bits = 8;
   class Lease;
 
   static ThreadCells* attach() noexcept;
   static Cell* make(CellId first) noexcept;
-  const Cell* find(CellId id) const noexcept {
-    // acquire pairs with make(): the reader sees zeros or later numbers.
-    const Chunk* const chunk = chunks_[id / chunk_size].load(std::memory_order_acquire);
-    return chunk == nullptr ? nullptr : &(*chunk)[id % chunk_size];
-  }
 
   static constinit thread_local ThreadCells* current_;
   static constinit thread_local bool ended_;  // true after the Lease of this thread
@@ -94,9 +124,7 @@ class ThreadCells {
   std::array<std::atomic<Chunk*>, chunks_max> chunks_{};
   ThreadCells* next_ = nullptr;  // set before it is published in all_
   bool in_use_ = false;          // guarded by the mutex of attach()
-  std::array<Known, std::size_t{1} << known_bits> known_{};
-  std::vector<const Series*> series_;  // hash table by Series::hash, with free entries
-  std::size_t series_count_ = 0;
+  KnownCells known_requests_;
 };
 
 }  // namespace weir::telemetry::detail

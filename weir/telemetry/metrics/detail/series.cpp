@@ -10,13 +10,61 @@
 
 namespace weir::telemetry::detail {
 
-std::size_t hash_of(const Family& family, LabelValues values) noexcept {
+/// One size of a SeriesTable, of a power of two. At most half of the places have a series.
+struct SeriesTable::Places {
+  explicit Places(std::size_t count, Places* smaller)
+      : mask(count - 1),
+        series(std::make_unique<std::atomic<const Series*>[]>(count)),
+        older(smaller) {}
+  std::size_t mask;
+  std::unique_ptr<std::atomic<const Series*>[]> series;
+  std::unique_ptr<Places> older;
+
+  void insert(const Series& added) noexcept {
+    std::size_t at = added.hash & mask;
+    // relaxed: one thread at a time writes. release pairs with find().
+    while (series[at].load(std::memory_order_relaxed) != nullptr) at = (at + 1) & mask;
+    series[at].store(&added, std::memory_order_release);
+  }
+};
+
+SeriesTable::~SeriesTable() {
+  delete places_.load(std::memory_order_relaxed);
+}
+
+std::size_t SeriesTable::hash_of(LabelValues values) noexcept {
   constexpr std::size_t factor = 0x9e3779b97f4a7c15;
-  std::size_t hash = std::hash<const void*>()(&family);
+  std::size_t hash = 0;
   for (const std::string_view value : values) {
     hash = (hash ^ std::hash<std::string_view>()(value)) * factor;
   }
   return hash ^ hash >> 32;
+}
+
+const Series* SeriesTable::find(LabelValues values, std::size_t hash) const noexcept {
+  const Places* const places = places_.load(std::memory_order_acquire);
+  if (places == nullptr) return nullptr;
+  for (std::size_t at = hash & places->mask;; at = (at + 1) & places->mask) {
+    const Series* const each = places->series[at].load(std::memory_order_acquire);
+    if (each == nullptr) return nullptr;
+    if (each->hash == hash && std::ranges::equal(each->values, values)) return each;
+  }
+}
+
+void SeriesTable::reserve() {
+  Places* const now = places_.load(std::memory_order_relaxed);
+  if (now != nullptr && 2 * (size_ + 1) <= now->mask + 1) return;
+  auto larger = std::make_unique<Places>(now == nullptr ? 4 : 2 * (now->mask + 1), now);
+  for (std::size_t at = 0; now != nullptr && at <= now->mask; ++at) {
+    const Series* const each = now->series[at].load(std::memory_order_relaxed);
+    if (each != nullptr) larger->insert(*each);
+  }
+  places_.store(larger.release(), std::memory_order_release);
+}
+
+void SeriesTable::insert(const Series& series) noexcept {
+  places_.load(std::memory_order_relaxed)->insert(series);
+  ++size_;
 }
 
 Family::Family(std::string name, FamilyOptions options)
@@ -26,38 +74,40 @@ Family::Family(std::string name, FamilyOptions options)
   dropped_.first = Registry::instance().allocate(1);
 }
 
-const Series* Family::find(LabelValues values, std::size_t hash) const noexcept {
-  const auto [begin, end] = by_hash_.equal_range(hash);
-  for (auto each = begin; each != end; ++each) {
-    if (std::ranges::equal(each->second->values, values)) return each->second;
-  }
-  return nullptr;
-}
-
 const Series& Family::series(LabelValues values) noexcept {
-  const std::size_t hash = hash_of(*this, values);
-  const std::lock_guard lock(mutex_);
-  if (const Series* const known = find(values, hash)) return *known;
-  const std::size_t most = std::max<std::size_t>(1, options_.label_sets_max);
-  if (by_hash_.size() >= most) return dropped_;
+  const std::size_t hash = SeriesTable::hash_of(values);
+  // acquire pairs with add(): if the family is full, the table has all of its series.
+  const bool full = full_.load(std::memory_order_acquire);
+  if (const Series* const known = table_.find(values, hash)) return *known;
+  if (full) return dropped_;
   try {
-    auto made = std::make_unique<Series>();
-    made->family = this;
-    made->values.assign(values.begin(), values.end());
-    made->hash = hash;
-    const auto place = by_hash_.emplace(hash, made.get());
-    made->first = Registry::instance().allocate(cell_count());
-    if (made->first == 0) {
-      by_hash_.erase(place);
-      return dropped_;
-    }
-    Series* const added = made.release();
-    (last_ == nullptr ? first_ : last_->next).store(added, std::memory_order_release);
-    last_ = added;
-    return *added;
+    return add(values, hash);
   } catch (const std::bad_alloc&) {
     return dropped_;
   }
+}
+
+const Series& Family::add(LabelValues values, std::size_t hash) {
+  const std::lock_guard lock(mutex_);
+  if (const Series* const known = table_.find(values, hash)) return *known;
+  const std::size_t most = std::max<std::size_t>(1, options_.label_sets_max);
+  if (table_.size() >= most) return dropped_;
+  auto made = std::make_unique<Series>();
+  made->family = this;
+  made->values.assign(values.begin(), values.end());
+  made->hash = hash;
+  table_.reserve();
+  made->first = Registry::instance().allocate(cell_count());
+  if (made->first == 0) {
+    full_.store(true, std::memory_order_release);
+    return dropped_;
+  }
+  Series& added = *made.release();
+  table_.insert(added);
+  (last_ == nullptr ? first_ : last_->next).store(&added, std::memory_order_release);
+  last_ = &added;
+  if (table_.size() == most) full_.store(true, std::memory_order_release);
+  return added;
 }
 
 Registry& Registry::instance() {

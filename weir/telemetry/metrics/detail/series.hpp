@@ -44,8 +44,31 @@ struct Series {
   std::atomic<Series*> next{nullptr};
 };
 
-/// Returns the hash of a series.
-std::size_t hash_of(const Family& family, LabelValues values) noexcept;
+/// The series of a family by their label values: a hash table with open addressing. It grows by a
+/// larger copy, and keeps the smaller ones for readers that still use them.
+/// Threads: find() any; the others one at a time.
+class SeriesTable {
+ public:
+  SeriesTable() noexcept = default;
+  SeriesTable(const SeriesTable&) = delete;
+  SeriesTable& operator=(const SeriesTable&) = delete;
+  ~SeriesTable();
+
+  static std::size_t hash_of(LabelValues values) noexcept;
+  /// Returns the series with these values; nullptr if there is none.
+  const Series* find(LabelValues values, std::size_t hash) const noexcept;
+  /// Makes room for one more series.
+  /// Errors: throws std::bad_alloc.
+  void reserve();
+  /// Adds a series, after reserve().
+  void insert(const Series& series) noexcept;
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  struct Places;
+  std::atomic<Places*> places_{nullptr};  // the newest
+  std::size_t size_ = 0;
+};
 
 /// A metric of the process with all its series. It lives as long as the process.
 /// Threads: any.
@@ -60,7 +83,7 @@ class Family {
     return options_.kind == MetricKind::histogram ? options_.buckets.cell_count() : 1;
   }
   /// Returns the series with these values, and adds it if it is new. Returns the dropped series if
-  /// there are too many, or if there is no memory.
+  /// there are too many, or if there is no memory. It takes a lock only to add a series.
   const Series& series(LabelValues values) noexcept;
   /// Returns the series whose cell counts the measurements of label sets beyond the limit.
   const Series& dropped() const noexcept { return dropped_; }
@@ -71,12 +94,13 @@ class Family {
 
  private:
   friend class Registry;
-  const Series* find(LabelValues values, std::size_t hash) const noexcept;
+  const Series& add(LabelValues values, std::size_t hash);
 
   const std::string name_;
   const FamilyOptions options_;
   std::mutex mutex_;  // guards the addition of series
-  std::unordered_multimap<std::size_t, Series*> by_hash_;
+  SeriesTable table_;
+  std::atomic<bool> full_{false};  // true: no series will be added any more
   std::atomic<Series*> first_{nullptr};
   Series* last_ = nullptr;
   Series dropped_;
