@@ -297,6 +297,47 @@ class Uncontended(Inside):
         return "\n".join(lines)
 
 
+class Metrics(Inside):
+    id = "metrics"
+    title = "a counter or a histogram, on one thread and on two at once: ns per measurement"
+    program = "bench/inside/inside_metrics"
+    arguments = ()
+    round_seconds = 4
+    parts = ("alone", "together")
+    most = 5
+    peer = "prometheus-cpp, "
+
+    def processors(self):
+        return [self.options.server_cpu, self.options.load_cpu]
+
+    def rows(self, rounds):
+        rows = super().rows(rounds)
+        for row in rows:
+            row |= figures.spread([each[row["name"]]["alone"] for each in rounds])
+            row["beside"] = {}
+            beside = self.peer + row["name"].removeprefix("Weir, ")
+            if row["name"].startswith("Weir, ") and beside in rounds[0]:
+                for part in self.parts:
+                    found = [each[beside][part] / each[row["name"]][part] for each in rounds]
+                    ratio = row["beside"][part] = figures.spread(found)
+                    ratio["verdict"] = verdict(found, 1)
+                    published(row, f"{beside} / Weir, {part}", in_words(ratio, 2),
+                              ratio["verdict"])
+        rows[0]["verdict"] = judged(rounds, rows[0]["median"] <= self.most, f"≤ {self.most} ns")
+        published(rows[0], rows[0]["name"], in_words(rows[0], 1, " ns"), rows[0]["verdict"])
+        return rows
+
+    def table(self, rows):
+        lines = ["| | alone | two threads | target | prometheus-cpp / Weir, alone | two threads |",
+                 "|---|---|---|---|---|---|"]
+        for row in rows:
+            ratios = [f"{in_words(row['beside'][part], 1)} {row['beside'][part]['verdict']}"
+                      if part in row["beside"] else "" for part in self.parts]
+            lines.append(f"| {row['name']} | {in_words(row, 1)} | {row['together']:.1f} "
+                         f"| {row.get('verdict', '')} | {ratios[0]} | {ratios[1]} |")
+        return "\n".join(lines)
+
+
 class Timers(Inside):
     id = "timers"
     title = "a million timers started, half cancelled, the rest fired: ns per timer"
@@ -444,6 +485,6 @@ class Datagrams(BetweenCores):
 
 def sections(_servers, options):
     return [RadixTree(options), Json(options), Coroutines(options), Tasks(options),
-            Uncontended(options), Timers(options), PoolHops(options), Hops(options, "uring"),
+            Uncontended(options), Metrics(options), Timers(options), PoolHops(options), Hops(options, "uring"),
             Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll"),
             Datagrams(options, "uring"), Datagrams(options, "epoll"), Datagrams(options, "poll")]

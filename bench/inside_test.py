@@ -124,6 +124,18 @@ class InsideTest(unittest.TestCase):
             rounds = [{"TimerWheel": times, "std::multimap": times}] * count
             return inside.Timers(OPTIONS).rows(rounds)
 
+        def metrics(each, beside, count):
+            names = {"Weir, counter": each, "Weir, native": each, "prometheus-cpp, counter": beside}
+            rounds = [{name: dict.fromkeys(inside.Metrics.parts, figure)
+                       for name, figure in names.items()}] * count
+            return inside.Metrics(OPTIONS).rows(rounds)
+
+        self.assertEqual(metrics(5, 6, 9)[0]["verdict"], "met (≤ 5 ns)")
+        self.assertEqual(metrics(6, 5, 9)[0]["verdict"], "MISSED (≤ 5 ns)")
+        self.assertEqual(metrics(6, 5, 9)[0]["beside"]["alone"]["verdict"], "MISSED (≥ 1)")
+        self.assertEqual(metrics(5, 6, 8)[0]["beside"]["together"]["verdict"],
+                         "not judged: 8 rounds")
+        self.assertEqual(metrics(5, 6, 9)[1]["beside"], {})
         self.assertEqual(uncontended(10, 9)[0]["verdict"], "met (≤ 10 ns)")
         self.assertEqual(uncontended(10.1, 9)[0]["verdict"], "MISSED (≤ 10 ns)")
         self.assertEqual(uncontended(9, 8)[0]["verdict"], "not judged: 8 rounds")
