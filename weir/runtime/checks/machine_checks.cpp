@@ -101,6 +101,26 @@ void check_ports(const MachineFacts& facts, const Demands& demands, Findings& fi
        .remedy = "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\""});
 }
 
+/// The kernel drops packets of new connections if its table of connections is full.
+void check_tracked_connections(const MachineFacts& facts, const Demands& demands,
+                               Findings& findings) {
+  if (!demands.backlog || !facts.tracked_connections_max) return;
+  const std::int64_t most = *facts.tracked_connections_max;
+  const auto wanted = static_cast<std::int64_t>(demands.connections_max.value_or(1));
+  const std::int64_t present = facts.tracked_connections.value_or(0);
+  const bool full = present >= most - most / 20;  // 95 %
+  if (most >= wanted && !full) return;
+  findings.push_back(
+      {.check = "tracked_connections",
+       .severity = Severity::limits,
+       .found = "a firewall that tracks " + to_text(present) + " of at most " + to_text(most) +
+                " connections (net.netfilter.nf_conntrack_max)",
+       .wanted = to_text(wanted) + (wanted == 1 ? " more" : " of clients"),
+       .consequence = "the kernel drops packets of further connections",
+       .remedy = "sysctl -w net.netfilter.nf_conntrack_max=" +
+                 to_text(std::max<std::int64_t>(2 * std::max(most, wanted), 65'536))});
+}
+
 void check_privileged_ports(const MachineFacts& facts, const Demands& demands, Findings& findings) {
   if (!facts.privileged_ports_end || facts.may_bind_any_port) return;
   for (const Endpoint& each : demands.endpoints) {
@@ -156,8 +176,17 @@ void check_proc(const MachineFacts& facts, const Demands& demands, Findings& fin
 }
 
 constexpr std::array own_checks = {
-    check_proc,    check_descriptors, check_io_uring,    check_privileged_ports, check_ipv6,
-    check_backlog, check_syn_backlog, check_syn_cookies, check_file_size,        check_ports,
+    check_proc,
+    check_descriptors,
+    check_io_uring,
+    check_privileged_ports,
+    check_ipv6,
+    check_backlog,
+    check_syn_backlog,
+    check_syn_cookies,
+    check_file_size,
+    check_ports,
+    check_tracked_connections,
 };
 
 }  // namespace

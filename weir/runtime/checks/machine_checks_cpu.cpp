@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "weir/os/detail/machine/proc_files.hpp"
 #include "weir/runtime/checks/detail/check.hpp"
 #include "weir/runtime/checks/machine_checks.hpp"
 
@@ -61,16 +62,38 @@ void check_cpuset(const MachineFacts& facts, const Demands& demands, Findings& f
 }
 
 void check_memory(const MachineFacts& facts, const Demands& demands, Findings& findings) {
-  if (!demands.memory_bytes || !facts.memory_bytes_max) return;
-  if (*facts.memory_bytes_max >= *demands.memory_bytes) return;
-  const std::string wanted = in_mebibytes(*demands.memory_bytes);
-  findings.push_back({.check = "memory",
-                      .severity = Severity::limits,
-                      .found = in_mebibytes(*facts.memory_bytes_max) + " (control group)",
-                      .wanted = wanted + " at most, by the limits of the server",
-                      .consequence = "the kernel kills the process when clients use these limits",
-                      .remedy = "MemoryMax= in its unit, docker run --memory, or a lower "
-                                "connections_max or body_max"});
+  if (!demands.memory_bytes) return;
+  const std::uint64_t machine = facts.memory_bytes.value_or(os::unlimited);
+  const std::uint64_t group = facts.memory_bytes_max.value_or(os::unlimited);
+  if (std::min(machine, group) >= *demands.memory_bytes) return;
+  const bool by_group = group <= machine;
+  findings.push_back(
+      {.check = "memory",
+       .severity = Severity::limits,
+       .found = in_mebibytes(std::min(machine, group)) +
+                (by_group ? " (control group)" : " (the machine)"),
+       .wanted = in_mebibytes(*demands.memory_bytes) + " at most, by the limits of the server",
+       .consequence = "the kernel kills the process when clients use these limits",
+       .remedy = std::string(by_group ? "MemoryMax= in its unit, docker run --memory, or a" : "a") +
+                 " lower connections_max or body_max"});
+}
+
+void check_address_space(const MachineFacts& facts, const Demands& demands, Findings& findings) {
+  // A thread has a stack of 8 MiB and an arena of the allocator, which reserves 64 MiB.
+  constexpr std::uint64_t thread_bytes = std::uint64_t{72} << 20;
+  constexpr std::uint64_t others = 4;
+  if (!demands.loops || !facts.address_bytes_max) return;
+  const std::uint64_t wanted =
+      thread_bytes * (loops_of(facts, demands) + others) + demands.memory_bytes.value_or(0);
+  if (*facts.address_bytes_max >= wanted) return;
+  findings.push_back(
+      {.check = "address_space",
+       .severity = Severity::limits,
+       .found = in_mebibytes(*facts.address_bytes_max) + " (RLIMIT_AS or RLIMIT_DATA)",
+       .wanted = in_mebibytes(wanted) + " for stacks, arenas and connections",
+       .consequence = "threads do not start, and requests fail for want of memory",
+       .remedy = "ulimit -v unlimited -d unlimited, or LimitAS=infinity and LimitDATA=infinity in "
+                 "its unit"});
 }
 
 void check_tasks(const MachineFacts& facts, const Demands& demands, Findings& findings) {
@@ -214,9 +237,10 @@ void note_machine(const MachineFacts& facts, const Demands&, Findings& findings)
   }
 }
 
-constexpr std::array<Check, 10> all = {
-    check_cpu_quota, check_cpuset,        check_memory,       check_tasks,      check_processes,
-    check_real_time, check_locked_memory, check_clock_source, check_interrupts, note_machine,
+constexpr std::array all = {
+    check_cpu_quota,    check_cpuset,     check_memory,    check_address_space,
+    check_tasks,        check_processes,  check_real_time, check_locked_memory,
+    check_clock_source, check_interrupts, note_machine,
 };
 
 }  // namespace

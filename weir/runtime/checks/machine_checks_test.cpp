@@ -19,6 +19,10 @@ MachineFacts well() {
   facts.real_time_priority_max = 0;
   facts.processes_max = 96'365;
   facts.file_bytes_max = std::uint64_t(-1);
+  facts.address_bytes_max = std::uint64_t(-1);
+  facts.memory_bytes = std::uint64_t{2} << 40;
+  facts.tracked_connections_max = 262'144;
+  facts.tracked_connections = 70;
   facts.backlog_max = 4096;
   facts.syn_backlog_max = 128;
   facts.syn_cookies = 1;
@@ -105,6 +109,15 @@ std::vector<Row> rows_of_the_network() {
        "ports: 100 ports (net.ipv4.ip_local_port_range), wanted 1000 connections to one address: "
        "further connections fail with EADDRNOTAVAIL (sysctl -w "
        "net.ipv4.ip_local_port_range=\"1024 65535\")"},
+      {[](auto& facts) { facts.tracked_connections_max = 5000; },
+       [](auto& demands) { demands.connections_max = 20'000; }, Severity::limits,
+       "tracked_connections: a firewall that tracks 70 of at most 5000 connections "
+       "(net.netfilter.nf_conntrack_max), wanted 20000 of clients: the kernel drops packets of "
+       "further connections (sysctl -w net.netfilter.nf_conntrack_max=65536)"},
+      {[](auto& facts) { facts.tracked_connections = 250'000; }, ask_nothing, Severity::limits,
+       "tracked_connections: a firewall that tracks 250000 of at most 262144 connections "
+       "(net.netfilter.nf_conntrack_max), wanted 1 more: the kernel drops packets of further "
+       "connections (sysctl -w net.netfilter.nf_conntrack_max=524288)"},
       {[](auto& facts) { facts.may_bind_any_port = false; },
        [](auto& demands) { demands.endpoints = {Endpoint::any(80)}; }, Severity::fatal,
        "privileged_port: ports below 1024 need CAP_NET_BIND_SERVICE, wanted [::]:80: the service "
@@ -153,6 +166,16 @@ std::vector<Row> rows_of_cpus() {
        "memory: 512 MiB (control group), wanted 701 MiB at most, by the limits of the server: the "
        "kernel kills the process when clients use these limits (MemoryMax= in its unit, docker run "
        "--memory, or a lower connections_max or body_max)"},
+      {[](auto& facts) { facts.memory_bytes = std::uint64_t{512} << 20; },
+       [](auto& demands) { demands.memory_bytes = std::uint64_t{700} << 20; }, Severity::limits,
+       "memory: 512 MiB (the machine), wanted 700 MiB at most, by the limits of the server: the "
+       "kernel kills the process when clients use these limits (a lower connections_max or "
+       "body_max)"},
+      {[](auto& facts) { facts.address_bytes_max = std::uint64_t{300} << 20; }, ask_two_cores,
+       Severity::limits,
+       "address_space: 300 MiB (RLIMIT_AS or RLIMIT_DATA), wanted 432 MiB for stacks, arenas and "
+       "connections: threads do not start, and requests fail for want of memory (ulimit -v "
+       "unlimited -d unlimited, or LimitAS=infinity and LimitDATA=infinity in its unit)"},
       {[](auto&) {}, ask_real_time, Severity::limits,
        "real_time: priority at most 0 (RLIMIT_RTPRIO), wanted SCHED_FIFO with priority 50: loops "
        "run as ordinary threads (ulimit -r 50, or LimitRTPRIO=50 in its unit)"},

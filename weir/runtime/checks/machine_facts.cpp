@@ -45,6 +45,12 @@ void read_process(MachineFacts& facts, const std::string& root) {
   facts.real_time_priority_max = hard("Max realtime priority");
   if (const auto limit = os::read_limit("Max processes", root)) facts.processes_max = limit->soft;
   if (const auto limit = os::read_limit("Max file size", root)) facts.file_bytes_max = limit->soft;
+  for (const char* const name : {"Max address space", "Max data size"}) {
+    const auto limit = os::read_limit(name, root);
+    if (limit)
+      facts.address_bytes_max =
+          std::min(limit->soft, facts.address_bytes_max.value_or(os::unlimited));
+  }
   facts.may_bind_any_port = os::has_capability(CAP_NET_BIND_SERVICE, root);
   facts.may_use_real_time = os::has_capability(CAP_SYS_NICE, root);
   facts.may_lock_memory = os::has_capability(CAP_IPC_LOCK, root);
@@ -57,6 +63,8 @@ void read_network(MachineFacts& facts, const std::string& root) {
   facts.backlog_max = os::read_number(net + "core/somaxconn");
   facts.syn_backlog_max = os::read_number(net + "ipv4/tcp_max_syn_backlog");
   facts.syn_cookies = os::read_number(net + "ipv4/tcp_syncookies");
+  facts.tracked_connections_max = os::read_number(net + "netfilter/nf_conntrack_max");
+  facts.tracked_connections = os::read_number(net + "netfilter/nf_conntrack_count");
   facts.privileged_ports_end = os::read_number(net + "ipv4/ip_unprivileged_port_start");
   const auto range = os::read_numbers(net + "ipv4/ip_local_port_range");
   if (range.size() == 2) facts.ports_max = range[1] - range[0] + 1;
@@ -78,6 +86,17 @@ void read_cpus(MachineFacts& facts, const std::string& root) {
   const std::string clock = root + "/sys/devices/system/clocksource/clocksource0/";
   facts.clock_source = text_of(clock + "current_clocksource");
   facts.clock_sources = text_of(clock + "available_clocksource");
+}
+
+/// Reads the first line of /proc/meminfo, "MemTotal:  16303428 kB".
+void read_memory(MachineFacts& facts, const std::string& root) {
+  constexpr std::string_view name = "MemTotal:";
+  const std::string text = text_of(root + "/proc/meminfo");
+  const std::size_t begin = text.find_first_not_of(' ', name.size());
+  if (!text.starts_with(name) || begin == text.npos) return;
+  std::uint64_t kibibytes = 0;
+  std::from_chars(text.data() + begin, text.data() + text.size(), kibibytes);
+  if (kibibytes > 0) facts.memory_bytes = kibibytes << 10;
 }
 
 void read_groups(MachineFacts& facts, const std::string& root) {
@@ -171,6 +190,7 @@ MachineFacts read_machine_facts(const std::string& root) {
   read_process(facts, root);
   read_network(facts, root);
   read_cpus(facts, root);
+  read_memory(facts, root);
   read_groups(facts, root);
   return facts;
 }

@@ -31,12 +31,13 @@ struct MachineFacts {
   std::optional<std::uint64_t> open_files_max = {};  ///< RLIMIT_NOFILE
   std::optional<std::uint64_t> locked_bytes_max = {};
   std::optional<std::uint64_t> real_time_priority_max = {};
-  std::optional<std::uint64_t> processes_max = {};   ///< RLIMIT_NPROC of the user
-  std::optional<std::uint64_t> file_bytes_max = {};  ///< RLIMIT_FSIZE
-  bool may_bind_any_port = false;                    ///< CAP_NET_BIND_SERVICE
-  bool may_use_real_time = false;                    ///< CAP_SYS_NICE
-  bool may_lock_memory = false;                      ///< CAP_IPC_LOCK
-  bool may_exceed_processes = false;                 ///< CAP_SYS_RESOURCE or CAP_SYS_ADMIN
+  std::optional<std::uint64_t> processes_max = {};      ///< RLIMIT_NPROC of the user
+  std::optional<std::uint64_t> file_bytes_max = {};     ///< RLIMIT_FSIZE
+  std::optional<std::uint64_t> address_bytes_max = {};  ///< the lower of RLIMIT_AS and RLIMIT_DATA
+  bool may_bind_any_port = false;                       ///< CAP_NET_BIND_SERVICE
+  bool may_use_real_time = false;                       ///< CAP_SYS_NICE
+  bool may_lock_memory = false;                         ///< CAP_IPC_LOCK
+  bool may_exceed_processes = false;                    ///< CAP_SYS_RESOURCE or CAP_SYS_ADMIN
 
   // The backend. Both texts are empty if io_uring works or is not known.
   std::string io_uring_refusal = {};
@@ -48,6 +49,8 @@ struct MachineFacts {
   std::optional<std::int64_t> syn_cookies = {};           ///< net.ipv4.tcp_syncookies
   std::optional<std::int64_t> ports_max = {};             ///< ports of net.ipv4.ip_local_port_range
   std::optional<std::int64_t> privileged_ports_end = {};  ///< net.ipv4.ip_unprivileged_port_start
+  std::optional<std::int64_t> tracked_connections_max = {};  ///< net.netfilter.nf_conntrack_max
+  std::optional<std::int64_t> tracked_connections = {};      ///< nf_conntrack_count: those now
   std::optional<bool> ipv6 = {};  ///< false: the kernel has no IPv6, or it is disabled
   std::vector<NetworkInterrupts> interrupts = {};
 
@@ -62,8 +65,9 @@ struct MachineFacts {
   std::string clock_source = {};                        ///< "tsc"
   std::string clock_sources = {};                       ///< all, separated by blanks
 
-  // Memory and tasks of the control groups.
-  std::optional<std::uint64_t> memory_bytes_max = {};
+  // Memory and tasks.
+  std::optional<std::uint64_t> memory_bytes = {};      ///< of the machine
+  std::optional<std::uint64_t> memory_bytes_max = {};  ///< of the control groups
   std::optional<std::uint64_t> tasks_left = {};
   std::optional<std::int64_t> overcommit = {};  ///< vm.overcommit_memory
   std::string huge_pages = {};  ///< "madvise", the chosen value of transparent_hugepage

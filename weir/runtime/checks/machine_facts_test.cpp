@@ -18,6 +18,8 @@ TEST(MachineFacts, AreReadFromFiles) {
   tree.write("proc/thread-self/status", "CapEff:\t0000000000804400\n");  // 10, 14, 23
   tree.write("proc/self/limits",
              "Limit                     Soft Limit           Hard Limit           Units\n"
+             "Max data size             5368709120           unlimited            bytes\n"
+             "Max address space         unlimited            unlimited            bytes\n"
              "Max processes             5                    9                    processes\n"
              "Max open files            1024                 4096                 files\n"
              "Max locked memory         65536                unlimited            bytes\n"
@@ -25,6 +27,9 @@ TEST(MachineFacts, AreReadFromFiles) {
              "Max realtime priority     0                    50\n");
   tree.write("proc/sys/kernel/osrelease", "6.1.0-28-amd64\n");
   tree.write("proc/sys/kernel/sched_rt_runtime_us", "950000\n");
+  tree.write("proc/meminfo", "MemTotal:        8152588 kB\nMemFree:          123456 kB\n");
+  tree.write("proc/sys/net/netfilter/nf_conntrack_max", "65536\n");
+  tree.write("proc/sys/net/netfilter/nf_conntrack_count", "17\n");
   tree.write("proc/sys/net/core/somaxconn", "128\n");
   tree.write("proc/sys/net/ipv4/tcp_max_syn_backlog", "64\n");
   tree.write("proc/sys/net/ipv4/tcp_syncookies", "0\n");
@@ -50,6 +55,10 @@ TEST(MachineFacts, AreReadFromFiles) {
   EXPECT_EQ(facts.real_time_priority_max, 50U);
   EXPECT_EQ(facts.processes_max, 5U) << "the soft limit, which Weir does not raise";
   EXPECT_EQ(facts.file_bytes_max, 0U);
+  EXPECT_EQ(facts.address_bytes_max, std::uint64_t{5} << 30) << "the lower one of the two";
+  EXPECT_EQ(facts.memory_bytes, std::uint64_t{8152588} << 10);
+  EXPECT_EQ(facts.tracked_connections_max, 65'536);
+  EXPECT_EQ(facts.tracked_connections, 17);
   EXPECT_TRUE(facts.may_bind_any_port && facts.may_lock_memory && facts.may_use_real_time);
   EXPECT_FALSE(facts.may_exceed_processes);
   EXPECT_EQ(facts.backlog_max, 128);
@@ -73,6 +82,7 @@ TEST(MachineFacts, OfMissingFilesAreUnknown) {
   const MachineFacts facts = read_machine_facts(tree.root());
   EXPECT_FALSE(facts.proc_mounted);
   EXPECT_FALSE(facts.open_files_max || facts.backlog_max || facts.memory_bytes_max || facts.ipv6);
+  EXPECT_FALSE(facts.memory_bytes || facts.address_bytes_max || facts.tracked_connections_max);
   EXPECT_GE(facts.cores, 1U) << "the affinity mask is known without files";
 }
 
