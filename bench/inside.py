@@ -485,6 +485,7 @@ class Datagrams(BetweenCores):
 
 def sections(_servers, options):
     return [RadixTree(options), Json(options), Coroutines(options), Tasks(options),
-            Uncontended(options), Metrics(options), Timers(options), PoolHops(options), Hops(options, "uring"),
-            Hops(options, "epoll"), Messages(options, "uring"), Messages(options, "epoll"),
+            Uncontended(options), Metrics(options), Timers(options), PoolHops(options),
+            Hops(options, "uring"), Hops(options, "epoll"),
+            Messages(options, "uring"), Messages(options, "epoll"),
             Datagrams(options, "uring"), Datagrams(options, "epoll"), Datagrams(options, "poll")]
