@@ -74,6 +74,32 @@ TEST(ShownValues, HideSecretsInListsMapsAndTexts) {
   EXPECT_EQ(find(values, "page").value, "\"https://page.example/?q=1\"");
 }
 
+struct Urls {
+  std::string user = "redis://hunter2@cache:6379/0";
+  std::string both = "https://shop:hunter2@a.example,https://shop:hunter2@b.example/x";
+  std::string slash = "postgres://shop:hun/ter2@db:5432/shop";
+  std::string question = "amqp://shop:1?hunter2@queue";
+  std::string sign = "https://shop:p@hunter2@a.example/x";
+  std::string argument = "https://a.example/?q=1&access_token=hunter2";
+  std::string signed_url = "https://a.example/file?X-Amz-Signature=hunter2";
+  std::string fragment = "https://a.example/#id_token=hunter2";
+  std::string mysql_dsn = "shop:hunter2@tcp(db:3306)/shop";
+  std::string plain = "https://a.example:8443/b?q=1";
+  std::string mail = "https://a.example/users/me@b.example";
+};
+
+TEST(ShownValues, HideSecretsInUrls) {
+  const auto values = shown_values(Urls(), FileText(), Sources());
+  for (const ShownValue& each : values) {
+    EXPECT_EQ(each.value.find("ter2"), std::string::npos) << each.key << " " << each.value;
+  }
+  EXPECT_EQ(find(values, "user").value, "\"redis://(hidden)@cache:6379/0\"");
+  EXPECT_EQ(find(values, "both").value,
+            "\"https://(hidden)@a.example,https://(hidden)@b.example/x\"");
+  EXPECT_EQ(find(values, "plain").value, "\"https://a.example:8443/b?q=1\"");
+  EXPECT_EQ(find(values, "mail").value, "\"https://a.example/users/me@b.example\"");
+}
+
 TEST(ShownValues, HideSecrets) {
   const FileText file;
   const Sources sources;
@@ -93,6 +119,12 @@ TEST(ShownValues, KnowTheNamesOfSecrets) {
   EXPECT_TRUE(is_secret_name("auth.user"));
   EXPECT_TRUE(is_secret_name("dbPassword"));
   EXPECT_TRUE(is_secret_name("API-Key"));
+  EXPECT_TRUE(is_secret_name("store.dsn"));
+  EXPECT_TRUE(is_secret_name("DBPASSWORD"));
+  EXPECT_TRUE(is_secret_name("authtoken"));
+  EXPECT_TRUE(is_secret_name("client_secret"));
+  EXPECT_FALSE(is_secret_name("monkey"));
+  EXPECT_FALSE(is_secret_name("passenger"));
   EXPECT_FALSE(is_secret_name("keyboard"));
   EXPECT_FALSE(is_secret_name("server.port"));
   EXPECT_FALSE(is_secret_name(""));
