@@ -70,7 +70,7 @@ int Runtime::run(const Body& body) {
     // happen. Stop before logging: a log without a reader may block.
     stop();
     platform_.log("weir: cannot run: " + ran.error().message());
-    const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->body_running(); });
+    const bool begun = std::ranges::any_of(cores_, [](auto& core) { return core->has_begun(); });
     if (begun) static_cast<void>(platform_.run(placements, nullptr));
   }
   end_hot_restart();
@@ -121,6 +121,8 @@ Result<> Runtime::make_cores(const Body& body) {
   std::vector<Loop*> loops;
   for (const auto& core : cores) loops.push_back(&core->loop());
   group_->set_loops(std::move(loops));
+  auto& background = group_->slots().get<BackgroundTasksOfCores>();
+  for (const auto& core : cores) background.cores.push_back(&core->background());
   // Make it here, because making it starts a thread, which would delay a loop.
   static_cast<void>(shared_pool(cores.front()->loop()));
   const std::lock_guard lock(mutex_);
@@ -290,6 +292,15 @@ void Runtime::core_finished() {
   // everything that the others did before they counted themselves happens before that.
   if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(mutex_);
+  // First the background tasks end, if there are any. Each of their cores then calls this function
+  // once more. relaxed: posting the requests orders it before each count.
+  const auto waits = [](const auto& core) { return core->background().running(); };
+  const auto waiting = std::ranges::count_if(cores_, waits);
+  running_.store(static_cast<std::size_t>(waiting), std::memory_order_relaxed);
+  for (const auto& core : cores_) {
+    if (waits(core)) core->request_end_of_background();
+  }
+  if (waiting != 0) return;
   for (const auto& core : cores_) core->loop().stop();
 }
 

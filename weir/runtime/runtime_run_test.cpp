@@ -15,6 +15,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/runtime/test/lock_probe.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/sync/detail/background_tasks.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {
@@ -197,6 +198,84 @@ TEST_F(RuntimeRun, EachCoreLogsThatItsDrainTimedOut) {
   EXPECT_EQ(took_, 6s);
   EXPECT_EQ(platform_.logged(),
             Lines{"weir: core 1: drain timed out: cancelling the remaining work"});
+}
+
+/// Spawns a background task that runs until it is cancelled. It adds 1 to `ended` at its end.
+void spawn_in_background(Scope& scope, int& ended) {
+  const auto task = [](int& count) -> Task<> {
+    const auto slept = co_await sleep_until(never);
+    EXPECT_EQ(slept.error(), Errc::cancelled);
+    ++count;
+  };
+  BackgroundTasks* const tasks = BackgroundTasks::find(scope.loop());
+  ASSERT_NE(tasks, nullptr);
+  tasks->spawn(task(ended));
+}
+
+TEST_F(RuntimeRun, BackgroundTasksEndAfterTheBodiesOfAllCores) {
+  int ended = 0;
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    const unsigned core = scope.loop().core();
+    if (core == 0) spawn_in_background(scope, ended);
+    if (core == 0) spawn_in_background(scope, ended);
+    const Duration length = core == 0 ? 1s : 3s;
+    std::ignore = co_await sleep(length);
+    EXPECT_EQ(ended, 0);
+    co_return {};
+  };
+  for (int round = 0; round < 2; ++round) {
+    ended = 0;
+    EXPECT_EQ(round == 0 ? run(body) : run_again(body), 0);
+    EXPECT_EQ(ended, 2);
+    EXPECT_EQ(took_, 3s) << "they hold nothing up";
+  }
+}
+
+TEST_F(RuntimeRun, BackgroundTasksRunUntilTheEndOfADrain) {
+  options_.drain_timeout = 5s;
+  int ended = 0;
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    spawn_in_background(scope, ended);
+    if (scope.loop().core() == 1) co_return {};
+    co_return co_await sleep(100s);
+  };
+  at(1s, [&] { runtime_->drain(); });
+  at(5s, [&] { EXPECT_EQ(ended, 0) << "core 0 still drains"; });
+  EXPECT_EQ(run(body), 0);
+  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(took_, 6s) << "the drain times out";
+}
+
+TEST_F(RuntimeRun, BackgroundTasksDoNotDelayAStop) {
+  int ended = 0;
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    spawn_in_background(scope, ended);
+    co_return co_await sleep(100s);
+  };
+  at(2s, [&] { runtime_->stop(); });
+  EXPECT_EQ(run(body), 0);
+  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(took_, 2s);
+}
+
+TEST_F(RuntimeRun, ACoreWithBackgroundTasksDrainsThoughItsBodyHasEnded) {
+  int ended = 0;
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    if (scope.loop().core() == 0) co_return co_await sleep(2s);
+    spawn_in_background(scope, ended);
+    Loop& loop = scope.loop();
+    at(1500ms, [&loop] { EXPECT_TRUE(loop.draining()); });
+    co_return {};
+  };
+  at(1s, [&] { runtime_->drain(); });
+  EXPECT_EQ(run(body), 0);
+  EXPECT_EQ(ended, 1);
+}
+
+TEST(BackgroundTasksOfALoop, NeedARuntime) {
+  MemoryPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  EXPECT_EQ(BackgroundTasks::find(*loop), nullptr);
 }
 
 TEST_F(RuntimeRun, ARefusedRunLogsTheReasonAndStartsNoBody) {

@@ -11,7 +11,8 @@ Runtime::CoreRunner::CoreRunner(Runtime& runtime, std::unique_ptr<Loop> loop, in
       runtime_(runtime),
       loop_(std::move(loop)),
       cpu_(cpu),
-      body_(std::move(body)) {}
+      body_(std::move(body)),
+      background_(*loop_, [&runtime] { runtime.core_finished(); }) {}
 
 void Runtime::CoreRunner::begin() {
   try {
@@ -44,8 +45,10 @@ Task<Result<>> Runtime::CoreRunner::run_body(Scope& scope) {
 }
 
 void Runtime::CoreRunner::drain() {
-  if (finished_) return;
-  loop_->timers().start(drain_timer_, after(loop_->now(), runtime_.options_.drain_timeout));
+  if (finished_ && !background_.running()) return;
+  if (!finished_) {
+    loop_->timers().start(drain_timer_, after(loop_->now(), runtime_.options_.drain_timeout));
+  }
   loop_->drain();
 }
 

@@ -10,6 +10,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/cancel.hpp"
+#include "weir/task/sync/detail/background_tasks.hpp"
 
 namespace weir {
 
@@ -24,10 +25,14 @@ class Runtime::CoreRunner : Continuation {
 
   /// Must be called before the loop runs.
   void start() { start_.post(); }
-  /// Returns true if the body has begun and not ended; only while the loop does not run.
-  bool body_running() const noexcept { return body_task_.has_value(); }
+  /// Returns true if the body or background tasks have begun and not ended; only while the loop
+  /// does not run.
+  bool has_begun() const noexcept { return body_task_.has_value() || background_.running(); }
+  BackgroundTasks& background() noexcept { return background_; }
   void request_drain() { drain_.post(); }
   void request_stop() { stop_.post(); }
+  /// Requires that background tasks run. Runtime::core_finished() follows when they have ended.
+  void request_end_of_background() { end_background_.post(); }
   /// Resumes a loop that was created with accepting paused; see Loop::pause_accepting().
   void request_resume_accepting() { resume_accepting_.post(); }
 
@@ -61,6 +66,7 @@ class Runtime::CoreRunner : Continuation {
   Task<Result<>> run_body(Scope& scope);
   void drain();
   void stop() { cancel_.cancel(); }
+  void end_background() { background_.end(); }
   void resume_accepting() { loop_->resume_accepting(); }
   void on_drain_timeout();
   void finish(const std::exception_ptr& thrown);
@@ -74,11 +80,13 @@ class Runtime::CoreRunner : Continuation {
   Body body_;
   std::optional<Task<Result<>>> body_task_;  // its parameters live until its children have ended
   CancelSource cancel_;
+  BackgroundTasks background_;
   bool finished_ = false;
   DrainTimer drain_timer_{*this};
   Request start_{*this, &CoreRunner::begin};
   Request drain_{*this, &CoreRunner::drain};
   Request stop_{*this, &CoreRunner::stop};
+  Request end_background_{*this, &CoreRunner::end_background};
   Request resume_accepting_{*this, &CoreRunner::resume_accepting};
 };
 
