@@ -81,7 +81,9 @@ Result<Stream> Accept::Awaiter::await_resume() {
   return Stream(state_.loop(), *stream_);
 }
 
-Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
+namespace {
+
+Task<Result<Listener>> open_listener(Endpoint endpoint, ListenOptions options, bool through_drain) {
   Loop& loop = *(co_await this_context()).loop;
   loop::BindRetry retry(endpoint.family());
   loop::ListenerRegistry& registry = loop.group().listener_registry();
@@ -107,9 +109,19 @@ Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
   const loop::SocketOptions adopting{.role = loop::SocketRole::listener,
                                      .shared = listener->shared != nullptr};
   WEIR_CO_TRY(auto socket, loop.backend().adopt(std::move(listener->descriptor), adopting));
-  auto state = make_socket_block<Listener::State>(loop, *socket, *listener);
+  auto state = make_socket_block<Listener::State>(loop, *socket, *listener, through_drain);
   WEIR_CO_TRY(state->add_extra_listeners(listener->additional));
   co_return Listener(std::move(state));
+}
+
+}  // namespace
+
+Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options) {
+  return open_listener(endpoint, options, false);
+}
+
+Task<Result<Listener>> listen_through_drain(Endpoint endpoint, ListenOptions options) {
+  return open_listener(endpoint, options, true);
 }
 
 }  // namespace weir::tcp

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "weir/loop/detail/listen/shared_listener.hpp"
+#include "weir/net/listen/detail/listener_state.hpp"
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -121,6 +123,50 @@ TEST_F(ListenerDrain, ListenerOpenedDuringADrainWaitsForAWholeQuietPeriod) {
     EXPECT_EQ(closed_ - drained_, 2 * quiet_period);
   };
   run(talk());
+}
+
+TEST_F(ListenerDrain, ListenerThroughTheDrainAcceptsUntilItIsDestroyed) {
+  const auto talk = [this]() -> Task<> {
+    const auto address = Endpoint::loopback(80);
+    auto opened = co_await tcp::listen_through_drain(address);
+    EXPECT_TRUE(opened);
+    if (!opened) co_return;
+    std::optional<tcp::Listener> listener(std::move(*opened));
+    co_await drain_after(0s);
+    for (int each = 0; each < 3; ++each) {
+      std::ignore = co_await sleep(10s);
+      auto client = co_await tcp::connect(address);
+      EXPECT_TRUE(client) << "new connections are not refused";
+      const auto accepted = co_await timeout(1s, listener->accept());
+      EXPECT_TRUE(accepted);
+    }
+    const auto waited = co_await timeout(10s, listener->accept());
+    EXPECT_EQ(waited.error(), Errc::timed_out);
+    listener.reset();
+    const auto refused = co_await tcp::connect(address);
+    EXPECT_EQ(refused.error(), system_error(ECONNREFUSED));
+  };
+  run(talk());
+}
+
+TEST_F(ListenerDrain, ListenerThroughTheDrainEndsIfAnotherProcessHasItsSocket) {
+  for (std::size_t elsewhere = 0; elsewhere < 2; ++elsewhere) {
+    loop_ = Loop::make(platform_, {}).value();
+    Sockets sockets = open(2);
+    const Endpoint address = sockets[0]->bound();
+    for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
+    sockets[elsewhere]->set_stays_open_elsewhere(false);
+    loop_->group().listener_registry().inherit(std::move(sockets));
+    const auto talk = [&]() -> Task<> {
+      auto opened = co_await tcp::listen_through_drain(address);
+      EXPECT_TRUE(opened);
+      if (!opened) co_return;
+      tcp::Listener listener = std::move(*opened);
+      EXPECT_TRUE(co_await all(accept_all(listener), drain_after(1s)));
+      EXPECT_LE(closed_ - drained_, 2 * quiet_period);
+    };
+    run(talk());
+  }
 }
 
 TEST_F(ListenerDrain, ConnectionBeginsAnotherQuietPeriod) {

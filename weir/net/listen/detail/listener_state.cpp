@@ -11,7 +11,7 @@
 namespace weir::tcp {
 
 Listener::State::State(Loop& loop, loop::Socket& socket,
-                       const loop::ListenerRegistry::Listener& listener)
+                       const loop::ListenerRegistry::Listener& listener, bool through_drain)
     : loop::Timer(&on_quiet_timer),
       DrainObserver(&on_drain),
       AcceptObserver(&on_resume_accepting),
@@ -20,7 +20,8 @@ Listener::State::State(Loop& loop, loop::Socket& socket,
       socket_(socket),
       shared_(listener.shared),
       hold_(loop.group().listener_registry().held_by_listeners().hold(listener.bound)),
-      balancer_(ConnectionBalancer::of(loop, listener.bound)) {
+      balancer_(ConnectionBalancer::of(loop, listener.bound)),
+      through_drain_(through_drain) {
   if (shared_ != nullptr) shared_->begin_accepting();
   if (balancer_ != nullptr && balancer_->handoff_queue(loop.core()).open(*this)) {
     handoff_queue_ = &balancer_->handoff_queue(loop.core());
@@ -190,7 +191,14 @@ void Listener::State::resume_accepting() {
   wake_accept();
 }
 
+/// Returns true if another process has one of the sockets open.
+bool Listener::State::stays_open_elsewhere() const noexcept {
+  return (shared_ != nullptr && shared_->stays_open_elsewhere()) ||
+         std::ranges::any_of(extra_listeners_, &ExtraListener::stays_open_elsewhere);
+}
+
 void Listener::State::drain() {
+  if (through_drain_ && !stays_open_elsewhere()) return;
   draining_ = true;
   if (handoff_queue_ != nullptr) handoff_queue_->stop_receiving();
   if (shared_ != nullptr && shared_->stays_open_elsewhere()) {

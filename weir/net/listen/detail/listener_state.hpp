@@ -80,14 +80,17 @@ Result<ExtraListener*> open_extra_listener(Loop& loop, std::shared_ptr<loop::Sha
 ///
 /// A drain ends a socket in one of two ways. A socket of this process alone refuses new connections
 /// and is emptied until no connection has come for quiet_period. A socket that another process
-/// keeps open is left unchanged, and this process takes no more connections from it.
+/// keeps open is left unchanged, and this process takes no more connections from it. The drain does
+/// not affect a listener of listen_through_drain() that is open in this process alone.
 class Listener::State final : loop::Timer,
                               DrainObserver,
                               AcceptObserver,
                               HandoffQueue::Receiver,
                               ExtraListener::Observer {
  public:
-  State(Loop& loop, loop::Socket& socket, const loop::ListenerRegistry::Listener& listener);
+  /// `through_drain` is true for listen_through_drain().
+  State(Loop& loop, loop::Socket& socket, const loop::ListenerRegistry::Listener& listener,
+        bool through_drain);
   /// Closes each socket before it reports that this loop no longer accepts from the socket.
   ~State();
 
@@ -144,6 +147,7 @@ class Listener::State final : loop::Timer,
   bool is_finished() const noexcept;
   void end_main_listener();
   void resume_accepting();
+  bool stays_open_elsewhere() const noexcept;
   void drain();
   void drain_extra_listener(ExtraListener& extra);
   void start_quiet_timer() noexcept;
@@ -159,6 +163,7 @@ class Listener::State final : loop::Timer,
   HandoffQueue* handoff_queue_ = nullptr;       // connections from other cores
   loop::AcceptOperation* accepting_ = nullptr;  // the pending accept
   int rounds_left_ = rounds_max;
+  bool through_drain_;
   bool accept_started_ = false;       // true after the first accept
   bool parked_ = false;               // true if accepting_ waits here and not in the backend
   bool main_listener_ended_ = false;  // true if no more connections come from the socket
@@ -168,5 +173,12 @@ class Listener::State final : loop::Timer,
   bool closed_ = false;          // true after the drain
   bool handed_off_ = false;      // see take_handed_off_flag()
 };
+
+/// Listens like listen(), but a drain of the loop does not close the listener. It accepts until its
+/// owner destroys it. If another process has a socket of the address open, the drain closes it as
+/// any other listener, because that process serves later connections.
+/// Errors: those of listen().
+/// Cancel: that of listen().
+Task<Result<Listener>> listen_through_drain(Endpoint endpoint, ListenOptions options = {});
 
 }  // namespace weir::tcp
