@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/net/listen/detail/listener_state.hpp"
 #include "weir/net/proxy_protocol.hpp"
 #include "weir/runtime/checks/detail/start_checks.hpp"
 #include "weir/task/context.hpp"
@@ -165,7 +166,8 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
   co_return co_await with_scope(OnFailure::isolate, watched);
 }
 
-Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint) {
+Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint,
+                                          bool through_drain) {
   if (auto checked = server.router().check(); !checked) {
     server.router().log_errors(server.loop().platform());
     co_return fail(checked.error());
@@ -177,6 +179,7 @@ Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint
   if (checks::StartChecks* const checks = checks::StartChecks::find(server.loop())) {
     checks->log(demands_of(server, endpoint));
   }
+  if (through_drain) co_return co_await tcp::listen_through_drain(endpoint);
   co_return co_await tcp::listen(endpoint);
 }
 

@@ -10,13 +10,15 @@
 
 namespace weir::http {
 
-/// Checks the routes of `server`, loads its TLS, and listens.
+/// Checks the routes of `server`, loads its TLS, and listens. If `through_drain` is true, the drain
+/// of the loop does not close the listener; see tcp::listen_through_drain().
 /// Errors: Errc::conflict if Router::check() fails; those of tls::Server::load(), which the log
 /// explains; those of tcp::listen().
 /// Cancel: listens not.
 /// Threads: the loop's, which is also that of `server`.
 /// Lifetime: `server` outlives the task.
-Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint);
+Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint,
+                                          bool through_drain = false);
 
 /// Listens on `endpoint` and serves its connections until `scope`'s loop drains or the task is
 /// cancelled. The task completes when its last connection has ended.

@@ -1,5 +1,6 @@
 #include "weir/http/server/detail/server_state.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -156,20 +157,49 @@ ConnectionPermit::~ConnectionPermit() {
   server_->connections().permits_in_use_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t most)
+ConnectionReserve::Use::Use(ConnectionReserve* reserve, Loop& loop)
+    : reserve_(reserve), loop_(loop) {
+  if (reserve_ == nullptr) return;
+  Sum& sum = Sum::of(loop);
+  const std::lock_guard lock(sum.mutex);
+  if (reserve_->servers_++ == 0) sum.size.fetch_add(reserve_->size_, std::memory_order_relaxed);
+}
+
+ConnectionReserve::Use::~Use() {
+  if (reserve_ == nullptr) return;
+  Sum& sum = *loop_.group().slots().find<Sum>();
+  const std::lock_guard lock(sum.mutex);
+  if (--reserve_->servers_ == 0) sum.size.fetch_sub(reserve_->size_, std::memory_order_relaxed);
+}
+
+OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t most,
+                                 ConnectionReserve* reserve)
     : DrainObserver([](DrainObserver& self) { static_cast<OpenConnections&>(self).drain(); }),
       server_(server),
-      permits_in_use_(ServerConnections::of(loop).open),
-      connections_max_(most != 0 ? most : default_connections_max(loop)),
+      reserve_(reserve, loop),
+      permits_in_use_(reserve != nullptr ? reserve->open() : ServerConnections::of(loop).open),
+      connections_max_(most),
+      reserved_(nullptr),
       draining_(loop.draining()) {
+  if (reserve != nullptr) {
+    connections_max_ = std::max<std::size_t>(reserve->size(), 1);
+  } else if (most == 0) {
+    connections_max_ = default_connections_max(loop);
+    reserved_ = &ConnectionReserve::sum_of(loop);
+  }
   if (!draining_) loop.observe_drain(*this);
 }
 
 /// Uses relaxed order, because only the number itself passes between cores.
 std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
+  std::size_t most = connections_max_;
+  if (reserved_ != nullptr) {
+    const std::size_t reserved = reserved_->load(std::memory_order_relaxed);
+    most -= std::min(reserved, most - 1);
+  }
   std::size_t in_use = permits_in_use_.load(std::memory_order_relaxed);
   do {
-    if (in_use >= connections_max_) return std::nullopt;
+    if (in_use >= most) return std::nullopt;
   } while (!permits_in_use_.compare_exchange_weak(in_use, in_use + 1, std::memory_order_relaxed));
   return ConnectionPermit(server_);
 }
@@ -241,14 +271,14 @@ Task<> OpenWebSockets::wait() {
 ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
                          std::shared_ptr<tls::Server> tls, PlainHttp2 plain_http2,
                          std::shared_ptr<const ProxyProtocol> proxy_protocol,
-                         ServerObserver* observer)
+                         ServerObserver* observer, ConnectionReserve* reserve)
     : loop_(loop),
       router_(router),
       limits_(limits),
       id_prefix_(request_id_prefix(loop.platform().wall_time(), loop.core())),
       routes_(loop, router.updater()),
       counters_(loop),
-      connections_(*this, loop, limits.connections_max),
+      connections_(*this, loop, limits.connections_max, reserve),
       websockets_(loop, counters_.websockets_open),
       lingering_streams_(loop),
       heads_(loop),

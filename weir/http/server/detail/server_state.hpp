@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -144,6 +145,48 @@ class ResponseHeads {
 
 // The connections that a server may open, has open and rejects, on one core.
 
+/// Connections for one server on all cores, apart from those of the other servers. The server thus
+/// answers even if the others have all their connections open. A limit of the others that comes
+/// from the number of descriptors is lower by this number while a server has the reserve.
+/// Threads: any.
+/// Lifetime: outlives its servers.
+class ConnectionReserve {
+ public:
+  explicit ConnectionReserve(std::size_t size) noexcept : size_(size) {}
+  std::size_t size() const noexcept { return size_; }
+  /// Returns the number of open connections, which only the permits of its servers change.
+  std::atomic<std::size_t>& open() noexcept { return open_; }
+
+  /// Returns the sum of all reserves that servers of the group of `loop` have.
+  /// Errors: throws std::bad_alloc.
+  static const std::atomic<std::size_t>& sum_of(Loop& loop) { return Sum::of(loop).size; }
+
+  /// A use of a reserve by the server of one core; it may have none.
+  class Use {
+   public:
+    Use(ConnectionReserve* reserve, Loop& loop);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ConnectionReserve* reserve() const noexcept { return reserve_; }
+
+   private:
+    ConnectionReserve* reserve_;
+    Loop& loop_;
+  };
+
+ private:
+  struct Sum {
+    static Sum& of(Loop& loop) { return loop.group().slots().get<Sum>(); }
+    std::mutex mutex;                  // guards `servers` of all reserves of the group
+    std::atomic<std::size_t> size{0};  // relaxed: only the number matters
+  };
+
+  std::size_t size_;
+  std::size_t servers_ = 0;
+  std::atomic<std::size_t> open_{0};  // relaxed: only the number matters
+};
+
 /// The place of a Connection in the list of its server's open connections. It has no virtual
 /// function, because a virtual table would make each idle connection 16 bytes larger.
 class ConnectionNode : public weir::detail::ListNode {
@@ -161,7 +204,7 @@ class DrainNode : public weir::detail::ListNode {
 };
 
 /// The right to one open connection. One limit of permits holds for all cores of the runtime
-/// together.
+/// together, except for servers with a ConnectionReserve.
 class ConnectionPermit {
  public:
   ConnectionPermit() noexcept = default;  ///< no permit
@@ -204,8 +247,8 @@ class OpenConnections : DrainObserver {
   /// Half of the descriptors that a server does not use for connections.
   static constexpr std::size_t rejections_max = 32;
 
-  /// `most` is Limits::connections_max.
-  OpenConnections(ServerState& server, Loop& loop, std::size_t most);
+  /// `most` is Limits::connections_max, unless there is a `reserve`.
+  OpenConnections(ServerState& server, Loop& loop, std::size_t most, ConnectionReserve* reserve);
   ~OpenConnections() { assert(open_.empty()); }
 
   /// Returns a permit for one more connection; nullopt if all permits are in use.
@@ -233,8 +276,11 @@ class OpenConnections : DrainObserver {
   friend ConnectionPermit;
   friend Rejection;
   ServerState& server_;
+  ConnectionReserve::Use reserve_;
   std::atomic<std::size_t>& permits_in_use_;  // by all cores of the runtime
   std::size_t connections_max_;
+  // Connections of reserves, which connections_max_ includes; nullptr if it does not.
+  const std::atomic<std::size_t>* reserved_;
   std::size_t rejections_ = 0;
   bool draining_;
   weir::detail::List<ConnectionNode> open_;
@@ -275,11 +321,12 @@ struct CoreServers {
 /// Lifetime: outlives its connections.
 class ServerState : public weir::detail::ListNode {
  public:
-  /// `tls`, `plain_http2`, `proxy_protocol` and `observer` are those of ServeOptions.
+  /// `tls`, `plain_http2`, `proxy_protocol` and `observer` are those of ServeOptions. A `reserve`
+  /// takes the place of Limits::connections_max.
   ServerState(Loop& loop, const Router& router, const Limits& limits,
               std::shared_ptr<tls::Server> tls = {}, PlainHttp2 plain_http2 = PlainHttp2::off,
               std::shared_ptr<const ProxyProtocol> proxy_protocol = {},
-              ServerObserver* observer = nullptr);
+              ServerObserver* observer = nullptr, ConnectionReserve* reserve = nullptr);
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }

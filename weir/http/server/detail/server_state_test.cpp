@@ -306,6 +306,54 @@ TEST_F(ServersOnCores, ShareThePermits) {
   EXPECT_EQ(ServerConnections::of(loop(0)).open.load(), 0U);
 }
 
+/// Returns the number of permits that a server gives at most 200 callers.
+std::size_t permits_of(ServerState& server) {
+  std::deque<ConnectionPermit> permits;
+  while (permits.size() < 200) {
+    auto permit = server.connections().try_acquire_permit();
+    if (!permit) break;
+    permits.push_back(std::move(*permit));
+  }
+  return permits.size();
+}
+
+TEST_F(ServersOnCores, WithAReserveDoNotCountWithTheOthers) {
+  const Router routes;
+  ServerState service(loop(0), routes, {.connections_max = 1});
+  ConnectionReserve reserve(3);
+  ServerState first(loop(0), routes, {}, {}, PlainHttp2::off, {}, nullptr, &reserve);
+  ServerState second(loop(1), routes, {}, {}, PlainHttp2::off, {}, nullptr, &reserve);
+  auto of_service = service.connections().try_acquire_permit();
+  ASSERT_TRUE(of_service);
+  EXPECT_FALSE(service.connections().try_acquire_permit());
+  auto permit = first.connections().try_acquire_permit();
+  ASSERT_TRUE(permit) << "the service has all its connections in use";
+  EXPECT_EQ(permits_of(second), 2U) << "one limit for all cores";
+  of_service.reset();
+  EXPECT_EQ(permits_of(service), 1U);
+  EXPECT_EQ(reserve.open().load(), 1U);
+}
+
+TEST_F(ServersOnCores, LeaveTheDescriptorsOfReserves) {
+  const Router routes;
+  MemoryPlatform platform({.descriptors_max = 174});
+  const auto loop = Loop::make(platform, {}).value();
+  ServerState service(*loop, routes, {});
+  ServerState limited(*loop, routes, {.connections_max = 110});
+  ConnectionReserve small(10);
+  ConnectionReserve large(1000);
+  EXPECT_EQ(permits_of(service), 110U);
+  {
+    const ServerState first(*loop, routes, {}, {}, PlainHttp2::off, {}, nullptr, &small);
+    const ServerState same(*loop, routes, {}, {}, PlainHttp2::off, {}, nullptr, &small);
+    EXPECT_EQ(permits_of(service), 100U) << "a reserve counts once";
+    EXPECT_EQ(permits_of(limited), 110U) << "the program has set this limit";
+    const ServerState more(*loop, routes, {}, {}, PlainHttp2::off, {}, nullptr, &large);
+    EXPECT_EQ(permits_of(service), 1U);
+  }
+  EXPECT_EQ(permits_of(service), 110U);
+}
+
 TEST_F(ServersOnCores, HavePrefixesOfTheirOwnForRequestIds) {
   const Router routes;
   ServerState first(loop(0), routes, {});
