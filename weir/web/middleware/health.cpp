@@ -83,6 +83,7 @@ Task<std::vector<HealthPart>> Health::states(const Request& request) const {
   const bool draining = request.loop() != nullptr && request.loop()->draining();
   if (draining) states.push_back({"draining", false, "the server drains"});
   for (const auto& [name, check] : checks_) {
+    if (draining) break;  // a check may use what has ended
     const Result<> result = check();
     states.push_back({name, result.has_value(), result ? "" : result.error().message()});
   }

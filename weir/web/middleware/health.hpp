@@ -34,7 +34,8 @@ struct HealthPart {
 /// 503 until the service has been ready once. All three forbid caching. With `?verbose`, the last
 /// two also list every check and every part with its state and its reason.
 ///
-/// A draining server closes its listeners, so only connections that are open see its 503. A service
+/// A draining server closes its listeners, so only connections that are open see its 503. An
+/// AdminListener answers until the drain has ended. The checks are not called in a drain. A service
 /// behind a load balancer that needs a warning calls set_ready(false) some seconds before it stops.
 /// Threads: set_ready(), is_ready() and the routes on any thread; the rest before the router is
 /// served.
