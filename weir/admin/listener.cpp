@@ -1,7 +1,7 @@
 #include "weir/admin/listener.hpp"
 
-#include <functional>
-#include <optional>
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,6 +11,9 @@
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/profile/profile.hpp"
+#include "weir/task/combinators.hpp"
+#include "weir/task/drain.hpp"
+#include "weir/task/sync/detail/background_tasks.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/telemetry/metrics/mount_metrics.hpp"
 #include "weir/web/protection/cross_origin_protection.hpp"
@@ -18,18 +21,22 @@
 namespace weir {
 namespace {
 
-/// Descriptors that the admin listener leaves free. A server leaves more, so that a person may look
-/// at a server that has as many connections as it may have.
-constexpr std::size_t descriptors_reserved = 32;
-
-http::Limits limits_of(Loop& loop) {
-  const std::size_t all = loop.platform().descriptor_limit().descriptors_max;
+/// Limits of each admin listener. A peer that does not read its page loses the connection soon,
+/// because the page stays in memory until then.
+http::Limits limits_of(const AdminListenerOptions& options) {
   http::Limits limits;
-  limits.connections_max = all > descriptors_reserved ? all - descriptors_reserved : 1;
+  limits.connections_max = std::max<std::size_t>(options.connections_max, 1);
+  limits.head.headers_bytes_max = 16 * 1024;
   limits.body_max = 16 * 1024;
   limits.head_timeout = std::chrono::seconds(5);
   limits.first_request_timeout = std::chrono::seconds(5);
   limits.idle_timeout = std::chrono::seconds(15);
+  limits.write_rate = {std::chrono::seconds(5), 16 * 1024, std::chrono::seconds(5)};
+  // Each stream may hold a page.
+  limits.h2.streams_max = 4;
+  limits.h2.stream_window = 16 * 1024;
+  limits.h2.connection_window = 64 * 1024;
+  limits.h2.bodies_max = 64 * 1024;
   return limits;
 }
 
@@ -43,6 +50,8 @@ std::string url_of(const Endpoint& bound, bool secure) {
 struct AdminListener::State {
   explicit State(AdminListenerOptions given)
       : options(std::move(given)),
+        limits(limits_of(options)),
+        reserve(limits.connections_max),
         pages({.title = options.title,
                .refresh = options.refresh,
                .has_services = options.app != nullptr,
@@ -51,6 +60,8 @@ struct AdminListener::State {
                .configuration = options.configuration}) {}
 
   AdminListenerOptions options;
+  http::Limits limits;
+  http::ConnectionReserve reserve;
   admin::RouteObserver observer{options.next_observer};
   http::Router router;
   http::Health health;
@@ -104,80 +115,153 @@ Result<> AdminListener::check(std::string* why) const {
   return fail(Errc::bad_configuration);
 }
 
-/// The server of one core.
+http::MemoryBound AdminListener::memory_bound(unsigned cores) const {
+  http::MemoryBoundOptions options;
+  options.cores = cores;
+  options.handler_bytes = admin::page_work_bytes(cores);
+  options.tls = state_->options.tls == nullptr ? nullptr : &state_->options.tls->options();
+  return http::memory_bound(state_->limits, options);
+}
+
+namespace {
+
+/// The server of one core while it serves. Its task and its owner share it.
+struct AdminServing {
+  AdminServing(Loop& loop, const http::Router& router, const http::Limits& limits,
+               const std::shared_ptr<tls::Server>& tls, http::ConnectionReserve& reserve)
+      : server(loop, router, limits, tls, http::PlainHttp2::off, {}, nullptr, &reserve) {}
+
+  http::ServerState server;
+  CancelSource* accepting = nullptr;    // nullptr before and after the task
+  CancelSource* connections = nullptr;  // also cancels the accepting
+  Result<> result;
+  ManualResetEvent ended;
+};
+using AdminServingPtr = std::shared_ptr<AdminServing>;
+
+/// Reports the end of the task of an AdminServing, even if the task throws.
+class AdminServingEnd {
+ public:
+  explicit AdminServingEnd(AdminServing& serving) noexcept : serving_(serving) {}
+  ~AdminServingEnd() {
+    serving_.accepting = serving_.connections = nullptr;
+    serving_.ended.set();
+  }
+  AdminServingEnd(const AdminServingEnd&) = delete;
+  AdminServingEnd& operator=(const AdminServingEnd&) = delete;
+
+ private:
+  AdminServing& serving_;
+};
+
+/// Serves until the listener is closed and all connections have ended.
+Task<> serve_connections(AdminServingPtr serving, tcp::Listener given) {
+  tcp::Listener listener = std::move(given);
+  const Context own = co_await this_context();
+  CancelSource all(own.cancel);
+  CancelSource accepting(&all);
+  const AdminServingEnd end(*serving);
+  serving->connections = &all;
+  serving->accepting = &accepting;
+  const Context of_accepting{own.loop, &accepting};
+  const auto accept = [&](Scope& connections) -> Task<> {
+    auto accepted = in_context(
+        of_accepting, http::accept_connections(connections, serving->server, std::move(listener)));
+    serving->result = co_await std::move(accepted);
+  };
+  const Context of_all{own.loop, &all};
+  auto served = in_context(of_all, with_scope(OnFailure::isolate, accept));
+  std::ignore = co_await std::move(served);
+}
+
+Task<Result<>> wait_for_drain() {
+  co_await inject::DrainAwaiter();
+  co_return {};
+}
+
+Task<Result<>> wait_for_end(AdminServingPtr serving) {
+  co_return co_await serving->ended.wait();
+}
+
+/// Closes all connections, and waits until the task has ended.
+Task<> abort_connections(AdminServingPtr serving) {
+  const Context own = co_await this_context();
+  if (serving->connections != nullptr) serving->connections->cancel();
+  const Context shield{own.loop, nullptr};
+  auto waiting = in_context(shield, wait_for_end(serving));
+  std::ignore = co_await std::move(waiting);
+}
+
+}  // namespace
+
+/// The server of one core. It serves in a background task of the runtime, which lasts until the end
+/// of a drain. A loop without a runtime has no such tasks; the server then ends with the drain.
 class AdminServer {
  public:
   AdminServer(Scope& scope, AdminListener& owner)
-      : scope_(scope), admin_(*owner.state_), owner_(owner) {}
+      : scope_(scope),
+        admin_(*owner.state_),
+        owner_(owner),
+        background_(BackgroundTasks::find(scope.loop())) {}
 
-  /// Listens. Errors: see AdminListener::serve().
-  Task<Result<>> open() {
+  /// Listens, and begins to serve. Errors: see AdminListener::serve().
+  Task<Result<>> start() {
     std::string why;
     Loop& loop = scope_.loop();
     if (auto checked = owner_.check(&why); !checked) {
       loop.platform().log("weir: " + why);
       co_return checked;
     }
-    server_.emplace(loop, admin_.router, limits_of(loop), admin_.options.tls);
-    WEIR_CO_TRY(auto listener, co_await http::open_listener(*server_, admin_.options.endpoint));
+    serving_ = std::make_shared<AdminServing>(loop, admin_.router, admin_.limits,
+                                              admin_.options.tls, admin_.reserve);
+    const bool through_drain = background_ != nullptr;
+    WEIR_CO_TRY(auto listener, co_await http::open_listener(
+                                   serving_->server, admin_.options.endpoint, through_drain));
     if (loop.core() == 0) {
       const bool secure = admin_.options.tls != nullptr;
       loop.platform().log("weir: admin pages at " + url_of(listener.local_address(), secure));
     }
-    listener_.emplace(std::move(listener));
+    auto task = serve_connections(serving_, std::move(listener));
+    through_drain ? background_->spawn(std::move(task)) : scope_.spawn(std::move(task));
     co_return {};
   }
 
-  /// Serves until the listener is closed and all connections have ended.
+  /// Waits until the server has ended, or until a drain begins, which the server outlives.
+  /// Errors: those of accept_connections(); Errc::closed after a drain.
   Task<Result<>> run() {
-    tcp::Listener listener = std::move(*listener_);
-    listener_.reset();
-    co_return co_await with_scope(OnFailure::isolate, http::accept_connections, std::ref(*server_),
-                                  std::move(listener));
+    const Context own = co_await this_context();
+    if (background_ != nullptr) {
+      std::ignore = co_await race(wait_for_end(serving_), wait_for_drain());
+      if (own.loop->draining()) co_return fail(Errc::closed);
+    } else {
+      std::ignore = co_await serving_->ended.wait();
+    }
+    if (own.cancelled()) co_await abort_connections(serving_);
+    co_return serving_->result;
   }
 
-  Task<Result<>> start() {
-    WEIR_CO_TRY(co_await open());
-    scope_.spawn(serve());
-    co_return {};
-  }
-
-  /// Stops accepting, and waits until all requests are answered. A draining loop closes the
-  /// listener itself.
+  /// Stops accepting, and waits until all requests are answered. A drain leaves the server to the
+  /// background.
   Task<> stop() {
-    server_->drain();
-    if (cancel_ && !scope_.loop().draining()) cancel_->cancel();
-    std::ignore = co_await stopped_.wait();
+    const bool draining = scope_.loop().draining();
+    if (draining && background_ != nullptr) co_return;
+    serving_->server.drain();
+    if (!draining && serving_->accepting != nullptr) serving_->accepting->cancel();
+    const auto ended = co_await serving_->ended.wait();
+    if (!ended) co_await abort_connections(serving_);
   }
 
  private:
-  Task<> serve() {
-    cancel_.emplace(scope_.context().cancel);
-    const Context accepting{&scope_.loop(), &*cancel_};
-    const auto accept = [this, &accepting](Scope& connections) -> Task<> {
-      tcp::Listener listener = std::move(*listener_);
-      listener_.reset();
-      auto accepted = in_context(
-          accepting, http::accept_connections(connections, *server_, std::move(listener)));
-      std::ignore = co_await std::move(accepted);
-    };
-    std::ignore = co_await with_scope(OnFailure::isolate, accept);
-    cancel_.reset();
-    stopped_.set();
-  }
-
   Scope& scope_;
   AdminListener::State& admin_;
   const AdminListener& owner_;
-  std::optional<http::ServerState> server_;
-  std::optional<tcp::Listener> listener_;
-  std::optional<CancelSource> cancel_;
-  ManualResetEvent stopped_;
+  BackgroundTasks* background_;  // nullptr if the loop has no runtime
+  AdminServingPtr serving_;
 };
 
 Task<Result<>> AdminListener::serve(Scope& scope) {
   AdminServer server(scope, *this);
-  WEIR_CO_TRY(co_await server.open());
+  WEIR_CO_TRY(co_await server.start());
   co_return co_await server.run();
 }
 

@@ -45,6 +45,10 @@ struct AdminListenerOptions {
   /// More hosts that a request may name, such as "admin.example.org". An IP address, "localhost"
   /// and these are accepted; others may be DNS rebinding and get 421.
   std::vector<std::string> hosts = {};
+  /// Open connections on all cores together, at least 1; 503. They do not count with those of the
+  /// program's servers. If a server has no Limits::connections_max of its own, it leaves the
+  /// descriptors of these connections free, so that the pages can be reached when it is full.
+  std::size_t connections_max = 64;
   std::shared_ptr<tls::Server> tls = {};       ///< nullptr: plain HTTP
   Duration refresh = std::chrono::seconds(2);  ///< reload interval of the pages; zero: none
   App* app = nullptr;                          ///< app whose services are shown, or nullptr
@@ -76,6 +80,15 @@ struct AdminListenerOptions {
 /// snapshot. It waits for a core for at most a quarter of a second, and then shows that the core
 /// does not answer. Without requests, the listener does nothing.
 ///
+/// A drain of the runtime does not close the listener: it answers until the work of all cores has
+/// ended, and "/readyz" then says "draining". It does not make the drain longer, and it closes its
+/// connections at the end. If another process has the socket too, such as another worker or the
+/// newer process of a hot restart, the listener closes when the drain begins. A process that starts
+/// without a hot restart meanwhile finds the address of the listener in use.
+///
+/// A client that reads less than 16 KiB a second for 5 s is closed. A page has at most 512 KiB; it
+/// says how many rows it leaves out.
+///
 ///     AdminListener admin({.endpoint = Endpoint::loopback(9090), .title = "shop"});
 ///     runtime.run_on_each_core([&](Scope& scope) -> Task<Result<>> {
 ///       scope.spawn(admin.serve(scope));
@@ -84,8 +97,8 @@ struct AdminListenerOptions {
 ///
 /// With an App, serve_admin() takes the place of serve().
 /// Threads: serve() on each core; the other functions before it.
-/// Lifetime: outlives its servers. The app, the event bus, the log and the pools outlive its
-/// servers.
+/// Lifetime: outlives the run of the runtime. The app, the event bus, the log, the pools and what
+/// the routes and checks of the program refer to outlive it too.
 class AdminListener {
  public:
   explicit AdminListener(AdminListenerOptions options = {});
@@ -102,18 +115,22 @@ class AdminListener {
   /// ServeOptions::observer is on the page "routes".
   http::ServerObserver& request_observer() noexcept;
   /// Shows a pool of the program. The shared pool is always shown.
-  /// Lifetime: the pool outlives the servers.
+  /// Lifetime: the pool outlives the run of the runtime.
   void add_pool(std::string name, const BlockingPool& pool);
 
   /// Checks the options: an endpoint that other machines reach needs a token.
   /// Errors: Errc::bad_configuration; `*why` then has the reason for people, unless it is nullptr.
   Result<> check(std::string* why = nullptr) const;
 
-  /// Serves the pages on this core until the loop drains or the task is cancelled. A program calls
-  /// it on every core.
-  /// Errors: Errc::bad_configuration if check() fails, which is logged; those of http::serve().
-  /// Cancel: closes the listener immediately and cancels the connections.
-  /// Threads: the loop's.
+  /// Returns an upper bound of the memory that the pages and their connections hold on this number
+  /// of cores. It does not include the page "services", routes of the program, and a CPU profile
+  /// while it is recorded.
+  http::MemoryBound memory_bound(unsigned cores) const;
+
+  /// Serves the pages on this core until the loop drains or the task is cancelled. After a drain
+  /// has begun, the runtime continues to serve them. A program calls it on every core. Errors:
+  /// Errc::bad_configuration if check() fails, which is logged; those of http::serve(). Cancel:
+  /// closes the listener immediately and cancels the connections. Threads: the loop's.
   Task<Result<>> serve(Scope& scope);
 
  private:

@@ -134,6 +134,8 @@ TEST_F(AdminListenerTest, RefusesNamesOfOtherHosts) {
   EXPECT_EQ(status_for_host("evil.example"), 421);
   EXPECT_EQ(status_for_host("127.0.0.1.evil.example"), 421);
   EXPECT_EQ(status_for_host("localhost.evil.example:9090"), 421);
+  EXPECT_EQ(status_for_host("unix:80"), 421) << "this is a name with a port, not a path";
+  EXPECT_EQ(status_for_host("unix"), 421);
   EXPECT_EQ(status_for_host("localhost:9090"), 200);
   EXPECT_EQ(status_for_host("127.0.0.1:9090"), 200);
   EXPECT_EQ(status_for_host("[::1]"), 200);

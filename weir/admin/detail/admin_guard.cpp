@@ -13,6 +13,11 @@ http::AllowedHosts hosts_of(std::vector<std::string> hosts) {
   return http::allowed_hosts({.hosts = std::move(hosts)});
 }
 
+bool is_ip(std::string_view text) {
+  const auto parsed = os::Address::parse(text);
+  return parsed && parsed->is_inet();
+}
+
 bool is_health(std::string_view path) {
   return path == "/livez" || path == "/readyz" || path == "/startupz";
 }
@@ -39,9 +44,9 @@ AdminGuard::AdminGuard(const std::string& token, const std::vector<std::string>&
 
 bool AdminGuard::accepts_host(std::string_view authority) const {
   if (any_host_ || hosts_.allows(authority)) return true;
-  // DNS rebinding needs a name.
-  return os::Address::parse(authority).has_value() ||
-         os::Address::parse(std::string(authority) + ":80").has_value();
+  // DNS rebinding needs a name. Another form of an address than these is none in a URL.
+  if (authority.empty() || authority.starts_with(':')) return false;
+  return is_ip(authority) || is_ip(std::string(authority) + ":80");
 }
 
 std::optional<http::Response> AdminGuard::before(http::Request& request) const {

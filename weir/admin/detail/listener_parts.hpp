@@ -1,6 +1,7 @@
 // The parts of the admin listener: checks of requests, health of an app, and live pages.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -70,6 +71,19 @@ std::vector<http::HealthPart> parts_of(const Explanation& explanation,
 /// Lifetime: `app` outlives the servers of the health.
 void add_services(http::Health& health, const App& app, std::vector<std::string> optional);
 
+/// Bytes of a rendered page, apart from its menu.
+inline constexpr std::size_t page_bytes_max = 512 * 1024;
+
+/// Returns the bytes that a handler of a page holds at most: the snapshots of the cores, the page
+/// and its rendering.
+constexpr std::size_t page_work_bytes(unsigned cores) noexcept {
+  return 8 * page_bytes_max + cores * page_bytes_max;
+}
+
+/// Removes rows from a page that would have more than `bytes_max` bytes in any format, and cuts
+/// long preformatted texts. A note in the section says how many rows are missing.
+void limit_page(Page& page, std::size_t bytes_max = page_bytes_max);
+
 struct LivePagesOptions {
   std::string title;
   Duration refresh{};
@@ -102,7 +116,7 @@ class LivePages {
   Task<http::Response> show(const MakePage& make, Format format);
   Task<http::Response> show_tasks(Format format);
   Task<RuntimeView> look();
-  http::Response render(const Page& page, Format format) const;
+  http::Response render(Page page, Format format) const;
 
   LivePagesOptions options_;
   Frame frame_;

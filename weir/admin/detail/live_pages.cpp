@@ -141,7 +141,8 @@ Task<RuntimeView> LivePages::look() {
   co_return view;
 }
 
-http::Response LivePages::render(const Page& page, Format format) const {
+http::Response LivePages::render(Page page, Format format) const {
+  limit_page(page);
   switch (format) {
     case Format::html:
       return http::html(to_html(page, frame_));

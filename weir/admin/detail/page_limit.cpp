@@ -1,0 +1,133 @@
+// The limit of the bytes of a page.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "weir/admin/detail/listener_parts.hpp"
+
+namespace weir::admin {
+namespace {
+
+// Markup of a row and a form, and of a cell in HTML: itself, its link, its tone, and its bar.
+constexpr std::size_t row_markup = 16;
+constexpr std::size_t form_markup = 160;
+constexpr std::size_t cell_markup = 36;
+constexpr std::size_t link_markup = 16;
+constexpr std::size_t tone_markup = 32;
+constexpr std::size_t share_markup = 200;
+// A value of JSON with its name's quotes, and a number there.
+constexpr std::size_t json_markup = 8;
+constexpr std::size_t json_number = 24;
+
+/// Returns the largest size of an escaped text in HTML or JSON.
+std::size_t escaped_size(std::string_view text) {
+  const auto is_special = [](char each) {
+    return static_cast<unsigned char>(each) < 0x20 || each == 0x7f || each == '"' || each == '\'' ||
+           each == '&' || each == '<' || each == '>' || each == '\\';
+  };
+  return text.size() + 5 * static_cast<std::size_t>(std::ranges::count_if(text, is_special));
+}
+
+std::size_t html_size(const Cell& cell) {
+  std::size_t size = cell_markup + escaped_size(cell.to_text());
+  if (!cell.link().empty()) size += link_markup + escaped_size(cell.link());
+  if (cell.tone() != Tone::plain) size += tone_markup;
+  if (cell.is_share()) size += share_markup;
+  return size;
+}
+
+std::size_t json_size(std::string_view key, const Cell& cell) {
+  return json_markup + escaped_size(key) + std::max(json_number, escaped_size(cell.to_text()));
+}
+
+std::size_t html_size(const Form& form) {
+  std::size_t size = form_markup + escaped_size(form.action) + escaped_size(form.label);
+  for (const auto& [name, value] : form.hidden) {
+    size += cell_markup + escaped_size(name) + escaped_size(value);
+  }
+  for (const std::string& each : form.choices) size += cell_markup + escaped_size(each);
+  return size;
+}
+
+/// The largest size of the rows of a section in any format.
+class RowsSize {
+ public:
+  explicit RowsSize(const Section& section) : section_(section) {
+    for (const Column& each : section.columns) widths_.push_back(each.heading.size());
+  }
+  /// Returns the size after row `index` too.
+  std::size_t add(std::size_t index) {
+    const std::vector<Cell>& row = section_.rows[index];
+    html_ += row_markup;
+    for (const Cell& each : row) html_ += html_size(each);
+    if (index < section_.forms.size()) html_ += html_size(section_.forms[index]);
+    json_ += row_markup;
+    for (std::size_t i = 0; i < std::min(row.size(), widths_.size()); ++i) {
+      json_ += json_size(section_.columns[i].key, row[i]);
+      // Each line of a text is as long as the widest cells, with their marks.
+      widths_[i] = std::max(widths_[i], row[i].to_text().size() + 3);
+    }
+    std::size_t line = 1;
+    for (const std::size_t each : widths_) line += each + 2;
+    return std::max({html_, json_, line * (index + 2)});
+  }
+
+ private:
+  const Section& section_;
+  std::vector<std::size_t> widths_;
+  std::size_t html_ = 0;
+  std::size_t json_ = 0;
+};
+
+void add_note(Section& section, const std::string& note) {
+  section.note += (section.note.empty() ? "" : " ") + note;
+}
+
+/// Keeps the rows that fit into `left`, and subtracts their size from it.
+void limit_rows(Section& section, std::size_t& left) {
+  RowsSize rows(section);
+  std::size_t used = 0;
+  std::size_t kept = 0;
+  for (; kept < section.rows.size(); ++kept) {
+    const std::size_t size = rows.add(kept);
+    if (size > left) break;
+    used = size;
+  }
+  left -= used;
+  if (kept == section.rows.size()) return;
+  add_note(section, std::to_string(section.rows.size() - kept) +
+                        " more rows are left out, because the page is too long.");
+  section.rows.resize(kept);
+  if (section.forms.size() > kept) section.forms.resize(kept);
+}
+
+/// Cuts the text at the end of a line.
+void limit_text(Section& section, std::size_t& left) {
+  std::string& text = section.preformatted;
+  const std::size_t size = escaped_size(text);
+  if (size <= left) {
+    left -= size;
+    return;
+  }
+  const std::size_t end = text.rfind('\n', left / 6);
+  text.resize(end == text.npos ? 0 : end + 1);
+  left -= std::min(left, escaped_size(text));
+  add_note(section, "The end of the text is left out, because the page is too long.");
+}
+
+}  // namespace
+
+void limit_page(Page& page, std::size_t bytes_max) {
+  std::size_t left = bytes_max;
+  for (Section& section : page.sections) {
+    std::size_t fixed = form_markup + escaped_size(section.title) + escaped_size(section.note);
+    for (const Fact& each : section.facts) {
+      fixed += json_size(each.key, each.cell) + html_size(each.cell) + escaped_size(each.label);
+    }
+    left -= std::min(left, fixed);
+    limit_rows(section, left);
+    limit_text(section, left);
+  }
+}
+
+}  // namespace weir::admin
