@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 import web_page_test
 
@@ -39,19 +40,34 @@ class Service:
         # Another address than that of the admin pages, which have port 0 too.
         self.process = subprocess.Popen([program, "--port", "0", "--cores", "2"],
                                         stderr=log.open("w"))
-        deadline = time.monotonic() + 30
         self.admin = self.port = None
-        while time.monotonic() < deadline and not (self.admin and self.port):
-            for line in log.read_text().splitlines():
-                if match := ADMIN.search(line):
-                    self.admin = match[1]
-            ports = [match[1] for match in map(LISTENING.search, log.read_text().splitlines())
-                     if match]
-            self.port = next((each for each in ports
-                              if self.admin and not self.admin.endswith(":" + each)), None)
-            time.sleep(0.02)
-        if not self.port:
+        if not wait_until(self._find_admin, 30):
             raise SystemExit(f"no service: {log.read_text()}")
+        # The services of the example take a second to start.
+        self.first_status, self.first_health = self.ask_admin("/readyz?verbose")
+        if not wait_until(self._find_port, 30):
+            raise SystemExit(f"no service: {log.read_text()}")
+
+    def _find_admin(self):
+        match = ADMIN.search(self.log.read_text())
+        self.admin = match and match[1]
+        return self.admin
+
+    def _find_port(self):
+        ports = [match[1] for match in map(LISTENING.search, self.log.read_text().splitlines())
+                 if match]
+        self.port = next((each for each in ports if not self.admin.endswith(":" + each)), None)
+        return self.port
+
+    def ask_admin(self, path):
+        """Returns the status and the body of an answer of the admin listener; 0 for no answer."""
+        try:
+            with urllib.request.urlopen(self.admin + path, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
 
     def get(self, path, timeout=20):
         """Returns the body of a page of the service, or of an error."""
@@ -67,9 +83,11 @@ class Service:
             return json.load(answer)
 
 
-def health_status(program, endpoint):
-    return subprocess.run([program, "--healthcheck", endpoint], timeout=30,
-                          stdout=subprocess.DEVNULL).returncode
+def health(program, endpoint):
+    """Returns the exit status and the line of a health check."""
+    done = subprocess.run([program, "--healthcheck", endpoint], timeout=30, text=True,
+                          stdout=subprocess.PIPE)
+    return done.returncode, done.stdout
 
 
 def check(condition, what):
@@ -91,8 +109,13 @@ def wait_until(condition, seconds=20):
     while time.monotonic() < deadline:
         if condition():
             return True
-        time.sleep(0.1)
+        time.sleep(0.02)  # between two looks
     return False
+
+
+def check_soon(condition, what):
+    """Waits for the condition, because a page shows what has happened a moment later."""
+    check(wait_until(condition), what)
 
 
 def start_faults(service):
@@ -112,30 +135,39 @@ def check_faults(service):
     def findings():
         return " | ".join(each["finding"] for each in service.page("overview")["findings"])
 
-    check(wait_until(lambda: "pool images is saturated" in findings()), "overview: saturated pool")
-    check("GET /slow" in findings(), "overview: slow handler")
-    check("client target http://127.0.0.1:9 fails" in findings(), "overview: unreachable store")
-    slow = service.page("slow_turns")["slow_turns"]
-    check(any("GET /slow" in each["cause"] and each["turns"] >= 3 for each in slow),
-          "slow_turns: the route and its turns")
-    routes = {each["route"]: each for each in service.page("routes")["routes"]}
-    check(routes.get("GET /slow", {}).get("p50_seconds", 0) > 0.1, "routes: the slow handler")
-    check(routes.get("GET /store", {}).get("failures") == 1, "routes: the answer 502")
-    pools = {each["name"]: each for each in service.page("pools")["pools"]}
-    check(pools.get("images", {}).get("queued", 0) > 0, "pools: work waits")
-    clients = service.page("clients")["clients"]
-    check(any(each["state"] == "fails" and each["last_error"] for each in clients),
-          "clients: the target with its error")
-    connections = service.page("connections")["connections"]
-    check(any(each["route"] == "GET /stuck" and each["state"] == "runs handler"
-              for each in connections), "connections: the stuck request")
-    tasks = service.page("tasks")["tasks"]
-    check(any(each["trace_name"] == "GET /stuck" for each in tasks), "tasks: the stuck request")
-    before = {each["kind"]: each["now"] for each in service.page("memory")["kinds"]}
+    def rows(page, name, key):
+        return {each[key]: each for each in service.page(page)[name]}
+
+    check_soon(lambda: "pool images is saturated" in findings(), "overview: saturated pool")
+    check_soon(lambda: rows("pools", "pools", "name").get("images", {}).get("queued", 0) > 0,
+               "pools: work waits")
+    check_soon(lambda: "GET /slow" in findings(), "overview: slow handler")
+    check_soon(lambda: "client target http://127.0.0.1:9 fails" in findings(),
+               "overview: unreachable store")
+    check_soon(lambda: any("GET /slow" in each["cause"] and each["turns"] >= 3
+                           for each in service.page("slow_turns")["slow_turns"]),
+               "slow_turns: the route and its turns")
+    check_soon(lambda: rows("routes", "routes", "route").get("GET /slow", {})
+               .get("p50_seconds", 0) > 0.1, "routes: the slow handler")
+    check_soon(lambda: rows("routes", "routes", "route").get("GET /store", {})
+               .get("failures") == 1, "routes: the answer 502")
+    check_soon(lambda: any(each["state"] == "fails" and each["last_error"]
+                           for each in service.page("clients")["clients"]),
+               "clients: the target with its error")
+    check_soon(lambda: any(each["route"] == "GET /stuck" and each["state"] == "runs handler"
+                           for each in service.page("connections")["connections"]),
+               "connections: the stuck request")
+    check_soon(lambda: any(each["trace_name"] == "GET /stuck"
+                           for each in service.page("tasks")["tasks"]),
+               "tasks: the stuck request")
+
+    def frames():
+        return rows("memory", "kinds", "kind")["coroutine frames"]["now"]
+
+    before = frames()
     for _ in range(5):
         service.get("/leak")
-    after = {each["kind"]: each["now"] for each in service.page("memory")["kinds"]}
-    check(after["coroutine frames"] - before["coroutine frames"] >= 400, "memory: leaked frames")
+    check_soon(lambda: frames() - before >= 400, "memory: leaked frames")
 
 
 def check_top(tool, service):
@@ -177,24 +209,30 @@ def main():
     parser.add_argument("--tool", required=True)
     parser.add_argument("--screenshot", required=True, type=pathlib.Path)
     arguments = parser.parse_args()
-    check(health_status(arguments.program, f"127.0.0.1:{free_port()}") == 1, "healthcheck: absent")
+    status, _ = health(arguments.program, f"127.0.0.1:{free_port()}")
+    check(status == 1, "healthcheck: absent")
     with tempfile.TemporaryDirectory() as folder:
         service = Service(arguments.program, pathlib.Path(folder) / "log")
         try:
             endpoint = service.admin.removeprefix("http://")
-            check(health_status(arguments.program, endpoint) == 1, "healthcheck: starting")
-            check(wait_until(lambda: health_status(arguments.program, endpoint) == 0),
-                  "healthcheck: ready")
+            check(service.first_status == 503 and "Store" in service.first_health,
+                  "readyz: the service starts, and which part of it")
+            check_soon(lambda: health(arguments.program, endpoint)[0] == 0, "healthcheck: ready")
             stuck = start_faults(service)
             check_faults(service)
             check_top(arguments.tool, service)
             check_browser(service, arguments.screenshot)
             service.process.terminate()  # it drains, because a request is stuck
-            check(wait_until(lambda: health_status(arguments.program, endpoint) == 1),
-                  "healthcheck: draining")
+            check_soon(lambda: "draining" in health(arguments.program, endpoint)[1],
+                       "healthcheck: draining")
+            check(health(arguments.program, endpoint)[0] == 1, "healthcheck: draining is not ready")
+            check(service.ask_admin("/livez")[0] == 200, "livez: alive while it drains")
+            status, text = service.ask_admin("/readyz")
+            check(status == 503 and "draining" in text, "readyz: draining")
             check(service.process.poll() is None, "the service still drains")
             stuck.close()
             check(service.process.wait(30) is not None, "the service ends")
+            check(service.ask_admin("/livez")[0] == 0, "the admin listener ends with it")
         finally:
             service.process.kill()
     return 1 if check.failed else 0
