@@ -66,7 +66,7 @@ Page log_levels_page(const LogService& logs);
 /// The fields of the form of a logger.
 struct LevelForm {
   std::string name;
-  LogLevel level = LogLevel::info;
+  LogLevel level{};  // without a default, so that a form must have it
 };
 
 /// Sets the level of a logger that exists, or of all others for an empty name. Returns 303 to the
