@@ -3,16 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "tools/simulate/component_scenarios.hpp"
-#include "weir/sim/test/seed_fixture.hpp"
 
 namespace weir::simulate {
 namespace {
 
 TEST(WebSocketCutScenario, VanishesAtEachByte) {
   std::size_t answered = 0;
-  for (int run = 0; run < 10; ++run) {
-    sim::World world(fresh_world_options());
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    sim::World world({.seed = seed});
     WebSocketService service(world.random(), {});
     WebSocketCutScenario scenario(world.random(), service);
     const Outcome outcome = run_websocket_cuts(world, service, scenario);
@@ -20,7 +21,7 @@ TEST(WebSocketCutScenario, VanishesAtEachByte) {
     EXPECT_GT(scenario.size(), 150U);
     answered += scenario.answered();
   }
-  EXPECT_GT(answered, 0U);  // their number depends on the seeds
+  EXPECT_GT(answered, 50U);
 }
 
 }  // namespace
