@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weir/loop/contract/detail/file_system.hpp"
+#include "weir/os/ip_range.hpp"
 
 namespace weir::tcp {
 
@@ -32,9 +33,13 @@ void Stream::close() {
   loop().backend().close(*socket);
 }
 
+/// Clients of a listener for IPv6 and IPv4 have mapped addresses (RFC 4291 §2.5.5.2). People and
+/// other programs know an IPv4 address in its own form.
 os::Address Stream::peer_address() const {
   if (socket_ == nullptr) return {};
-  return loop().platform().peer_address(socket_->descriptor).value_or(os::Address());
+  const auto address = loop().platform().peer_address(socket_->descriptor).value_or(os::Address());
+  const auto bytes = os::ip_bytes(address);
+  return bytes && os::is_ipv4(*bytes) ? os::to_address(*bytes, address.port()) : address;
 }
 
 os::Address Stream::local_address() const {

@@ -72,6 +72,19 @@ TEST_P(TcpTest, SupportsIpv6) {
   run(talk());
 }
 
+TEST_P(TcpTest, ShowsIpv4ClientsOfAnIpv6ListenerAsIpv4) {
+  const auto talk = []() -> Task<> {
+    auto listener = co_await tcp::listen(Endpoint::any(0));
+    if (!listener) co_return;  // no IPv6 on this machine
+    const Endpoint address = Endpoint::loopback(listener->local_address().port());
+    auto both = co_await all(as_task(listener->accept()), tcp::connect(address));
+    EXPECT_TRUE(both);
+    EXPECT_EQ(std::get<0>(*both).peer_address(), std::get<1>(*both).local_address());
+    EXPECT_EQ(std::get<0>(*both).peer_address().family(), os::AddressFamily::ipv4);
+  };
+  run(talk());
+}
+
 TEST_P(TcpTest, HandlesManySequentialAndConcurrentConnections) {
   const auto serve = [](tcp::Stream stream) -> Task<> {
     while (auto bytes = co_await stream.read()) {
