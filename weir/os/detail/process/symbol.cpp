@@ -12,6 +12,7 @@
 #include <span>
 
 #include "weir/os/detail/process/elf_file.hpp"
+#include "weir/os/detail/process/symbol_outline.hpp"
 
 namespace weir::os {
 namespace {
@@ -33,7 +34,9 @@ std::string demangled(const std::string& symbol) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : symbol;
+  if (status == 0 && text != nullptr) return text.get();
+  std::string outline = outline_of_symbol(symbol);
+  return outline.empty() ? symbol : outline;
 }
 
 }  // namespace
