@@ -2,11 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -112,6 +116,22 @@ TEST(TaskReportText, NamesACoreThatDoesNotAnswer) {
             "core 0: no answer in time: it runs spin\n"
             "core 1: no answer in time\n"
             "core 2: 1 wait (incomplete)\n");
+}
+
+// A text whose work grows with cores times entries takes a minute for this.
+TEST(TaskReportText, TakesTimeInProportionToItsEntries) {
+  constexpr unsigned cores = 40'000;
+  TaskReport report;
+  for (unsigned core = 0; core < cores; ++core) {
+    report.cores.push_back({.core = core, .answered = true, .complete = true, .waits = 1});
+    report.entries.push_back(entry("serve", "read"));
+    report.entries.back().core = core;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = report.to_text();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2 * cores) << "no branches of two cores are joined";
+  EXPECT_TRUE(text.ends_with("core 39999: 1 wait\n  serve awaits read\n"));
 }
 
 // Reports of a runtime in memory.
@@ -304,6 +324,53 @@ TEST(TaskReport, NamesWhatACoreRunsThatDoesNotAnswer) {
   EXPECT_FALSE(report.cores[1].answered);
   EXPECT_THAT(report.cores[1].runs, HasSubstr("blocking_task"));
   EXPECT_THAT(report.to_text(), HasSubstr("core 1: no answer in time: it runs "));
+}
+
+/// A platform with a log that takes its time for each line of a report.
+class SlowLog final : public OsPlatform {
+ public:
+  void log(std::string_view line) noexcept override {
+    const auto end = std::chrono::steady_clock::now() + (line.starts_with("  ") ? 20ms : 0ms);
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    const std::lock_guard lock(mutex_);
+    lines_.emplace_back(line);
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+Task<> nested_task(unsigned depth) {
+  if (depth > 0) co_return co_await nested_task(depth - 1);
+  co_await stuck_task(1h);
+}
+
+TEST(TaskReport, ADumpEndsSoonWhenTheProcessEnds) {
+  constexpr unsigned depth_max = 40;  // 860 lines, which take 17 s
+  SlowLog platform;
+  RuntimeOptions one_core = quiet();
+  one_core.cores = 1;
+  Runtime runtime(platform, one_core);
+  std::chrono::steady_clock::time_point ending;
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (unsigned depth = 0; depth < depth_max; ++depth) scope.spawn(nested_task(depth));
+    ::kill(::getpid(), SIGQUIT);
+    while (platform.lines().size() < 5) {
+      std::ignore = co_await sleep(5ms);
+    }
+    ending = std::chrono::steady_clock::now();
+    runtime.stop();
+  };
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - ending, 5s);
+  const auto lines = platform.lines();
+  EXPECT_THAT(lines, Contains("weir: SIGQUIT: tasks of this process:"));
+  EXPECT_THAT(lines, Contains("... (more lines are left out: the process ends)"));
 }
 
 }  // namespace

@@ -33,25 +33,24 @@ std::string to_text(Duration age) {
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
-/// The entries of one core as a tree of groups: a group has equal branches.
-class Tree {
+/// The entries of all cores as trees of groups: a group has equal branches of one core.
+class Trees {
  public:
-  Tree(const TaskReport& report, unsigned core) : entries_(report.entries) {
+  explicit Trees(const TaskReport& report) : entries_(report.entries) {
     nodes_.resize(entries_.size());
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].core != core) continue;
       const std::size_t parent = entries_[i].parent;
-      (parent == TaskEntry::none ? roots_ : nodes_[parent].children).push_back(i);
+      (parent == TaskEntry::none ? roots_[entries_[i].core] : nodes_[parent].children).push_back(i);
     }
     // A parent comes before its children.
-    for (std::size_t i = entries_.size(); i-- > 0;) {
-      if (entries_[i].core == core) classify(i);
-    }
-    roots_ = merged(roots_);
+    for (std::size_t i = entries_.size(); i-- > 0;) classify(i);
+    for (auto& [core, roots] : roots_) roots = merged(roots);
   }
 
-  void write(std::string& out) const {
-    for (const std::size_t root : roots_) write(out, root, 1, false);
+  void write(std::string& out, unsigned core) const {
+    const auto roots = roots_.find(core);
+    if (roots == roots_.end()) return;
+    for (const std::size_t root : roots->second) write(out, root, 1, false);
   }
 
  private:
@@ -132,7 +131,7 @@ class Tree {
 
   const std::vector<TaskEntry>& entries_;
   std::vector<Node> nodes_;
-  std::vector<std::size_t> roots_;
+  std::map<unsigned, std::vector<std::size_t>> roots_;  // by core
   std::map<Class, std::size_t> classes_;
 };
 
@@ -140,6 +139,7 @@ class Tree {
 
 std::string TaskReport::to_text() const {
   std::string out;
+  const Trees trees(*this);
   for (const TaskCore& each : cores) {
     out += "core " + std::to_string(each.core) + ": ";
     if (!each.answered) {
@@ -152,7 +152,7 @@ std::string TaskReport::to_text() const {
     if (!each.complete) out += " (incomplete)";
     if (each.left_out > 0) out += ", " + grouped(each.left_out) + " left out";
     out += '\n';
-    Tree(*this, each.core).write(out);
+    trees.write(out, each.core);
   }
   return out;
 }

@@ -1,11 +1,9 @@
 #include "weir/runtime/detail/task_collection.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
 #include <new>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "weir/os/detail/process/symbolizer.hpp"
@@ -14,35 +12,9 @@
 namespace weir {
 namespace {
 
-/// Returns the qualified name in a mangled symbol that the C++ library cannot read, since it is
-/// older than the compiler: "weir::as_task<...>" for "_ZN4weir7as_taskITk...".
-std::string outline_of(std::string_view symbol) {
-  std::string name;
-  symbol.remove_prefix(2);  // "_Z"
-  if (symbol.starts_with('N')) symbol.remove_prefix(1);
-  while (symbol.starts_with('L') || symbol.starts_with('K')) symbol.remove_prefix(1);
-  while (!symbol.empty() && symbol[0] >= '1' && symbol[0] <= '9') {
-    std::size_t size = 0;
-    const auto number = std::from_chars(symbol.data(), symbol.data() + symbol.size(), size);
-    symbol.remove_prefix(static_cast<std::size_t>(number.ptr - symbol.data()));
-    if (number.ec != std::errc() || size > symbol.size()) break;
-    if (!symbol.starts_with("_GLOBAL__N_")) {
-      if (!name.empty()) name += "::";
-      name += symbol.substr(0, size);
-    }
-    symbol.remove_prefix(size);
-    while (symbol.starts_with('L')) symbol.remove_prefix(1);
-  }
-  if (symbol.starts_with('I')) name += "<...>";
-  return name;
-}
-
 /// Removes the parts of a function's name that do not help to find it: the type that a template
 /// returns, and unnamed namespaces.
 std::string short_name(std::string name) {
-  if (name.starts_with("_Z")) {
-    if (std::string outline = outline_of(name); !outline.empty()) return outline;
-  }
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t at = 0; at < name.size(); ++at) {
@@ -203,6 +175,7 @@ TaskReport TaskCollection::report(FunctionNames& names) const {
 }
 
 Runtime::TaskDump::~TaskDump() {
+  ending_.store(true, std::memory_order_relaxed);  // it only saves time
   thread_.reset();
   if (collection_ != nullptr) collection_->abandon();
 }
@@ -240,8 +213,9 @@ void Runtime::TaskDump::begin() {
   // The mutex keeps the cores alive.
   const std::lock_guard lock(runtime_.mutex_);
   if (runtime_.cores_.empty()) return;
-  collection_ =
-      TaskCollection::start(runtime_.cores_.front()->loop(), TaskReportOptions().entries_max);
+  const std::size_t entries =
+      std::min(TaskReportOptions().entries_max, entries_max / runtime_.cores_.size());
+  collection_ = TaskCollection::start(runtime_.cores_.front()->loop(), entries);
   deadline_ = after(runtime_.platform_.now(), timeout);
 }
 
@@ -253,18 +227,26 @@ void Runtime::TaskDump::end() {
     if (!cores.empty() && !cores.front()->loop().stopping()) collection_->note_running();
     collection_->abandon();
   }
-  const std::string text =
-      std::exchange(collection_, nullptr)->report(FunctionNames::of_process()).to_text();
+  const std::shared_ptr<TaskCollection> collection = std::exchange(collection_, nullptr);
+  if (ending_.load(std::memory_order_relaxed)) return;
+  log(collection->report(FunctionNames::of_process()).to_text());
+}
+
+/// A log without a reader takes its time for each line.
+void Runtime::TaskDump::log(std::string_view text) const {
   runtime_.platform_.log("weir: SIGQUIT: tasks of this process:");
-  std::size_t lines = 0;
-  for (std::string_view left = text; !left.empty(); ++lines) {
-    const std::size_t end = left.find('\n');
+  for (std::size_t lines = 0; !text.empty(); ++lines) {
+    if (ending_.load(std::memory_order_relaxed)) {
+      runtime_.platform_.log("... (more lines are left out: the process ends)");
+      break;
+    }
     if (lines == lines_max) {
       runtime_.platform_.log("... (more lines are left out)");
       break;
     }
-    runtime_.platform_.log(left.substr(0, end));
-    left.remove_prefix(end == left.npos ? left.size() : end + 1);
+    const std::size_t end = text.find('\n');
+    runtime_.platform_.log(text.substr(0, end));
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
   }
   runtime_.platform_.log("weir: SIGQUIT: end of the tasks");
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -107,7 +108,7 @@ class TaskCollection {
 };
 
 /// A TaskDump logs the tasks of all cores when request() is called. It works while some cores are
-/// stuck and while the SharedPool is full.
+/// stuck and while the SharedPool is full. The destructor ends a dump after its present line.
 /// Threads: request() and the destructor: that of Runtime::run().
 /// Lifetime: ends before the cores of the runtime.
 class Runtime::TaskDump final : loop::ThreadWork {
@@ -123,13 +124,16 @@ class Runtime::TaskDump final : loop::ThreadWork {
  private:
   static constexpr Duration timeout = std::chrono::seconds(1);
   static constexpr std::size_t lines_max = 2000;
+  static constexpr std::size_t entries_max = 100'000;  // of all cores, if they are many
 
   std::optional<Instant> step() noexcept override;
   void begin();
   void end();
+  void log(std::string_view text) const;
 
   Runtime& runtime_;
   std::atomic<bool> requested_{false};
+  std::atomic<bool> ending_{false};  // the thread logs no further line
   // Used by the thread only.
   std::shared_ptr<TaskCollection> collection_;
   Instant deadline_ = never;

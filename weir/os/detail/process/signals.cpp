@@ -47,6 +47,7 @@ Result<SignalFd> SignalFd::open() {
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &blocked, &old_mask); error != 0) {
     return fail(system_error(error));
   }
+  if (::sigismember(&stop, SIGQUIT) == 1) ::sigaddset(&old_mask, SIGQUIT);
   return SignalFd(std::move(fd), old_mask, pipe_was_pending);
 }
 

@@ -34,6 +34,13 @@ bool blocked(int signal) {
   return ::sigismember(&mask, signal) == 1;
 }
 
+void unblock(int signal) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 TEST(SignalFd, ReadsSignalsThatWouldEndTheProcess) {
   SignalFd signals = SignalFd::open().value();
   EXPECT_NE(::fcntl(signals.get(), F_GETFD) & FD_CLOEXEC, 0);
@@ -52,6 +59,7 @@ TEST(SignalFd, ReadsSignalsThatWouldEndTheProcess) {
 }
 
 TEST(SignalFd, LeavesSigquitToAHandlerOfTheProgram) {
+  unblock(SIGQUIT);  // another test in this process has a SignalFd
   static volatile std::sig_atomic_t handled = 0;
   const auto before = ::signal(SIGQUIT, [](int) { handled = 1; });
   {
@@ -105,6 +113,27 @@ TEST(SignalFd, RestoresTheOldMask) {
   EXPECT_FALSE(blocked(SIGINT) || blocked(SIGTERM) || blocked(SIGPIPE));
   EXPECT_TRUE(blocked(SIGUSR1));
   ::pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr);
+}
+
+TEST(SignalFd, KeepsSigquitBlockedForTheNextOne) {
+  unblock(SIGQUIT);
+  {
+    const SignalFd signals = SignalFd::open().value();
+  }
+  EXPECT_TRUE(blocked(SIGQUIT));
+  ::kill(::getpid(), SIGQUIT);
+  {
+    SignalFd next = SignalFd::open().value();
+    ASSERT_TRUE(readable(next, 5000));
+    EXPECT_EQ(next.read(), StopSignal::quit);
+  }
+  const auto before = ::signal(SIGQUIT, [](int) {});
+  unblock(SIGQUIT);
+  {
+    const SignalFd signals = SignalFd::open().value();
+  }
+  EXPECT_FALSE(blocked(SIGQUIT)) << "the program handles it";
+  ::signal(SIGQUIT, before);
 }
 
 TEST(SignalFd, MovingKeepsOneOwner) {
@@ -205,6 +234,20 @@ TEST(SignalFdDeathTest, AnUnreadSignalTakesEffectAfterwards) {
         ::_exit(3);
       },
       testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(SignalFdDeathTest, ALateSigquitDoesNotEndTheProcess) {
+  EXPECT_EXIT(
+      {
+        unblock(SIGQUIT);
+        {
+          const SignalFd signals = SignalFd::open().value();
+          ::kill(::getpid(), SIGQUIT);
+        }
+        ::kill(::getpid(), SIGQUIT);
+        ::_exit(3);
+      },
+      testing::ExitedWithCode(3), "");
 }
 
 }  // namespace
