@@ -239,7 +239,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
                                   .gro = options.gro};
   loop::BindRetry retry(endpoint.family());
   loop::ListenerRegistry& registry = loop.group().listener_registry();
-  auto socket = registry.open_datagrams(loop.platform(), how);
+  auto socket = registry.open_datagrams(loop.platform(), how, &loop);
   std::optional<Endpoint> holder;
   while (!socket) {
     const auto pause = retry.next_pause(socket.error());
@@ -247,7 +247,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
     holder = registry.held_by_datagrams().find_conflict(endpoint);
     if (holder) break;
     WEIR_CO_TRY(co_await sleep(*pause));
-    socket = registry.open_datagrams(loop.platform(), how);
+    socket = registry.open_datagrams(loop.platform(), how, &loop);
   }
   if (!socket && options.reuse_port) {
     registry.record_failure("bind to", endpoint, socket.error(), holder);
@@ -255,7 +255,7 @@ Task<Result<Socket>> bind(Endpoint endpoint, Options options) {
   loop::HeldAddresses::Hold hold;
   if (socket) {
     const auto bound = loop.platform().local_address(socket->value());
-    hold = registry.held_by_datagrams().hold(bound.value_or(endpoint));
+    hold = registry.held_by_datagrams().hold(bound.value_or(endpoint), &loop);
   }
   co_return adopt(loop, std::move(socket), options, std::move(hold));
 }

@@ -618,6 +618,19 @@ Task<Result<>> receive_on_each_core(Scope& scope, SharedPort& test) {
   }
 }
 
+TEST_P(UdpTest, EachSharedSocketOfALoopOnPort0HasAPortOfItsOwn) {
+  const auto talk = []() -> Task<> {
+    const udp::Options shared{.reuse_port = true};
+    const auto one = co_await udp::bind(Endpoint::loopback(0), shared);
+    const auto other = co_await udp::bind(Endpoint::loopback(0), shared);
+    EXPECT_TRUE(one && other);
+    if (one && other) {
+      EXPECT_NE(one->local_address(), other->local_address());
+    }
+  };
+  run(talk());
+}
+
 TEST_P(UdpTest, CoresShareAPort) {
   RuntimeOptions options;
   options.cores = 2;

@@ -133,8 +133,13 @@ Result<> Runtime::make_cores(const Body& body) {
 
 void Runtime::log_listeners() {
   if (!options_.announce) return;
-  group_->listener_registry().on_listening = [this](const os::Address& bound) {
+  loop::ListenerRegistry& registry = group_->listener_registry();
+  registry.on_receiving = [this](const os::Address& bound) {
     platform_.log("weir: listening on " + bound.to_string());
+  };
+  registry.on_listening = [this](const os::Address& bound) {
+    platform_.log("weir: listening on " + bound.to_string());
+    // Only streams need a descriptor for each peer.
     if (checks::StartChecks* const checks = group_->slots().find<checks::StartChecks>()) {
       checks->log_lack_of_descriptors(core_count());
     }

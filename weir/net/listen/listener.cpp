@@ -87,7 +87,7 @@ Task<Result<Listener>> open_listener(Endpoint endpoint, ListenOptions options, b
   Loop& loop = *(co_await this_context()).loop;
   loop::BindRetry retry(endpoint.family());
   loop::ListenerRegistry& registry = loop.group().listener_registry();
-  auto listener = registry.listen(loop.platform(), endpoint, options);
+  auto listener = registry.listen(loop.platform(), endpoint, options, &loop);
   std::optional<Endpoint> holder;
   while (!listener) {
     const auto pause = retry.next_pause(listener.error());
@@ -95,7 +95,7 @@ Task<Result<Listener>> open_listener(Endpoint endpoint, ListenOptions options, b
     holder = registry.held_by_listeners().find_conflict(endpoint);
     if (holder) break;
     WEIR_CO_TRY(co_await sleep(*pause));
-    listener = registry.listen(loop.platform(), endpoint, options);
+    listener = registry.listen(loop.platform(), endpoint, options, &loop);
   }
   if (!listener) {
     registry.record_failure("listen on", endpoint, listener.error(), holder);

@@ -82,9 +82,10 @@ class [[nodiscard]] Accept {
 };
 
 /// Opens a listener of the awaiting task's loop. The platform chooses a port for port 0, the same
-/// for all loops of a runtime. An address in use is retried for about a second, because its current
-/// owner may be about to exit; see BindRetry. It fails immediately if a listener of this runtime
-/// has the address.
+/// for all loops of a runtime. A loop that listens on port 0 again while it has that listener gets
+/// another port, so all loops open their listeners in the same order. An address in use is retried
+/// for about a second, because its current owner may be about to exit; see BindRetry. It fails
+/// immediately if a listener of this runtime has the address.
 /// Errors: the kernel's (EADDRINUSE, EACCES …), Errc::cancelled.
 /// Cancel: stops retrying.
 Task<Result<Listener>> listen(Endpoint endpoint, ListenOptions options = {});

@@ -287,6 +287,22 @@ TEST_P(SimulatedListenerTest, WaitsForAnAddressAfterItsOwnListenerHasClosed) {
   run(talk());
 }
 
+TEST_P(ListenerTest, EachListenerOnPort0HasAPortOfItsOwn) {
+  const auto talk = []() -> Task<> {
+    auto api = co_await tcp::listen(Endpoint::loopback(0));
+    auto admin = co_await tcp::listen(Endpoint::loopback(0));
+    EXPECT_TRUE(api && admin);
+    if (!api || !admin) co_return;
+    EXPECT_NE(api->local_address(), admin->local_address());
+    const Endpoint taken = api->local_address();
+    EXPECT_TRUE(co_await tcp::listen(taken)) << "a number means this port";
+    api = fail(Errc::closed);
+    const auto next = co_await tcp::listen(Endpoint::loopback(0));
+    EXPECT_EQ(next.value().local_address(), taken) << "the first port that the loop does not have";
+  };
+  run(talk());
+}
+
 Task<> drain_later(Loop& loop) {
   std::ignore = co_await sleep(5ms);
   loop.drain();

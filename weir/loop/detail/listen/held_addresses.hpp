@@ -21,29 +21,44 @@ class HeldAddresses {
   /// The socket of the address is open while its owner keeps the Hold.
   using Hold = std::shared_ptr<const os::Address>;
 
-  /// Records that a socket is bound to `bound`. Takes amortised constant time.
-  Hold hold(const os::Address& bound) {
+  /// Records that a socket is bound to `bound`. `owner` is its loop. Takes amortised constant time.
+  Hold hold(const os::Address& bound, const void* owner = nullptr) {
     auto hold = std::make_shared<const os::Address>(bound);
     const std::lock_guard lock(mutex_);
     if (holds_.size() >= prune_at_) {
-      std::erase_if(holds_, [](const auto& each) { return each.expired(); });
+      std::erase_if(holds_, [](const Entry& each) { return each.hold.expired(); });
       prune_at_ = std::max(prune_min, 2 * holds_.size());
     }
-    holds_.push_back(hold);
+    holds_.push_back({hold, owner});
     return hold;
   }
 
   /// Returns the bound address of a socket that keeps others from binding to `asked`.
   std::optional<os::Address> find_conflict(const os::Address& asked) const {
     const std::lock_guard lock(mutex_);
-    for (const auto& each : holds_) {
-      const Hold held = each.lock();
+    for (const Entry& each : holds_) {
+      const Hold held = each.hold.lock();
       if (held != nullptr && conflict(asked, *held)) return *held;
     }
     return std::nullopt;
   }
 
+  /// Returns true if `owner` has a socket that is bound to `bound`. nullptr owns nothing.
+  bool holds(const void* owner, const os::Address& bound) const {
+    if (owner == nullptr) return false;
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(holds_, [&](const Entry& each) {
+      if (each.owner != owner) return false;
+      const Hold held = each.hold.lock();
+      return held != nullptr && *held == bound;
+    });
+  }
+
  private:
+  struct Entry {
+    std::weak_ptr<const os::Address> hold;
+    const void* owner;
+  };
   static bool conflict(const os::Address& one, const os::Address& other) noexcept {
     return one == other || covers(one, other) || covers(other, one);
   }
@@ -57,7 +72,7 @@ class HeldAddresses {
   static constexpr std::size_t prune_min = 16;
 
   mutable std::mutex mutex_;
-  std::vector<std::weak_ptr<const os::Address>> holds_;
+  std::vector<Entry> holds_;
   std::size_t prune_at_ = prune_min;
 };
 

@@ -66,5 +66,19 @@ TEST(HeldAddresses, KeepsAnAddressWhileManySocketsComeAndGo) {
   EXPECT_FALSE(held.find_conflict(address("127.0.0.1:1500")));
 }
 
+TEST(HeldAddresses, KnowsTheOwnerOfASocket) {
+  HeldAddresses held;
+  const int loops[2] = {};
+  HeldAddresses::Hold hold = held.hold(address("127.0.0.1:80"), &loops[0]);
+  const HeldAddresses::Hold unowned = held.hold(address("127.0.0.1:81"));
+  EXPECT_TRUE(held.holds(&loops[0], address("127.0.0.1:80")));
+  EXPECT_FALSE(held.holds(&loops[0], address("127.0.0.1:81")));
+  EXPECT_FALSE(held.holds(&loops[0], address("0.0.0.0:80"))) << "only the same address";
+  EXPECT_FALSE(held.holds(&loops[1], address("127.0.0.1:80")));
+  EXPECT_FALSE(held.holds(nullptr, address("127.0.0.1:81")));
+  hold.reset();
+  EXPECT_FALSE(held.holds(&loops[0], address("127.0.0.1:80")));
+}
+
 }  // namespace
 }  // namespace weir::loop

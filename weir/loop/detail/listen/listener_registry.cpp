@@ -10,6 +10,10 @@
 namespace weir::loop {
 namespace {
 
+bool is_any_port(const os::Address& asked) {
+  return asked.family() != os::AddressFamily::local && asked.port() == 0;
+}
+
 /// Returns true if a request for `asked` may use a socket that listens on `bound`.
 bool matches_address(const os::Address& asked, const os::Address& bound) {
   const os::Address wanted = asked.port() == 0 ? asked.with_port(bound.port()) : asked;
@@ -23,9 +27,10 @@ bool matches_address(const os::Address& asked, const os::Address& bound) {
 
 Result<ListenerRegistry::Listener> ListenerRegistry::listen(PlatformNetwork& network,
                                                             const os::Address& address,
-                                                            const ListenOptions& options) {
+                                                            const ListenOptions& options,
+                                                            const void* owner) {
   const std::lock_guard lock(mutex_);
-  return open(network, address, options);
+  return open(network, address, options, owner);
 }
 
 void ListenerRegistry::record_failure(std::string_view what, const os::Address& address,
@@ -47,12 +52,13 @@ std::string ListenerRegistry::failure() const {
   return failure_;
 }
 
-ListenerRegistry::ListenEntry* ListenerRegistry::find(const os::Address& asked) {
+ListenerRegistry::ListenEntry* ListenerRegistry::find(const os::Address& asked, const void* owner) {
   std::erase_if(listen_entries_, [](const ListenEntry& each) {
     return each.bound.family() == os::AddressFamily::local && each.shared.expired() &&
            each.inherited.empty();
   });
   const auto known = std::ranges::find_if(listen_entries_, [&](const ListenEntry& each) {
+    if (is_any_port(asked) && held_by_listeners_.holds(owner, each.bound)) return false;
     return each.asked == asked || each.bound == asked;
   });
   return known == listen_entries_.end() ? find_inherited(asked) : &*known;
@@ -75,8 +81,9 @@ ListenerRegistry::ListenEntry* ListenerRegistry::find_inherited(const os::Addres
 
 Result<ListenerRegistry::Listener> ListenerRegistry::open(PlatformNetwork& network,
                                                           const os::Address& address,
-                                                          const ListenOptions& options) {
-  ListenEntry* const known = find(address);
+                                                          const ListenOptions& options,
+                                                          const void* owner) {
+  ListenEntry* const known = find(address, owner);
   if (known == nullptr) return open_first(network, address, options);
   return known->inherited.empty() ? open_another(network, *known, options)
                                   : assign_inherited(*known);
@@ -111,11 +118,13 @@ Result<std::shared_ptr<SharedListener>> ListenerRegistry::track(PlatformNetwork&
 }
 
 Result<Descriptor> ListenerRegistry::open_datagrams(PlatformNetwork& network,
-                                                    const DatagramOptions& options) {
+                                                    const DatagramOptions& options,
+                                                    const void* owner) {
   if (!options.reuse_port) return network.open_datagrams(options);
   const std::lock_guard lock(mutex_);
   const auto known =
       std::find_if(datagrams_.begin(), datagrams_.end(), [&](const DatagramBinding& each) {
+        if (is_any_port(options.local) && held_by_datagrams_.holds(owner, each.bound)) return false;
         return each.asked == options.local || each.bound == options.local;
       });
   DatagramOptions own = options;
@@ -133,7 +142,7 @@ Result<Descriptor> ListenerRegistry::open_datagrams(PlatformNetwork& network,
   if (!socket || !first) return socket;
   WEIR_TRY(auto bound, network.local_address(socket->value()));
   datagrams_.push_back({options.local, bound});
-  if (on_listening) on_listening(bound);
+  if (on_receiving) on_receiving(bound);
   return socket;
 }
 

@@ -20,15 +20,18 @@ namespace weir::loop {
 
 /// A ListenerRegistry holds the addresses that the loops of one runtime listen on, and opens the
 /// socket of each loop. The platform may choose the port: the first loop that listens on port 0
-/// gets a free port, and the others get the same one. Each loop has a listener of its own for a TCP
-/// port; the loops share a Unix socket. Inherited sockets are shared out evenly.
+/// gets a free port, and the others get the same one. A loop that listens on port 0 again, while it
+/// has its first listener, gets a second port. The second call of each other loop gets the second
+/// port too. Each loop has a listener of its own for a TCP port; the loops share a Unix socket.
+/// Inherited sockets are shared out evenly.
 /// Threads: any, except where a function documents other threads.
 class ListenerRegistry {
  public:
-  /// Called once for each requested address, with the bound address. Datagram sockets call it only
-  /// for a shared port. It is called on the thread of the first loop that listens or receives
-  /// there. Set it before the loops run.
+  /// Called once for each requested address of a listener, with the bound address. It is called on
+  /// the thread of the first loop that listens there. Set it before the loops run.
   std::function<void(const os::Address& bound)> on_listening;
+  /// Called in the same way for a port of datagrams that loops share.
+  std::function<void(const os::Address& bound)> on_receiving;
 
   /// The listener of one loop.
   struct Listener {
@@ -42,9 +45,10 @@ class ListenerRegistry {
     os::Address bound = {};  ///< the address of the socket
   };
 
-  /// Does what PlatformNetwork::listen() does, for one loop.
+  /// Does what PlatformNetwork::listen() does, for the loop `owner`, whose listeners
+  /// held_by_listeners() knows. nullptr stands for a loop that has no listener.
   Result<Listener> listen(PlatformNetwork& network, const os::Address& address,
-                          const ListenOptions& options);
+                          const ListenOptions& options, const void* owner = nullptr);
 
   /// Adds sockets that were opened before this runtime, for their addresses. A loop that listens
   /// there, or on port 0 of the same address, gets its even share of them and opens none. Call it
@@ -73,7 +77,9 @@ class ListenerRegistry {
   /// loops of this registry share the port of one address, and no other socket may have it. A
   /// process that took sockets over also shares the port with the older process. Every process of
   /// this user that shares the port may have it after share_ports().
-  Result<Descriptor> open_datagrams(PlatformNetwork& network, const DatagramOptions& options);
+  /// `owner` gets another port for port 0 if it has the first one, as in listen().
+  Result<Descriptor> open_datagrams(PlatformNetwork& network, const DatagramOptions& options,
+                                    const void* owner = nullptr);
   /// Lets this process share named datagram ports with the other processes of its service. Call it
   /// before the loops run.
   void share_ports() noexcept { shares_ports_ = true; }
@@ -93,7 +99,7 @@ class ListenerRegistry {
 
  private:
   Result<Listener> open(PlatformNetwork& network, const os::Address& address,
-                        const ListenOptions& options);
+                        const ListenOptions& options, const void* owner);
 
   struct ListenEntry {
     os::Address asked;
@@ -104,7 +110,7 @@ class ListenerRegistry {
     std::size_t loops = 0;  // number of loops that got inherited sockets
     std::vector<std::weak_ptr<SharedListener>> assigned = {};  // inherited sockets that loops have
   };
-  ListenEntry* find(const os::Address& asked);
+  ListenEntry* find(const os::Address& asked, const void* owner);
   ListenEntry* find_inherited(const os::Address& asked);
   Result<Listener> open_first(PlatformNetwork& network, const os::Address& asked,
                               const ListenOptions& options);

@@ -44,6 +44,67 @@ TEST(ListenerRegistry, LoopsGetThePortThatThePlatformChose) {
   }
 }
 
+TEST(ListenerRegistry, EachListenerOfALoopOnPort0HasAPortOfItsOwn) {
+  MemoryPlatform memory;
+  OsPlatform os;
+  const int loops[2] = {};
+  for (Platform* const platform : {static_cast<Platform*>(&memory), static_cast<Platform*>(&os)}) {
+    ListenerRegistry registry;
+    int reported = 0;
+    registry.on_listening = [&](const os::Address&) { ++reported; };
+    const os::Address any_port = os::Address::loopback(0);
+    std::vector<ListenerRegistry::Listener> listeners;
+    std::vector<HeldAddresses::Hold> holds;
+    const auto port_of_next = [&](const int& loop) {
+      listeners.push_back(registry.listen(*platform, any_port, {}, &loop).value());
+      holds.push_back(registry.held_by_listeners().hold(listeners.back().bound, &loop));
+      return listeners.back().bound;
+    };
+    const os::Address api = port_of_next(loops[0]);
+    const os::Address admin = port_of_next(loops[0]);
+    EXPECT_NE(api, admin);
+    EXPECT_EQ(port_of_next(loops[1]), api) << "in the order of the first loop";
+    EXPECT_EQ(port_of_next(loops[1]), admin);
+    EXPECT_EQ(reported, 2);
+    holds.erase(holds.begin());
+    listeners.erase(listeners.begin());
+    EXPECT_EQ(port_of_next(loops[0]), api) << "a loop that has closed its listener gets it back";
+  }
+}
+
+// A service that replaces another one listens while the other still does.
+TEST(ListenerRegistry, AListenerOfALoopSharesAPortThatIsAskedForByNumber) {
+  MemoryPlatform platform;
+  ListenerRegistry registry;
+  const int loop = 0;
+  const auto first = registry.listen(platform, os::Address::loopback(0), {}, &loop);
+  ASSERT_TRUE(first);
+  const auto hold = registry.held_by_listeners().hold(first->bound, &loop);
+  const auto next = registry.listen(platform, first->bound, {}, &loop);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->bound, first->bound);
+}
+
+TEST(ListenerRegistry, EachReceiverOfALoopOnPort0HasAPortOfItsOwn) {
+  MemoryPlatform platform;
+  ListenerRegistry registry;
+  const int loops[2] = {};
+  const DatagramOptions any_port{.local = os::Address::loopback(0), .reuse_port = true};
+  std::vector<Descriptor> sockets;
+  std::vector<HeldAddresses::Hold> holds;
+  const auto port_of_next = [&](const int& loop) {
+    sockets.push_back(registry.open_datagrams(platform, any_port, &loop).value());
+    const os::Address bound = platform.local_address(sockets.back().value()).value();
+    holds.push_back(registry.held_by_datagrams().hold(bound, &loop));
+    return bound;
+  };
+  const os::Address first = port_of_next(loops[0]);
+  const os::Address second = port_of_next(loops[0]);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(port_of_next(loops[1]), first);
+  EXPECT_EQ(port_of_next(loops[1]), second);
+}
+
 TEST(ListenerRegistry, SharesItsPortWithNoOtherGroup) {
   MemoryPlatform memory;
   OsPlatform os;
@@ -327,7 +388,7 @@ TEST(ListenerRegistry, SharesUnconnectedDatagramSocketsOnlyOnRequest) {
   MemoryPlatform platform;
   ListenerRegistry registry;
   std::vector<os::Address> reported;
-  registry.on_listening = [&](const os::Address& bound) { reported.push_back(bound); };
+  registry.on_receiving = [&](const os::Address& bound) { reported.push_back(bound); };
   const os::Address any_port = os::Address::loopback(0);
   const auto bound_of = [&](const Result<Descriptor>& socket) {
     return platform.local_address(socket->value()).value();

@@ -40,6 +40,7 @@ TEST(ListenerRegistryOfThreads, LoopsThatListenAtTheSameTimeGetOnePort) {
     ListenerRegistry registry;
     std::atomic<int> reported{0};
     registry.on_listening = [&](const os::Address&) { ++reported; };
+    registry.on_receiving = registry.on_listening;
     std::array<Result<ListenerRegistry::Listener>, 2> listeners{fail(Errc::closed),
                                                                 fail(Errc::closed)};
     std::array<Result<Descriptor>, 2> datagrams{fail(Errc::closed), fail(Errc::closed)};

@@ -19,7 +19,7 @@ Listener::State::State(Loop& loop, loop::Socket& socket,
       counters_(ConnectionCounters::of(loop)),
       socket_(socket),
       shared_(listener.shared),
-      hold_(loop.group().listener_registry().held_by_listeners().hold(listener.bound)),
+      hold_(loop.group().listener_registry().held_by_listeners().hold(listener.bound, &loop)),
       balancer_(ConnectionBalancer::of(loop, listener.bound)),
       through_drain_(through_drain) {
   if (shared_ != nullptr) shared_->begin_accepting();
