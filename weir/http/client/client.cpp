@@ -132,14 +132,29 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
 Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve,
                                  ClientWebSocketOptions options) {
   WEIR_CO_TRY(Url target, websocket_url(url));
+  std::unique_ptr<ClientObserver::Call> observed;
+  if (options_.observer != nullptr) {
+    ClientRequest handshake(Method::get, target);
+    for (const HeaderField field : options.headers) handshake.add_header(field.name, field.value);
+    observed = options_.observer->begin(handshake);
+    if (handshake.error()) co_return fail(handshake.error());
+    options.headers = handshake.headers();
+  }
   auto opening = open_websocket(*pool_, std::move(target), options);
-  WEIR_CO_TRY(auto answer, co_await std::move(opening));
-  if (const auto* const refused = std::get_if<ClientResponse>(&answer)) {
+  auto answer = co_await std::move(opening);
+  if (!answer) {
+    if (observed != nullptr) observed->on_error(answer.error());
+    co_return fail(answer.error());
+  }
+  if (const auto* const refused = std::get_if<ClientResponse>(&*answer)) {
+    if (observed != nullptr) observed->on_response(*refused);
     WEIR_CO_TRY(refused->error_for_status());
     co_return fail(ClientError::bad_response);
   }
-  auto using_it =
-      use_websocket(std::move(std::get<OpenedWebSocket>(answer)), std::move(serve), options);
+  OpenedWebSocket& opened = std::get<OpenedWebSocket>(*answer);
+  if (observed != nullptr) observed->on_websocket(opened.is_http2);
+  observed.reset();
+  auto using_it = use_websocket(std::move(opened), std::move(serve), options);
   co_return co_await std::move(using_it);
 }
 

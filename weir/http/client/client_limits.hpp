@@ -85,13 +85,14 @@ struct ProxyOptions {
 };
 
 /// Sees the requests of a Client; see ClientOptions::observer. A request and its redirects and
-/// repetitions are one call. It may add headers, such as a traceparent, which redirects keep.
+/// repetitions are one call, and so is the opening handshake of a WebSocket. It may add headers,
+/// such as a traceparent, which redirects keep.
 /// Threads: those of its clients. The clients of several cores may share an observer that allows
 /// it.
 class ClientObserver {
  public:
-  /// One request from send() to the head of its response. It is destroyed without on_response()
-  /// and on_error() if the request ends with an exception.
+  /// One request from send() to the head of its response. It is destroyed without another call if
+  /// the request ends with an exception.
   class Call {
    public:
     Call() = default;
@@ -100,11 +101,15 @@ class ClientObserver {
     virtual ~Call() = default;
     /// Called when the head of the final response has arrived.
     virtual void on_response(const ClientResponse& response) noexcept = 0;
-    /// Called if send() fails. The error is Errc::cancelled if its task was cancelled.
+    /// Called when a server has accepted a WebSocket, with true if it is a stream of HTTP/2.
+    virtual void on_websocket(bool /*is_http2*/) noexcept {}
+    /// Called if send() fails, or a WebSocket is not opened. The error is Errc::cancelled if the
+    /// task was cancelled.
     virtual void on_error(std::error_code error) noexcept = 0;
   };
 
-  /// Called at the start of send(). It may change `request`, which may be invalid.
+  /// Called at the start of send(), and of websocket() with a GET. It may change `request`, which
+  /// may be invalid. Of a WebSocket, only its headers may be changed.
   /// Returns: the object that sees the end; nullptr if none has to.
   virtual std::unique_ptr<Call> begin(ClientRequest& request) = 0;
 
@@ -140,7 +145,8 @@ struct ClientOptions {
   /// Names of headers that a redirect to another origin drops, in addition to Authorization, Cookie
   /// and Proxy-Authorization.
   std::vector<std::string> sensitive_headers = {};
-  /// Sees each request that send() sends, and outlives the client; nullptr: there is none.
+  /// Sees each request that send() and websocket() send, and outlives the client; nullptr: there is
+  /// none.
   ClientObserver* observer = nullptr;
 };
 

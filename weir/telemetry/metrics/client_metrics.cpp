@@ -46,6 +46,15 @@ class MeasuredCall final : public http::ClientObserver::Call {
       // It is not counted.
     }
   }
+  void on_websocket(bool is_http2) noexcept override {
+    if (next_ != nullptr) next_->on_websocket(is_http2);
+    try {
+      record(is_http2 ? "200" : "101",
+             version_text(is_http2 ? http::Version::http_2 : http::Version::http_1_1), "");
+    } catch (const std::bad_alloc&) {
+      // It is not counted.
+    }
+  }
   void on_error(std::error_code error) noexcept override {
     if (next_ != nullptr) next_->on_error(error);
     try {

@@ -21,10 +21,10 @@ struct ClientMetricsOptions {
 };
 
 /// Measures the requests of clients as http.client.request.duration, from send() to the head of the
-/// response. The labels are http.request.method, server.address, server.port,
-/// http.response.status_code, network.protocol.version and error.type. The last one is the status
-/// from 400 on, or the error. It is an observer of ClientOptions::observer, for any number of
-/// clients. Their other metrics are exported without it.
+/// response, and the handshakes of their WebSockets. The labels are http.request.method,
+/// server.address, server.port, http.response.status_code, network.protocol.version and error.type.
+/// The last one is the status from 400 on, or the error. It is an observer of
+/// ClientOptions::observer, for any number of clients. Their other metrics are exported without it.
 /// Threads: any.
 /// Lifetime: outlives the clients; ClientMetricsOptions::next outlives it.
 class ClientMetrics final : public http::ClientObserver {
