@@ -17,18 +17,20 @@
 namespace weir::telemetry {
 namespace {
 
-/// Returns the traceparent of a request; nullopt if it is missing, invalid or there are several.
-std::optional<TraceParent> parent_of(const http::RequestHead& head) noexcept {
+/// Returns the traceparent of a request; empty if it is missing or there are several.
+std::string_view parent_text(const http::RequestHead& head) noexcept {
   constexpr std::string_view name = "traceparent";
-  std::optional<std::string_view> found;
+  std::string_view found;
+  unsigned count = 0;
   for (std::size_t index = 0; index < head.header_count(); ++index) {
     const http::HeaderField field = head.header_at(index);
-    if (field.name.size() != name.size() || !http::equals_ignoring_case(field.name, name)) continue;
-    if (found) return std::nullopt;
+    if (field.name.size() != name.size()) [[likely]]
+      continue;
+    if (!http::equals_ignoring_case(field.name, name)) continue;
     found = field.value;
+    ++count;
   }
-  if (!found) return std::nullopt;
-  return parse_traceparent(*found);
+  return count == 1 ? found : std::string_view();
 }
 
 std::string_view method_of(http::Method method, std::string_view text) noexcept {
@@ -120,6 +122,11 @@ class ClientCall final : public http::ClientObserver::Call {
     }
     span_.end();
   }
+  void on_websocket(bool is_http2) noexcept override {
+    span_.set_attribute("network.protocol.version", std::string_view(is_http2 ? "2" : "1.1"));
+    span_.set_attribute("http.response.status_code", is_http2 ? 200 : 101);
+    span_.end();
+  }
   void on_error(std::error_code error) noexcept override {
     span_.set_error(error);
     span_.end();
@@ -147,25 +154,45 @@ void add_headers(http::ClientRequest& request, const ActiveSpan& span,
 std::optional<http::Response> TraceRequests::before(http::Request& request) const {
   const TraceContext* const trace = request.trace();
   if (trace == nullptr || !tracer_->enabled()) return std::nullopt;
-  const auto parent = parent_of(request.head());
-  const ActiveSpan active = parent ? tracer_->continue_trace(*parent) : tracer_->begin_trace();
+  const std::string_view text = parent_text(request.head());
+  if (!text.empty()) {
+    if (const auto parent = parse_traceparent(text)) {
+      const ActiveSpan active = tracer_->continue_trace(*parent);
+      trace->set_span(active);
+      if (active.sampled) record(request, active, &parent->parent_id);
+      return std::nullopt;
+    }
+  }
+  const ActiveSpan active = tracer_->begin_trace();
   trace->set_span(active);
-  if (!active.sampled) [[likely]]
-    return std::nullopt;
+  if (active.sampled) [[unlikely]]
+    record(request, active, nullptr);
+  return std::nullopt;
+}
+
+/// Begins the span of a sampled request, which ends with the request.
+[[gnu::noinline]] void TraceRequests::record(http::Request& request, const ActiveSpan& active,
+                                             const SpanId* parent) const noexcept {
   try {
     std::string state;  // an invalid one is ignored
-    if (parent) state = TraceState::parse(trace->trace_state()).value_or(TraceState()).text();
+    if (parent != nullptr) {
+      const std::string_view received = request.trace()->trace_state();
+      state = TraceState::parse(received).value_or(TraceState()).text();
+    }
     auto span = std::make_unique<Span>(Span::for_request(
-        *tracer_, active, parent ? parent->parent_id : SpanId{}, request.method_text(), state));
+        *tracer_, active, parent != nullptr ? *parent : SpanId{}, request.method_text(), state));
     Span& begun = *request.set(RequestSpan{std::move(span)}).span;
     request.on_end([&begun](http::Request& ended, const http::SentResponse& response) {
-      describe(begun, ended, response);
+      try {
+        describe(begun, ended, response);
+      } catch (const std::bad_alloc&) {
+        // The span ends with fewer attributes.
+      }
       begun.end();
     });
   } catch (const std::bad_alloc&) {
     // The request is answered without a span.
   }
-  return std::nullopt;
 }
 
 Span* span_of(const http::Request& request) noexcept {
@@ -180,15 +207,20 @@ std::unique_ptr<http::ClientObserver::Call> TraceClient::begin(http::ClientReque
   const TraceContext* const trace = loop::CurrentActivity::trace();
   const std::string_view method = http::name_of(request.method());
   Span span(tracer_, method, SpanKind::client);
-  add_headers(request, span.active(), trace != nullptr ? trace->trace_state() : std::string_view());
-  if (!span.recording()) return nullptr;
-  const http::Url& url = request.url();
-  span.set_attribute("http.request.method", method);
-  // The query may have secrets.
-  span.set_attribute("url.full", std::string(url.origin()).append(url.path()));
-  span.set_attribute("server.address", url.host());
-  span.set_attribute("server.port", url.port());
-  return std::make_unique<ClientCall>(std::move(span));
+  try {
+    add_headers(request, span.active(),
+                trace != nullptr ? trace->trace_state() : std::string_view());
+    if (!span.recording()) return nullptr;
+    const http::Url& url = request.url();
+    span.set_attribute("http.request.method", method);
+    // The query may have secrets.
+    span.set_attribute("url.full", std::string(url.origin()).append(url.path()));
+    span.set_attribute("server.address", url.host());
+    span.set_attribute("server.port", url.port());
+    return std::make_unique<ClientCall>(std::move(span));
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // the request is sent without a span
+  }
 }
 
 }  // namespace weir::telemetry

@@ -20,6 +20,9 @@ class TraceRequests {
   std::optional<http::Response> before(http::Request& request) const;
 
  private:
+  void record(http::Request& request, const ActiveSpan& active,
+              const SpanId* parent) const noexcept;
+
   Tracer* tracer_;
 };
 
@@ -50,9 +53,10 @@ Span* span_of(const http::Request& request) noexcept;
 ///     http::Client client({.observer = &traces});
 ///
 /// The span belongs to the span of the task that sends the request. Without one, it is the first of
-/// a trace. It ends when the head of the response arrives. It has the status `error` if the request
-/// fails or the response is 400 or more. A request that has a traceparent keeps it and gets no
-/// span. Threads: any core. Lifetime: outlives its clients; the tracer outlives it.
+/// a trace. It ends when the head of the response arrives, or a WebSocket is open. It has the
+/// status `error` if the request fails or the response is 400 or more. A request that has a
+/// traceparent keeps it and gets no span. Threads: any core. Lifetime: outlives its clients; the
+/// tracer outlives it.
 class TraceClient final : public http::ClientObserver {
  public:
   explicit TraceClient(Tracer& tracer) noexcept : tracer_(tracer) {}

@@ -227,6 +227,28 @@ TEST_F(HttpSpans, PassATraceOnThatIsNotSampled) {
   EXPECT_TRUE(collector_.spans.empty()) << "the decision is made once for each trace";
 }
 
+TEST_F(HttpSpans, PassTheCallerOnThatDoesNotSample) {
+  serve("back", [](http::Router& routes, Tracer&) {
+    routes.get("/", [](const http::Request& request) {
+      return http::text(std::string(request.header("traceparent").value_or("none")));
+    });
+  });
+  serve("front", [](http::Router& routes, Tracer& tracer) {
+    routes.get("/", [&tracer]() -> Task<http::Response> {
+      TraceClient traces(tracer);
+      http::ClientOptions options;
+      options.observer = &traces;
+      http::Client client(std::move(options));
+      auto response = co_await client.get("http://back/");
+      if (!response) co_return http::Response(http::Status::bad_gateway);
+      co_return http::text((co_await response->body()).value_or(""));
+    });
+  });
+  EXPECT_EQ(ask("http://front/", {{"traceparent", std::string(unsampled)}}),
+            "200 " + std::string(unsampled));
+  EXPECT_TRUE(collector_.spans.empty());
+}
+
 TEST_F(HttpSpans, NameErrors) {
   serve("front", [](http::Router& routes, Tracer&) {
     routes.get("/fails", []() -> http::Response { throw std::runtime_error("x"); });

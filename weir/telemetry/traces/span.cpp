@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "weir/loop/detail/stall_detector.hpp"
 
@@ -28,8 +30,8 @@ Span::Span(std::string_view name, SpanKind kind) noexcept {
   const ActiveSpan* const parent = current_span();
   if (parent == nullptr) return;
   active_ = *parent;
-  if (!parent->sampled || parent->tracer == nullptr) return;
-  tracer_ = static_cast<Tracer*>(parent->tracer);
+  tracer_ = Tracer::of(*parent);
+  if (tracer_ == nullptr) return;
   begin(parent, name, kind, {});
 }
 
@@ -52,6 +54,22 @@ Span Span::for_request(Tracer& tracer, const ActiveSpan& span, const SpanId& par
   Span made(tracer, span);
   made.begin(nullptr, name, SpanKind::server, trace_state);
   if (made.data_ != nullptr) made.data_->parent_id = parent;
+  return made;
+}
+
+Span Span::for_work(Tracer& tracer, const ActiveSpan& parent, const QueuedWork& work) noexcept {
+  Span made(tracer, parent);
+  made.begin(&parent, work.name, SpanKind::internal, {});
+  if (made.data_ == nullptr) return made;
+  try {
+    if (!work.detail.empty()) made.data_->name.append(" ").append(cut(work.detail));
+  } catch (const std::bad_alloc&) {
+    // The name is shorter.
+  }
+  const Duration waited = std::max(made.start_ - work.queued_at, Duration::zero());
+  made.data_->start -= waited;
+  made.start_ -= waited;
+  made.add_event("run");
   return made;
 }
 
@@ -137,6 +155,33 @@ void Span::end() noexcept {
 void Span::lose() noexcept {
   data_.reset();
   tracer_->drop();
+}
+
+namespace {
+
+/// Work of a pool or an event handler, with its span.
+class WorkSpan final : public WorkObserver::Running {
+ public:
+  WorkSpan(const TraceContext* outer, Span span) noexcept
+      : span_(std::move(span)), trace_(outer, span_.active()) {}
+  const TraceContext& trace() const noexcept override { return trace_; }
+
+ private:
+  Span span_;
+  SpanContext trace_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkObserver::Running> Tracer::begin_work(const TraceContext* outer,
+                                                          const ActiveSpan& parent,
+                                                          const QueuedWork& work) noexcept {
+  Span span = Span::for_work(*this, parent, work);
+  try {
+    return std::make_unique<WorkSpan>(outer, std::move(span));
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // the span ends now
+  }
 }
 
 std::string_view SpanContext::kind() const noexcept {

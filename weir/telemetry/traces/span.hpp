@@ -54,6 +54,10 @@ class Span {
   static Span for_request(Tracer& tracer, const ActiveSpan& span, const SpanId& parent,
                           std::string_view name, std::string_view trace_state) noexcept;
 
+  /// Begins the span of work that was queued below `parent` and runs now. It has begun when the
+  /// work was queued, and has the event "run" now.
+  static Span for_work(Tracer& tracer, const ActiveSpan& parent, const QueuedWork& work) noexcept;
+
   /// Returns true if the span is sampled and has not ended.
   bool recording() const noexcept { return data_ != nullptr; }
   /// Returns the ids of the span. Those of a span that is not sampled are its parent's.

@@ -12,11 +12,18 @@ constexpr std::uint8_t sampled_flag = 0x01;
 constexpr std::uint8_t random_flag = 0x02;
 constexpr std::size_t long_entry = 128;  // bytes; longer entries are dropped first
 
-/// Returns the value of a digit; 16 for another character.
+/// The values of the digits; 16 for another character.
+constexpr std::array<std::uint8_t, 256> digit_values = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(16);
+  for (std::uint8_t value = 0; value < 16; ++value) {
+    values[static_cast<std::uint8_t>("0123456789abcdef"[value])] = value;
+  }
+  return values;
+}();
+
 unsigned digit_of(char character) noexcept {
-  if (character >= '0' && character <= '9') return static_cast<unsigned>(character - '0');
-  if (character >= 'a' && character <= 'f') return static_cast<unsigned>(character - 'a') + 10;
-  return 16;
+  return digit_values[static_cast<std::uint8_t>(character)];
 }
 
 /// Reads 2 * out.size() digits.

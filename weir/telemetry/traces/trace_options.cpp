@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/compression/coding.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/url.hpp"
 
@@ -89,25 +91,51 @@ class VariableReader {
       : variables_(variables), options_(options) {}
 
   void read() {
-    options_.enabled = lower(get("OTEL_SDK_DISABLED").value_or("")) != "true";
+    read_bool("OTEL_SDK_DISABLED", disabled_);
+    options_.enabled = !disabled_;
     read_resource();
     read_sampler();
+    read_propagators();
     read_batches();
     read_exporter();
+    warn_of_others();
   }
 
  private:
   /// Returns the value of a variable that is set and not empty.
-  std::optional<std::string_view> get(std::string_view name) const {
+  std::optional<std::string_view> get(std::string_view name) {
     const auto found = variables_.find(name);
     if (found == variables_.end()) return std::nullopt;
+    known_.insert(found->first);
     const std::string_view value = trimmed(found->second);
     if (value.empty()) return std::nullopt;
     return value;
   }
+  /// Names the variables that nothing has read.
+  void warn_of_others() {
+    for (const auto& [name, value] : variables_) {
+      if (!name.starts_with("OTEL_") || trimmed(value).empty() || known_.contains(name)) continue;
+      // Metrics are scraped, so this is no surprise.
+      if (name == "OTEL_METRICS_EXPORTER" && lower(value) == "none") continue;
+      warn(name, "this variable is not supported");
+    }
+  }
   /// Warns without the value, which may be a secret.
   void warn(std::string_view name, std::string_view why) {
     options_.warnings.push_back(std::string(name).append(": ").append(why));
+  }
+
+  void read_bool(std::string_view name, bool& out) {
+    const auto given = get(name);
+    if (!given) return;
+    const std::string value = lower(*given);
+    out = value == "true";
+    if (!out && value != "false") warn(name, "expected true or false");
+  }
+  void read_propagators() {
+    constexpr std::string_view name = "OTEL_PROPAGATORS";
+    const auto given = get(name);
+    if (given && lower(*given) != "tracecontext") warn(name, "the only propagator is tracecontext");
   }
 
   void read_resource() {
@@ -130,9 +158,11 @@ class VariableReader {
 
   void read_sampler() {
     constexpr std::string_view variable = "OTEL_TRACES_SAMPLER";
-    const auto given = get(variable);
-    if (!given) return;
-    const std::string name = lower(*given);
+    const std::string name = lower(get(variable).value_or(""));
+    if (!name.ends_with("traceidratio") && get("OTEL_TRACES_SAMPLER_ARG")) {
+      warn("OTEL_TRACES_SAMPLER_ARG", "the sampler takes no argument");
+    }
+    if (name.empty()) return;
     constexpr std::string_view parent_based = "parentbased_";
     const bool follows = name.starts_with(parent_based);
     const std::string_view root =
@@ -161,8 +191,8 @@ class VariableReader {
     const auto given = get(name);
     if (!given) return;
     const auto number = number_of<std::uint32_t>(*given);
-    if (!number) return warn(name, "expected a number of milliseconds");
-    if (*number != 0) out = std::chrono::milliseconds(*number);
+    if (!number || *number == 0) return warn(name, "expected a number of milliseconds above 0");
+    out = std::chrono::milliseconds(*number);
   }
   void read_count(std::string_view name, std::size_t& out) {
     const auto given = get(name);
@@ -182,32 +212,40 @@ class VariableReader {
   void read_exporter() {
     read_url("TRACES", "/v1/traces", options_.traces_url);
     read_url("LOGS", "/v1/logs", options_.logs_url);
-    for (const std::string_view name :
-         {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}) {
-      read_headers(name);
+    // The headers of a signal replace those of both.
+    TraceOptions::Headers both = read_headers("OTEL_EXPORTER_OTLP_HEADERS").value_or(Pairs());
+    auto traces = read_headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS");
+    auto logs = read_headers("OTEL_EXPORTER_OTLP_LOGS_HEADERS");
+    if (traces || logs) {
+      options_.traces_headers = std::move(traces).value_or(both);
+      options_.logs_headers = std::move(logs).value_or(both);
+    } else {
+      options_.headers = std::move(both);
     }
-    for (const std::string_view name :
-         {"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"}) {
-      read_protocol(name);
+    for (const std::string_view signal : {"", "TRACES_"}) {
+      const std::string prefix = std::string("OTEL_EXPORTER_OTLP_").append(signal);
+      read_protocol(prefix + "PROTOCOL");
+      read_duration(prefix + "TIMEOUT", options_.export_timeout);
+      read_compression(prefix + "COMPRESSION");
     }
-    read_duration("OTEL_EXPORTER_OTLP_TIMEOUT", options_.export_timeout);
-    read_duration("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", options_.export_timeout);
   }
   void read_url(std::string_view signal, std::string_view path, std::string& out) {
     const std::string of_signal = "OTEL_EXPORTER_OTLP_" + std::string(signal) + "_ENDPOINT";
     constexpr std::string_view of_all = "OTEL_EXPORTER_OTLP_ENDPOINT";
+    const auto base = get(of_all);
     if (const auto given = get(of_signal)) {
       set_url(of_signal, std::string(*given), out);
-    } else if (const auto base = get(of_all)) {
+    } else if (base) {
       std::string url(*base);
       while (url.ends_with('/')) url.pop_back();
       set_url(of_all, url.append(path), out);
     }
     const std::string exporter = "OTEL_" + std::string(signal) + "_EXPORTER";
     if (const auto given = get(exporter)) {
-      if (*given == "none") {
+      const std::string value = lower(*given);
+      if (value == "none") {
         out.clear();
-      } else if (*given != "otlp") {
+      } else if (value != "otlp") {
         warn(exporter, "the exporters are otlp and none");
       }
     }
@@ -216,30 +254,53 @@ class VariableReader {
     if (!http::Url::parse(url)) return warn(name, "expected a URL with the scheme http or https");
     out = std::move(url);
   }
-  void read_headers(std::string_view name) {
+  std::optional<Pairs> read_headers(std::string_view name) {
     const auto given = get(name);
-    if (!given) return;
+    if (!given) return std::nullopt;
     auto pairs = pairs_of(*given);
-    if (!pairs) return warn(name, "expected name=value pairs, separated by commas");
-    for (const auto& [key, value] : *pairs) {
-      if (!http::is_valid_header(key, value)) return warn(name, "a header is invalid");
+    if (!pairs) {
+      warn(name, "expected name=value pairs, separated by commas");
+      return std::nullopt;
     }
-    options_.headers = std::move(*pairs);
+    for (const auto& [key, value] : *pairs) {
+      if (http::is_valid_header(key, value)) continue;
+      warn(name, "a header is invalid");
+      return std::nullopt;
+    }
+    return pairs;
   }
   void read_protocol(std::string_view name) {
     const auto given = get(name);
     if (!given) return;
-    if (*given == "http/protobuf") {
+    const std::string value = lower(*given);
+    if (value == "http/protobuf") {
       options_.encoding = OtlpEncoding::protobuf;
-    } else if (*given == "http/json") {
+    } else if (value == "http/json") {
       options_.encoding = OtlpEncoding::json;
     } else {
       warn(name, "the protocols are http/protobuf and http/json");
     }
   }
+  void read_compression(std::string_view name) {
+    const auto given = get(name);
+    if (!given) return;
+    const std::string value = lower(*given);
+    const bool available = compression::is_available(compression::Coding::gzip);
+    if (value == "none") {
+      options_.gzip = false;
+    } else if (value != "gzip") {
+      warn(name, "the compressions are gzip and none");
+    } else if (!available) {
+      warn(name, "this build has no zlib");
+    } else {
+      options_.gzip = true;
+    }
+  }
 
   const TraceOptions::Variables& variables_;
   TraceOptions& options_;
+  std::set<std::string_view> known_;  // the variables that were read
+  bool disabled_ = false;
 };
 
 }  // namespace

@@ -30,9 +30,13 @@ struct TraceOptions {
   /// The URLs of the collector. Spans or log records without a URL are dropped.
   std::string traces_url = "http://localhost:4318/v1/traces";
   std::string logs_url = "http://localhost:4318/v1/logs";
+  using Headers = std::vector<std::pair<std::string, std::string>>;
   /// Headers of the requests to the collector, such as Authorization.
-  std::vector<std::pair<std::string, std::string>> headers = {};
+  Headers headers = {};
+  Headers traces_headers = {};  ///< further headers of requests with spans
+  Headers logs_headers = {};    ///< further headers of requests with log records
   OtlpEncoding encoding = OtlpEncoding::protobuf;
+  bool gzip = false;  ///< true to compress the requests, if the build has zlib
   Duration export_timeout = std::chrono::seconds(10);  ///< time of one attempt to send a batch
 
   std::size_t batch_max = 512;  ///< spans, or log records, of a request to the collector
@@ -59,11 +63,13 @@ struct TraceOptions {
   using Variables = std::map<std::string, std::string, std::less<>>;
   /// Returns the options that variables of OpenTelemetry's specification set. They are
   /// OTEL_SDK_DISABLED, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and _ARG,
-  /// OTEL_TRACES_EXPORTER and OTEL_LOGS_EXPORTER (otlp or none). Those of OTEL_BSP are
-  /// _SCHEDULE_DELAY, _MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and _EXPORT_TIMEOUT. Those of
-  /// OTEL_EXPORTER_OTLP are _ENDPOINT, _HEADERS, _PROTOCOL and _TIMEOUT, also with TRACES_; and
-  /// LOGS_ENDPOINT. An empty variable is not set. An invalid one has no effect, and `warnings`
-  /// names it. The function reads no environment; main() passes it on with variables_of().
+  /// OTEL_TRACES_EXPORTER and OTEL_LOGS_EXPORTER (otlp or none), OTEL_PROPAGATORS (tracecontext).
+  /// Those of OTEL_BSP are _SCHEDULE_DELAY, _MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and
+  /// _EXPORT_TIMEOUT; they hold for log records too. Those of OTEL_EXPORTER_OTLP are _ENDPOINT and
+  /// _HEADERS, also with TRACES_ or LOGS_, and _PROTOCOL, _TIMEOUT and _COMPRESSION, also with
+  /// TRACES_. An empty variable is not set. A variable that is invalid, and another one that begins
+  /// with OTEL_, has no effect, and `warnings` names it. The function reads no environment; main()
+  /// passes it on with variables_of().
   static TraceOptions from_variables(const Variables& variables);
 };
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "weir/compression/coding.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -69,6 +72,7 @@ TEST(TraceOptions, ReadTheCollector) {
        {"OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20eDp5,x-a=1"},
        {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"},
        {"OTEL_EXPORTER_OTLP_TIMEOUT", "1500"},
+       {"OTEL_TRACES_EXPORTER", "OTLP"},
        {"OTEL_BSP_SCHEDULE_DELAY", "200"},
        {"OTEL_BSP_MAX_QUEUE_SIZE", "100"},
        {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "200"}});
@@ -83,9 +87,74 @@ TEST(TraceOptions, ReadTheCollector) {
   EXPECT_EQ(options.warnings, Warnings{});
 }
 
+TEST(TraceOptions, PreferTheVariablesOfASignal) {
+  const auto options = TraceOptions::from_variables(
+      {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://both:4318"},
+       {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4318/spans"},
+       {"OTEL_EXPORTER_OTLP_HEADERS", "a=both"},
+       {"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "b=traces"},
+       {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
+       {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "HTTP/JSON"},
+       {"OTEL_EXPORTER_OTLP_TIMEOUT", "1000"},
+       {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "2000"}});
+  EXPECT_EQ(options.traces_url, "http://traces:4318/spans");
+  EXPECT_EQ(options.logs_url, "http://both:4318/v1/logs");
+  EXPECT_EQ(options.headers, Pairs{});
+  EXPECT_EQ(options.traces_headers, (Pairs{{"b", "traces"}}));
+  EXPECT_EQ(options.logs_headers, (Pairs{{"a", "both"}}));
+  EXPECT_EQ(options.encoding, OtlpEncoding::json);
+  EXPECT_EQ(options.export_timeout, std::chrono::seconds(2));
+  EXPECT_EQ(options.warnings, Warnings{});
+  EXPECT_EQ(TraceOptions::from_variables({{"OTEL_BSP_EXPORT_TIMEOUT", "3000"}}).export_timeout,
+            std::chrono::seconds(3));
+}
+
+TEST(TraceOptions, CompressIfTheBuildCan) {
+  const auto with = [](std::string value) {
+    return TraceOptions::from_variables({{"OTEL_EXPORTER_OTLP_COMPRESSION", std::move(value)}});
+  };
+  EXPECT_FALSE(with("none").gzip);
+  EXPECT_EQ(with("none").warnings, Warnings{});
+  EXPECT_FALSE(with("zstd").gzip);
+  EXPECT_EQ(with("zstd").warnings,
+            Warnings{"OTEL_EXPORTER_OTLP_COMPRESSION: the compressions are gzip and none"});
+  if (compression::is_available(compression::Coding::gzip)) {
+    EXPECT_TRUE(with("GZIP").gzip);
+    EXPECT_EQ(with("gzip").warnings, Warnings{});
+    EXPECT_FALSE(TraceOptions::from_variables({{"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"},
+                                               {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none"}})
+                     .gzip);
+  } else {
+    EXPECT_FALSE(with("gzip").gzip);
+    EXPECT_EQ(with("gzip").warnings,
+              Warnings{"OTEL_EXPORTER_OTLP_COMPRESSION: this build has no zlib"});
+  }
+}
+
+TEST(TraceOptions, WarnOfVariablesThatHaveNoEffect) {
+  const auto options =
+      TraceOptions::from_variables({{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/etc/ca.pem"},
+                                    {"OTEL_EXPORTER_OTLP_INSECURE", ""},
+                                    {"OTEL_METRICS_EXPORTER", "none"},
+                                    {"OTEL_PROPAGATORS", "tracecontext,baggage"},
+                                    {"OTEL_SPAN_EVENT_COUNT_LIMIT", "7"},
+                                    {"OTEL_TRACES_SAMPLER", "always_off"},
+                                    {"OTEL_TRACES_SAMPLER_ARG", "0.5"},
+                                    {"OTHER", "x"}});
+  EXPECT_EQ(options.warnings,
+            (Warnings{"OTEL_TRACES_SAMPLER_ARG: the sampler takes no argument",
+                      "OTEL_PROPAGATORS: the only propagator is tracecontext",
+                      "OTEL_EXPORTER_OTLP_CERTIFICATE: this variable is not supported",
+                      "OTEL_SPAN_EVENT_COUNT_LIMIT: this variable is not supported"}));
+  EXPECT_EQ(TraceOptions::from_variables({{"OTEL_PROPAGATORS", "tracecontext"}}).warnings,
+            Warnings{});
+}
+
 TEST(TraceOptions, CanBeDisabled) {
   EXPECT_FALSE(TraceOptions::from_variables({{"OTEL_SDK_DISABLED", "True"}}).enabled);
-  EXPECT_TRUE(TraceOptions::from_variables({{"OTEL_SDK_DISABLED", "1"}}).enabled);
+  const auto unclear = TraceOptions::from_variables({{"OTEL_SDK_DISABLED", "1"}});
+  EXPECT_TRUE(unclear.enabled);
+  EXPECT_EQ(unclear.warnings, Warnings{"OTEL_SDK_DISABLED: expected true or false"});
   const auto options = TraceOptions::from_variables({{"OTEL_LOGS_EXPORTER", "none"}});
   EXPECT_EQ(options.logs_url, "");
   EXPECT_NE(options.traces_url, "");
@@ -105,7 +174,7 @@ TEST(TraceOptions, WarnOfInvalidVariablesWithoutTheirValues) {
       options.warnings,
       (Warnings{"OTEL_RESOURCE_ATTRIBUTES: expected key=value pairs, separated by commas",
                 "OTEL_TRACES_SAMPLER_ARG: expected a number from 0 to 1",
-                "OTEL_BSP_SCHEDULE_DELAY: expected a number of milliseconds",
+                "OTEL_BSP_SCHEDULE_DELAY: expected a number of milliseconds above 0",
                 "OTEL_BSP_MAX_QUEUE_SIZE: expected a number above 0",
                 "OTEL_EXPORTER_OTLP_ENDPOINT: expected a URL with the scheme http or https",
                 "OTEL_TRACES_EXPORTER: the exporters are otlp and none",

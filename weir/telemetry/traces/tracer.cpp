@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "weir/base/version.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/scope.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/telemetry/traces/detail/exporter.hpp"
 
 namespace weir::telemetry {
@@ -26,9 +29,9 @@ void put(std::uint64_t number, std::uint8_t* out) noexcept {
   std::memcpy(out, &number, sizeof(number));
 }
 
-void put_span_id(std::uint64_t state, SpanId& out) noexcept {
-  const std::uint64_t number = mix(state);
-  put(number != 0 ? number : 1, out.data());  // an id is not zero
+/// Writes half of a trace id, or a span id. It is not zero.
+void put_id(std::uint64_t number, std::uint8_t* out) noexcept {
+  put(number != 0 ? number : 1, out);
 }
 
 }  // namespace
@@ -59,19 +62,37 @@ std::size_t Tracer::lane() noexcept {
   return ExportQueue<SpanData>::lane_of(loop->core());
 }
 
-ActiveSpan Tracer::begin_trace() noexcept {
-  IdSource& ids = (*ids_)[lane()];
+/// Returns the source of the ids of this thread, and its next state after `count` numbers.
+std::pair<Tracer::IdSource&, std::uint64_t> Tracer::take_ids(std::uint64_t count) noexcept {
   // relaxed, in all of this class unless a comment says otherwise: the numbers order no memory.
-  const std::uint64_t state = ids.state.fetch_add(3 * step, std::memory_order_relaxed);
+  const Loop* const loop = Loop::current();
+  if (loop != nullptr && loop->core() < ExportQueue<SpanData>::lanes) [[likely]] {
+    IdSource& own = (*ids_)[loop->core()];  // no other thread changes the state
+    const std::uint64_t state = own.state.load(std::memory_order_relaxed);
+    own.state.store(state + count * step, std::memory_order_relaxed);
+    return {own, state};
+  }
+  IdSource& shared = (*ids_)[ExportQueue<SpanData>::no_core];
+  return {shared, shared.state.fetch_add(count * step, std::memory_order_relaxed)};
+}
+
+ActiveSpan Tracer::begin_trace() noexcept {
+  const auto [ids, state] = take_ids(3);
   ActiveSpan span;
-  put(mix(state + step) ^ ids.key, span.trace_id.data());
-  const std::uint64_t low = mix(state + 2 * step);
-  put(low != 0 ? low : 1, span.trace_id.data() + 8);
-  put_span_id(state + 3 * step, span.span_id);
+  const std::uint64_t low = mix(state + step);
+  put_id(low, span.trace_id.data() + 8);
   span.exists = true;
-  span.random = true;
+  span.random = true;  // Level 2 §3.2.2.5.2 asks for 7 random bytes at the end
   span.sampled = options_.sampler.samples(span.trace_id);
-  span.tracer = this;
+  if (span.sampled) [[unlikely]] {
+    put(mix(state + 2 * step) ^ ids.key, span.trace_id.data());
+    put_id(mix(state + 3 * step), span.span_id.data());
+  } else {
+    // No collector stores these ids, so they need not be independent.
+    put(ids.key, span.trace_id.data());
+    put_id(low ^ ids.key, span.span_id.data());
+  }
+  span.tracer = static_cast<WorkObserver*>(this);
   return span;
 }
 
@@ -82,14 +103,16 @@ ActiveSpan Tracer::continue_trace(const TraceParent& parent) noexcept {
   span.remote = true;
   span.random = parent.random;
   span.sampled = options_.sampler.samples(span.trace_id, parent.sampled);
-  span.tracer = this;
-  return begin_child(span);
+  span.tracer = static_cast<WorkObserver*>(this);
+  if (span.sampled) return begin_child(span);
+  span.span_id =
+      parent.parent_id;  // programs below see the caller, because this span is not stored
+  return span;
 }
 
 ActiveSpan Tracer::begin_child(const ActiveSpan& parent) noexcept {
   ActiveSpan span = parent;
-  const std::uint64_t state = (*ids_)[lane()].state.fetch_add(step, std::memory_order_relaxed);
-  put_span_id(state + step, span.span_id);
+  put_id(mix(take_ids(1).second + step), span.span_id.data());
   return span;
 }
 
@@ -139,26 +162,49 @@ void Tracer::Wake::run(loop::Runnable& self) {
 }
 
 void Tracer::start(Scope& scope) {
-  if (options_.enabled && !started_.exchange(true)) scope.spawn(export_spans());
+  if (!options_.enabled || started_.exchange(true)) return;
+  try {
+    scope.spawn(export_spans());
+  } catch (...) {
+    started_ = false;
+    throw;
+  }
 }
 
 Task<> Tracer::export_spans() {
   const Context context = co_await this_context();
-  Exporter exporter(*this, context);
-  if (exporter.is_active()) co_await exporter.run();
+  for (;;) {
+    try {
+      Exporter exporter(*this, context);
+      if (!exporter.is_active()) co_return;
+      auto exporting = exporter.run();
+      co_await std::move(exporting);
+      co_return;
+    } catch (const std::bad_alloc&) {
+      // There may be memory later.
+    }
+    if (context.loop->draining()) co_return;
+    const auto slept = co_await sleep(options_.backoff);
+    if (!slept) co_return;
+  }
 }
 
 TraceReport Tracer::report() const noexcept {
-  const auto counts = [](const Counters& counters, std::uint64_t dropped) {
+  const auto counts = [](const Counters& counters, std::uint64_t dropped, std::uint64_t queued) {
     return ExportCounts{.exported = counters.exported.value(),
                         .dropped = counters.dropped.value() + dropped,
                         .failed = counters.failed.value(),
-                        .rejected = counters.rejected.value()};
+                        .rejected = counters.rejected.value(),
+                        .queued = queued};
   };
   const bool ended = ended_.load(std::memory_order_relaxed);
   const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
-  return {.spans = counts(span_counters_, spans_.dropped() + lost + (ended ? spans_.size() : 0)),
-          .logs = counts(log_counters_, logs_.dropped() + (ended ? logs_.size() : 0)),
+  // What is queued after the end of the exporter is dropped.
+  const std::uint64_t spans = spans_.size();
+  const std::uint64_t logs = logs_.size();
+  return {.spans = counts(span_counters_, spans_.dropped() + lost + (ended ? spans : 0),
+                          ended ? 0 : spans),
+          .logs = counts(log_counters_, logs_.dropped() + (ended ? logs : 0), ended ? 0 : logs),
           .requests = requests_.value(),
           .retries = retries_.value()};
 }

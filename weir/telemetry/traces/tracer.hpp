@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "weir/base/detail/counter.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
 #include "weir/loop/contract/detail/trace_context.hpp"
+#include "weir/loop/contract/detail/work_observer.hpp"
 #include "weir/task/task.hpp"
 #include "weir/telemetry/traces/attributes.hpp"
 #include "weir/telemetry/traces/detail/export_queue.hpp"
@@ -33,6 +35,7 @@ struct ExportCounts {
   std::uint64_t dropped = 0;   ///< not sent, because a queue or the memory was full, or at the end
   std::uint64_t failed = 0;    ///< sent without success
   std::uint64_t rejected = 0;  ///< not accepted by the collector, which has accepted others
+  std::uint64_t queued = 0;    ///< not exported yet
 };
 
 /// Counts of a Tracer.
@@ -54,9 +57,10 @@ struct TraceReport {
 ///       co_return co_await http::serve(scope, routes, options);
 ///     });
 ///
-/// Threads: any, except where a function documents other threads.
-/// Lifetime: outlives its spans and the loops that work on them; `clock` outlives the Tracer.
-class Tracer {
+/// Threads: any, except where a function documents other threads. The loops that use it belong to
+/// one Runtime, because the number of a core selects its ids. Lifetime: outlives its spans and the
+/// loops that work on them; `clock` outlives the Tracer.
+class Tracer final : WorkObserver {
  public:
   explicit Tracer(loop::PlatformClock& clock, TraceOptions options = {});
   ~Tracer();
@@ -72,8 +76,9 @@ class Tracer {
   void start(Scope& scope);
   /// Exports spans and log records until the loop drains, and then those that are left: until no
   /// span is open and all queues are empty, for at most TraceOptions::flush_timeout. It logs what
-  /// it cannot export, at most once in a minute. One task of a Tracer runs at a time; another one
-  /// returns immediately.
+  /// it cannot export, at most once in a minute. Without memory it drops and counts spans, and goes
+  /// on. A turn of the loop encodes at most 32 spans. One task of a Tracer runs at a time; another
+  /// one returns immediately.
   /// Cancel: drops and counts the spans that are left.
   Task<> export_spans();
 
@@ -81,7 +86,8 @@ class Tracer {
 
   /// Returns the span of a trace that begins here.
   ActiveSpan begin_trace() noexcept;
-  /// Returns the span of a request with the span `parent` of another program.
+  /// Returns the span of a request with the span `parent` of another program. If it is not sampled,
+  /// it has the ids of `parent`.
   ActiveSpan continue_trace(const TraceParent& parent) noexcept;
   /// Returns a span below `parent`, with its decision.
   ActiveSpan begin_child(const ActiveSpan& parent) noexcept;
@@ -94,10 +100,15 @@ class Tracer {
   /// Queues a log record.
   void record(std::unique_ptr<LogData> log) noexcept;
   loop::PlatformClock& clock() noexcept { return clock_; }
+  /// Returns the tracer that created a span; nullptr if the span is not sampled.
+  static Tracer* of(const ActiveSpan& span) noexcept {
+    return static_cast<Tracer*>(observer_of(span));
+  }
 
  private:
   friend class Exporter;
-  /// Makes ids from a sequence with a random start (splitmix64). One for each core.
+  /// Makes ids from a sequence with a random start (splitmix64). One for each core, which alone
+  /// uses it, and one for all other threads.
   struct alignas(64) IdSource {
     std::atomic<std::uint64_t> state{0};
     std::uint64_t key = 0;  // makes the trace ids of two sources with equal states differ
@@ -111,7 +122,10 @@ class Tracer {
     std::atomic<bool> posted{false};
   };
 
+  std::unique_ptr<Running> begin_work(const TraceContext* outer, const ActiveSpan& parent,
+                                      const QueuedWork& work) noexcept override;
   static std::size_t lane() noexcept;
+  std::pair<IdSource&, std::uint64_t> take_ids(std::uint64_t count) noexcept;
   void wake_exporter() noexcept;
   bool has_open_spans() const noexcept;
 

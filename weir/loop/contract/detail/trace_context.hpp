@@ -22,7 +22,7 @@ struct ActiveSpan {
   bool sampled = false;    ///< true if the span is exported
   bool remote = false;     ///< true if a program that called this one began the trace
   bool random = false;     ///< true if the trace id is random (W3C Trace Context Level 2)
-  void* tracer = nullptr;  ///< an address that has a meaning for the creator of the span
+  void* tracer = nullptr;  ///< the WorkObserver that created the span, see observer_of()
 };
 
 /// A TraceContext is one piece of work, which several tasks on several threads may share. The

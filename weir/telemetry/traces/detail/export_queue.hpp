@@ -8,8 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "weir/loop/detail/arrival_list.hpp"
-
 namespace weir::telemetry {
 
 /// A bounded queue for each core, and one for the threads without a loop. The exporter takes the
@@ -28,10 +26,8 @@ class ExportQueue {
   ExportQueue(const ExportQueue&) = delete;
   ExportQueue& operator=(const ExportQueue&) = delete;
   ~ExportQueue() {
-    for (Lane& lane : *lanes_) {
-      for (T* item = lane.arrived.take().first; item != nullptr;) {
-        delete std::exchange(item, item->next);
-      }
+    for (std::size_t index = 0; index <= lanes; ++index) {
+      for (T* item = take(index); item != nullptr;) delete std::exchange(item, item->next);
     }
   }
 
@@ -42,7 +38,7 @@ class ExportQueue {
   std::size_t push(std::unique_ptr<T> item, std::size_t index) noexcept {
     Lane& lane = (*lanes_)[index];
     const std::size_t size = item->bytes();
-    // relaxed, in all of this class: the counts order no memory, and arrived does.
+    // relaxed, in all of this class: the counts order no memory, and `newest` does.
     const std::size_t count = lane.count.fetch_add(1, std::memory_order_relaxed) + 1;
     const std::size_t bytes = lane.bytes.fetch_add(size, std::memory_order_relaxed) + size;
     if (count > count_max_ || bytes > bytes_max_) {
@@ -52,20 +48,20 @@ class ExportQueue {
       return 0;
     }
     item->queue = static_cast<unsigned>(index);
-    static_cast<void>(lane.arrived.push(*item.release()));
+    T* const added = item.release();
+    added->next = lane.newest.load(std::memory_order_relaxed);
+    // release: the exporter sees the contents of the item.
+    while (!lane.newest.compare_exchange_weak(added->next, added, std::memory_order_release,
+                                              std::memory_order_relaxed)) {
+    }
     return count;
   }
 
-  /// Removes and returns all items, linked by T::next. Those of one queue are in their order.
-  loop::ArrivalChain<T> take() noexcept {
-    loop::ArrivalChain<T> all;
-    for (Lane& lane : *lanes_) {
-      const auto chain = lane.arrived.take();
-      if (chain.first == nullptr) continue;
-      (all.first == nullptr ? all.first : all.last->next) = chain.first;
-      all.last = chain.last;
-    }
-    return all;
+  /// Removes and returns all items of a queue, linked by T::next, the newest first. The caller puts
+  /// them in their order in steps, because there may be many.
+  T* take(std::size_t index) noexcept {
+    // acquire pairs with the release in push().
+    return (*lanes_)[index].newest.exchange(nullptr, std::memory_order_acquire);
   }
   /// Destroys an item that take() has returned.
   void release(T* item) noexcept {
@@ -86,7 +82,7 @@ class ExportQueue {
 
  private:
   struct alignas(128) Lane {  // two cache lines: processors fetch lines in pairs
-    loop::ArrivalList<T, &T::next> arrived;
+    std::atomic<T*> newest{nullptr};
     std::atomic<std::size_t> count{0};
     std::atomic<std::size_t> bytes{0};
     std::atomic<std::uint64_t> dropped{0};

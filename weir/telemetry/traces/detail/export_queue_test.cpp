@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -26,9 +27,13 @@ std::unique_ptr<SpanData> named(std::string name) {
 /// Takes and releases all spans, and returns their names.
 std::vector<std::string> names_in(SpanQueue& queue) {
   std::vector<std::string> names;
-  for (SpanData* span = queue.take().first; span != nullptr;) {
-    names.push_back(span->name);
-    queue.release(std::exchange(span, span->next));
+  for (std::size_t index = 0; index <= SpanQueue::lanes; ++index) {
+    const auto begin = static_cast<std::ptrdiff_t>(names.size());
+    for (SpanData* span = queue.take(index); span != nullptr;) {
+      names.push_back(span->name);
+      queue.release(std::exchange(span, span->next));
+    }
+    std::reverse(names.begin() + begin, names.end());  // the queue returns the newest first
   }
   return names;
 }
@@ -52,14 +57,13 @@ TEST(ExportQueue, DropsAndCountsItemsBeyondTheirNumber) {
   for (const char* name : {"1", "2", "3", "4"}) queue.push(named(name), 0);
   EXPECT_EQ(queue.push(named("other"), 1), 1U) << "another core has its own limit";
   EXPECT_EQ(queue.dropped(), 2U);
-  auto* const first = queue.take().first;
+  SpanData* const newest = queue.take(0);
+  EXPECT_EQ(newest->name, "2");
   EXPECT_EQ(queue.push(named("5"), 0), 0U) << "taken items count until they are released";
-  SpanData* const second = first->next;
-  queue.release(first);
+  queue.release(std::exchange(newest->next, nullptr));
   EXPECT_EQ(queue.push(named("6"), 0), 2U);
   EXPECT_EQ(queue.dropped(), 3U);
-  queue.release(second->next);
-  queue.release(second);
+  queue.release(newest);
 }
 
 TEST(ExportQueue, DropsItemsBeyondTheirBytes) {

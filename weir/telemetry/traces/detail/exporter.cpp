@@ -8,13 +8,14 @@
 #include <new>
 #include <optional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "weir/base/detail/bytes.hpp"
+#include "weir/compression/compressor.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/syntax/status.hpp"
 #include "weir/task/sleep.hpp"
-#include "weir/task/timeout.hpp"
-#include "weir/telemetry/traces/detail/otlp.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -22,6 +23,9 @@ namespace {
 constexpr Duration report_interval = std::chrono::minutes(1);
 constexpr Duration drain_interval = std::chrono::milliseconds(100);
 constexpr std::uint64_t response_bytes_max = 64 * 1024;
+constexpr std::size_t body_bytes = 512 * 1024;     // a request with this size gets no more items
+constexpr std::size_t bytes_per_turn = 32 * 1024;  // that are encoded
+constexpr std::size_t compressed_piece = 8 * 1024;
 
 http::ClientOptions client_options(const TraceOptions& options) {
   http::ClientOptions made;
@@ -37,6 +41,18 @@ bool is_retryable(http::Status status) noexcept {
   return code == 429 || code == 502 || code == 503 || code == 504;
 }
 
+/// Returns the time that a collector asks for: a number of seconds or a date (RFC 9110 §10.2.3).
+Duration read_retry_after(std::string_view text, WallTime now) noexcept {
+  std::uint32_t seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, seconds);
+  if (read.ptr == end) {
+    return read.ec == std::errc() ? Duration(std::chrono::seconds(seconds)) : Duration::max();
+  }
+  const auto date = http::parse_http_date(text);
+  return date ? *date - now : Duration::zero();
+}
+
 }  // namespace
 
 Exporter::Exporter(Tracer& tracer, const Context& context)
@@ -46,7 +62,17 @@ Exporter::Exporter(Tracer& tracer, const Context& context)
       options_(tracer.options_),
       loop_(*context.loop),
       cancel_(context.cancel),
-      client_(client_options(options_)) {
+      client_(client_options(options_)),
+      spans_{.queue = tracer.spans_,
+             .url = options_.traces_url,
+             .headers = options_.traces_headers,
+             .counters = tracer.span_counters_,
+             .request = OtlpRequest(OtlpRequest::Signal::spans, options_.encoding)},
+      logs_{.queue = tracer.logs_,
+            .url = options_.logs_url,
+            .headers = options_.logs_headers,
+            .counters = tracer.log_counters_,
+            .request = OtlpRequest(OtlpRequest::Signal::logs, options_.encoding)} {
   const std::lock_guard lock(tracer_.exporter_mutex_);
   if (tracer_.exporter_ != nullptr || !options_.enabled) return;
   tracer_.exporter_ = this;
@@ -62,10 +88,8 @@ Exporter::~Exporter() {
     tracer_.exporter_ = nullptr;
   }
   loop::Timer::cancel();
-  collect(tracer_.spans_, spans_);
-  collect(tracer_.logs_, logs_);
-  drop(tracer_.spans_, spans_, tracer_.span_counters_);
-  drop(tracer_.logs_, logs_, tracer_.log_counters_);
+  drop(spans_);
+  drop(logs_);
   tracer_.ended_.store(true, std::memory_order_relaxed);
 }
 
@@ -90,85 +114,139 @@ void Exporter::on_flush_timeout(loop::Timer& self) {
   static_cast<Exporter&>(self).cancel_.cancel();
 }
 
+// The waits allocate nothing, so that the export goes on when there is no memory.
+
+/// Ends the next wait for the event after this time; a full batch and a drain end it earlier.
+void Exporter::begin_wait(Duration length) noexcept {
+  loop_.timers().start(wait_timer_, after(loop_.platform().now(), length));
+}
+
+void Exporter::end_wait() noexcept {
+  wait_timer_.cancel();
+  event_.reset();
+}
+
 Task<> Exporter::export_until_end() {
+  bool lacks_memory = false;
   for (;;) {
     const Duration length = loop_.draining() ? drain_interval : options_.batch_delay;
-    if (tracer_.spans_.size() < options_.batch_max) co_await wait(length);
+    if (lacks_memory || tracer_.spans_.size() < options_.batch_max) {
+      begin_wait(lacks_memory ? drain_interval : length);
+      std::ignore = co_await event_.wait();
+      end_wait();
+    }
     if (cancel_.cancelled()) co_return;
-    // A span that is open now may end and be queued before the queues are collected.
+    // A span that is open now may end and be queued before the queues are emptied.
     const bool open = tracer_.has_open_spans();
-    co_await export_pending();
+    lacks_memory = false;
+    try {
+      auto exporting = export_queue(spans_);
+      co_await std::move(exporting);
+      auto exporting_logs = export_queue(logs_);
+      co_await std::move(exporting_logs);
+    } catch (const std::bad_alloc&) {
+      lacks_memory = true;
+    }
+    if (lacks_memory) report(options_.traces_url, "out of memory");
     if (loop_.draining() && !open && tracer_.spans_.size() + tracer_.logs_.size() == 0) co_return;
   }
 }
 
-/// Waits until the time is over, a queue has a batch, or the loop drains.
-Task<> Exporter::wait(Duration length) {
-  auto waiting = timeout(length, event_.wait());
-  std::ignore = co_await std::move(waiting);
-  event_.reset();
+/// Counts an item or a piece of a body. Returns true if the loop has to do other work now.
+bool Exporter::ends_turn(std::size_t bytes) noexcept {
+  ++items_of_turn_;
+  bytes_of_turn_ += bytes;
+  if (items_of_turn_ < items_per_turn && bytes_of_turn_ < bytes_per_turn) return false;
+  items_of_turn_ = 0;
+  bytes_of_turn_ = 0;
+  return true;
 }
 
-Task<> Exporter::export_pending() {
-  collect(tracer_.spans_, spans_);
-  collect(tracer_.logs_, logs_);
-  while (spans_.first != nullptr && !cancel_.cancelled()) {
-    Batch batch = next_batch(tracer_.spans_, spans_, options_.traces_url, tracer_.span_counters_,
-                             &encode_spans);
-    auto sending = send(std::move(batch));
-    co_await std::move(sending);
-  }
-  while (logs_.first != nullptr && !cancel_.cancelled()) {
-    Batch batch =
-        next_batch(tracer_.logs_, logs_, options_.logs_url, tracer_.log_counters_, &encode_logs);
-    auto sending = send(std::move(batch));
-    co_await std::move(sending);
-  }
-}
-
+/// Sends the items of a queue in batches, a few items in each turn.
 template <class T>
-void Exporter::collect(ExportQueue<T>& queue, Pending<T>& pending) noexcept {
-  const auto chain = queue.take();
-  if (chain.first == nullptr) return;
-  (pending.first == nullptr ? pending.first : pending.last->next) = chain.first;
-  pending.last = chain.last;
+Task<> Exporter::export_queue(Outgoing<T>& out) {
+  for (std::size_t lane = 0; lane <= ExportQueue<T>::lanes; ++lane) {
+    if (out.newest == nullptr) out.newest = out.queue.take(lane);
+    while (out.newest != nullptr && !cancel_.cancelled()) {
+      T* const item = std::exchange(out.newest, out.newest->next);
+      item->next = std::exchange(out.oldest, item);
+      if (ends_turn(0)) std::ignore = co_await sleep(Duration());
+    }
+    while (out.oldest != nullptr && !cancel_.cancelled()) {
+      const std::size_t before = out.request.bytes();
+      encode(out, std::exchange(out.oldest, out.oldest->next));
+      if (ends_turn(out.request.bytes() - before)) std::ignore = co_await sleep(Duration());
+      if (out.request.count() < options_.batch_max && out.request.bytes() < body_bytes) continue;
+      auto sending = send_request(out);
+      co_await std::move(sending);
+    }
+  }
+  if (out.request.count() == 0) co_return;
+  auto sending = send_request(out);
+  co_await std::move(sending);
 }
 
-/// Encodes at most batch_max items and releases them, so that the queue has room for others.
-template <class T, class Encode>
-Exporter::Batch Exporter::next_batch(ExportQueue<T>& queue, Pending<T>& pending,
-                                     std::string_view url, Tracer::Counters& counters,
-                                     Encode encode) {
-  Batch batch{.url = url, .body = {}, .count = 1, .counters = &counters};
-  T* last = pending.first;
-  for (; batch.count < options_.batch_max && last->next != nullptr; ++batch.count) {
-    last = last->next;
+/// Encodes an item and releases it, so that the queue has room for others.
+template <class T>
+void Exporter::encode(Outgoing<T>& out, T* item) noexcept {
+  bool encoded = false;
+  if (!out.url.empty()) {
+    try {
+      out.request.add(*item);
+      encoded = true;
+    } catch (const std::bad_alloc&) {
+      // The item is dropped.
+    }
   }
-  Pending<T> taken{pending.first, last};
-  pending.first = std::exchange(last->next, nullptr);
+  if (!encoded) out.counters.dropped.add();
+  out.queue.release(item);
+}
+
+/// Drops the items that are left.
+template <class T>
+void Exporter::drop(Outgoing<T>& out) noexcept {
+  out.counters.dropped.add(out.request.count());
+  for (std::size_t lane = 0; lane <= ExportQueue<T>::lanes; ++lane) {
+    for (T** const list : {&out.newest, &out.oldest}) {
+      while (*list != nullptr) {
+        out.counters.dropped.add();
+        out.queue.release(std::exchange(*list, (*list)->next));
+      }
+    }
+    out.newest = out.queue.take(lane);
+  }
+  while (out.newest != nullptr) {
+    out.counters.dropped.add();
+    out.queue.release(std::exchange(out.newest, out.newest->next));
+  }
+}
+
+/// Sends the encoded items, and counts the outcome.
+template <class T>
+Task<> Exporter::send_request(Outgoing<T>& out) {
+  Batch batch{.url = out.url,
+              .headers = out.headers,
+              .counters = out.counters,
+              .count = out.request.count()};
   try {
-    if (!url.empty()) batch.body = encode(tracer_.resource_, taken.first, options_.encoding);
+    batch.body = out.request.body(tracer_.resource_);
+    out.request.clear();
+    auto sending = send(batch);
+    co_await std::move(sending);
   } catch (const std::bad_alloc&) {
-    batch.url = {};  // send() drops it
+    // The batch is dropped.
   }
-  for (T* item = taken.first; item != nullptr;) queue.release(std::exchange(item, item->next));
-  return batch;
+  out.request.clear();
+  if (batch.counted) co_return;
+  batch.counters.dropped.add(batch.count);
+  report(batch.url, "out of memory");
 }
 
-template <class T>
-void Exporter::drop(ExportQueue<T>& queue, Pending<T>& pending,
-                    Tracer::Counters& counters) noexcept {
-  while (pending.first != nullptr) {
-    counters.dropped.add();
-    queue.release(std::exchange(pending.first, pending.first->next));
-  }
-}
-
-/// Sends a batch, again if the collector may accept it later. It counts the outcome.
-Task<> Exporter::send(Batch batch) {
-  if (batch.url.empty()) {
-    batch.counters->dropped.add(batch.count);
-    co_return;
+/// Sends a batch, again if the collector may accept it later.
+Task<> Exporter::send(Batch& batch) {
+  if (options_.gzip) {
+    auto compressing = compress(batch);
+    co_await std::move(compressing);
   }
   for (unsigned attempts = 1;; ++attempts) {
     tracer_.requests_.add();
@@ -181,11 +259,14 @@ Task<> Exporter::send(Batch batch) {
     } catch (const std::bad_alloc&) {
       // There may be memory for the next attempt.
     }
-    if (sent == Sent::done) co_return;
     // A drain does not wait for a collector that is not there.
     const bool last = attempts >= options_.attempts_max || loop_.draining();
-    if (sent == Sent::failed || last || cancel_.cancelled()) {
-      batch.counters->failed.add(batch.count);
+    if (sent == Sent::failed || (sent == Sent::retry && (last || cancel_.cancelled()))) {
+      batch.counters.failed.add(batch.count);
+      sent = Sent::done;
+    }
+    if (sent == Sent::done) {
+      batch.counted = true;
       co_return;
     }
     const Duration pause =
@@ -193,9 +274,40 @@ Task<> Exporter::send(Batch batch) {
     const Instant end = after(loop_.platform().now(), pause);
     // A full queue also sets the event. It does not shorten the wait, but a drain does.
     while (!loop_.draining() && !cancel_.cancelled() && loop_.platform().now() < end) {
-      co_await wait(end - loop_.platform().now());
+      begin_wait(end - loop_.platform().now());
+      std::ignore = co_await event_.wait();
+      end_wait();
     }
   }
+}
+
+/// Compresses the body of a batch, a piece in each turn. Without zlib it stays as it is.
+Task<> Exporter::compress(Batch& batch) {
+  auto compressor =
+      compression::Compressor::make({.coding = compression::Coding::gzip, .level = 1});
+  if (!compressor) co_return;
+  std::string compressed;
+  std::string_view rest = batch.body;
+  for (bool complete = false; !complete;) {
+    const std::string_view piece = rest.substr(0, compressed_piece);
+    rest.remove_prefix(piece.size());
+    const auto flush = rest.empty() ? compression::Flush::finish : compression::Flush::none;
+    Bytes input = to_bytes(piece);
+    for (bool finished = false; !finished;) {
+      const std::size_t used = compressed.size();
+      compressed.resize(used + compressed_piece);
+      const MutableBytes room(reinterpret_cast<std::byte*>(compressed.data()) + used,
+                              compressed_piece);
+      const compression::Progress progress = compressor->compress(input, room, flush);
+      compressed.resize(used + progress.produced);
+      input = input.subspan(progress.consumed);
+      finished = progress.complete;
+    }
+    complete = rest.empty();
+    if (!complete && ends_turn(bytes_per_turn)) std::ignore = co_await sleep(Duration());
+  }
+  batch.body = std::move(compressed);
+  batch.gzip = true;
 }
 
 /// Returns the wait after this attempt: twice as long each time, less a random part.
@@ -212,7 +324,9 @@ Duration Exporter::backoff(unsigned attempt) {
 Task<Exporter::Sent> Exporter::attempt(const Batch& batch, Duration& retry_after) {
   http::ClientRequest request(http::Method::post, batch.url);
   for (const auto& [name, value] : options_.headers) request.set_header(name, value);
+  for (const auto& [name, value] : batch.headers) request.set_header(name, value);
   request.set_header("User-Agent", "weir-otlp-exporter");
+  if (batch.gzip) request.set_header("Content-Encoding", "gzip");
   const bool json = options_.encoding == OtlpEncoding::json;
   request.set_body(
       json ? http::MediaType("application/json") : http::MediaType("application/x-protobuf"),
@@ -226,52 +340,56 @@ Task<Exporter::Sent> Exporter::attempt(const Batch& batch, Duration& retry_after
   const http::Status status = response->status();
   const auto code = code_of(status);
   if (code >= 200 && code < 300) {
-    co_await read_response(*response, batch);
+    auto counting = count_accepted(*response, batch);
+    co_await std::move(counting);
     co_return Sent::done;
   }
   report(batch.url, "status " + std::to_string(code));
   if (!is_retryable(status)) co_return Sent::failed;
   if (const auto text = response->header("Retry-After")) {
-    std::uint32_t seconds = 0;
-    const char* const end = text->data() + text->size();
-    if (std::from_chars(text->data(), end, seconds).ptr == end) {
-      retry_after = std::chrono::seconds(seconds);
-    } else if (const auto date = http::parse_http_date(*text)) {
-      retry_after = *date - loop_.platform().wall_time();
-    }
+    retry_after = read_retry_after(*text, loop_.platform().wall_time());
   }
   co_return Sent::retry;
 }
 
 /// Counts an accepted batch, less the items that the collector has rejected.
-Task<> Exporter::read_response(http::ClientResponse& response, const Batch& batch) {
+Task<> Exporter::count_accepted(http::ClientResponse& response, const Batch& batch) {
   std::uint64_t rejected = 0;
-  auto reading = response.body();
-  const auto body = co_await std::move(reading);
-  if (body) {
-    const auto read = parse_export_response(*body, options_.encoding);
-    if (read) rejected = std::min<std::uint64_t>(read->rejected, batch.count);
-    if (read && (rejected > 0 || !read->message.empty())) {
-      report(batch.url, "rejected " + std::to_string(rejected) + ": " + read->message);
+  try {
+    auto reading = response.body();
+    const auto body = co_await std::move(reading);
+    if (body) {
+      const auto read = parse_export_response(*body, options_.encoding);
+      if (read) rejected = std::min<std::uint64_t>(read->rejected, batch.count);
+      if (read && (rejected > 0 || !read->message.empty())) {
+        report(batch.url, "rejected " + std::to_string(rejected) + ": " + read->message);
+      }
     }
+  } catch (const std::bad_alloc&) {
+    // The collector has the batch all the same.
   }
-  batch.counters->exported.add(batch.count - rejected);
-  batch.counters->rejected.add(rejected);
+  batch.counters.exported.add(batch.count - rejected);
+  batch.counters.rejected.add(rejected);
 }
 
 /// Writes at most one line in a minute to the log.
-void Exporter::report(std::string_view url, std::string_view what) {
+void Exporter::report(std::string_view url, std::string_view what) noexcept {
   ++unreported_;
   const Instant now = loop_.platform().now();
   if (reported_ != Instant::min() && now - reported_ < report_interval) return;
-  reported_ = now;
-  std::string line("weir: telemetry: cannot export to ");
-  line.append(url).append(": ").append(what.substr(0, 200));
-  const std::uint64_t others = std::exchange(unreported_, 0) - 1;
-  if (others > 0) line.append(" (").append(std::to_string(others)).append(" failures before)");
-  const auto is_control = [](char each) { return (each >= 0 && each < ' ') || each == '\x7f'; };
-  std::ranges::replace_if(line, is_control, '?');
-  loop_.platform().log(line);
+  try {
+    std::string line("weir: telemetry: cannot export to ");
+    line.append(url).append(": ").append(what.substr(0, 200));
+    const std::uint64_t others = unreported_ - 1;
+    if (others > 0) line.append(" (").append(std::to_string(others)).append(" failures before)");
+    const auto is_control = [](char each) { return (each >= 0 && each < ' ') || each == '\x7f'; };
+    std::ranges::replace_if(line, is_control, '?');
+    loop_.platform().log(line);
+    reported_ = now;
+    unreported_ = 0;
+  } catch (const std::bad_alloc&) {
+    // The next failure is reported.
+  }
 }
 
 }  // namespace weir::telemetry

@@ -14,6 +14,7 @@
 #include "weir/task/context.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
+#include "weir/telemetry/traces/detail/otlp.hpp"
 #include "weir/telemetry/traces/tracer.hpp"
 
 namespace weir::telemetry {
@@ -22,6 +23,8 @@ namespace weir::telemetry {
 /// Threads: its loop's.
 class Exporter : DrainObserver, loop::Timer {
  public:
+  static constexpr std::size_t items_per_turn = 32;
+
   Exporter(Tracer& tracer, const Context& context);
   /// Drops and counts what was not exported.
   ~Exporter();
@@ -32,41 +35,58 @@ class Exporter : DrainObserver, loop::Timer {
   Loop& loop() const noexcept { return loop_; }
   /// Ends a wait for the next batch.
   void wake() { event_.set(); }
-  /// Exports until the end; see Tracer::export_spans().
+  /// Exports until the end; see Tracer::export_spans(). A turn of the loop encodes or sorts at most
+  /// items_per_turn items. What finds no memory is dropped and counted, and the export goes on.
   /// Cancel: ends the request to the collector; the destructor drops the rest.
   Task<> run();
 
  private:
-  /// The items of a queue that were taken and not exported.
+  /// The items of one signal on their way to the collector.
   template <class T>
-  struct Pending {
-    T* first = nullptr;
-    T* last = nullptr;
+  struct Outgoing {
+    ExportQueue<T>& queue;
+    std::string_view url;
+    const TraceOptions::Headers& headers;
+    Tracer::Counters& counters;
+    OtlpRequest request;  // encoded items
+    T* newest = nullptr;  // taken items, the newest first
+    T* oldest = nullptr;  // taken items in their order
   };
-  /// A batch as the body of a request, and the number of its items.
+  /// The body of a request, and the number of its items.
   struct Batch {
     std::string_view url;
-    std::string body;
+    const TraceOptions::Headers& headers;
+    Tracer::Counters& counters;
     std::size_t count = 0;
-    Tracer::Counters* counters = nullptr;
+    std::string body = {};
+    bool gzip = false;
+    bool counted = false;  // the outcome
   };
   enum class Sent : std::uint8_t { done, retry, failed };
+  struct WaitTimer : loop::Timer {
+    explicit WaitTimer(Exporter& of) noexcept : loop::Timer(&fire), exporter(of) {}
+    static void fire(loop::Timer& self) { static_cast<WaitTimer&>(self).exporter.wake(); }
+    Exporter& exporter;
+  };
 
   Task<> export_until_end();
-  Task<> wait(Duration length);
-  Task<> export_pending();
-  Task<> send(Batch batch);
+  void begin_wait(Duration length) noexcept;
+  void end_wait() noexcept;
+  template <class T>
+  Task<> export_queue(Outgoing<T>& out);
+  template <class T>
+  Task<> send_request(Outgoing<T>& out);
+  template <class T>
+  void encode(Outgoing<T>& out, T* item) noexcept;
+  template <class T>
+  void drop(Outgoing<T>& out) noexcept;
+  bool ends_turn(std::size_t bytes) noexcept;
+  Task<> send(Batch& batch);
+  Task<> compress(Batch& batch);
   Task<Sent> attempt(const Batch& batch, Duration& retry_after);
-  Task<> read_response(http::ClientResponse& response, const Batch& batch);
+  Task<> count_accepted(http::ClientResponse& response, const Batch& batch);
   Duration backoff(unsigned attempt);
-  template <class T>
-  void collect(ExportQueue<T>& queue, Pending<T>& pending) noexcept;
-  template <class T, class Encode>
-  Batch next_batch(ExportQueue<T>& queue, Pending<T>& pending, std::string_view url,
-                   Tracer::Counters& counters, Encode encode);
-  template <class T>
-  void drop(ExportQueue<T>& queue, Pending<T>& pending, Tracer::Counters& counters) noexcept;
-  void report(std::string_view url, std::string_view what);
+  void report(std::string_view url, std::string_view what) noexcept;
 
   static void on_drain(DrainObserver& self);
   static void on_flush_timeout(loop::Timer& self);
@@ -76,10 +96,13 @@ class Exporter : DrainObserver, loop::Timer {
   Loop& loop_;
   CancelSource cancel_;
   ManualResetEvent event_;
+  WaitTimer wait_timer_{*this};
   http::Client client_;
-  Pending<SpanData> spans_;
-  Pending<LogData> logs_;
+  Outgoing<SpanData> spans_;
+  Outgoing<LogData> logs_;
   bool active_ = false;
+  std::size_t items_of_turn_ = 0;
+  std::size_t bytes_of_turn_ = 0;
   Instant reported_ = Instant::min();
   std::uint64_t unreported_ = 0;  // failures since the last line of the log
 };

@@ -2,6 +2,7 @@
 // mapping of Protocol Buffers, but ids are hexadecimal and enumerators are numbers.
 #include "weir/telemetry/traces/detail/otlp.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -164,50 +165,13 @@ void write(JsonText& out, const LogData& record) {
   out.end('}');
 }
 
-/// Writes the members around those that `scopes` writes.
-template <class F>
-std::string json_of(std::string_view outer, std::string_view inner, const Attributes& resource,
-                    const F& scopes) {
+template <class T>
+std::string json_of(const T& item) {
   std::string text;
   JsonText out(text);
-  out.begin('{');
-  out.begin(outer, '[');
-  out.begin('{');
-  out.begin("resource", '{');
-  write(out, resource);
-  out.end('}');
-  out.begin(inner, '[');
-  scopes(out);
-  out.end(']');
-  out.end('}');
-  out.end(']');
-  out.end('}');
+  write(out, item);
   out.finish();
   return text;
-}
-
-std::string json_of_spans(const Attributes& resource, const SpanData* first) {
-  return json_of("resourceSpans", "scopeSpans", resource, [first](JsonText& out) {
-    out.begin('{');
-    write_scope(out, "weir");
-    out.begin("spans", '[');
-    for (const SpanData* each = first; each != nullptr; each = each->next) write(out, *each);
-    out.end(']');
-    out.end('}');
-  });
-}
-
-std::string json_of_logs(const Attributes& resource, const LogsByLogger& logs) {
-  return json_of("resourceLogs", "scopeLogs", resource, [&logs](JsonText& out) {
-    for (const auto& [logger, records] : logs) {
-      out.begin('{');
-      write_scope(out, logger);
-      out.begin("logRecords", '[');
-      for (const LogData* const each : records) write(out, *each);
-      out.end(']');
-      out.end('}');
-    }
-  });
 }
 
 /// The members of a response that are read. The JSON mapping permits both forms of a number.
@@ -247,16 +211,78 @@ std::optional<ExportResponse> read_json_response(std::string_view body) {
 
 }  // namespace
 
-std::string encode_spans(const Attributes& resource, const SpanData* first, OtlpEncoding encoding) {
-  if (encoding == OtlpEncoding::json) return json_of_spans(resource, first);
-  return protobuf_of_spans(resource, first);
+void OtlpRequest::add(const SpanData& span) {
+  if (encoding_ == OtlpEncoding::json) {
+    item_ = json_of(span);
+  } else {
+    item_ = protobuf_of(span);
+  }
+  append("weir");
 }
 
-std::string encode_logs(const Attributes& resource, const LogData* first, OtlpEncoding encoding) {
-  LogsByLogger logs;
-  for (; first != nullptr; first = first->next) logs[first->logger].push_back(first);
-  if (encoding == OtlpEncoding::json) return json_of_logs(resource, logs);
-  return protobuf_of_logs(resource, logs);
+void OtlpRequest::add(const LogData& record) {
+  if (encoding_ == OtlpEncoding::json) {
+    item_ = json_of(record);
+  } else {
+    item_ = protobuf_of(record);
+  }
+  append(record.logger);
+}
+
+/// Appends the item to those of its scope.
+void OtlpRequest::append(std::string_view scope) {
+  auto found = scopes_.find(scope);
+  if (found == scopes_.end()) found = scopes_.emplace(scope, std::string()).first;
+  std::string& items = found->second;
+  // The memory is allocated before anything changes.
+  const std::size_t size = items.size() + item_.size() + 1;
+  if (items.capacity() < size) items.reserve(std::max(size, 2 * items.size()));
+  if (encoding_ == OtlpEncoding::json && !items.empty()) items += ',';
+  items += item_;
+  ++count_;
+  bytes_ += item_.size();
+}
+
+void OtlpRequest::clear() noexcept {
+  scopes_.clear();
+  count_ = 0;
+  bytes_ = 0;
+}
+
+std::string OtlpRequest::body(const Attributes& resource) const {
+  if (encoding_ == OtlpEncoding::json) return json_body(resource);
+  return protobuf_body(resource, scopes_);
+}
+
+std::string OtlpRequest::json_body(const Attributes& resource) const {
+  const bool spans = signal_ == Signal::spans;
+  std::string text;
+  {
+    JsonText out(text);
+    out.begin('{');
+    out.begin(spans ? "resourceSpans" : "resourceLogs", '[');
+    out.begin('{');
+    out.begin("resource", '{');
+    write(out, resource);
+    out.end('}');
+    out.begin(spans ? "scopeSpans" : "scopeLogs", '[');
+    out.finish();
+  }
+  text.reserve(text.size() + bytes_ + count_ + 256 * (scopes_.size() + 1));
+  bool first = true;
+  for (const auto& [scope, items] : scopes_) {
+    if (items.empty()) continue;  // its first item was not added
+    std::string head;
+    JsonText out(head);
+    out.begin('{');
+    write_scope(out, scope);
+    out.begin(spans ? "spans" : "logRecords", '[');
+    out.finish();
+    if (!first) text += ',';
+    first = false;
+    text.append(head).append(items).append("]}");
+  }
+  return text += "]}]}";
 }
 
 std::optional<ExportResponse> parse_export_response(std::string_view body, OtlpEncoding encoding) {

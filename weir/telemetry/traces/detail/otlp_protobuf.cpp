@@ -131,6 +131,22 @@ void write(ProtobufWriter& out, const LogData& record) {
   out.add_fixed64(11, nanoseconds_of(record.time));
 }
 
+/// Begins a nested message of `size` bytes, which follow.
+void begin_field(ProtobufWriter& out, std::uint32_t field, std::size_t size) {
+  out.append_varint(std::uint64_t{field} << 3 | 2);
+  out.append_varint(size);
+}
+
+/// Returns an item as the field 2 of ScopeSpans or ScopeLogs.
+template <class T>
+std::string items_field(const T& item) {
+  ProtobufWriter message;
+  write(message, item);
+  ProtobufWriter field;
+  field.add(2, message);
+  return field.bytes();
+}
+
 /// Reads fields of Protocol Buffers.
 class ProtobufReader {
  public:
@@ -193,38 +209,40 @@ class ProtobufReader {
 
 }  // namespace
 
-std::string protobuf_of_spans(const Attributes& resource, const SpanData* first) {
-  ProtobufWriter scope_spans;
-  scope_spans.add(1, scope_message("weir"));
-  for (ProtobufWriter each; first != nullptr; first = first->next) {
-    each.clear();
-    write(each, *first);
-    scope_spans.add(2, each);
-  }
-  ProtobufWriter resource_spans;
-  resource_spans.add(1, resource_message(resource));
-  resource_spans.add(2, scope_spans);
-  ProtobufWriter request;
-  request.add(1, resource_spans);
-  return request.bytes();
+std::string protobuf_of(const SpanData& span) {
+  return items_field(span);
 }
 
-std::string protobuf_of_logs(const Attributes& resource, const LogsByLogger& logs) {
-  ProtobufWriter resource_logs;
-  resource_logs.add(1, resource_message(resource));
-  for (const auto& [logger, records] : logs) {
-    ProtobufWriter scope_logs;
-    scope_logs.add(1, scope_message(logger));
-    for (const LogData* const each : records) {
-      ProtobufWriter record;
-      write(record, *each);
-      scope_logs.add(2, record);
-    }
-    resource_logs.add(2, scope_logs);
+std::string protobuf_of(const LogData& record) {
+  return items_field(record);
+}
+
+std::string protobuf_body(const Attributes& resource,
+                          const std::map<std::string, std::string, std::less<>>& scopes) {
+  struct Part {
+    std::string head;  // of the message with the items of a scope
+    std::string_view items;
+  };
+  std::vector<Part> parts;
+  ProtobufWriter resource_field;
+  resource_field.add(1, resource_message(resource));
+  std::size_t size = resource_field.bytes().size();
+  for (const auto& [name, items] : scopes) {
+    if (items.empty()) continue;  // its first item was not added
+    ProtobufWriter scope;
+    scope.add(1, scope_message(name));
+    ProtobufWriter head;
+    begin_field(head, 2, scope.bytes().size() + items.size());
+    parts.push_back({.head = head.bytes() + scope.bytes(), .items = items});
+    size += parts.back().head.size() + items.size();
   }
-  ProtobufWriter request;
-  request.add(1, resource_logs);
-  return request.bytes();
+  ProtobufWriter begin;
+  begin_field(begin, 1, size);
+  std::string body;
+  body.reserve(begin.bytes().size() + size);
+  body.append(begin.bytes()).append(resource_field.bytes());
+  for (const Part& each : parts) body.append(each.head).append(each.items);
+  return body;
 }
 
 std::optional<ExportResponse> read_protobuf_response(std::string_view body) {

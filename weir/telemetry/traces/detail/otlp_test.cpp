@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "weir/base/version.hpp"
 #include "weir/telemetry/traces/test/traces_fixture.hpp"
@@ -19,9 +20,22 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
+/// Returns the request with these spans.
+std::string request_of(const Attributes& resource, const SpanData& span, OtlpEncoding encoding) {
+  OtlpRequest request(OtlpRequest::Signal::spans, encoding);
+  request.add(span);
+  return request.body(resource);
+}
+/// Returns the request with these log records.
+std::string request_of(const Attributes& resource, const std::vector<LogData>& records,
+                       OtlpEncoding encoding) {
+  OtlpRequest request(OtlpRequest::Signal::logs, encoding);
+  for (const LogData& each : records) request.add(each);
+  return request.body(resource);
+}
+
 TEST(Otlp, WritesSpansInProtocolBuffers) {
-  const std::string request =
-      encode_spans(sample_resource(), &sample_span(), OtlpEncoding::protobuf);
+  const std::string request = request_of(sample_resource(), sample_span(), OtlpEncoding::protobuf);
   const Fields resource_spans = fields_of(fields_of(request).at(1).front());
   EXPECT_EQ(attribute_texts(fields_of(resource_spans.at(1).front()), 1),
             (Texts{"service.name=1:shop"}));
@@ -68,7 +82,7 @@ TEST(Otlp, WritesSpansInJson) {
       R"("timeUnixNano":"1700000000000000100","name":"retry","attributes":[{"key":"n","value":)"
       R"({"intValue":"2"}}]}],"droppedEventsCount":3,"status":{"message":"timed out","code":2}})"
       "]}]}]}";
-  EXPECT_EQ(encode_spans(sample_resource(), &sample_span(), OtlpEncoding::json), expected);
+  EXPECT_EQ(request_of(sample_resource(), sample_span(), OtlpEncoding::json), expected);
 }
 
 TEST(Otlp, WritesNumbersThatJsonDoesNotHaveAsTexts) {
@@ -76,7 +90,7 @@ TEST(Otlp, WritesNumbersThatJsonDoesNotHaveAsTexts) {
   span.attributes.set("a", std::numeric_limits<double>::infinity());
   span.attributes.set("b", -std::numeric_limits<double>::infinity());
   span.attributes.set("c", std::numeric_limits<double>::quiet_NaN());
-  const std::string text = encode_spans(Attributes(), &span, OtlpEncoding::json);
+  const std::string text = request_of(Attributes(), span, OtlpEncoding::json);
   EXPECT_TRUE(text.contains(R"({"doubleValue":"Infinity"})")) << text;
   EXPECT_TRUE(text.contains(R"({"doubleValue":"-Infinity"})")) << text;
   EXPECT_TRUE(text.contains(R"({"doubleValue":"NaN"})")) << text;
@@ -88,9 +102,8 @@ TEST(Otlp, WritesLogRecordsOfEachLoggerTogether) {
   LogData third = sample_log("http");
   third.trace_id = {};
   third.span_id = {};
-  first.next = &second;
-  second.next = &third;
-  const std::string request = encode_logs(sample_resource(), &first, OtlpEncoding::protobuf);
+  const std::string request =
+      request_of(sample_resource(), {first, second, third}, OtlpEncoding::protobuf);
   const Fields resource_logs = fields_of(fields_of(request).at(1).front());
   ASSERT_EQ(resource_logs.at(2).size(), 2U);
   const Fields http = fields_of(resource_logs.at(2).front());
@@ -106,7 +119,7 @@ TEST(Otlp, WritesLogRecordsOfEachLoggerTogether) {
   EXPECT_EQ(record.at(10).front().size(), 8U);
   EXPECT_FALSE(fields_of(http.at(2).back()).contains(9)) << "no trace";
 
-  const std::string json = encode_logs(Attributes(), &second, OtlpEncoding::json);
+  const std::string json = request_of(Attributes(), {third, second}, OtlpEncoding::json);
   EXPECT_TRUE(json.starts_with(
       R"({"resourceLogs":[{"resource":{},"scopeLogs":[{"scope":{"name":"http"},"logRecords":[{)"
       R"("timeUnixNano":"1700000000000000007","observedTimeUnixNano":"1700000000000000007",)"
@@ -117,6 +130,20 @@ TEST(Otlp, WritesLogRecordsOfEachLoggerTogether) {
 
 ExportResponse response_of(std::string_view body, OtlpEncoding encoding = OtlpEncoding::protobuf) {
   return parse_export_response(body, encoding).value_or(ExportResponse{999, "malformed"});
+}
+
+TEST(Otlp, CountsTheItemsOfARequestAndForgetsThem) {
+  for (const OtlpEncoding encoding : {OtlpEncoding::protobuf, OtlpEncoding::json}) {
+    OtlpRequest request(OtlpRequest::Signal::spans, encoding);
+    const std::string empty = request.body(sample_resource());
+    for (int count = 0; count < 3; ++count) request.add(sample_span());
+    EXPECT_EQ(request.count(), 3U);
+    EXPECT_GT(request.bytes(), 300U);
+    EXPECT_GE(request.body(sample_resource()).size(), empty.size() + request.bytes());
+    request.clear();
+    EXPECT_EQ(request.count() + request.bytes(), 0U);
+    EXPECT_EQ(request.body(sample_resource()), empty);
+  }
 }
 
 TEST(Otlp, ReadsAPartialSuccess) {
