@@ -2,6 +2,8 @@
 #include "weir/event/core_events.hpp"
 
 #include <bit>
+#include <memory>
+#include <new>
 
 #include "weir/event/bus.hpp"
 
@@ -66,6 +68,19 @@ Result<> CoreEvents::reject() noexcept {
   return fail(closed_ ? Errc::closed : Errc::limit_reached);
 }
 
+/// Notes the sampled span that publishes the event, if there is one.
+SharedEvent::Ptr CoreEvents::with_span(SharedEvent::Ptr shared) const noexcept {
+  const TraceContext* const trace = loop::CurrentActivity::trace();
+  if (!is_observed(trace) || loop_ == nullptr) return shared;
+  try {
+    shared->set_span(
+        std::make_unique<detail::PublishingSpan>(trace->span(), loop_->platform().now()));
+  } catch (const std::bad_alloc&) {
+    // The event is handled without a span.
+  }
+  return shared;
+}
+
 /// Adds a record; the queue has room for it.
 void CoreEvents::add(std::size_t topic, EventStorage storage, SharedEvent& shared) noexcept {
   const EventOptions& options = shared.options();
@@ -104,10 +119,44 @@ void CoreEvents::handle_front(EventQueue& queue, EventTopic& topic, std::size_t 
     queue.pop(topic.type.record_bytes);
   } else {
     SharedEvent& shared = shared_event_of(record);
-    table_.dispatch(topic, options, shared.value());
+    if (shared.span() == nullptr) [[likely]] {
+      table_.dispatch(topic, options, shared.value());
+    } else {
+      dispatch_observed(topic, options, shared);
+    }
     shared.unref();
     queue.pop(shared_record_bytes);
   }
+}
+
+/// Calls the handlers of an event that a sampled span has published, as work of that span.
+void CoreEvents::dispatch_observed(const EventTopic& topic, const EventOptions& options,
+                                   SharedEvent& shared) {
+  const detail::PublishingSpan& from = *shared.span();
+  const auto observed = observer_of(from.span)->begin_work(
+      nullptr, from.span,
+      {.name = "event", .detail = topic.type.name, .queued_at = from.published_at});
+  const loop::CurrentActivity::TraceGuard guard(observed != nullptr ? &observed->trace() : nullptr);
+  table_.dispatch(topic, options, shared.value());
+}
+
+/// Returns the work of a task that handles an event for the current span, if that is sampled.
+std::unique_ptr<WorkObserver::Running> detail::begin_event_task(Loop& loop,
+                                                                const EventType& type) noexcept {
+  const TraceContext* const trace = loop::CurrentActivity::trace();
+  if (!is_observed(trace)) [[likely]]
+    return nullptr;
+  return observer_of(trace->span())
+      ->begin_work(nullptr, trace->span(),
+                   {.name = "handle", .detail = type.name, .queued_at = loop.platform().now()});
+}
+
+Task<> detail::run_event_task(std::unique_ptr<WorkObserver::Running> observed, Task<> task) {
+  const Context outer = co_await this_context();
+  CancelSource cancel(outer.cancel);
+  cancel.set_trace(&observed->trace());
+  auto running = in_context(Context{outer.loop, &cancel}, std::move(task));
+  co_await std::move(running);
 }
 
 /// Handles the first event of a class, and the events of the same topic and storage after it. The
@@ -144,7 +193,7 @@ Result<> CoreEvents::send(unsigned core, SharedEvent::Ptr shared) {
   if (core >= core_count()) return fail(Errc::not_found);
   CoreEvents& target = bus_.events(core);
   if (!target.try_reserve()) return reject();
-  target.enqueue_remote(shared.release()->link(0), loop_of(core));
+  target.enqueue_remote(with_span(std::move(shared)).release()->link(0), loop_of(core));
   return {};
 }
 
@@ -164,7 +213,7 @@ Result<> CoreEvents::send_to_all(SharedEvent::Ptr shared) {
   }
   // The code below cannot fail.
   shared->add_refs(count - 1);
-  SharedEvent& sent = *shared.release();
+  SharedEvent& sent = *with_span(std::move(shared)).release();
   add(topic, EventStorage::shared, sent);
   ++queued_;
   mark_pending(priority);

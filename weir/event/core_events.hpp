@@ -15,6 +15,7 @@
 #include "weir/event/detail/queue.hpp"
 #include "weir/event/detail/subscriber_table.hpp"
 #include "weir/event/event.hpp"
+#include "weir/loop/contract/detail/work_observer.hpp"
 #include "weir/loop/detail/cross_core_queue.hpp"
 #include "weir/loop/loop.hpp"
 
@@ -56,16 +57,19 @@ class CoreEvents : loop::Runnable, loop::Timer {
       return reject();
     constexpr const detail::EventType& type = detail::event_type<T>;
     const std::size_t topic = table_.index_of(type);
-    if constexpr (type.record_bytes != 0) {
-      detail::EventQueue& queue = queue_of(options.priority);
-      queue.make_room(type.record_bytes);
-      std::byte* const record = queue.add(type.record_bytes);
-      ::new (record) detail::EventTag(topic, detail::EventStorage::in_record, options.source);
-      ::new (record + detail::event_tag_bytes) T(std::move(event));
+    const bool in_record = type.record_bytes != 0 && !is_observed(loop::CurrentActivity::trace());
+    if (in_record) [[likely]] {
+      if constexpr (type.record_bytes != 0) {
+        detail::EventQueue& queue = queue_of(options.priority);
+        queue.make_room(type.record_bytes);
+        std::byte* const record = queue.add(type.record_bytes);
+        ::new (record) detail::EventTag(topic, detail::EventStorage::in_record, options.source);
+        ::new (record + detail::event_tag_bytes) T(std::move(event));
+      }
     } else {
       auto shared = detail::SharedEvent::make(std::move(event), 0, options);
       queue_of(options.priority).make_room(shared_record_bytes);
-      add(topic, detail::EventStorage::shared, *shared.release());
+      add(topic, detail::EventStorage::shared, *with_span(std::move(shared)).release());
     }
     ++queued_;
     mark_pending(options.priority);
@@ -188,6 +192,7 @@ class CoreEvents : loop::Runnable, loop::Timer {
   Loop& loop_of(std::size_t core) const noexcept;
   void bind(Loop& loop) noexcept;
   Result<> reject() noexcept;
+  detail::SharedEvent::Ptr with_span(detail::SharedEvent::Ptr shared) const noexcept;
   void add(std::size_t topic, detail::EventStorage storage, detail::SharedEvent& shared) noexcept;
 
   // Handling.
@@ -195,6 +200,8 @@ class CoreEvents : loop::Runnable, loop::Timer {
   void drain();
   std::size_t drain_batch(std::size_t priority, std::size_t events_max);
   void handle_front(detail::EventQueue& queue, detail::EventTopic& topic, std::size_t priority);
+  void dispatch_observed(const detail::EventTopic& topic, const EventOptions& options,
+                         detail::SharedEvent& shared);
 
   // Other cores.
   Result<> send(unsigned core, detail::SharedEvent::Ptr shared);

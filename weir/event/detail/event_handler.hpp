@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include "weir/base/detail/function_type.hpp"
 #include "weir/event/detail/subscriber.hpp"
 #include "weir/event/detail/subscriber_table.hpp"
+#include "weir/loop/contract/detail/work_observer.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir {
@@ -82,6 +84,13 @@ class FunctionHandler final : public EventHandler {
   Fn function_;
 };
 
+/// Begins the work of a task that handles an event, for the span of the handler's call.
+/// Returns: nullptr if there is no such span, or it is not sampled.
+std::unique_ptr<WorkObserver::Running> begin_event_task(Loop& loop, const EventType& type) noexcept;
+/// Runs a task with the trace of `observed`, which ends with the task.
+/// Cancel: passed on to the task.
+Task<> run_event_task(std::unique_ptr<WorkObserver::Running> observed, Task<> task);
+
 /// A handler that copies each event and spawns a task for it in a scope. If it coalesces and a
 /// task is running, that task handles the event next.
 template <class T, class Fn>
@@ -101,7 +110,8 @@ class TaskHandler final : public EventHandler {
     } else if (running_ >= concurrency_max_) {
       table()->counters().dropped.add();
     } else {
-      scope_.spawn(run_events(SubscriberRef<TaskHandler>(*this), latest));
+      scope_.spawn(run_events(SubscriberRef<TaskHandler>(*this), latest,
+                              begin_event_task(scope_.loop(), event_type<T>)));
     }
   }
 
@@ -118,11 +128,17 @@ class TaskHandler final : public EventHandler {
     TaskHandler& task_;
   };
 
-  static Task<> run_events(SubscriberRef<TaskHandler> self, T event) {
+  static Task<> run_events(SubscriberRef<TaskHandler> self, T event,
+                           std::unique_ptr<WorkObserver::Running> observed) {
     const RunGuard guard(*self.operator->());
     std::optional<T> next(std::move(event));
     while (next) {
-      co_await self->run_once(*next);
+      if (observed == nullptr) [[likely]] {
+        co_await self->run_once(*next);
+      } else {
+        auto running = run_event_task(std::move(observed), self->run_once(*next));
+        co_await std::move(running);
+      }
       next.reset();
       if (!self->pending_) co_return;
       // A stored event is dropped if the registration has ended or the scope was cancelled.

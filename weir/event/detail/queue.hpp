@@ -8,11 +8,20 @@
 #include <memory>
 #include <utility>
 
+#include "weir/base/time.hpp"
 #include "weir/event/event.hpp"
+#include "weir/loop/contract/detail/trace_context.hpp"
 
 namespace weir::detail {
 
-// An event whose value is stored outside of the queues, because it is large or other cores get it.
+// An event whose value is stored outside of the queues, because it is large, other cores get it, or
+// a sampled span has published it.
+
+/// The span that published an event, and the time.
+struct PublishingSpan {
+  ActiveSpan span;
+  Instant published_at;
+};
 
 /// A SharedEvent is one block of memory with this object, the value, and a link for each core that
 /// receives it. The value does not change after the event is sent. The last core that releases the
@@ -42,6 +51,10 @@ class SharedEvent {
 
   const EventType& type() const noexcept { return type_; }
   const EventOptions& options() const noexcept { return options_; }
+  /// Returns the sampled span that published the event; nullptr if there is none.
+  const PublishingSpan* span() const noexcept { return span_.get(); }
+  /// Sets the span, before the event is sent.
+  void set_span(std::unique_ptr<const PublishingSpan> span) noexcept { span_ = std::move(span); }
   void* value() noexcept { return reinterpret_cast<std::byte*>(this) + value_offset; }
   /// Returns the link for the receiver with this index; each link is used once.
   Link& link(std::size_t index) noexcept { return links_[index]; }
@@ -63,6 +76,7 @@ class SharedEvent {
   const EventType& type_;
   Link* links_ = nullptr;
   EventOptions options_;
+  std::unique_ptr<const PublishingSpan> span_;
   std::atomic<std::uint32_t> refs_{1};
 };
 

@@ -13,9 +13,11 @@
 #include <tuple>
 #include <utility>
 
+#include "weir/event/bus.hpp"
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/pool/blocking_pool.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/telemetry/traces/test/collector_fixture.hpp"
 
@@ -135,7 +137,114 @@ TEST_F(SpanTest, FollowsItsTaskToOtherCoresAndIntoPools) {
   EXPECT_TRUE(outcome.ok()) << outcome.text();
   const std::string root = span("root").span_id;
   EXPECT_EQ(span("on core 1").parent_id, root);
-  EXPECT_EQ(span("in a pool").parent_id, root);
+  const ReceivedSpan pool = span("pool");
+  EXPECT_EQ(pool.parent_id, root);
+  EXPECT_EQ(pool.kind, "1");
+  EXPECT_EQ(pool.events, Texts{"run"});
+  EXPECT_EQ(span("in a pool").parent_id, pool.span_id);
+  EXPECT_EQ(collector_.spans.size(), 4U);
+}
+
+TEST_F(SpanTest, StaysInTasksOfAScopeAfterItsBody) {
+  run([](Tracer& tracer) -> Task<> {
+    const auto later = []() -> Task<> {
+      std::ignore = co_await sleep(2s);
+      const Span span("late");
+    };
+    const auto body = [&](Scope& scope) -> Task<> {
+      scope.spawn(later());
+      const Span span("early");
+      co_return;
+    };
+    auto running = in_span(Span(tracer, "root"), with_scope(body));
+    std::ignore = co_await std::move(running);
+  });
+  const std::string root = span("root").span_id;
+  EXPECT_EQ(span("early").parent_id, root);
+  EXPECT_EQ(span("late").parent_id, root);
+}
+
+TEST_F(SpanTest, OfQueuedWorkBeginsWhenTheWorkIsQueued) {
+  run([](Tracer& tracer) -> Task<> {
+    const Span root(tracer, "root");
+    const Instant queued = tracer.clock().now();
+    std::ignore = co_await sleep(2s);
+    Span work = Span::for_work(tracer, root.active(),
+                               {.name = "work", .detail = "of mine", .queued_at = queued});
+    std::ignore = co_await sleep(1s);
+  });
+  const ReceivedSpan made = span("work of mine");
+  EXPECT_EQ(made.parent_id, span("root").span_id);
+  EXPECT_EQ(made.events, Texts{"run"});
+  const std::uint64_t length = std::stoull(made.end) - std::stoull(made.start);
+  EXPECT_GE(length, 3'000'000'000U);
+  EXPECT_LT(length, 3'010'000'000U);
+}
+
+struct Ordered {
+  int number = 0;
+};
+
+TEST_F(SpanTest, FollowsAnEventToItsHandlers) {
+  world_.host("collector").start_service(collector_.main());
+  constexpr std::size_t cores = 2;
+  world_.host("app", {.cores = cores}).start([](loop::Platform& platform) {
+    Tracer tracer(platform, collector_options());
+    EventBus bus(cores);
+    Runtime runtime(platform, {});
+    return runtime.run_on_each_core([&](Scope& scope) -> Task<> {
+      tracer.start(scope);
+      CoreEvents& events = bus.local(scope.loop());
+      const auto handler = events.on([](const Ordered&) { const Span span("call"); });
+      const auto tasks = events.on(scope, [](Ordered) -> Task<> {
+        std::ignore = co_await sleep(1s);
+        const Span span("in a task");
+      });
+      std::ignore = co_await sleep(1s);
+      if (scope.loop().core() == 0) {
+        const auto publish = [&]() -> Task<> {
+          EXPECT_TRUE(events.publish(Ordered{1}));
+          EXPECT_TRUE(events.publish_to_all(Ordered{2}));
+          EXPECT_TRUE(events.publish_on(1, Ordered{3}));
+          co_return;
+        };
+        auto publishing = in_span(Span(tracer, "root"), publish());
+        co_await std::move(publishing);
+        EXPECT_TRUE(events.publish(Ordered{4})) << "outside of a span";
+      }
+      std::ignore = co_await sleep(5s);
+      if (scope.loop().core() != 0) co_return;
+      co_await bus.stop();
+      runtime.drain();
+    });
+  });
+  const sim::WorldReport outcome = world_.run_until_done(10min);
+  EXPECT_TRUE(outcome.ok()) << outcome.text();
+  const std::string root = span("root").span_id;
+  std::multiset<std::string> events;
+  std::multiset<std::string> tasks;
+  std::multiset<std::string> called_in;
+  std::multiset<std::string> worked_in;
+  std::multiset<std::string> parents;
+  for (const ReceivedSpan& each : collector_.spans) {
+    if (each.name.starts_with("event ") && each.name.ends_with("Ordered")) {
+      events.insert(each.span_id);
+      EXPECT_EQ(each.parent_id, root);
+      EXPECT_EQ(each.events, Texts{"run"});
+    } else if (each.name.starts_with("handle ")) {
+      tasks.insert(each.span_id);
+      parents.insert(each.parent_id);
+      EXPECT_GE(std::stoull(each.end) - std::stoull(each.start), 1'000'000'000U);
+    } else if (each.name == "call") {
+      called_in.insert(each.parent_id);
+    } else if (each.name == "in a task") {
+      worked_in.insert(each.parent_id);
+    }
+  }
+  EXPECT_EQ(events.size(), 4U) << "1, 2 on two cores, 3; and none of 4";
+  EXPECT_EQ(parents, events);
+  EXPECT_EQ(called_in, events);
+  EXPECT_EQ(worked_in, tasks);
 }
 
 TEST_F(SpanTest, NamesTheErrorOfItsTask) {

@@ -21,6 +21,7 @@ class PoolJob : public detail::ListNode {
  protected:
   PoolJob() noexcept = default;
   ~PoolJob() = default;
+  Instant queued_at() const noexcept { return queued_at_; }
 
  private:
   friend class PoolQueue;

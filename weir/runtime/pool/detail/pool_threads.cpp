@@ -4,8 +4,10 @@
 #include <cassert>
 #include <cerrno>
 #include <cmath>
+#include <memory>
 #include <utility>
 
+#include "weir/loop/contract/detail/work_observer.hpp"
 #include "weir/runtime/pool/detail/pool_list.hpp"
 
 namespace weir {
@@ -354,7 +356,16 @@ std::optional<Duration> PoolThreads::run_job(PoolWorker& worker) {
   // relaxed: see pool_control.cpp.
   worker.sampled.in_work.store(true, std::memory_order_relaxed);
   {
-    const loop::CurrentActivity::TraceGuard trace_guard(worker.job->trace_);
+    const TraceContext* trace = worker.job->trace_;
+    std::unique_ptr<WorkObserver::Running> observed;
+    if (is_observed(trace)) {
+      observed =
+          observer_of(trace->span())
+              ->begin_work(trace, trace->span(),
+                           {.name = "pool", .detail = {}, .queued_at = worker.job->queued_at()});
+      if (observed != nullptr) trace = &observed->trace();
+    }
+    const loop::CurrentActivity::TraceGuard trace_guard(trace);
     worker.job->call();
   }
   worker.sampled.in_work.store(false, std::memory_order_relaxed);
