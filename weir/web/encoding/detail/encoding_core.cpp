@@ -1,5 +1,6 @@
 #include "weir/web/encoding/detail/encoding_core.hpp"
 
+#include "weir/loop/detail/metric_row.hpp"
 #include "weir/loop/detail/slots.hpp"
 
 namespace weir::http::detail {
@@ -17,30 +18,31 @@ EncodingCore::~EncodingCore() {
 }
 
 void EncodingCore::collect(MetricSnapshot& sum) const {
-  static constexpr MetricInfo responses{
-      .name = "weir.compression.responses", .unit = "{response}", .help = "Compressed responses."};
-  static constexpr MetricInfo refused{
-      .name = "weir.compression.responses.uncompressed",
-      .unit = "{response}",
-      .help = "Responses sent as they are because no compressor was free."};
-  static constexpr MetricInfo compressing{.name = "weir.compression.compressors",
-                                          .unit = "{compressor}",
-                                          .help = "Compressors of streams in use."};
-  static constexpr MetricInfo decompressing{.name = "weir.compression.decompressors",
-                                            .unit = "{decompressor}",
-                                            .help = "Decompressors of requests in use."};
-  static constexpr MetricInfo rejected{.name = "weir.compression.requests.rejected",
-                                       .unit = "{request}",
-                                       .help = "Requests that cannot be decompressed."};
-  sum.add({"compressed responses", compressors_.contents(), Metric::Kind::counter, &responses});
-  sum.add({"responses without a free compressor", compressors_.refusals(), Metric::Kind::counter,
-           &refused});
-  sum.add({"compressors of streams in use", compressors_.borrowed(), Metric::Kind::gauge,
-           &compressing});
-  sum.add({"decompressors of requests in use", decompressors_.value(), Metric::Kind::gauge,
-           &decompressing});
-  sum.add({"requests that cannot be decompressed", rejected_requests_.value(),
-           Metric::Kind::counter, &rejected});
+  using Row = weir::detail::MetricRow<EncodingCore>;
+  using weir::detail::count_of;
+  constexpr auto now = Metric::Kind::gauge;
+  static constexpr Row rows[]{
+      {"compressed responses",
+       [](const EncodingCore& core) { return core.compressors_.contents(); },
+       {"weir.compression.responses", "{response}", "Compressed responses."}},
+      {"responses without a free compressor",
+       [](const EncodingCore& core) { return core.compressors_.refusals(); },
+       {"weir.compression.responses.uncompressed", "{response}",
+        "Responses sent as they are because no compressor was free."}},
+      {"compressors of streams in use",
+       [](const EncodingCore& core) -> std::uint64_t { return core.compressors_.borrowed(); },
+       {"weir.compression.compressors", "{compressor}", "Compressors of streams in use."},
+       now},
+      {"decompressors of requests in use",
+       count_of<&EncodingCore::decompressors_>,
+       {"weir.compression.decompressors", "{decompressor}", "Decompressors of requests in use."},
+       now},
+      {"requests that cannot be decompressed",
+       count_of<&EncodingCore::rejected_requests_>,
+       {"weir.compression.requests.rejected", "{request}",
+        "Requests that cannot be decompressed."}},
+  };
+  weir::detail::collect_rows<EncodingCore>(sum, rows, *this);
 }
 
 }  // namespace weir::http::detail

@@ -1,5 +1,7 @@
 #include "weir/web/proxy/detail/proxy_core.hpp"
 
+#include "weir/loop/detail/metric_row.hpp"
+
 namespace weir::http {
 
 ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options)
@@ -43,18 +45,21 @@ void ProxyCore::on_drain(DrainObserver& self) {
 }
 
 void ProxyCore::collect(MetricSnapshot& sum) const {
-  static constexpr MetricInfo requests{.name = "weir.proxy.requests",
-                                       .unit = "{request}",
-                                       .help = "Requests passed to upstream servers."};
-  static constexpr MetricInfo failed{.name = "weir.proxy.upstream.failures",
-                                     .unit = "{failure}",
-                                     .help = "Failures of upstream servers."};
-  static constexpr MetricInfo ejected{.name = "weir.proxy.upstream.ejections",
-                                      .unit = "{ejection}",
-                                      .help = "Upstream servers taken out after failures."};
-  sum.add({"http proxy requests", total_.value(), Metric::Kind::counter, &requests});
-  sum.add({"http proxy upstream failures", failures_.value(), Metric::Kind::counter, &failed});
-  sum.add({"http proxy upstreams ejected", ejections_.value(), Metric::Kind::counter, &ejected});
+  using Row = weir::detail::MetricRow<ProxyCore>;
+  using weir::detail::count_of;
+  static constexpr Row rows[]{
+      {"http proxy requests",
+       count_of<&ProxyCore::total_>,
+       {"weir.proxy.requests", "{request}", "Requests passed to upstream servers."}},
+      {"http proxy upstream failures",
+       count_of<&ProxyCore::failures_>,
+       {"weir.proxy.upstream.failures", "{failure}", "Failures of upstream servers."}},
+      {"http proxy upstreams ejected",
+       count_of<&ProxyCore::ejections_>,
+       {"weir.proxy.upstream.ejections", "{ejection}",
+        "Upstream servers taken out after failures."}},
+  };
+  weir::detail::collect_rows<ProxyCore>(sum, rows, *this);
 }
 
 void ProxyCore::end(Request& request) noexcept {
