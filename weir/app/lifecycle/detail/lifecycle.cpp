@@ -2,15 +2,53 @@
 #include "weir/app/lifecycle/detail/lifecycle.hpp"
 
 #include <cassert>
+#include <new>
+#include <string_view>
 #include <utility>
 
 #include "weir/app/lifecycle/detail/explain.hpp"
+#include "weir/loop/detail/named_counters.hpp"
+#include "weir/loop/loop.hpp"
 
 namespace weir::inject {
 namespace {
 
 /// A longer queue releases its memory when it is empty.
 constexpr std::size_t queue_capacity_max = 1024;
+
+constexpr MetricInfo info(std::string_view name, std::string_view unit, std::string_view help) {
+  return {.name = name, .unit = unit, .help = help, .label = "service"};
+}
+constexpr weir::detail::NamedCounters::Row service_rows[]{
+    {"instances that run",
+     info("weir.service.running", "{instance}", "Instances of services that run."),
+     Metric::Kind::gauge},
+    {"starts of services", info("weir.service.starts", "{start}", "Starts of services.")},
+    {"failures of services",
+     info("weir.service.failures", "{failure}", "Failures of services to start.")},
+};
+
+/// Counts the states of the services by their types. It is a slot of the app's core.
+struct ServiceCounters {
+  explicit ServiceCounters(Loop& loop) noexcept : by_type(loop, service_rows) {}
+  weir::detail::NamedCounters by_type;
+
+  /// Counts a change of state. Without memory for another type, it is not counted.
+  static void count(Loop& loop, std::string_view type, State from, State to) noexcept {
+    const auto runs = [](State state) {
+      return state == State::running || state == State::opening_routes;
+    };
+    try {
+      auto& counters = loop.slots().get<ServiceCounters>(loop).by_type.of(type);
+      if (!runs(from) && runs(to)) counters[0].add();
+      if (runs(from) && !runs(to)) counters[0].subtract();
+      if (to == State::starting) counters[1].add();
+      if (to == State::failed) counters[2].add();
+    } catch (const std::bad_alloc&) {
+      // It is not counted.
+    }
+  }
+};
 
 }  // namespace
 
@@ -181,6 +219,8 @@ void Lifecycle::set_state(Instance& instance, State state) {
   assert(may_follow(from.state, to.state));
   transitions_ += !to.settled;
   transitions_ -= !from.settled;
+  ServiceCounters::count(*app_loop_, instance.registration->descriptor->type->name, instance.state,
+                         state);
   instance.state = state;
   assert(is_legal(instance));
   const bool is_part_of_former = state == State::cancelling || (from.available && to.available);
