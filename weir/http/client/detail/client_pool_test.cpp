@@ -56,6 +56,31 @@ TEST_F(ClientPoolTest, RequestsUseAnIdleConnectionAgain) {
   });
 }
 
+TEST_F(ClientPoolTest, ReportsItsConnectionsAsMetrics) {
+  const auto numbers = [this] {
+    std::string text;
+    const MetricSnapshot sum = loop_->metrics().read();
+    for (const Metric& each : sum.metrics()) {
+      if (each.name.starts_with("http client ")) text += std::to_string(each.value) + " ";
+    }
+    return text;
+  };
+  ClientLimits limits;
+  limits.connections_per_origin_max = 1;
+  with_server({}, limits, [&](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), "hello");
+    EXPECT_EQ(numbers(), "0 1 0 ") << "active, idle, waiting";
+    const auto look = [&]() -> Task<> {
+      EXPECT_EQ(numbers(), "1 0 1 ");
+      co_return;
+    };
+    const auto both = co_await all(ask(client), ask(client), look());
+    EXPECT_TRUE(both);
+    EXPECT_EQ(numbers(), "0 1 0 ");
+  });
+  EXPECT_EQ(numbers(), "") << "the gauges leave with the client";
+}
+
 TEST_F(ClientPoolTest, TheConnectionThatWasUsedLastComesFirst) {
   with_server({}, [this](Client& client) -> Task<> {
     auto both = co_await all(ask(client), ask(client));

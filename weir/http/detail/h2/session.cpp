@@ -168,11 +168,13 @@ bool H2Session::discard_with(H2Stream& stream, H2Error error, H2Event& event) {
   return true;
 }
 
-/// Resets a stream that is not open, and whose field block must be decoded.
+/// Resets a stream that is not open, and whose field block must be decoded. The event has no
+/// stream, and the error of the reset.
 bool H2Session::refuse_block(H2Error error, H2Event& event) {
   work_.spend(WorkUnits::reset);
   send_rst_stream(event.stream_id, error);
   event.kind = Kind::discarded;
+  event.error = error;
   return true;
 }
 

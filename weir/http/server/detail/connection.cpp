@@ -81,6 +81,7 @@ void Connection::begin_http2() {
   forget_peer();
   http2_ = made.release();
   is_http2_ = true;
+  server().counters().http2_connections.add();
   http2_->session.start();
 }
 

@@ -158,7 +158,8 @@ bool H2Connection::handle(const H2Event& event) {
       if (read.kind == FieldsResult::Kind::invalid_block) {
         session_.fail(H2Error::compression_error);
       }
-      if (event.stream != nullptr) static_cast<H2Exchange*>(event.stream)->on_gone();
+      if (event.error == H2Error::refused_stream) server_.counters().http2_streams_refused.add();
+      if (event.stream != nullptr) lose(event);
       return true;
     }
     case H2Event::Kind::data:
@@ -166,7 +167,7 @@ bool H2Connection::handle(const H2Event& event) {
       static_cast<H2Exchange*>(event.stream)->on_data(event.bytes, event.end_stream);
       return true;
     case H2Event::Kind::reset:
-      static_cast<H2Exchange*>(event.stream)->on_gone();
+      lose(event);
       return true;
     case H2Event::Kind::settings:
       state_.encoder.set_peer_size_max(session_.peer().header_table_size_min);
@@ -181,6 +182,12 @@ bool H2Connection::handle(const H2Event& event) {
       break;
   }
   return false;
+}
+
+/// Ends the exchange of a stream that was reset.
+void H2Connection::lose(const H2Event& event) {
+  server_.counters().http2_streams_reset.add();
+  static_cast<H2Exchange*>(event.stream)->on_gone();
 }
 
 bool H2Connection::open(const H2Event& event) {
@@ -206,6 +213,8 @@ bool H2Connection::open(const H2Event& event) {
     return true;
   }
   exchanges_.push_back(*spare_.release());
+  server_.counters().http2_streams.add();
+  server_.counters().http2_streams_open.add();
   if (!complete) {
     exchange.reject_head(read.error);
     return true;
@@ -229,6 +238,7 @@ bool H2Connection::read_trailers(const H2Event& event) {
     case FieldsResult::Kind::rejected:
     case FieldsResult::Kind::malformed:
       session_.reset(exchange, H2Error::protocol_error);
+      server_.counters().http2_streams_reset.add();
       exchange.on_gone();
       break;
   }
@@ -242,6 +252,7 @@ void H2Connection::give_up() noexcept {
 }
 
 void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
+  server_.counters().http2_streams_reset.add();
   try {
     session_.reset(exchange, error);
   } catch (...) {
@@ -251,6 +262,7 @@ void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
 
 void H2Connection::end(H2Exchange& exchange) noexcept {
   static_cast<ExchangeNode&>(exchange).unlink();
+  server_.counters().http2_streams_open.subtract();
   try {
     session_.release(exchange);
     if (exchange.collected() != 0) drop_collected(exchange);

@@ -259,6 +259,7 @@ class H2Connection : public ConnectionIo {
   /// Ends the connection, because there is no memory for its output.
   void give_up() noexcept;
   bool handle(const H2Event& event);
+  void lose(const H2Event& event);
   bool open(const H2Event& event);
   bool read_trailers(const H2Event& event);
   bool pump();

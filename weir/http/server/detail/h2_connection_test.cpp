@@ -205,6 +205,27 @@ TEST_F(H2ConnectionTest, SendsALargeBodyInTheWindowOfTheClient) {
   EXPECT_TRUE(last.ends_with(" end\n"));
 }
 
+TEST_F(H2ConnectionTest, CountsItsStreams) {
+  routes_.get("/sleepy", sleepy);
+  Limits limits;
+  limits.h2.streams_max = 2;
+  begin(limits);
+  const ServerCounters& counters = server_->counters();
+  EXPECT_NE(answer(get(1, "/sleepy") + get(3, "/sleepy") + get(5, "/")), "");
+  EXPECT_EQ(counters.http2_connections.value(), 1U);
+  EXPECT_EQ(counters.http2_streams.value(), 2U);
+  EXPECT_EQ(counters.http2_streams_open.value(), 2U);
+  EXPECT_EQ(counters.http2_streams_refused.value(), 1U);
+  EXPECT_EQ(counters.http2_streams_reset.value(), 0U);
+  answer(rst_stream(1));
+  EXPECT_EQ(counters.http2_streams_reset.value(), 1U);
+  EXPECT_EQ(counters.http2_streams_open.value(), 1U);
+  pass(std::chrono::seconds(3));
+  received();
+  EXPECT_EQ(counters.http2_streams_open.value(), 0U);
+  EXPECT_EQ(counters.http2_streams.value(), 2U);
+}
+
 TEST_F(H2ConnectionTest, CancelsTheHandlerOfAStreamThatIsReset) {
   bool cancelled = false;
   routes_.get("/", [&]() -> Task<Response> {

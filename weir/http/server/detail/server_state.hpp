@@ -57,11 +57,16 @@ class ServerCounters final : MetricSource {
   weir::detail::Counter connections_open;
   weir::detail::Counter websockets;  ///< connections that became WebSockets
   weir::detail::Counter websockets_open;
-  weir::detail::Counter silent_connections;  ///< connections closed because no byte ever came
-  weir::detail::Counter bad_proxy_headers;   ///< connections closed because of their PROXY header
-  weir::detail::Counter slow_readers;        ///< connections closed because of Limits::write_rate
-  weir::detail::Counter requests;            ///< parsed heads
-  weir::detail::Counter responses;           ///< responses handed over for sending
+  weir::detail::Counter http2_connections;  ///< connections that speak HTTP/2
+  weir::detail::Counter http2_streams;      ///< streams that clients have opened
+  weir::detail::Counter http2_streams_open;
+  weir::detail::Counter http2_streams_reset;    ///< open streams that either side has reset
+  weir::detail::Counter http2_streams_refused;  ///< streams beyond the limits
+  weir::detail::Counter silent_connections;     ///< connections closed because no byte ever came
+  weir::detail::Counter bad_proxy_headers;  ///< connections closed because of their PROXY header
+  weir::detail::Counter slow_readers;       ///< connections closed because of Limits::write_rate
+  weir::detail::Counter requests;           ///< parsed heads
+  weir::detail::Counter responses;          ///< responses handed over for sending
   weir::detail::Counter handler_failures;
   std::array<weir::detail::Counter, parse_error_count>
       parse_errors;  ///< rejected requests, by reason
