@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the page of metrics of an example with promtool, Prometheus and the library of protobuf.
+"""Checks the page of metrics of an example with the guide, promtool, Prometheus and protobuf.
 
     metrics_test.py --example FILE
 
@@ -81,6 +81,18 @@ def check_promtool(example, _):
                            timeout=SECONDS_MAX, check=False)
     report = (found.stdout + found.stderr).decode()
     expect(found.returncode == 0 and not report.strip(), f"promtool:\n{report}")
+
+
+def check_guide(example, _):
+    """The guide lists each metric of Weir on the page, with its kind."""
+    guide = pathlib.Path(__file__).parent.parent / "docs" / "guide" / "metrics.md"
+    listed = dict(re.findall(r"^\| `(\w+)` \| (counter|gauge|histogram) \|",
+                             guide.read_text(encoding="utf-8"), re.MULTILINE))
+    expect(len(listed) > 50, "the tables of the guide")
+    text = example.ask("/metrics")[2].decode()
+    for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
+        if not name.startswith("shop_"):
+            expect(listed.get(name) == kind, f"{name}, a {kind}, is not in the guide")
 
 
 def prometheus_classes():
@@ -250,8 +262,9 @@ def check_native(example, folder):
     ])
 
 
-CHECKS = [("promtool", check_promtool), ("google.protobuf", check_protobuf),
-          ("prometheus", check_prometheus), ("prometheus", check_native)]
+CHECKS = [("python3", check_guide), ("promtool", check_promtool),
+          ("google.protobuf", check_protobuf), ("prometheus", check_prometheus),
+          ("prometheus", check_native)]
 
 
 def is_there(needed):
