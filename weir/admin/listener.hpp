@@ -82,7 +82,7 @@ struct AdminListenerOptions {
 ///
 /// A drain of the runtime does not close the listener: it answers until the work of all cores has
 /// ended, and "/readyz" then says "draining". It does not make the drain longer, and it closes its
-/// connections at the end. If another process has the socket too, such as another worker or the
+/// connections at the end. If another process has the socket too, such as a service manager or the
 /// newer process of a hot restart, the listener closes when the drain begins. A process that starts
 /// without a hot restart meanwhile finds the address of the listener in use.
 ///
