@@ -15,15 +15,22 @@ namespace {
 using checks::Findings;
 using checks::to_text;
 
-/// A server needs a descriptor for each connection.
+/// A server needs a descriptor for each connection. One without a limit of connections chooses it
+/// by the descriptors, and should have room for a few.
 void check_descriptors(const MachineFacts& facts, const Demands& demands, Findings& findings) {
+  constexpr std::uint64_t few = 64;
   if (!facts.open_files_max || !(demands.loops || demands.connections_max)) return;
   const std::uint64_t all = *facts.open_files_max;
-  const std::uint64_t own =
+  std::uint64_t own =
       demands.descriptors_own.value_or(server_descriptors(checks::loops_of(facts, demands)));
-  const std::uint64_t connections = demands.connections_max.value_or(1);
-  if (all >= own + connections) return;
-  const std::uint64_t left = all > own ? all - own : 0;
+  std::uint64_t left = all > own ? all - own : 0;
+  const bool chosen = !demands.connections_max && !demands.descriptors_own;
+  if (chosen && left > 0) {
+    own = std::max<std::uint64_t>(own, descriptors_reserved);
+    left = std::max<std::uint64_t>(all, own + 1) - own;
+  }
+  const std::uint64_t connections = demands.connections_max.value_or(chosen ? few : 1);
+  if (left >= connections) return;
   Finding finding{.check = "descriptors", .severity = Severity::limits};
   finding.found = "at most " + to_text(all) + " open files (RLIMIT_NOFILE)";
   finding.wanted = to_text(own + connections) + " for " + to_text(connections) +

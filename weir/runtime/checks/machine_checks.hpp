@@ -17,8 +17,9 @@ namespace weir::checks {
 /// Demands are what a service asks of its machine. A value that is nullopt is not asked for, and is
 /// not checked.
 struct Demands {
-  std::optional<std::size_t> connections_max = {};  ///< connections of clients at the same time
-  std::optional<unsigned> cores = {};               ///< loops of the process
+  /// Connections of clients at the same time; nullopt: as many as the descriptors allow.
+  std::optional<std::size_t> connections_max = {};
+  std::optional<unsigned> cores = {};  ///< loops of the process
   /// Descriptors of the process beside those of connections; nullopt: computed from the cores.
   std::optional<std::size_t> descriptors_own = {};
   std::optional<std::uint64_t> memory_bytes = {};         ///< such as http::MemoryBound::total()
@@ -39,6 +40,9 @@ Demands default_demands();
 /// Returns the number of descriptors that a server with this number of loops needs beside those of
 /// its connections.
 std::size_t server_descriptors(std::size_t loops) noexcept;
+
+/// Descriptors that a server without a limit of connections leaves to the rest of the program.
+inline constexpr std::size_t descriptors_reserved = 64;
 
 /// Returns the demands that the machine does not meet, the most severe first. Notes are information
 /// about the machine that no demand concerns.

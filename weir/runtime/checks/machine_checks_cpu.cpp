@@ -91,7 +91,7 @@ void check_address_space(const MachineFacts& facts, const Demands& demands, Find
        .severity = Severity::limits,
        .found = in_mebibytes(*facts.address_bytes_max) + " (RLIMIT_AS or RLIMIT_DATA)",
        .wanted = in_mebibytes(wanted) + " for stacks, arenas and connections",
-       .consequence = "threads do not start, and requests fail for want of memory",
+       .consequence = "threads may not start, and requests may fail for want of memory",
        .remedy = "ulimit -v unlimited -d unlimited, or LimitAS=infinity and LimitDATA=infinity in "
                  "its unit"});
 }

@@ -60,8 +60,12 @@ void ask_real_time(Demands& demands) {
 std::vector<Row> rows_of_the_process() {
   return {
       {[](auto& facts) { facts.open_files_max = 19; }, ask_nothing, Severity::fatal,
-       "descriptors: at most 19 open files (RLIMIT_NOFILE), wanted 20 for 1 connection: the "
-       "server listens, but answers no client (ulimit -n 1024, or LimitNOFILE=1024 in its unit)"},
+       "descriptors: at most 19 open files (RLIMIT_NOFILE), wanted 83 for 64 connections: "
+       "the server listens, but answers no client (ulimit -n 1024, or LimitNOFILE=1024 in its "
+       "unit)"},
+      {[](auto& facts) { facts.open_files_max = 64; }, ask_nothing, Severity::limits,
+       "descriptors: at most 64 open files (RLIMIT_NOFILE), wanted 128 for 64 connections: at most "
+       "1 connections; other clients wait (ulimit -n 1024, or LimitNOFILE=1024 in its unit)"},
       {[](auto& facts) { facts.open_files_max = 1024; },
        [](auto& demands) { demands.connections_max = 20'000; }, Severity::limits,
        "descriptors: at most 1024 open files (RLIMIT_NOFILE), wanted 20019 for 20000 "
@@ -174,7 +178,7 @@ std::vector<Row> rows_of_cpus() {
       {[](auto& facts) { facts.address_bytes_max = std::uint64_t{300} << 20; }, ask_two_cores,
        Severity::limits,
        "address_space: 300 MiB (RLIMIT_AS or RLIMIT_DATA), wanted 432 MiB for stacks, arenas and "
-       "connections: threads do not start, and requests fail for want of memory (ulimit -v "
+       "connections: threads may not start, and requests may fail for want of memory (ulimit -v "
        "unlimited -d unlimited, or LimitAS=infinity and LimitDATA=infinity in its unit)"},
       {[](auto&) {}, ask_real_time, Severity::limits,
        "real_time: priority at most 0 (RLIMIT_RTPRIO), wanted SCHED_FIFO with priority 50: loops "
@@ -262,7 +266,7 @@ TEST(MachineChecks, SayNothingAboutWhatIsUnknown) {
 
 TEST(MachineChecks, AcceptTheExactDemand) {
   MachineFacts facts = well();
-  facts.open_files_max = 20;
+  facts.open_files_max = 128;
   facts.cpu_quota = 4;
   facts.memory_bytes_max = 1000;
   facts.tasks_left = 8;

@@ -11,6 +11,7 @@
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/loop/detail/metric_row.hpp"
+#include "weir/runtime/checks/machine_checks.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/scope.hpp"
@@ -18,8 +19,7 @@
 namespace weir::http {
 namespace {
 
-// Descriptors that a server leaves for files, listeners and the backend.
-constexpr std::size_t descriptors_reserved = 64;
+using checks::descriptors_reserved;
 
 std::size_t default_connections_max(Loop& loop) {
   const std::size_t all = loop.platform().descriptor_limit().descriptors_max;
