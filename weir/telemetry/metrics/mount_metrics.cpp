@@ -2,13 +2,12 @@
 
 #include <array>
 #include <chrono>
-#include <coroutine>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "weir/loop/loop.hpp"
-#include "weir/task/context.hpp"
+#include "weir/task/detail/next_turn.hpp"
 #include "weir/telemetry/metrics/detail/cells.hpp"
 #include "weir/telemetry/metrics/detail/exposition.hpp"
 #include "weir/telemetry/metrics/detail/runtime_metrics.hpp"
@@ -26,25 +25,6 @@ using detail::ThreadCells;
 constexpr Duration piece_time = std::chrono::microseconds(100);
 /// Series between two looks at the clock. The page looks after each histogram.
 constexpr std::size_t series_per_look = 16;
-
-/// Waits for the next turn of the loop: `co_await NextTurn(loop)`.
-/// Cancel: not affected.
-class NextTurn : public Waiter, TurnObserver {
- public:
-  explicit NextTurn(Loop& loop) noexcept
-      : TurnObserver([](TurnObserver& self) { static_cast<NextTurn&>(self).resume_later(); }),
-        loop_(loop) {}
-  bool await_ready() const noexcept { return false; }
-  template <HasContext Promise>
-  void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-    set_coroutine(handle);
-    loop_.observe_turn_end(*this);
-  }
-  void await_resume() const noexcept {}
-
- private:
-  Loop& loop_;
-};
 
 /// Returns the value of a counter or gauge.
 double value_of(const detail::Series& series, MetricKind kind) noexcept {
@@ -103,7 +83,7 @@ class PageWriter {
       if (!piece.empty()) {
         WEIR_CO_TRY(co_await sink_.write(piece));
       }
-      co_await NextTurn(loop_);
+      co_await weir::detail::NextTurn(loop_);
     } while (out_.has_piece());
     begin_piece();
     co_return {};
@@ -123,14 +103,14 @@ class PageWriter {
     detail::RuntimeMetrics metrics;
     for (Loop* const each : loop_.group().loops()) {
       metrics.add_loop(*each);
-      co_await NextTurn(loop_);
+      co_await weir::detail::NextTurn(loop_);
     }
     metrics.add_group(loop_);
     if (options_.memory_bound != 0) {
       metrics.add({"weir.memory_bound", "By", "Upper bound of the memory of the server."},
                   MetricKind::gauge, static_cast<double>(options_.memory_bound));
     }
-    co_await NextTurn(loop_);
+    co_await weir::detail::NextTurn(loop_);
     begin_piece();
     while (const auto each = metrics.take()) {
       if (!out_.begin(each->name, each->unit, each->help, each->kind)) continue;
