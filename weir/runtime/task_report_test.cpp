@@ -17,6 +17,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/runtime.hpp"
+#include "weir/task/detail/task_walk.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
@@ -240,6 +241,23 @@ TEST_F(TaskReportInMemory, ACancelledReportEndsSoon) {
   };
   Runtime runtime(platform_, quiet());
   EXPECT_EQ(runtime.run_on_each_core(body), 0);
+}
+
+TEST_F(TaskReportInMemory, DoesOneStepOfItsWalkInEachTurn) {
+  constexpr std::size_t tasks = 10'000;
+  std::uint64_t turns = 0;
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    for (std::size_t i = 0; i < tasks; ++i) scope.spawn(stuck_task(1h));
+    std::ignore = co_await sleep(1s);
+    const std::uint64_t before = scope.loop().counters().turns.value();
+    EXPECT_TRUE(co_await report_tasks());
+    turns = scope.loop().counters().turns.value() - before;
+    scope.cancel();
+  };
+  Runtime runtime(platform_, quiet());
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  EXPECT_GE(turns, tasks / TaskWalk::visits_per_step);
 }
 
 TEST_F(TaskReportInMemory, ManyReportsAtTheSameTime) {

@@ -85,11 +85,17 @@ TaskCollection::TaskCollection(std::span<Loop* const> loops, std::size_t entries
 
 void TaskCollection::Part::run(loop::Runnable& self) {
   auto& part = static_cast<Part&>(self);
-  if (!part.step()) return part.loop_.ready(part);
+  // One step in each turn, because a loop that has something to run takes no input meanwhile.
+  if (!part.step()) return part.loop_.observe_turn_end(part);
   part.walk_.reset();
   // release: a reader sees the snapshot.
   part.finished_.store(true, std::memory_order_release);
   part.collection_.on_part_finished();
+}
+
+void TaskCollection::Part::on_turn_end(TurnObserver& self) {
+  auto& part = static_cast<Part&>(self);
+  part.loop_.ready(part);
 }
 
 /// Returns true if the walk has ended.

@@ -69,10 +69,10 @@ class TaskCollection {
 
  private:
   /// The walk of one loop.
-  class Part : public loop::Runnable {
+  class Part : public loop::Runnable, TurnObserver {
    public:
     Part(TaskCollection& of, Loop& loop) noexcept
-        : loop::Runnable(&run), collection_(of), loop_(loop) {}
+        : loop::Runnable(&run), TurnObserver(&on_turn_end), collection_(of), loop_(loop) {}
     void post() { loop_.post_from_foreign_thread(*this); }
     Loop& loop() const noexcept { return loop_; }
     bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
@@ -84,6 +84,7 @@ class TaskCollection {
 
    private:
     static void run(loop::Runnable& self);
+    static void on_turn_end(TurnObserver& self);
     bool step();
 
     TaskCollection& collection_;
