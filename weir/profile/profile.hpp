@@ -18,14 +18,14 @@ namespace weir::profile {
 ///     GET /profile?route=/users/{id}      only the time of this route
 ///
 /// A timer of the CPU time of each core interrupts it, and a signal handler (SIGPROF) walks the
-/// frame pointers of its stack. Weir's libraries have frame pointers, and its exported compile
-/// options give them to the program. A core that waits costs nothing and has no samples. The
-/// samples are rarer than `hz` if that exceeds the kernel's clock (CONFIG_HZ); each then counts for
-/// several.
+/// frame pointers of its stack. The same is done for up to 128 other threads that Weir has started,
+/// such as those of pools. Weir's libraries have frame pointers, and its exported compile options
+/// give them to the program. A thread that waits costs nothing and has no samples. The samples are
+/// rarer than `hz` if that exceeds the kernel's clock (CONFIG_HZ); each then counts for several.
 ///
-/// A process records one profile at a time, and another request gets 409. A profile ends early if
-/// the loop drains or the client leaves. 501: the platform takes no profiles. 503: the kernel
-/// refused a timer, or the pool is full.
+/// A process records one profile at a time, and another request gets 409. A drain ends a profile
+/// early, and so does the client if it resets the connection. The platform may take no profiles
+/// (501). The kernel may refuse a timer, or the pool may be full (503).
 ///
 /// The route has no authentication, shows names of functions and costs CPU time. Mount it on a
 /// router that is served internally, such as on loopback, and never on a public router. Call this

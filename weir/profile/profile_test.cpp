@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "weir/compression/decompressor.hpp"
 #include "weir/http/server/serve.hpp"
@@ -25,7 +28,8 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// A platform in memory whose loops spend all their time in the functions f256 and f512.
+/// A platform in memory whose loops spend all their time in the functions f256 and f512. Each loop
+/// has `per_step` samples whenever 100 ms have passed. A turn may drain them only once.
 class ProfiledPlatform : public MemoryPlatform, public loop::PlatformProfiler {
  public:
   using MemoryPlatform::MemoryPlatform;
@@ -49,6 +53,8 @@ class ProfiledPlatform : public MemoryPlatform, public loop::PlatformProfiler {
   unsigned started = 0;
   unsigned running = 0;
   unsigned hertz = 0;
+  std::size_t per_step = 1;
+  std::size_t most_at_once = 0;  // largest number of samples in one turn of a loop
 
  private:
   class MadeProfile final : public loop::CpuProfile {
@@ -56,17 +62,36 @@ class ProfiledPlatform : public MemoryPlatform, public loop::PlatformProfiler {
     MadeProfile(ProfiledPlatform& platform, std::size_t cores) noexcept
         : platform_(platform), cores_(cores) {}
     ~MadeProfile() override { --platform_.running; }
-    void drain(const std::function<void(const loop::CpuSample&)>& use) override {
+    bool drain(std::size_t most, const std::function<void(const loop::CpuSample&)>& use) override {
       const std::array<std::uintptr_t, 2> frames{256, 513};
-      for (std::size_t core = 0; core < cores_; ++core)
-        use({.core = core, .weight = 1, .frames = frames});
+      if (waiting_ == 0 && platform_.now() != last_) waiting_ = cores_ * platform_.per_step;
+      last_ = platform_.now();
+      std::size_t used = 0;
+      for (; used < most && waiting_ > 0; ++used, --waiting_) {
+        const std::size_t core = waiting_ % cores_;
+        use({.thread = core, .core = core, .weight = 1, .frames = frames});
+      }
+      note_turn(used);
+      return used == most;
     }
     void stop() noexcept override {}
     std::uint64_t dropped() const noexcept override { return 5; }
 
    private:
+    void note_turn(std::size_t used) {
+      if (Loop::current() == nullptr) return;  // on a thread of the pool
+      const std::uint64_t turn = Loop::current()->counters().turns.value();
+      in_turn_ = turn == turn_ ? in_turn_ + used : used;
+      turn_ = turn;
+      platform_.most_at_once = std::max(platform_.most_at_once, in_turn_);
+    }
+
     ProfiledPlatform& platform_;
     std::size_t cores_;
+    std::size_t waiting_ = 0;
+    Instant last_ = Instant::min();
+    std::uint64_t turn_ = 0;
+    std::size_t in_turn_ = 0;
   };
 };
 
@@ -89,6 +114,7 @@ class ProfileRouteTest : public testing::Test {
     at(1s + leaves_after, [&] {
       received = peer->received();
       peer->reset();
+      peer.reset();
     });
     at(3min, [&] {
       running_after_ = platform_.running;
@@ -98,6 +124,7 @@ class ProfileRouteTest : public testing::Test {
     EXPECT_EQ(runtime.run_on_each_core(http::serve, std::cref(routes_),
                                        http::ServeOptions{.endpoint = Endpoint::loopback(80)}),
               0);
+    if (peer != nullptr) received = peer->received();  // a drain came before
     return received;
   }
 
@@ -109,8 +136,8 @@ class ProfileRouteTest : public testing::Test {
 TEST_F(ProfileRouteTest, AnswersWithFoldedStacksOfAllCores) {
   const std::string response = ask("/profile?seconds=2&format=folded");
   EXPECT_THAT(response, StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(response, HasSubstr("\r\n\r\n(no request);f512;f256 42\n"))
-      << "21 drains of two cores";
+  EXPECT_THAT(response, HasSubstr("\r\n\r\n(no request);f512;f256 40\n"))
+      << "20 steps of two cores";
   EXPECT_EQ(platform_.hertz, 99u);
   EXPECT_EQ(running_after_, 0u);
 }
@@ -120,7 +147,7 @@ TEST_F(ProfileRouteTest, AnswersWithAPageUnderAStrictPolicy) {
   EXPECT_THAT(response, StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(response, HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
   EXPECT_THAT(response, HasSubstr("Content-Security-Policy: default-src 'none'"));
-  EXPECT_THAT(response, HasSubstr("<title>f256: 22 samples"));
+  EXPECT_THAT(response, HasSubstr("<title>f256: 20 samples"));
   EXPECT_THAT(response, HasSubstr("at 999 Hz in 1.0 s, 5 dropped"));
   EXPECT_EQ(platform_.hertz, 999u);
 }
@@ -139,10 +166,34 @@ TEST_F(ProfileRouteTest, AnswersWithAFileForPprof) {
   }
 }
 
+TEST_F(ProfileRouteTest, DrainsAFewSamplesInEachTurn) {
+  platform_.per_step = 1000;
+  const std::string response = ask("/profile?seconds=1&format=folded");
+  EXPECT_THAT(response, HasSubstr("(no request);f512;f256 20000\n"));
+  EXPECT_LE(platform_.most_at_once, 16u);
+}
+
+TEST_F(ProfileRouteTest, AcceptsTheExtremes) {
+  for (const auto& [query, hertz] :
+       {std::pair("seconds=1&hz=1", 1u), {"seconds=60&hz=999", 999u}}) {
+    EXPECT_THAT(ask("/profile?format=folded&" + std::string(query)), StartsWith("HTTP/1.1 200"));
+    EXPECT_EQ(platform_.hertz, hertz);
+    EXPECT_EQ(running_after_, 0u);
+  }
+}
+
+TEST_F(ProfileRouteTest, EndsEarlyInADrain) {
+  at(4s, [&] { platform_.raise(loop::Signal::terminate); });
+  const std::string response = ask("/profile?seconds=60&format=html");
+  EXPECT_THAT(response, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(response, HasSubstr("Hz in 3.")) << "three of sixty seconds";
+  EXPECT_EQ(platform_.running, 0u);
+}
+
 TEST_F(ProfileRouteTest, RejectsValuesOutOfRange) {
   for (const std::string query :
-       {"seconds=0", "seconds=61", "seconds=-1", "seconds=x", "seconds=", "hz=0", "hz=1000",
-        "hz=99999999999999999999", "format=svg", "format="}) {
+       {"seconds=0", "seconds=61", "seconds=100000", "seconds=-1", "seconds=x", "seconds=", "hz=0",
+        "hz=1000", "hz=99999999999999999999", "format=svg", "format="}) {
     http::TestClient client(routes_);
     EXPECT_EQ(client.get("/profile?" + query).status(), 400) << query;
   }
@@ -168,6 +219,7 @@ TEST_F(ProfileRouteTest, IsUnsupportedInAWorld) {
 }
 
 TEST_F(ProfileRouteTest, EndsWhenItsClientLeaves) {
+  platform_.per_step = 100;
   ask("/profile?seconds=60", 5s);
   EXPECT_EQ(platform_.started, 1u);
   EXPECT_EQ(running_after_, 0u);

@@ -20,10 +20,16 @@ std::string_view route_of(const Stack& stack) {
   return stack.route.empty() ? std::string_view("(no request)") : stack.route;
 }
 
-/// Calls `use(std::string_view)` for the frames of a stack, the outermost first.
+bool is_loop(const Stack& stack) {
+  return stack.core != loop::CpuSample::no_core;
+}
+
+/// Calls `use(std::string_view)` for the frames of a stack, the outermost first. The route comes
+/// first, then the name of a thread that has no loop.
 template <class Use>
 void each_frame(const Profile& profile, const Stack& stack, Use use) {
   use(route_of(stack));
+  if (!is_loop(stack)) use(std::string_view(stack.thread));
   for (auto at = stack.addresses.rbegin(); at != stack.addresses.rend(); ++at)
     use(std::string_view(profile.name_of(*at).function));
 }

@@ -19,6 +19,16 @@ TEST(FoldedStacks, BeginWithTheRouteAndTheOutermostFunction) {
   EXPECT_EQ(to_folded(profile), "(no request);outer 1\nGET /a;outer;inner 7\n");
 }
 
+TEST(FoldedStacks, NameAThreadWithoutALoopBehindTheRoute) {
+  const Profile profile = made_profile({{{.core = loop::CpuSample::no_core,
+                                          .thread = "weir-pool",
+                                          .route = "GET /a",
+                                          .addresses = {1}},
+                                         3}},
+                                       {{1, "job"}});
+  EXPECT_EQ(to_folded(profile), "GET /a;weir-pool;job 3\n");
+}
+
 TEST(FoldedStacks, ReplaceSemicolonsInNames) {
   EXPECT_EQ(to_folded(made_profile({{{.addresses = {1}}, 1}}, {{1, "a;b\nc"}})),
             "(no request);a:b:c 1\n");

@@ -103,10 +103,14 @@ class PprofWriter {
     ProtobufWriter sample;
     sample.add(field::location_id, ids);
     sample.add(field::value, values);
-    ProtobufWriter core;
-    core.add(field::key, text("core"));
-    core.add_always(field::num, stack.core);
-    sample.add(field::label, core);
+    if (stack.core == loop::CpuSample::no_core) {
+      add_label(sample, "thread", stack.thread);
+    } else {
+      ProtobufWriter core;
+      core.add(field::key, text("core"));
+      core.add_always(field::num, stack.core);
+      sample.add(field::label, core);
+    }
     if (!stack.route.empty()) add_label(sample, "route", stack.route);
     if (stack.activity != 0)
       add_label(sample, "coroutine", profile_.name_of(stack.activity).function);

@@ -109,6 +109,14 @@ TEST_F(PprofTest, HasSamplesWithLocationsValuesAndLabels) {
                         {"core", "3"}, {"route", "GET /a0"}, {"coroutine", "handler0"}}));
 }
 
+TEST_F(PprofTest, NamesAThreadWithoutALoop) {
+  decode(made_profile(
+      {{{.core = loop::CpuSample::no_core, .thread = "weir-pool", .addresses = {0x100}}, 1}}));
+  const auto labels = messages(messages(fields_, 2).at(0), 3);
+  ASSERT_EQ(labels.size(), 1u);
+  EXPECT_EQ(text(labels[0], 1) + "=" + text(labels[0], 2), "thread=weir-pool");
+}
+
 TEST_F(PprofTest, DescribesItsValuesAndItsTime) {
   Profile profile = made_profile({{{.addresses = {0x100}}, 1}});
   profile.started = WallTime(std::chrono::seconds(5));

@@ -1,13 +1,16 @@
 #include "weir/profile/detail/recording.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
 #include "weir/profile/detail/route_labels.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
+#include "weir/task/detail/next_turn.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::profile {
@@ -26,7 +29,7 @@ class Recording {
             const TraceContext* request)
       : profiler_(profiler),
         options_(std::move(options)),
-        labels_(cores, request),
+        labels_(cores + loop::CpuProfileOptions::other_threads_max, request),
         stacks_(options_.route) {}
 
   std::expected<void, loop::ProfileError> start(std::span<Loop* const> loops) {
@@ -36,19 +39,25 @@ class Recording {
     samples_ = std::move(*started);
     return {};
   }
-  void drain() {
-    samples_->drain([this](const loop::CpuSample& sample) {
-      stacks_.add(sample, labels_.text(sample.core, sample.label));
+  /// Adds some samples, which takes less than 100 microseconds.
+  /// Returns: true if more may be waiting.
+  bool drain_some() {
+    constexpr std::size_t at_once = 16;
+    return samples_->drain(at_once, [this](const loop::CpuSample& sample) {
+      stacks_.add(sample, labels_.text(sample.thread, sample.label));
     });
   }
+  void stop() noexcept { samples_->stop(); }
+  bool free_some() noexcept { return stacks_.free_some(); }
   /// Ends the samples. It may run on any thread, since it waits for signal handlers.
   Profile finish(WallTime started, Duration length) {
     samples_->stop();
-    drain();
+    while (drain_some()) {
+    }
     Profile profile;
     profile.addresses = stacks_.addresses();
     profile.symbols = profiler_.symbolize(profile.addresses);
-    profile.stacks = stacks_.stacks();
+    profile.stacks = stacks_.take_stacks();
     profile.hertz = options_.hertz;
     profile.started = started;
     profile.length = length;
@@ -64,8 +73,19 @@ class Recording {
   std::unique_ptr<loop::CpuProfile> samples_;  // destroyed first: its signals use the labels
 };
 
-Profile finish(std::unique_ptr<Recording> recording, WallTime started, Duration length) {
-  return recording->finish(started, length);
+Profile finish(Recording& recording, WallTime started, Duration length) {
+  return recording.finish(started, length);
+}
+
+/// Drains the samples until the end of the profile, a few in each turn of the loop.
+Task<Result<>> drain_until(Recording& recording, Instant end) {
+  constexpr Duration step = std::chrono::milliseconds(100);
+  Loop& loop = *(co_await this_context()).loop;
+  while (loop.now() < end && !loop.draining()) {
+    WEIR_CO_TRY(co_await sleep(std::min(step, Duration(end - loop.now()))));
+    while (recording.drain_some()) co_await detail::NextTurn(loop);
+  }
+  co_return Result<>();
 }
 
 }  // namespace
@@ -88,19 +108,18 @@ Task<Recorded> record(RecordingOptions options) {
   if (auto begun = recording->start(loops); !begun) {
     co_return std::unexpected(std::move(begun.error()));
   }
-  constexpr Duration step = std::chrono::milliseconds(100);
-  const Instant end = after(begin, length);
-  while (loop.now() < end && !loop.draining()) {
-    const auto slept = co_await sleep(std::min(step, Duration(end - loop.now())));
-    if (!slept) co_return refuse(slept.error(), "the profile was cancelled");
-    recording->drain();
-  }
+  const auto drained = co_await drain_until(*recording, after(begin, length));
   const Duration took = loop.platform().now() - begin;
-  auto& pool = shared_pool(loop).pool();
-  auto profile = co_await pool.run(&finish, std::move(recording), started, took);
-  if (!profile) {
-    co_return refuse(profile.error(), "the blocking pool: " + profile.error().message());
+  Result<Profile> profile = fail(Errc::cancelled);
+  std::string reason = "the profile was cancelled";
+  if (drained) {
+    auto& pool = shared_pool(loop).pool();
+    profile = co_await pool.run(&finish, borrow(*recording), started, took);
+    if (!profile) reason = "the blocking pool: " + profile.error().message();
   }
+  recording->stop();
+  while (recording->free_some()) co_await detail::NextTurn(loop);
+  if (!profile) co_return refuse(profile.error(), std::move(reason));
   co_return std::move(*profile);
 }
 

@@ -7,14 +7,22 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <fstream>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "weir/http/client/client.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/serve.hpp"
+#include "weir/net/tcp.hpp"
 #include "weir/os/detail/io/socket.hpp"
+#include "weir/profile/detail/flame_page.hpp"
+#include "weir/profile/detail/pprof.hpp"
 #include "weir/profile/profile.hpp"
+#include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -92,6 +100,7 @@ TEST_F(RecordingTest, FindsTheHotFunctionAndCoroutineOfEachLoop) {
     std::uint64_t of_core[2] = {};
     std::uint64_t in_coroutine = 0;
     for (const auto& [stack, weight] : profile->stacks) {
+      if (stack.core == loop::CpuSample::no_core) continue;
       of_core[stack.core] += weight;
       if (stack.activity == 0) continue;
       const std::string& name = profile->name_of(stack.activity).function;
@@ -100,6 +109,69 @@ TEST_F(RecordingTest, FindsTheHotFunctionAndCoroutineOfEachLoop) {
     EXPECT_GT(of_core[0], 0u);
     EXPECT_GT(of_core[1], 0u);
     EXPECT_GE(2 * in_coroutine, profile->weight());
+  });
+}
+
+/// Returns the number of POSIX timers of this process; 0 if the kernel does not tell.
+std::size_t timers_of_process() {
+  std::ifstream timers("/proc/self/timers");
+  std::size_t count = 0;
+  for (std::string line; std::getline(timers, line);) count += line.starts_with("ID:") ? 1 : 0;
+  return count;
+}
+
+/// Expects that a profile has left neither timers nor its signal handler behind.
+void expect_nothing_left() {
+  EXPECT_EQ(timers_of_process(), 0u);
+  struct sigaction action{};
+  ::sigaction(SIGPROF, nullptr, &action);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+/// Returns the weight of the stacks of one thread that have a function whose name contains `part`.
+std::uint64_t weight_of(const Profile& profile, std::string_view thread, std::string_view part) {
+  std::uint64_t sum = 0;
+  for (const auto& [stack, weight] : profile.stacks) {
+    const bool has = std::ranges::any_of(stack.addresses, [&](std::uintptr_t address) {
+      return profile.name_of(address).function.find(part) != std::string::npos;
+    });
+    if (has && stack.thread == thread) sum += weight;
+  }
+  return sum;
+}
+
+void burn_in_a_pool(std::atomic<bool>& done) {
+  while (!done.load()) burn_in_the_profile_test(1ms);
+}
+
+TEST_F(RecordingTest, SamplesTheThreadsOfPools) {
+  run(1, []() -> Task<> {
+    std::atomic<bool> done{false};
+    const auto both = [&](Scope& scope) -> Task<> {
+      const Context context = co_await this_context();
+      auto& pool = shared_pool(*context.loop).pool();
+      for (int job = 0; job < 2; ++job) {
+        scope.spawn([](BlockingPool& of, std::atomic<bool>& end) -> Task<> {
+          std::ignore = co_await sleep(100ms);  // the first threads start during the profile
+          EXPECT_TRUE(co_await of.run(&burn_in_a_pool, borrow(end)));
+        }(pool, done));
+      }
+      scope.spawn([](std::atomic<bool>& end) -> Task<> {
+        std::ignore = co_await sleep(1200ms);
+        end.store(true);
+      }(done));
+      RecordingOptions options;
+      options.length = 1s;
+      options.hertz = 250;
+      const auto profile = co_await record(options);
+      EXPECT_TRUE(profile);
+      if (!profile) co_return;
+      EXPECT_GE(weight_of(*profile, "weir-pool", "burn_in_a_pool"), 10u);
+      EXPECT_EQ(weight_of(*profile, "", "burn_in_a_pool"), 0u) << "not on the loop";
+      EXPECT_TRUE(to_folded(*profile).contains("(no request);weir-pool;"));
+      EXPECT_TRUE(to_pprof(*profile).contains("weir-pool"));
+    };
+    std::ignore = co_await with_scope(both);
   });
 }
 
@@ -139,6 +211,7 @@ TEST_F(RecordingTest, EndsWhenItIsCancelled) {
     };
     std::ignore = co_await with_scope(endless);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+    expect_nothing_left();
     RecordingOptions next;
     next.length = 100ms;
     EXPECT_TRUE(co_await record(next)) << "the next profile may start";
@@ -176,6 +249,18 @@ os::Address free_address() {
       "127.77." + std::to_string(process >> 8 & 0xff) + "." + std::to_string(process & 0xff);
   const os::Fd listener = os::open_listener(os::Address::parse(host + ":0").value()).value();
   return os::local_address(listener.get()).value();
+}
+
+/// Sends a request for a profile, and closes the connection soon after the profile has begun. The
+/// server cannot tell that from a client that only sends no more.
+Task<> leave_early(os::Address address, std::string target) {
+  auto stream = co_await tcp::connect(address);
+  EXPECT_TRUE(stream);
+  if (!stream) co_return;
+  const std::string request = "GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  EXPECT_TRUE(co_await stream->write(std::string_view(request)));
+  while (timers_of_process() == 0) std::ignore = co_await sleep(10ms);
+  std::ignore = co_await sleep(150ms);
 }
 
 http::Response hot(int) {
@@ -239,6 +324,45 @@ TEST(ServedProfile, ShowsTheRoutesThatUseTheTime) {
   EXPECT_NE(everything.find("(no request);"), std::string::npos) << "the loops themselves";
   EXPECT_TRUE(only_warm.starts_with("GET /warm/{n};")) << only_warm.substr(0, 2000);
   EXPECT_EQ(only_warm.find("GET /hot"), std::string::npos);
+}
+
+TEST(ServedProfile, LeavesNothingBehindWhenItsClientLeaves) {
+  if (std::ifstream("/proc/self/timers").fail()) GTEST_SKIP() << "the kernel lists no timers";
+  http::Router routes;
+  mount_profile(routes);
+  const os::Address address = free_address();
+  std::string second;
+  std::string next;
+  RuntimeOptions options;
+  options.cores = 2;
+  Runtime runtime(options);
+  const auto ask = [&]() -> Task<> {
+    http::Client client;
+    const std::string base = "http://" + address.to_string();
+    while ((co_await body_of(client, base + "/")).starts_with("error"))
+      std::ignore = co_await sleep(10ms);
+    const auto both = [&](Scope& scope) -> Task<> {
+      scope.spawn(leave_early(address, "/profile?seconds=3&hz=999"));
+      while (timers_of_process() == 0) std::ignore = co_await sleep(5ms);
+      second = co_await body_of(client, base + "/profile?seconds=1");
+    };
+    std::ignore = co_await with_scope(both);
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (timers_of_process() != 0 && std::chrono::steady_clock::now() < end)
+      std::ignore = co_await sleep(10ms);
+    expect_nothing_left();
+    next = co_await body_of(client, base + "/profile?seconds=1&format=folded");
+    runtime.drain();
+  };
+  const auto body = [&](Scope& scope) -> Task<Result<>> {
+    if (scope.loop().core() == 0) scope.spawn(ask());
+    const http::ServeOptions served{.endpoint = address};
+    co_return co_await http::serve(scope, routes, served);
+  };
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
+  EXPECT_NE(second.find("another profile"), std::string::npos) << second;
+  EXPECT_FALSE(next.starts_with("error") || next.find("another profile") != next.npos) << next;
+  expect_nothing_left();
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ bool copy(std::uintptr_t from, void* to, std::size_t size) noexcept {
 
 }  // namespace
 
-RouteLabels::RouteLabels(std::size_t cores, const TraceContext* example)
-    : layout_(layout_of(example)) {
-  for (std::size_t core = 0; core < cores; ++core) cores_.push_back(std::make_unique<Core>());
-}
+RouteLabels::RouteLabels(std::size_t threads, const TraceContext* example)
+    : layout_(layout_of(example)),
+      thread_count_(threads),
+      threads_(std::make_unique_for_overwrite<Thread[]>(threads)) {}
 
 std::optional<RouteLabels::Layout> RouteLabels::layout_of(const TraceContext* example) {
   const auto* const request = dynamic_cast<const http::RequestTrace*>(example);
@@ -56,8 +56,8 @@ std::optional<RouteLabels::Layout> RouteLabels::layout_of(const TraceContext* ex
   return layout;
 }
 
-std::uintptr_t RouteLabels::read(std::size_t core, const TraceContext* trace) noexcept {
-  if (!layout_) return 0;
+std::uintptr_t RouteLabels::read(std::size_t thread, const TraceContext* trace) noexcept {
+  if (!layout_ || thread >= thread_count_) return 0;
   std::array<std::byte, sizeof(http::RequestTrace)> object;
   if (!os::copy_own_memory(trace, object.data(), object.size())) return 0;
   std::uintptr_t type = 0;
@@ -65,38 +65,42 @@ std::uintptr_t RouteLabels::read(std::size_t core, const TraceContext* trace) no
   std::memcpy(&type, object.data(), sizeof type);
   std::memcpy(&route, object.data() + layout_->route, sizeof route);
   if (type != layout_->type || route == 0) return 0;
-  Core& known = *cores_[core];
+  Thread& known = threads_[thread];
   const std::size_t count = known.count.load(std::memory_order_relaxed);  // only written here
+  Name& name = known.names[count];
+  if (!read_name(route, name)) return 0;
   for (std::size_t index = 0; index < count; ++index)
-    if (known.names[index].route == route) return index + 1;
-  if (count == routes_max || !read_name(route, known.names[count])) return 0;
+    if (known.names[index].text() == name.text()) return index + 1;
+  if (count == routes_max) return 0;
   known.count.store(count + 1, std::memory_order_release);
   return count + 1;
 }
 
+/// Returns false if the memory is no route.
 bool RouteLabels::read_name(std::uintptr_t route, Name& name) const noexcept {
   StringHead method;
   StringHead pattern;
   constexpr std::size_t method_bytes_max = 32;
   if (!copy(route + layout_->method, &method, sizeof method) ||
-      !copy(route + layout_->pattern, &pattern, sizeof pattern) || method.size > method_bytes_max)
+      !copy(route + layout_->pattern, &pattern, sizeof pattern) || pattern.size == 0 ||
+      method.size == 0 || method.size > method_bytes_max)
     return false;
   pattern.size = std::min(pattern.size, name_bytes_max - method.size - 1);
-  char* const text = name.text.data();
+  char* const text = name.bytes.data();
   if (!copy(method.data, text, method.size) ||
-      !copy(pattern.data, text + method.size + 1, pattern.size))
+      !copy(pattern.data, text + method.size + 1, pattern.size) || text[method.size + 1] != '/')
     return false;
   text[method.size] = ' ';
   name.size = static_cast<std::uint8_t>(method.size + 1 + pattern.size);
-  name.route = route;
   return true;
 }
 
-std::string_view RouteLabels::text(std::size_t core, std::uintptr_t label) const noexcept {
+std::string_view RouteLabels::text(std::size_t thread, std::uintptr_t label) const noexcept {
   // acquire pairs with read(): the name was written before its label was returned.
-  if (label == 0 || label > cores_[core]->count.load(std::memory_order_acquire)) return {};
-  const Name& name = cores_[core]->names[label - 1];
-  return {name.text.data(), name.size};
+  if (label == 0 || thread >= thread_count_ ||
+      label > threads_[thread].count.load(std::memory_order_acquire))
+    return {};
+  return threads_[thread].names[label - 1].text();
 }
 
 }  // namespace weir::profile

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "weir/loop/contract/detail/profiler.hpp"
 
@@ -19,21 +18,22 @@ namespace weir::profile {
 /// (os::copy_own_memory()). Only the trace context of a server's request has the right address of a
 /// virtual table in its first word.
 ///
-/// The name of a route is copied when the route is seen for the first time, because it may be
-/// removed before the profile ends.
-/// Threads: read() on the thread of each core, text() on any thread.
+/// A label stands for the name of a route, which is copied for each sample. A route may be removed,
+/// and another one may have its address before the profile ends.
+/// Threads: read() on each sampled thread, text() on any thread.
 class RouteLabels final : public loop::LabelReader {
  public:
-  static constexpr std::size_t routes_max = 256;      ///< further routes of a core have no label
+  static constexpr std::size_t routes_max = 256;      ///< further names of a thread have no label
   static constexpr std::size_t name_bytes_max = 118;  ///< the end of a longer name is cut off
 
   /// `example` is the trace context of a running request, which shows how such objects lie in
   /// memory; there are no labels if it is none.
-  RouteLabels(std::size_t cores, const TraceContext* example);
+  RouteLabels(std::size_t threads, const TraceContext* example);
 
-  std::uintptr_t read(std::size_t core, const TraceContext* trace) noexcept override;
+  /// Returns 0 if `thread` is too high.
+  std::uintptr_t read(std::size_t thread, const TraceContext* trace) noexcept override;
   /// Returns the text of a label that read() returned: "GET /users/{id}". Empty for 0.
-  std::string_view text(std::size_t core, std::uintptr_t label) const noexcept;
+  std::string_view text(std::size_t thread, std::uintptr_t label) const noexcept;
 
  private:
   /// Places of what is read, in bytes from the beginning of the object.
@@ -43,21 +43,24 @@ class RouteLabels final : public loop::LabelReader {
     std::size_t method = 0;   // std::string in the route
     std::size_t pattern = 0;  // std::string in the route
   };
+  // The members have no first values, so that the kernel provides no memory for unused names.
   struct Name {
-    std::uintptr_t route = 0;
-    std::uint8_t size = 0;
-    std::array<char, name_bytes_max> text;
+    std::uint8_t size;
+    std::array<char, name_bytes_max> bytes;
+
+    std::string_view text() const noexcept { return {bytes.data(), size}; }
   };
-  struct Core {
+  struct Thread {
     std::atomic<std::size_t> count{0};
-    std::array<Name, routes_max> names;
+    std::array<Name, routes_max + 1> names;  // with one that read() may always write
   };
 
   static std::optional<Layout> layout_of(const TraceContext* example);
   bool read_name(std::uintptr_t route, Name& name) const noexcept;
 
   std::optional<Layout> layout_;
-  std::vector<std::unique_ptr<Core>> cores_;
+  std::size_t thread_count_;
+  std::unique_ptr<Thread[]> threads_;
 };
 
 }  // namespace weir::profile

@@ -107,25 +107,77 @@ TEST_F(RouteLabelsTest, HasNoLabelsWithoutARequest) {
   });
 }
 
+/// Changes where a copy of a trace context finds its route.
+class FakeTrace {
+ public:
+  explicit FakeTrace(const TraceContext& trace)
+      : request_(dynamic_cast<const http::RequestTrace&>(trace)), copy_(sizeof request_) {
+    std::memcpy(copy_.data(), static_cast<const void*>(&request_), copy_.size());
+  }
+  const TraceContext* with(const http::Route* route) {
+    std::memcpy(copy_.data() + request_.route_offset(), &route, sizeof route);
+    return reinterpret_cast<const TraceContext*>(copy_.data());
+  }
+
+ private:
+  const http::RequestTrace& request_;
+  std::vector<std::byte> copy_;
+};
+
+http::Route made_route(std::string method, std::string_view pattern) {
+  return {std::move(method),
+          http::Pattern::parse(pattern).value(),
+          http::Handler::of([] { return http::Response(); }),
+          {}};
+}
+
+TEST_F(RouteLabelsTest, NamesARouteThatHasTheAddressOfARemovedOne) {
+  in_request([](const TraceContext& trace) {
+    RouteLabels labels(1, &trace);
+    FakeTrace fake(trace);
+    auto route = std::make_unique<http::Route>(made_route("GET", "/old/{id}"));
+    const std::uintptr_t old = labels.read(0, fake.with(route.get()));
+    *route = made_route("DELETE", "/new");
+    const std::uintptr_t next = labels.read(0, fake.with(route.get()));
+    EXPECT_EQ(labels.text(0, old), "GET /old/{id}");
+    EXPECT_EQ(labels.text(0, next), "DELETE /new");
+    *route = made_route("GET", "/old/{id}");
+    EXPECT_EQ(labels.read(0, fake.with(route.get())), old) << "one name has one label";
+  });
+}
+
+TEST_F(RouteLabelsTest, HasNoLabelForMemoryThatIsNoRoute) {
+  in_request([](const TraceContext& trace) {
+    RouteLabels labels(1, &trace);
+    FakeTrace fake(trace);
+    auto route = std::make_unique<http::Route>(made_route("GET", "/a"));
+    route->method.clear();
+    EXPECT_EQ(labels.read(0, fake.with(route.get())), 0u);
+    route->method = std::string(33, 'M');
+    EXPECT_EQ(labels.read(0, fake.with(route.get())), 0u);
+    route->method = "GET";
+    const_cast<std::string&>(route->pattern.text()) = "no path";
+    EXPECT_EQ(labels.read(0, fake.with(route.get())), 0u);
+    const_cast<std::string&>(route->pattern.text()).clear();
+    EXPECT_EQ(labels.read(0, fake.with(route.get())), 0u);
+    EXPECT_EQ(labels.read(1, fake.with(route.get())), 0u) << "a thread beyond the limit";
+    EXPECT_EQ(labels.text(1, 1), "");
+  });
+}
+
 TEST_F(RouteLabelsTest, LimitsTheNumberAndTheLengthOfNames) {
   in_request([](const TraceContext& trace) {
     RouteLabels labels(1, &trace);
-    const auto& request = dynamic_cast<const http::RequestTrace&>(trace);
-    std::vector<std::byte> copy(sizeof request);
-    std::memcpy(copy.data(), static_cast<const void*>(&request), copy.size());
-    const auto* const fake = reinterpret_cast<const TraceContext*>(copy.data());
+    FakeTrace fake(trace);
     std::vector<std::unique_ptr<http::Route>> routes;
     for (std::size_t number = 0; number < RouteLabels::routes_max + 10; ++number) {
-      auto pattern = http::Pattern::parse("/" + std::string(300, 'x') + std::to_string(number));
-      routes.push_back(std::make_unique<http::Route>(http::Route{
-          "GET", std::move(*pattern), http::Handler::of([] { return http::Response(); }), {}}));
-      const http::Route* const route = routes.back().get();
-      std::memcpy(copy.data() + request.route_offset(), &route, sizeof route);
-      const std::uintptr_t label = labels.read(0, fake);
+      const std::string pattern = "/" + std::to_string(number) + std::string(300, 'x');
+      routes.push_back(std::make_unique<http::Route>(made_route("GET", pattern)));
+      const std::uintptr_t label = labels.read(0, fake.with(routes.back().get()));
       ASSERT_EQ(label != 0, number < RouteLabels::routes_max) << number;
       if (label == 0) continue;
       EXPECT_EQ(labels.text(0, label).size(), RouteLabels::name_bytes_max);
-      EXPECT_TRUE(labels.text(0, label).starts_with("GET /xxx"));
+      EXPECT_TRUE(labels.text(0, label).starts_with("GET /" + std::to_string(number) + "xx"));
     }
   });
 }

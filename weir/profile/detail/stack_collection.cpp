@@ -13,7 +13,10 @@ bool StackCollection::is_wanted(std::string_view route) const noexcept {
 
 void StackCollection::add(const loop::CpuSample& sample, std::string_view route) {
   if (!is_wanted(route) || sample.frames.empty()) return;
-  Stack stack{.core = sample.core, .route = std::string(route), .activity = sample.activity};
+  Stack stack{.core = sample.core,
+              .thread = std::string(sample.thread_name),
+              .route = std::string(route),
+              .activity = sample.activity};
   stack.addresses.assign(sample.frames.begin(), sample.frames.end());
   // A return address may be the first one of the next function.
   for (std::size_t index = 1; index < stack.addresses.size(); ++index) --stack.addresses[index];
@@ -27,6 +30,15 @@ void StackCollection::add(const loop::CpuSample& sample, std::string_view route)
     addresses_ += size;
     stacks_.emplace(std::move(stack), sample.weight);
   }
+}
+
+bool StackCollection::free_some() noexcept {
+  constexpr unsigned at_once = 64;
+  for (unsigned count = 0; count < at_once && !stacks_.empty(); ++count) {
+    addresses_ -= stacks_.begin()->first.addresses.size();
+    stacks_.erase(stacks_.begin());
+  }
+  return !stacks_.empty();
 }
 
 std::vector<std::uintptr_t> StackCollection::addresses() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/base/time.hpp"
@@ -16,7 +17,8 @@ namespace weir::profile {
 
 /// The facts that all samples of one kind have in common.
 struct Stack {
-  std::size_t core = 0;
+  std::size_t core = 0;                        ///< loop::CpuSample::no_core: no loop
+  std::string thread = {};                     ///< name of a thread that has no loop
   std::string route = {};                      ///< "GET /users/{id}"; empty: no request
   std::uintptr_t activity = 0;                 ///< see loop::CpuSample; 0: none
   std::vector<std::uintptr_t> addresses = {};  ///< innermost first; each lies in its function
@@ -38,6 +40,14 @@ class StackCollection {
   void add(const loop::CpuSample& sample, std::string_view route);
 
   const std::map<Stack, std::uint64_t>& stacks() const noexcept { return stacks_; }
+  /// Removes and returns all stacks.
+  std::map<Stack, std::uint64_t> take_stacks() noexcept {
+    addresses_ = 0;
+    return std::exchange(stacks_, {});
+  }
+  /// Frees some stacks, which takes a bounded time.
+  /// Returns: true if some are left.
+  bool free_some() noexcept;
   /// Returns the number of dropped samples.
   std::uint64_t dropped() const noexcept { return dropped_; }
   /// Returns all addresses of the stacks and their activities, sorted, each once.

@@ -63,6 +63,29 @@ TEST(StackCollection, IgnoresSamplesWithoutAStack) {
   EXPECT_TRUE(stacks.stacks().empty());
 }
 
+TEST(StackCollection, KeepsThreadsWithoutALoopApart) {
+  StackCollection stacks;
+  const Addresses frames{1, 2};
+  loop::CpuSample sample{.core = loop::CpuSample::no_core, .weight = 1, .frames = frames};
+  for (const std::string_view thread : {"weir-pool", "weir-disk", "weir-pool"}) {
+    sample.thread_name = thread;
+    stacks.add(sample, "GET /a");
+  }
+  ASSERT_EQ(stacks.stacks().size(), 2u);
+  EXPECT_EQ(stacks.stacks().begin()->first.thread, "weir-disk");
+  EXPECT_EQ(stacks.stacks().rbegin()->second, 2u);
+}
+
+TEST(StackCollection, FreesItsStacksInSteps) {
+  StackCollection stacks;
+  for (std::uintptr_t number = 1; number <= 1000; ++number) add(stacks, {number});
+  unsigned steps = 1;
+  while (stacks.free_some()) ++steps;
+  EXPECT_EQ(steps, 16u) << "64 at once";
+  EXPECT_TRUE(stacks.stacks().empty());
+  EXPECT_FALSE(stacks.free_some());
+}
+
 TEST(StackCollection, DropsStacksBeyondItsMemory) {
   StackCollection stacks;
   const std::size_t large = StackCollection::addresses_max / 4;

@@ -20,6 +20,7 @@ inline Profile made_profile(const std::vector<std::pair<Stack, std::uint64_t>>& 
     for (std::size_t index = 1; index < frames.size(); ++index) ++frames[index];
     loop::CpuSample sample;
     sample.core = stack.core;
+    sample.thread_name = stack.thread;
     sample.weight = weight;
     sample.activity = stack.activity;
     sample.frames = frames;

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "weir/os/detail/process/symbolizer.hpp"
@@ -19,10 +21,14 @@ class TraceContext;
 
 namespace weir::loop {
 
-/// One interrupted stack of the thread of a loop.
+/// One interrupted stack of the thread of a loop, or of another thread of the platform.
 struct CpuSample {
-  std::size_t core = 0;      ///< index of the loop
-  std::uint64_t weight = 0;  ///< periods of CPU time since the last sample
+  static constexpr std::size_t no_core = std::numeric_limits<std::size_t>::max();
+
+  std::size_t thread = 0;             ///< as in LabelReader::read()
+  std::size_t core = 0;               ///< index of the loop; no_core for another thread
+  std::string_view thread_name = {};  ///< of another thread: "weir-pool". Valid during the call
+  std::uint64_t weight = 0;           ///< periods of CPU time since the last sample
   /// The function that the loop runs: a callback, or the resume function of a coroutine. 0 if the
   /// loop runs none.
   std::uintptr_t activity = 0;
@@ -36,16 +42,20 @@ struct CpuSample {
 class LabelReader {
  public:
   /// Returns the label of the present work; 0: none. The trace context may have been destroyed, so
-  /// the function copies it by os::copy_own_memory() and checks the copy.
-  /// Threads: the thread of the loop, in a signal handler: it allocates nothing and takes no lock.
-  virtual std::uintptr_t read(std::size_t core, const TraceContext* trace) noexcept = 0;
+  /// the function copies it by os::copy_own_memory() and checks the copy. `thread` is the index of
+  /// the loop, or a higher number for another thread.
+  /// Threads: the sampled thread, in a signal handler: it allocates nothing and takes no lock.
+  virtual std::uintptr_t read(std::size_t thread, const TraceContext* trace) noexcept = 0;
 
  protected:
   ~LabelReader() = default;
 };
 
 struct CpuProfileOptions {
-  unsigned hertz = 99;            ///< samples for each second of CPU time of a loop
+  /// The number of threads without a loop that a profile samples, such as those of pools.
+  static constexpr std::size_t other_threads_max = 128;
+
+  unsigned hertz = 99;            ///< samples for each second of CPU time of a thread
   LabelReader* labels = nullptr;  ///< outlives the profile; nullptr: no labels
 };
 
@@ -55,9 +65,10 @@ struct CpuProfileOptions {
 class CpuProfile {
  public:
   virtual ~CpuProfile() = default;
-  /// Calls `use` for each sample since the last call. A sample is lost if the memory of its loop is
-  /// full, so the caller drains several times a second.
-  virtual void drain(const std::function<void(const CpuSample&)>& use) = 0;
+  /// Calls `use` for samples since the last call, at most `most` of them. A sample is lost if the
+  /// memory of its thread is full, so the caller drains all samples every second.
+  /// Returns: true if samples may be left.
+  virtual bool drain(std::size_t most, const std::function<void(const CpuSample&)>& use) = 0;
   /// Ends the samples. It may wait for some microseconds for a signal handler.
   virtual void stop() noexcept = 0;
   /// Returns the number of lost samples.
@@ -74,7 +85,8 @@ struct ProfileError {
 /// Threads: all functions from any thread.
 class PlatformProfiler {
  public:
-  /// Starts a profile of the threads that run `loops`.
+  /// Starts a profile of the threads that run `loops`, and of the other threads of the platform,
+  /// which run the jobs of pools. A thread that starts later is sampled from the next drain on.
   /// Errors: Errc::conflict if a profile runs in this process already. Errc::unsupported if a loop
   /// does not run on a thread of this platform. Those of the kernel.
   virtual std::expected<std::unique_ptr<CpuProfile>, ProfileError> start_cpu_profile(

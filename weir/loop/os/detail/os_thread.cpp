@@ -6,6 +6,7 @@
 #include <csignal>
 #include <utility>
 
+#include "weir/loop/os/detail/os_profiler.hpp"
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/process/scheduling.hpp"
@@ -19,6 +20,8 @@ class SignalsBlocked {
   SignalsBlocked() {
     sigset_t blocked;
     ::sigfillset(&blocked);
+    // A profile uses SIGPROF.
+    ::sigdelset(&blocked, SIGPROF);
     // Faults of the thread itself must still end the process.
     for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
       ::sigdelset(&blocked, own);
@@ -95,6 +98,7 @@ void OsThread::run() {
   probe_ = os::ThreadProbe::of_this_thread();
   // release: a thread that reads true also sees the probe.
   probed_.store(true, std::memory_order_release);
+  const OtherThreads::Running running(options_.name);
   // relaxed: the destructor calls the parker after its store; see is_notified() and park().
   while (!stopping_.load(std::memory_order_relaxed)) {
     const auto until = work_.step();

@@ -24,8 +24,8 @@ Result<> run_on_threads(Platform& platform, std::span<const LoopPlacement> place
 
 /// A thread that calls ThreadWork::step(). If calls usually follow soon after a step, it spins for
 /// some microseconds before it sleeps. Threads that share `spin_permit` spin one at a time. The
-/// thread takes only the signals that it causes itself. It may run on any of `cpus`, whatever its
-/// starter is pinned to; an empty list means all CPUs of its starter.
+/// thread takes only the signals that it causes itself, and SIGPROF. It may run on any of `cpus`,
+/// whatever its starter is pinned to; an empty list means all CPUs of its starter.
 class OsThread final : public PlatformThread {
  public:
   OsThread(PlatformThreadOptions options, ThreadWork& work, std::vector<int> cpus,

@@ -131,7 +131,7 @@ TEST(OsThread, TakesNoSignalsAndIsNotPinnedLikeItsStarter) {
   for (const int of_others : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD, SIGPIPE}) {
     EXPECT_EQ(::sigismember(&mask, of_others), 1) << of_others;
   }
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
     EXPECT_EQ(::sigismember(&mask, own), 0) << own;
   }
   ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);

@@ -121,6 +121,7 @@ Result<std::unique_ptr<CpuSampler>> CpuSampler::start(std::span<const SampledThr
   for (const SampledThread& each : threads)
     if (each.blocks_signal) return fail(Errc::unsupported);
   std::unique_ptr<CpuSampler> sampler(new CpuSampler);
+  sampler->options_ = options;
   for (const SampledThread& each : threads) {
     sampler->threads_.push_back(std::make_unique<Thread>(each, sampler->threads_.size(), options));
   }
@@ -132,6 +133,24 @@ Result<std::unique_ptr<CpuSampler>> CpuSampler::start(std::span<const SampledThr
   sampler->running_ = true;
   for (const auto& each : sampler->threads_) WEIR_TRY(sampler->start_timer(*each));
   return sampler;
+}
+
+Result<> CpuSampler::add(const SampledThread& thread) {
+  if (threads_.size() == threads_max) return fail(Errc::limit_reached);
+  if (thread.blocks_signal) return fail(Errc::unsupported);
+  if (!running_) return fail(Errc::closed);
+  threads_.push_back(std::make_unique<Thread>(thread, threads_.size(), options_));
+  auto started = start_timer(*threads_.back());
+  if (!started) remove_last();
+  return started;
+}
+
+/// Removes a thread whose timer did not start, and which has no signal therefore.
+void CpuSampler::remove_last() noexcept {
+  Thread& last = *threads_.back();
+  if (last.has_timer) ::timer_delete(last.timer);
+  SamplerSignal::entries[last.index].store(nullptr);
+  threads_.pop_back();
 }
 
 Result<> CpuSampler::start_timer(Thread& thread) {

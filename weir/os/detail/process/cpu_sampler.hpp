@@ -46,7 +46,7 @@ class CpuSampler {
  public:
   static constexpr std::size_t threads_max = 1024;
   static constexpr std::size_t frames_max = 128;
-  /// Words of the ring of each thread, 1 MiB: about 30 seconds of deep stacks at 99 Hz.
+  /// Words of the ring of each thread, 1 MiB: 10 seconds of the deepest stacks at 99 Hz.
   static constexpr std::size_t ring_words = std::size_t{1} << 17;
 
   /// The words that a hook adds to a sample.
@@ -67,6 +67,9 @@ class CpuSampler {
   /// std::bad_alloc.
   static Result<std::unique_ptr<CpuSampler>> start(std::span<const SampledThread> threads,
                                                    const Options& options);
+  /// Samples one more thread, which has the next index. It cannot end during the call.
+  /// Errors: those of start(); nothing has changed then.
+  Result<> add(const SampledThread& thread);
   CpuSampler(const CpuSampler&) = delete;
   CpuSampler& operator=(const CpuSampler&) = delete;
   ~CpuSampler();
@@ -78,14 +81,19 @@ class CpuSampler {
     Facts facts = {};
     std::span<const std::uintptr_t> frames = {};  ///< see walk_frames()
   };
-  /// Calls `use(const Sample&)` for each sample since the last call.
+  /// Calls `use(const Sample&)` for samples since the last call, one thread after the other. It
+  /// stops after `most` samples, and the next call continues there.
+  /// Returns: true if it has stopped.
   template <class Use>
-  void drain(Use use) {
-    for (std::size_t thread = 0; thread < threads_.size(); ++thread) {
-      threads_[thread]->ring.drain([&](std::span<const std::uintptr_t> record) {
-        use(Sample{thread, record[0], {record[1], record[2]}, record.subspan(head_words)});
+  bool drain(std::size_t most, Use use) {
+    for (; drained_ < threads_.size(); ++drained_) {
+      most -= threads_[drained_]->ring.drain(most, [&](std::span<const std::uintptr_t> record) {
+        use(Sample{drained_, record[0], {record[1], record[2]}, record.subspan(head_words)});
       });
+      if (most == 0) return true;
     }
+    drained_ = 0;
+    return false;
   }
   /// Stops the timers, as the destructor does. drain() then returns the last samples.
   void stop() noexcept;
@@ -110,8 +118,11 @@ class CpuSampler {
 
   CpuSampler() = default;
   Result<> start_timer(Thread& thread);
+  void remove_last() noexcept;
 
+  Options options_;
   std::vector<std::unique_ptr<Thread>> threads_;
+  std::size_t drained_ = 0;  // thread at which drain() continues
   bool running_ = false;
 };
 

@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <limits>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "weir/os/detail/process/symbolizer.hpp"
 
@@ -21,6 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 
 volatile unsigned sink = 0;
+
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
 // Functions that only burn time, whose names the profile must have.
 [[gnu::noinline]] void burn_in_the_sampler_test(std::chrono::nanoseconds length) {
@@ -66,7 +73,7 @@ struct Taken {
 
 Taken taken_from(CpuSampler& sampler) {
   Taken taken;
-  sampler.drain([&](const CpuSampler::Sample& sample) {
+  sampler.drain(all, [&](const CpuSampler::Sample& sample) {
     taken.weight += sample.weight;
     std::map<std::string, std::uint64_t> once;
     for (const AddressName& name : symbolize(sample.frames).names) once[name.function] = 1;
@@ -134,7 +141,7 @@ TEST(CpuSampler, CallsItsHookOnTheSampledThread) {
   std::uint64_t count = 0;
   while (count < 5) {
     std::this_thread::yield();
-    sampler->drain([&](const CpuSampler::Sample& sample) {
+    sampler->drain(all, [&](const CpuSampler::Sample& sample) {
       ++count;
       EXPECT_EQ(sample.facts.activity, 0u);
       EXPECT_EQ(sample.facts.label, 7u);
@@ -184,6 +191,61 @@ TEST(CpuSampler, StopsWhatItStartedIfAThreadIsGone) {
   EXPECT_FALSE(sampler);
   EXPECT_TRUE(former_action_is(SIG_DFL));
   EXPECT_TRUE(CpuSampler::start({threads, 1}, {})) << "the next one may start";
+}
+
+TEST(CpuSampler, AddsThreadsWhileItRuns) {
+  const Busy first([] { burn_in_the_sampler_test(1ms); });
+  const Busy second([] { burn_in_the_sampler_test(1ms); });
+  SampledThread gone;
+  std::thread([&] { gone = SampledThread::of_this_thread(); }).join();
+  SampledThread blocking = second.sampled();
+  blocking.blocks_signal = true;
+  const auto sampler = started(first.sampled(), {.hertz = 250});
+  EXPECT_FALSE(sampler->add(gone));
+  EXPECT_EQ(sampler->add(blocking).error(), Errc::unsupported);
+  EXPECT_TRUE(sampler->add(second.sampled()));
+  std::map<std::size_t, unsigned> samples;
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while ((samples[0] < 3 || samples[1] < 3) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+    sampler->drain(all, [&](const CpuSampler::Sample& sample) { ++samples[sample.thread]; });
+  }
+  EXPECT_GE(samples[0], 3u);
+  EXPECT_GE(samples[1], 3u) << "the index after the first one";
+  EXPECT_EQ(samples.size(), 2u);
+  sampler->stop();
+  EXPECT_EQ(sampler->add(second.sampled()).error(), Errc::closed);
+  EXPECT_TRUE(former_action_is(SIG_DFL));
+}
+
+TEST(CpuSampler, OutlivesAThreadThatEnds) {
+  auto busy = std::make_unique<Busy<void (*)()>>([] { burn_in_the_sampler_test(1ms); });
+  const Busy stays([] { burn_in_the_sampler_test(1ms); });
+  const auto sampler = started(stays.sampled(), {.hertz = 999});
+  ASSERT_TRUE(sampler->add(busy->sampled()));
+  EXPECT_GE(take_until(*sampler, 10).weight, 10u);
+  busy.reset();
+  EXPECT_GE(take_until(*sampler, 10).weight, 10u);
+}
+
+TEST(CpuSampler, ContinuesAfterAPartOfTheSamples) {
+  const Busy first([] { burn_in_the_sampler_test(1ms); });
+  const Busy second([] { burn_in_the_sampler_test(1ms); });
+  const SampledThread threads[] = {first.sampled(), second.sampled()};
+  const auto sampler = std::move(CpuSampler::start(threads, {.hertz = 250})).value();
+  burn_in_the_sampler_test(300ms);
+  sampler->stop();
+  std::vector<std::size_t> order;
+  bool more = true;
+  while (more) {
+    const std::size_t before = order.size();
+    more = sampler->drain(
+        3, [&](const CpuSampler::Sample& sample) { order.push_back(sample.thread); });
+    ASSERT_LE(order.size() - before, 3u);
+    ASSERT_TRUE(!more || order.size() == before + 3);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(order)) << "one thread after the other";
+  EXPECT_EQ(std::ranges::count(order, 1u) > 0, true);
 }
 
 std::atomic<unsigned> foreign_signals{0};
@@ -251,7 +313,7 @@ TEST(CpuSamplerStress, SurvivesExceptionsAllocationsAndOtherSignals) {
         for (const SampledThread& each : threads) ::pthread_kill(each.handle, SIGUSR1);
         const auto pause = std::chrono::steady_clock::now() + 5ms;
         while (std::chrono::steady_clock::now() < pause) std::this_thread::yield();
-        sampler->drain([&](const CpuSampler::Sample& sample) { weight += sample.weight; });
+        sampler->drain(all, [&](const CpuSampler::Sample& sample) { weight += sample.weight; });
       }
     }
     EXPECT_GT(weight, 10u);

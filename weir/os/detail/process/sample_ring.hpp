@@ -44,18 +44,22 @@ class SampleRing {
     end_.store(at, std::memory_order_release);
   }
 
-  /// Calls `use(std::span<const Word>)` for each record, the oldest first, and removes it.
+  /// Calls `use(std::span<const Word>)` for each record, the oldest first, and removes it. It stops
+  /// after `most` records.
+  /// Returns: the number of records.
   template <class Use>
-  void drain(Use use) {
+  std::size_t drain(std::size_t most, Use use) {
     const std::size_t end = end_.load(std::memory_order_acquire);
     std::size_t at = begin_.load(std::memory_order_relaxed);
     std::vector<Word> record;
-    while (at != end) {
+    std::size_t count = 0;
+    for (; at != end && count < most; ++count) {
       record.resize(get(at++));
       for (Word& each : record) each = get(at++);
       begin_.store(at, std::memory_order_release);
       use(std::span<const Word>(record));
     }
+    return count;
   }
 
   /// Returns the number of records that were dropped.

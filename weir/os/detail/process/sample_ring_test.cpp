@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -10,14 +11,17 @@ namespace {
 
 using Words = std::vector<SampleRing::Word>;
 
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
 void push(SampleRing& ring, const Words& head, const Words& tail) {
   ring.push(head.data(), head.size(), tail.data(), tail.size());
 }
-std::vector<Words> drained(SampleRing& ring) {
+std::vector<Words> drained(SampleRing& ring, std::size_t most = all) {
   std::vector<Words> records;
-  ring.drain([&](std::span<const SampleRing::Word> record) {
+  const std::size_t count = ring.drain(most, [&](std::span<const SampleRing::Word> record) {
     records.emplace_back(record.begin(), record.end());
   });
+  EXPECT_EQ(count, records.size());
   return records;
 }
 
@@ -27,6 +31,14 @@ TEST(SampleRing, PassesRecordsInOrder) {
   push(ring, {4}, {});
   EXPECT_EQ(drained(ring), (std::vector<Words>{{1, 2, 3}, {4}}));
   EXPECT_EQ(drained(ring), std::vector<Words>{});
+}
+
+TEST(SampleRing, StopsAfterTheRequestedNumberOfRecords) {
+  SampleRing ring(16);
+  for (const SampleRing::Word number : Words{1, 2, 3}) push(ring, {number}, {});
+  EXPECT_EQ(drained(ring, 0), std::vector<Words>{});
+  EXPECT_EQ(drained(ring, 2), (std::vector<Words>{{1}, {2}}));
+  EXPECT_EQ(drained(ring, 2), (std::vector<Words>{{3}}));
 }
 
 TEST(SampleRing, DropsAndCountsWhatDoesNotFit) {
@@ -64,9 +76,9 @@ TEST(SampleRing, LosesNothingUncountedBetweenTwoThreads) {
     last = record[0];
     ++received;
   };
-  while (received + ring.dropped() < count) ring.drain(take);
+  while (received + ring.dropped() < count) ring.drain(all, take);
   writer.join();
-  ring.drain(take);
+  ring.drain(all, take);
   EXPECT_EQ(received + ring.dropped(), count);
 }
 
