@@ -15,6 +15,8 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -197,17 +199,63 @@ def check_perf(perf, server, port, folder, seconds):
     yield f"the agreement is {agreement:.3f}, wanted {AGREEMENT_MIN}"
 
 
-def check_refusals(port):
-    """Yields what is wrong with the answers to a second profile and to a wrong request."""
-    first = threading.Thread(target=get, args=(port, "/profile?seconds=2&format=folded"))
-    first.start()
-    time.sleep(0.5)
+def wait_for(condition, what, seconds=30):
+    """Returns when the condition is true, and fails if it stays false."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"after {seconds} s: {what}")
+        time.sleep(0.01)
+
+
+def timers(server):
+    """Returns the number of POSIX timers of the server; None if the kernel does not tell."""
+    try:
+        text = pathlib.Path(f"/proc/{server.pid}/timers").read_text()
+    except OSError:
+        return None
+    return len(re.findall(r"^ID:", text, re.MULTILINE))
+
+
+def check_refusals(server, port):
+    """Yields what is wrong with refusals, and what a profile leaves behind without its client."""
+    for query in ("seconds=0", "seconds=61", "seconds=100000", "hz=0", "hz=1000"):
+        if (status := get(port, f"/profile?{query}")[0]) != 400:
+            yield f"{query} has the status {status}"
+    if timers(server) is None:
+        print("skipped: the kernel does not list timers")
+        return
+    wait_for(lambda: timers(server) == 0, "the server has timers without a profile")
+    first = socket.create_connection(("127.0.0.1", port), timeout=60)
+    first.sendall(b"GET /profile?seconds=60&hz=999 HTTP/1.1\r\nHost: a\r\n\r\n")
+    wait_for(lambda: timers(server) > 0, "the profile has not begun")
     status, text = get(port, "/profile?seconds=1")
     if status != 409 or b"another profile" not in text:
         yield f"the second profile has the status {status}: {text[:300]}"
-    first.join()
-    if (status := get(port, "/profile?seconds=61")[0]) != 400:
-        yield f"61 s have the status {status}"
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset
+    first.close()
+    wait_for(lambda: timers(server) == 0, "the profile continues without its client")
+    if (status := get(port, "/profile?seconds=1&format=folded")[0]) != 200:
+        yield f"the next profile has the status {status}"
+
+
+def check_drain(server, port):
+    """Yields if a drain does not end a profile early. It ends the server."""
+    found = {}
+
+    def record():
+        found["answer"] = get(port, "/profile?seconds=60&format=folded", timeout=90)
+
+    begin = time.monotonic()
+    recorder = threading.Thread(target=record)
+    recorder.start()
+    wait_for(lambda: timers(server) != 0, "the profile has not begun")
+    server.send_signal(signal.SIGTERM)
+    recorder.join()
+    if found.get("answer", (0, b""))[0] != 200:
+        yield f"the profile in a drain: {found}"
+    if time.monotonic() - begin > 50:
+        yield "the drain waited for the profile"
 
 
 def main():
@@ -234,8 +282,8 @@ def main():
                     print("skipped: perf is not installed")
                 else:
                     wrong += check_perf(perf, server, port, folder, options.seconds)
-                wrong += check_refusals(port)
-            server.send_signal(signal.SIGTERM)
+                wrong += check_refusals(server, port)
+            wrong += check_drain(server, port)
             if (status := server.wait(60)) != 0:
                 wrong.append(f"the server ended with {status}")
         finally:
