@@ -134,7 +134,6 @@ class OutlineReader {
     if (level.too_deep()) return false;
     if (take("Z")) {
       if (!read_name(name) || !skip_until_end()) return false;
-      if (take("s")) return true;
       if (take("d") && !take_sequence()) return false;
       if (!read_name(name)) return false;
       return !take("_") || take_any("0123456789");
@@ -274,8 +273,7 @@ std::string outline_of_symbol(std::string_view symbol) {
   std::string name;
   if (!symbol.starts_with("_Z")) return name;
   symbol.remove_prefix(2);
-  // A part of a function has a name behind a dot: ".resume".
-  OutlineReader(symbol.substr(0, symbol.find('.'))).read_encoding(name);
+  OutlineReader(symbol).read_encoding(name);
   return name;
 }
 

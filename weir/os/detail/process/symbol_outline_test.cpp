@@ -48,6 +48,17 @@ TEST(SymbolOutline, NamesWhatLiesBehindTemplateArguments) {
       {"_ZL4slowITk4GoodiEvv", "slow<...>"},
       {"_Z4slowB5cxx11ITk4GoodiEvv", "slow<...>"},
       {"_ZStltITk4GoodiEvv", "std::operator<<...>"},
+      {"_ZN3BoxITk4GoodJicEE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITpTyJiEE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITnmLm7EE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITk4GoodRA4_iE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITk4GoodM3AbciE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITk4GoodM3AbcFvvREE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITk4GoodDF16_E3putEv", "Box<...>::put"},
+      {"_ZN3BoxITk4GoodNSs4ListEE3putEv", "Box<...>::put"},
+      {"_ZN3BoxITk4GoodZ4mainvE3Own_1E3putEv", "Box<...>::put"},
+      {"_ZZ4mainvEd_NKUlvE_clEv", "main::{lambda}::operator()"},
+      {"_ZN3Box0E", "Box"},
       {"_ZN1SUt_4slowITk4GoodiEEvv", "S::{unnamed}::slow<...>"}};
   for (const auto& [symbol, name] : symbols) EXPECT_EQ(outline_of_symbol(symbol), name) << symbol;
 }
