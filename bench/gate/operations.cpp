@@ -337,6 +337,7 @@ constexpr Operation operations[]{
     {"hop_through_inbox", hop_through_inbox},
     {"skip_log_record", skip_log_record},
     {"trace_unsampled_request", trace_unsampled_request},
+    {"trace_followed_request", trace_followed_request},
     {"record_sampled_span", record_sampled_span},
     {"add_counter", add_counter},
     {"record_in_histogram", record_in_histogram},

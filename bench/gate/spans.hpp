@@ -7,6 +7,7 @@
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/loop/detail/stall_detector.hpp"
+#include "weir/task/detail/run.hpp"
 #include "weir/telemetry/traces/http_spans.hpp"
 #include "weir/telemetry/traces/span.hpp"
 #include "weir/telemetry/traces/tracer.hpp"
@@ -36,22 +37,37 @@ telemetry::Tracer& tracer_with(const telemetry::Sampler& sampler) {
   return *new telemetry::Tracer(platform, options);
 }
 
-/// Measures what trace_requests() adds to a request whose caller sends no traceparent.
-[[gnu::noinline, maybe_unused]] void trace_unsampled_request(unsigned times) {
-  static telemetry::Tracer& tracer =
-      tracer_with(telemetry::Sampler::parent_based(telemetry::Sampler::always_off()));
-  static const telemetry::TraceRequests filter(tracer);
-  static http::RequestHead head;
-  static const WorkOfRequest work;
-  static NoBody body;
+/// Filters one request, on a loop as a server does.
+inline Task<> trace_requests_of(telemetry::Tracer& tracer, std::string_view text, unsigned times) {
+  const telemetry::TraceRequests filter(tracer);
+  const WorkOfRequest work;
+  NoBody body;
+  http::RequestHead head;
   http::HeadParser parser;
-  constexpr std::string_view text = "GET / HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\n\r\n";
   expect(parser.parse(text, head).kind == http::ParseResult::Kind::complete, "parsing");
   http::Request request(head, body, &work);
   for (; times != 0; --times) {
     use(request);
     expect(!filter.before(request).has_value(), "tracing");
   }
+  co_return;
+}
+
+/// Measures what trace_requests() adds to a request whose caller sends no traceparent.
+[[gnu::noinline, maybe_unused]] void trace_unsampled_request(unsigned times) {
+  static telemetry::Tracer& tracer =
+      tracer_with(telemetry::Sampler::parent_based(telemetry::Sampler::always_off()));
+  run(loop(),
+      trace_requests_of(tracer, "GET / HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\n\r\n", times));
+}
+
+/// Measures what trace_requests() adds to a request whose caller does not sample it.
+[[gnu::noinline, maybe_unused]] void trace_followed_request(unsigned times) {
+  static telemetry::Tracer& tracer = tracer_with(telemetry::Sampler());
+  run(loop(), trace_requests_of(tracer,
+                                "GET / HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\ntraceparent: "
+                                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n\r\n",
+                                times));
 }
 
 /// Measures a whole span below a sampled request, until it is freed.
