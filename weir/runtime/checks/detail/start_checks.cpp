@@ -1,5 +1,6 @@
 #include "weir/runtime/checks/detail/start_checks.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -18,8 +19,15 @@ void StartChecks::log(const Demands& demands) {
   for (const Finding& each : check_machine(facts_, demands)) {
     if (each.severity == Severity::note) continue;
     const std::lock_guard lock(mutex_);
-    if (logged_.insert(each.check).second) platform_.log("weir: " + each.to_line());
+    if (std::ranges::find(logged_, each.check, &Finding::check) != logged_.end()) continue;
+    logged_.push_back(each);
+    platform_.log("weir: " + each.to_line());
   }
+}
+
+std::vector<Finding> StartChecks::logged() const {
+  const std::lock_guard lock(mutex_);
+  return logged_;
 }
 
 void StartChecks::log_lack_of_descriptors(std::size_t loops) {

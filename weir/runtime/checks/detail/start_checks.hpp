@@ -3,8 +3,7 @@
 
 #include <cstddef>
 #include <mutex>
-#include <set>
-#include <string_view>
+#include <vector>
 
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/runtime/checks/machine_checks.hpp"
@@ -33,13 +32,17 @@ class StartChecks {
   /// loops listens on an address.
   void log_lack_of_descriptors(std::size_t loops);
 
+  /// Returns the findings that have a line, in the order of the lines.
+  /// Errors: throws std::bad_alloc.
+  std::vector<Finding> logged() const;
+
   const MachineFacts& facts() const noexcept { return facts_; }
 
  private:
   loop::PlatformLog& platform_;
   const MachineFacts facts_;
-  std::mutex mutex_;  // guards the next member
-  std::set<std::string_view> logged_;
+  mutable std::mutex mutex_;     // guards the next member
+  std::vector<Finding> logged_;  // at most one of each check
 };
 
 }  // namespace weir::checks
