@@ -40,6 +40,7 @@ Connection::~Connection() {
 
 void Connection::open(CancelSource* cancel) noexcept {
   cancel_ = cancel;
+  totals_.begin(server().loop().now());
   server().connections().add(*this);
 }
 

@@ -39,6 +39,40 @@ Task<> serve_connection(ConnectionPermit permit, AnyStream stream,
 /// Cancel: closes immediately.
 Task<> reject_connection(ServerState& server, AnyStream stream);
 
+/// The age of a connection, and the bytes that it has read and written, in 16 bytes. The age has
+/// steps of 134 ms. A count begins again at 0 after 256 TiB.
+/// Threads: those of the connection.
+class ConnectionTotals {
+ public:
+  void begin(Instant now) noexcept {
+    const std::uint32_t steps = steps_of(now);
+    received_ = steps & 0xffffU;
+    sent_ = steps >> 16U;
+  }
+  void add_received(std::size_t bytes) noexcept { received_ += std::uint64_t{bytes} << 16U; }
+  void add_sent(std::size_t bytes) noexcept { sent_ += std::uint64_t{bytes} << 16U; }
+
+  Duration age(Instant now) const noexcept {
+    const auto begun = static_cast<std::uint32_t>(received_ & 0xffffU) |
+                       static_cast<std::uint32_t>(sent_ & 0xffffU) << 16U;
+    return Duration(std::int64_t{steps_of(now) - begun} << step_shift);
+  }
+  std::uint64_t received() const noexcept { return received_ >> 16U; }
+  std::uint64_t sent() const noexcept { return sent_ >> 16U; }
+
+ private:
+  static constexpr unsigned step_shift = 27;  // of nanoseconds
+  static std::uint32_t steps_of(Instant now) noexcept {
+    const auto nanoseconds = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    return static_cast<std::uint32_t>(nanoseconds >> step_shift);
+  }
+
+  // Each has a count in its upper 48 bits, and below it a half of the time of begin().
+  std::uint64_t received_ = 0;
+  std::uint64_t sent_ = 0;
+};
+static_assert(sizeof(ConnectionTotals) == 16, "there is one for each idle connection");
+
 /// A Connection is the state of a connection while it is idle; very many may exist. A connection
 /// with a request also has a ConnectionIo.
 ///
@@ -113,7 +147,11 @@ class Connection final : public ConnectionNode, loop::Timer {
     }
     auto await_resume() noexcept {
       auto read = Base::await_resume();
-      if (!read) read = fail(connection_.to_timeout(read.error()));
+      if (read) {
+        connection_.totals_.add_received(size_of(*read));
+      } else {
+        read = fail(connection_.to_timeout(read.error()));
+      }
       connection_.read_state_ = ReadState::none;
       return read;
     }
@@ -136,6 +174,11 @@ class Connection final : public ConnectionNode, loop::Timer {
   ReadIntoAwaiter read_into(MutableBytes target, ReadState what, Instant deadline) noexcept {
     return {*this, what, deadline, stream_->read_into(target)};
   }
+  /// Returns the age of an open connection, and the bytes of HTTP that it has read and written.
+  /// Those of TLS and those of a rest that is dropped at the end are not counted.
+  const ConnectionTotals& totals() const noexcept { return totals_; }
+  /// Counts bytes that were written.
+  void count_sent(std::size_t bytes) noexcept { totals_.add_sent(bytes); }
   ReadState read_state() const noexcept { return read_state_; }
   /// Returns the deadline of the present read.
   Instant read_deadline() const noexcept { return read_deadline_; }
@@ -201,6 +244,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   static constexpr std::uint8_t turn_budget = 16;
 
   bool is_open() const noexcept { return ConnectionNode::linked(); }
+  static std::size_t size_of(const Buffer& bytes) noexcept { return bytes.size(); }
+  static std::size_t size_of(std::size_t bytes) noexcept { return bytes; }
   static void on_timer(loop::Timer& timer);
   void forget_peer() noexcept;
   void begin_read(ReadState what, Instant deadline) noexcept {
@@ -234,6 +279,7 @@ class Connection final : public ConnectionNode, loop::Timer {
     os::Address* peer_ = nullptr;  // the result of peer_address(), if it was called
   };
   CancelSource* cancel_ = nullptr;
+  ConnectionTotals totals_;
 };
 
 }  // namespace weir::http

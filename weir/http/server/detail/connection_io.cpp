@@ -21,7 +21,9 @@ bool ConnectionIo::WriteAwaiter::await_ready() {
 bool ConnectionIo::WriteAwaiter::await_resume() noexcept {
   const auto sent = Awaiter::await_resume();
   const bool too_slow = std::exchange(io_.write_state_, WriteState::none) == WriteState::expired;
-  if (!sent) {
+  if (sent) {
+    for (const Bytes& each : pieces) io_.connection_.count_sent(each.size());
+  } else {
     io_.broken_ = too_slow && sent.error() == Errc::cancelled ? make_error_code(Errc::timed_out)
                                                               : sent.error();
   }
@@ -97,6 +99,7 @@ Result<std::size_t> ConnectionIo::try_send_file(const os::FilePart& part) {
     broken_ = sent.error();
     return sent;
   }
+  connection_.count_sent(*sent);
   const std::size_t of_output = std::min(*sent, output_.size());
   output_.consume(of_output);
   if (output_.empty()) output_.clear();

@@ -331,7 +331,9 @@ std::size_t H2Connection::send_in_place(H2Exchange& exchange, Bytes body, bool e
   if (session_.allowed_in_place(exchange, body.size()) < in_place_allowed_min) return 0;
   wrote_in_place_ = true;
   const auto write = [this](std::span<const Bytes> pieces) {
-    return stream().try_write(pieces).value_or(0);  // an error comes again
+    const std::size_t sent = stream().try_write(pieces).value_or(0);  // an error comes again
+    owner_.count_sent(sent);
+    return sent;
   };
   return session_.send_in_place(exchange, body, end_stream, write);
 }

@@ -66,6 +66,7 @@ class H2Exchange final : public H2Stream,
   ~H2Exchange() override;
 
   RequestHead& head() noexcept { return call_.head(); }
+  const Call& call() const noexcept { return call_; }
   /// Returns true if the request was answered without a wait, so that the exchange can carry
   /// another one after reuse().
   bool reusable() const noexcept { return !waited_; }
@@ -245,6 +246,14 @@ class H2Connection : public ConnectionIo {
   void reset(H2Exchange& exchange, H2Error error) noexcept;
   /// Destroys an exchange.
   void end(H2Exchange& exchange) noexcept;
+  /// Calls `see` with the call of each open stream, the oldest first, until it returns false.
+  template <class See>
+  void visit_calls(const See& see) const {
+    const ExchangeNode* each = exchanges_.front();
+    while (each != nullptr && see(static_cast<const H2Exchange*>(each)->call())) {
+      each = exchanges_.next(*each);
+    }
+  }
 
  private:
   Task<> serve(Scope& scope);
