@@ -84,7 +84,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       if (http2 == nullptr && !lease) lease = pool_->try_acquire(request.url());
       if (http2 == nullptr && !lease) {
         auto waited = co_await pool_->acquire(request.url(), deadline);
-        if (!waited) co_return fail(waited.error());
+        if (!waited) co_return pool_->fail_request(request.url(), waited.error());
         lease = std::move(waited->lease);
         http2 = waited->http2;
       }
@@ -115,7 +115,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         if (repeat) lease = sent->take_lease();
         lost = true;
       }
-      if (!repeat) co_return fail(answered.error());
+      if (!repeat) co_return pool_->fail_request(request.url(), answered.error());
       exchange.reset();
       http2 = lease ? nullptr : pool_->http2_for(request.url());
     }

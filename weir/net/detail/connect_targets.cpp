@@ -60,6 +60,19 @@ void ConnectTargets::on_failed(Loop& loop, std::string_view origin,
   }
 }
 
+void ConnectTargets::on_request_failed(Loop& loop, std::string_view origin,
+                                       std::error_code error) noexcept {
+  if (error == Errc::cancelled) return;
+  try {
+    ConnectTarget& target = of(loop).find(origin);
+    ++target.requests_failed;
+    target.request_failed_at = loop.platform().now();
+    target.request_error = error;
+  } catch (const std::bad_alloc&) {
+    // It is not counted.
+  }
+}
+
 ConnectTarget& ConnectTargets::find(std::string_view origin) {
   const auto named = [&](std::string_view name) {
     return std::ranges::find(targets_, name, &ConnectTarget::origin);

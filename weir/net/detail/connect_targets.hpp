@@ -20,6 +20,9 @@ struct ConnectTarget {
   std::uint64_t failed = 0;       ///< connections that could not be opened
   Instant failing_since = never;  ///< the first failure after the last success; never: none
   std::error_code last_error = {};
+  std::uint64_t requests_failed = 0;  ///< requests that failed on an open connection, or waiting
+  Instant request_failed_at = never;  ///< the last of them; never: none
+  std::error_code request_error = {};
 };
 
 /// Counts the connections that the clients of a core open, by origin. A request over an open
@@ -39,6 +42,9 @@ class ConnectTargets {
   /// cancelled one is none.
   static void on_opened(Loop& loop, std::string_view origin) noexcept;
   static void on_failed(Loop& loop, std::string_view origin, std::error_code error) noexcept;
+  /// Counts a request that failed for another reason than a connection that could not be opened.
+  static void on_request_failed(Loop& loop, std::string_view origin,
+                                std::error_code error) noexcept;
 
   const std::vector<ConnectTarget>& all() const noexcept { return targets_; }
 

@@ -15,9 +15,6 @@
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/connect_targets.hpp"
-#include "weir/net/dns/connect.hpp"
-#include "weir/net/listen/unix_socket.hpp"
-#include "weir/net/tcp.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -34,12 +31,6 @@ bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
   if (free) permit = std::move(*free);
   return free.has_value();
 }
-
-/// The TLS of all clients of a group of loops that have no ClientOptions::tls. It reads the issuers
-/// of the operating system once.
-struct DefaultTls {
-  tls::Client client;
-};
 
 constexpr std::string_view http2_protocol = "h2";
 
@@ -83,62 +74,6 @@ Task<Result<AnyStream>> ClientPool::open_http1(const Url& url, Loop& loop) {
   auto opened = co_await open_stream(url, loop, true);
   if (!opened) co_return fail(connect_error(opened.error()));
   co_return std::move(*opened);
-}
-
-Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop, bool http1_only) {
-  const bool secured = url.scheme() == "https";
-  if (!options_->unix_socket.empty()) {
-    WEIR_CO_TRY(auto local, co_await unix_socket::connect(options_->unix_socket));
-    AnyStream stream(std::move(local));
-    if (secured) co_return co_await secure(std::move(stream), url, connector(loop, http1_only));
-    co_return std::move(stream);
-  }
-  const bool proxied = uses_proxy(url, *options_);
-  const Url& peer = proxied ? *options_->proxy.url : url;
-  tcp::ConnectOptions how;
-  how.resolver = options_->resolver;
-  std::string host(peer.host());
-  WEIR_CO_TRY(auto plain, co_await tcp::connect(std::move(host), peer.port(), how));
-  AnyStream stream(std::move(plain));
-  if (proxied && peer.scheme() == "https") {
-    WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, connector(loop, true)));
-  }
-  if (proxied && (http1_only || !uses_absolute_form(url, *options_))) {
-    WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
-  }
-  if (secured) co_return co_await secure(std::move(stream), url, connector(loop, http1_only));
-  co_return std::move(stream);
-}
-
-tls::Client& ClientPool::tls_client(Loop& loop) const {
-  return options_->tls != nullptr ? *options_->tls : loop.group().slots().get<DefaultTls>().client;
-}
-
-/// Returns the connector, or the one that offers only HTTP/1.1.
-tls::Connector& ClientPool::connector(Loop& loop, bool http1_only) {
-  auto& connector = http1_only ? http1_connector_ : connector_;
-  if (!connector && http1_only) {
-    std::vector<std::string> protocols = {"http/1.1"};
-    connector.emplace(loop, tls_client(loop), std::move(protocols));
-  } else if (!connector) {
-    connector.emplace(loop, tls_client(loop));
-  }
-  return *connector;
-}
-
-/// Performs the handshake with the host of `url`.
-Task<Result<AnyStream>> ClientPool::secure(AnyStream stream, const Url& url,
-                                           tls::Connector& connector) {
-  std::string host(url.host());
-  auto connected = co_await connector.connect(std::move(stream), std::move(host));
-  if (connected) co_return AnyStream(std::move(*connected));
-  const tls::Failure& failure = connected.error();
-  loop::Platform& platform = (co_await this_context()).loop->platform();
-  if (failure.code() != Errc::cancelled && platform.now() >= next_log_) {
-    next_log_ = after(platform.now(), std::chrono::seconds(1));
-    platform.log("weir: " + std::string(url.origin()) + ": " + failure.text());
-  }
-  co_return fail(failure.code());
 }
 
 /// Returns the text that is equal for URLs whose requests can use the same connections.
@@ -188,6 +123,7 @@ class ClientPool::Waiting {
     const ClientLimits& limits = pool.limits();
     until_ = after(start_, connecting_ ? limits.connect_timeout : limits.queue_timeout);
     pool.counters_.waiting.add();
+    ++origin.queued;
     origin.waiting.push_back(in_origin_);
   }
   Waiting(const Waiting&) = delete;
@@ -195,6 +131,7 @@ class ClientPool::Waiting {
   /// Leaves the queues. Notifies the next request of each if it may find what it waits for.
   ~Waiting() {
     pool_.counters_.waiting.subtract();
+    --origin_.queued;
     in_origin_.unlink();
     if (origin_.permits.available() > 0 || http2_of(origin_) != nullptr) {
       notify_first(origin_.waiting);
@@ -334,6 +271,7 @@ void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection
   idle_.push_back(idle.in_pool_);
   ++origin.users;
   counters_.idle.add();
+  ++origin.idle_count;
   idle.idle_until_ = until;
   const auto& timer = static_cast<const loop::Timer&>(idle);
   if (!timer.armed() || timer.deadline() > until) loop.timers().start(idle, until);
@@ -352,6 +290,7 @@ BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
     chosen.in_pool_.unlink();
     chosen.stream_->observe_hangup(nullptr);
     counters_.idle.subtract();
+    --origin.idle_count;
     --origin.users;  // the lease that takes the connection is another user
     return BlockPtr<PooledConnection>(&chosen);
   }
@@ -372,6 +311,7 @@ void ClientPool::on_input(PooledConnection& connection) noexcept {
   connection.in_origin_.unlink();
   dead_.push_back(connection.in_origin_);
   counters_.idle.subtract();
+  --connection.origin_->idle_count;
   Loop& loop = connection.stream_->loop();
   loop.timers().start(connection, loop.now());
 }
@@ -387,7 +327,10 @@ void ClientPool::on_timer(PooledConnection& connection) noexcept {
 /// Closes a connection that is idle or dead.
 void ClientPool::close(PooledConnection& connection) noexcept {
   Origin& origin = *connection.origin_;
-  if (!connection.dead_) counters_.idle.subtract();
+  if (!connection.dead_) {
+    counters_.idle.subtract();
+    --origin.idle_count;
+  }
   counters_.open.subtract();
   BlockPtr<PooledConnection>(&connection).reset();
   leave(origin);
@@ -429,6 +372,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
   pool_->make_room();
   const ClientOptions& options = *pool_->options_;
   const Context own = co_await this_context();
+  pool_->join_reports(*own.loop);
   const Instant now = own.loop->platform().now();
   const Duration left = time_until(deadline, now);
   const Instant connect_until = std::exchange(connect_until_, never);

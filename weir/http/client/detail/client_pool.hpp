@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -29,9 +31,25 @@
 
 namespace weir::http {
 
+class ClientPool;
 class H2ClientConnection;
 class PooledConnection;
 class ResponseFieldReader;
+
+/// The clients of one core that have opened a connection, for reports. It is a slot of the loop.
+struct CoreClients {
+  weir::detail::List<ClientPool> pools;
+};
+
+/// The present connections and requests of one client to one origin.
+struct OriginReport {
+  std::string_view origin;   ///< as in ConnectTarget; valid during the call that gets it
+  std::size_t open = 0;      ///< connections, in use and idle
+  std::size_t idle = 0;      ///< idle connections of HTTP/1.1
+  std::size_t open_max = 0;  ///< ClientLimits::connections_per_origin_max
+  std::size_t opening = 0;   ///< connections that may speak HTTP/2 and are being opened
+  std::size_t waiting = 0;   ///< requests that wait for a connection
+};
 
 /// The place of a connection of HTTP/2 in a list of connections.
 struct Http2Node : weir::detail::ListNode {
@@ -104,7 +122,7 @@ class ClientCounters final : MetricSource {
 /// is being opened to an origin that may speak HTTP/2, instead of opening another.
 /// Threads: one core's.
 /// Lifetime: outlives its leases (asserted).
-class ClientPool {
+class ClientPool : public weir::detail::ListNode {
  public:
   class Lease;
   /// The right to a connection, or a connection of HTTP/2 that can carry another request.
@@ -155,6 +173,25 @@ class ClientPool {
     return counters_.idle.value() + counters_.http2_idle.value();
   }
 
+  /// Calls `see` with an OriginReport for each origin that has connections or requests, until it
+  /// returns false.
+  template <class See>
+  void visit_origins(const See& see) const {
+    for (const auto& [name, origin] : origins_) {
+      OriginReport report{.origin = name};
+      report.open_max = options_->limits.connections_per_origin_max;
+      report.idle = origin.idle_count;
+      report.open = report.idle + origin.permits_max - origin.permits.available();
+      report.opening = origin.opening;
+      report.waiting = origin.queued;
+      if (!see(report)) return;
+    }
+  }
+  /// Counts a request that failed for another reason than a connection that could not be opened.
+  /// Returns fail(error).
+  std::unexpected<std::error_code> fail_request(const Url& url,
+                                                std::error_code error) const noexcept;
+
   // For connections of HTTP/2.
 
   const ClientLimits& limits() const noexcept { return options_->limits; }
@@ -191,9 +228,13 @@ class ClientPool {
   /// An origin that has connections or requests. A Unix socket is one origin for all http URLs, and
   /// so is a proxy without tunnels.
   struct Origin {
-    explicit Origin(std::size_t connections_max) noexcept : permits(connections_max) {}
+    explicit Origin(std::size_t connections_max) noexcept
+        : permits(connections_max), permits_max(connections_max) {}
     std::string_view name;
     Semaphore permits;
+    const std::size_t permits_max;
+    std::size_t idle_count = 0;           // of `idle`
+    std::size_t queued = 0;               // of `waiting`
     weir::detail::List<Node> idle;        // the last used one first
     weir::detail::List<Http2Node> http2;  // the connections that may carry another request
     Queue waiting;                        // requests, in the order of arrival
@@ -213,6 +254,7 @@ class ClientPool {
   Task<Result<AnyStream>> secure(AnyStream stream, const Url& url, tls::Connector& connector);
   tls::Client& tls_client(Loop& loop) const;
   tls::Connector& connector(Loop& loop, bool http1_only);
+  void join_reports(Loop& loop) noexcept;
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
@@ -234,6 +276,7 @@ class ClientPool {
   void leave(Origin& origin) noexcept;
 
   const ClientOptions* options_;
+  Loop* loop_ = nullptr;                           // set when the first connection is opened
   std::optional<tls::Connector> connector_;        // made for the first https URL
   std::optional<tls::Connector> http1_connector_;  // for https proxies and WebSockets
   Instant next_log_{};                             // no failed handshake is logged earlier
