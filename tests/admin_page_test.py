@@ -142,7 +142,7 @@ def check_faults(service):
     check_soon(lambda: rows("pools", "pools", "name").get("images", {}).get("queued", 0) > 0,
                "pools: work waits")
     check_soon(lambda: "GET /slow" in findings(), "overview: slow handler")
-    check_soon(lambda: "client target http://127.0.0.1:9 fails" in findings(),
+    check_soon(lambda: "client target http://127.0.0.1:9 is unreachable" in findings(),
                "overview: unreachable store")
     check_soon(lambda: any("GET /slow" in each["cause"] and each["turns"] >= 3
                            for each in service.page("slow_turns")["slow_turns"]),
@@ -151,7 +151,7 @@ def check_faults(service):
                .get("p50_seconds", 0) > 0.1, "routes: the slow handler")
     check_soon(lambda: rows("routes", "routes", "route").get("GET /store", {})
                .get("failures") == 1, "routes: the answer 502")
-    check_soon(lambda: any(each["state"] == "fails" and each["last_error"]
+    check_soon(lambda: any(each["state"] == "unreachable" and each["last_error"]
                            for each in service.page("clients")["clients"]),
                "clients: the target with its error")
     check_soon(lambda: any(each["route"] == "GET /stuck" and each["state"] == "runs handler"

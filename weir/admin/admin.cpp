@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/admin/detail/listener_parts.hpp"
 #include "weir/admin/detail/services/service_page.hpp"
 #include "weir/admin/detail/services/service_svg.hpp"
 #include "weir/http/message/response.hpp"
@@ -87,6 +88,7 @@ http::Response with_security_headers(http::Response response) {
 Task<drawing::ServicePage> load_page(AdminPtr admin) {
   drawing::ServicePage page;
   page.title = admin->options.title;
+  page.home = admin->options.home;
   page.refresh = admin->options.refresh;
   page.explanation = co_await admin->app.explain_async();
   page.events = admin->rates.sample((co_await this_context()).loop->platform().now());
@@ -117,6 +119,18 @@ Task<http::Response> show_text(AdminPtr admin) {
   co_return with_security_headers(http::text(explanation.to_text()));
 }
 
+Task<http::Response> show_chosen(const AdminPtr& admin, const http::Request& request) {
+  switch (admin::format_of(request)) {
+    case admin::Format::json:
+      return show_json(admin);
+    case admin::Format::text:
+      return show_text(admin);
+    case admin::Format::html:
+      break;
+  }
+  return show_page(admin);
+}
+
 http::Response show_style() {
   http::Response response = http::text(std::string(drawing::service_stylesheet()));
   response.set_header("Content-Type", "text/css; charset=utf-8");
@@ -127,7 +141,8 @@ http::Response show_style() {
 
 void mount_admin(http::Router& router, App& app, const AdminOptions& options) {
   const auto admin = std::make_shared<Admin>(app, options);
-  router.get("/weir/services", [admin] { return show_page(admin); });
+  router.get("/weir/services",
+             [admin](const http::Request& request) { return show_chosen(admin, request); });
   router.get("/weir/services.json", [admin] { return show_json(admin); });
   router.get("/weir/services.dot", [admin] { return show_dot(admin); });
   router.get("/weir/services.txt", [admin] { return show_text(admin); });

@@ -15,6 +15,8 @@ struct AdminOptions {
   /// Event bus whose rates are shown, or nullptr; outlives the servers.
   const EventBus* events = nullptr;
   Duration refresh = std::chrono::seconds(2);  ///< reload interval of the page
+  /// A page that the page has a link to, relative to it, such as "overview". Empty: there is none.
+  std::string home = {};
 };
 
 /// Adds routes that show the state of the app:
@@ -23,6 +25,8 @@ struct AdminOptions {
 ///     GET /weir/services.json   the same data as JSON
 ///     GET /weir/services.dot    a graph for Graphviz
 ///     GET /weir/services.txt    the text of App::explain()
+///
+/// The first path also has JSON and text, by `?format=json` or the Accept header.
 ///
 /// The routes have no authentication, and they show names of types and errors. Mount them on a
 /// router that is served internally, such as on loopback, and never on a public router:

@@ -78,8 +78,9 @@ AdminListener::AdminListener(AdminListenerOptions options)
   state_->health.add_routes(router);
   if (set.app != nullptr) {
     admin::add_services(state_->health, *set.app, set.optional_services);
-    mount_admin(router, *set.app,
-                {.title = set.title, .events = set.events, .refresh = set.refresh});
+    mount_admin(
+        router, *set.app,
+        {.title = set.title, .events = set.events, .refresh = set.refresh, .home = "overview"});
   }
   state_->pages.mount(router);
   const std::uint64_t bound = set.memory_bound ? set.memory_bound->total() : 0;

@@ -111,6 +111,22 @@ TEST_F(AdminListenerTest, ShowsEachPageInThreeFormats) {
   EXPECT_EQ(ask("/weir/services").status, 404) << "there is no app to show";
 }
 
+TEST_F(AdminListenerTest, ChoosesTheFormatByQueryOrAccept) {
+  start_serving({.app = &app_});
+  const std::string host = "Host: localhost\r\n";
+  for (const std::string page : {"cores", "tasks", "services"}) {
+    const std::string path = "/weir/" + page;
+    EXPECT_EQ(ask(path + "?format=json").header("Content-Type"), "application/json") << page;
+    EXPECT_EQ(ask(path + "?format=text").header("Content-Type"), "text/plain; charset=utf-8");
+    EXPECT_EQ(ask(path, host + "Accept: application/json\r\n").header("Content-Type"),
+              "application/json");
+    EXPECT_EQ(ask(path, host + "Accept: text/html,*/*;q=0.8\r\n").header("Content-Type"),
+              "text/html; charset=utf-8");
+  }
+  EXPECT_EQ(ask("/weir/cores").header("Vary"), "Accept");
+  EXPECT_TRUE(ask("/weir/services").body.contains("<a href=\"overview\">"));
+}
+
 TEST_F(AdminListenerTest, ReportsTheCoreThatAnswers) {
   start_serving();
   const auto cores = json::read<CoresJson>(ask("/weir/cores.json").body, lenient);

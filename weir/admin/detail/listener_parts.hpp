@@ -71,6 +71,9 @@ std::vector<http::HealthPart> parts_of(const Explanation& explanation,
 /// Lifetime: `app` outlives the servers of the health.
 void add_services(http::Health& health, const App& app, std::vector<std::string> optional);
 
+/// Returns the format of the answer to a request; see choose_format().
+Format format_of(const http::Request& request);
+
 /// Bytes of a rendered page, apart from its menu.
 inline constexpr std::size_t page_bytes_max = 512 * 1024;
 
@@ -81,8 +84,33 @@ constexpr std::size_t page_work_bytes(unsigned cores) noexcept {
 }
 
 /// Removes rows from a page that would have more than `bytes_max` bytes in any format, and cuts
-/// long preformatted texts. A note in the section says how many rows are missing.
-void limit_page(Page& page, std::size_t bytes_max = page_bytes_max);
+/// long preformatted texts. The rows count as left out. It works in small steps.
+/// Lifetime: the page outlives it.
+class PageLimiter {
+ public:
+  explicit PageLimiter(Page& page, std::size_t bytes_max = page_bytes_max);
+  ~PageLimiter();
+  /// Looks at one row, or at one section. Returns false at the end of the page.
+  bool step();
+
+ private:
+  class RowsSize;
+  void begin_section(const Section& section);
+  void end_section(Section& section);
+
+  Page& page_;
+  std::size_t left_;
+  std::size_t section_ = 0;
+  std::unique_ptr<RowsSize> rows_;  // of the present section
+  std::size_t row_ = 0;
+  std::size_t used_ = 0;
+};
+
+/// Limits a page, in several turns of the loop if it is long.
+/// Errors: throws std::bad_alloc.
+/// Cancel: not affected.
+/// Lifetime: the page outlives the task.
+Task<> limit_page(Page& page);
 
 struct LivePagesOptions {
   std::string title;
@@ -107,16 +135,18 @@ class LivePages {
   }
 
  private:
-  using MakePage = std::function<Page(const RuntimeView& view)>;
-  enum class Format : std::uint8_t { html, json, text };
+  using MakePage = std::function<Task<Page>(const RuntimeView& view)>;
 
   void add_tasks(http::Router& router);
   void add_program_pages(http::Router& router);
   void add(http::Router& router, std::string_view name, std::string title, MakePage make);
+  /// Adds a page that is always short.
+  void add_short(http::Router& router, std::string_view name, std::string title,
+                 std::function<Page(const RuntimeView& view)> make);
   Task<http::Response> show(const MakePage& make, Format format);
   Task<http::Response> show_tasks(Format format);
   Task<RuntimeView> look();
-  http::Response render(Page page, Format format) const;
+  Task<http::Response> respond(Page page, Format format) const;
 
   LivePagesOptions options_;
   Frame frame_;

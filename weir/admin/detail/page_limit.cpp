@@ -1,9 +1,13 @@
 // The limit of the bytes of a page.
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "weir/admin/detail/listener_parts.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/detail/turn_budget.hpp"
 
 namespace weir::admin {
 namespace {
@@ -49,8 +53,10 @@ std::size_t html_size(const Form& form) {
   return size;
 }
 
+}  // namespace
+
 /// The largest size of the rows of a section in any format.
-class RowsSize {
+class PageLimiter::RowsSize {
  public:
   explicit RowsSize(const Section& section) : section_(section) {
     for (const Column& each : section.columns) widths_.push_back(each.heading.size());
@@ -79,27 +85,7 @@ class RowsSize {
   std::size_t json_ = 0;
 };
 
-void add_note(Section& section, const std::string& note) {
-  section.note += (section.note.empty() ? "" : " ") + note;
-}
-
-/// Keeps the rows that fit into `left`, and subtracts their size from it.
-void limit_rows(Section& section, std::size_t& left) {
-  RowsSize rows(section);
-  std::size_t used = 0;
-  std::size_t kept = 0;
-  for (; kept < section.rows.size(); ++kept) {
-    const std::size_t size = rows.add(kept);
-    if (size > left) break;
-    used = size;
-  }
-  left -= used;
-  if (kept == section.rows.size()) return;
-  add_note(section, std::to_string(section.rows.size() - kept) +
-                        " more rows are left out, because the page is too long.");
-  section.rows.resize(kept);
-  if (section.forms.size() > kept) section.forms.resize(kept);
-}
+namespace {
 
 /// Cuts the text at the end of a line.
 void limit_text(Section& section, std::size_t& left) {
@@ -112,22 +98,61 @@ void limit_text(Section& section, std::size_t& left) {
   const std::size_t end = text.rfind('\n', left / 6);
   text.resize(end == text.npos ? 0 : end + 1);
   left -= std::min(left, escaped_size(text));
-  add_note(section, "The end of the text is left out, because the page is too long.");
+  section.note += (section.note.empty() ? "" : " ") +
+                  std::string("The end of the text is left out, because the page is too long.");
 }
 
 }  // namespace
 
-void limit_page(Page& page, std::size_t bytes_max) {
-  std::size_t left = bytes_max;
-  for (Section& section : page.sections) {
-    std::size_t fixed = form_markup + escaped_size(section.title) + escaped_size(section.note);
-    for (const Fact& each : section.facts) {
-      fixed += json_size(each.key, each.cell) + html_size(each.cell) + escaped_size(each.label);
-    }
-    left -= std::min(left, fixed);
-    limit_rows(section, left);
-    limit_text(section, left);
+PageLimiter::PageLimiter(Page& page, std::size_t bytes_max) : page_(page), left_(bytes_max) {}
+
+PageLimiter::~PageLimiter() = default;
+
+bool PageLimiter::step() {
+  if (section_ == page_.sections.size()) return false;
+  Section& section = page_.sections[section_];
+  if (rows_ == nullptr) {
+    begin_section(section);
+    return true;
   }
+  if (row_ < section.rows.size()) {
+    const std::size_t size = rows_->add(row_);
+    if (size <= left_) {
+      used_ = size;
+      ++row_;
+      return true;
+    }
+  }
+  end_section(section);
+  return true;
+}
+
+void PageLimiter::begin_section(const Section& section) {
+  std::size_t fixed = form_markup + escaped_size(section.title) + escaped_size(section.note);
+  for (const Fact& each : section.facts) {
+    fixed += json_size(each.key, each.cell) + html_size(each.cell) + escaped_size(each.label);
+  }
+  left_ -= std::min(left_, fixed);
+  rows_ = std::make_unique<RowsSize>(section);
+  row_ = 0;
+  used_ = 0;
+}
+
+/// Keeps the rows that fit.
+void PageLimiter::end_section(Section& section) {
+  left_ -= used_;
+  section.left_out += section.rows.size() - row_;
+  section.rows.resize(row_);
+  if (section.forms.size() > row_) section.forms.resize(row_);
+  limit_text(section, left_);
+  rows_.reset();
+  ++section_;
+}
+
+Task<> limit_page(Page& page) {
+  TurnBudget budget(*(co_await this_context()).loop);
+  PageLimiter limiter(page);
+  while (limiter.step()) co_await budget.item();
 }
 
 }  // namespace weir::admin

@@ -1,6 +1,7 @@
 // Snapshots of each core, which the core makes itself in one short runnable.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/admin/detail/pages/route_statistics.hpp"
 #include "weir/base/time.hpp"
 #include "weir/loop/contract/detail/runnable.hpp"
 #include "weir/loop/loop.hpp"
@@ -26,9 +26,14 @@ struct ConnectionReport {
   std::string_view protocol;      ///< "HTTP/1.1" or "HTTP/2"
   bool secure = false;            ///< true over TLS
   std::string_view state;         ///< such as "idle", "reads head" or "runs handler"
+  Duration age{};                 ///< since it was accepted, or since the end of its handshake
   std::optional<Duration> waits;  ///< time without a byte of an idle connection; nullopt: unknown
-  std::string route;              ///< pattern of the present request; "3 streams" for HTTP/2
-  std::size_t unsent_bytes = 0;   ///< bytes that wait until the peer reads
+  std::uint64_t received = 0;     ///< bytes of HTTP
+  std::uint64_t sent = 0;
+  std::size_t unsent_bytes = 0;  ///< bytes that wait until the peer reads
+  std::uint32_t streams = 0;     ///< open streams of HTTP/2
+  /// Pattern of the present request; for HTTP/2 those of some streams: "GET /a, GET /b, 3 more".
+  std::string route;
 };
 
 /// The connections of one server on one core.
@@ -41,41 +46,81 @@ struct ServerReport {
   std::vector<ConnectionReport> connections;  ///< the oldest ones
 };
 
-/// Limits of one report. A report ends early when either is reached.
-struct ReportLimits {
-  std::size_t connections_max = 500;
+/// The present use of a target by the clients of a core; see ConnectTarget for its history.
+struct TargetUse {
+  std::string origin;
+  std::size_t open = 0;     ///< connections
+  std::size_t idle = 0;     ///< those of them that are idle, of HTTP/1.1
+  std::size_t waiting = 0;  ///< requests that wait for a connection
+  bool is_full = false;     ///< a client has as many connections as it may have
+};
+
+/// The limits of one snapshot. It ends early when either is reached.
+struct SnapshotLimits {
+  std::size_t items_max = 600;
   Duration time_max = std::chrono::microseconds(80);
+};
+
+/// Counts the items of a snapshot, and looks at the clock after each eight of them. An item takes
+/// at most about two microseconds.
+class SnapshotBudget {
+ public:
+  SnapshotBudget(loop::Platform& platform, const SnapshotLimits& limits) noexcept
+      : platform_(platform),
+        end_(after(platform.now(), limits.time_max)),
+        left_(limits.items_max),
+        part_end_(end_),
+        part_left_(left_) {}
+
+  /// Limits the next items to one of `parts` equal parts of what is left.
+  void begin_part(std::size_t parts) noexcept;
+  /// Counts an item. Returns false if the snapshot, or its present part, must end instead.
+  bool take() noexcept;
+
+ private:
+  loop::Platform& platform_;
+  Instant end_;
+  std::size_t left_;
+  Instant part_end_;
+  std::size_t part_left_;
+  unsigned taken_ = 0;
 };
 
 /// Returns a report on each server of the core of `loop`. A connection costs about a microsecond,
 /// because the kernel is asked for its peer.
 /// Errors: throws std::bad_alloc.
 /// Threads: the loop's.
-std::vector<ServerReport> report_servers(Loop& loop, const ReportLimits& limits = {});
+std::vector<ServerReport> report_servers(Loop& loop, SnapshotBudget& budget);
 
-/// A snapshot of a core, which only its own thread may read.
+/// A snapshot of a core. It does not change.
 struct CoreSnapshot {
   std::size_t timers = 0;              ///< armed timers
   std::optional<Duration> next_timer;  ///< time until the first of them is due
   bool draining = false;
   std::vector<ServerReport> servers;
   std::vector<ConnectTarget> targets;
-  std::vector<RouteCounts> routes;
+  std::vector<TargetUse> uses;
   Instant at{};     ///< when the snapshot was made
   Duration took{};  ///< time that the snapshot took on its core
 };
+
+/// Makes a snapshot of the core of `loop`, within the limits.
+/// Errors: throws std::bad_alloc.
+/// Threads: the loop's.
+CoreSnapshot make_snapshot(Loop& loop, const SnapshotLimits& limits = {});
 
 /// The answer of a core.
 struct CoreAnswer {
   unsigned core = 0;
   /// True if `snapshot` is new. Otherwise the core has run something else since it was asked.
   bool answered = false;
-  Duration waited{};  ///< time until the answer, or until now
-  CoreSnapshot snapshot;
+  Duration waited{};                             ///< time until the answer, or until now
+  std::shared_ptr<const CoreSnapshot> snapshot;  ///< the last one; never nullptr
 };
 
 /// Asks the cores of one runtime for snapshots. Each core has one runnable. A core that does not
 /// answer is asked only once, however many pages wait for it, and a page does not wait long for it.
+/// A core never waits for a page: it hands its snapshot over by one exchange of a pointer.
 /// Threads: any loop of the runtime.
 /// Lifetime: that of the loops; a slot of their group owns it.
 class CoreSnapshots {
@@ -96,22 +141,24 @@ class CoreSnapshots {
  private:
   class Core : public loop::Runnable {
    public:
-    explicit Core(Loop& loop) noexcept : loop::Runnable(&run), loop_(loop) {}
+    explicit Core(Loop& loop);
+    ~Core();
     /// Posts this runnable, unless it still waits. Returns the number of the snapshot to wait for.
     std::uint64_t ask(Instant now);
-    bool has_answered(std::uint64_t number) const;
-    CoreAnswer answer(std::uint64_t number, Instant now) const;
+    bool has_answered(std::uint64_t number) const noexcept;
+    CoreAnswer answer(std::uint64_t number, Instant now);
 
    private:
     static void run(loop::Runnable& self);
 
     Loop& loop_;
-    mutable std::mutex mutex_;     // guards the members below
-    std::uint64_t snapshots_ = 0;  // made so far
-    bool asked_ = false;           // true while the runnable is posted
-    Instant asked_at_{};
-    Duration waited_{};  // of the last snapshot
-    CoreSnapshot last_;
+    std::atomic<bool> asked_{false};              // true while the runnable is posted
+    std::atomic<CoreSnapshot*> handed_{nullptr};  // a snapshot that no page has taken yet
+    std::atomic<std::uint64_t> answers_{0};       // snapshots made so far
+    std::atomic<std::int64_t> waited_{0};         // of the last one, in nanoseconds
+    std::mutex mutex_;                            // of the pages; guards the members below
+    Instant asked_at_{};                          // the core reads it while `asked_` is true
+    std::shared_ptr<const CoreSnapshot> last_;
   };
 
   std::vector<std::unique_ptr<Core>> cores_;

@@ -15,6 +15,17 @@ bool is_of_other_run(const RuntimeReport& before, const RuntimeReport& now) {
 
 }  // namespace
 
+MemorySample History::memory_of(const Sample& sample, Duration age) {
+  MemorySample memory{.age = age, .resident_bytes = sample.resident_bytes};
+  for (const CoreReport& core : sample.report.cores) {
+    memory.frames += core.frames_in_use;
+    memory.buffers += core.buffers_in_use;
+    memory.blocks += core.blocks_in_use;
+    memory.connections += core.connections;
+  }
+  return memory;
+}
+
 Observation History::observe(RuntimeReport report, std::optional<std::uint64_t> resident_bytes,
                              Instant now) {
   const std::lock_guard lock(mutex_);
@@ -38,6 +49,9 @@ Observation History::observe(RuntimeReport report, std::optional<std::uint64_t> 
     seen.oldest_resident_bytes = old_.front().resident_bytes;
   }
   seen.up = now - first_at_;
+  for (auto each = old_.rbegin(); each != old_.rend(); ++each) {
+    seen.memory.push_back(memory_of(*each, now - each->at));
+  }
   if (recent_.empty() || now - recent_.back().at >= recent_step) {
     if (recent_.size() == recent_max) recent_.pop_front();
     recent_.push_back({now, report, resident_bytes});
@@ -51,7 +65,7 @@ Observation History::observe(RuntimeReport report, std::optional<std::uint64_t> 
   return seen;
 }
 
-RouteObservation History::observe(std::vector<RouteCounts> routes, Instant now) {
+RouteObservation History::observe(std::shared_ptr<const RouteTable> routes, Instant now) {
   const std::lock_guard lock(mutex_);
   while (routes_.size() > 1 && now - routes_.front().at > recent_step * 10) routes_.pop_front();
   RouteObservation seen;
@@ -61,9 +75,8 @@ RouteObservation History::observe(std::vector<RouteCounts> routes, Instant now) 
   }
   if (routes_.empty() || now - routes_.back().at >= recent_step) {
     if (routes_.size() == recent_max) routes_.pop_front();
-    routes_.push_back({now, routes});
+    routes_.push_back({now, std::move(routes)});
   }
-  seen.now = std::move(routes);
   return seen;
 }
 
@@ -75,6 +88,11 @@ double rate_of(std::uint64_t now, std::uint64_t before, Duration elapsed) noexce
 std::uint64_t metric_of(const CoreReport& core, std::string_view name) noexcept {
   const auto found = std::ranges::find(core.metrics, name, &Metric::name);
   return found == core.metrics.end() ? 0 : found->value;
+}
+
+std::uint64_t metric_at(const CoreReport& core, std::size_t place, std::string_view name) noexcept {
+  const bool is_there = place < core.metrics.size() && core.metrics[place].name == name;
+  return is_there ? core.metrics[place].value : metric_of(core, name);
 }
 
 }  // namespace weir::admin

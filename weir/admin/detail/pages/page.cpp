@@ -4,9 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
-#include "weir/base/text/detail/html_escape.hpp"
+#include "weir/admin/detail/pages/page_style.hpp"
 #include "weir/json.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/detail/turn_budget.hpp"
 
 namespace weir::admin {
 namespace {
@@ -15,13 +18,6 @@ std::string formatted(const char* format, double value) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), format, value);
   return text.data();
-}
-
-/// "1,234,567"
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
-  return text;
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -55,202 +51,37 @@ std::string number_json(double value) {
   return std::isfinite(value) ? formatted("%.9g", value) : "null";
 }
 
-std::string_view tone_class(Tone tone) {
-  constexpr std::array<std::string_view, 4> names{"", "good", "warning", "bad"};
-  return names[static_cast<std::size_t>(tone)];
+std::unique_ptr<PageStyle> make_style(const Frame& frame, Format format) {
+  switch (format) {
+    case Format::html:
+      return make_html_style(frame);
+    case Format::json:
+      return make_json_style(frame);
+    case Format::text:
+      break;
+  }
+  return make_text_style(frame);
 }
 
-/// Returns a bar for a share. It is a picture, because the policy forbids styles in elements.
-std::string bar(double part) {
-  const double width = std::clamp(part, 0.0, 1.0) * 100;
-  return "<svg class=\"bar\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" "
-         "aria-hidden=\"true\"><rect class=\"track\" width=\"100\" height=\"8\"/><rect "
-         "class=\"level\" width=\"" +
-         formatted("%.1f", width) + "\" height=\"8\"/></svg>";
-}
-
-std::string cell_html(const Cell& cell) {
-  std::string text = escape_html(cell.to_text());
-  if (cell.is_share()) text = bar(cell.share()) + text;
-  if (!cell.link().empty()) text = "<a href=\"" + escape_html(cell.link()) + "\">" + text + "</a>";
-  if (cell.tone() != Tone::plain) {
-    text = "<span class=\"" + std::string(tone_class(cell.tone())) + "\">" + text + "</span>";
-  }
-  return text;
-}
-
-std::string form_html(const Form& form) {
-  std::string html = "<form method=\"post\" action=\"" + escape_html(form.action) + "\">";
-  for (const auto& [name, value] : form.hidden) {
-    html += "<input type=\"hidden\" name=\"" + escape_html(name) + "\" value=\"" +
-            escape_html(value) + "\">";
-  }
-  html += "<select name=\"" + escape_html(form.choice) + "\">";
-  for (const std::string& each : form.choices) {
-    html += std::string("<option") + (each == form.chosen ? " selected" : "") + ">" +
-            escape_html(each) + "</option>";
-  }
-  return html + "</select><button>" + escape_html(form.label) + "</button></form>";
-}
-
-std::string table_html(const Section& section) {
-  if (section.rows.empty()) {
-    return "<p class=\"empty\">" + escape_html(section.when_empty) + "</p>\n";
-  }
-  std::string html = "<div class=\"scroll\"><table><thead><tr>";
-  for (std::size_t i = 0; i < section.columns.size(); ++i) {
-    const bool number = i < section.rows.front().size() && section.rows.front()[i].is_number();
-    html += std::string(number ? "<th class=\"number\">" : "<th>") +
-            escape_html(section.columns[i].heading) + "</th>";
-  }
-  if (!section.forms.empty()) html += "<th></th>";
-  html += "</tr></thead><tbody>\n";
-  for (std::size_t i = 0; i < section.rows.size(); ++i) {
-    html += "<tr>";
-    for (const Cell& cell : section.rows[i]) {
-      html += std::string(cell.is_number() ? "<td class=\"number\">" : "<td>") + cell_html(cell) +
-              "</td>";
-    }
-    if (i < section.forms.size()) html += "<td>" + form_html(section.forms[i]) + "</td>";
-    html += "</tr>\n";
-  }
-  return html + "</tbody></table></div>\n";
-}
-
-std::string section_html(const Section& section) {
-  std::string html = "<section>\n";
-  if (!section.title.empty()) html += "<h2>" + escape_html(section.title) + "</h2>\n";
-  if (!section.note.empty()) html += "<p class=\"note\">" + escape_html(section.note) + "</p>\n";
-  if (!section.facts.empty()) {
-    html += "<dl>";
-    for (const Fact& each : section.facts) {
-      html += "<div><dt>" + escape_html(each.label) + "</dt><dd>" + cell_html(each.cell) +
-              "</dd></div>\n";
-    }
-    html += "</dl>\n";
-  }
-  if (!section.columns.empty()) html += table_html(section);
-  if (!section.preformatted.empty()) {
-    html += "<pre>";
-    std::string_view left = section.preformatted;
-    while (!left.empty()) {  // escape_html() would replace the ends of the lines
-      const std::size_t end = std::min(left.find('\n'), left.size());
-      html += escape_html(left.substr(0, end)) + "\n";
-      left.remove_prefix(std::min(end + 1, left.size()));
-    }
-    html += "</pre>\n";
-  }
-  return html + "</section>\n";
-}
-
-std::string facts_json(const Section& section) {
-  std::string text = "{";
-  for (const Fact& each : section.facts) {
-    if (text.size() > 1) text += ",";
-    text += json::write(each.key) + ":" + each.cell.to_json();
-  }
-  return text + "}";
-}
-
-std::string rows_json(const Section& section) {
-  std::string text = "[";
-  for (const auto& row : section.rows) {
-    text += text.size() > 1 ? ",{" : "{";
-    const std::size_t count = std::min(row.size(), section.columns.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) text += ",";
-      text += json::write(section.columns[i].key) + ":" + row[i].to_json();
-    }
-    text += "}";
-  }
-  return text + "]";
-}
-
-/// Replaces characters that could change the state of a terminal.
-std::string safe(std::string text) {
-  for (char& each : text) {
-    const auto byte = static_cast<unsigned char>(each);
-    if (byte < 0x20 || byte == 0x7f) each = '?';
-  }
-  // The C1 controls, U+0080 to U+009F, are two bytes in UTF-8.
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-    const auto next = static_cast<unsigned char>(text[i + 1]);
-    if (static_cast<unsigned char>(text[i]) == 0xc2 && next < 0xa0) text[i] = text[i + 1] = '?';
-  }
-  return text;
-}
-
-std::size_t width_of(std::string_view text) {
-  const auto continues = [](char each) {
-    return (static_cast<unsigned char>(each) & 0xc0) == 0x80;
-  };
-  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, continues));
-}
-
-void add_padded(std::string& line, std::string_view text, std::size_t width, bool right) {
-  const std::string spaces(width - std::min(width, width_of(text)), ' ');
-  if (!line.empty()) line += "  ";
-  right ? line.append(spaces).append(text) : line.append(text).append(spaces);
-}
-
-std::string trimmed(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
-std::string marked(const Cell& cell) {
-  const std::string_view mark =
-      cell.tone() == Tone::bad ? "!! " : (cell.tone() == Tone::warning ? "! " : "");
-  return std::string(mark) + safe(cell.to_text());
-}
-
-std::string table_text(const Section& section) {
-  if (section.rows.empty()) return std::string(section.when_empty) + "\n";
-  std::vector<std::size_t> widths;
-  for (const Column& each : section.columns) widths.push_back(width_of(each.heading));
-  for (const auto& row : section.rows) {
-    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
-      widths[i] = std::max(widths[i], width_of(marked(row[i])));
-    }
-  }
-  std::string line;
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    const bool right = i < section.rows.front().size() && section.rows.front()[i].is_number();
-    add_padded(line, section.columns[i].heading, widths[i], right);
-  }
-  std::string text = trimmed(std::move(line));
-  for (const auto& row : section.rows) {
-    std::string next;
-    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
-      add_padded(next, marked(row[i]), widths[i], row[i].is_number());
-    }
-    text += trimmed(std::move(next));
-  }
-  return text;
-}
-
-std::string section_text(const Section& section) {
-  std::string text = "\n";
-  if (!section.title.empty()) text += safe(section.title) + "\n";
-  if (!section.note.empty()) text += safe(section.note) + "\n";
-  std::size_t width = 0;
-  for (const Fact& each : section.facts) width = std::max(width, width_of(each.label));
-  for (const Fact& each : section.facts) {
-    std::string line;
-    add_padded(line, each.label, width, false);
-    text += line + "  " + marked(each.cell) + "\n";
-  }
-  if (!section.columns.empty()) text += table_text(section);
-  std::string_view left = section.preformatted;
-  while (!left.empty()) {
-    const std::size_t end = std::min(left.find('\n'), left.size());
-    text += safe(std::string(left.substr(0, end))) + "\n";
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
-  return text;
+std::string render_now(const Page& page, const Frame& frame, Format format) {
+  PageRenderer renderer(page, frame, format);
+  while (renderer.step()) continue;
+  return std::move(renderer.output());
 }
 
 }  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+std::string left_out_note(const Section& section) {
+  if (section.left_out == 0) return {};
+  return grouped(section.left_out) +
+         (section.left_out == 1 ? " more row is not shown." : " more rows are not shown.");
+}
 
 Cell Cell::time(Duration length) {
   return {Form::time, std::chrono::duration<double>(length).count()};
@@ -285,58 +116,103 @@ std::string Cell::to_json() const {
   return "null";
 }
 
+PageRenderer::PageRenderer(Page page, const Frame& frame, Format format)
+    : page_(std::move(page)), style_(make_style(frame, format)) {}
+
+PageRenderer::~PageRenderer() = default;
+
+bool PageRenderer::step() {
+  Section* const section = section_ < page_.sections.size() ? &page_.sections[section_] : nullptr;
+  switch (stage_) {
+    case Stage::page:
+      style_->begin_page(out_, page_);
+      begin_section();
+      return true;
+    case Stage::measure:
+      if (place_ < section->rows.size()) {
+        style_->measure(*section, place_++);
+        return true;
+      }
+      stage_ = Stage::section;
+      return true;
+    case Stage::section:
+      style_->begin_section(out_, *section);
+      place_ = 0;
+      stage_ = Stage::rows;
+      return true;
+    case Stage::rows:
+      if (place_ < section->rows.size()) {
+        style_->row(out_, *section, place_);
+        // The first row tells which columns have numbers.
+        if (place_ > 0) std::vector<Cell>().swap(section->rows[place_]);
+        ++place_;
+        return true;
+      }
+      style_->end_rows(out_, *section);
+      place_ = 0;
+      stage_ = section->preformatted.empty() ? Stage::section_end : Stage::lines;
+      return true;
+    case Stage::lines:
+      step_lines();
+      return true;
+    case Stage::section_end:
+      style_->end_section(out_);
+      ++section_;
+      begin_section();
+      return true;
+    case Stage::done:
+      return false;
+  }
+  return false;
+}
+
+void PageRenderer::begin_section() {
+  place_ = 0;
+  if (section_ < page_.sections.size()) {
+    stage_ = style_->measures() ? Stage::measure : Stage::section;
+    return;
+  }
+  style_->end_page(out_, page_);
+  stage_ = Stage::done;
+}
+
+/// Renders about one KiB of a preformatted text, up to the end of a line.
+void PageRenderer::step_lines() {
+  constexpr std::size_t enough = 1024;
+  const std::string_view text = page_.sections[section_].preformatted;
+  const std::size_t end =
+      text.size() - place_ <= enough ? text.npos : text.find('\n', place_ + enough);
+  const std::size_t next = end == text.npos ? text.size() : end + 1;
+  style_->lines(out_, page_.sections[section_], text.substr(place_, next - place_), place_ == 0,
+                next == text.size());
+  place_ = next;
+  if (place_ == text.size()) stage_ = Stage::section_end;
+}
+
+Task<std::string> render(Page page, const Frame& frame, Format format) {
+  TurnBudget budget(*(co_await this_context()).loop);
+  PageRenderer renderer(std::move(page), frame, format);
+  while (renderer.step()) co_await budget.item();
+  co_return std::move(renderer.output());
+}
+
 std::string to_html(const Page& page, const Frame& frame) {
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n";
-  // A reload would reset a form that a person fills in.
-  const bool has_forms =
-      std::ranges::any_of(page.sections, [](const Section& each) { return !each.forms.empty(); });
-  if (frame.refresh > Duration::zero() && !has_forms) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(frame.refresh).count();
-    html += "<meta http-equiv=\"refresh\" content=\"" + std::to_string(seconds) + "\">\n";
-  }
-  html +=
-      "<title>" + escape_html(frame.title) + ": " + escape_html(page.title) +
-      "</title>\n<link rel=\"stylesheet\" href=\"admin.css\">\n</head>\n<body>\n<header><strong>" +
-      escape_html(frame.title) + "</strong><nav>";
-  for (const MenuEntry& each : frame.menu) {
-    html += "<a href=\"" + escape_html(each.path) + "\"" +
-            (each.path == page.name ? " class=\"here\" aria-current=\"page\"" : "") + ">" +
-            escape_html(each.title) + "</a>";
-  }
-  html += "</nav></header>\n<main>\n<h1>" + escape_html(page.title) + "</h1>\n";
-  if (!page.note.empty()) html += "<p class=\"note\">" + escape_html(page.note) + "</p>\n";
-  for (const Section& each : page.sections) html += section_html(each);
-  const std::string name = escape_html(page.name);
-  return html + "</main>\n<footer>The same page as <a href=\"" + name + ".json\">JSON</a> and <a " +
-         "href=\"" + name + ".txt\">text</a>.</footer>\n</body>\n</html>\n";
+  return render_now(page, frame, Format::html);
 }
 
 std::string to_json(const Page& page, const Frame& frame) {
-  std::string text =
-      "{\"page\":" + json::write(page.name) + ",\"title\":" + json::write(frame.title);
-  if (!page.note.empty()) text += ",\"note\":" + json::write(page.note);
-  for (const Section& each : page.sections) {
-    const bool table = !each.columns.empty();
-    if (table) text += "," + json::write(each.key) + ":" + rows_json(each);
-    if (!each.facts.empty()) {
-      const std::string key = std::string(each.key) + (table ? "_facts" : "");
-      text += "," + json::write(key) + ":" + facts_json(each);
-    }
-    if (!each.preformatted.empty()) {
-      text += "," + json::write(each.key) + ":" + json::write(each.preformatted);
-    }
-  }
-  return text + "}";
+  return render_now(page, frame, Format::json);
 }
 
 std::string to_text(const Page& page, const Frame& frame) {
-  std::string text = safe(frame.title) + ": " + safe(page.title) + "\n";
-  if (!page.note.empty()) text += safe(page.note) + "\n";
-  for (const Section& each : page.sections) text += section_text(each);
-  return text;
+  return render_now(page, frame, Format::text);
+}
+
+Page table_page(std::string_view name, std::string title, std::string note, Section table) {
+  Page page{.name = name, .title = std::move(title), .note = std::move(note)};
+  table.key = name;
+  page.sections.push_back(std::move(table));
+  return page;
 }
 
 }  // namespace weir::admin

@@ -1,7 +1,9 @@
 // The model of an admin page: sections with facts and tables, rendered as HTML, JSON and text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "weir/base/time.hpp"
+#include "weir/task/task.hpp"
 
 namespace weir::admin {
 
@@ -93,12 +96,13 @@ struct Form {
 
 /// A part of a page: facts, and a table with a row for each thing.
 struct Section {
-  std::string_view key;  ///< name of the part in JSON
-  std::string title;
+  std::string_view key = {};  ///< name of the part in JSON
+  std::string title = {};
   std::string note = {};
   std::vector<Fact> facts = {};
   std::vector<Column> columns = {};
   std::vector<std::vector<Cell>> rows = {};
+  std::uint64_t left_out = 0;  ///< further rows, which the page does not show
   std::string_view when_empty = "None.";
   std::vector<Form> forms = {};   ///< in HTML only, one for each row
   std::string preformatted = {};  ///< a text with lines of its own
@@ -125,16 +129,60 @@ struct Frame {
   Duration refresh{};  ///< reload interval; zero for no reload
 };
 
-/// Returns a complete HTML page without a script. Its style sheet is `admin.css` in the same
-/// directory. All texts are escaped.
+/// The formats of a page.
+/// HTML: a complete page without a script. Its style sheet is `admin.css` in the same directory.
+/// All texts are escaped. JSON: {"page": "cores", "title": ..., KEY: {facts}, KEY: [rows]}. A
+/// section with facts and rows has its rows in KEY, and its facts in KEY_facts. Text: aligned
+/// columns for terminals. Control characters of values become question marks.
+enum class Format : std::uint8_t { html, json, text };
+
+/// Returns the format that `asked`, the value of ?format=, names. If it is empty, returns the one
+/// that the Accept header prefers (RFC 9110 §12.5.1): the first of several with equal quality.
+/// HTML is the format for all others.
+Format choose_format(std::string_view asked, std::string_view accept) noexcept;
+
+class PageStyle;
+
+/// Renders a page in small pieces, so that a long page can be divided into several turns of a loop.
+class PageRenderer {
+ public:
+  /// `frame` outlives the object.
+  PageRenderer(Page page, const Frame& frame, Format format);
+  ~PageRenderer();
+
+  /// Renders a piece, such as a row, and frees its cells. Returns false at the end of the page.
+  bool step();
+  /// Returns what is rendered so far.
+  std::string& output() noexcept { return out_; }
+
+ private:
+  enum class Stage : std::uint8_t { page, measure, section, rows, lines, section_end, done };
+  void begin_section();
+  void step_lines();
+
+  Page page_;
+  std::unique_ptr<PageStyle> style_;
+  std::string out_;
+  Stage stage_ = Stage::page;
+  std::size_t section_ = 0;
+  std::size_t place_ = 0;  // a row, or a position in a preformatted text
+};
+
+/// Renders a page, in several turns of the loop if it is long.
+/// Errors: throws std::bad_alloc.
+/// Cancel: not affected.
+/// Lifetime: `frame` outlives the task.
+Task<std::string> render(Page page, const Frame& frame, Format format);
+
+/// Render a whole page in the present turn.
 std::string to_html(const Page& page, const Frame& frame);
-/// Returns {"page": "cores", "title": ..., KEY: {facts}, KEY: [rows]}. A section with facts and
-/// rows has its rows in KEY, and its facts in KEY_facts.
 std::string to_json(const Page& page, const Frame& frame);
-/// Returns aligned columns for terminals. Control characters of values become question marks.
 std::string to_text(const Page& page, const Frame& frame);
 
 /// Returns the style sheet of all pages.
 std::string_view stylesheet() noexcept;
+
+/// Returns a page with one table, whose key is the name of the page.
+Page table_page(std::string_view name, std::string title, std::string note, Section table);
 
 }  // namespace weir::admin

@@ -98,6 +98,37 @@ TEST(AdminPage, SaysThatATableIsEmpty) {
   EXPECT_NE(to_json(page, frame).find("\"things\":[]"), std::string::npos);
 }
 
+TEST(AdminPage, ChoosesAFormat) {
+  EXPECT_EQ(choose_format("json", "text/html"), Format::json);
+  EXPECT_EQ(choose_format("text", ""), Format::text);
+  EXPECT_EQ(choose_format("pdf", "application/json"), Format::html);
+  EXPECT_EQ(choose_format("", ""), Format::html);
+  EXPECT_EQ(choose_format("", "*/*"), Format::html);
+  EXPECT_EQ(choose_format("", "application/json"), Format::json);
+  EXPECT_EQ(choose_format("", "Text/Plain;charset=utf-8"), Format::text);
+  EXPECT_EQ(choose_format("", "text/html,application/xhtml+xml,*/*;q=0.8"), Format::html);
+  EXPECT_EQ(choose_format("", "text/html;q=0.5, application/json ; q=0.9"), Format::json);
+  EXPECT_EQ(choose_format("", "application/json;q=0, text/plain;q=0.1"), Format::text);
+  EXPECT_EQ(choose_format("", "application/json;q=7;,,;=;,text/plain;q="), Format::html);
+}
+
+TEST(AdminPage, SaysHowManyRowsAreLeftOut) {
+  Page page = sample_page("a");
+  page.sections[0].left_out = 1234;
+  EXPECT_TRUE(to_html(page, frame).contains("1,234 more rows are not shown."));
+  EXPECT_TRUE(to_text(page, frame).contains("1,234 more rows are not shown.\n"));
+  EXPECT_TRUE(to_json(page, frame).contains(R"("things_left_out":1234)"));
+}
+
+TEST(AdminPage, HasOnlyValidUtf8InText) {
+  const auto shown = [](std::string name) { return to_text(sample_page(std::move(name)), frame); };
+  for (const std::string bad : {"\xff", "\x9b", "\xc1\x81", "\xe0\x81\x81", "\xed\xa0\x80",
+                                "\xf4\x90\x80\x80", "\xe2\x82", "\xf0\x80\x80\x80"}) {
+    EXPECT_TRUE(shown("a" + bad + "z").contains("a" + std::string(bad.size(), '?') + "z")) << bad;
+  }
+  EXPECT_TRUE(shown("a\u00e9\u20ac\U0001f600z").contains("a\u00e9\u20ac\U0001f600z"));
+}
+
 TEST(AdminPage, AlignsTheColumnsOfText) {
   Page page = sample_page("a");
   page.sections[0].rows.push_back({"longer name", Cell::share(1), "x"});

@@ -21,7 +21,7 @@ std::vector<std::string> level_names() {
 Page configuration_page(const std::vector<config::ShownValue>& values) {
   Page page{.name = "configuration", .title = "Configuration"};
   page.note = "Each value with the last source that mentions it. Secrets are hidden.";
-  Section table{.key = "values", .title = "", .when_empty = "The program has no configuration."};
+  Section table{.key = "values", .when_empty = "The program has no configuration."};
   table.columns = {{"key", "key"}, {"value", "value"}, {"origin", "origin"}};
   for (const config::ShownValue& each : values) {
     table.rows.push_back({each.key, each.value, each.origin});

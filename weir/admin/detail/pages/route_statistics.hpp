@@ -2,16 +2,24 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "weir/base/detail/counter.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/server/server_observer.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/task/task.hpp"
 
 namespace weir::admin {
 
@@ -21,7 +29,7 @@ class TimeHistogram {
   static constexpr std::size_t buckets_max = 112;
 
   void add(Duration time) noexcept { ++counts_[bucket_of(time)]; }
-  void add(const TimeHistogram& other) noexcept;
+  void add_count(std::size_t bucket, std::uint64_t count) noexcept { counts_[bucket] += count; }
   /// Removes the times of an older state of the same histogram.
   void subtract(const TimeHistogram& older) noexcept;
   std::uint64_t count() const noexcept;
@@ -48,22 +56,54 @@ struct RouteCounts {
 };
 
 /// Returns "GET /notes/{id}".
-std::string name_of(const RouteCounts& counts);
+std::string name_of(const http::RouteName* route, http::Method method);
+
+/// The same of one core, which other threads may read meanwhile.
+/// Threads: the core's; any for add_to().
+class RouteCounters {
+ public:
+  RouteCounters(const http::RouteName* route, http::Method method) noexcept
+      : route_(route), method_(method) {}
+
+  const http::RouteName* route() const noexcept { return route_; }
+  http::Method method() const noexcept { return method_; }
+  void add(const http::EndedRequest& request, Duration time) noexcept;
+  /// Adds the present values to a sum. Each is read separately.
+  void add_to(RouteCounts& sum) const noexcept;
+
+ private:
+  const http::RouteName* route_;
+  http::Method method_;
+  weir::detail::Counter requests_;
+  weir::detail::Counter failures_;
+  weir::detail::Counter incomplete_;
+  weir::detail::Counter longest_;  // in nanoseconds
+  std::array<weir::detail::Counter, TimeHistogram::buckets_max> times_;
+};
 
 /// The routes of one core, as a slot of its loop.
-/// Threads: the loop's.
+/// Threads: the loop's; any for size() and at().
 class CoreRoutes {
  public:
   /// Limit of entries. Further routes count as those of the router itself.
-  static constexpr std::size_t routes_max = 256;
+  static constexpr std::size_t routes_max = 1024;
+
+  CoreRoutes() = default;
+  CoreRoutes(const CoreRoutes&) = delete;
+  CoreRoutes& operator=(const CoreRoutes&) = delete;
+  ~CoreRoutes();
 
   void add(const http::EndedRequest& request, Duration time) noexcept;
-  const std::vector<RouteCounts>& all() const noexcept { return routes_; }
+  std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+  /// Returns an entry below size(), which is never removed.
+  const RouteCounters& at(std::size_t index) const noexcept { return *routes_[index]; }
 
  private:
-  RouteCounts* find(const http::EndedRequest& request);
+  RouteCounters* find(const http::EndedRequest& request);
+  RouteCounters& make(const http::RouteName* route, http::Method method);
 
-  std::vector<RouteCounts> routes_;
+  std::array<RouteCounters*, routes_max> routes_{};
+  std::atomic<std::size_t> size_{0};                   // release: the entries below it are complete
   std::vector<std::vector<std::uint16_t>> by_number_;  // indices of routes_, by RouteName::number
 };
 
@@ -80,7 +120,55 @@ class RouteObserver final : public http::ServerObserver {
   http::ServerObserver* next_;
 };
 
-/// Adds the counts of one core to the sums of all.
-void add_routes(std::vector<RouteCounts>& sums, const std::vector<RouteCounts>& core);
+/// The sums of all cores, by method and route.
+class RouteTable {
+ public:
+  /// Returns the entry of a method and route, which is made if necessary.
+  RouteCounts& at(const http::RouteName* route, http::Method method);
+  /// Returns nullptr if there is no such entry.
+  const RouteCounts* find(const http::RouteName* route, http::Method method) const noexcept;
+  const std::deque<RouteCounts>& all() const noexcept { return routes_; }
+
+ private:
+  using Key = std::pair<const http::RouteName*, http::Method>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return std::hash<const void*>()(key.first) ^ static_cast<std::size_t>(key.second);
+    }
+  };
+
+  std::deque<RouteCounts> routes_;
+  std::unordered_map<Key, RouteCounts*, Hash> index_;
+};
+
+/// Reads the counts of all cores that run together with `loop`, in several turns.
+/// Errors: throws std::bad_alloc.
+/// Cancel: not affected.
+Task<std::shared_ptr<const RouteTable>> read_routes(Loop& loop);
+
+/// One route, as pages show it.
+struct RouteRow {
+  const http::RouteName* route = nullptr;
+  http::Method method = http::Method::other;
+  std::uint64_t requests = 0;  ///< since the start
+  std::uint64_t failures = 0;
+  std::uint64_t incomplete = 0;
+  Duration longest{};
+  std::uint64_t recent_requests = 0;
+  std::uint64_t recent_failures = 0;
+  double rate = 0;  ///< recent requests for each second
+  /// Times of the recent requests; those since the start if there were none.
+  Duration p50{};
+  Duration p90{};
+  Duration p99{};
+};
+
+/// Returns the routes with requests, those with most recent requests first. `recent` is an older
+/// state, or nullptr. It works in several turns of `loop`.
+/// Errors: throws std::bad_alloc.
+/// Cancel: not affected.
+/// Lifetime: both tables outlive the task.
+Task<std::vector<RouteRow>> compare_routes(Loop& loop, const RouteTable& now,
+                                           const RouteTable* recent, Duration recent_age);
 
 }  // namespace weir::admin

@@ -94,6 +94,11 @@ std::string events_table(const std::vector<EventRate>& events) {
   return html + "</table>\n";
 }
 
+std::string home_link(const std::string& home) {
+  if (home.empty()) return {};
+  return "<p><a href=\"" + escape_html(home) + "\">All pages</a></p>\n";
+}
+
 struct EventsJson {
   std::vector<EventRate> events;
 };
@@ -111,8 +116,8 @@ std::string to_html(const ServicePage& page) {
   }
   html += "<title>" + title + ": services</title>\n" +
           "<link rel=\"stylesheet\" href=\"services.css\">\n</head>\n<body>\n<h1>" + title +
-          "</h1>\n<p>" + summary(page.explanation) + "</p>\n<div class=\"picture\">\n" +
-          draw_services(page.explanation) + "</div>\n";
+          "</h1>\n" + home_link(page.home) + "<p>" + summary(page.explanation) +
+          "</p>\n<div class=\"picture\">\n" + draw_services(page.explanation) + "</div>\n";
   if (!page.events.empty()) html += events_table(page.events);
   html +=
       "<h2>Services</h2>\n<table><tr><th>service</th><th>where</th><th>state</th><th>since</th>"

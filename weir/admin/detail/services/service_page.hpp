@@ -24,6 +24,7 @@ struct ServicePage {
   Explanation explanation;
   std::vector<EventRate> events;  ///< empty if the page has no section on events
   Duration refresh{};             ///< reload interval of the page; zero for no reload
+  std::string home = {};          ///< a page that the page has a link to; empty: there is none
 };
 
 /// Returns a complete HTML page with the picture. Its style sheet is `services.css` in the same
