@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/runtime/pool/detail/pool_list.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -50,6 +51,25 @@ class BlockingPoolTest : public LoopTest {
  protected:
   BlockingPool pool_{platform_};
 };
+
+TEST_F(BlockingPoolTest, IsInTheListOfItsPlatformWhileItExists) {
+  const auto names = [](const loop::Platform& platform) {
+    std::string text;
+    for (const NamedPoolReport& each : report_on_pools(platform)) {
+      text += each.name + " of " + std::to_string(each.report.size) + ", ";
+    }
+    return text;
+  };
+  {
+    const BlockingPool images(platform_, {.name = "images", .size = {.fixed = 2}, .lane = {}});
+    const BlockingPool others(platform_, {.name = "images", .size = {.fixed = 3}, .lane = {}});
+    EXPECT_TRUE(names(platform_).ends_with("images of 2, images 2 of 3, ")) << names(platform_);
+    const MemoryPlatform elsewhere{MemoryPlatformOptions()};
+    EXPECT_EQ(names(elsewhere), "");
+  }
+  EXPECT_TRUE(names(platform_).starts_with("pool of "));
+  EXPECT_FALSE(names(platform_).contains("images"));
+}
 
 TEST_F(BlockingPoolTest, ReturnsTheResultOfTheFunction) {
   const auto body = [](BlockingPool& pool) -> Task<> {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "weir/http/matching/detail/handler.hpp"
 #include "weir/http/matching/detail/path_regex.hpp"
+#include "weir/http/matching/route.hpp"
 #include "weir/http/test/compile_time_text.hpp"
 
 namespace weir::http {
@@ -327,6 +330,23 @@ TEST(Pattern, SegmentsHaveTheirPropertiesOnly) {
   EXPECT_EQ(segment.params(), 0U);
   EXPECT_FALSE(reader.next(segment));
   EXPECT_EQ(reader.error(), PatternError::none);
+}
+
+/// Returns true if a route beyond the limit of names keeps the shared name: a second look-up, here
+/// of another pattern, would take a lock for each request.
+bool keeps_the_shared_name() {
+  const RouteName& known = RouteName::of("/known");
+  for (std::uint32_t number = 0; number <= RouteName::names_max; ++number) {
+    RouteName::of("/name" + std::to_string(number));
+  }
+  const RouteNameRef beyond;
+  const RouteName& shared = beyond.get("/beyond");
+  return known.number != 0 && shared.pattern == "_OTHER" && &beyond.get("/known") == &shared;
+}
+
+/// In a process of its own, because names are never removed.
+TEST(RouteName, IsSharedBeyondTheLimitWithoutALaterLookUp) {
+  EXPECT_EXIT(std::_Exit(keeps_the_shared_name() ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

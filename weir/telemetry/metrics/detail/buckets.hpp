@@ -20,7 +20,7 @@ struct NativeBuckets {
 
   /// Returns the key of the bucket of a positive finite number.
   static int key_of(double value) noexcept {
-    // 0.5 * 2^(i / 8): the fractions of std::frexp() that divide a factor of two.
+    // 0.5 * 2^(i / 8): the fractions of std::frexp() that divide a factor of two, and its end.
     constexpr std::array bounds{0.5,
                                 0.5452538663326288,
                                 0.5946035575013605,
@@ -28,14 +28,17 @@ struct NativeBuckets {
                                 0.7071067811865475,
                                 0.7711054127039704,
                                 0.8408964152537144,
-                                0.9170040432046711};
+                                0.9170040432046711,
+                                1.0};
     const auto bits = std::bit_cast<std::uint64_t>(value);
     const int exponent = static_cast<int>(bits >> 52) - 1022;
     const auto fraction =
         std::bit_cast<double>((bits & 0x000fffffffffffff) | std::uint64_t{1022} << 52);
-    // 2^x <= 1 + x, so the first three bits of the fraction give a bound that is not too large.
-    int index = static_cast<int>(bits >> 49 & 7);
-    while (index < per_octave && bounds[static_cast<std::size_t>(index)] < fraction) ++index;
+    // The first three bits of the fraction give x with 2^x <= 1 + x < 2^(x + 2 / 8). So the bucket
+    // is this one or one of the next two, which needs no branch.
+    const std::size_t least = bits >> 49 & 7;
+    const int index = static_cast<int>(least) + (bounds[least] < fraction ? 1 : 0) +
+                      (bounds[least + 1] < fraction ? 1 : 0);
     return (exponent - 1) * per_octave + index;
   }
 };
