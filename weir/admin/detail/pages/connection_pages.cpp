@@ -1,6 +1,9 @@
 // The pages about open connections, and about the targets of HTTP clients.
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "weir/admin/detail/pages/runtime_pages.hpp"
@@ -9,6 +12,8 @@
 
 namespace weir::admin {
 namespace {
+
+constexpr Duration stuck_after = std::chrono::seconds(10);
 
 /// A connection with the place where it is open.
 struct PlacedConnection {
@@ -33,6 +38,13 @@ std::vector<PlacedConnection> connections_of(const RuntimeView& view) {
   return all;
 }
 
+/// Returns true if a handler has run for so long that it probably waits for something that does not
+/// happen. A client that sends its body slowly is no reason.
+bool is_stuck(const ConnectionReport& connection) {
+  return connection.runs.value_or(Duration::zero()) >= stuck_after &&
+         connection.state != "reads body";
+}
+
 std::vector<Cell> row_of(const PlacedConnection& placed) {
   const ConnectionReport& each = *placed.report;
   std::string protocol = std::string(each.protocol) + (each.secure ? " over TLS" : "");
@@ -44,6 +56,8 @@ std::vector<Cell> row_of(const PlacedConnection& placed) {
           std::move(protocol),
           each.state,
           each.route.empty() ? Cell() : Cell(each.route),
+          each.runs ? Cell::time(*each.runs).with(is_stuck(each) ? Tone::warning : Tone::plain)
+                    : Cell(),
           each.waits ? Cell::time(*each.waits) : Cell(),
           Cell::bytes(each.received),
           Cell::bytes(each.sent),
@@ -156,6 +170,30 @@ Cell error_of(const TargetSum& target) {
   return target.error ? Cell(target.error.message()) : Cell();
 }
 
+/// Finds the routes whose requests get no answer, with one line for each.
+void find_stuck_requests(const RuntimeView& view, Findings& findings) {
+  struct Stuck {
+    std::size_t requests = 0;
+    Duration longest{};
+  };
+  std::map<std::string_view, Stuck> by_route;
+  for (const PlacedConnection& each : connections_of(view)) {
+    if (!is_stuck(*each.report)) continue;
+    Stuck& stuck = by_route[each.report->route];
+    ++stuck.requests;
+    stuck.longest = std::max(stuck.longest, *each.report->runs);
+  }
+  for (const auto& [route, stuck] : by_route) {
+    const std::string requests = stuck.requests == 1
+                                     ? std::string("a request of ")
+                                     : std::to_string(stuck.requests) + " requests of ";
+    findings.push_back({Tone::warning,
+                        requests + std::string(route) + " got no answer for up to " +
+                            Cell::time(stuck.longest).to_text(),
+                        "tasks", "the page of tasks shows what they wait for"});
+  }
+}
+
 }  // namespace
 
 Task<Page> connections_page(const RuntimeView& view) {
@@ -163,20 +201,18 @@ Task<Page> connections_page(const RuntimeView& view) {
   Page page{.name = "connections", .title = "Connections"};
   page.note =
       "The oldest connections come first. A core reads its oldest ones, about 100, for at most 80 "
-      "microseconds. \"Waits\" is the time without a byte. Bytes are those of HTTP, without TLS.";
+      "microseconds. \"Runs for\" is the time of a request without an answer, if the server has "
+      "the "
+      "observer of the pages. \"Waits\" is the time without a byte. Bytes are those of HTTP, "
+      "without TLS.";
   page.sections.push_back(servers_section(view));
   Section table{.key = "connections", .title = "Open connections"};
-  table.columns = {{"peer", "peer"},
-                   {"age_seconds", "age"},
-                   {"protocol", "protocol"},
-                   {"state", "state"},
-                   {"route", "route"},
-                   {"waits_seconds", "waits"},
-                   {"received_bytes", "received"},
-                   {"sent_bytes", "sent"},
-                   {"unsent_bytes", "unsent"},
-                   {"core", "core"},
-                   {"server", "server"}};
+  table.columns = {{"peer", "peer"},           {"age_seconds", "age"},
+                   {"protocol", "protocol"},   {"state", "state"},
+                   {"route", "route"},         {"runs_seconds", "runs for"},
+                   {"waits_seconds", "waits"}, {"received_bytes", "received"},
+                   {"sent_bytes", "sent"},     {"unsent_bytes", "unsent"},
+                   {"core", "core"},           {"server", "server"}};
   const std::vector<PlacedConnection> all = connections_of(view);
   std::uint64_t open = 0;
   for (const CoreAnswer& core : view.cores) {
@@ -194,8 +230,8 @@ Task<Page> connections_page(const RuntimeView& view) {
 Page clients_page(const RuntimeView& view) {
   std::string note =
       "The servers that the HTTP clients of this program connect to. A target is unreachable if "
-      "the "
-      "last connection to it could not be opened. \"Requests fail\" if one has failed in the last "
+      "the last connection to it could not be opened. \"Requests fail\" if one has failed in the "
+      "last "
       "minute, for example because the answer came too late. A status such as 500 is no failure.";
   Section table{.when_empty = "No client has opened a connection."};
   table.columns = {{"target", "target"},
@@ -245,11 +281,13 @@ void find_client_faults(const RuntimeView& view, Findings& findings) {
 void find_connection_faults(const RuntimeView& view, Findings& findings) {
   const double rejected = total_rate(
       view, [](const CoreReport& core) { return metric_of(core, "http connections rejected"); });
-  if (rejected <= 0) return;
-  findings.push_back({Tone::bad,
-                      "the server refuses " + Cell::rate(rejected).to_text() +
-                          " connections a second, because connections_max are open",
-                      "connections", "raise connections_max, or look who holds the connections"});
+  if (rejected > 0) {
+    findings.push_back({Tone::bad,
+                        "the server refuses " + Cell::rate(rejected).to_text() +
+                            " connections a second, because connections_max are open",
+                        "connections", "raise connections_max, or look who holds the connections"});
+  }
+  find_stuck_requests(view, findings);
 }
 
 }  // namespace weir::admin

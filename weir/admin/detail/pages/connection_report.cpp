@@ -52,8 +52,15 @@ std::string_view state_of(const Call& call, const Connection& connection) {
   }
 }
 
+/// Adds the time of a request that its handler has not answered, if it is the longest.
+void add_run_time(ConnectionReport& report, const Call& call, Instant now) {
+  if (const auto began_at = call.began_at()) {
+    report.runs = std::max(report.runs.value_or(Duration::zero()), now - *began_at);
+  }
+}
+
 /// Adds the streams of HTTP/2, and the routes of the oldest ones.
-void add_streams(ConnectionReport& report, const Connection& connection) {
+void add_streams(ConnectionReport& report, const Connection& connection, Instant now) {
   report.streams = connection.http2().session().streams_open();
   report.state = report.streams == 0 ? "idle" : "active";
   std::uint32_t shown = 0;
@@ -61,6 +68,7 @@ void add_streams(ConnectionReport& report, const Connection& connection) {
   connection.http2().visit_calls([&](const Call& call) {
     if (has_route(call)) {
       report.route += (shown == 0 ? "" : ", ") + route_of(call);
+      add_run_time(report, call, now);
       ++shown;
     }
     return shown < routes_shown_max && ++seen < 2 * routes_shown_max;
@@ -84,12 +92,15 @@ ConnectionReport report_on(Connection& connection, Instant now) {
   }
   report.unsent_bytes = connection.io()->output().size();
   if (connection.is_http2()) {
-    add_streams(report, connection);
+    add_streams(report, connection, now);
     return report;
   }
   const Call& call = connection.request_loop().call();
   report.state = state_of(call, connection);
-  if (has_route(call)) report.route = route_of(call);
+  if (has_route(call)) {
+    report.route = route_of(call);
+    add_run_time(report, call, now);
+  }
   return report;
 }
 

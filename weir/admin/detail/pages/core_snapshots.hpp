@@ -34,6 +34,8 @@ struct ConnectionReport {
   std::uint32_t streams = 0;     ///< open streams of HTTP/2
   /// Pattern of the present request; for HTTP/2 those of some streams: "GET /a, GET /b, 3 more".
   std::string route;
+  /// Time that the oldest of these requests has taken so far; nullopt: unknown, or there is none.
+  std::optional<Duration> runs;
 };
 
 /// The connections of one server on one core.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,13 +27,19 @@ constexpr std::array growing{
     Growth{"inbox", "items in inboxes", &CoreReport::inbox_depth, false},
 };
 
+/// Returns the minutes since the oldest sample; nullopt if they are too few to show a growth.
+std::optional<double> observed_minutes(const RuntimeView& view) {
+  if (view.seen.oldest_age < std::chrono::seconds(5)) return std::nullopt;
+  return std::chrono::duration<double, std::ratio<60>>(view.seen.oldest_age).count();
+}
+
 /// Returns the growth of a value for each minute; it may be negative.
-double growth_of(const RuntimeView& view, std::uint64_t CoreReport::* value) {
-  const auto minutes = std::chrono::duration<double, std::ratio<60>>(view.seen.oldest_age).count();
-  if (minutes <= 0) return 0;
+std::optional<double> growth_of(const RuntimeView& view, std::uint64_t CoreReport::* value) {
+  const auto minutes = observed_minutes(view);
+  if (!minutes) return std::nullopt;
   return (static_cast<double>(sum_of(view.seen.now, value)) -
           static_cast<double>(sum_of(view.seen.oldest, value))) /
-         minutes;
+         *minutes;
 }
 
 /// Returns true if a value has grown by half, and by at least 500, in at least 20 seconds.
@@ -45,11 +52,11 @@ bool grows_much(const RuntimeView& view, std::uint64_t CoreReport::* value) {
 
 /// Returns the growth of the resident memory for each minute, in bytes.
 std::optional<double> resident_growth(const RuntimeView& view) {
-  const auto minutes = std::chrono::duration<double, std::ratio<60>>(view.seen.oldest_age).count();
-  if (!view.seen.resident_bytes || !view.seen.oldest_resident_bytes || minutes <= 0) return {};
+  const auto minutes = observed_minutes(view);
+  if (!view.seen.resident_bytes || !view.seen.oldest_resident_bytes || !minutes) return {};
   return (static_cast<double>(*view.seen.resident_bytes) -
           static_cast<double>(*view.seen.oldest_resident_bytes)) /
-         minutes;
+         *minutes;
 }
 
 /// Returns true if the process has grown by half, and by at least 32 MiB, in at least 20 seconds.
@@ -151,8 +158,9 @@ Page memory_page(const RuntimeView& view) {
   for (const Growth& each : growing) {
     const std::uint64_t now = sum_of(view.seen.now, each.value);
     const Tone tone = grows_much(view, each.value) && !each.bytes ? Tone::warning : Tone::plain;
+    const auto growth = growth_of(view, each.value);
     kinds.rows.push_back({each.label, each.bytes ? Cell::bytes(now) : Cell::number(now),
-                          Cell::rate(growth_of(view, each.value)).with(tone)});
+                          growth ? Cell::rate(*growth).with(tone) : Cell()});
   }
   page.sections.push_back(std::move(kinds));
   page.sections.push_back(history_section(view));

@@ -187,6 +187,12 @@ class Call : Continuation {
   RequestHead& head() noexcept { return head_; }
   const RequestHead& head() const noexcept { return head_; }
   Stage stage() const noexcept { return stage_; }
+  /// Returns the time of the turn in which the present request began; nullopt if the server has no
+  /// observer, for which alone the time is kept.
+  std::optional<Instant> began_at() const noexcept {
+    if (server_.recorder() == nullptr) return std::nullopt;
+    return end_record_.begin;
+  }
   CancelReason cancel_reason() const noexcept { return cancel_reason_; }
   bool peer_gone() const noexcept { return cancel_reason_ == CancelReason::peer_gone; }
   bool rejected() const noexcept { return stage_ == Stage::rejected; }
