@@ -42,6 +42,9 @@ class Notes final : public ClientObserver {
     void on_response(const ClientResponse& response) noexcept override {
       notes_.lines.push_back("response " + std::to_string(code_of(response.status())));
     }
+    void on_websocket(bool is_http2) noexcept override {
+      notes_.lines.push_back(is_http2 ? "websocket of HTTP/2" : "websocket");
+    }
     void on_error(std::error_code error) noexcept override {
       notes_.lines.push_back("error " + error.message());
     }
@@ -61,6 +64,13 @@ class ClientObserverTest : public HttpTest {
       Response response(Status::found);
       response.set_header("Location", "/seen");
       return response;
+    });
+    routes_.get("/socket", [](const Request& request) {
+      std::string seen(request.header("X-Trace").value_or("none"));
+      seen.append(" ").append(request.header("X-Own").value_or("none"));
+      return accept_websocket(request, [seen](WebSocket& socket) -> Task<Result<>> {
+        co_return co_await socket.send(seen);
+      });
     });
     routes_.get("/slow", []() -> Task<Response> {
       std::ignore = co_await sleep(2s);  // longer than the client waits
@@ -114,6 +124,32 @@ TEST_F(ClientObserverTest, MayDeclineToSeeTheEnd) {
   notes_.watches = false;
   EXPECT_EQ(get("/seen"), "7");
   EXPECT_EQ(notes_.lines, Lines{"begin /seen"});
+}
+
+TEST_F(ClientObserverTest, SeesTheHandshakeOfAWebSocket) {
+  const auto open = [&](std::string url) -> Task<Result<>> {
+    ClientOptions options;
+    options.observer = &notes_;
+    Client client(std::move(options));
+    const auto serve = [](WebSocket& socket) -> Task<Result<>> {
+      WEIR_CO_TRY(const auto message, co_await socket.read());
+      EXPECT_EQ(message.text(), "7 own");
+      co_return {};
+    };
+    ClientWebSocketOptions own;
+    std::ignore = own.headers.add("X-Own", "own");
+    auto opening = client.websocket(std::move(url), serve, std::move(own));
+    co_return co_await std::move(opening);
+  };
+  EXPECT_TRUE(weir::run(*loop_, open("ws://127.0.0.1/socket")));
+  EXPECT_EQ(notes_.lines, (Lines{"begin /socket", "websocket", "end"}));
+  notes_.lines.clear();
+  EXPECT_FALSE(weir::run(*loop_, open("ws://127.0.0.1/seen")));
+  EXPECT_EQ(notes_.lines, (Lines{"begin /seen", "response 200", "end"}));
+  notes_.lines.clear();
+  EXPECT_FALSE(weir::run(*loop_, open("ws://127.0.0.1:1/socket")));
+  ASSERT_EQ(notes_.lines.size(), 3U);
+  EXPECT_TRUE(notes_.lines[1].starts_with("error "));
 }
 
 TEST_F(ClientObserverTest, GetsInvalidRequestsToo) {

@@ -86,15 +86,17 @@ bool Attributes::take(std::string_view& rest, std::string_view& key,
 
 /// Removes the attribute of this name, if there is one.
 void Attributes::erase(std::string_view key) {
+  // Each set() comes here, so this reads no values.
   std::string_view rest = encoded_;
-  std::string_view name;
-  AttributeValue value;
-  for (const char* begin = rest.data(); take(rest, name, value); begin = rest.data()) {
-    if (name != key) continue;
-    const auto at = static_cast<std::size_t>(begin - encoded_.data());
-    encoded_.erase(at, static_cast<std::size_t>(rest.data() - begin));
-    --count_;
-    return;
+  while (!rest.empty()) {
+    const auto header = read_number<Header>(rest);
+    const std::size_t size = sizeof(Header) + header.key_size + header.value_size;
+    if (header.key_size == key.size() && rest.substr(sizeof(Header), key.size()) == key) {
+      encoded_.erase(encoded_.size() - rest.size(), size);
+      --count_;
+      return;
+    }
+    rest.remove_prefix(size);
   }
 }
 

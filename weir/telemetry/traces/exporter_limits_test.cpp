@@ -100,6 +100,27 @@ TEST_F(ExporterLimits, SendsLargeSpansInSeveralRequests) {
   for (const std::size_t each : collector_.batches) EXPECT_LE(each, 50U);
 }
 
+TEST_F(ExporterLimits, KeepsItsBoundsWhileTheCollectorStalls) {
+  collector_.script.assign(20, {.delay = 1h});
+  TraceOptions options = collector_options();
+  options.queue_capacity = 600;
+  constexpr std::size_t seconds = 60;
+  Duration made_for{};
+  run(options, [&](Tracer& tracer) -> Task<> {
+    const Instant begin = world_.now();
+    for (std::size_t second = 0; second < seconds; ++second) {
+      for (int made = 0; made < 1000; ++made) Span(tracer, "span").end();
+      EXPECT_LE(tracer.report().spans.queued, 600U);
+      std::ignore = co_await sleep(1s);
+    }
+    made_for = world_.now() - begin;
+  });
+  EXPECT_EQ(made_for, 60s) << "the program is not delayed";
+  EXPECT_EQ(report_.spans.exported, 0U);
+  EXPECT_GT(report_.spans.failed, 0U);
+  EXPECT_EQ(report_.spans.failed + report_.spans.dropped, 1000 * seconds);
+}
+
 TEST_F(ExporterLimits, CompressesItsRequests) {
   if (!compression::is_available(compression::Coding::gzip)) GTEST_SKIP() << "no zlib";
   TraceOptions options = collector_options();
