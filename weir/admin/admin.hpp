@@ -15,7 +15,7 @@ struct AdminOptions {
   /// Event bus whose rates are shown, or nullptr; outlives the servers.
   const EventBus* events = nullptr;
   Duration refresh = std::chrono::seconds(2);  ///< reload interval of the page
-  /// A page that the page has a link to, relative to it, such as "overview". Empty: there is none.
+  /// The relative path that the link "All pages" leads to, such as "overview". Empty: no link.
   std::string home = {};
 };
 
@@ -26,7 +26,7 @@ struct AdminOptions {
 ///     GET /weir/services.dot    a graph for Graphviz
 ///     GET /weir/services.txt    the text of App::explain()
 ///
-/// The first path also has JSON and text, by `?format=json` or the Accept header.
+/// The first path also returns JSON or text, as `?format=json` or the Accept header asks.
 ///
 /// The routes have no authentication, and they show names of types and errors. Mount them on a
 /// router that is served internally, such as on loopback, and never on a public router:

@@ -45,9 +45,10 @@ struct AdminListenerOptions {
   /// More hosts that a request may name, such as "admin.example.org". An IP address, "localhost"
   /// and these are accepted; others may be DNS rebinding and get 421.
   std::vector<std::string> hosts = {};
-  /// Open connections on all cores together, at least 1; 503. They do not count with those of the
-  /// program's servers. If a server has no Limits::connections_max of its own, it leaves the
-  /// descriptors of these connections free, so that the pages can be reached when it is full.
+  /// Limit of open connections on all cores together, at least 1. A further connection gets 503;
+  /// over TLS it is closed. These connections do not count with those of the program's servers. A
+  /// server without a Limits::connections_max leaves their descriptors free, so that the pages can
+  /// be reached when the server is full.
   std::size_t connections_max = 64;
   std::shared_ptr<tls::Server> tls = {};       ///< nullptr: plain HTTP
   Duration refresh = std::chrono::seconds(2);  ///< reload interval of the pages; zero: none
@@ -69,25 +70,27 @@ struct AdminListenerOptions {
 /// An AdminListener serves pages about the running program, each as HTML, as JSON and as text:
 ///
 ///     /weir/overview, /weir/cores, /weir/routes, /weir/connections, /weir/clients,
-///     /weir/slow_turns, /weir/pools, /weir/memory, /weir/timers, /weir/tasks; /weir/services for
-///     an App /weir/configuration, /weir/log_levels, if the options have them /weir/cores.json and
-///     /weir/cores.txt are the same page for programs and for terminals /metrics; see
-///     telemetry::mount_metrics(). /profile; see profile::mount_profile() /livez, /readyz,
-///     /startupz; see http::Health
+///     /weir/slow_turns, /weir/pools, /weir/memory, /weir/timers, /weir/tasks
+///     /weir/services                          for an App
+///     /weir/configuration, /weir/log_levels   if the options have them
+///     /weir/cores.json, /weir/cores.txt       a page for programs and for terminals
+///     /metrics                                see telemetry::mount_metrics()
+///     /profile                                see profile::mount_profile()
+///     /livez, /readyz, /startupz              see http::Health
 ///
 /// A GET changes nothing. A POST to /weir/log_levels sets a level. Pages have no script, and their
 /// Content-Security-Policy allows none. A page reads counters and asks each core for one short
 /// snapshot. It waits for a core for at most a quarter of a second, and then shows that the core
 /// does not answer. Without requests, the listener does nothing.
 ///
-/// A drain of the runtime does not close the listener: it answers until the work of all cores has
-/// ended, and "/readyz" then says "draining". It does not make the drain longer, and it closes its
-/// connections at the end. If another process has the socket too, such as a service manager or the
-/// newer process of a hot restart, the listener closes when the drain begins. A process that starts
-/// without a hot restart meanwhile finds the address of the listener in use.
+/// A drain of the runtime does not close the listener. It answers until the work of all cores has
+/// ended; "/readyz" then says "draining". The listener does not make the drain longer, and closes
+/// its connections at the end. If another process has the socket too, the listener closes when the
+/// drain begins. Such a process is a service manager, or the newer process of a hot restart. A
+/// process that starts without a hot restart during the drain finds the address in use.
 ///
-/// A client that reads less than 16 KiB a second for 5 s is closed. A page has at most 512 KiB; it
-/// says how many rows it leaves out.
+/// The listener closes the connection of a client that reads less than 16 KiB a second for 5 s. A
+/// page has at most 512 KiB, and says how many rows it leaves out.
 ///
 ///     AdminListener admin({.endpoint = Endpoint::loopback(9090), .title = "shop"});
 ///     runtime.run_on_each_core([&](Scope& scope) -> Task<Result<>> {
@@ -123,14 +126,15 @@ class AdminListener {
   Result<> check(std::string* why = nullptr) const;
 
   /// Returns an upper bound of the memory that the pages and their connections hold on this number
-  /// of cores. It does not include the page "services", routes of the program, and a CPU profile
+  /// of cores. It does not include the page "services", routes of the program, or a CPU profile
   /// while it is recorded.
   http::MemoryBound memory_bound(unsigned cores) const;
 
-  /// Serves the pages on this core until the loop drains or the task is cancelled. After a drain
-  /// has begun, the runtime continues to serve them. A program calls it on every core. Errors:
-  /// Errc::bad_configuration if check() fails, which is logged; those of http::serve(). Cancel:
-  /// closes the listener immediately and cancels the connections. Threads: the loop's.
+  /// Serves the pages on this core. A program calls it on every core. The task ends when a drain
+  /// begins, but the runtime continues to serve the pages until the drain has ended.
+  /// Errors: Errc::bad_configuration if check() fails, which is logged; those of http::serve().
+  /// Cancel: closes the listener immediately and cancels the connections.
+  /// Threads: the loop's.
   Task<Result<>> serve(Scope& scope);
 
  private:

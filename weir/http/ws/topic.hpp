@@ -74,8 +74,8 @@ class AnyTopic {
   AnyTopic& operator=(const AnyTopic&) = delete;
 
   /// Subscribes a WebSocket of a server. It gets the messages that are published later, between
-  /// those that its handler sends. Messages of one publisher arrive in their order. Threads: those
-  /// of the WebSocket.
+  /// those that its handler sends. Messages of one publisher arrive in their order.
+  /// Threads: those of the WebSocket.
   [[nodiscard]] TopicSubscription subscribe(WebSocket& socket);
   /// Returns the number of subscribers on all cores.
   /// Threads: any.

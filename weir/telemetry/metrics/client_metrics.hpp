@@ -11,8 +11,8 @@
 namespace weir::telemetry {
 
 struct ClientMetricsOptions {
-  /// Number of sets of label values; see MetricOptions. It is at least the number of servers times
-  /// the outcomes of each.
+  /// Limit of sets of label values; see MetricOptions. It should be at least the number of servers
+  /// times the number of outcomes.
   std::size_t label_sets_max = 500;
   /// Also counts in exponential buckets; see HistogramOptions.
   bool native = true;
@@ -23,8 +23,8 @@ struct ClientMetricsOptions {
 /// Measures the requests of clients as http.client.request.duration, from send() to the head of the
 /// response, and the handshakes of their WebSockets. The labels are http.request.method,
 /// server.address, server.port, http.response.status_code, network.protocol.version and error.type.
-/// The last one is the status from 400 on, or the error. It is an observer of
-/// ClientOptions::observer, for any number of clients. Their other metrics are exported without it.
+/// The last label is the status from 400 on, or the error. ClientOptions::observer of any number of
+/// clients refers to the object. The other metrics of clients are exported without it.
 /// Threads: any.
 /// Lifetime: outlives the clients; ClientMetricsOptions::next outlives it.
 class ClientMetrics final : public http::ClientObserver {

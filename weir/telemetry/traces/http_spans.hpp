@@ -55,8 +55,9 @@ Span* span_of(const http::Request& request) noexcept;
 /// The span belongs to the span of the task that sends the request. Without one, it is the first of
 /// a trace. It ends when the head of the response arrives, or a WebSocket is open. It has the
 /// status `error` if the request fails or the response is 400 or more. A request that has a
-/// traceparent keeps it and gets no span. Threads: any core. Lifetime: outlives its clients; the
-/// tracer outlives it.
+/// traceparent keeps it and gets no span.
+/// Threads: any core.
+/// Lifetime: outlives its clients; the tracer outlives it.
 class TraceClient final : public http::ClientObserver {
  public:
   explicit TraceClient(Tracer& tracer) noexcept : tracer_(tracer) {}

@@ -98,7 +98,8 @@ class Span {
 };
 
 /// The trace context of the tasks that run in a span. It is that of the task around them, except
-/// for its span. Threads: const members on any.
+/// for its span.
+/// Threads: any for const members.
 class SpanContext final : public TraceContext {
  public:
   SpanContext(const TraceContext* outer, const ActiveSpan& span) noexcept : outer_(outer) {

@@ -67,8 +67,9 @@ struct TraceOptions {
   /// Those of OTEL_BSP are _SCHEDULE_DELAY, _MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and
   /// _EXPORT_TIMEOUT; they hold for log records too. Those of OTEL_EXPORTER_OTLP are _ENDPOINT and
   /// _HEADERS, also with TRACES_ or LOGS_, and _PROTOCOL, _TIMEOUT and _COMPRESSION, also with
-  /// TRACES_. An empty variable is not set. A variable that is invalid, and another one that begins
-  /// with OTEL_, has no effect, and `warnings` names it. The function reads no environment; main()
+  /// TRACES_. An empty variable is not set. An invalid variable, and any other variable that
+  /// begins with OTEL_, has no effect. `warnings` names each of them, except
+  /// OTEL_METRICS_EXPORTER=none. The function reads no environment; main()
   /// passes it on with variables_of().
   static TraceOptions from_variables(const Variables& variables);
 };

@@ -58,8 +58,8 @@ struct TraceReport {
 ///     });
 ///
 /// Threads: any, except where a function documents other threads. The loops that use it belong to
-/// one Runtime, because the number of a core selects its ids. Lifetime: outlives its spans and the
-/// loops that work on them; `clock` outlives the Tracer.
+/// one Runtime, because the number of a core selects the source of the ids.
+/// Lifetime: outlives its spans and the loops that work on them; `clock` outlives the Tracer.
 class Tracer final : WorkObserver {
  public:
   explicit Tracer(loop::PlatformClock& clock, TraceOptions options = {});
@@ -76,9 +76,9 @@ class Tracer final : WorkObserver {
   void start(Scope& scope);
   /// Exports spans and log records until the loop drains, and then those that are left: until no
   /// span is open and all queues are empty, for at most TraceOptions::flush_timeout. It logs what
-  /// it cannot export, at most once in a minute. Without memory it drops and counts spans, and goes
-  /// on. A turn of the loop encodes at most 32 spans. One task of a Tracer runs at a time; another
-  /// one returns immediately.
+  /// it cannot export, at most once in a minute. If there is no memory, it drops and counts
+  /// spans, and goes on. A turn of the loop encodes at most 32 spans. One task of a Tracer runs at
+  /// a time; another one returns immediately.
   /// Cancel: drops and counts the spans that are left.
   Task<> export_spans();
 

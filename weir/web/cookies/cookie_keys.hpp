@@ -26,7 +26,8 @@ enum class CookieProtection : std::uint8_t {
 ///
 /// A sealed text is base64url of the time of its expiry, the value, and a signature or tag. The
 /// name of the cookie is a part of what is signed, so that the text of one cookie is not valid as
-/// that of another one. Threads: any; a CookieKeys does not change.
+/// that of another one.
+/// Threads: any; a CookieKeys does not change.
 class CookieKeys {
  public:
   static constexpr std::size_t secret_bytes_min = 32;
@@ -40,12 +41,14 @@ class CookieKeys {
     return from_secrets({&secret, 1});
   }
   /// Makes a random key. Other processes, and this program after a restart, do not open its
-  /// cookies. Errors: unsupported if OpenSSL's random generator fails.
+  /// cookies.
+  /// Errors: unsupported if OpenSSL's random generator fails.
   static Result<CookieKeys> random();
 
   /// Returns the text of a cookie of this name with this value, of any bytes. open() accepts it
-  /// until `expires`. Errors: limit_reached if name and text exceed SetCookie::bytes_max;
-  /// unsupported if OpenSSL fails.
+  /// until `expires`.
+  /// Errors: limit_reached if name and text exceed SetCookie::bytes_max; unsupported if OpenSSL
+  /// fails.
   Result<std::string> seal(CookieProtection protection, std::string_view name,
                            std::string_view value, WallTime expires) const;
   /// Returns the value of a text that seal() has made for this name; nullopt for any other text,

@@ -39,8 +39,8 @@ class SealedCookies {
   }
 
   /// Seals the value of a cookie, of any bytes, and adds the cookie to a response. The expiry
-  /// inside of the text is that of the cookie. Errors: those of CookieKeys::seal() and
-  /// set_cookie().
+  /// inside of the text is that of the cookie.
+  /// Errors: those of CookieKeys::seal() and set_cookie().
   Result<> set(Response& response, SetCookie cookie) const;
   /// Returns the value of the first cookie of this name that was sealed by one of the keys and has
   /// not expired.

@@ -19,7 +19,8 @@ enum class SessionSave : std::uint8_t {
 };
 
 /// The data of sessions by their ids. An id has 32 characters of base64url. Sessions calls it on
-/// all cores. Another implementation keeps the data in a database. Threads: any core.
+/// all cores. Another implementation keeps the data in a database.
+/// Threads: any core.
 class SessionStore {
  public:
   virtual ~SessionStore() = default;

@@ -120,7 +120,9 @@ class Part {
 /// and much less as a rule. The limit of the whole body is that of the route. A body that breaks
 /// the format is answered with 400, and one beyond a limit with 413; both name the reason. A
 /// request of another media type never reaches the handler: 415, or 400 for a Content-Type without
-/// a boundary. Threads: those of the request. Lifetime: that of the request; it may be moved.
+/// a boundary.
+/// Threads: those of the request.
+/// Lifetime: that of the request; it may be moved.
 class Multipart {
  public:
   /// Makes the form of a request with default limits.

@@ -202,8 +202,7 @@ Task<Page> connections_page(const RuntimeView& view) {
   page.note =
       "The oldest connections come first. A core reads its oldest ones, about 100, for at most 80 "
       "microseconds. \"Runs for\" is the time of a request without an answer, if the server has "
-      "the "
-      "observer of the pages. \"Waits\" is the time without a byte. Bytes are those of HTTP, "
+      "the observer of the pages. \"Waits\" is the time without a byte. Bytes are those of HTTP, "
       "without TLS.";
   page.sections.push_back(servers_section(view));
   Section table{.key = "connections", .title = "Open connections"};
@@ -231,8 +230,8 @@ Page clients_page(const RuntimeView& view) {
   std::string note =
       "The servers that the HTTP clients of this program connect to. A target is unreachable if "
       "the last connection to it could not be opened. \"Requests fail\" if one has failed in the "
-      "last "
-      "minute, for example because the answer came too late. A status such as 500 is no failure.";
+      "last minute, for example because the answer came too late. A status such as 500 is no "
+      "failure.";
   Section table{.when_empty = "No client has opened a connection."};
   table.columns = {{"target", "target"},
                    {"state", "state"},
@@ -263,12 +262,12 @@ void find_client_faults(const RuntimeView& view, Findings& findings) {
       findings.push_back({Tone::bad,
                           name + " is unreachable since " + Cell::time(each.failing).to_text() +
                               ": " + each.error.message(),
-                          "clients", "look if it runs, and if its address is right"});
+                          "clients", "check that it runs, and that its address is right"});
     } else if (has_lost_requests(each)) {
       findings.push_back({Tone::bad,
                           name + ": a request failed " + Cell::time(each.request_failed).to_text() +
                               " ago: " + each.request_error.message(),
-                          "clients", "look if it answers, and how fast"});
+                          "clients", "check if it answers, and how fast"});
     } else if (each.is_full) {
       findings.push_back({Tone::warning,
                           name + ": " + Cell::number(each.waiting).to_text() +
@@ -285,7 +284,8 @@ void find_connection_faults(const RuntimeView& view, Findings& findings) {
     findings.push_back({Tone::bad,
                         "the server refuses " + Cell::rate(rejected).to_text() +
                             " connections a second, because connections_max are open",
-                        "connections", "raise connections_max, or look who holds the connections"});
+                        "connections",
+                        "raise connections_max, or see which clients hold the connections"});
   }
   find_stuck_requests(view, findings);
 }

@@ -54,17 +54,17 @@ struct TargetUse {
   std::size_t open = 0;     ///< connections
   std::size_t idle = 0;     ///< those of them that are idle, of HTTP/1.1
   std::size_t waiting = 0;  ///< requests that wait for a connection
-  bool is_full = false;     ///< a client has as many connections as it may have
+  bool is_full = false;     ///< true if requests wait for a client whose connections are all in use
 };
 
-/// The limits of one snapshot. It ends early when either is reached.
+/// The limits of one snapshot. The snapshot ends early when it reaches either limit.
 struct SnapshotLimits {
   std::size_t items_max = 600;
   Duration time_max = std::chrono::microseconds(80);
 };
 
-/// Counts the items of a snapshot, and looks at the clock after each eight of them. An item takes
-/// at most about two microseconds.
+/// Counts the items of a snapshot, and reads the clock at every eighth item. An item takes at most
+/// about two microseconds.
 class SnapshotBudget {
  public:
   SnapshotBudget(loop::Platform& platform, const SnapshotLimits& limits) noexcept

@@ -86,7 +86,7 @@ double rate_of(std::uint64_t now, std::uint64_t before, Duration elapsed) noexce
 /// Returns the value of the metric with this name; 0 if there is none.
 std::uint64_t metric_of(const CoreReport& core, std::string_view name) noexcept;
 
-/// Returns the same. It looks first at `place`, where another core has this metric.
+/// Returns the value of metric_of(). It looks first at `place`, where another core has the metric.
 std::uint64_t metric_at(const CoreReport& core, std::size_t place, std::string_view name) noexcept;
 
 }  // namespace weir::admin

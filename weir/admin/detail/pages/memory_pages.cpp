@@ -137,7 +137,7 @@ void find_memory_faults(const RuntimeView& view, Findings& findings) {
                             Cell::number(sum_of(view.seen.oldest, each.value)).to_text() + " to " +
                             Cell::number(sum_of(view.seen.now, each.value)).to_text() + " in " +
                             Cell::time(view.seen.oldest_age).to_text() + ", which may be a leak",
-                        "memory", "the page of tasks shows which tasks are many"});
+                        "memory", "the page of tasks shows which kind of task is frequent"});
   }
   if (resident_grows(view)) {
     findings.push_back({Tone::warning,

@@ -130,15 +130,19 @@ struct Frame {
 };
 
 /// The formats of a page.
-/// HTML: a complete page without a script. Its style sheet is `admin.css` in the same directory.
-/// All texts are escaped. JSON: {"page": "cores", "title": ..., KEY: {facts}, KEY: [rows]}. A
-/// section with facts and rows has its rows in KEY, and its facts in KEY_facts. Text: aligned
-/// columns for terminals. Control characters of values become question marks.
+///
+/// HTML is a complete page without a script. Its style sheet is `admin.css` in the same directory.
+/// All texts are escaped.
+///
+/// JSON is {"page": "cores", "title": ..., KEY: {facts}, KEY: [rows]}. A section with facts and
+/// rows has its rows in KEY, and its facts in KEY_facts.
+///
+/// Text has aligned columns for terminals. Control characters of values become question marks.
 enum class Format : std::uint8_t { html, json, text };
 
-/// Returns the format that `asked`, the value of ?format=, names. If it is empty, returns the one
-/// that the Accept header prefers (RFC 9110 §12.5.1): the first of several with equal quality.
-/// HTML is the format for all others.
+/// Returns the format that `asked` names, which is the value of ?format=. If `asked` is empty,
+/// returns the format that the Accept header prefers (RFC 9110 §12.5.1), the first one of several
+/// with equal quality. Returns HTML for all other values.
 Format choose_format(std::string_view asked, std::string_view accept) noexcept;
 
 class PageStyle;
@@ -152,7 +156,7 @@ class PageRenderer {
 
   /// Renders a piece, such as a row, and frees its cells. Returns false at the end of the page.
   bool step();
-  /// Returns what is rendered so far.
+  /// Returns the text that is rendered so far.
   std::string& output() noexcept { return out_; }
 
  private:
@@ -174,7 +178,7 @@ class PageRenderer {
 /// Lifetime: `frame` outlives the task.
 Task<std::string> render(Page page, const Frame& frame, Format format);
 
-/// Render a whole page in the present turn.
+/// These functions render a whole page in the present turn.
 std::string to_html(const Page& page, const Frame& frame);
 std::string to_json(const Page& page, const Frame& frame);
 std::string to_text(const Page& page, const Frame& frame);

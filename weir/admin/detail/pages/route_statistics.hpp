@@ -58,7 +58,7 @@ struct RouteCounts {
 /// Returns "GET /notes/{id}".
 std::string name_of(const http::RouteName* route, http::Method method);
 
-/// The same of one core, which other threads may read meanwhile.
+/// The counts of one route on one core. Other threads may read them meanwhile.
 /// Threads: the core's; any for add_to().
 class RouteCounters {
  public:
@@ -68,7 +68,7 @@ class RouteCounters {
   const http::RouteName* route() const noexcept { return route_; }
   http::Method method() const noexcept { return method_; }
   void add(const http::EndedRequest& request, Duration time) noexcept;
-  /// Adds the present values to a sum. Each is read separately.
+  /// Adds the present values to a sum. It reads each value separately.
   void add_to(RouteCounts& sum) const noexcept;
 
  private:

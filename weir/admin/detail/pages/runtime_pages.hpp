@@ -35,7 +35,7 @@ struct ProcessMemory {
 /// The data of the pages about a runtime.
 struct RuntimeView {
   Observation seen;
-  std::optional<ProcessMemory> memory;  ///< nullopt where there is no /proc
+  std::optional<ProcessMemory> memory;  ///< nullopt if there is no /proc
   std::vector<CoreAnswer> cores;
   std::vector<std::pair<std::string, PoolReport>> pools;  ///< the program's, by name
   std::optional<http::MemoryBound> bound;
@@ -78,14 +78,14 @@ double total_rate(const RuntimeView& view, const Value& value) {
 /// Returns the part of the recent time in which a core worked.
 double recent_busy(const RuntimeView& view, std::size_t core);
 
-/// A table shows at most this number of rows, and the number of the others.
+/// The largest number of rows that a table shows. It also shows the number of the other rows.
 constexpr std::size_t rows_max = 500;
 
 /// Returns what looks wrong, the worst first: cores without an answer, slow turns, waiting work,
 /// targets that cannot be reached, memory that grows, and what the machine takes from the service.
 Findings findings_of(const RuntimeView& view);
 
-// Each adds what looks wrong on one page.
+// Each function adds what looks wrong on one page.
 void find_core_faults(const RuntimeView& view, Findings& findings);
 void find_slow_turns(const RuntimeView& view, Findings& findings);
 void find_pool_faults(const RuntimeView& view, Findings& findings);

@@ -24,7 +24,7 @@ struct ServicePage {
   Explanation explanation;
   std::vector<EventRate> events;  ///< empty if the page has no section on events
   Duration refresh{};             ///< reload interval of the page; zero for no reload
-  std::string home = {};          ///< a page that the page has a link to; empty: there is none
+  std::string home = {};          ///< path of the link "All pages"; empty: no link
 };
 
 /// Returns a complete HTML page with the picture. Its style sheet is `services.css` in the same

@@ -24,9 +24,9 @@ enum class StopSignal : std::uint8_t {
 ///
 /// The destructor restores the old signal mask of the opening thread. Unread signals then have
 /// their former effect. A pending SIGPIPE is discarded, unless it was pending before open().
-/// SIGQUIT stays blocked if the SignalFd read it: a request for a report that comes late must not
-/// end the process with a core dump. A SignalFd that is opened later reads it. Threads: any for
-/// get() and read(); the opening thread for the destructor.
+/// SIGQUIT stays blocked if the SignalFd has read it, so that a late request for a report does not
+/// end the process with a core dump. A SignalFd that is opened later reads that request.
+/// Threads: any for get() and read(); the opening thread for the destructor.
 class SignalFd {
  public:
   static Result<SignalFd> open();

@@ -36,7 +36,7 @@ class Exporter : DrainObserver, loop::Timer {
   /// Ends a wait for the next batch.
   void wake() { event_.set(); }
   /// Exports until the end; see Tracer::export_spans(). A turn of the loop encodes or sorts at most
-  /// items_per_turn items. What finds no memory is dropped and counted, and the export goes on.
+  /// items_per_turn items. The export drops and counts the items that it has no memory for.
   /// Cancel: ends the request to the collector; the destructor drops the rest.
   Task<> run();
 
