@@ -125,7 +125,7 @@ class Runtime::TaskDump final : loop::ThreadWork {
  private:
   static constexpr Duration timeout = std::chrono::seconds(1);
   static constexpr std::size_t lines_max = 2000;
-  static constexpr std::size_t entries_max = 100'000;  // of all cores, if they are many
+  static constexpr std::size_t entries_max = 100'000;  // of all cores together
 
   std::optional<Instant> step() noexcept override;
   void begin();

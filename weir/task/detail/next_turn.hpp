@@ -9,7 +9,8 @@
 namespace weir::detail {
 
 /// `co_await NextTurn(loop)` continues in the next turn of the awaiting task's loop. The loop
-/// submits and takes input before, which it does not do for yield(). Cancel: not affected.
+/// submits and takes input before, which it does not do for yield().
+/// Cancel: not affected.
 class [[nodiscard]] NextTurn : public Waiter, TurnObserver {
  public:
   explicit NextTurn(Loop& loop) noexcept

@@ -10,7 +10,7 @@
 
 namespace weir {
 
-/// The share of one turn that a long work may use: `co_await budget.item()` after each small item.
+/// The share of one turn that long work may use: `co_await budget.item()` after each small item.
 /// Threads: the loop's.
 class TurnBudget {
  public:

@@ -113,8 +113,8 @@ Section history_section(const RuntimeView& view) {
   Section table{.key = "history", .title = "The last ten minutes"};
   table.note =
       "A value that is larger in each row than in the row below it is a leak. The pages keep a row "
-      "each 15 s while somebody looks at them.";
-  table.when_empty = "This is the first look.";
+      "each 15 s while they are requested.";
+  table.when_empty = "These are the first values.";
   table.columns = {{"age_seconds", "ago"}, {"resident_bytes", "resident memory"},
                    {"frames", "frames"},   {"buffers", "buffers"},
                    {"blocks", "blocks"},   {"streams", "open streams"}};
