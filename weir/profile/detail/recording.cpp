@@ -80,10 +80,15 @@ Profile finish(Recording& recording, WallTime started, Duration length) {
 /// Drains the samples until the end of the profile, a few in each turn of the loop.
 Task<Result<>> drain_until(Recording& recording, Instant end) {
   constexpr Duration step = std::chrono::milliseconds(100);
-  Loop& loop = *(co_await this_context()).loop;
-  while (loop.now() < end && !loop.draining()) {
+  const Context own = co_await this_context();
+  Loop& loop = *own.loop;
+  const auto goes_on = [&] { return loop.now() < end && !loop.draining(); };
+  while (goes_on()) {
     WEIR_CO_TRY(co_await sleep(std::min(step, Duration(end - loop.now()))));
-    while (recording.drain_some()) co_await detail::NextTurn(loop);
+    // Busy cores may add samples as fast as the turns of this loop drain them.
+    while (goes_on() && !own.cancelled() && recording.drain_some()) {
+      co_await detail::NextTurn(loop);
+    }
   }
   co_return Result<>();
 }
