@@ -31,7 +31,14 @@ void add_to_pools(const PoolThreads& pool, const loop::Platform& platform,
                   const std::string& name) {
   Pools& pools = Pools::all();
   const std::lock_guard lock(pools.mutex);
-  pools.entries.push_back({&pool, &platform, name});
+  const auto is_used = [&](const std::string& text) {
+    return std::ranges::any_of(pools.entries, [&](const Pools::Entry& each) {
+      return each.platform == &platform && each.name == text;
+    });
+  };
+  std::string own = name;
+  for (int number = 2; is_used(own); ++number) own = name + " " + std::to_string(number);
+  pools.entries.push_back({&pool, &platform, std::move(own)});
 }
 
 void remove_from_pools(const PoolThreads& pool) noexcept {
@@ -46,11 +53,7 @@ std::vector<NamedPoolReport> report_on_pools(const loop::Platform& platform) {
   const std::lock_guard lock(pools.mutex);
   for (const Pools::Entry& each : pools.entries) {
     if (each.platform != &platform) continue;
-    std::string name = each.name;
-    for (int number = 2; std::ranges::count(reports, name, &NamedPoolReport::name) != 0; ++number) {
-      name = each.name + " " + std::to_string(number);
-    }
-    reports.push_back({std::move(name), each.pool->report()});
+    reports.push_back({each.name, each.pool->report()});
   }
   return reports;
 }

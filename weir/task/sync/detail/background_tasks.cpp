@@ -1,6 +1,7 @@
 #include "weir/task/sync/detail/background_tasks.hpp"
 
 #include <functional>
+#include <new>
 
 namespace weir {
 
@@ -14,6 +15,7 @@ void BackgroundTasks::spawn(Task<> task) {
     const auto body = [this](Scope& scope) { return wait_for_end(scope); };
     root_.emplace(with_scope(OnFailure::isolate, body));
     root_->start(Context{&loop_, nullptr}, *this);
+    if (scope_ == nullptr) throw std::bad_alloc();  // the body had no memory for its frame
   }
   scope_->spawn(std::move(task));
 }
@@ -28,7 +30,7 @@ std::coroutine_handle<> BackgroundTasks::completed(Continuation& self, std::coro
   auto& tasks = static_cast<BackgroundTasks&>(self);
   tasks.root_.reset();
   tasks.scope_ = nullptr;
-  tasks.ended_();
+  if (tasks.end_.is_set()) tasks.ended_();
   return std::noop_coroutine();
 }
 
