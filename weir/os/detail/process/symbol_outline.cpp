@@ -62,25 +62,33 @@ class OutlineReader {
     name += part;
   }
 
-  bool read_source_name(std::string& name) {
+  /// Reads a number and as many bytes.
+  bool read_counted(std::string_view& bytes) {
     std::size_t size = 0;
     const auto number = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
     if (number.ec != std::errc() || size == 0) return false;
     rest_.remove_prefix(static_cast<std::size_t>(number.ptr - rest_.data()));
     if (size > rest_.size()) return false;
-    const std::string_view own = rest_.substr(0, size);
+    bytes = rest_.substr(0, size);
     rest_.remove_prefix(size);
-    last_ = own;
-    if (!own.starts_with("_GLOBAL__N_")) append(name, own);
-    std::string tag;
+    return true;
+  }
+
+  bool read_source_name(std::string& name) {
+    if (!read_counted(last_)) return false;
+    if (!last_.starts_with("_GLOBAL__N_")) append(name, last_);
+    std::string_view tag;
     while (take("B")) {
-      if (!read_source_name(tag)) return false;
+      if (!read_counted(tag)) return false;
     }
     return true;
   }
 
-  /// Reads one part of a qualified name, without its template arguments.
+  /// Reads one part of a qualified name, without its template arguments. A constructor repeats the
+  /// part before it, so the length of the name is limited.
   bool read_part(std::string& name) {
+    constexpr std::size_t name_max = 4096;
+    if (name.size() > name_max) return false;
     take("L");  // internal linkage
     if (is_digit()) return read_source_name(name);
     if (peek() == 'S') {
