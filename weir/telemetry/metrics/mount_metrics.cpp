@@ -68,7 +68,8 @@ class PageWriter {
     WEIR_CO_TRY(co_await write_families());
     WEIR_CO_TRY(co_await write_dropped());
     out_.finish();
-    co_return co_await flush();
+    WEIR_CO_TRY(co_await flush());
+    co_return co_await flush();  // what is behind the complete pieces
   }
 
  private:

@@ -100,7 +100,8 @@ detail::KnownCells::Entry ServerMetrics::find(detail::KnownCells& known, std::ui
   const bool dropped = series.series_->dropped;
   detail::Cell* const cells = dropped ? nullptr : detail::ThreadCells::of(series.series_->first);
   const detail::KnownCells::Entry entry{.key = key, .cells = cells};
-  if (dropped || cells != nullptr) known.add(entry);
+  // Without memory, the next request tries again.
+  if (cells != nullptr || (dropped && durations_.family_->is_full())) known.add(entry);
   return entry;
 }
 

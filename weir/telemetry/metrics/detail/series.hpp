@@ -87,6 +87,8 @@ class Family {
   const Series& series(LabelValues values) noexcept;
   /// Returns the series whose cell counts the measurements of label sets beyond the limit.
   const Series& dropped() const noexcept { return dropped_; }
+  /// Returns true if no series will be added any more, so that others are dropped for ever.
+  bool is_full() const noexcept { return full_.load(std::memory_order_relaxed); }
 
   /// Returns the oldest series; Series::next leads to the others.
   const Series* first() const noexcept { return first_.load(std::memory_order_acquire); }

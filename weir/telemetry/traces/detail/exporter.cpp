@@ -46,11 +46,11 @@ Duration read_retry_after(std::string_view text, WallTime now) noexcept {
   std::uint32_t seconds = 0;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, seconds);
-  if (read.ptr == end) {
+  if (!text.empty() && read.ptr == end) {
     return read.ec == std::errc() ? Duration(std::chrono::seconds(seconds)) : Duration::max();
   }
   const auto date = http::parse_http_date(text);
-  return date ? *date - now : Duration::zero();
+  return date && *date > now ? *date - now : Duration::zero();
 }
 
 }  // namespace
@@ -340,8 +340,14 @@ Task<Exporter::Sent> Exporter::attempt(const Batch& batch, Duration& retry_after
   const http::Status status = response->status();
   const auto code = code_of(status);
   if (code >= 200 && code < 300) {
-    auto counting = count_accepted(*response, batch);
-    co_await std::move(counting);
+    bool counted = false;
+    try {
+      auto counting = count_accepted(*response, batch);
+      co_await std::move(counting);
+      counted = true;
+    } catch (const std::bad_alloc&) {  // sending the batch again would double its records
+    }
+    if (!counted) batch.counters.exported.add(batch.count);
     co_return Sent::done;
   }
   report(batch.url, "status " + std::to_string(code));
