@@ -137,7 +137,10 @@ Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve,
     ClientRequest handshake(Method::get, target);
     for (const HeaderField field : options.headers) handshake.add_header(field.name, field.value);
     observed = options_.observer->begin(handshake);
-    if (handshake.error()) co_return fail(handshake.error());
+    if (handshake.error()) {
+      if (observed != nullptr) observed->on_error(handshake.error());
+      co_return fail(handshake.error());
+    }
     options.headers = handshake.headers();
   }
   auto opening = open_websocket(*pool_, std::move(target), options);

@@ -252,7 +252,8 @@ void H2Connection::give_up() noexcept {
 }
 
 void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
-  server_.counters().http2_streams_reset.add();
+  // A connection that is lost ends its streams without a reset.
+  if (!session_.failed()) server_.counters().http2_streams_reset.add();
   try {
     session_.reset(exchange, error);
   } catch (...) {
