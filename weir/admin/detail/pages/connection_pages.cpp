@@ -39,10 +39,9 @@ std::vector<PlacedConnection> connections_of(const RuntimeView& view) {
 }
 
 /// Returns true if a handler has run for so long that it probably waits for something that does not
-/// happen. A client that sends its body slowly is no reason.
+/// happen.
 bool is_stuck(const ConnectionReport& connection) {
-  return connection.runs.value_or(Duration::zero()) >= stuck_after &&
-         connection.state != "reads body";
+  return connection.unanswered.value_or(Duration::zero()) >= stuck_after;
 }
 
 std::vector<Cell> row_of(const PlacedConnection& placed) {
@@ -56,8 +55,9 @@ std::vector<Cell> row_of(const PlacedConnection& placed) {
           std::move(protocol),
           each.state,
           each.route.empty() ? Cell() : Cell(each.route),
-          each.runs ? Cell::time(*each.runs).with(is_stuck(each) ? Tone::warning : Tone::plain)
-                    : Cell(),
+          each.unanswered
+              ? Cell::time(*each.unanswered).with(is_stuck(each) ? Tone::warning : Tone::plain)
+              : Cell(),
           each.waits ? Cell::time(*each.waits) : Cell(),
           Cell::bytes(each.received),
           Cell::bytes(each.sent),
@@ -179,9 +179,9 @@ void find_stuck_requests(const RuntimeView& view, Findings& findings) {
   std::map<std::string_view, Stuck> by_route;
   for (const PlacedConnection& each : connections_of(view)) {
     if (!is_stuck(*each.report)) continue;
-    Stuck& stuck = by_route[each.report->route];
+    Stuck& stuck = by_route[each.report->unanswered_route];
     ++stuck.requests;
-    stuck.longest = std::max(stuck.longest, *each.report->runs);
+    stuck.longest = std::max(stuck.longest, *each.report->unanswered);
   }
   for (const auto& [route, stuck] : by_route) {
     const std::string requests = stuck.requests == 1
@@ -208,7 +208,7 @@ Task<Page> connections_page(const RuntimeView& view) {
   Section table{.key = "connections", .title = "Open connections"};
   table.columns = {{"peer", "peer"},           {"age_seconds", "age"},
                    {"protocol", "protocol"},   {"state", "state"},
-                   {"route", "route"},         {"runs_seconds", "runs for"},
+                   {"route", "route"},         {"unanswered_seconds", "no answer for"},
                    {"waits_seconds", "waits"}, {"received_bytes", "received"},
                    {"sent_bytes", "sent"},     {"unsent_bytes", "unsent"},
                    {"core", "core"},           {"server", "server"}};

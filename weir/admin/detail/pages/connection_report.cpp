@@ -52,11 +52,12 @@ std::string_view state_of(const Call& call, const Connection& connection) {
   }
 }
 
-/// Adds the time of a request that its handler has not answered, if it is the longest.
-void add_run_time(ConnectionReport& report, const Call& call, Instant now) {
-  if (const auto began_at = call.began_at()) {
-    report.runs = std::max(report.runs.value_or(Duration::zero()), now - *began_at);
-  }
+/// Adds a request that its handler has not answered, if it takes the longest.
+void add_unanswered(ConnectionReport& report, const Call& call, Instant now) {
+  const auto since = call.unanswered_since();
+  if (!since || now - *since <= report.unanswered.value_or(Duration::zero())) return;
+  report.unanswered = now - *since;
+  report.unanswered_route = route_of(call);
 }
 
 /// Adds the streams of HTTP/2, and the routes of the oldest ones.
@@ -65,10 +66,11 @@ void add_streams(ConnectionReport& report, const Connection& connection, Instant
   report.state = report.streams == 0 ? "idle" : "active";
   std::uint32_t shown = 0;
   std::uint32_t seen = 0;
-  connection.http2().visit_calls([&](const Call& call) {
+  connection.http2().visit([&](const http::H2Exchange& exchange) {
+    const Call& call = exchange.call();
     if (has_route(call)) {
       report.route += (shown == 0 ? "" : ", ") + route_of(call);
-      add_run_time(report, call, now);
+      if (exchange.remote_ended()) add_unanswered(report, call, now);
       ++shown;
     }
     return shown < routes_shown_max && ++seen < 2 * routes_shown_max;
@@ -99,7 +101,8 @@ ConnectionReport report_on(Connection& connection, Instant now) {
   report.state = state_of(call, connection);
   if (has_route(call)) {
     report.route = route_of(call);
-    add_run_time(report, call, now);
+    const bool reads_body = connection.read_state() == Connection::ReadState::body;
+    if (!reads_body) add_unanswered(report, call, now);
   }
   return report;
 }

@@ -78,8 +78,10 @@ CoreSnapshot make_snapshot(Loop& loop, const SnapshotLimits& limits) {
   snapshot.timers = loop.timers().armed();
   if (snapshot.timers > 0) snapshot.next_timer = loop.timers().next() - begun;
   snapshot.draining = loop.draining();
+  budget.begin_part(2);  // leave something for the servers
   snapshot.targets = report_targets(loop, budget);
   snapshot.uses = report_uses(loop, budget);
+  budget.begin_part(1);
   snapshot.servers = report_servers(loop, budget);
   snapshot.at = begun;
   snapshot.took = loop.platform().now() - begun;

@@ -34,8 +34,10 @@ struct ConnectionReport {
   std::uint32_t streams = 0;     ///< open streams of HTTP/2
   /// Pattern of the present request; for HTTP/2 those of some streams: "GET /a, GET /b, 3 more".
   std::string route;
-  /// Time that the oldest of these requests has taken so far; nullopt: unknown, or there is none.
-  std::optional<Duration> runs;
+  /// Time since the oldest of these requests that has no answer, although it is complete; nullopt:
+  /// unknown, or there is none.
+  std::optional<Duration> unanswered;
+  std::string unanswered_route;  ///< pattern of that request
 };
 
 /// The connections of one server on one core.

@@ -64,7 +64,7 @@ TEST_F(CoreSnapshotTest, HasTheAgeAndTheBytesOfAConnection) {
   const ConnectionReport running = only_connection();
   EXPECT_EQ(running.state, "runs handler");
   EXPECT_EQ(running.route, "GET /wait/{id}");
-  EXPECT_FALSE(running.runs) << "the time is kept for observers only";
+  EXPECT_FALSE(running.unanswered) << "the time is kept for observers only";
   stop();
 }
 

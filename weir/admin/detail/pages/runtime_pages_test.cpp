@@ -151,17 +151,16 @@ TEST(RuntimePages, FindRequestsWithoutAnAnswer) {
   RuntimeView view = view_of(1);
   ConnectionReport connection;
   connection.state = "runs handler";
-  connection.route = "GET /stuck";
-  connection.runs = 9s;
+  connection.route = "GET /stuck, GET /fast";
+  connection.unanswered = 9s;
+  connection.unanswered_route = "GET /stuck";
   snapshot_of(view, 0).servers = {{.connections = {connection, connection}}};
   std::vector<ConnectionReport>& connections = snapshot_of(view, 0).servers[0].connections;
   EXPECT_TRUE(findings_of(view).empty());
-  connections[1].runs = 90s;
+  connections[1].unanswered = 90s;
   EXPECT_TRUE(finds(view, "a request of GET /stuck got no answer for up to 90 s", "tasks"));
-  connections[0].runs = 10s;
+  connections[0].unanswered = 10s;
   EXPECT_TRUE(finds(view, "2 requests of GET /stuck got no answer for up to 90 s", "tasks"));
-  connections[0].state = connections[1].state = "reads body";
-  EXPECT_TRUE(findings_of(view).empty()) << "the client is slow";
 }
 
 TEST(RuntimePages, FindWhatTheMachineTakes) {

@@ -187,10 +187,11 @@ class Call : Continuation {
   RequestHead& head() noexcept { return head_; }
   const RequestHead& head() const noexcept { return head_; }
   Stage stage() const noexcept { return stage_; }
-  /// Returns the time of the turn in which the present request began; nullopt if the server has no
-  /// observer, for which alone the time is kept.
-  std::optional<Instant> began_at() const noexcept {
-    if (server_.recorder() == nullptr) return std::nullopt;
+  /// Returns the time of the turn in which the present request began, whose handler has not
+  /// answered; nullopt if it has, or if the server has no observer, for which the time is kept.
+  std::optional<Instant> unanswered_since() const noexcept {
+    const bool answered = stage_ == Stage::running && !handler_;
+    if (answered || server_.recorder() == nullptr) return std::nullopt;
     return end_record_.begin;
   }
   CancelReason cancel_reason() const noexcept { return cancel_reason_; }

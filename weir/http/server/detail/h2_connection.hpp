@@ -246,11 +246,11 @@ class H2Connection : public ConnectionIo {
   void reset(H2Exchange& exchange, H2Error error) noexcept;
   /// Destroys an exchange.
   void end(H2Exchange& exchange) noexcept;
-  /// Calls `see` with the call of each open stream, the oldest first, until it returns false.
+  /// Calls `see` with the exchange of each open stream, the oldest first, until it returns false.
   template <class See>
-  void visit_calls(const See& see) const {
+  void visit(const See& see) const {
     const ExchangeNode* each = exchanges_.front();
-    while (each != nullptr && see(static_cast<const H2Exchange*>(each)->call())) {
+    while (each != nullptr && see(*static_cast<const H2Exchange*>(each))) {
       each = exchanges_.next(*each);
     }
   }
