@@ -52,6 +52,8 @@ Result<> Listener::State::add_extra_listeners(
     if (draining_) drain_extra_listener(*extra);
   }
   if (empties_queues_ && !timer_started) start_quiet_timer();
+  // One of these sockets may be the first that is open elsewhere.
+  if (through_drain_ && loop_.draining() && !draining_) drain();
   return {};
 }
 
