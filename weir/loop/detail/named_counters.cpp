@@ -66,7 +66,12 @@ std::array<Counter, NamedCounters::rows_max>& NamedCounters::of(std::string_view
     if (entries_[index].metrics->name == name) return entries_[index].counters;
   }
   if (count == entries_.size()) return entries_.back().counters;
-  entries_[count].metrics = &metrics_of(rows_, count == names_max ? others : name);
+  const MetricsOfName& metrics = metrics_of(rows_, count == names_max ? others : name);
+  // If the process has no room for the name, it is that of the others.
+  for (std::size_t index = 0; index < count; ++index) {
+    if (entries_[index].metrics == &metrics) return entries_[index].counters;
+  }
+  entries_[count].metrics = &metrics;
   // release pairs with collect(): the reader sees the entry.
   count_.store(count + 1, std::memory_order_release);
   return entries_[count].counters;
