@@ -341,7 +341,7 @@ TEST(H2Session, AnswersFramesOfStreamsThatItHasForgotten) {
   driver.take_events();
   driver.feed(headers(1, "t") + data(3, "x"));
   EXPECT_EQ(driver.take_sent(), "reset 1 5\nreset 3 5\n");
-  EXPECT_EQ(driver.take_events(), "discarded 1 [t] end\n");
+  EXPECT_EQ(driver.take_events(), "discarded 1 [t] end e5\n");
 }
 
 TEST(H2Session, AcceptsLateFramesOnAStreamThatItHasReset) {
@@ -362,7 +362,7 @@ TEST(H2Session, RefusesStreamsBeyondItsLimitAndStillDecodesThem) {
   SessionDriver driver(limits);
   driver.handshake();
   driver.feed(headers(1, "a") + headers(3, "b") + headers(5, "c"));
-  EXPECT_EQ(driver.take_events(), "open 1 [a] end\nopen 3 [b] end\ndiscarded 5 [c] end\n");
+  EXPECT_EQ(driver.take_events(), "open 1 [a] end\nopen 3 [b] end\ndiscarded 5 [c] end e7\n");
   EXPECT_EQ(driver.take_sent(), "reset 5 7\n");
   driver.answer(1);
   driver.take_sent();
