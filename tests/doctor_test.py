@@ -259,8 +259,9 @@ def faults_of_limits(folder):
               filters=[(URING_SETUP, errno.EINVAL)]),
         Fault("5 processes of its user", "processes", 1, "RLIMIT_NPROC", quiet=None,
               prefix=NOBODY + prlimit("--nproc=5")),
-        Fault("300 MiB of addresses", "address_space", 1, "RLIMIT_AS", quiet=None,
-              prefix=prlimit(f"--as={300 << 20}")),
+        Fault("300 MiB of addresses", "address_space", 1, "300 MiB (RLIMIT_AS", quiet=None,
+              files={"proc/self/limits": WELL["proc/self/limits"] +
+                     "Max address space         314572800            unlimited            bytes\n"}),
         Fault("no file size", "file_size", 1, "RLIMIT_FSIZE", config='log_file = "/tmp/a"\n',
               prefix=prlimit("--fsize=0")),
         Fault("no real time", "real_time", 1, "RLIMIT_RTPRIO", config=real_time,

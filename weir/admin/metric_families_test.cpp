@@ -113,7 +113,8 @@ TEST_F(MetricFamiliesTest, AreThoseOfTheGuide) {
       std::ignore = co_await resolver.resolve("localhost");
       co_return refused ? http::Status::internal_error : http::Status::ok;
     });
-    AdminListener admin({.endpoint = admin_at});
+    const http::MemoryBound bound = http::memory_bound({.connections_max = 10}, {});
+    AdminListener admin({.endpoint = admin_at, .memory_bound = bound});
     serve_admin(app_, admin);
     serve_http(app_, router, {.endpoint = server_at, .observer = &server_metrics});
     ASSERT_TRUE(start());

@@ -83,8 +83,8 @@ TEST_F(CoreSnapshotTest, ReadsAtMostItsLimitOfItems) {
     ConnectTargets::on_opened(*loop_, "http://store" + std::to_string(i));
   }
   const CoreSnapshot shared = make_snapshot(*loop_, {.items_max = 51});
-  EXPECT_EQ(shared.targets.size(), 40U);
-  EXPECT_EQ(shared.servers.at(0).connections.size(), 10U) << "one limit holds for the whole";
+  EXPECT_EQ(shared.targets.size(), 25U) << "a half is for the servers";
+  EXPECT_EQ(shared.servers.at(0).connections.size(), 25U) << "one limit holds for the whole";
   EXPECT_TRUE(make_snapshot(*loop_, {.items_max = 0}).servers.empty());
 }
 

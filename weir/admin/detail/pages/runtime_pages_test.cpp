@@ -158,9 +158,9 @@ TEST(RuntimePages, FindRequestsWithoutAnAnswer) {
   std::vector<ConnectionReport>& connections = snapshot_of(view, 0).servers[0].connections;
   EXPECT_TRUE(findings_of(view).empty());
   connections[1].unanswered = 90s;
-  EXPECT_TRUE(finds(view, "a request of GET /stuck got no answer for up to 1.5 min", "tasks"));
+  EXPECT_TRUE(finds(view, "a request of GET /stuck got no answer for up to 90.0 s", "tasks"));
   connections[0].unanswered = 10s;
-  EXPECT_TRUE(finds(view, "2 requests of GET /stuck got no answer for up to 1.5 min", "tasks"));
+  EXPECT_TRUE(finds(view, "2 requests of GET /stuck got no answer for up to 90.0 s", "tasks"));
 }
 
 TEST(RuntimePages, FindWhatTheMachineTakes) {
