@@ -237,6 +237,7 @@ def faults_of_limits(folder):
     filtered = "a seccomp filter refuses it"
     epoll = 'backend = "epoll"\n'
     disabled = "/proc/sys/kernel/io_uring_disabled"
+    addresses = "Max address space         314572800            unlimited            bytes\n"
     return [
         Fault("no descriptor is left", "descriptors", 2, "answers no client", quiet=None,
               prefix=prlimit("--nofile=10")),
@@ -260,8 +261,7 @@ def faults_of_limits(folder):
         Fault("5 processes of its user", "processes", 1, "RLIMIT_NPROC", quiet=None,
               prefix=NOBODY + prlimit("--nproc=5")),
         Fault("300 MiB of addresses", "address_space", 1, "300 MiB (RLIMIT_AS", quiet=None,
-              files={"proc/self/limits": WELL["proc/self/limits"] +
-                     "Max address space         314572800            unlimited            bytes\n"}),
+              files={"proc/self/limits": WELL["proc/self/limits"] + addresses}),
         Fault("no file size", "file_size", 1, "RLIMIT_FSIZE", config='log_file = "/tmp/a"\n',
               prefix=prlimit("--fsize=0")),
         Fault("no real time", "real_time", 1, "RLIMIT_RTPRIO", config=real_time,
