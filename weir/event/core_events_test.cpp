@@ -240,12 +240,9 @@ TEST_F(FewEventsTest, MetricsContainTheCounters) {
     std::vector<std::pair<std::string, std::uint64_t>> metrics;
     const MetricSnapshot sum = loop_->metrics().read();
     for (const Metric& each : sum.metrics()) metrics.emplace_back(each.name, each.value);
-    const decltype(metrics) expected{{"events handled", 3},
-                                     {"events rejected", 5},
-                                     {"event failures", 1},
-                                     {"event runs dropped", 0},
-                                     {"events received", 0},
-                                     {"events vetoed", 0}};
+    const decltype(metrics) expected{{"events handled", 3},  {"events rejected", 5},
+                                     {"event failures", 1},  {"event runs dropped", 0},
+                                     {"events received", 0}, {"events vetoed", 0}};
     EXPECT_EQ(metrics, expected) << (alive ? "" : "the loop keeps them");
   }
 }

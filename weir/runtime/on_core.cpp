@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <string>
 
-
 namespace weir::detail {
 
 void RemoteCall::begin() {
