@@ -64,8 +64,8 @@ struct TraceOptions {
   /// Returns the options that variables of OpenTelemetry's specification set. They are
   /// OTEL_SDK_DISABLED, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and _ARG,
   /// OTEL_TRACES_EXPORTER and OTEL_LOGS_EXPORTER (otlp or none), OTEL_PROPAGATORS (tracecontext).
-  /// Those of OTEL_BSP are _SCHEDULE_DELAY, _MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and
-  /// _EXPORT_TIMEOUT; they hold for log records too. Those of OTEL_EXPORTER_OTLP are _ENDPOINT and
+  /// The variables OTEL_BSP_SCHEDULE_DELAY, _MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and
+  /// _EXPORT_TIMEOUT hold for log records too. Variables of OTEL_EXPORTER_OTLP are _ENDPOINT and
   /// _HEADERS, also with TRACES_ or LOGS_, and _PROTOCOL, _TIMEOUT and _COMPRESSION, also with
   /// TRACES_. An empty variable is not set. An invalid variable, and any other variable that
   /// begins with OTEL_, has no effect. `warnings` names each of them, except

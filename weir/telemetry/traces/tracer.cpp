@@ -199,7 +199,7 @@ TraceReport Tracer::report() const noexcept {
   };
   const bool ended = ended_.load(std::memory_order_relaxed);
   const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
-  // What is queued after the end of the exporter is dropped.
+  // Records that are queued after the end of the exporter are dropped.
   const std::uint64_t spans = spans_.size();
   const std::uint64_t logs = logs_.size();
   return {.spans = counts(span_counters_, spans_.dropped() + lost + (ended ? spans : 0),

@@ -175,7 +175,7 @@ class Connection final : public ConnectionNode, loop::Timer {
     return {*this, what, deadline, stream_->read_into(target)};
   }
   /// Returns the age of an open connection, and the bytes of HTTP that it has read and written.
-  /// Those of TLS and those of a rest that is dropped at the end are not counted.
+  /// It does not count the bytes of TLS, nor input that is dropped when the connection ends.
   const ConnectionTotals& totals() const noexcept { return totals_; }
   /// Counts bytes that were written.
   void count_sent(std::size_t bytes) noexcept { totals_.add_sent(bytes); }
