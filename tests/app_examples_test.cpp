@@ -9,7 +9,7 @@
 
 #include "tests/process.hpp"
 
-namespace weir::tests {
+namespace weir::tests::app_examples_test {
 namespace {
 
 /// Runs an example until it has written `until`, and ends it with SIGTERM. Returns its lines,
@@ -98,4 +98,4 @@ TEST(ExampleServices, Faked) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::app_examples_test

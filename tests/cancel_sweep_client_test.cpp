@@ -14,7 +14,7 @@
 #include "weir/net/tcp.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_client_test {
 namespace {
 
 struct Word {
@@ -310,4 +310,4 @@ TEST(CancelSweepInTheWorld, RequestsOfClients) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfClients, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_client_test

@@ -8,7 +8,7 @@
 #include "weir/task/combinators.hpp"
 #include "weir/web/events/events.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_events_test {
 namespace {
 
 /// Collects what is written, after a delay.
@@ -75,4 +75,4 @@ TEST(CancelSweepInTheWorld, EventStreams) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfEvents, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_events_test

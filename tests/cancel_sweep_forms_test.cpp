@@ -11,7 +11,7 @@
 #include "weir/net/files.hpp"
 #include "weir/web/forms/multipart.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_forms_test {
 namespace {
 
 /// A body that arrives in pieces.
@@ -128,4 +128,4 @@ TEST(CancelSweepInTheWorld, MultipartForms) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfForms, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_forms_test

@@ -11,7 +11,7 @@
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/test/h2_client_fixture.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_http2_test {
 namespace {
 
 namespace frames = http::frames;
@@ -133,4 +133,4 @@ TEST(CancelSweepInTheWorld, ConnectionsOfHttp2) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfHttp2, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_http2_test

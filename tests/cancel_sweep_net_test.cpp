@@ -21,7 +21,7 @@
 #include "weir/net/udp.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_net_test {
 namespace {
 
 Task<> write_all(tcp::Stream* stream, std::string_view text) {
@@ -444,4 +444,4 @@ TEST(CancelSweepInTheWorld, Files) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfNet, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_net_test

@@ -24,7 +24,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/web/middleware/idempotency_keys.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_services_test {
 namespace {
 
 /// Servers holds one server of a router on each core.
@@ -491,4 +491,4 @@ TEST(CancelSweepInTheWorld, Apps) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfServices, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_services_test

@@ -29,7 +29,7 @@
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -399,4 +399,4 @@ TEST(CancelSweepInTheWorld, BetweenCores) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfTasks, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_test

@@ -13,7 +13,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/tls.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_tls_test {
 namespace {
 
 constexpr std::string_view host = "a.example";
@@ -301,4 +301,4 @@ TEST(CancelSweepInTheWorld, HandshakesAndTlsStreams) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_tls_test

@@ -10,7 +10,7 @@
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/http/ws/topic.hpp"
 
-namespace weir::tests {
+namespace weir::tests::cancel_sweep_websocket_test {
 namespace {
 
 using http::WebSocketCloseCode;
@@ -149,4 +149,4 @@ TEST(CancelSweepInTheWorld, WaitsForWebSockets) {
 INSTANTIATE_TEST_SUITE_P(On, CancelSweepOfWebSocket, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::cancel_sweep_websocket_test

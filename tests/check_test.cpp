@@ -16,7 +16,7 @@
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/tls/certificate/identity.hpp"
 
-namespace weir::tests {
+namespace weir::tests::check_test {
 namespace {
 
 struct Checked {
@@ -205,4 +205,4 @@ TEST(CheckOthers, NginxTakesBareLineFeeds) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::check_test

@@ -12,7 +12,7 @@
 
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::tests {
+namespace weir::tests::client_test {
 namespace {
 
 /// A connected client and the other end of its connection.
@@ -231,4 +231,4 @@ TEST(Client, ConnectingToAClosedPortThrows) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::client_test

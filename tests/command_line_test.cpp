@@ -14,7 +14,7 @@
 #include "weir/base/version.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::tests {
+namespace weir::tests::command_line_test {
 namespace {
 
 constexpr std::array<std::string_view, 6> every_example{"hello",     "echo",      "params",
@@ -206,4 +206,4 @@ TEST(CommandLine, AnAddressOfNoInterfacePrintsOneLineAndExitsWithStatus1) {
 INSTANTIATE_TEST_SUITE_P(On, CommandLineOn, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::command_line_test

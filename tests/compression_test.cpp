@@ -8,7 +8,7 @@
 #include "tests/server.hpp"
 #include "weir/compression.hpp"
 
-namespace weir::tests {
+namespace weir::tests::compression_test {
 namespace {
 
 class ExampleCompression : public EachBackend {};
@@ -97,4 +97,4 @@ TEST_P(ExampleCompression, ReadsACompressedRequest) {
 INSTANTIATE_TEST_SUITE_P(On, ExampleCompression, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::compression_test

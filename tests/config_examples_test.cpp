@@ -14,7 +14,7 @@
 #include "tests/process.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::tests {
+namespace weir::tests::config_examples_test {
 namespace {
 
 /// Sets an environment variable for the programs that start during its lifetime.
@@ -144,4 +144,4 @@ TEST_F(ConfigExample, ReplacesAServiceWhenItsSettingsChange) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::config_examples_test

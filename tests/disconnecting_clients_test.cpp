@@ -21,7 +21,7 @@
 #include "tests/server.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::tests {
+namespace weir::tests::disconnecting_clients_test {
 namespace {
 
 /// The largest memory growth of a server between two equal rounds. Sanitizers keep freed memory
@@ -181,4 +181,4 @@ TEST_P(DisconnectingClients, AClientThatReadsNothingIsPausedAndLosesNoAnswer) {
 INSTANTIATE_TEST_SUITE_P(On, DisconnectingClients, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::disconnecting_clients_test

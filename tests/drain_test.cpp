@@ -24,7 +24,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::tests {
+namespace weir::tests::drain_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -295,4 +295,4 @@ TEST_P(Drain, APortIsFreeWhenItsServerHasEnded) {
 INSTANTIATE_TEST_SUITE_P(On, Drain, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::drain_test

@@ -8,7 +8,7 @@
 
 #include "tests/process.hpp"
 
-namespace weir::tests {
+namespace weir::tests::event_examples_test {
 namespace {
 
 /// Returns the line of `text` that begins with `words`, or an empty string.
@@ -55,4 +55,4 @@ TEST(ExampleEventStatistics, CountsHandledEvents) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::event_examples_test

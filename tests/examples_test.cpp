@@ -18,7 +18,7 @@
 #include "tests/server.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::tests {
+namespace weir::tests::examples_test {
 namespace {
 
 /// Returns `size` bytes of all values, without a short period.
@@ -797,4 +797,4 @@ INSTANTIATE_TEST_SUITE_P(On, ExampleDeadlines, testing::ValuesIn(all_backends), 
 INSTANTIATE_TEST_SUITE_P(On, ExampleBench, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::examples_test

@@ -6,7 +6,7 @@
 #include "tests/client.hpp"
 #include "tests/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::gateway_test {
 namespace {
 
 class ExampleGateway : public EachBackend {};
@@ -41,4 +41,4 @@ TEST_P(ExampleGateway, PassesRequestsAndBodiesOn) {
 INSTANTIATE_TEST_SUITE_P(On, ExampleGateway, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::gateway_test

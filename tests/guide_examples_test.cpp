@@ -7,7 +7,7 @@
 #include "tests/client.hpp"
 #include "tests/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::guide_examples_test {
 namespace {
 
 class ExampleAlbum : public EachBackend {};
@@ -196,4 +196,4 @@ INSTANTIATE_TEST_SUITE_P(On, ExampleSharedState, testing::ValuesIn(all_backends)
 INSTANTIATE_TEST_SUITE_P(On, ExampleFanOut, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::guide_examples_test

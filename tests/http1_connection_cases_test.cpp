@@ -10,7 +10,7 @@
 #include "tests/http1_cases.hpp"
 #include "weir/http/test/http_fixture.hpp"
 
-namespace weir::tests {
+namespace weir::tests::http1_connection_cases_test {
 namespace {
 
 /// The answers that a connection received for its bytes.
@@ -154,4 +154,4 @@ INSTANTIATE_TEST_SUITE_P(Every, Http1ConnectionCases,
                          name_of_handlers);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::http1_connection_cases_test

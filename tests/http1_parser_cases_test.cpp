@@ -13,7 +13,7 @@
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 
-namespace weir::tests {
+namespace weir::tests::http1_parser_cases_test {
 namespace {
 
 using http::Method;
@@ -172,4 +172,4 @@ TEST(Http1ParserCases, NoCutChangesAVerdict) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::http1_parser_cases_test

@@ -16,7 +16,7 @@
 #include "tests/server.hpp"
 #include "tests/wire_runner.hpp"
 
-namespace weir::tests {
+namespace weir::tests::http1_wire_test {
 namespace {
 
 /// The part of a case's outcome that the cuts must not change. A body that has already arrived
@@ -175,4 +175,4 @@ TEST_P(Http1Wire, TheVerdictIsTheSameCutInTwo) {
 INSTANTIATE_TEST_SUITE_P(On, Http1Wire, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::http1_wire_test

@@ -23,7 +23,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::tests {
+namespace weir::tests::http2_wire_test {
 namespace {
 
 namespace frames = http::frames;
@@ -167,4 +167,4 @@ TEST_P(Http2Wire, AnswersDoNotDependOnCuts) {
 INSTANTIATE_TEST_SUITE_P(On, Http2Wire, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::http2_wire_test

@@ -21,7 +21,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/tls.hpp"
 
-namespace weir::tests {
+namespace weir::tests::https_test {
 namespace {
 
 class Https : public EachBackend {
@@ -270,4 +270,4 @@ TEST_P(Https, PlainPortSendsClientsToTheSecureOne) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::https_test

@@ -23,7 +23,7 @@
 #include "tests/server.hpp"
 #include "weir/http.hpp"
 
-namespace weir::tests {
+namespace weir::tests::live_routes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -347,4 +347,4 @@ TEST_P(LiveRoutes, RoutesMayChangeUntilTheEndOfADrain) {
 INSTANTIATE_TEST_SUITE_P(On, LiveRoutes, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::live_routes_test

@@ -9,7 +9,7 @@
 
 #include "tests/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::live_tasks_test {
 namespace {
 
 using std::string_view;
@@ -92,4 +92,4 @@ TEST_P(LiveTasks, ASupervisorPassesTheSignalOnToItsWorkers) {
 INSTANTIATE_TEST_SUITE_P(Signal, LiveTasks, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::live_tasks_test

@@ -12,7 +12,7 @@
 #include "tests/client.hpp"
 #include "tests/process.hpp"
 
-namespace weir::tests {
+namespace weir::tests::log_examples_test {
 namespace {
 
 Process start(const std::vector<std::string>& more) {
@@ -96,4 +96,4 @@ TEST(LogsExample, LevelsChangeWhileItRuns) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::log_examples_test

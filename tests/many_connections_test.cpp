@@ -11,7 +11,7 @@
 #include "tests/server.hpp"
 #include "weir/os/detail/machine/limits.hpp"
 
-namespace weir::tests {
+namespace weir::tests::many_connections_test {
 namespace {
 
 class ManyConnections : public EachBackend {};
@@ -82,4 +82,4 @@ TEST_P(ManyConnections, ConnectionsBeyondTheLimitGetAnAnswer) {
 INSTANTIATE_TEST_SUITE_P(On, ManyConnections, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::many_connections_test

@@ -24,7 +24,7 @@
 #include "weir/os/detail/machine/limits.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::tests {
+namespace weir::tests::overload_test {
 namespace {
 
 /// Short timeouts, so that the tests end soon. Idle connections may stay, because the regular
@@ -223,4 +223,4 @@ TEST_P(Overload, AStormOfResetsLeaksNothing) {
 INSTANTIATE_TEST_SUITE_P(On, Overload, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::overload_test

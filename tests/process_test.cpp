@@ -9,7 +9,7 @@
 #include <csignal>
 #include <stdexcept>
 
-namespace weir::tests {
+namespace weir::tests::process_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -102,4 +102,4 @@ TEST(Eventually, ChecksAgainUntilTimeIsUp) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::process_test

@@ -21,7 +21,7 @@
 #include "weir/os/detail/io/text_file.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::tests {
+namespace weir::tests::processes_test {
 namespace {
 
 class Processes : public EachBackend {
@@ -258,4 +258,4 @@ TEST_P(Processes, RejectsOptionsThatCannotBeCombined) {
 INSTANTIATE_TEST_SUITE_P(On, Processes, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::processes_test

@@ -14,7 +14,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::tests {
+namespace weir::tests::real_servers_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -130,4 +130,4 @@ TEST(RealServers, GoAnswersTheClient) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::real_servers_test

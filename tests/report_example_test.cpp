@@ -9,7 +9,7 @@
 
 #include "tests/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::report_example_test {
 namespace {
 
 class ExampleReport : public EachBackend {
@@ -79,4 +79,4 @@ TEST_P(ExampleReport, NamesTheCauseOfASlowTurn) {
 INSTANTIATE_TEST_SUITE_P(Report, ExampleReport, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::report_example_test

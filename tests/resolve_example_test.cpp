@@ -10,7 +10,7 @@
 #include "weir/net/test/name_server_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
 
-namespace weir::tests {
+namespace weir::tests::resolve_example_test {
 namespace {
 
 /// A TestNameServer runs a name server on a core of its own during its lifetime.
@@ -70,4 +70,4 @@ TEST(ExampleResolve, ResolvesLocalhostWithoutAServer) {
 }
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::resolve_example_test

@@ -25,7 +25,7 @@
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::tests {
+namespace weir::tests::restart_test {
 namespace {
 
 /// The example that serves.
@@ -375,4 +375,4 @@ TEST_P(Restart, AnUnusablePathIsReportedInOneLine) {
 INSTANTIATE_TEST_SUITE_P(On, Restart, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::restart_test

@@ -24,7 +24,7 @@
 #include "weir/http.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::tests {
+namespace weir::tests::runtime_lifecycle_test {
 namespace {
 
 std::size_t entries(const char* folder) {
@@ -214,4 +214,4 @@ TEST_P(RuntimeLifecycle, APortThatIsTakenEndsAllCores) {
 INSTANTIATE_TEST_SUITE_P(On, RuntimeLifecycle, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::runtime_lifecycle_test

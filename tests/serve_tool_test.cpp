@@ -13,7 +13,7 @@
 #include "tests/server.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::tests {
+namespace weir::tests::serve_tool_test {
 namespace {
 
 std::string mixed_bytes(std::size_t size) {
@@ -181,4 +181,4 @@ INSTANTIATE_TEST_SUITE_P(On, ExampleSite, testing::ValuesIn(all_backends), name_
 INSTANTIATE_TEST_SUITE_P(On, ServeTool, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::serve_tool_test

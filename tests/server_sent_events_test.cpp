@@ -8,7 +8,7 @@
 #include "tests/client.hpp"
 #include "tests/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::server_sent_events_test {
 namespace {
 
 class ExampleServerSentEvents : public EachBackend {};
@@ -40,4 +40,4 @@ TEST_P(ExampleServerSentEvents, EachClientSeesEachMessageUntilTheDrain) {
 INSTANTIATE_TEST_SUITE_P(On, ExampleServerSentEvents, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::server_sent_events_test

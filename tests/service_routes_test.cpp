@@ -23,7 +23,7 @@
 #include "weir/http.hpp"
 #include "weir/http/router/service_routes.hpp"
 
-namespace weir::tests {
+namespace weir::tests::service_routes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -265,4 +265,4 @@ TEST_P(ServiceRoutes, ReplacingServicesUnderLoadLosesNoRequest) {
 INSTANTIATE_TEST_SUITE_P(On, ServiceRoutes, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::service_routes_test

@@ -23,7 +23,7 @@
 #include "weir/http.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::tests {
+namespace weir::tests::stress_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -201,4 +201,4 @@ TEST_P(Stress, ClientsRoutesAndRuntimesComeAndGo) {
 INSTANTIATE_TEST_SUITE_P(On, Stress, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::stress_test

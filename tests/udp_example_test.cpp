@@ -16,7 +16,7 @@
 #include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/detail/io/text_file.hpp"
 
-namespace weir::tests {
+namespace weir::tests::udp_example_test {
 namespace {
 
 /// A Peer is a client of the server.
@@ -115,4 +115,4 @@ TEST_P(ExampleUdpEcho, SeveralProcessesShareItsPort) {
 INSTANTIATE_TEST_SUITE_P(On, ExampleUdpEcho, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::udp_example_test

@@ -12,7 +12,7 @@
 #include "tests/server.hpp"
 #include "weir/http/test/ws_frames.hpp"
 
-namespace weir::tests {
+namespace weir::tests::websocket_examples_test {
 namespace {
 
 using http::WsRole;
@@ -117,4 +117,4 @@ TEST_P(ExampleWebSocket, ChatReachesTheMembersOnAllCores) {
 INSTANTIATE_TEST_SUITE_P(On, ExampleWebSocket, testing::ValuesIn(all_backends), name_of);
 
 }  // namespace
-}  // namespace weir::tests
+}  // namespace weir::tests::websocket_examples_test

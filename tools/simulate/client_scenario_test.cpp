@@ -8,7 +8,7 @@
 #include "tools/simulate/component_scenarios.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::client_scenario_test {
 namespace {
 
 TEST(ClientScenario, MeetsTheEndsOfIdleConnections) {
@@ -35,4 +35,4 @@ TEST(ClientScenario, FindsRequestsThatAreNotSentAgain) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::client_scenario_test

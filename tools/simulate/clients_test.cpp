@@ -19,7 +19,7 @@
 #include "weir/sim/world.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::clients_test {
 namespace {
 
 using sim::tiny_response;
@@ -389,4 +389,4 @@ TEST(AttackersTest, FindAServerThatNeitherAnswersNorCloses) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::clients_test

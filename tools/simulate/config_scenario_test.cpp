@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weir::simulate {
+namespace weir::simulate::config_scenario_test {
 namespace {
 
 /// Returns how many of five runs with fixed seeds have a violation.
@@ -55,4 +55,4 @@ TEST(ConfigScenarioTest, FindsMissingErrors) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::config_scenario_test

@@ -12,7 +12,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/sim/world.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::datagram_scenario_test {
 namespace {
 
 /// Returns the answer to a question; nullopt: none.
@@ -81,4 +81,4 @@ TEST(DatagramScenarioTest, FindsEachWrongServer) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::datagram_scenario_test

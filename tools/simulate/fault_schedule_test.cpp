@@ -10,7 +10,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/sim/world.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::fault_schedule_test {
 namespace {
 
 using sim::Fault;
@@ -166,4 +166,4 @@ TEST(ToleranceByLimits, ExcusesWhatTheLimitsAllow) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::fault_schedule_test

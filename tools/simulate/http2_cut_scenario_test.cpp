@@ -6,7 +6,7 @@
 #include "tools/simulate/component_scenarios.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::http2_cut_scenario_test {
 namespace {
 
 TEST(Http2CutScenario, VanishesAtEachByteOfABody) {
@@ -26,4 +26,4 @@ TEST(Http2CutScenario, VanishesAtEachByteOfABody) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::http2_cut_scenario_test

@@ -7,7 +7,7 @@
 #include "tools/simulate/component_scenarios.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::http2_restart_scenario_test {
 namespace {
 
 /// The sums of several runs.
@@ -64,4 +64,4 @@ TEST(Http2RestartScenario, FindsAPostThatIsExecutedTwice) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::http2_restart_scenario_test

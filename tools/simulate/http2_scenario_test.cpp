@@ -7,7 +7,7 @@
 #include "tools/simulate/component_scenarios.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::http2_scenario_test {
 namespace {
 
 TEST(Http2Scenario, AnswersAllRequestsThatAreNotCancelled) {
@@ -40,4 +40,4 @@ TEST(Http2Scenario, FindsAFailedRequest) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::http2_scenario_test

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-namespace weir::simulate {
+namespace weir::simulate::name_scenario_test {
 namespace {
 
 using Change = std::function<void(ZoneName&)>;
@@ -99,4 +99,4 @@ TEST(NameScenarioTest, FindsAnswersThatComeTooLate) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::name_scenario_test

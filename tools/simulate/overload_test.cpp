@@ -11,7 +11,7 @@
 
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::overload_test {
 namespace {
 
 /// Succeeds if one of the failures contains `part`.
@@ -69,4 +69,4 @@ TEST(Overload, DetectsAServerThatClosesRegularClients) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::overload_test

@@ -8,7 +8,7 @@
 
 #include "weir/sim/world.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::pool_scenario_test {
 namespace {
 
 /// Returns how many of ten runs with fixed seeds have a violation, if reports are changed in this
@@ -47,4 +47,4 @@ TEST(PoolScenarioTest, FindsWrongSizes) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::pool_scenario_test

@@ -18,7 +18,7 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::request_monitor_test {
 namespace {
 
 constexpr std::size_t request_bytes = 4096;
@@ -112,4 +112,4 @@ TEST(RequestMonitor, TheHttpServerUsesMostOfItsReadAhead) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::request_monitor_test

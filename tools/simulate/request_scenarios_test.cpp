@@ -11,7 +11,7 @@
 #include "tools/simulate/document_text.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::request_scenarios_test {
 namespace {
 
 using Run = Outcome (*)(const sim::WorldOptions& options, const DecodingRun& run);
@@ -78,4 +78,4 @@ TEST(DocumentTextTest, AFaultChangesTheTextAndLiesInsideIt) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::request_scenarios_test

@@ -10,7 +10,7 @@
 
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::restarts_test {
 namespace {
 
 TEST(Restarts, NewerProcessesServe) {
@@ -47,4 +47,4 @@ TEST(Restarts, EachOfThreeProcessesDiesAtEachStep) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::restarts_test

@@ -11,7 +11,7 @@
 #include "weir/sim/world.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::runtime_monitor_test {
 namespace {
 
 Task<> sleep_often(Scope&) {
@@ -80,4 +80,4 @@ TEST(RuntimeMonitorTest, CountersMustNotDecrease) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::runtime_monitor_test

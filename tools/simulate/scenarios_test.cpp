@@ -12,7 +12,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::scenarios_test {
 namespace {
 
 std::vector<std::string> names() {
@@ -195,4 +195,4 @@ TEST(Simulate, AnswersEveryRequestWithoutFaults) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::scenarios_test

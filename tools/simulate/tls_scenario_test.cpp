@@ -8,7 +8,7 @@
 #include "tools/simulate/component_scenarios.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::tls_scenario_test {
 namespace {
 
 TEST(TlsScenario, ResumesSessionsAndChangesTheServer) {
@@ -47,4 +47,4 @@ TEST(TlsScenario, FindsAServerThatRequiresNoCertificate) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::tls_scenario_test

@@ -7,7 +7,7 @@
 
 #include "tools/simulate/component_scenarios.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::websocket_cut_scenario_test {
 namespace {
 
 TEST(WebSocketCutScenario, VanishesAtEachByte) {
@@ -25,4 +25,4 @@ TEST(WebSocketCutScenario, VanishesAtEachByte) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::websocket_cut_scenario_test

@@ -6,7 +6,7 @@
 #include "tools/simulate/component_scenarios.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
 
-namespace weir::simulate {
+namespace weir::simulate::websocket_scenario_test {
 namespace {
 
 using http::WebSocketCloseCode;
@@ -65,4 +65,4 @@ TEST(WebSocketScenario, FaultsEndWebSockets) {
 }
 
 }  // namespace
-}  // namespace weir::simulate
+}  // namespace weir::simulate::websocket_scenario_test

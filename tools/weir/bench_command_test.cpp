@@ -22,7 +22,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::bench {
+namespace weir::bench::bench_command_test {
 namespace {
 
 /// Runs `weir bench ...` and stores what it printed in `output`.
@@ -375,4 +375,4 @@ url
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::bench_command_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::bench {
+namespace weir::bench::bench_report_test {
 namespace {
 
 LoadPlan plan() {
@@ -271,4 +271,4 @@ TEST(BenchReport, NamesEveryErrorOfALoad) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::bench_report_test

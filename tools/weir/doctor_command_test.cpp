@@ -8,7 +8,7 @@
 #include "tools/weir/command_fixture.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::doctor {
+namespace weir::doctor::doctor_command_test {
 namespace {
 
 TEST(DoctorCommand, NeedsAReadableConfiguration) {
@@ -40,4 +40,4 @@ TEST(DoctorCommand, PrintsJson) {
 }
 
 }  // namespace
-}  // namespace weir::doctor
+}  // namespace weir::doctor::doctor_command_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::bench {
+namespace weir::bench::histogram_test {
 namespace {
 
 constexpr double precision = 1.0 / 128;
@@ -154,4 +154,4 @@ TEST(Histogram, PercentilesStayBetweenMinimumAndMaximum) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::histogram_test

@@ -7,7 +7,7 @@
 
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir::bench {
+namespace weir::bench::load_group_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,4 +30,4 @@ TEST_F(LoadGroupTest, GivesAllThreadsTheTimeOfTheLastConnect) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::load_group_test

@@ -15,7 +15,7 @@
 #include "weir/testing/test/loop_fixture.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::bench {
+namespace weir::bench::load_test {
 namespace {
 
 constexpr std::string_view hello_response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -777,4 +777,4 @@ TEST_F(Load, ACancelledLoadThatWaitsForItsNextRequestHasNoneUnsent) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::load_test

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace weir::bench {
+namespace weir::bench::number_placeholder_test {
 namespace {
 
 TEST(NumberPlaceholder, FindsTheRun) {
@@ -64,4 +64,4 @@ TEST(NumberPlaceholder, FindsARunAtTheEndOrAtTheBegin) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::number_placeholder_test

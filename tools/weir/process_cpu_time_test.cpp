@@ -18,7 +18,7 @@
 #include <system_error>
 #include <thread>
 
-namespace weir::bench {
+namespace weir::bench::process_cpu_time_test {
 namespace {
 
 Duration own_time() {
@@ -164,4 +164,4 @@ TEST_F(FakeProc, AProcessWithoutThreadsIsMissing) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::process_cpu_time_test

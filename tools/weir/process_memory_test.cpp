@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace weir::bench {
+namespace weir::bench::process_memory_test {
 namespace {
 
 TEST(ProcessMemory, GrowsWithWhatAProcessUses) {
@@ -40,4 +40,4 @@ TEST(ProcessMemory, NeedsAProcess) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::process_memory_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::bench {
+namespace weir::bench::response_reader_test {
 namespace {
 
 const std::string hello =
@@ -508,4 +508,4 @@ TEST(ResponseReader, NamesEveryError) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::response_reader_test

@@ -7,7 +7,7 @@
 
 #include "tools/weir/command_fixture.hpp"
 
-namespace weir::serve {
+namespace weir::serve::serve_command_test {
 namespace {
 
 TEST(ServeCommand, NeedsAFolder) {
@@ -18,4 +18,4 @@ TEST(ServeCommand, NeedsAFolder) {
 }
 
 }  // namespace
-}  // namespace weir::serve
+}  // namespace weir::serve::serve_command_test

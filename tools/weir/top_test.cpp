@@ -13,7 +13,7 @@
 #include "weir/sim/world.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::top {
+namespace weir::top::top_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -123,4 +123,4 @@ TEST(TopCommand, NeedsTheToken) {
 }
 
 }  // namespace
-}  // namespace weir::top
+}  // namespace weir::top::top_test

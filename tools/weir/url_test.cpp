@@ -8,7 +8,7 @@
 #include "weir/net/listen/listener.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::bench {
+namespace weir::bench::url_test {
 namespace {
 
 TEST(Url, ParsesUrls) {
@@ -171,4 +171,4 @@ TEST(Url, ReportsANameWithoutAnAddress) {
 }
 
 }  // namespace
-}  // namespace weir::bench
+}  // namespace weir::bench::url_test

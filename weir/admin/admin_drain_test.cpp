@@ -17,7 +17,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::admin_drain_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -266,4 +266,4 @@ TEST(AdminListenerDescriptors, AreLeftByAServiceThatIsFull) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::admin_drain_test

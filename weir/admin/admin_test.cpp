@@ -19,7 +19,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::admin_test {
 namespace {
 
 struct Tick {
@@ -263,4 +263,4 @@ TEST(AdminOnThreads, AllCoresMayServeTheRoutesAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::admin_test

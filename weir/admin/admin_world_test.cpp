@@ -15,7 +15,7 @@
 #include "weir/sim/peer.hpp"
 #include "weir/sim/world.hpp"
 
-namespace weir {
+namespace weir::admin_world_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST_P(AdminWorldTest, SaysThatItDrainsUntilTheDrainEnds) {
 INSTANTIATE_TEST_SUITE_P(Seeds, AdminWorldTest, testing::Range<std::uint64_t>(1, 9));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::admin_world_test

@@ -19,7 +19,7 @@
 #include "weir/log/log_service.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::hostile_input_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -323,4 +323,4 @@ TEST_F(AdminHostileTest, ClosesClientsThatReadVerySlowly) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::hostile_input_test

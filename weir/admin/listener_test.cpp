@@ -15,7 +15,7 @@
 #include "weir/log/log_service.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::listener_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -276,4 +276,4 @@ TEST_F(AdminHealthTest, HasTheHealthOfTheServicesWhileTheyStart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::listener_test

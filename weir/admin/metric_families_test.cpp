@@ -30,7 +30,7 @@
 #include "weir/web/encoding/detail/encoding_core.hpp"
 #include "weir/web/proxy/detail/proxy_core.hpp"
 
-namespace weir {
+namespace weir::metric_families_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -149,4 +149,4 @@ TEST_F(MetricFamiliesTest, AreThoseOfTheGuide) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metric_families_test

@@ -9,7 +9,7 @@
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir {
+namespace weir::app_change_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -549,4 +549,4 @@ TEST_F(AppChange, ATaskOfAServiceMayStopThatService) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_change_test

@@ -17,7 +17,7 @@
 #include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::app_cores_test {
 namespace {
 
 RuntimeOptions quiet(unsigned cores) {
@@ -419,4 +419,4 @@ TEST(AppRun, FailsIfAServiceFails) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_cores_test

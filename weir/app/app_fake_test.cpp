@@ -9,7 +9,7 @@
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/runtime.hpp"
 
-namespace weir {
+namespace weir::app_fake_test {
 namespace {
 
 enum class Region { europe, asia };
@@ -410,4 +410,4 @@ TEST(ServiceIdTest, MatchesOnlyItsOwnService) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_fake_test

@@ -20,7 +20,7 @@
 #include "weir/net/listen/listener.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::app_routes_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -534,4 +534,4 @@ TEST_F(AppRoutes, ARouteOfAnotherServiceCannotBeRegistered) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_routes_test

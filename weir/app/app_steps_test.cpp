@@ -6,7 +6,7 @@
 #include "weir/app/app.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir {
+namespace weir::app_steps_test {
 namespace {
 
 /// The numbers of services that are alive and that were made.
@@ -145,4 +145,4 @@ TEST_F(AppSteps, StoppedAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_steps_test

@@ -11,7 +11,7 @@
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir {
+namespace weir::app_test {
 namespace {
 
 struct Store : JournaledService {
@@ -584,4 +584,4 @@ TEST_F(AppTest, AServiceThatStartsDespiteItsCancellationIsStopped) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_test

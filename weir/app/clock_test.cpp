@@ -3,7 +3,7 @@
 
 #include "weir/app/test/app_fixture.hpp"
 
-namespace weir {
+namespace weir::clock_test {
 namespace {
 
 using ClockTest = AppTest;
@@ -40,4 +40,4 @@ TEST(FakeClock, AdvancesOnlyByAdvance) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::clock_test

@@ -10,7 +10,7 @@
 
 #include "weir/app/test/app_fixture.hpp"
 
-namespace weir {
+namespace weir::reloadable_service_test {
 namespace {
 
 using config::ReloadResult;
@@ -408,4 +408,4 @@ TEST_F(ReloadableServiceTest, ARejectionHasTheErrorsOfAllServicesThatFailed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::reloadable_service_test

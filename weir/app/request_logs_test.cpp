@@ -16,7 +16,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::request_logs_test {
 namespace {
 
 /// Takes request ids from a header, and stores all log records in memory.
@@ -198,4 +198,4 @@ TEST_F(LogServiceRequestsTest, AnExplicitRequestFieldIsKept) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::request_logs_test

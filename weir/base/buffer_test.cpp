@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace weir {
+namespace weir::buffer_test {
 namespace {
 
 void put(Buffer& buffer, std::string_view text) {
@@ -198,4 +198,4 @@ TEST(Buffer, ReturnsItsBlockFromAnotherThread) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::buffer_test

@@ -8,7 +8,7 @@
 
 #include "weir/base/time.hpp"
 
-namespace weir {
+namespace weir::result_test {
 namespace {
 
 static_assert(is_result<Result<int>> && is_result<Result<>> && !is_result<int>);
@@ -164,4 +164,4 @@ TEST(After, SaturatesAtTheLimits) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::result_test

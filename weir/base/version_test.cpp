@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::version_test {
 namespace {
 
 TEST(Version, IsThreeNumbers) {
@@ -13,4 +13,4 @@ TEST(Version, IsThreeNumbers) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::version_test

@@ -3,7 +3,7 @@
 
 #include "weir/compression/test/contents_fixture.hpp"
 
-namespace weir::compression {
+namespace weir::compression::compressor_pool_test {
 namespace {
 
 TEST(CompressorPool, CompressesWholeContents) {
@@ -64,4 +64,4 @@ TEST(CompressorPool, RejectsLevelsThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace weir::compression
+}  // namespace weir::compression::compressor_pool_test

@@ -3,7 +3,7 @@
 
 #include "weir/compression/test/contents_fixture.hpp"
 
-namespace weir::compression {
+namespace weir::compression::compressor_test {
 namespace {
 
 std::vector<CodingLevel> some_levels() {
@@ -107,4 +107,4 @@ TEST(Coding, HasTheNamesOfHeaders) {
 }
 
 }  // namespace
-}  // namespace weir::compression
+}  // namespace weir::compression::compressor_test

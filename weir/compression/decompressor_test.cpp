@@ -4,7 +4,7 @@
 #include "weir/compression/error.hpp"
 #include "weir/compression/test/contents_fixture.hpp"
 
-namespace weir::compression {
+namespace weir::compression::decompressor_test {
 namespace {
 
 using namespace std::string_literals;
@@ -190,4 +190,4 @@ TEST(DecompressError, HasNamesAndTexts) {
 }
 
 }  // namespace
-}  // namespace weir::compression
+}  // namespace weir::compression::decompressor_test

@@ -8,7 +8,7 @@
 #include "weir/compression/error.hpp"
 #include "weir/compression/test/contents_fixture.hpp"
 
-namespace weir::compression {
+namespace weir::compression::raw_deflate_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -176,4 +176,4 @@ TEST_F(RawDeflate, RejectsOptionsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace weir::compression
+}  // namespace weir::compression::raw_deflate_test

@@ -31,7 +31,7 @@ inline constexpr std::array weir::config::field_help<weir::config::test::Renamed
     weir::config::FieldHelp{"content_type", "of the body"},
     weir::config::FieldHelp{"class_", "first or not"}};
 
-namespace weir::config::test {
+namespace weir::config::test::config_options_test {
 namespace {
 
 template <class T>
@@ -353,4 +353,4 @@ TEST(ConfigSources, FromMainAcceptsAnEmptyList) {
 }
 
 }  // namespace
-}  // namespace weir::config::test
+}  // namespace weir::config::test::config_options_test

@@ -11,7 +11,7 @@
 #include "weir/runtime/options.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::config::test {
+namespace weir::config::test::config_test {
 namespace {
 
 /// A struct with one field of the type T.
@@ -425,4 +425,4 @@ TEST(ConfigSources, FromMainTakesItsArguments) {
 }
 
 }  // namespace
-}  // namespace weir::config::test
+}  // namespace weir::config::test::config_test

@@ -19,7 +19,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::config::test {
+namespace weir::config::test::reload_test {
 namespace {
 
 class ConfigReloadTest : public LoopTest {
@@ -677,4 +677,4 @@ TEST_F(ConfigSlowFileTest, ACancelledReloadAppliesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::config::test
+}  // namespace weir::config::test::reload_test

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::config {
+namespace weir::config::values_test {
 namespace {
 
 struct Store {
@@ -131,4 +131,4 @@ TEST(ShownValues, KnowTheNamesOfSecrets) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::values_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::doctor {
+namespace weir::doctor::config_demands_test {
 namespace {
 
 DoctorOptions read(std::string text) {
@@ -116,4 +116,4 @@ TEST(ConfigDemands, NeedAReadableFile) {
 }
 
 }  // namespace
-}  // namespace weir::doctor
+}  // namespace weir::doctor::config_demands_test

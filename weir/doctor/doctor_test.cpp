@@ -12,7 +12,7 @@
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::doctor {
+namespace weir::doctor::doctor_test {
 namespace {
 
 using std::chrono::hours;
@@ -220,4 +220,4 @@ TEST_F(DoctorTest, LeavesAnAddressFree) {
 }
 
 }  // namespace
-}  // namespace weir::doctor
+}  // namespace weir::doctor::doctor_test

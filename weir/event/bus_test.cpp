@@ -20,7 +20,7 @@
 
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir {
+namespace weir::bus_test {
 namespace {
 
 struct Greeting {
@@ -560,4 +560,4 @@ TEST_F(EventBusTest, AssertsThatPublishingHappensOnTheCore) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::bus_test

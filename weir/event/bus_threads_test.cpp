@@ -21,7 +21,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir {
+namespace weir::bus_threads_test {
 namespace {
 
 constexpr unsigned cores = 3;
@@ -225,4 +225,4 @@ TEST_P(EventsOnThreads, TheLoopsMayEndFirst) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::bus_threads_test

@@ -15,7 +15,7 @@
 
 #include "weir/event/test/event_fixture.hpp"
 
-namespace weir {
+namespace weir::core_events_model_test {
 namespace {
 
 constexpr std::size_t capacity = 40;
@@ -301,4 +301,4 @@ TEST_F(EventsModelTest, CoreEventsBehaveLikeTheModel) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core_events_model_test

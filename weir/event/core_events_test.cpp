@@ -16,7 +16,7 @@
 
 #include "weir/event/test/event_fixture.hpp"
 
-namespace weir {
+namespace weir::core_events_test {
 namespace {
 
 // ---- Publishing and order -----------------------------------------------------------------------
@@ -518,4 +518,4 @@ TEST_F(CoreEventsTest, AThrowingInterceptorPassesTheEvent) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core_events_test

@@ -13,7 +13,7 @@
 
 #include "weir/event/test/event_fixture.hpp"
 
-namespace weir {
+namespace weir::statistics_test {
 namespace {
 
 class EventStatisticsTest : public CoreEventsTest {
@@ -273,4 +273,4 @@ TEST(EventHistogram, MergesAsIfAddedToOne) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::statistics_test

@@ -7,7 +7,7 @@
 #include "weir/http_testing/test_client.hpp"
 #include "weir/sim/world.hpp"
 
-namespace weir::http {
+namespace weir::http::raw_server_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,4 +31,4 @@ TEST(RawServer, SendsItsBytesAfterTheDelay) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::raw_server_test

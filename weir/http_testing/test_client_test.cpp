@@ -16,7 +16,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir::http {
+namespace weir::http::test_client_test {
 namespace {
 
 struct Note {
@@ -299,4 +299,4 @@ TEST(TestClient, SeesTheFaultsOfAWorld) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::test_client_test

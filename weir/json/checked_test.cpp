@@ -13,7 +13,7 @@
 #include "weir/json/read.hpp"
 #include "weir/json/write.hpp"
 
-namespace weir {
+namespace weir::checked_test {
 namespace {
 
 using Stars = Checked<int, rule::Range<1, 5>>;
@@ -153,4 +153,4 @@ TEST(IsWellFormed, LooksAtNoType) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::checked_test

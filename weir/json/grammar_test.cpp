@@ -9,7 +9,7 @@
 
 #include "weir/json/test/json_fixture.hpp"
 
-namespace weir::json {
+namespace weir::json::grammar_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -279,4 +279,4 @@ TEST(Grammar, DepthIsLimited) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::grammar_test

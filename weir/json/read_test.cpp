@@ -22,7 +22,7 @@
 #include "weir/json/test/json_fixture.hpp"
 #include "weir/json/write.hpp"
 
-namespace weir::json {
+namespace weir::json::read_test {
 namespace {
 
 enum class Color : std::uint8_t { red, green };
@@ -757,4 +757,4 @@ TEST(Read, StructsAcceptNoTextThatIsNoJson) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::read_test

@@ -26,7 +26,7 @@
 #include "weir/task/task.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::log_service_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -746,4 +746,4 @@ TEST(LogRing, NoRecordIsLostBetweenTwoThreads) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::log_service_test

@@ -22,7 +22,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir {
+namespace weir::log_service_threads_test {
 namespace {
 
 RuntimeOptions cores(unsigned count) {
@@ -368,4 +368,4 @@ TEST(LogServiceThreads, SeveralRuntimesMayUseOneLogService) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::log_service_threads_test

@@ -16,7 +16,7 @@
 #include "weir/task/task.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::log_service_writer_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -198,4 +198,4 @@ TEST_F(LogWriterTest, ReportsTheDropsOfEachBuffer) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::log_service_writer_test

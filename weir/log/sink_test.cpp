@@ -10,7 +10,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::sink_test {
 namespace {
 
 LogRecord example() {
@@ -169,4 +169,4 @@ TEST(LogText, ThePlatformsLogReceivesALineForEachRecord) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sink_test

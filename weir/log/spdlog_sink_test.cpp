@@ -13,7 +13,7 @@
 #include "weir/log/log_service.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::spdlog_sink_test {
 namespace {
 
 TEST(LogSpdlog, SinksReceiveTimeLevelLoggerAndText) {
@@ -99,4 +99,4 @@ TEST(LogSpdlog, LevelsKeepTheirMeaning) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::spdlog_sink_test

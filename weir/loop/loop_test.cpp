@@ -15,7 +15,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::loop_test {
 namespace {
 
 class LoopOfMemory : public testing::Test {
@@ -675,4 +675,4 @@ TEST(LoopOfThreads, StopsFromAnotherThreadWhileItSleeps) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::loop_test

@@ -13,7 +13,7 @@
 
 #include "weir/base/detail/counter.hpp"
 
-namespace weir {
+namespace weir::metrics_test {
 namespace {
 
 class Server final : public MetricSource {
@@ -215,4 +215,4 @@ TEST(Metrics, HaveTotalsUnlessTheySayOtherwise) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::metrics_test

@@ -7,7 +7,7 @@
 
 #include "weir/net/test/net_fixture.hpp"
 
-namespace weir {
+namespace weir::any_stream_test {
 namespace {
 
 class AnyStreamTest : public NetTest {};
@@ -49,4 +49,4 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, AnyStreamTest, every_net_kind(),
                          testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::any_stream_test

@@ -10,7 +10,7 @@
 #include "weir/net/test/files_fixture.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir {
+namespace weir::files_cancel_test {
 namespace {
 
 using files::File;
@@ -128,4 +128,4 @@ INSTANTIATE_TEST_SUITE_P(On, FilesCancel, every_files_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_cancel_test

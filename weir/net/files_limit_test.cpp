@@ -12,7 +12,7 @@
 #include "weir/net/files.hpp"
 #include "weir/net/test/files_fixture.hpp"
 
-namespace weir {
+namespace weir::files_limit_test {
 namespace {
 
 constexpr std::size_t limit_bytes = 64 * 1024;
@@ -80,4 +80,4 @@ INSTANTIATE_TEST_SUITE_P(On, FilesLimitDeathTest, every_kernel_files_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_limit_test

@@ -7,7 +7,7 @@
 #include "weir/net/files.hpp"
 #include "weir/net/test/files_fixture.hpp"
 
-namespace weir {
+namespace weir::files_names_test {
 namespace {
 
 using files::Entry;
@@ -144,4 +144,4 @@ INSTANTIATE_TEST_SUITE_P(On, FileNames, every_files_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_names_test

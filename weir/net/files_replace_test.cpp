@@ -11,7 +11,7 @@
 #include "weir/net/test/files_fixture.hpp"
 #include "weir/task/combinators.hpp"
 
-namespace weir {
+namespace weir::files_replace_test {
 namespace {
 
 using files::File;
@@ -226,4 +226,4 @@ TEST(FilesReplaceDurability, FailedRenameIsNotMadeDurable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_replace_test

@@ -10,7 +10,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::files_steps_test {
 namespace {
 
 using files::File;
@@ -242,4 +242,4 @@ TEST_F(SlowFiles, WritesPiecesOfAtMostAMebibyte) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_steps_test

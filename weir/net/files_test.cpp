@@ -14,7 +14,7 @@
 #include "weir/net/test/files_fixture.hpp"
 #include "weir/task/scope.hpp"
 
-namespace weir {
+namespace weir::files_test {
 namespace {
 
 using files::File;
@@ -418,4 +418,4 @@ INSTANTIATE_TEST_SUITE_P(On, SimulatedFiles, simulated_files_kinds(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_test

@@ -13,7 +13,7 @@
 #include "weir/net/files.hpp"
 #include "weir/net/test/files_fixture.hpp"
 
-namespace weir {
+namespace weir::files_watched_test {
 namespace {
 
 using files::File;
@@ -128,4 +128,4 @@ INSTANTIATE_TEST_SUITE_P(On, FilesWatched, every_kernel_files_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::files_watched_test

@@ -16,7 +16,7 @@
 #include "weir/testing/test/loop_fixture.hpp"
 
 #ifndef NDEBUG
-namespace weir {
+namespace weir::pending_operations_test {
 namespace {
 
 MemoryPlatformOptions slow_files() {
@@ -182,5 +182,5 @@ TEST_F(PendingOperationsDeathTest, FileIsNotDestroyedOrMovedDuringAnOperation) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pending_operations_test
 #endif

@@ -11,7 +11,7 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::platform_options_test {
 namespace {
 
 /// A platform that records the options of its sockets.
@@ -143,4 +143,4 @@ TEST_F(PlatformOptions, ConnectionThatIsAcceptedDuringADrainIsConfigured) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::platform_options_test

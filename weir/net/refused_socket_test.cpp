@@ -14,7 +14,7 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::refused_socket_test {
 namespace {
 
 /// A platform that opens sockets of the wrong kind if `wrong` is true. The backend refuses them
@@ -133,4 +133,4 @@ TEST_F(RefusedSocketTest, ListenFailsIfOneOfSeveralSocketsIsRefusedOrCannotBeCon
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::refused_socket_test

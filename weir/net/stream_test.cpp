@@ -14,7 +14,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::stream_test {
 namespace {
 
 class StreamTest : public NetTest {
@@ -491,4 +491,4 @@ TEST_P(StreamTest, CancelledScopeClosesItsStreams) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::stream_test

@@ -17,7 +17,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::stream_timeout_test {
 namespace {
 
 // GCC 12 would destroy another one twice within an expression that awaits.
@@ -306,4 +306,4 @@ TEST_P(SimulatedStreamTimeoutTest, ManyTimedReadsLeaveNoTimer) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::stream_timeout_test

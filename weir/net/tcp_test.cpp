@@ -9,7 +9,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::tcp_test {
 namespace {
 
 using TcpTest = NetTest;
@@ -117,4 +117,4 @@ TEST_P(TcpTest, HandlesManySequentialAndConcurrentConnections) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::tcp_test

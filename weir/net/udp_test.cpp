@@ -16,7 +16,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::udp_test {
 namespace {
 
 using UdpTest = NetTest;
@@ -648,4 +648,4 @@ TEST_P(UdpTest, CoresShareAPort) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::udp_test

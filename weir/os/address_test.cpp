@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::os {
+namespace weir::os::address_test {
 namespace {
 
 std::string round_trip(std::string_view text) {
@@ -254,4 +254,4 @@ TEST(Address, ComparesByValue) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::address_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir::os {
+namespace weir::os::ip_range_test {
 namespace {
 
 bool contains(std::string_view range, std::string_view address) {
@@ -60,4 +60,4 @@ TEST(IpBytes, CanBeMasked) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::ip_range_test

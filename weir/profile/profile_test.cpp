@@ -21,7 +21,7 @@
 #include "weir/testing/memory/detail/memory_peer.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::profile {
+namespace weir::profile::profile_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -235,4 +235,4 @@ TEST_F(ProfileRouteTest, IsMountedAtAnyPath) {
 }
 
 }  // namespace
-}  // namespace weir::profile
+}  // namespace weir::profile::profile_test

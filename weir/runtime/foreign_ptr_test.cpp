@@ -14,7 +14,7 @@
 #include "weir/runtime/on_core.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir {
+namespace weir::foreign_ptr_test {
 namespace {
 
 /// Records the loop in whose turn it was destroyed.
@@ -258,4 +258,4 @@ TEST_F(ForeignPtrTest, AllReturnWhenCancelledAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::foreign_ptr_test

@@ -19,7 +19,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::on_core_test {
 namespace {
 
 unsigned here() {
@@ -360,4 +360,4 @@ TEST(OnCoreOnThreads, EachCoreCallsEachCore) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::on_core_test

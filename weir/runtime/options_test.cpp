@@ -17,7 +17,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::options_test {
 namespace {
 
 class Environment {
@@ -141,4 +141,4 @@ TEST(HotRestart, AnUnsupportedPlatformIsLogged) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::options_test

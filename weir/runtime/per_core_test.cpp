@@ -16,7 +16,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::per_core_test {
 namespace {
 
 TEST(PerCore, MakesOneForEachCore) {
@@ -292,4 +292,4 @@ TEST(PerCoreOnThreads, EachCoreMapsOverAllCores) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::per_core_test

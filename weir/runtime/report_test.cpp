@@ -22,7 +22,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::report_test {
 namespace {
 
 RuntimeOptions quiet() {
@@ -518,4 +518,4 @@ TEST(ReportOfThreads, MayBeReadByAnyThreadAtAnyTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::report_test

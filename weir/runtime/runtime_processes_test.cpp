@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::runtime_processes_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -332,4 +332,4 @@ TEST_F(RuntimeProcesses, WorkersShareNamedDatagramPorts) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::runtime_processes_test

@@ -17,7 +17,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::runtime_real_time_test {
 namespace {
 
 RuntimeOptions in_real_time(const RealTime& wanted = {}) {
@@ -209,4 +209,4 @@ TEST(RealTimeDeathTest, EndsWithoutRequiredPrivilege) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::runtime_real_time_test

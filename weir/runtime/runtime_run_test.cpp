@@ -18,7 +18,7 @@
 #include "weir/task/sync/detail/background_tasks.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::runtime_run_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -470,4 +470,4 @@ TEST_F(RuntimeRun, LogsEachAddressThatItListensOn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::runtime_run_test

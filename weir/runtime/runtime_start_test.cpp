@@ -14,7 +14,7 @@
 #include "weir/os/address.hpp"
 #include "weir/runtime/runtime.hpp"
 
-namespace weir {
+namespace weir::runtime_start_test {
 namespace {
 
 /// Leaves `count` free descriptors to this (child) process for ever.
@@ -57,4 +57,4 @@ TEST(RuntimeStartDeathTest, SaysNothingIfThereIsADescriptorForAConnection) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::runtime_start_test

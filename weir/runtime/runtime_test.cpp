@@ -19,7 +19,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::runtime_test {
 namespace {
 
 RuntimeOptions quiet() {
@@ -476,4 +476,4 @@ TEST(RuntimeOnThreads, LoopsThatMakeProgressAreNotAbandoned) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::runtime_test

@@ -12,7 +12,7 @@
 #include "weir/runtime/messaging/mailbox.hpp"
 #include "weir/runtime/options.hpp"
 
-namespace weir {
+namespace weir::server_options_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -260,4 +260,4 @@ TEST(ServerCommandLineDeathTest, HelpShowsTheDefaults) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::server_options_test

@@ -23,7 +23,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::task_report_test {
 namespace {
 
 using testing::Contains;
@@ -392,4 +392,4 @@ TEST(TaskReport, ADumpEndsSoonWhenTheProcessEnds) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::task_report_test

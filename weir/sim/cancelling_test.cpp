@@ -22,7 +22,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::sim {
+namespace weir::sim::cancelling_test {
 namespace {
 
 /// A World with a task that is cancelled at one turn, and an echo service.
@@ -266,4 +266,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& kind) { return std::string(kind.param.name); });
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::cancelling_test

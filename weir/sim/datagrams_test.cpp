@@ -14,7 +14,7 @@
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::sim {
+namespace weir::sim::datagrams_test {
 namespace {
 
 using testing::ElementsAre;
@@ -221,4 +221,4 @@ TEST(WorldDatagramOrder, IsNotKept) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::datagrams_test

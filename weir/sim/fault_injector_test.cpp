@@ -12,7 +12,7 @@
 #include "weir/base/result.hpp"
 #include "weir/sim/faults.hpp"
 
-namespace weir::sim {
+namespace weir::sim::fault_injector_test {
 namespace {
 
 using testing::ElementsAre;
@@ -251,4 +251,4 @@ TEST_F(FaultInjectorTest, CountsEachFaultSeparately) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::fault_injector_test

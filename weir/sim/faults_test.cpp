@@ -16,7 +16,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::sim {
+namespace weir::sim::faults_test {
 namespace {
 
 TEST(FaultInjector, AResetIsInjectedAtEachOperationInTurn) {
@@ -575,4 +575,4 @@ TEST(Pause, TheLastCallDecidesItsEnd) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::faults_test

@@ -14,7 +14,7 @@
 #include "weir/sim/peer.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir::sim {
+namespace weir::sim::host_test {
 namespace {
 
 using testing::ElementsAre;
@@ -367,4 +367,4 @@ TEST(HostLeaks, ABlockedPoolThreadAndAnOpenLoopAreReported) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::host_test

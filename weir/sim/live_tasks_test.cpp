@@ -11,7 +11,7 @@
 #include "weir/sim/world.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir::sim {
+namespace weir::sim::live_tasks_test {
 namespace {
 
 using testing::Contains;
@@ -57,4 +57,4 @@ TEST(WorldTasks, ASeedDeterminesTheDump) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::live_tasks_test

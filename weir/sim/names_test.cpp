@@ -17,7 +17,7 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir::sim {
+namespace weir::sim::names_test {
 namespace {
 
 /// A World of three hosts: a client, a service, and a DNS server that has the address of the
@@ -182,4 +182,4 @@ TEST(WorldNames, AreNotFoundWhenTheServerIsUnreachable) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::names_test

@@ -12,7 +12,7 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir::sim {
+namespace weir::sim::peer_test {
 namespace {
 
 class WorldPeerTest : public testing::Test {
@@ -229,4 +229,4 @@ TEST_F(PeerOfAListener, DataThatWaitsIsDroppedByAClose) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::peer_test

@@ -19,7 +19,7 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir::sim {
+namespace weir::sim::process_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -372,4 +372,4 @@ TEST_F(WorldProcesses, AConnectionThatIsNotClosedIsReported) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::process_test

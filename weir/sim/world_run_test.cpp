@@ -17,7 +17,7 @@
 #include "weir/sim/world.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir::sim {
+namespace weir::sim::world_run_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -767,4 +767,4 @@ TEST(WorldOptionsTest, NoJitterHasNoRatesAndFixedDelays) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::world_run_test

@@ -9,7 +9,7 @@
 #include "weir/task/context.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir::sim {
+namespace weir::sim::world_run_until_test {
 namespace {
 
 const WorldOptions steady{.seed = 1, .jitter = no_jitter};
@@ -92,4 +92,4 @@ TEST(WorldRunUntil, DestructorEndsThePrograms) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::world_run_until_test

@@ -19,7 +19,7 @@
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::sim {
+namespace weir::sim::world_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -412,4 +412,4 @@ TEST(World, AConnectToAnUnknownAddressTimesOut) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::world_test

@@ -11,7 +11,7 @@
 
 #include "weir/loop/contract/detail/trace_context.hpp"
 
-namespace weir {
+namespace weir::cancel_test {
 namespace {
 
 class Note : public CancelNode {
@@ -201,4 +201,4 @@ TEST(CancelSource, AssertsThatNodesAndChildrenLeaveBeforeIt) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cancel_test

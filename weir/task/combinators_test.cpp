@@ -12,7 +12,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::combinators_test {
 namespace {
 
 class CombinatorsTest : public LoopTest {
@@ -399,4 +399,4 @@ TEST_F(CombinatorsTest, AssertsThatTheyHaveATask) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::combinators_test

@@ -11,7 +11,7 @@
 #include "weir/testing/test/loop_fixture.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::context_test {
 namespace {
 
 struct Stranger {};
@@ -84,4 +84,4 @@ TEST_F(ContextTest, YieldLetsEverythingRunThatIsReadyAndNothingMore) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::context_test

@@ -11,7 +11,7 @@
 #include "weir/task/task.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::drain_test {
 namespace {
 
 class DrainTest : public LoopTest {
@@ -135,4 +135,4 @@ TEST_F(DrainTest, CancelOnDrainDisturbsNoWorkThatEndsBefore) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::drain_test

@@ -15,7 +15,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::generator_test {
 namespace {
 
 using GeneratorTest = CancelSweepTest;
@@ -347,4 +347,4 @@ TEST_F(GeneratorTest, AssertsThatNoTaskWaitsWhenDestroyed) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::generator_test

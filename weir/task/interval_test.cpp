@@ -13,7 +13,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::interval_test {
 namespace {
 
 using IntervalTest = CancelSweepTest;
@@ -377,4 +377,4 @@ TEST_F(IntervalTest, AssertsThatItsPeriodIsGreaterThanZero) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::interval_test

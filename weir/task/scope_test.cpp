@@ -14,7 +14,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::scope_test {
 namespace {
 
 using ScopeTest = LoopTest;
@@ -531,4 +531,4 @@ TEST(Describe, DescribesErrorsAndExceptions) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scope_test

@@ -18,7 +18,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::select_test {
 namespace {
 
 using SelectTest = CancelSweepTest;
@@ -578,4 +578,4 @@ TEST_F(SelectTest, NoValueIsLostOrDuplicatedByACancellation) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::select_test

@@ -8,7 +8,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::sleep_test {
 namespace {
 
 using SleepTest = LoopTest;
@@ -116,4 +116,4 @@ TEST_F(SleepTest, ManySleepersWakeInOrder) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sleep_test

@@ -13,7 +13,7 @@
 #include "weir/testing/test/loop_fixture.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::task_test {
 namespace {
 
 using TaskTest = LoopTest;
@@ -382,4 +382,4 @@ TEST_F(TaskTest, YieldIsNotAffectedByACancellation) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::task_test

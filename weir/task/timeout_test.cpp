@@ -12,7 +12,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::timeout_test {
 namespace {
 
 using TimeoutTest = LoopTest;
@@ -226,4 +226,4 @@ TEST_F(TimeoutTest, EndsWhenCancelledAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::timeout_test

@@ -22,7 +22,7 @@
 #include "weir/tls/detail/tls_counters.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
-namespace weir::tls {
+namespace weir::tls::handshake_test {
 namespace {
 
 class HandshakeTest : public TlsTest {
@@ -728,4 +728,4 @@ TEST_P(SimulatedHandshakeTest, CancellationClosesTheConnection) {
 }
 
 }  // namespace
-}  // namespace weir::tls
+}  // namespace weir::tls::handshake_test

@@ -13,7 +13,7 @@
 #include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
-namespace weir::tls {
+namespace weir::tls::hostile_test {
 namespace {
 
 using detail::SslEngine;
@@ -163,4 +163,4 @@ TEST_P(HostileTest, EachChangedByteEndsTheConnection) {
 }
 
 }  // namespace
-}  // namespace weir::tls
+}  // namespace weir::tls::hostile_test

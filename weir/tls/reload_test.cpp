@@ -15,7 +15,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
-namespace weir::tls {
+namespace weir::tls::reload_test {
 namespace {
 
 class ReloadTest : public TlsTest {
@@ -387,4 +387,4 @@ TEST_P(ReloadTest, NewerProcessTakesTheTicketsOfTheOlderOne) {
 }
 
 }  // namespace
-}  // namespace weir::tls
+}  // namespace weir::tls::reload_test

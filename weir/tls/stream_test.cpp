@@ -16,7 +16,7 @@
 #include "weir/tls/detail/session.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
-namespace weir::tls {
+namespace weir::tls::stream_test {
 namespace {
 
 class TlsStreamTest : public TlsTest {
@@ -371,4 +371,4 @@ TEST_P(SimulatedTlsStreamTest, IdleStreamHoldsNoBuffer) {
 }
 
 }  // namespace
-}  // namespace weir::tls
+}  // namespace weir::tls::stream_test

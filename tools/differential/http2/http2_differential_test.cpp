@@ -28,7 +28,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::differential {
+namespace weir::differential::http2_differential_test {
 namespace {
 
 std::uint32_t number_of(const char* variable, std::uint32_t otherwise) {
@@ -478,4 +478,4 @@ TEST_F(Http2Differential, ReadsAsNghttp2WhenItWaits) {
 }
 
 }  // namespace
-}  // namespace weir::differential
+}  // namespace weir::differential::http2_differential_test

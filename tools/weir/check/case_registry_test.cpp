@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace weir::check {
+namespace weir::check::case_registry_test {
 namespace {
 
 TEST(CaseRegistry, EveryCaseHasAUniqueNameARuleAndAReason) {
@@ -115,4 +115,4 @@ slow/crowd: 100 clients that have sent half a head
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::case_registry_test

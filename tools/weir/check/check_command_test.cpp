@@ -17,7 +17,7 @@
 #include "weir/net/listen/listener.hpp"
 #include "weir/runtime/runtime.hpp"
 
-namespace weir::check {
+namespace weir::check::check_command_test {
 namespace {
 
 /// Runs `weir check ...` and stores what it printed in `output`.
@@ -257,4 +257,4 @@ url
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::check_command_test

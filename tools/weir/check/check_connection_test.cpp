@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::check_connection_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -225,4 +225,4 @@ TEST_F(CheckConnectionTest, AConnectHasTheTimeoutOfTheTarget) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::check_connection_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace weir::check {
+namespace weir::check::check_report_test {
 namespace {
 
 TEST(CheckReport, PrintsSentBytesEscaped) {
@@ -173,4 +173,4 @@ TEST(CheckReport, EscapesTheBoundsOfPrintableAscii) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::check_report_test

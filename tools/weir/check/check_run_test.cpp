@@ -19,7 +19,7 @@
 #include "weir/testing/test/loop_fixture.hpp"
 #include "weir/tls.hpp"
 
-namespace weir::check {
+namespace weir::check::check_run_test {
 namespace {
 
 const Endpoint endpoint = Endpoint::loopback(8080);
@@ -406,4 +406,4 @@ TEST_F(CheckRun, TheBaselineHasTheStatusAndTheBodyOfBothMethods) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::check_run_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir::check {
+namespace weir::check::check_target_test {
 namespace {
 
 Response response(int status, bool complete = true) {
@@ -67,4 +67,4 @@ TEST(CheckTarget, VerdictsHaveTheirKindAndTexts) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::check_target_test

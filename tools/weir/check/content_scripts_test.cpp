@@ -7,7 +7,7 @@
 
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::content_scripts_test {
 namespace {
 
 class ContentScripts : public ScriptTest {
@@ -117,4 +117,4 @@ TEST_F(ContentScripts, FitTheUsualLimitsOfServers) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::content_scripts_test

@@ -16,7 +16,7 @@
 #include "tools/weir/check/h2_wire.hpp"
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::h2_scripts_test {
 namespace {
 
 using http::FrameFlag;
@@ -287,4 +287,4 @@ TEST(H2Cases, HaveUniqueNamesAndSendFrames) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::h2_scripts_test

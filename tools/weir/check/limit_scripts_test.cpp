@@ -6,7 +6,7 @@
 
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::limit_scripts_test {
 namespace {
 
 class LimitScripts : public ScriptTest {
@@ -114,4 +114,4 @@ TEST_F(LimitScripts, UselessInputRequiresARefusalOrAClose) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::limit_scripts_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::check {
+namespace weir::check::private_networks_test {
 namespace {
 
 TEST(PrivateNetworks, IncludeThisMachineAndPrivateAddresses) {
@@ -46,4 +46,4 @@ TEST(PrivateNetworks, IncludeThisMachineAndPrivateAddresses) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::private_networks_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::check {
+namespace weir::check::response_parser_test {
 namespace {
 
 /// Reads `text` in one piece, and checks that reading it byte by byte has the same result.
@@ -269,4 +269,4 @@ TEST(ResponseParser, StoresABodyOfTheLargestSizeWhole) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::response_parser_test

@@ -7,7 +7,7 @@
 
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::response_scripts_test {
 namespace {
 
 const std::string closing = "Connection: close\r\n";
@@ -252,4 +252,4 @@ TEST_F(ResponseScripts, WaitForMoreForAtMostOneSecond) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::response_scripts_test

@@ -7,7 +7,7 @@
 
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::slow_scripts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -190,4 +190,4 @@ TEST_F(SlowScripts, EachCaseFailsWithoutAServer) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::slow_scripts_test

@@ -11,7 +11,7 @@
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 
-namespace weir::check {
+namespace weir::check::tls_record_scripts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -199,4 +199,4 @@ TEST_F(TlsRecordScripts, RenegotiationIsFound) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::tls_record_scripts_test

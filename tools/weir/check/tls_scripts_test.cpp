@@ -8,7 +8,7 @@
 #include "tools/weir/check/hello_cases.hpp"
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::tls_scripts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -238,4 +238,4 @@ TEST_F(TlsScripts, EachHelloIsAsItsCaseSays) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::tls_scripts_test

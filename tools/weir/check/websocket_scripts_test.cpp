@@ -9,7 +9,7 @@
 #include "tools/weir/check/websocket_wire.hpp"
 #include "weir/http/ws/detail/handshake.hpp"
 
-namespace weir::check {
+namespace weir::check::websocket_scripts_test {
 namespace {
 
 constexpr std::string_view end_of_head = "\r\n\r\n";
@@ -164,4 +164,4 @@ TEST_F(WebSocketScripts, SendABombOnlyToServersThatCompress) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::websocket_scripts_test

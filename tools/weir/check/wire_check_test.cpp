@@ -10,7 +10,7 @@
 
 #include "tools/weir/check/test/script_fixture.hpp"
 
-namespace weir::check {
+namespace weir::check::wire_check_test {
 namespace {
 
 class WireCheck : public testing::Test {
@@ -282,4 +282,4 @@ TEST_F(WireCheckOfAServer, WaitsAtMostASecondForAServerThatStaysOpen) {
 }
 
 }  // namespace
-}  // namespace weir::check
+}  // namespace weir::check::wire_check_test

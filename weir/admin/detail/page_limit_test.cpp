@@ -7,7 +7,7 @@
 
 #include "weir/admin/detail/listener_parts.hpp"
 
-namespace weir::admin {
+namespace weir::admin::page_limit_test {
 namespace {
 
 constexpr std::size_t menu_bytes = 2048;  // of the surroundings of a page
@@ -104,4 +104,4 @@ TEST(LimitPage, CutsPreformattedTextsAtALine) {
 }
 
 }  // namespace
-}  // namespace weir::admin
+}  // namespace weir::admin::page_limit_test

@@ -16,7 +16,7 @@
 #include "weir/http_testing/detail/http_answers.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir {
+namespace weir::handler_service_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -216,4 +216,4 @@ TEST_F(AppHandlers, OfARouterThatIsNotMountedAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::handler_service_test

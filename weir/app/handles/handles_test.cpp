@@ -9,7 +9,7 @@
 
 #include "weir/app/test/app_fixture.hpp"
 
-namespace weir {
+namespace weir::handles_test {
 namespace {
 
 enum class Region { europe, asia };
@@ -521,4 +521,4 @@ TEST_F(RequesterTest, ADependantOfARemovedServiceGetsAnInstanceOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::handles_test

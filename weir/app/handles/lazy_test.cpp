@@ -14,7 +14,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::lazy_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -731,4 +731,4 @@ TEST_F(LazyMeanwhile, AFailedLazyStartDoesNotFailAnApply) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::lazy_test

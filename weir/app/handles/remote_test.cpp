@@ -15,7 +15,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir {
+namespace weir::remote_test {
 namespace {
 
 enum class Currency { euro, yen };
@@ -635,4 +635,4 @@ TEST_F(RemoteProblems, AFilterSelectsTheProvider) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::remote_test

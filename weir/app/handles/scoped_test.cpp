@@ -11,7 +11,7 @@
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
 
-namespace weir {
+namespace weir::scoped_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -563,4 +563,4 @@ TEST(ScopedOnThreads, ScopesStayOnTheirCoreWhileServicesAreReplaced) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scoped_test

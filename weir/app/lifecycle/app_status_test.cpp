@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir {
+namespace weir::app_status_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -103,4 +103,4 @@ TEST(AppStatus, TheJsonHasAllMembers) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::app_status_test

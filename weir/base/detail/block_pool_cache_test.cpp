@@ -12,7 +12,7 @@
 
 #include "weir/base/detail/block_pool.hpp"
 
-namespace weir {
+namespace weir::block_pool_cache_test {
 namespace {
 
 /// A pool that keeps free blocks, and is the current one.
@@ -239,4 +239,4 @@ TEST_F(BlockPoolCache, PrefaultDoesNothingIfFreeBlocksAreNotKept) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::block_pool_cache_test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::block_pool_test {
 namespace {
 
 constexpr bool keeps = BlockPool::caches_free_blocks;
@@ -334,4 +334,4 @@ TEST(MakeBlock, OwnsAnObject) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::block_pool_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::detail {
+namespace weir::detail::counter_test {
 namespace {
 
 TEST(Counter, AddsAndSubtractsOneOrMore) {
@@ -29,4 +29,4 @@ TEST(Counter, KeepsTheGreatestValue) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::counter_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::fast_equal_test {
 namespace {
 
 TEST(FastEqual, ComparesEveryByteOfEveryLength) {
@@ -23,4 +23,4 @@ TEST(FastEqual, ComparesEveryByteOfEveryLength) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::fast_equal_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::function_type_test {
 namespace {
 
 int plain(int, const char*) noexcept {
@@ -77,4 +77,4 @@ TEST(FunctionType, IsVoidForAmbiguousTypes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::function_type_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::detail {
+namespace weir::detail::list_test {
 namespace {
 
 struct Item : ListNode {
@@ -152,4 +152,4 @@ TEST(List, AgreesWithADeque) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::list_test

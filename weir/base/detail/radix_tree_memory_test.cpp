@@ -50,7 +50,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 }
 #endif
 
-namespace weir {
+namespace weir::radix_tree_memory_test {
 namespace {
 
 /// Limits the allocations of this thread until the end of a C++ scope. Further ones fail.
@@ -270,4 +270,4 @@ TEST_F(RadixTreeMemory, ALargeNodeIsRemovedWithItsLastKeys) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::radix_tree_memory_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::radix {
+namespace weir::radix::radix_tree_store_test {
 namespace {
 
 constexpr std::size_t heap_max = Memory::heap_bytes_max;
@@ -322,4 +322,4 @@ TEST(Store, CountsLeavesWithTheirValuesAndKeys) {
 }
 
 }  // namespace
-}  // namespace weir::radix
+}  // namespace weir::radix::radix_tree_store_test

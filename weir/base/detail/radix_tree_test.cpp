@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::radix_tree_test {
 namespace {
 
 using namespace std::string_literals;
@@ -583,4 +583,4 @@ TEST(RadixTree, ChurnLeavesNoExcessNodes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::radix_tree_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inject {
+namespace weir::inject::type_name_test {
 namespace {
 
 struct Local {};
@@ -29,4 +29,4 @@ TEST(Type, IsIdentifiedByItsAddress) {
 }
 
 }  // namespace
-}  // namespace weir::inject
+}  // namespace weir::inject::type_name_test

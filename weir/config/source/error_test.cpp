@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::config {
+namespace weir::config::error_test {
 namespace {
 
 TEST(ConfigError, MessageHasSourceKeyAndText) {
@@ -132,4 +132,4 @@ TEST(ConfigError, UnknownNameMessageListsKnownNames) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::error_test

@@ -18,7 +18,7 @@
 #include "weir/config/type/detail/scalar.hpp"
 #include "weir/config/type/detail/type_of.hpp"
 
-namespace weir::config::test {
+namespace weir::config::test::type_test {
 namespace {
 
 template <class T>
@@ -294,4 +294,4 @@ TEST(ConfigType, InvalidTomlIsDescribedInOneSafeLine) {
 }
 
 }  // namespace
-}  // namespace weir::config::test
+}  // namespace weir::config::test::type_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::doctor {
+namespace weir::doctor::examination_test {
 namespace {
 
 struct Case {
@@ -42,4 +42,4 @@ TEST(DoctorTarget, IsRejectedIfItHasNoHostOrPort) {
 }
 
 }  // namespace
-}  // namespace weir::doctor
+}  // namespace weir::doctor::examination_test

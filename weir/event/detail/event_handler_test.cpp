@@ -15,7 +15,7 @@
 #include "weir/event/test/event_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir {
+namespace weir::event_handler_test {
 namespace {
 
 // ---- Signatures ---------------------------------------------------------------------------------
@@ -339,4 +339,4 @@ TEST_F(TaskHandlerTest, AFailureAfterTheEndOfTheBusIsLogged) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::event_handler_test

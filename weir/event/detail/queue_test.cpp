@@ -14,7 +14,7 @@
 
 #include "weir/base/detail/block_pool.hpp"
 
-namespace weir::detail {
+namespace weir::detail::queue_test {
 namespace {
 
 /// Adds a record of `bytes` bytes that all are `mark`.
@@ -182,4 +182,4 @@ TEST(SharedEvent, IsDestroyedWithItsLastReference) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::queue_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace weir::detail {
+namespace weir::detail::subscriber_table_test {
 namespace {
 
 TEST(SubscriberTable, NumbersTheTypesInTheOrderOfTheirFirstUse) {
@@ -45,4 +45,4 @@ TEST(SubscriberTable, FindsItsTopicsAtEveryAddress) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::subscriber_table_test

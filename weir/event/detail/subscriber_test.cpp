@@ -10,7 +10,7 @@
 
 #include "weir/event/test/event_fixture.hpp"
 
-namespace weir {
+namespace weir::subscriber_test {
 namespace {
 
 class EventRegistrationTest : public CoreEventsTest {};
@@ -202,4 +202,4 @@ TEST_F(EventRegistrationTest, ARegistrationOfAHandlerEndsImmediately) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::subscriber_test

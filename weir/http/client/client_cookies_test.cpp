@@ -9,7 +9,7 @@
 #include "weir/http/client/cookie_jar.hpp"
 #include "weir/http/test/client_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::client_cookies_test {
 namespace {
 
 std::string answer_with(std::string_view headers, std::string_view status = "200 OK") {
@@ -99,4 +99,4 @@ TEST_F(ClientCookies, OfAHostileServerStayBounded) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_cookies_test

@@ -5,7 +5,7 @@
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http/test/client_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::client_decompression_test {
 namespace {
 
 using compression::available_codings;
@@ -106,4 +106,4 @@ TEST_F(ClientDecompression, DropsAResponseThatIsNotRead) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_decompression_test

@@ -17,7 +17,7 @@
 #include "weir/task/cancel.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::client_duplex_test {
 namespace {
 
 constexpr std::string_view url = "http://127.0.0.1:81/";
@@ -366,4 +366,4 @@ TEST_F(ClientDuplexTest, AnIdempotentTextIsSentAgainOnANewConnection) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_duplex_test

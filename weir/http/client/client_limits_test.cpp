@@ -28,7 +28,7 @@
 // The sanitizers count the bytes; other builds have no such function.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
-namespace weir::http {
+namespace weir::http::client_limits_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -301,4 +301,4 @@ TEST(ClientMemoryBound, ABoundThatDoesNotFitIsTheLargestNumber) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_limits_test

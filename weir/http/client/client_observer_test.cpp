@@ -17,7 +17,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::client_observer_test {
 namespace {
 
 /// Notes what happens to requests, and adds a header to each.
@@ -158,4 +158,4 @@ TEST_F(ClientObserverTest, GetsInvalidRequestsToo) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_observer_test

@@ -24,7 +24,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::client_test {
 namespace {
 
 struct Note {
@@ -42,7 +42,7 @@ struct Outcome {
   std::error_code refusal;  // of error_for_status()
 };
 
-Task<Outcome> outcome_of(Client& client, ClientRequest request) {
+Task<Outcome> send_and_read(Client& client, ClientRequest request) {
   Outcome outcome;
   auto response = co_await client.send(std::move(request));
   if (!response) {
@@ -102,7 +102,7 @@ class ClientTest : public HttpTest {
       options.limits = limits;
       Client client(std::move(options));
       auto serving = serve_script(*listener, script);
-      auto asking = outcome_of(client, request(method, "/", 81));
+      auto asking = send_and_read(client, request(method, "/", 81));
       auto both = co_await all(std::move(serving), std::move(asking));
       EXPECT_TRUE(both);
       if (both) outcome = std::get<1>(*both);
@@ -190,7 +190,7 @@ TEST_F(ClientTest, SendsOneExactHead) {
     post.add_header("X-Kind", "note");
     post.set_body("text/plain", Body(Literal("body")));
     auto serving = serve_script(*listener, script);
-    auto asking = outcome_of(client, std::move(post));
+    auto asking = send_and_read(client, std::move(post));
     const auto both = co_await all(std::move(serving), std::move(asking));
     EXPECT_TRUE(both && std::get<1>(*both).body == "hello");
   };
@@ -207,10 +207,10 @@ TEST_F(ClientTest, RejectsHeadersAndMethodsThatItCannotSend) {
          {"Content-Length", "transfer-encoding", "Connection", "Upgrade"}) {
       ClientRequest post = request(Method::post, "/");
       post.add_header(name, "1");
-      const Outcome outcome = co_await outcome_of(client, std::move(post));
+      const Outcome outcome = co_await send_and_read(client, std::move(post));
       EXPECT_EQ(outcome.error, Errc::bad_input) << name;
     }
-    const Outcome tunnel = co_await outcome_of(client, request(Method::connect, "/"));
+    const Outcome tunnel = co_await send_and_read(client, request(Method::connect, "/"));
     EXPECT_EQ(tunnel.error, Errc::bad_input);
     const auto other = co_await client.get("ftp://127.0.0.1/");
     EXPECT_TRUE(!other && other.error() == Errc::unsupported);
@@ -242,13 +242,13 @@ TEST_F(ClientTest, StreamsABodyInChunksOrWithItsLength) {
     for (const auto length : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(18)}) {
       ClientRequest post = request(Method::post, "/");
       post.set_body("text/plain", Body(StreamFunction(write), length));
-      const Outcome outcome = co_await outcome_of(client, std::move(post));
+      const Outcome outcome = co_await send_and_read(client, std::move(post));
       EXPECT_EQ(outcome.body, "piece piece piece ") << outcome.error.message();
     }
     for (const std::uint64_t length : {17U, 19U}) {
       ClientRequest post = request(Method::post, "/");
       post.set_body("text/plain", Body(StreamFunction(write), length));
-      const Outcome outcome = co_await outcome_of(client, std::move(post));
+      const Outcome outcome = co_await send_and_read(client, std::move(post));
       EXPECT_EQ(outcome.error, Errc::bad_input) << length;
     }
   };
@@ -330,7 +330,7 @@ TEST_F(ClientTest, EachTimeoutHasItsError) {
 TEST_F(ClientTest, ARefusedConnectionIsABadGateway) {
   const auto talk = []() -> Task<> {
     Client client;
-    const Outcome outcome = co_await outcome_of(client, request(Method::get, "/", 82));
+    const Outcome outcome = co_await send_and_read(client, request(Method::get, "/", 82));
     EXPECT_EQ(outcome.error, ClientError::connect_failed);
     EXPECT_EQ(to_status(outcome.error), Status::bad_gateway);
   };
@@ -371,7 +371,7 @@ TEST_F(ClientTest, ACancelledRequestLeavesNothing) {
   serve();
   const auto talk = []() -> Task<> {
     Client client;
-    auto asking = outcome_of(client, request(Method::get, "/"));
+    auto asking = send_and_read(client, request(Method::get, "/"));
     const auto outcome = co_await timeout(1s, std::move(asking));
     EXPECT_TRUE(outcome && outcome->error == Errc::cancelled);
   };
@@ -402,17 +402,17 @@ TEST_F(ClientTest, FollowsRedirects) {
     EXPECT_TRUE(body && *body == "here");
     ClientRequest post = request(Method::post, "/kept");
     post.set_body("text/plain", Body(Literal("again")));
-    const Outcome kept = co_await outcome_of(client, std::move(post));
+    const Outcome kept = co_await send_and_read(client, std::move(post));
     EXPECT_EQ(kept.body, "again");
-    const Outcome endless = co_await outcome_of(client, request(Method::get, "/endless"));
+    const Outcome endless = co_await send_and_read(client, request(Method::get, "/endless"));
     EXPECT_EQ(endless.error, ClientError::too_many_redirects);
-    const Outcome nowhere = co_await outcome_of(client, request(Method::get, "/nowhere"));
+    const Outcome nowhere = co_await send_and_read(client, request(Method::get, "/nowhere"));
     EXPECT_EQ(nowhere.status, 302);
     EXPECT_EQ(client.connection_count(), 1U);
     ClientOptions options;
     options.limits.redirects_max = 0;
     Client other(std::move(options));
-    const Outcome first = co_await outcome_of(other, request(Method::get, "/"));
+    const Outcome first = co_await send_and_read(other, request(Method::get, "/"));
     EXPECT_EQ(first.status, 302);
   };
   run(talk());
@@ -437,7 +437,7 @@ TEST_F(ClientTest, AnErrorThatComesEarlyEndsTheBodyOfTheRequest) {
     ClientRequest post = request(Method::post, "/", 81);
     post.set_body("text/plain", Body(StreamFunction(write)));
     auto serving = serve_script(*listener, script);
-    auto asking = outcome_of(client, std::move(post));
+    auto asking = send_and_read(client, std::move(post));
     const auto both = co_await all(std::move(serving), std::move(asking));
     EXPECT_TRUE(both);
     if (!both) co_return;
@@ -464,7 +464,7 @@ TEST_F(ClientTest, TheErrorOfAStreamFunctionEndsTheRequest) {
     Client client;
     ClientRequest post = request(Method::post, "/");
     post.set_body("text/plain", Body(StreamFunction(write)));
-    const Outcome outcome = co_await outcome_of(client, std::move(post));
+    const Outcome outcome = co_await send_and_read(client, std::move(post));
     EXPECT_EQ(outcome.error, Errc::conflict);
     EXPECT_EQ(client.connection_count(), 0U);
   };
@@ -533,7 +533,7 @@ TEST_F(ClientTest, TheWholeTimeoutEndsAStreamFunctionAfterAnEarlyHead) {
                     }));
     asking.set_timeout(2s);
     const Instant start = loop_->now();
-    const Outcome outcome = co_await outcome_of(client, std::move(asking));
+    const Outcome outcome = co_await send_and_read(client, std::move(asking));
     EXPECT_EQ(outcome.error, ClientError::timed_out);
     EXPECT_EQ(loop_->now() - start, 2s);
   });
@@ -549,7 +549,7 @@ TEST_F(ClientTest, AStreamFunctionCannotHideAFailedWrite) {
       co_return {};
     };
     asking.set_body("text/plain", Body(StreamFunction(write), 5));
-    const Outcome outcome = co_await outcome_of(client, std::move(asking));
+    const Outcome outcome = co_await send_and_read(client, std::move(asking));
     EXPECT_EQ(outcome.error, Errc::bad_input);
   });
 }
@@ -564,7 +564,7 @@ TEST_F(ClientTest, AsksAServerOnAUnixSocket) {
     options.unix_socket = "/client/socket";
     Client client(std::move(options));
     auto serving = serve_script(*listener, script);
-    auto asking = outcome_of(client, ClientRequest(Method::get, "http://name.test/x"));
+    auto asking = send_and_read(client, ClientRequest(Method::get, "http://name.test/x"));
     const auto both = co_await all(std::move(serving), std::move(asking));
     EXPECT_TRUE(both && std::get<1>(*both).body == "hello");
   };
@@ -577,13 +577,13 @@ TEST_F(ClientTest, AnInvalidRequestIsNotSent) {
     Client client;
     ClientRequest bad_header(Method::get, "http://127.0.0.1:81/");
     bad_header.set_header("X", "a\r\nb");
-    const Outcome header = co_await outcome_of(client, std::move(bad_header));
+    const Outcome header = co_await send_and_read(client, std::move(bad_header));
     EXPECT_EQ(header.error, Errc::bad_input);
-    const Outcome url = co_await outcome_of(client, ClientRequest(Method::get, "/path"));
+    const Outcome url = co_await send_and_read(client, ClientRequest(Method::get, "/path"));
     EXPECT_EQ(url.error, ParseError::bad_target_form);
   };
   run(talk());
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_test

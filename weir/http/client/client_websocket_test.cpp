@@ -10,7 +10,7 @@
 #include "weir/http/client/client.hpp"
 #include "weir/http/test/client_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::client_websocket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -107,4 +107,4 @@ TEST_F(ClientWebSocketTest, RejectsWrongAnswers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_websocket_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::cookie_jar_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +162,4 @@ TEST(CookieMemoryBound, CountsCookies) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::cookie_jar_test

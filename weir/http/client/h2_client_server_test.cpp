@@ -23,7 +23,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_client_server_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -766,4 +766,4 @@ TEST_F(H2ClientServerTest, AnIdleConnectionAnswersPing) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_client_server_test

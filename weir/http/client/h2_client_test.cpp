@@ -15,7 +15,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_client_test {
 namespace {
 
 constexpr std::string_view origin = "http://127.0.0.1";
@@ -253,4 +253,4 @@ TEST_F(H2ClientTest, AnIdleConnectionIsClosedInTime) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_client_test

@@ -14,7 +14,7 @@
 #include "weir/tls/client.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_client_tls_test {
 namespace {
 
 class H2ClientTlsTest : public H2ServerFixture {
@@ -139,4 +139,4 @@ TEST_F(H2ClientTlsTest, AProxyIsOfferedHttp1Only) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_client_tls_test

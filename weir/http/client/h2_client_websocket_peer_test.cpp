@@ -20,7 +20,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_client_websocket_peer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -663,4 +663,4 @@ TEST_F(H2ClientWebSocketPeerTest, ResetsItsStreamIfItIsCancelled) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_client_websocket_peer_test

@@ -26,7 +26,7 @@
 #include "weir/tls/client.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_client_websocket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -449,4 +449,4 @@ TEST(H2ClientWebSocketMemory, LeavesNothingWithoutMemory) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_client_websocket_test

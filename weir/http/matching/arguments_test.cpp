@@ -57,7 +57,7 @@ template <>
 inline constexpr std::array weir::json::renames<weir::http::Renamed>{
     weir::json::Rename{"user_name", "user-name"}};
 
-namespace weir::http {
+namespace weir::http::arguments_test {
 namespace {
 
 class ArgumentsTest : public LoopTest {
@@ -608,4 +608,4 @@ TEST_F(ArgumentsTest, ArgumentsNeedNoMemoryButThatOfTheirValues) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::arguments_test

@@ -15,7 +15,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::middleware_test {
 namespace {
 
 class MiddlewareTest : public LoopTest {
@@ -261,4 +261,4 @@ TEST_F(MiddlewareTest, FiltersWrapTheRoutersOwnAnswers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::middleware_test

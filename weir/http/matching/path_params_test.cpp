@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::http {
+namespace weir::http::path_params_test {
 namespace {
 
 struct Even {
@@ -159,4 +159,4 @@ TEST(PathParamAs, AcceptsTheLimitsOfEveryInteger) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::path_params_test

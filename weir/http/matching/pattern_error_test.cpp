@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace weir::http {
+namespace weir::http::pattern_error_test {
 namespace {
 
 struct Row {
@@ -55,4 +55,4 @@ TEST(PatternError, OtherNumbersAreUnknown) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::pattern_error_test

@@ -7,7 +7,7 @@
 
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::authorization_test {
 namespace {
 
 /// Returns the token of a request with these header lines, or the status and the challenge.
@@ -62,4 +62,4 @@ TEST(Unauthorized, HasTheChallenge) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::authorization_test

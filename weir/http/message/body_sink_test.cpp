@@ -16,7 +16,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::body_sink_test {
 namespace {
 
 /// Returns a request for "/" whose response is chunked in HTTP/1.1 only.
@@ -247,4 +247,4 @@ TEST_F(BodySinkTest, TrailersTravelBothWaysInEachVersion) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::body_sink_test

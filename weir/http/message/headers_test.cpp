@@ -10,7 +10,7 @@
 
 #include "weir/http/test/heap_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::headers_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -247,4 +247,4 @@ TEST(Headers, AssignmentToItselfKeepsTheList) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::headers_test

@@ -18,7 +18,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::json_test {
 namespace {
 
 struct Ping {
@@ -442,4 +442,4 @@ TEST_F(JsonWireTest, AnswersHeadWithTheLengthOfTheJson) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::json_test

@@ -8,7 +8,7 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::problem_test {
 namespace {
 
 TEST(ProblemDocument, HasTheReasonAndTheCode) {
@@ -88,4 +88,4 @@ TEST(Problem, IsNeededOnlyByErrorsWithoutContent) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::problem_test

@@ -10,7 +10,7 @@
 #include "weir/http/test/http_request.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::request_test {
 namespace {
 
 class RequestTest : public LoopTest {};
@@ -88,4 +88,4 @@ TEST_F(RequestTest, GivesTheErrorOfItsBody) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_test

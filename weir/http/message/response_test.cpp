@@ -16,7 +16,7 @@
 #include "weir/http/test/compile_time_text.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::response_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -329,4 +329,4 @@ TEST(Response, ErrorOfAStatusCategoryHasItsStatusAndItsText) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::response_test

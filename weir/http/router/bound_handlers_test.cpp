@@ -20,7 +20,7 @@
 #include "weir/http/test/http_request.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::bound_handlers_test {
 namespace {
 
 /// A service with public fields, which a client could send if it were taken for a body.
@@ -361,4 +361,4 @@ TEST_F(BoundHandlersTest, NeedNoMemoryForTheirReferences) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::bound_handlers_test

@@ -8,7 +8,7 @@
 #include "weir/http/router/detail/service_route_set.hpp"
 #include "weir/http/test/live_routes_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::live_groups_test {
 namespace {
 
 struct User {
@@ -132,4 +132,4 @@ TEST_F(OwnerGroupsTest, RoutesOfAnOwnerDoNotTakeAValueOfMiddlewareAsTheBody) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::live_groups_test

@@ -12,7 +12,7 @@
 #include "weir/task/combinators.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::live_routes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -748,4 +748,4 @@ TEST_F(LiveRoutesTest, AssertsThatAServedRouterIsChangedThroughIt) {
 #endif
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::live_routes_test

@@ -10,7 +10,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::route_group_test {
 namespace {
 
 struct Note {
@@ -275,4 +275,4 @@ TEST(RouteGroup, ReplacedRouteKeepsItsGuard) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_group_test

@@ -9,7 +9,7 @@
 
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::router_test {
 namespace {
 
 struct Answer {
@@ -438,4 +438,4 @@ TEST(Router, KeepsTheNameOfTheTrustedHeader) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::router_test

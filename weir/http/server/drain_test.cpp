@@ -8,7 +8,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::drain_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -244,4 +244,4 @@ TEST_F(DrainTest, LingeringEndsImmediatelyWithAStop) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::drain_test

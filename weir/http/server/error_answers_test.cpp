@@ -11,7 +11,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::error_answers_test {
 namespace {
 
 class ErrorAnswersTest : public HttpTest {
@@ -246,4 +246,4 @@ TEST_F(ErrorAnswersTest, AnEarlyErrorLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::error_answers_test

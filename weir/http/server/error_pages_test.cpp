@@ -9,7 +9,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::error_pages_test {
 namespace {
 
 struct Note {
@@ -121,4 +121,4 @@ TEST_F(ErrorPagesTest, MiddlewareSeesTheErrorBeforeItIsDescribed) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::error_pages_test

@@ -20,7 +20,7 @@
 #include "weir/tls/options.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::http {
+namespace weir::http::https_memory_test {
 namespace {
 
 using tls::detail::RecordLayer;
@@ -291,4 +291,4 @@ TEST(HttpsMemoryParts, GrowWithTheOptions) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::https_memory_test

@@ -25,7 +25,7 @@
 #include "weir/tls/detail/tls_counters.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::http {
+namespace weir::http::https_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -485,4 +485,4 @@ TEST_F(HttpsTest, PlainServerRedirectsToHttps) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::https_test

@@ -22,7 +22,7 @@
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::limits_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -375,4 +375,4 @@ TEST(MemoryBoundSums, AreTheLargestNumberIfTheyDoNotFit) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::limits_test

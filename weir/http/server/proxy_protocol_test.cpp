@@ -18,7 +18,7 @@
 #include "weir/tls/client.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::http {
+namespace weir::http::proxy_protocol_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -211,4 +211,4 @@ TEST_F(ProxiedConnectionTest, HeaderComesBeforeTls) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::proxy_protocol_test

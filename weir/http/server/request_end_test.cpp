@@ -9,7 +9,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::request_end_test {
 namespace {
 
 /// Describes each request that ends, and marks each response.
@@ -160,4 +160,4 @@ TEST_F(RequestEndH2Test, ReportsResponses) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_end_test

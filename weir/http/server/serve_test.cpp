@@ -20,7 +20,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::serve_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -498,4 +498,4 @@ TEST_F(ServeTaskTest, AppliesTheGivenLimits) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::serve_test

@@ -8,7 +8,7 @@
 
 #include "weir/http/test/http_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::server_limits_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -304,4 +304,4 @@ TEST_F(ServerLimitsTest, PeerThatLeavesIsNotASilentConnection) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::server_limits_test

@@ -13,7 +13,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::server_observer_test {
 namespace {
 
 /// Describes each record: method, route, status, version, milliseconds.
@@ -161,4 +161,4 @@ TEST_F(ServerObserverH2Test, RecordsStreams) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::server_observer_test

@@ -11,7 +11,7 @@
 #include "weir/http/server/server_observer.hpp"
 #include "weir/sim/world.hpp"
 
-namespace weir::http {
+namespace weir::http::server_observer_world_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -115,4 +115,4 @@ TEST_P(ServerObserverWorldTest, CountsEachRequestOfVanishingClientsOnce) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ServerObserverWorldTest, testing::Range<std::uint64_t>(1, 5));
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::server_observer_world_test

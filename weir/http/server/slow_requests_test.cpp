@@ -9,7 +9,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::slow_requests_test {
 namespace {
 
 class SlowRequests : public HttpTest {
@@ -116,4 +116,4 @@ TEST_F(SlowRequests, MetricsOfServersBelongToTheLoop) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::slow_requests_test

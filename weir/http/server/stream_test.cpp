@@ -11,7 +11,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::stream_test {
 namespace {
 
 /// A source of bytes that can only be moved.
@@ -145,4 +145,4 @@ TEST_F(StreamTest, BodyLongerThanItsLengthIsCutOffAndLogged) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::stream_test

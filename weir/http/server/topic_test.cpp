@@ -11,7 +11,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http/test/ws_frames.hpp"
 
-namespace weir::http {
+namespace weir::http::topic_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -291,4 +291,4 @@ TEST(Topics, RefuseMessagesWhenTooManyAreOnTheirWay) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::topic_test

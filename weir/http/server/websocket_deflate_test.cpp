@@ -16,7 +16,7 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 
-namespace weir::http {
+namespace weir::http::websocket_deflate_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -341,4 +341,4 @@ TEST_F(WebSocketDeflateTest, SendsALargeMessageBetweenOthersInOrder) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::websocket_deflate_test

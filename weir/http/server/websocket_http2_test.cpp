@@ -12,7 +12,7 @@
 #include "weir/http/test/ws_frames.hpp"
 #include "weir/http/ws/detail/extension.hpp"
 
-namespace weir::http {
+namespace weir::http::websocket_http2_test {
 namespace {
 
 using namespace frames;
@@ -192,4 +192,4 @@ TEST_F(WebSocketOverHttp2Test, RejectsOtherRequests) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::websocket_http2_test

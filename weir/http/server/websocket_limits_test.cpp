@@ -11,7 +11,7 @@
 #include "weir/http/ws/detail/deflate.hpp"
 #include "weir/http/ws/detail/extension.hpp"
 
-namespace weir::http {
+namespace weir::http::websocket_limits_test {
 namespace {
 
 constexpr std::string_view handshake =
@@ -215,4 +215,4 @@ TEST_F(WebSocketMemoryTest, FreesItsMemoryWhenItIsIdle) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::websocket_limits_test

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::client_error_test {
 namespace {
 
 struct Row {
@@ -62,4 +62,4 @@ TEST(ClientError, UnknownNumbersHaveNoName) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_error_test

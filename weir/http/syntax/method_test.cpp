@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::method_test {
 namespace {
 
 TEST(Method, FindsEveryKnownName) {
@@ -68,4 +68,4 @@ TEST(Method, HasTheNamesAndPropertiesOfTheStandard) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::method_test

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace weir::http {
+namespace weir::http::parse_error_test {
 namespace {
 
 TEST(ParseError, NamesAreDistinctAndStatusesAreClientOrServerErrors) {
@@ -123,4 +123,4 @@ TEST(ParseError, UnknownNumbersHaveNoName) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::parse_error_test

@@ -14,7 +14,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 
-namespace weir::http {
+namespace weir::http::status_test {
 namespace {
 
 TEST(Status, HasReasonPhrases) {
@@ -169,4 +169,4 @@ TEST(Status, MapsOnlyNumbersThatParseErrorsHave) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::status_test

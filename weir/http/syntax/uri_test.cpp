@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::http {
+namespace weir::http::uri_test {
 namespace {
 
 ParseError verdict(Method method, std::string_view text) {
@@ -365,4 +365,4 @@ TEST(Uri, SegmentIteratorsAdvanceByOne) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::uri_test

@@ -9,7 +9,7 @@
 
 #include "weir/http/syntax/parse_error.hpp"
 
-namespace weir::http {
+namespace weir::http::url_test {
 namespace {
 
 Url url_of(std::string_view text) {
@@ -258,4 +258,4 @@ TEST(Url, ComparesOrigins) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::url_test

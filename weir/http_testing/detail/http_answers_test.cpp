@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::sim {
+namespace weir::sim::http_answers_test {
 namespace {
 
 std::string statuses(std::string_view text, const std::vector<std::string_view>& methods = {}) {
@@ -177,4 +177,4 @@ TEST(HttpAnswers, HeadersHaveTheirNamesAndValues) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::http_answers_test

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::sim {
+namespace weir::sim::http_attacks_test {
 namespace {
 
 using End = HttpAttack::EndAction;
@@ -91,4 +91,4 @@ TEST(HttpAttacks, HaveTheirBytes) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::http_attacks_test

@@ -11,7 +11,7 @@
 
 #include "weir/sim/test/tiny_http_server.hpp"
 
-namespace weir::sim {
+namespace weir::sim::http_request_test {
 namespace {
 
 constexpr int draws = 4000;
@@ -128,4 +128,4 @@ TEST(HttpRequestTest, TheSameSeedGivesTheSameRequests) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::http_request_test

@@ -9,7 +9,7 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/test/world_fixture.hpp"
 
-namespace weir::sim {
+namespace weir::sim::http_traffic_test {
 namespace {
 
 Task<Result<>> close_immediately(tcp::Stream) {
@@ -101,4 +101,4 @@ TEST(HttpTraffic, FindsMissingResponses) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::http_traffic_test

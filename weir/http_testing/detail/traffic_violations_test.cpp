@@ -19,7 +19,7 @@
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::sim {
+namespace weir::sim::traffic_violations_test {
 namespace {
 
 using Mode = HttpConnection::CloseMode;
@@ -549,4 +549,4 @@ TEST(HttpTrafficPlans, HaveDocumentedDefaults) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::traffic_violations_test

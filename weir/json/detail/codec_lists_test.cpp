@@ -19,7 +19,7 @@
 #include "weir/json/read.hpp"
 #include "weir/json/write.hpp"
 
-namespace weir::json {
+namespace weir::json::codec_lists_test {
 namespace {
 
 /// Checks that `value` is written as `text` and read back.
@@ -158,4 +158,4 @@ TEST(Maps, CommasAndColonsAreChecked) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::codec_lists_test

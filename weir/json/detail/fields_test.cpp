@@ -11,7 +11,7 @@
 #include "weir/json/read.hpp"
 #include "weir/json/write.hpp"
 
-namespace weir::json {
+namespace weir::json::fields_test {
 namespace {
 
 struct Fields1 {
@@ -221,4 +221,4 @@ TEST(Fields, OfEveryNumberAreReadAndWrittenInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::fields_test

@@ -10,7 +10,7 @@
 
 #include "weir/json/read.hpp"
 
-namespace weir::json {
+namespace weir::json::reader_numbers_test {
 namespace {
 
 template <class T>
@@ -153,4 +153,4 @@ TEST(Numbers, OtherKindsAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::reader_numbers_test

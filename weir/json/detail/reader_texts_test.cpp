@@ -9,7 +9,7 @@
 #include "weir/json/read.hpp"
 #include "weir/json/write.hpp"
 
-namespace weir::json {
+namespace weir::json::reader_texts_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -139,4 +139,4 @@ TEST(Texts, ATextEndsWhereItsViewEnds) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::reader_texts_test

@@ -29,7 +29,7 @@ inline constexpr std::array weir::json::enumerators<weir::json::Light>{
     weir::json::Named{weir::json::Light::amber, "amber"},
     weir::json::Named{weir::json::Light::green, "green"}};
 
-namespace weir::json::detail {
+namespace weir::json::detail::text_value_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -175,4 +175,4 @@ static_assert(!HasTextValue<std::vector<int>> && !HasTextValue<std::optional<int
 static_assert(!HasTextValue<char> && HasTextValue<std::int64_t>);
 
 }  // namespace
-}  // namespace weir::json::detail
+}  // namespace weir::json::detail::text_value_test

@@ -16,7 +16,7 @@
 #include "weir/json/read.hpp"
 #include "weir/json/write.hpp"
 
-namespace weir::json {
+namespace weir::json::writer_test {
 namespace {
 
 TEST(Writer, WritesIntegers) {
@@ -227,4 +227,4 @@ TEST(Writer, WritesEveryByteAtEveryPlaceOfAText) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::writer_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-namespace weir::json {
+namespace weir::json::units_test {
 namespace {
 
 TEST(Units, ParsesDurations) {
@@ -149,4 +149,4 @@ TEST(Units, PrintedValuesParseAgain) {
 }
 
 }  // namespace
-}  // namespace weir::json
+}  // namespace weir::json::units_test

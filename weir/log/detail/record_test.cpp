@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::record_test {
 namespace {
 
 const WallTime noon{std::chrono::seconds(1'000'000'000)};
@@ -261,4 +261,4 @@ TEST(LogRecord, FindsAnEncodedFieldByItsWholeName) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::record_test

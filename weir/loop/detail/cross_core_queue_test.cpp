@@ -11,7 +11,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::loop {
+namespace weir::loop::cross_core_queue_test {
 namespace {
 
 struct Item {
@@ -211,4 +211,4 @@ TEST(CrossCoreQueueOfThreads, EndsAfterItsLastItem) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::cross_core_queue_test

@@ -18,7 +18,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir::loop {
+namespace weir::loop::destroy_queue_test {
 namespace {
 
 /// An object of a loop that calls a function when it is destroyed.
@@ -237,4 +237,4 @@ TEST_F(DestroyQueueTest, TheLoopMayEndWhileThreadsRelease) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::destroy_queue_test

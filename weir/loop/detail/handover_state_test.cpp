@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir::loop {
+namespace weir::loop::handover_state_test {
 namespace {
 
 TEST(HandoverState, NewerProcessTakesEachTextOnce) {
@@ -50,4 +50,4 @@ TEST(HandoverState, LeavesOutTextsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::handover_state_test

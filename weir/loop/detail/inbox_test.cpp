@@ -10,7 +10,7 @@
 
 #include "weir/loop/contract/detail/runnable.hpp"
 
-namespace weir::loop {
+namespace weir::loop::inbox_test {
 namespace {
 
 struct Numbered : Runnable {
@@ -145,4 +145,4 @@ TEST(Inbox, EverythingArrivesInOrderAndNoWakeUpIsLost) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::inbox_test

@@ -8,7 +8,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::loop_group_test {
 namespace {
 
 TEST(LoopGroup, LoopsShareInheritedSocketsOutByTheirNumber) {
@@ -28,4 +28,4 @@ TEST(LoopGroup, LoopsShareInheritedSocketsOutByTheirNumber) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::loop_group_test

@@ -8,7 +8,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::detail {
+namespace weir::detail::named_counters_test {
 namespace {
 
 constexpr NamedCounters::Row rows[]{
@@ -59,4 +59,4 @@ TEST_F(NamedCountersTest, BoundsItsNames) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::named_counters_test

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::loop {
+namespace weir::loop::slots_test {
 namespace {
 
 struct Number {
@@ -144,4 +144,4 @@ TEST(SlotsOfThreads, MakeAnObjectOnce) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::slots_test

@@ -11,7 +11,7 @@
 
 #include "weir/testing/test/probe.hpp"
 
-namespace weir::loop {
+namespace weir::loop::timers_test {
 namespace {
 
 constexpr Instant start{std::chrono::hours(5)};
@@ -472,4 +472,4 @@ TEST(HierarchicalBitset, BehavesLikeAnOrderedSet) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::timers_test

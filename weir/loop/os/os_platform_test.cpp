@@ -43,7 +43,7 @@
 #include "weir/os/test/io_uring_refusal.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir {
+namespace weir::os_platform_test {
 namespace {
 
 std::size_t entries_of(const char* folder) {
@@ -755,4 +755,4 @@ TEST(OsPlatformTest, ThreadsMayListenOnPathsAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::os_platform_test

@@ -21,7 +21,7 @@
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::backend_contract_test {
 namespace {
 
 class MemoryEnvironment final : public ContractEnvironment {
@@ -252,4 +252,4 @@ TEST(BackendContractSubjects, CloseTheSocketsThatAreLeftOpen) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::backend_contract_test

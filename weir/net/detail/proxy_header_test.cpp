@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir {
+namespace weir::proxy_header_test {
 namespace {
 
 using Kind = ProxyHeaderResult::Kind;
@@ -126,4 +126,4 @@ TEST(ProxyHeaderTest, MissingBytesNeverReachBehindTheHeader) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::proxy_header_test

@@ -8,7 +8,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::socket_block_test {
 namespace {
 
 /// An owner of a socket, whose constructor throws if it is told so.
@@ -54,4 +54,4 @@ TEST_F(SocketBlockTest, FailedConstructionClosesTheSocketAndThrows) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::socket_block_test

@@ -12,7 +12,7 @@
 #include "weir/net/test/resolver_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::connect_errors_test {
 namespace {
 
 using dns::at;
@@ -65,4 +65,4 @@ TEST(ConnectErrors, ErrorOfAHostComesBeforeThatOfARoute) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::connect_errors_test

@@ -21,7 +21,7 @@
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::connect_race_test {
 namespace {
 
 using dns::at;
@@ -271,4 +271,4 @@ TEST_P(ConnectRaceTest, CancelAtAnyStepReleasesEverything) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::connect_race_test

@@ -15,7 +15,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::connect_test {
 namespace {
 
 using dns::at;
@@ -405,4 +405,4 @@ TEST_F(ConnectTest, CancelAtAnyStepReleasesEverything) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::connect_test

@@ -7,7 +7,7 @@
 #include "weir/net/test/resolver_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::dns {
+namespace weir::dns::resolver_files_test {
 namespace {
 
 class ResolverFilesTest : public ResolverTest {
@@ -256,4 +256,4 @@ TEST_P(ResolverFilesTest, MetricsOutliveAResolver) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::resolver_files_test

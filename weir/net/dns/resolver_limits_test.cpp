@@ -15,7 +15,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::dns {
+namespace weir::dns::resolver_limits_test {
 namespace {
 
 TEST(ResolverOptions, HaveTheDocumentedDefaults) {
@@ -343,4 +343,4 @@ TEST(ResolverWithoutSockets, ReportsTheErrorAndTriesAgain) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::resolver_limits_test

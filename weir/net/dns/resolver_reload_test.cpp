@@ -11,7 +11,7 @@
 #include "weir/net/test/resolver_fixture.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 
-namespace weir::dns {
+namespace weir::dns::resolver_reload_test {
 namespace {
 
 constexpr Duration read_time = 20ms;
@@ -328,4 +328,4 @@ TEST_F(ResolvConfInUse, OptionsOverrideItsSearchDomainsAndDots) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::resolver_reload_test

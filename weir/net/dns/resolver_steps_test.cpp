@@ -6,7 +6,7 @@
 #include "weir/net/test/resolver_fixture.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 
-namespace weir::dns {
+namespace weir::dns::resolver_steps_test {
 namespace {
 
 MemoryPlatformOptions slow_files(MemoryFiles files) {
@@ -282,4 +282,4 @@ TEST_F(ResolverTime, FileThatIsTooLongCountsAsEmpty) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::resolver_steps_test

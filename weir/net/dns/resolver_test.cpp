@@ -6,7 +6,7 @@
 
 #include "weir/net/test/resolver_fixture.hpp"
 
-namespace weir::dns {
+namespace weir::dns::resolver_test {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(On, ResolverTest, every_files_kind(),
@@ -271,4 +271,4 @@ TEST_P(ResolverTest, AddressesAndLocalhostNeedNoServer) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::resolver_test

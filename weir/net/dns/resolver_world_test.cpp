@@ -11,7 +11,7 @@
 #include "weir/sim/test/world_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::dns {
+namespace weir::dns::resolver_world_test {
 namespace {
 
 constexpr std::uint8_t names_count = 12;
@@ -131,4 +131,4 @@ TEST(ResolverWorld, SameSeedGivesTheSameRun) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::resolver_world_test

@@ -22,7 +22,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir {
+namespace weir::connection_balance_test {
 namespace {
 
 // Cores 0 and 1 listen and answer each request with their number. The clients are on core 2, so
@@ -539,4 +539,4 @@ TEST(ListenersOfOneLoop, OnlyTheFirstGetsConnectionsOfOtherCores) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::connection_balance_test

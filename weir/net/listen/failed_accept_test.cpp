@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::failed_accept_test {
 namespace {
 
 /// The failures of a FailingBackend.
@@ -253,4 +253,4 @@ TEST(FailedAccept, ACancellationWhileAConnectionIsDroppedEndsTheAccept) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::failed_accept_test

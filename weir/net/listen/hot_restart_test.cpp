@@ -29,7 +29,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir {
+namespace weir::hot_restart_test {
 namespace {
 
 using Kind = loop::HandoverMessage::Kind;
@@ -268,4 +268,4 @@ TEST_P(HotRestartTest, NewerProcessDrainedAfterTheTransferServesWaitingClients) 
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::hot_restart_test

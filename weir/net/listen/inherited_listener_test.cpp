@@ -13,7 +13,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir {
+namespace weir::inherited_listener_test {
 namespace {
 
 class InheritedListenerTest : public NetTest {
@@ -261,4 +261,4 @@ TEST_P(InheritedListenerTest, DestroyedListenerReleasesItsExtraListeners) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::inherited_listener_test

@@ -16,7 +16,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::listener_drain_test {
 namespace {
 
 constexpr Duration quiet_period = 50ms;
@@ -537,4 +537,4 @@ TEST(ListenerOfAFullPlatform, ListenIsRetriedAndRecordsItsFailure) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::listener_drain_test

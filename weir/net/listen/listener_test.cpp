@@ -11,7 +11,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::listener_test {
 namespace {
 
 using ListenerTest = NetTest;
@@ -341,4 +341,4 @@ TEST_P(SimulatedListenerTest, WaitsWhileDescriptorsAreExhausted) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::listener_test

@@ -12,7 +12,7 @@
 #include "weir/net/test/net_fixture.hpp"
 #include "weir/runtime/runtime.hpp"
 
-namespace weir {
+namespace weir::unix_socket_test {
 namespace {
 
 class UnixSocketTest : public NetTest {
@@ -147,4 +147,4 @@ TEST_P(UnixSocketTest, TwoCoresShareASocket) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::unix_socket_test

@@ -5,7 +5,7 @@
 
 #include "weir/profile/test/profile_fixture.hpp"
 
-namespace weir::profile {
+namespace weir::profile::flame_page_test {
 namespace {
 
 using testing::HasSubstr;
@@ -78,4 +78,4 @@ TEST(FlamePage, DrawsDeepStacks) {
 }
 
 }  // namespace
-}  // namespace weir::profile
+}  // namespace weir::profile::flame_page_test

@@ -8,7 +8,7 @@
 
 #include "weir/profile/test/profile_fixture.hpp"
 
-namespace weir::profile {
+namespace weir::profile::pprof_test {
 namespace {
 
 /// A field of a message: a number, or bytes.
@@ -161,4 +161,4 @@ TEST_F(PprofTest, IsValidWithoutSamples) {
 }
 
 }  // namespace
-}  // namespace weir::profile
+}  // namespace weir::profile::pprof_test

@@ -28,7 +28,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::profile {
+namespace weir::profile::recording_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -366,4 +366,4 @@ TEST(ServedProfile, LeavesNothingBehindWhenItsClientLeaves) {
 }
 
 }  // namespace
-}  // namespace weir::profile
+}  // namespace weir::profile::recording_test

@@ -13,7 +13,7 @@
 #include "weir/http_testing/test_client.hpp"
 #include "weir/os/detail/process/cpu_sampler.hpp"
 
-namespace weir::profile {
+namespace weir::profile::route_labels_test {
 namespace {
 
 class RouteLabelsTest : public testing::Test {
@@ -183,4 +183,4 @@ TEST_F(RouteLabelsTest, LimitsTheNumberAndTheLengthOfNames) {
 }
 
 }  // namespace
-}  // namespace weir::profile
+}  // namespace weir::profile::route_labels_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::profile {
+namespace weir::profile::stack_collection_test {
 namespace {
 
 using Addresses = std::vector<std::uintptr_t>;
@@ -102,4 +102,4 @@ TEST(StackCollection, DropsStacksBeyondItsMemory) {
 }
 
 }  // namespace
-}  // namespace weir::profile
+}  // namespace weir::profile::stack_collection_test

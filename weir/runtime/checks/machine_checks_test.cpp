@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::checks {
+namespace weir::checks::machine_checks_test {
 namespace {
 
 /// Returns the facts of a machine that takes nothing from any service.
@@ -313,4 +313,4 @@ TEST(MachineChecks, BeginWithTheMostSevereFinding) {
 }
 
 }  // namespace
-}  // namespace weir::checks
+}  // namespace weir::checks::machine_checks_test

@@ -9,7 +9,7 @@
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/runtime/checks/machine_checks.hpp"
 
-namespace weir::checks {
+namespace weir::checks::machine_facts_test {
 namespace {
 
 TEST(MachineFacts, AreReadFromFiles) {
@@ -129,4 +129,4 @@ TEST(MachineFacts, OfThisMachineAreKnown) {
 }
 
 }  // namespace
-}  // namespace weir::checks
+}  // namespace weir::checks::machine_facts_test

@@ -20,7 +20,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::hot_restart_test {
 namespace {
 
 using Calls = std::vector<std::string>;
@@ -497,4 +497,4 @@ TEST_F(InheritedSocketTest, ThatIsUnusableEndsTheRun) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::hot_restart_test

@@ -17,7 +17,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::broadcast_test {
 namespace {
 
 Task<> receive_all(Broadcast<int>::Subscription& from, std::vector<int>& to) {
@@ -563,4 +563,4 @@ TEST_F(BroadcastTest, AssertsThatASubscriptionStaysWhereItIsDuringAWait) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::broadcast_test

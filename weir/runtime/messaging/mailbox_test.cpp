@@ -18,7 +18,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::mailbox_test {
 namespace {
 
 Task<> receive_all(Mailbox<int>& mailbox, std::vector<int>& to) {
@@ -563,4 +563,4 @@ TEST_F(MailboxTest, AssertsThatNoTaskWaitsWhenDestroyed) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::mailbox_test

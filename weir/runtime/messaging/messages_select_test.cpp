@@ -19,7 +19,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::messages_select_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -368,4 +368,4 @@ TEST_F(SelectMessagesTest, CancellingAtAnyPointLosesNothing) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::messages_select_test

@@ -19,7 +19,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::messages_threads_test {
 namespace {
 
 constexpr unsigned cores = 3;
@@ -408,4 +408,4 @@ TEST_P(OnThreads, ForeignPointersAreDestroyedOnTheirOwners) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::messages_threads_test

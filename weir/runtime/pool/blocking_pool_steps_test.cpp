@@ -8,7 +8,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
 
-namespace weir {
+namespace weir::blocking_pool_steps_test {
 namespace {
 
 constexpr std::size_t askers = 4;
@@ -130,4 +130,4 @@ TEST_P(BlockingPoolSteps, ClosingAtAnyStepEndsAllCalls) {
 INSTANTIATE_TEST_SUITE_P(OfSize, BlockingPoolSteps, testing::Values(0, 1, 2));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::blocking_pool_steps_test

@@ -20,7 +20,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::blocking_pool_test {
 namespace {
 
 // Types that run() rejects at compile time.
@@ -292,4 +292,4 @@ TEST_F(BlockingPoolTest, CallsTakeNoVirtualTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::blocking_pool_test

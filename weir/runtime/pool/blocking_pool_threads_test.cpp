@@ -26,7 +26,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::blocking_pool_threads_test {
 namespace {
 
 BlockingPoolOptions fixed(std::size_t size) {
@@ -537,4 +537,4 @@ TEST(BlockingPoolOnCores, AllCoresShareOnePool) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::blocking_pool_threads_test

@@ -15,7 +15,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::pool_platform_test {
 namespace {
 
 TEST(PoolOptions, HaveTheDocumentedDefaults) {
@@ -201,4 +201,4 @@ TEST_F(PoolFunction, WorksForTheTraceContextOfItsCaller) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pool_platform_test

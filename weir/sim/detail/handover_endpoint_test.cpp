@@ -14,7 +14,7 @@
 
 #include "weir/sim/host.hpp"
 
-namespace weir::sim {
+namespace weir::sim::handover_endpoint_test {
 namespace {
 
 using Kind = loop::HandoverMessage::Kind;
@@ -572,4 +572,4 @@ TEST(SimPipeTest, EndsForASideThatDoesNotReceive) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::handover_endpoint_test

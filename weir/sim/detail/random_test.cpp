@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-namespace weir::sim {
+namespace weir::sim::random_test {
 namespace {
 
 TEST(Random, GivesThePublishedNumbersOfItsGenerator) {
@@ -81,4 +81,4 @@ TEST(Random, BetweenIncludesBothEnds) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::random_test

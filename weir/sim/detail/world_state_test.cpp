@@ -20,7 +20,7 @@
 #include "weir/loop/contract/detail/backend.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir::sim {
+namespace weir::sim::world_state_test {
 namespace {
 
 using testing::ElementsAre;
@@ -558,4 +558,4 @@ TEST_F(InjectedFaultsOnALink, AFullBufferLastsAtMostItsMaximum) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::world_state_test

@@ -18,7 +18,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::current_activity_test {
 namespace {
 
 class CoroutineNameTest : public LoopTest {
@@ -262,4 +262,4 @@ TEST_F(CurrentTraceTest, DoesNotReachTheNextRunnable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::current_activity_test

@@ -22,7 +22,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir {
+namespace weir::task_walk_test {
 namespace {
 
 using testing::ElementsAre;
@@ -437,4 +437,4 @@ TEST_F(TaskWalkTest, ATraceAtTheAddressOfAnEarlierOneIsANewTrace) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::task_walk_test

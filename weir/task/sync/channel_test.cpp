@@ -14,7 +14,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::channel_test {
 namespace {
 
 using ChannelTest = CancelSweepTest;
@@ -379,4 +379,4 @@ TEST_F(ChannelTest, AssertsThatNoTaskWaitsWhenDestroyed) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::channel_test

@@ -11,7 +11,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::event_test {
 namespace {
 
 using EventTest = CancelSweepTest;
@@ -236,4 +236,4 @@ TEST_F(EventTest, AssertsThatNoTaskWaitsWhenDestroyed) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::event_test

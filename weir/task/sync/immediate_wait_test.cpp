@@ -16,7 +16,7 @@
 #include "weir/testing/test/loop_fixture.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::immediate_wait_test {
 namespace {
 
 class ImmediateWait : public LoopTest {
@@ -185,4 +185,4 @@ TEST_F(ImmediateWait, ACancelledTaskWaitsForNoTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::immediate_wait_test

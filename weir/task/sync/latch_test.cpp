@@ -11,7 +11,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::latch_test {
 namespace {
 
 using LatchTest = CancelSweepTest;
@@ -120,4 +120,4 @@ TEST_F(LatchTest, EachTaskThatIsNotCancelledPasses) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::latch_test

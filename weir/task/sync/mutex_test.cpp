@@ -13,7 +13,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::mutex_test {
 namespace {
 
 using MutexTest = CancelSweepTest;
@@ -323,4 +323,4 @@ TEST_F(SharedMutexTest, IsNeverStuckAfterACancellation) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::mutex_test

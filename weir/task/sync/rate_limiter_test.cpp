@@ -17,7 +17,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::rate_limiter_test {
 namespace {
 
 using RateLimiterTest = CancelSweepTest;
@@ -369,4 +369,4 @@ TEST_F(RateLimiterTest, TokensStayExactDespiteCancellations) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::rate_limiter_test

@@ -12,7 +12,7 @@
 #include "weir/task/test/cancel_injection_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir {
+namespace weir::semaphore_test {
 namespace {
 
 using SemaphoreTest = CancelSweepTest;
@@ -175,4 +175,4 @@ TEST_F(SemaphoreTest, AssertsThatNoTaskWaitsWhenDestroyed) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::semaphore_test

@@ -46,7 +46,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 }
 #endif
 
-namespace weir {
+namespace weir::wait_allocations_test {
 namespace {
 
 /// Waiting tasks must take no memory from the heap or from the core's pool.
@@ -156,4 +156,4 @@ TEST_F(WaitAllocations, IntervalsAndRateLimitersAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::wait_allocations_test

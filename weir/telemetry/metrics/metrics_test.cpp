@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::telemetry {
+namespace weir::telemetry::metrics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -184,4 +184,4 @@ TEST(HistogramTest, RejectsInvalidBounds) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::metrics_test

@@ -12,7 +12,7 @@
 #include "weir/telemetry/metrics/metrics.hpp"
 #include "weir/telemetry/metrics/server_metrics.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::mount_metrics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -176,4 +176,4 @@ TEST_F(MetricsPageTest, EndsWithAClientThatLeaves) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::mount_metrics_test

@@ -15,7 +15,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::server_metrics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -117,4 +117,4 @@ TEST_F(ServerMetricsTest, CountsDroppedRequests) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::server_metrics_test

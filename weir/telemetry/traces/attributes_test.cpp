@@ -11,7 +11,7 @@
 
 #include "weir/telemetry/traces/sampler.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::attributes_test {
 namespace {
 
 /// Returns "key=value" of each attribute.
@@ -121,4 +121,4 @@ TEST(Sampler, FollowsTheParentIfItIsParentBased) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::attributes_test

@@ -18,7 +18,7 @@
 #include "weir/telemetry/traces/span.hpp"
 #include "weir/telemetry/traces/test/collector_fixture.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::exporter_limits_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -187,4 +187,4 @@ TEST_F(ExporterLimits, CountsSpansWhoseResponseIsTooLarge) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::exporter_limits_test

@@ -51,7 +51,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 }
 #endif
 
-namespace weir::telemetry {
+namespace weir::telemetry::exporter_memory_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -111,4 +111,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ExporterMemory,
                                                           OtlpEncoding::json)));
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::exporter_memory_test

@@ -18,7 +18,7 @@
 #include "weir/telemetry/traces/span.hpp"
 #include "weir/telemetry/traces/test/collector_fixture.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::exporter_world_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -384,4 +384,4 @@ TEST(ExporterSeeds, EverySpanIsCountedOnce) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::exporter_world_test

@@ -20,7 +20,7 @@
 #include "weir/tls/client.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::http_spans_h2_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -214,4 +214,4 @@ TEST_P(Http2Spans, FollowTheHandshakeOfAWebSocket) {
 INSTANTIATE_TEST_SUITE_P(Tls, Http2Spans, testing::Bool());
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::http_spans_h2_test

@@ -16,7 +16,7 @@
 
 #include "weir/telemetry/traces/test/collector_fixture.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::http_spans_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -319,4 +319,4 @@ TEST_F(HttpSpans, OfARouteWithoutTracingDoNotStay) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::http_spans_test

@@ -21,7 +21,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/telemetry/traces/test/collector_fixture.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::span_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -362,4 +362,4 @@ TEST(TracerIds, DifferAndFollowTheRatio) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::span_test

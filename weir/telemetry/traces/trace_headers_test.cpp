@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::telemetry {
+namespace weir::telemetry::trace_headers_test {
 namespace {
 
 constexpr std::string_view example = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -150,4 +150,4 @@ TEST(TraceState, SetMovesAnEntryToTheFront) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::trace_headers_test

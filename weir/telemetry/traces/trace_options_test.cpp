@@ -11,7 +11,7 @@
 
 #include "weir/compression/coding.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::trace_options_test {
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -193,4 +193,4 @@ TEST(TraceOptions, ReadTheEnvironmentOfMain) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::trace_options_test

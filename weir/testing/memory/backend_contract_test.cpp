@@ -9,7 +9,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::backend_contract_test {
 namespace {
 
 class SimulatedEnvironment final : public ContractEnvironment {
@@ -59,4 +59,4 @@ INSTANTIATE_TEST_SUITE_P(All, MemoryBackendContract, testing::ValuesIn(simulated
                          [](const auto& each) { return std::string(each.param.clause.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::backend_contract_test

@@ -9,7 +9,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/network/detail/nondeterminism.hpp"
 
-namespace weir {
+namespace weir::memory_descriptors_test {
 namespace {
 
 using os::Address;
@@ -142,4 +142,4 @@ TEST_F(MemoryDescriptorsTest, TheDeathOfAProcessClosesWhatItAloneHas) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_descriptors_test

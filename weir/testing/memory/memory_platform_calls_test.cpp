@@ -13,7 +13,7 @@
 #include "weir/testing/test/probe.hpp"
 #include "weir/testing/test/scripted_platform.hpp"
 
-namespace weir {
+namespace weir::memory_platform_calls_test {
 namespace {
 
 using os::Address;
@@ -282,4 +282,4 @@ TEST(MemoryPlatformDriver, AdvanceIncludesItsEnd) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_platform_calls_test

@@ -12,7 +12,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir {
+namespace weir::memory_platform_test {
 namespace {
 
 std::unique_ptr<Loop> make_loop(MemoryPlatform& platform, unsigned core = 0) {
@@ -410,4 +410,4 @@ TEST_F(MemoryNetworkTest, OnlyTheSimulatedBackendIsSupported) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_platform_test

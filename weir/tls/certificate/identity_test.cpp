@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::tls {
+namespace weir::tls::identity_test {
 namespace {
 
 constexpr WallTime start = WallTime(std::chrono::seconds(1'735'689'600));  // 2025-01-01
@@ -78,4 +78,4 @@ TEST(Identity, RejectsNamesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace weir::tls
+}  // namespace weir::tls::identity_test

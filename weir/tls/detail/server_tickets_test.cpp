@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::server_tickets_test {
 namespace {
 
 constexpr Duration period = ServerTickets::period;
@@ -122,4 +122,4 @@ TEST(TicketKeys, BytesOfAKeyAreNameMacKeyAndCipherKey) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::server_tickets_test

@@ -13,7 +13,7 @@
 #include "weir/task/combinators.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::session_test {
 namespace {
 
 /// The sends of a stream. "|" stands behind a last send, and "." for the end.
@@ -188,4 +188,4 @@ TEST_P(SessionTest, CloseNotifyAfterOtherWritesIsTheLastSend) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::session_test

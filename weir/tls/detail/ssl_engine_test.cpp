@@ -12,7 +12,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::ssl_engine_test {
 namespace {
 
 class SslEngineTest : public EngineTest {};
@@ -760,4 +760,4 @@ TEST_F(Certificates, ProtocolIsThePreferredOneOfTheServer) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::ssl_engine_test

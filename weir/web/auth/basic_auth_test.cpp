@@ -10,7 +10,7 @@
 #include "weir/base/text/detail/base64.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::basic_auth_test {
 namespace {
 
 std::string basic(std::string_view credentials) {
@@ -88,4 +88,4 @@ TEST(BasicAuth, RejectsInvalidOptions) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::basic_auth_test

@@ -10,7 +10,7 @@
 
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::bearer_auth_test {
 namespace {
 
 Router routes(BearerAuthOptions options) {
@@ -57,4 +57,4 @@ TEST(BearerAuth, RejectsInvalidOptions) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::bearer_auth_test

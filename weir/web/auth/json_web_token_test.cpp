@@ -15,7 +15,7 @@
 #include "weir/tls/crypto/detail/hmac.hpp"
 #include "weir/web/test/signed_tokens.hpp"
 
-namespace weir::http {
+namespace weir::http::json_web_token_test {
 namespace {
 
 using namespace signed_tokens;
@@ -251,4 +251,4 @@ TEST(JwtVerifier, RejectsKeysThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::json_web_token_test

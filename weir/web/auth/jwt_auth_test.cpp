@@ -8,7 +8,7 @@
 #include "weir/web/test/ask.hpp"
 #include "weir/web/test/signed_tokens.hpp"
 
-namespace weir::http {
+namespace weir::http::jwt_auth_test {
 namespace {
 
 Router routes(const JwtOptions& options) {
@@ -40,4 +40,4 @@ TEST(JwtAuth, RefusesAllOthers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::jwt_auth_test

@@ -13,7 +13,7 @@
 
 #include "weir/web/cookies/set_cookie.hpp"
 
-namespace weir::http {
+namespace weir::http::cookie_keys_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -150,4 +150,4 @@ TEST(CookieKeys, RandomKeysDiffer) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::cookie_keys_test

@@ -10,7 +10,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::memory_session_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -110,4 +110,4 @@ TEST_F(MemorySessionStoreTest, SharesItsLimitsAmongItsParts) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::memory_session_store_test

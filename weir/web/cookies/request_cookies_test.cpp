@@ -8,7 +8,7 @@
 
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::request_cookies_test {
 namespace {
 
 /// Returns the cookies of a request with these header lines as "name=value|".
@@ -49,4 +49,4 @@ TEST(RequestCookies, FindsTheFirstOfAName) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_cookies_test

@@ -10,7 +10,7 @@
 #include "weir/http/router/router.hpp"
 #include "weir/http_testing/test_client.hpp"
 
-namespace weir::http {
+namespace weir::http::sealed_cookies_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -68,4 +68,4 @@ TEST(SealedCookies, FindsTheValidOneAmongFour) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::sealed_cookies_test

@@ -13,7 +13,7 @@
 #include "weir/http_testing/test_client.hpp"
 #include "weir/web/cookies/memory_session_store.hpp"
 
-namespace weir::http {
+namespace weir::http::sessions_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -254,4 +254,4 @@ TEST(Sessions, RefuseInvalidOptions) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::sessions_test

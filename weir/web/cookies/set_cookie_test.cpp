@@ -11,7 +11,7 @@
 
 #include "weir/http/message/detail/set_cookie.hpp"
 
-namespace weir::http {
+namespace weir::http::set_cookie_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -130,4 +130,4 @@ TEST(SetCookie, IsRemovedByADateInThePast) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::set_cookie_test

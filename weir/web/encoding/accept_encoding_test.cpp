@@ -7,7 +7,7 @@
 
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::accept_encoding_test {
 namespace {
 
 using enum compression::Coding;
@@ -76,4 +76,4 @@ TEST(AcceptEncoding, NamesCodings) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::accept_encoding_test

@@ -9,7 +9,7 @@
 #include "weir/http_testing/test_client.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::compress_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -300,4 +300,4 @@ TEST(CompressibleType, IsTrueForTexts) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::compress_test

@@ -9,7 +9,7 @@
 #include "weir/http_testing/test_client.hpp"
 #include "weir/web/forms/multipart.hpp"
 
-namespace weir::http {
+namespace weir::http::decompress_requests_test {
 namespace {
 
 using compression::available_codings;
@@ -151,4 +151,4 @@ TEST(DecompressRequests, BoundsTheRequestsOfACore) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::decompress_requests_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::event_parser_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -112,4 +112,4 @@ TEST(EventParserTest, BytesOfAnEventAreLimited) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::event_parser_test

@@ -16,7 +16,7 @@
 #include "weir/tls/server.hpp"
 #include "weir/web/events/events.hpp"
 
-namespace weir::http {
+namespace weir::http::event_reader_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST_F(EventReaderTest, OtherResponsesAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::event_reader_test

@@ -10,7 +10,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::events_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -296,4 +296,4 @@ TEST_F(EventsTest, EncodedEventIsSentAsItIs) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::events_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::http {
+namespace weir::http::byte_ranges_test {
 namespace {
 
 using Ranges = std::vector<ByteRange>;
@@ -105,4 +105,4 @@ TEST(RangeParts, WritesTheHeadsOfAMultipartBody) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::byte_ranges_test

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::entity_tag_test {
 namespace {
 
 TEST(EntityTag, ParsesStrongAndWeakTags) {
@@ -75,4 +75,4 @@ TEST(EntityTag, IsFoundInAList) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::entity_tag_test

@@ -5,7 +5,7 @@
 
 #include "weir/web/files/test/files_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::files_change_test {
 namespace {
 
 TEST_F(FilesTest, SeesAChangeAfterOneSecond) {
@@ -159,4 +159,4 @@ TEST_F(FilesOnThreads, ServesFilesThatAreNotInMemory) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::files_change_test

@@ -8,7 +8,7 @@
 
 #include "weir/web/files/test/files_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::files_test {
 namespace {
 
 using testing::HasSubstr;
@@ -333,4 +333,4 @@ TEST_F(FilesTest, IsServedAtTheRoot) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::files_test

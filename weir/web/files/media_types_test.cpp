@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::http {
+namespace weir::http::media_types_test {
 namespace {
 
 TEST(MediaTypes, FollowTheExtension) {
@@ -35,4 +35,4 @@ TEST(MediaTypes, ExtensionIsBehindTheLastDot) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::media_types_test

@@ -7,7 +7,7 @@
 
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::preconditions_test {
 namespace {
 
 using enum Precondition;
@@ -163,4 +163,4 @@ TEST(IfRange, NeverMatchesADateThatIsTooYoung) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::preconditions_test

@@ -13,7 +13,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/http_testing/test_client.hpp"
 
-namespace weir::http {
+namespace weir::http::multipart_test {
 namespace {
 
 std::string part(std::string_view head, std::string_view content) {
@@ -211,4 +211,4 @@ TEST_F(MultipartTest, OtherTypesDoNotReachTheHandler) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::multipart_test

@@ -15,7 +15,7 @@
 #include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::access_log_test {
 namespace {
 
 AccessRecord example() {
@@ -206,4 +206,4 @@ TEST(AccessLog, PassesLinesToAFunction) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::access_log_test

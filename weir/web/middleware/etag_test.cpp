@@ -8,7 +8,7 @@
 
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::etag_test {
 namespace {
 
 Task<Result<>> write_word(BodySink& sink) {
@@ -122,4 +122,4 @@ TEST(Etag, OtherResponsesHaveNone) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::etag_test

@@ -9,7 +9,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::health_test {
 namespace {
 
 TEST(Health, IsReadyWhenTheServiceSaysSo) {
@@ -117,4 +117,4 @@ TEST_F(HealthDrainTest, IsNotReadyWhileTheServerDrains) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::health_test

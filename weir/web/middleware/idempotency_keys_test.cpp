@@ -13,7 +13,7 @@
 #include "weir/web/middleware/detail/idempotency_store.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::idempotency_keys_test {
 namespace {
 
 Task<Result<>> write_word(BodySink& sink) {
@@ -288,4 +288,4 @@ TEST(IdempotencyStore, HasBoundsOfEntriesAndBytes) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::idempotency_keys_test

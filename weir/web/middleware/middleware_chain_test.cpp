@@ -21,7 +21,7 @@
 #include "weir/web/protection/security_headers.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::middleware_chain_test {
 namespace {
 
 constexpr std::string_view site = "https://app.example.org";
@@ -158,4 +158,4 @@ TEST_F(MiddlewareChainTest, ARequestHasItsEffectOnce) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::middleware_chain_test

@@ -12,7 +12,7 @@
 #include "weir/web/middleware/detail/idempotency_store.hpp"
 #include "weir/web/middleware/rate_limit.hpp"
 
-namespace weir::http {
+namespace weir::http::middleware_threads_test {
 namespace {
 
 constexpr int rounds = 1000;
@@ -69,4 +69,4 @@ TEST(MiddlewareThreads, OneCoreClaimsAKey) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::middleware_threads_test

@@ -10,7 +10,7 @@
 #include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::rate_limit_test {
 namespace {
 
 Task<Result<>> write_word(BodySink& sink) {
@@ -130,4 +130,4 @@ TEST(RateLimit, RejectsALimitOfZero) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::rate_limit_test

@@ -7,7 +7,7 @@
 
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::request_id_test {
 namespace {
 
 Router routes() {
@@ -45,4 +45,4 @@ TEST(RequestId, MayHaveAnotherName) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_id_test

@@ -10,7 +10,7 @@
 #include "weir/http/test/http_request.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::trusted_proxies_test {
 namespace {
 
 const TrustedProxiesOptions x_forwarded{.proxies = {"10.0.0.0/8", "::1"}};
@@ -126,4 +126,4 @@ TEST(TrustedProxies, GiveTheAddressToHandlers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::trusted_proxies_test

@@ -8,7 +8,7 @@
 #include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::allowed_hosts_test {
 namespace {
 
 TEST(AllowedHosts, AreThoseOfTheList) {
@@ -71,4 +71,4 @@ TEST(AllowedHosts, RejectsTextsThatAreNoHosts) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::allowed_hosts_test

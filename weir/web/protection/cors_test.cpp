@@ -10,7 +10,7 @@
 #include "weir/http/message/authorization.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::cors_test {
 namespace {
 
 constexpr std::string_view site = "https://app.example.org";
@@ -194,4 +194,4 @@ TEST(Cors, RejectsOptionsThatAreUnsafe) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::cors_test

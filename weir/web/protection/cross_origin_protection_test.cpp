@@ -6,7 +6,7 @@
 #include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::cross_origin_protection_test {
 namespace {
 
 /// Returns the status of a request for example.org.
@@ -69,4 +69,4 @@ TEST(CrossOriginProtection, KnowsTheHostThatAProxyNames) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::cross_origin_protection_test

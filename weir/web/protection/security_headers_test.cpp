@@ -9,7 +9,7 @@
 #include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
 
-namespace weir::http {
+namespace weir::http::security_headers_test {
 namespace {
 
 Task<Result<>> write_word(BodySink& sink) {
@@ -78,4 +78,4 @@ TEST(SecurityHeaders, HandlersAndOptionsChangeThem) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::security_headers_test

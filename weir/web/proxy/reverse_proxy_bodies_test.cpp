@@ -12,7 +12,7 @@
 #include "weir/tls/server.hpp"
 #include "weir/web/test/proxy_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::reverse_proxy_bodies_test {
 namespace {
 
 /// A proxy whose upstream is another server of Weir, at port 81.
@@ -290,4 +290,4 @@ TEST_F(ProxiedServerTest, ProxySpeaksTlsOnBothSides) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::reverse_proxy_bodies_test

@@ -8,7 +8,7 @@
 
 #include "weir/web/test/proxy_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::reverse_proxy_faults_test {
 namespace {
 
 constexpr std::string_view post =
@@ -233,4 +233,4 @@ TEST_F(ProxyFaultsTest, FullQueueIsServiceUnavailable) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::reverse_proxy_faults_test

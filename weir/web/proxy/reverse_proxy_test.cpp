@@ -11,7 +11,7 @@
 
 #include "weir/web/test/proxy_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::reverse_proxy_test {
 namespace {
 
 class ReverseProxyTest : public ProxyFixture {
@@ -223,4 +223,4 @@ TEST(ReverseProxyOptionsTest, InvalidOptionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::reverse_proxy_test

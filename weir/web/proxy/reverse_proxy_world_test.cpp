@@ -13,7 +13,7 @@
 #include "weir/sim/world.hpp"
 #include "weir/web/proxy/reverse_proxy.hpp"
 
-namespace weir::http {
+namespace weir::http::reverse_proxy_world_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -167,4 +167,4 @@ TEST_P(ReverseProxyWorldTest, UpstreamsThatVanishNeverHarmAClient) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ReverseProxyWorldTest, testing::Range<std::uint64_t>(1, 9));
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::reverse_proxy_world_test

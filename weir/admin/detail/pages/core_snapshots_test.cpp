@@ -17,7 +17,7 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::admin {
+namespace weir::admin::core_snapshots_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -188,4 +188,4 @@ TEST_F(SnapshotsTest, AreMadeForEachQuestion) {
 }
 
 }  // namespace
-}  // namespace weir::admin
+}  // namespace weir::admin::core_snapshots_test

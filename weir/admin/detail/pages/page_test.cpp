@@ -7,7 +7,7 @@
 
 #include "weir/json.hpp"
 
-namespace weir::admin {
+namespace weir::admin::page_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST(AdminPage, AlignsTheColumnsOfText) {
 }
 
 }  // namespace
-}  // namespace weir::admin
+}  // namespace weir::admin::page_test

@@ -15,7 +15,7 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/task/detail/turn_budget.hpp"
 
-namespace weir::admin {
+namespace weir::admin::route_statistics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -160,4 +160,4 @@ TEST_F(RouteRowsTest, AreMadeInManyTurns) {
 }
 
 }  // namespace
-}  // namespace weir::admin
+}  // namespace weir::admin::route_statistics_test

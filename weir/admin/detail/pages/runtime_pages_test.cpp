@@ -14,7 +14,7 @@
 #include "weir/task/detail/run.hpp"
 #include "weir/task/detail/turn_budget.hpp"
 
-namespace weir::admin {
+namespace weir::admin::runtime_pages_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -336,4 +336,4 @@ TEST(History, HasNoNegativeRates) {
 }
 
 }  // namespace
-}  // namespace weir::admin
+}  // namespace weir::admin::runtime_pages_test

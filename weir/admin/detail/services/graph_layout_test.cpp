@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::drawing {
+namespace weir::drawing::graph_layout_test {
 namespace {
 
 using Edges = std::vector<GraphEdge>;
@@ -172,4 +172,4 @@ TEST(GraphLayout, ANodeStandsBehindTheLongestPathToIt) {
 }
 
 }  // namespace
-}  // namespace weir::drawing
+}  // namespace weir::drawing::graph_layout_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::drawing {
+namespace weir::drawing::service_groups_test {
 namespace {
 
 void add(Explanation& to, std::uint32_t id, ServiceState state, unsigned core = 0,
@@ -85,4 +85,4 @@ TEST(ServiceGroups, EachPairHasOneEdgeOfEachKind) {
 }
 
 }  // namespace
-}  // namespace weir::drawing
+}  // namespace weir::drawing::service_groups_test

@@ -13,7 +13,7 @@
 #include "weir/admin/detail/services/service_svg.hpp"
 #include "weir/json/read.hpp"
 
-namespace weir::drawing {
+namespace weir::drawing::service_page_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -223,4 +223,4 @@ TEST(ServicePage, EachCoresEventsAreARow) {
 }
 
 }  // namespace
-}  // namespace weir::drawing
+}  // namespace weir::drawing::service_page_test

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::drawing {
+namespace weir::drawing::service_svg_test {
 namespace {
 
 /// Returns an explanation with one running shared service for each name.
@@ -138,4 +138,4 @@ TEST(ServiceSvg, ATipHasTheReasonsOfAllInstances) {
 }
 
 }  // namespace
-}  // namespace weir::drawing
+}  // namespace weir::drawing::service_svg_test

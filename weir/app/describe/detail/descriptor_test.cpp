@@ -6,7 +6,7 @@
 #include "weir/app/handles/handles.hpp"
 #include "weir/app/handles/lazy.hpp"
 
-namespace weir::inject {
+namespace weir::inject::descriptor_test {
 namespace {
 
 struct A {};
@@ -45,4 +45,4 @@ TEST(TypeDescriptor, ASharedServiceTakesConstServicesAndItsOwnHandles) {
 }
 
 }  // namespace
-}  // namespace weir::inject
+}  // namespace weir::inject::descriptor_test

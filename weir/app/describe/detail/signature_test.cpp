@@ -10,7 +10,7 @@
 #include "weir/app/handles/handles.hpp"
 #include "weir/http/client/client.hpp"
 
-namespace weir::inject {
+namespace weir::inject::signature_test {
 namespace {
 
 struct A {};
@@ -158,4 +158,4 @@ TEST(Constructor, AClassThatTakesOptionalValuesIsMadeWithoutArguments) {
 }
 
 }  // namespace
-}  // namespace weir::inject
+}  // namespace weir::inject::signature_test

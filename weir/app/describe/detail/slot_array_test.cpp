@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::inject {
+namespace weir::inject::slot_array_test {
 namespace {
 
 TEST(SlotArray, AllocatesRunsSideBySideWithinAChunk) {
@@ -57,4 +57,4 @@ TEST(SlotArray, IsEmptyAfterAClear) {
 }
 
 }  // namespace
-}  // namespace weir::inject
+}  // namespace weir::inject::slot_array_test

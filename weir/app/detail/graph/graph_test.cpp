@@ -9,7 +9,7 @@
 
 #include "weir/app/app.hpp"
 
-namespace weir::inject {
+namespace weir::inject::graph_test {
 namespace {
 
 struct Base {};
@@ -174,4 +174,4 @@ TEST_F(GraphTest, AServiceThatReturnsKeepsItsPlaceInTheOrderOfRegistration) {
 }
 
 }  // namespace
-}  // namespace weir::inject
+}  // namespace weir::inject::graph_test

@@ -7,7 +7,7 @@
 
 #include "weir/app/test/app_fixture.hpp"
 
-namespace weir {
+namespace weir::validate_test {
 namespace {
 
 struct Database {
@@ -276,4 +276,4 @@ TEST_F(ProblemsTest, AnInstanceForOneRequesterIsAsSharedAsItsRequester) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::validate_test

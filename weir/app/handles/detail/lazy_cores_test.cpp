@@ -8,7 +8,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir {
+namespace weir::lazy_cores_test {
 namespace {
 
 /// The number of services that are alive.
@@ -214,4 +214,4 @@ TEST(LazyCoresOnThreads, ServicesMayBeStoppedStartedAndReplacedWhileInUse) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::lazy_cores_test

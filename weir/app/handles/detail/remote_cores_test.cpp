@@ -9,7 +9,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir {
+namespace weir::remote_cores_test {
 namespace {
 
 /// The sums of all amounts that ledgers have added and that callers have got results for.
@@ -235,4 +235,4 @@ TEST_F(RemoteSteps, CallsMayBeCancelledOrStoppedAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::remote_cores_test

@@ -12,7 +12,7 @@
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/json/read.hpp"
 
-namespace weir {
+namespace weir::explain_test {
 namespace {
 
 struct Store {
@@ -384,4 +384,4 @@ TEST_F(ExplainTest, IsAlsoADotGraphAndJson) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::explain_test

@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::inject {
+namespace weir::inject::lifecycle_test {
 namespace {
 
 using Values = std::vector<int>;
@@ -302,4 +302,4 @@ TEST_F(LifecycleStates, AnIllegalTransitionAborts) {
 #endif
 
 }  // namespace
-}  // namespace weir::inject
+}  // namespace weir::inject::lifecycle_test

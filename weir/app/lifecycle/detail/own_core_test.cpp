@@ -10,7 +10,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::own_core_test {
 namespace {
 
 struct Part {
@@ -118,4 +118,4 @@ TEST_F(OwnCoreTest, AResolvedLazyAbortsOnAnotherCore) {
 #endif
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::own_core_test

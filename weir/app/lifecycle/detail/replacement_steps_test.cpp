@@ -12,7 +12,7 @@
 #include "weir/http/router/service_routes.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir {
+namespace weir::replacement_steps_test {
 namespace {
 
 /// The number of services that are alive.
@@ -212,4 +212,4 @@ TEST_F(ReplacementSteps, TheReplacedServiceMayBeRemoved) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::replacement_steps_test

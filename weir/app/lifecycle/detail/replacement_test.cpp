@@ -11,7 +11,7 @@
 #include "weir/app/test/app_fixture.hpp"
 #include "weir/http/router/service_routes.hpp"
 
-namespace weir {
+namespace weir::replacement_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -724,4 +724,4 @@ TEST_F(ReplacementTest, AFailedDependantStartsAgainWithTheOldService) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::replacement_test

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::base64_test {
 namespace {
 
 constexpr std::string_view digits =
@@ -125,4 +125,4 @@ TEST(Base64, ReadsInPlace) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::base64_test

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-namespace weir {
+namespace weir::constant_time_test {
 namespace {
 
 TEST(ConstantTime, FindsADifferenceInEachBit) {
@@ -29,4 +29,4 @@ TEST(ConstantTime, TellsSizesApart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::constant_time_test

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace weir {
+namespace weir::hash_test {
 namespace {
 
 TEST(Hash, DiffersForEachLengthAndSeed) {
@@ -56,4 +56,4 @@ TEST(Hash, IsTheSameInEveryRelease) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::hash_test

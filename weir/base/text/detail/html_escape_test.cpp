@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::html_escape_test {
 namespace {
 
 TEST(HtmlText, MarkupCharactersAreEscaped) {
@@ -84,4 +84,4 @@ TEST(HtmlText, EachInvalidByteCountsAsACharacter) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::html_escape_test

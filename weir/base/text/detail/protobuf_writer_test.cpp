@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::detail {
+namespace weir::detail::protobuf_writer_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -72,4 +72,4 @@ TEST(ProtobufWriter, LeavesDefaultsOut) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::protobuf_writer_test

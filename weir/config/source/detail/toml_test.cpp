@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::config {
+namespace weir::config::toml_test {
 namespace {
 
 TEST(ConfigToml, ItemsHaveTheOrderOfTheText) {
@@ -109,4 +109,4 @@ TEST(ConfigToml, FormatsALocation) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::toml_test

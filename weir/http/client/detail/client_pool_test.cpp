@@ -16,7 +16,7 @@
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::client_pool_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -510,4 +510,4 @@ TEST_F(ClientPoolTest, AGetFailsOnlyAtTheCutPointsOfItsResponse) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::client_pool_test

@@ -11,7 +11,7 @@
 
 #include "weir/http/test/client_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::proxy_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -160,4 +160,4 @@ TEST_F(ProxyTest, CredentialsThatNoHeaderCanHoldAreNotSent) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::proxy_test

@@ -9,7 +9,7 @@
 
 #include "weir/http/syntax/client_error.hpp"
 
-namespace weir::http {
+namespace weir::http::redirect_test {
 namespace {
 
 ClientRequest request(Method method) {
@@ -114,4 +114,4 @@ TEST(Redirect, DoesNotSendAStreamAgain) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::redirect_test

@@ -16,7 +16,7 @@
 
 #include "weir/http/test/heap_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::chunked_test {
 namespace {
 
 using Kind = ChunkedDecoder::Step::Kind;
@@ -502,4 +502,4 @@ TEST(Chunked, AMovedDecoderContinuesTheBody) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::chunked_test

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir::http {
+namespace weir::http::framing_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -164,4 +164,4 @@ TEST(Framing, TransferCodingsAreAList) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::framing_test

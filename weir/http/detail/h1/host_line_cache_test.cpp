@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::host_line_cache_test {
 namespace {
 
 /// Returns a line of `size` bytes, "Host: hhh...".
@@ -88,4 +88,4 @@ TEST(HostLineCache, ReplacesItsLine) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::host_line_cache_test

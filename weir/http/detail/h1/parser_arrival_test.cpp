@@ -9,7 +9,7 @@
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/test/head_arrival.hpp"
 
-namespace weir::http {
+namespace weir::http::parser_arrival_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -364,4 +364,4 @@ TEST(ParserArrival, OnlyHostLinesReachTheCache) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::parser_arrival_test

@@ -11,7 +11,7 @@
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/test/head_arrival.hpp"
 
-namespace weir::http {
+namespace weir::http::parser_limits_test {
 namespace {
 
 constexpr std::size_t mebibyte = 1024 * 1024;
@@ -264,4 +264,4 @@ TEST(ParserLimits, ACachedHostLineCountsAgainstTheBytes) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::parser_limits_test

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::http {
+namespace weir::http::parser_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -420,4 +420,4 @@ TEST(Parser, HostLineCacheDoesNotChangeTheResult) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::parser_test

@@ -10,7 +10,7 @@
 
 #include "weir/http/syntax/parse_error.hpp"
 
-namespace weir::http {
+namespace weir::http::response_parser_test {
 namespace {
 
 using Kind = ResponseEvent::Kind;
@@ -299,4 +299,4 @@ TEST(ResponseParser, RejectsABrokenChunk) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::response_parser_test

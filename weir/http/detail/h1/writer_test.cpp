@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::http {
+namespace weir::http::writer_test {
 namespace {
 
 const Date date(WallTime(std::chrono::seconds(784111777)));  // Sun, 06 Nov 1994 08:49:37 GMT
@@ -230,4 +230,4 @@ TEST(ResponseHeadCache, WritesTheExpectedBytes) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::writer_test

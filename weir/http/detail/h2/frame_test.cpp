@@ -12,7 +12,7 @@
 
 #include "weir/http/test/h2_frames.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_frame_test {
 namespace {
 
 using namespace frames;
@@ -234,4 +234,4 @@ TEST(FrameWriter, WritesALengthOf24Bits) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_frame_test

@@ -12,7 +12,7 @@
 #include "weir/http/detail/h2/huffman.hpp"
 #include "weir/http/test/hpack_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::hpack_decoder_test {
 namespace {
 
 using Step = HpackDecoder::Step;
@@ -302,4 +302,4 @@ TEST(HpackDecoder, TakesTheWorkOfTheLimitForABomb) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::hpack_decoder_test

@@ -10,7 +10,7 @@
 
 #include "weir/http/test/hpack_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::hpack_encoder_test {
 namespace {
 
 std::string encode(std::string_view name, std::string_view value,
@@ -115,4 +115,4 @@ TEST(HpackEncoderState, WritesASizeUpdateOnceAfterThePeerHasLoweredItsTable) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::hpack_encoder_test

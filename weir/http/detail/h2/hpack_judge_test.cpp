@@ -18,7 +18,7 @@
 #include "weir/http/test/hpack_fixture.hpp"
 #include "weir/http/test/nghttp2_decoder.hpp"
 
-namespace weir::http {
+namespace weir::http::hpack_judge_test {
 namespace {
 
 using Fields = std::vector<TextField>;
@@ -276,4 +276,4 @@ TEST(HpackJudge, AllPairsOfBytesHaveTheSameHuffmanCode) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::hpack_judge_test

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir::http {
+namespace weir::http::hpack_table_test {
 namespace {
 
 /// The table as a list of strings.
@@ -142,4 +142,4 @@ TEST(HpackTable, EqualsAModelAfterRandomChanges) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::hpack_table_test

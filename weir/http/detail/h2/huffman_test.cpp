@@ -13,7 +13,7 @@
 
 #include "weir/http/test/hpack_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::huffman_test {
 namespace {
 
 using Kind = HuffmanText::Kind;
@@ -162,4 +162,4 @@ TEST(Huffman, AcceptsExactlyTheCodesThatItWrites) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::huffman_test

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::priority_test {
 namespace {
 
 TEST(Priority, HasDefaults) {
@@ -42,4 +42,4 @@ TEST(Priority, IgnoresWhatIsUnknownOrInvalid) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::priority_test

@@ -14,7 +14,7 @@
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/hpack_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::request_fields_test {
 namespace {
 
 using Fields = std::vector<TextField>;
@@ -585,4 +585,4 @@ TEST(RequestFieldReader, RejectsInvalidTrailers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_fields_test

@@ -12,7 +12,7 @@
 #include "weir/http/detail/h2/request_fields.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 
-namespace weir::http {
+namespace weir::http::request_writer_test {
 namespace {
 
 std::string written(std::string_view head, std::string_view scheme = "https") {
@@ -91,4 +91,4 @@ TEST(RequestWriter, ComparesTheFieldListWithALimit) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_writer_test

@@ -10,7 +10,7 @@
 
 #include "weir/http/test/hpack_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::response_fields_test {
 namespace {
 
 using Fields = std::vector<TextField>;
@@ -137,4 +137,4 @@ TEST(ResponseFieldReader, ReadsTrailers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::response_fields_test

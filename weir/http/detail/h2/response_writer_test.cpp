@@ -13,7 +13,7 @@
 #include "weir/http/detail/h2/hpack_decoder.hpp"
 #include "weir/http/message/headers.hpp"
 
-namespace weir::http {
+namespace weir::http::response_writer_test {
 namespace {
 
 /// Decodes a block; one line for each field.
@@ -149,4 +149,4 @@ TEST(ResponseBlockCache, RefersToNothingOnceTheClientHasLoweredItsTable) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::response_writer_test

@@ -13,7 +13,7 @@
 #include "weir/http/test/h2_session_fixture.hpp"
 #include "weir/http/test/heap_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::session_attack_test {
 namespace {
 
 using namespace frames;
@@ -396,4 +396,4 @@ TEST(H2Memory, BoundGrowsWithEachLimit) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::session_attack_test

@@ -12,7 +12,7 @@
 #include "weir/http/test/h2_frames.hpp"
 #include "weir/http/test/h2_session_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::session_flow_test {
 namespace {
 
 using namespace frames;
@@ -586,4 +586,4 @@ TEST(H2WholeResponse, IsNotSentAfterTheEnd) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::session_flow_test

@@ -18,7 +18,7 @@
 #include "weir/http/test/h2_frames.hpp"
 #include "weir/http/test/h2_session_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_session_test {
 namespace {
 
 using namespace frames;
@@ -596,4 +596,4 @@ TEST(H2Session, KnowsWhetherItIsWithinAFrame) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_session_test

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weir::http {
+namespace weir::http::work_account_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -73,4 +73,4 @@ TEST(WorkAccount, LimitsItsDebt) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::work_account_test

@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::handler_test {
 namespace {
 
 class HandlerTest : public LoopTest {
@@ -320,4 +320,4 @@ TEST_F(HandlerTest, AnswersABodyThatHasArrived) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::handler_test

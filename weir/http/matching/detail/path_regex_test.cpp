@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-namespace weir::http {
+namespace weir::http::path_regex_test {
 namespace {
 
 TEST(PathRegex, MatchesTheWholeText) {
@@ -99,4 +99,4 @@ TEST(PathRegex, RejectedExpressionsWriteNoLog) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::path_regex_test

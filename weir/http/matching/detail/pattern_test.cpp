@@ -17,7 +17,7 @@
 #include "weir/http/matching/route.hpp"
 #include "weir/http/test/compile_time_text.hpp"
 
-namespace weir::http {
+namespace weir::http::pattern_test {
 namespace {
 
 using Kind = SegmentText::Kind;
@@ -350,4 +350,4 @@ TEST(RouteName, IsSharedBeyondTheLimitWithoutALaterLookUp) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::pattern_test

@@ -17,7 +17,7 @@
 #include "weir/http/test/http_request.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::route_lookup_test {
 namespace {
 
 Response nothing() {
@@ -425,4 +425,4 @@ TEST_F(RouteMatchAnswers, DetachedAllowedMethodsMayBeLong) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_lookup_test

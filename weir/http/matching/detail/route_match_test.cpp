@@ -11,7 +11,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::route_match_test {
 namespace {
 
 Response echo(std::string_view first, std::string_view second) {
@@ -88,4 +88,4 @@ TEST_F(RouteMatchTest, WaitsForHandlersThatWait) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_match_test

@@ -19,7 +19,7 @@ extern "C" [[gnu::weak]] int __sanitizer_install_malloc_and_free_hooks(
     void (*malloc_hook)(const volatile void*, std::size_t),
     void (*free_hook)(const volatile void*));
 
-namespace weir::http {
+namespace weir::http::route_table_test {
 namespace {
 
 Response nothing() {
@@ -219,4 +219,4 @@ TEST(LiteralPaths, AgreesWithAMap) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_table_test

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <string>
 
-namespace weir::http {
+namespace weir::http::date_test {
 namespace {
 
 std::string at(std::int64_t seconds, Duration more = {}) {
@@ -75,4 +75,4 @@ TEST(ParseHttpDate, RejectsOtherTexts) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::date_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir::http {
+namespace weir::http::method_names_test {
 namespace {
 
 TEST(MethodNames, KnownMethodsHaveTheirOwnNumbers) {
@@ -65,4 +65,4 @@ TEST(MethodNames, NumbersFollowTheKnownMethods) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::method_names_test

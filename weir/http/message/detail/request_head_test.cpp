@@ -9,7 +9,7 @@
 
 #include "weir/http/detail/h1/parser.hpp"
 
-namespace weir::http {
+namespace weir::http::request_head_test {
 namespace {
 
 RequestHead head_of(std::string_view text) {
@@ -90,4 +90,4 @@ TEST(RequestHead, ABodyHasALengthOrIsChunked) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_head_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::set_cookie_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -122,4 +122,4 @@ TEST(SetCookie, PrefixesHaveAnyLetterCase) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::set_cookie_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::urlencoded_test {
 namespace {
 
 /// Returns every pair as "name=value|".
@@ -95,4 +95,4 @@ TEST(UrlencodedPairs, FindKeepsThePosition) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::urlencoded_test

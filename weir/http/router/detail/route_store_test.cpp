@@ -14,7 +14,7 @@
 #include "weir/http/test/heap_fixture.hpp"
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::route_store_test {
 namespace {
 
 Response nothing() {
@@ -194,4 +194,4 @@ TEST(RouteStore, SlotsAreDistinctWhileTheyAreHeld) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_store_test

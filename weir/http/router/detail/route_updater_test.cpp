@@ -20,7 +20,7 @@
 #include "weir/http/test/http_request.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::route_updater_test {
 namespace {
 
 /// A handler of the route "/a". It checks that no request is inside when it is destroyed.
@@ -449,4 +449,4 @@ TEST_F(RouteUpdaterTest, CompletedChangeHasFreedTheFormerTable) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_updater_test

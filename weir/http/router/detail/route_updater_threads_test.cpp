@@ -23,7 +23,7 @@
 #include "weir/runtime/test/runtime_fixture.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::http {
+namespace weir::http::route_updater_threads_test {
 namespace {
 
 TEST(RouteSlotsOnThreads, GiveEachNumberToOneHolder) {
@@ -333,4 +333,4 @@ TEST_F(SnapshotsOnThreads, TasksOfSeveralThreadsMayChangeRoutesAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::route_updater_threads_test

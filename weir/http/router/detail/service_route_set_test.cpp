@@ -12,7 +12,7 @@
 
 #include "weir/http/test/live_routes_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::service_route_set_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -783,4 +783,4 @@ TEST_F(ServiceRouteSetSteps, SurvivesCancellationAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::service_route_set_test

@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::body_reader_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -787,4 +787,4 @@ TEST_F(BodyReaderTest, ACancelledWaitDoesNotCutTheInterimResponse) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::body_reader_test

@@ -115,7 +115,7 @@ void operator delete[](void* memory, std::size_t) noexcept {
 }
 #endif
 
-namespace weir::http {
+namespace weir::http::connection_allocations_test {
 namespace {
 
 Task<Response> ping(Request& request) {
@@ -414,4 +414,4 @@ INSTANTIATE_TEST_SUITE_P(Every, AllocationsTest,
                          name_of_backend);
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::connection_allocations_test

@@ -18,7 +18,7 @@
 #include "weir/http/ws/websocket.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::connection_faults_test {
 namespace {
 
 /// The steps of a client. The server runs until it is idle after each step.
@@ -398,4 +398,4 @@ INSTANTIATE_TEST_SUITE_P(Every, ConnectionFault,
                          name_of_fault);
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::connection_faults_test

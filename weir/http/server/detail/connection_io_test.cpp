@@ -13,7 +13,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::connection_io_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -717,4 +717,4 @@ TEST_F(ConnectionIoTest, SlowReaderOfAnInterimResponseIsNotASlowBody) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::connection_io_test

@@ -20,7 +20,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/memory/detail/memory_peer.hpp"
 
-namespace weir::http {
+namespace weir::http::connection_stream_test {
 namespace {
 
 using ReadState = Connection::ReadState;
@@ -348,4 +348,4 @@ TEST_F(ConnectionStreamTest, WaitingSendFailsWithTheFirst) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::connection_stream_test

@@ -11,7 +11,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::connection_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -590,4 +590,4 @@ TEST_F(ConnectionTest, LingeringConnectionHoldsNoBuffer) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::connection_test

@@ -14,7 +14,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_connection_bodies_test {
 namespace {
 
 using namespace frames;
@@ -171,4 +171,4 @@ TEST(H2BodiesBound, IsSmallForManyStreams) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_connection_bodies_test

@@ -17,7 +17,7 @@
 #include "weir/http/ws/websocket.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_connection_faults_test {
 namespace {
 
 using namespace frames;
@@ -255,4 +255,4 @@ TEST(H2ConnectionFaults, EachAllocationFailsWhileAStreamEnds) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_connection_faults_test

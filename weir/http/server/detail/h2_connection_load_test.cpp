@@ -14,7 +14,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_connection_load_test {
 namespace {
 
 using namespace frames;
@@ -278,4 +278,4 @@ TEST(H2ConnectionDrain, IsNoticedInEachTurn) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_connection_load_test

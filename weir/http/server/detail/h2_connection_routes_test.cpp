@@ -15,7 +15,7 @@
 #include "weir/http/test/replaced_routes.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_connection_routes_test {
 namespace {
 
 using namespace frames;
@@ -214,4 +214,4 @@ TEST_F(H2ConnectionRoutesTest, KeepsTheHandlerOfAReplacement) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_connection_routes_test

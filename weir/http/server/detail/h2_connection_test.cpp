@@ -13,7 +13,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::h2_connection_test {
 namespace {
 
 using namespace frames;
@@ -485,4 +485,4 @@ TEST_F(H2ConnectionTest, DrainsInTwoPhases) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::h2_connection_test

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace weir::http {
+namespace weir::http::rate_tracker_test {
 namespace {
 
 constexpr MinimumRate rate{5s, 240, 20s};
@@ -83,4 +83,4 @@ TEST(RateTracker, ARateOfZeroCountsAsOne) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::rate_tracker_test

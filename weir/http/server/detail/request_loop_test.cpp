@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir::http {
+namespace weir::http::request_loop_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -748,4 +748,4 @@ TEST_F(RequestLoopTest, ParseErrorOfA10RequestLingers) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_loop_test

@@ -15,7 +15,7 @@
 #include "weir/loop/detail/stall_detector.hpp"
 #include "weir/task/sleep.hpp"
 
-namespace weir::http {
+namespace weir::http::request_trace_test {
 namespace {
 
 TEST(RequestId, IsVisibleAndShort) {
@@ -203,4 +203,4 @@ TEST_F(RequestTraceTest, MiddlewareRunsWithTheTraceOfItsRequest) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::request_trace_test

@@ -7,7 +7,7 @@
 
 #include "weir/http/test/http_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::response_sizes_test {
 namespace {
 
 constexpr std::size_t output_bytes = 16 * 1024;
@@ -112,4 +112,4 @@ TEST_F(ResponseSizesTest, HeadMayBeLargerThanTheOutput) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::response_sizes_test

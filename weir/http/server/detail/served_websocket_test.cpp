@@ -18,7 +18,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http {
+namespace weir::http::served_websocket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -397,4 +397,4 @@ TEST_F(WebSocketTest, DrainsWithACloseAndADeadline) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::served_websocket_test

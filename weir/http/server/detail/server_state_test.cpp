@@ -15,7 +15,7 @@
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::server_state_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -381,4 +381,4 @@ TEST_F(ServersOnCores, DrainFromTheStartIfTheirLoopDrains) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::server_state_test

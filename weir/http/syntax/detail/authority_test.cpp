@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::authority_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -274,4 +274,4 @@ TEST(Authority, Ipv6AddressesHaveEightGroupsOrOneGap) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::authority_test

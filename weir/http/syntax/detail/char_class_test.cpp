@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::char_class_test {
 namespace {
 
 TEST(CharClass, ClassesFollowTheGrammars) {
@@ -121,4 +121,4 @@ TEST(CharClass, TrimsEveryWhiteSpaceAtBothEnds) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::char_class_test

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::http {
+namespace weir::http::simd_block_test {
 namespace {
 
 TEST(SimdBlock, ClassifiesEveryByteAtEveryPositionLikeTheTable) {
@@ -62,4 +62,4 @@ TEST(SimdBlock, FindStopFindsTheFirstStopInsideTheRange) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::simd_block_test

@@ -11,7 +11,7 @@
 #include "weir/http/ws/detail/extension.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::deflate_test {
 namespace {
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
@@ -225,4 +225,4 @@ TEST_F(WsDeflateTest, SharesDecompressorsOfACore) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::deflate_test

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::http {
+namespace weir::http::extension_test {
 namespace {
 
 class WsExtension : public testing::Test {
@@ -147,4 +147,4 @@ TEST_F(WsExtension, ChecksOptions) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::extension_test

@@ -13,7 +13,7 @@
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/test/ws_frames.hpp"
 
-namespace weir::http {
+namespace weir::http::ws_frame_test {
 namespace {
 
 using namespace ws;
@@ -219,4 +219,4 @@ TEST(WsFrameWriter, WritesControlFrames) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::ws_frame_test

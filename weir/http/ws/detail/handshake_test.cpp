@@ -13,7 +13,7 @@
 
 #include "weir/http/detail/h1/parser.hpp"
 
-namespace weir::http {
+namespace weir::http::handshake_test {
 namespace {
 
 constexpr std::string_view rfc_key = "dGhlIHNhbXBsZSBub25jZQ==";
@@ -297,4 +297,4 @@ TEST(WsHandshake, ChecksTheResponseOfAServerOfHttp2) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::handshake_test

@@ -13,7 +13,7 @@
 #include "weir/http/test/ws_session_fixture.hpp"
 #include "weir/http/ws/detail/session.hpp"
 
-namespace weir::http {
+namespace weir::http::session_cases_test {
 namespace {
 
 using namespace ws;
@@ -337,4 +337,4 @@ TEST(WsCases, Class7AnswersWithTheCodeOfThePeer) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::session_cases_test

@@ -14,7 +14,7 @@
 #include "weir/http/test/ws_frames.hpp"
 #include "weir/http/test/ws_session_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::ws_session_test {
 namespace {
 
 using namespace ws;
@@ -298,4 +298,4 @@ TEST(WebSocketCloseCode, IsValidInTheRangesOfTheRegistry) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::ws_session_test

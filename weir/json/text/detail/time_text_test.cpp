@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::json::detail {
+namespace weir::json::detail::time_text_test {
 namespace {
 
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
@@ -142,4 +142,4 @@ TEST(TimeText, PrintedTimesParseAgain) {
 }
 
 }  // namespace
-}  // namespace weir::json::detail
+}  // namespace weir::json::detail::time_text_test

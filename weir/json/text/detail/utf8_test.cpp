@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::json::detail {
+namespace weir::json::detail::utf8_test {
 namespace {
 
 std::size_t length_of(std::string_view bytes) {
@@ -134,4 +134,4 @@ TEST(Utf8Checker, AcceptsLongTextsInAnyPieces) {
 }
 
 }  // namespace
-}  // namespace weir::json::detail
+}  // namespace weir::json::detail::utf8_test

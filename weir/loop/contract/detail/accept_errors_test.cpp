@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace weir::loop {
+namespace weir::loop::accept_errors_test {
 namespace {
 
 TEST(AcceptFailure, ClassifiesErrnoValues) {
@@ -32,4 +32,4 @@ TEST(AcceptFailure, PausesDoubleUpToALimit) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::accept_errors_test

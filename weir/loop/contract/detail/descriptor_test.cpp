@@ -8,7 +8,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::descriptor_test {
 namespace {
 
 /// Records the descriptors that it closes.
@@ -73,4 +73,4 @@ TEST(Descriptor, MovingPassesTheDescriptorOn) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::descriptor_test

@@ -13,7 +13,7 @@
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::operation_test {
 namespace {
 
 void run_nothing(Runnable&) {}
@@ -196,4 +196,4 @@ TEST(Platform, MayLackOptionalServices) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::operation_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::loop {
+namespace weir::loop::supervision_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,4 +63,4 @@ TEST(SupervisionOptions, GiveADrainTenSecondsAndThreeMoreUntilTheKill) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::supervision_test

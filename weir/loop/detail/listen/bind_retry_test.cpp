@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace weir::loop {
+namespace weir::loop::bind_retry_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -54,4 +54,4 @@ TEST(BindRetry, RetriesOnlyIfTheAddressIsInUse) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::bind_retry_test

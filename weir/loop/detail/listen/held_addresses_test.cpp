@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::loop {
+namespace weir::loop::held_addresses_test {
 namespace {
 
 os::Address address(std::string_view text) {
@@ -81,4 +81,4 @@ TEST(HeldAddresses, KnowsTheOwnerOfASocket) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::held_addresses_test

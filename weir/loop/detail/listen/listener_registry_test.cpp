@@ -16,7 +16,7 @@
 #include "weir/os/test/temporary_tree.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::listener_registry_test {
 namespace {
 
 TEST(ListenerRegistry, LoopsGetThePortThatThePlatformChose) {
@@ -683,4 +683,4 @@ TEST_F(InheritingRegistry, EachListenerKnowsItsAddress) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::listener_registry_test

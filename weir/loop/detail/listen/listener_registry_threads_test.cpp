@@ -17,7 +17,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::listener_registry_threads_test {
 namespace {
 
 /// Calls `each` with 0 and 1 on two threads that begin at the same time.
@@ -158,4 +158,4 @@ TEST(ListenerRegistryOfThreads, NamesAddressesWhileLoopsTakeTheirSockets) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::listener_registry_threads_test

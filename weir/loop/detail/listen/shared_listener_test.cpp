@@ -8,7 +8,7 @@
 
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::shared_listener_test {
 namespace {
 
 /// Records the paths that it removes.
@@ -115,4 +115,4 @@ TEST_F(SharedListenerTest, ReportsWhenTheLastLoopStopsAccepting) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::shared_listener_test

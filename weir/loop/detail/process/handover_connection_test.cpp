@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::loop {
+namespace weir::loop::handover_connection_test {
 namespace {
 
 using Kind = HandoverMessage::Kind;
@@ -185,4 +185,4 @@ TEST(HandoverMessage, RandomBytesAreRejectedOrDecodedExactly) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::handover_connection_test

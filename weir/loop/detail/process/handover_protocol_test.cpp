@@ -19,7 +19,7 @@
 #include "weir/os/detail/io/seqpacket_socket.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::loop {
+namespace weir::loop::handover_protocol_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -757,4 +757,4 @@ TEST_F(HandoverProtocolTest, AStopDuringTheRequestRejectsIt) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::handover_protocol_test

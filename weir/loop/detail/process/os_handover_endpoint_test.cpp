@@ -16,7 +16,7 @@
 #include "weir/os/detail/io/seqpacket_socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::loop {
+namespace weir::loop::os_handover_endpoint_test {
 namespace {
 
 using Kind = HandoverMessage::Kind;
@@ -132,4 +132,4 @@ TEST_F(OsHandoverEndpointTest, ClosesAConnectionThatIsSilentForFiveSeconds) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::os_handover_endpoint_test

@@ -29,7 +29,7 @@
 #include "weir/os/detail/io/seqpacket_socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::loop {
+namespace weir::loop::os_handover_test {
 namespace {
 
 using Kind = HandoverMessage::Kind;
@@ -699,4 +699,4 @@ TEST_F(OsHandoverTest, ErrorsNameThePath) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::os_handover_test

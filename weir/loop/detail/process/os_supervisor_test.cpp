@@ -23,7 +23,7 @@
 #include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::loop {
+namespace weir::loop::os_supervisor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -789,4 +789,4 @@ TEST(OsSupervisor, NamesTheAddressOnWhichItCannotListen) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::os_supervisor_test

@@ -21,7 +21,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::loop {
+namespace weir::loop::datagram_calls_test {
 namespace {
 
 using Receiving = Recorded<ReceiveDatagramsOperation>;
@@ -477,4 +477,4 @@ TEST_P(DatagramBackends, ASendOfNothingNeedsNoRoom) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::datagram_calls_test

@@ -18,7 +18,7 @@
 #include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/test/denied_call.hpp"
 
-namespace weir::loop {
+namespace weir::loop::epoll_test {
 namespace {
 
 class EpollTest : public testing::Test {
@@ -255,4 +255,4 @@ TEST(EpollRefusedTest, AnOperationThatHasToWaitFailsIfTheKernelDoesNotWatchItsSo
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::epoll_test

@@ -25,7 +25,7 @@
 #include "weir/loop/test/stopped_clock_platform.hpp"
 #include "weir/os/detail/io/clock.hpp"
 
-namespace weir::loop {
+namespace weir::loop::readiness_test {
 namespace {
 
 class ReadinessTest : public testing::TestWithParam<BackendChoice> {
@@ -707,4 +707,4 @@ INSTANTIATE_TEST_SUITE_P(Each, ReadinessTest,
                          });
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::readiness_test

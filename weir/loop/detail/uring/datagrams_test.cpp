@@ -15,7 +15,7 @@
 #include "weir/loop/test/uring_context.hpp"
 #include "weir/os/detail/io/fd.hpp"
 
-namespace weir::loop::uring {
+namespace weir::loop::uring::datagrams_test {
 namespace {
 
 using Operations = std::vector<int>;
@@ -222,4 +222,4 @@ TEST_F(UringDatagramsTest, ClosingCancelsTheArmedPollsAndServesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::loop::uring
+}  // namespace weir::loop::uring::datagrams_test

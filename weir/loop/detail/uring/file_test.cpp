@@ -21,7 +21,7 @@
 #include "weir/loop/test/uring_context.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::loop {
+namespace weir::loop::file_test {
 namespace {
 
 using Action = FileOperation::Action;
@@ -300,4 +300,4 @@ TEST_F(UringFileRequestsTest, MovesAtMostAGibibyteInOneRequest) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::file_test

@@ -16,7 +16,7 @@
 // The address sanitizer counts the bytes; other builds have no such function.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
-namespace weir::loop::uring {
+namespace weir::loop::uring::listener_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -313,4 +313,4 @@ TEST_F(UringListenerTest, KnowsIfItsSocketIsShared) {
 }
 
 }  // namespace
-}  // namespace weir::loop::uring
+}  // namespace weir::loop::uring::listener_test

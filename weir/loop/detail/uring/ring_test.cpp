@@ -17,7 +17,7 @@
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
 
-namespace weir::loop::uring {
+namespace weir::loop::uring::ring_test {
 namespace {
 
 class UringRingTest : public testing::Test {
@@ -177,4 +177,4 @@ TEST_F(UringRingTest, CancelsTheRequestOfAnObjectAndKind) {
 }
 
 }  // namespace
-}  // namespace weir::loop::uring
+}  // namespace weir::loop::uring::ring_test

@@ -20,7 +20,7 @@
 #include "weir/loop/test/uring_context.hpp"
 #include "weir/os/detail/io/socket.hpp"
 
-namespace weir::loop::uring {
+namespace weir::loop::uring::stream_output_test {
 namespace {
 
 using Receive = Recorded<ReceiveOperation>;
@@ -624,4 +624,4 @@ TEST_F(UringBuffersTest, ReplacesEachBufferThatLeavesWithData) {
 }
 
 }  // namespace
-}  // namespace weir::loop::uring
+}  // namespace weir::loop::uring::stream_output_test

@@ -17,7 +17,7 @@
 
 #include "weir/loop/test/readiness_fixture.hpp"
 
-namespace weir::loop::uring {
+namespace weir::loop::uring::stream_test {
 namespace {
 
 using Receive = Recorded<ReceiveOperation>;
@@ -283,4 +283,4 @@ TEST_F(ReceiveQueueTest, ReleasesItsBuffersWithItself) {
 }
 
 }  // namespace
-}  // namespace weir::loop::uring
+}  // namespace weir::loop::uring::stream_test

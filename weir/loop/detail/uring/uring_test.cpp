@@ -25,7 +25,7 @@
 #include "weir/os/detail/io/datagram_socket.hpp"
 #include "weir/os/test/io_uring_refusal.hpp"
 
-namespace weir::loop {
+namespace weir::loop::uring_test {
 namespace {
 
 using Receive = Recorded<ReceiveOperation>;
@@ -781,4 +781,4 @@ INSTANTIATE_TEST_SUITE_P(Each, UringTest,
                          });
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::uring_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::loop {
+namespace weir::loop::adaptive_spinner_test {
 namespace {
 
 TEST(AdaptiveSpinner, OneThreadSpinsAtATimeAndNoneOnASingleCpu) {
@@ -58,4 +58,4 @@ TEST(AdaptiveSpinner, KeepsSpinningAfterSuccesses) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::adaptive_spinner_test

@@ -31,7 +31,7 @@
 #include "weir/os/detail/process/scheduling.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir::loop {
+namespace weir::loop::loop_threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -371,4 +371,4 @@ TEST_F(AbandonedLoops, MayContinueIfTheTimeIsTakenBack) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::loop_threads_test

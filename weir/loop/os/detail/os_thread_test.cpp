@@ -17,7 +17,7 @@
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 
-namespace weir::loop {
+namespace weir::loop::os_thread_test {
 namespace {
 
 struct Work final : ThreadWork {
@@ -241,4 +241,4 @@ TEST(OsThread, ReportsItsStateAndCpuTime) {
 }
 
 }  // namespace
-}  // namespace weir::loop
+}  // namespace weir::loop::os_thread_test

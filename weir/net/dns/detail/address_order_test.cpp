@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::dns {
+namespace weir::dns::address_order_test {
 namespace {
 
 Endpoint v6(std::uint8_t last) {
@@ -87,4 +87,4 @@ TEST(AddressOrder, IsEmptyUntilAnAddressIsAdded) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::address_order_test

@@ -14,7 +14,7 @@
 #include "weir/net/test/resolver_fixture.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::dns {
+namespace weir::dns::dns_client_test {
 namespace {
 
 TEST(ResolveErrors, HaveTextsAndConditions) {
@@ -448,4 +448,4 @@ TEST_F(DnsClientTest, CancelledQueryStopsReadingStrays) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::dns_client_test

@@ -8,7 +8,7 @@
 
 #include "weir/net/test/name_server_fixture.hpp"
 
-namespace weir::dns {
+namespace weir::dns::dns_message_test {
 namespace {
 
 constexpr std::size_t question_at = 12;
@@ -455,4 +455,4 @@ TEST(DnsResponse, LongestTtlHas31Bits) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::dns_message_test

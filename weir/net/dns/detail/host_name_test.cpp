@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::dns {
+namespace weir::dns::host_name_test {
 namespace {
 
 TEST(HostName, IsNormalizedToLowerCaseWithoutTrailingDot) {
@@ -74,4 +74,4 @@ TEST(LocalHost, IncludesItsSubdomains) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::host_name_test

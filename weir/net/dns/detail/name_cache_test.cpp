@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::dns {
+namespace weir::dns::name_cache_test {
 namespace {
 
 constexpr Instant start{std::chrono::hours(1)};
@@ -89,4 +89,4 @@ TEST(NameCache, FoundResultOutlivesTheCache) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::name_cache_test

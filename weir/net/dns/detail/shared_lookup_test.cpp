@@ -10,7 +10,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::dns {
+namespace weir::dns::shared_lookup_test {
 namespace {
 
 using ResultPtr = SharedLookup::ResultPtr;
@@ -121,4 +121,4 @@ TEST_F(SharedLookupTest, LastCancelledWaiterCancelsTheLookUpAndAwaitsItsEnd) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::shared_lookup_test

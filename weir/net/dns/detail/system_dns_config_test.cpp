@@ -4,7 +4,7 @@
 
 #include "weir/net/dns/detail/host_name.hpp"
 
-namespace weir::dns {
+namespace weir::dns::system_dns_config_test {
 namespace {
 
 TEST(ResolvConf, IsParsedAsDocumented) {
@@ -125,4 +125,4 @@ TEST(HostsFile, SkipsMalformedLinesAndNames) {
 }
 
 }  // namespace
-}  // namespace weir::dns
+}  // namespace weir::dns::system_dns_config_test

@@ -16,7 +16,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::connection_balancer_test {
 namespace {
 
 TEST(BalancePolicy, EvenTrafficStartsNoHandover) {
@@ -408,4 +408,4 @@ TEST(ConnectionBalancer, TheLoopsOfAGroupShareOneForEachAddress) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::connection_balancer_test

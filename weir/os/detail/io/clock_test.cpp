@@ -6,7 +6,7 @@
 #include <chrono>
 #include <limits>
 
-namespace weir::os {
+namespace weir::os::clock_test {
 namespace {
 
 TEST(Clock, MonotonicNeverGoesBack) {
@@ -51,4 +51,4 @@ TEST(Clock, RoundsPollTimeoutsUp) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::clock_test

@@ -21,7 +21,7 @@
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/test/denied_call.hpp"
 
-namespace weir::os {
+namespace weir::os::datagram_socket_test {
 namespace {
 
 Fd open_socket(const DatagramSettings& settings) {
@@ -310,4 +310,4 @@ TEST(DatagramSocket, RejectsAddressesThatAreNotGroups) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::datagram_socket_test

@@ -27,7 +27,7 @@
 #include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::denied_calls_test {
 namespace {
 
 template <class T>
@@ -188,4 +188,4 @@ TEST(DeniedCallsDeathTest, ARendezvousTimesOutWhileItsFileIsLocked) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::denied_calls_test

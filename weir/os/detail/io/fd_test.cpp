@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace weir::os {
+namespace weir::os::fd_test {
 namespace {
 
 static_assert(!std::is_copy_constructible_v<Fd> && !std::is_copy_assignable_v<Fd>);
@@ -184,4 +184,4 @@ TEST(Event, AFullCounterIsNotAnError) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::fd_test

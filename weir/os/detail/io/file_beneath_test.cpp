@@ -21,7 +21,7 @@
 #include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::file_beneath_test {
 namespace {
 
 using testing::ElementsAre;
@@ -240,4 +240,4 @@ TEST_F(FilesBeneath, AreSafeOnKernelsWithoutOpenat2) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::file_beneath_test

@@ -23,7 +23,7 @@
 #include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::file_test {
 namespace {
 
 constexpr std::array every_mode{FileMode::read, FileMode::read_write, FileMode::truncate,
@@ -333,4 +333,4 @@ TEST(File, AnotherFileOfTheSameNameHasAnotherInode) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::file_test

@@ -16,7 +16,7 @@
 
 #include "weir/os/detail/io/fd.hpp"
 
-namespace weir::os {
+namespace weir::os::line_output_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -193,4 +193,4 @@ TEST_F(LineWriterTest, WithoutAReaderALineIsLostImmediately) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::line_output_test

@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-namespace weir::os {
+namespace weir::os::random_test {
 namespace {
 
 TEST(Random, DoesNotRepeat) {
@@ -26,4 +26,4 @@ TEST(Random, FillsExactlyTheGivenBytes) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::random_test

@@ -19,7 +19,7 @@
 #include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::scarce_descriptors_test {
 namespace {
 
 const std::error_code too_many = system_error(EMFILE);
@@ -181,4 +181,4 @@ TEST(DescriptorZero, ReadsTextAndListsDirectories) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::scarce_descriptors_test

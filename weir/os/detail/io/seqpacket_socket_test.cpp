@@ -20,7 +20,7 @@
 
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::seqpacket_socket_test {
 namespace {
 
 struct Ends {
@@ -330,4 +330,4 @@ TEST(SeqpacketSocket, QueuedMessagesAreReceivedAfterReceivingIsShutDown) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::seqpacket_socket_test

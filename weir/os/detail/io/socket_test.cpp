@@ -26,7 +26,7 @@
 #include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::socket_test {
 namespace {
 
 bool ready(int socket, short events, int milliseconds = 5000) {
@@ -675,4 +675,4 @@ TEST(DrainUnix, NewConnectionsAreRefusedAndQueuedOnesAreAccepted) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::socket_test

@@ -8,7 +8,7 @@
 
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::text_file_test {
 namespace {
 
 TEST(TextFile, ReadsAllTextWithoutTrailingWhiteSpace) {
@@ -65,4 +65,4 @@ TEST(TextFile, FailuresAreValues) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::text_file_test

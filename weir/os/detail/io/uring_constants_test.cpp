@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace weir::os::uring {
+namespace weir::os::uring::uring_constants_test {
 namespace {
 
 #ifdef IORING_SETUP_NO_SQARRAY
@@ -57,4 +57,4 @@ TEST(UringConstants, ContinueWhereTheHeadersStop) {
 }
 
 }  // namespace
-}  // namespace weir::os::uring
+}  // namespace weir::os::uring::uring_constants_test

@@ -17,7 +17,7 @@
 #include "weir/os/detail/machine/cpu_list.hpp"
 #include "weir/os/test/denied_call.hpp"
 
-namespace weir::os {
+namespace weir::os::affinity_test {
 namespace {
 
 using testing::ElementsAre;
@@ -107,4 +107,4 @@ TEST(ThreadName, IsSetInTheKernelAndCut) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::affinity_test

@@ -8,7 +8,7 @@
 
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::cgroup_test {
 namespace {
 
 using testing::ElementsAre;
@@ -404,4 +404,4 @@ TEST(Cgroup, ReadsThisMachine) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::cgroup_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::os {
+namespace weir::os::cpu_list_test {
 namespace {
 
 using List = std::vector<int>;
@@ -60,4 +60,4 @@ TEST(CpuList, Intersects) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::cpu_list_test

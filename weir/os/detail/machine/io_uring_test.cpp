@@ -13,7 +13,7 @@
 #include "weir/os/test/io_uring_refusal.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::io_uring_test {
 namespace {
 
 constexpr const char* plain_process = "Name:\tweir\nCapEff:\t0000000000000000\nSeccomp:\t0\n";
@@ -92,4 +92,4 @@ TEST(IoUringDeathTest, IsRefusedBySeccompAtEitherCall) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::io_uring_test

@@ -16,7 +16,7 @@
 #include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::limits_test {
 namespace {
 
 rlimit read(__rlimit_resource resource) {
@@ -203,4 +203,4 @@ TEST(ThreadLimit, ReadsThisMachine) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::limits_test

@@ -4,7 +4,7 @@
 
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::proc_files_test {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -50,4 +50,4 @@ TEST(ProcFiles, ReadLimits) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::proc_files_test

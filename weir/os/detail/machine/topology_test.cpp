@@ -12,7 +12,7 @@
 #include "weir/os/detail/machine/cpu_list.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::topology_test {
 namespace {
 
 using testing::ElementsAre;
@@ -224,4 +224,4 @@ TEST(Topology, ReadsThisMachine) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::topology_test

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace weir::os {
+namespace weir::os::activation_test {
 namespace {
 
 TEST(Activation, ReturnsEachDescriptorWithItsName) {
@@ -64,4 +64,4 @@ TEST(Activation, RejectsInvalidValues) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::activation_test

@@ -22,7 +22,7 @@
 #include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/scarce_descriptors.hpp"
 
-namespace weir::os {
+namespace weir::os::child_process_test {
 namespace {
 
 /// Forks a child that runs `work` and exits with its result.
@@ -293,4 +293,4 @@ TEST(CountThreads, CountsTheThreadsOfTheProcess) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::child_process_test

@@ -7,7 +7,7 @@
 
 #include "weir/os/detail/io/clock.hpp"
 
-namespace weir::os {
+namespace weir::os::parker_test {
 namespace {
 
 TEST(Parker, KeepsANotificationThatArrivesFirst) {
@@ -52,4 +52,4 @@ TEST(Parker, TwoThreadsTakeTurns) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::parker_test

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::os {
+namespace weir::os::sample_ring_test {
 namespace {
 
 using Words = std::vector<SampleRing::Word>;
@@ -83,4 +83,4 @@ TEST(SampleRing, LosesNothingUncountedBetweenTwoThreads) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::sample_ring_test

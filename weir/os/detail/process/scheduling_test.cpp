@@ -19,7 +19,7 @@
 #include "weir/os/test/denied_call.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::scheduling_test {
 namespace {
 
 using testing::HasSubstr;
@@ -304,4 +304,4 @@ TEST(BackgroundDeathTest, ARefusalIsAnErrorThatChangesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::scheduling_test

@@ -18,7 +18,7 @@
 
 #include "weir/os/test/scarce_descriptors.hpp"
 
-namespace weir::os {
+namespace weir::os::signals_test {
 namespace {
 
 static_assert(!std::is_copy_constructible_v<SignalFd>);
@@ -251,4 +251,4 @@ TEST(SignalFdDeathTest, ALateSigquitDoesNotEndTheProcess) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::signals_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::os {
+namespace weir::os::stack_walk_test {
 namespace {
 
 /// A stack in an array of words. Frame records are written into it by index.
@@ -109,4 +109,4 @@ TEST(StackWalk, KnowsTheStackOfThisThread) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::stack_walk_test

@@ -10,7 +10,7 @@
 
 #include "weir/os/detail/process/symbol.hpp"
 
-namespace weir::os {
+namespace weir::os::symbol_outline_test {
 namespace {
 
 using Named = std::pair<std::string, std::string>;
@@ -94,4 +94,4 @@ TEST(SymbolOutline, LimitsHowDeepItReads) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::symbol_outline_test

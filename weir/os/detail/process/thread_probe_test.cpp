@@ -15,7 +15,7 @@
 #include "weir/os/test/scarce_descriptors.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::os {
+namespace weir::os::thread_probe_test {
 namespace {
 
 TEST(ThreadProbe, ReadsTheStateAfterTheName) {
@@ -97,4 +97,4 @@ TEST(ThreadProbe, ReadsOnlyTheClockWithoutProc) {
 }
 
 }  // namespace
-}  // namespace weir::os
+}  // namespace weir::os::thread_probe_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::checks {
+namespace weir::checks::start_checks_test {
 namespace {
 
 class Log final : public loop::PlatformLog {
@@ -40,4 +40,4 @@ TEST(StartChecks, LogNothingThatIsNotAskedForAndNoNotes) {
 }
 
 }  // namespace
-}  // namespace weir::checks
+}  // namespace weir::checks::start_checks_test

@@ -13,7 +13,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::detail {
+namespace weir::detail::mailbox_queue_test {
 namespace {
 
 /// A sender that waits for room without looking for it first, as if it had just lost a race for
@@ -202,4 +202,4 @@ TEST_F(MailboxQueueTest, ACloseWaitsUntilRoomIsGivenToASender) {
 }
 
 }  // namespace
-}  // namespace weir::detail
+}  // namespace weir::detail::mailbox_queue_test

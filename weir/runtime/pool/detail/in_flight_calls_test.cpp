@@ -10,7 +10,7 @@
 
 #include "weir/runtime/pool/detail/pool_threads.hpp"
 
-namespace weir {
+namespace weir::in_flight_calls_test {
 namespace {
 
 TEST(InFlightCalls, AreCountedUntilTheyEnd) {
@@ -52,4 +52,4 @@ TEST(InFlightCalls, NothingIsFreedBeforeTheLastCallHasEnded) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::in_flight_calls_test

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-namespace weir {
+namespace weir::pool_control_test {
 namespace {
 
 struct FakeThread final : loop::PlatformThread {
@@ -142,4 +142,4 @@ TEST_F(PoolSamplerTest, AnEmptySampleHasNoEvidence) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pool_control_test

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace weir {
+namespace weir::pool_queue_test {
 namespace {
 
 struct Job : PoolJob {};
@@ -323,4 +323,4 @@ TEST_F(PoolQueueTest, QueuedWorkCanBeCancelled) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pool_queue_test

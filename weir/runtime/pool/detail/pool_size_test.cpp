@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace weir {
+namespace weir::pool_size_test {
 namespace {
 
 constexpr Instant start{1h};
@@ -302,4 +302,4 @@ TEST(PoolSizeRun, SlowJobsAmongQuickOnesDoNotDelayGrowth) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pool_size_test

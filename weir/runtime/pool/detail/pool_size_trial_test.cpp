@@ -8,7 +8,7 @@
 
 #include "weir/runtime/pool/detail/pool_size.hpp"
 
-namespace weir {
+namespace weir::pool_size_trial_test {
 namespace {
 
 constexpr Instant start{1h};
@@ -269,4 +269,4 @@ TEST_F(PoolSizeTrial, AFixedSizeIgnoresSamplesAndIdleThreads) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pool_size_trial_test

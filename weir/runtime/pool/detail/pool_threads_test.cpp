@@ -19,7 +19,7 @@
 #include "weir/runtime/test/lock_probe.hpp"
 #include "weir/runtime/test/pool_fixture.hpp"
 
-namespace weir {
+namespace weir::pool_threads_test {
 namespace {
 
 constexpr auto nothing = [] {};
@@ -771,4 +771,4 @@ TEST_F(ManualPoolTest, AThreadBetweenTwoCallsIsNotBlocked) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::pool_threads_test

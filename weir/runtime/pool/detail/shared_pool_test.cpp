@@ -19,7 +19,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir {
+namespace weir::shared_pool_test {
 namespace {
 
 TEST(SharedPool, IsSharedByTheLoopsOfAGroup) {
@@ -171,4 +171,4 @@ TEST(SharedPool, ServesAllCoresOfARuntime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::shared_pool_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace weir::telemetry::detail {
+namespace weir::telemetry::detail::buckets_test {
 namespace {
 
 TEST(NativeBucketsTest, FindsTheBucketOfEachBound) {
@@ -42,4 +42,4 @@ TEST(HistogramLayoutTest, KeepsAllValuesInItsCells) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry::detail
+}  // namespace weir::telemetry::detail::buckets_test

@@ -3,7 +3,7 @@
 
 #include "weir/telemetry/metrics/detail/exposition.hpp"
 
-namespace weir::telemetry::detail {
+namespace weir::telemetry::detail::choose_format_test {
 namespace {
 
 TEST(ChooseFormatTest, ChoosesTheFormatOfTheHighestQuality) {
@@ -39,4 +39,4 @@ TEST(ChooseFormatTest, IgnoresWhatItCannotServe) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry::detail
+}  // namespace weir::telemetry::detail::choose_format_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace weir::telemetry::detail {
+namespace weir::telemetry::detail::exposition_test {
 namespace {
 
 TEST(MetricNameTest, HasTheUnitOfOpenTelemetry) {
@@ -155,4 +155,4 @@ TEST(ExpositionTest, WritesALargeFamilyInPieces) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry::detail
+}  // namespace weir::telemetry::detail::exposition_test

@@ -10,7 +10,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
-namespace weir::telemetry::detail {
+namespace weir::telemetry::detail::runtime_metrics_test {
 namespace {
 
 /// A component with one described metric, two that differ by a label, and one of an application.
@@ -82,4 +82,4 @@ TEST(RuntimeMetricsTest, HasOneSampleForEachCore) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry::detail
+}  // namespace weir::telemetry::detail::runtime_metrics_test

@@ -13,7 +13,7 @@
 
 #include "weir/telemetry/traces/span_data.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::export_queue_test {
 namespace {
 
 using SpanQueue = ExportQueue<SpanData>;
@@ -96,4 +96,4 @@ TEST(ExportQueue, TakesItemsWhileThreadsAddThem) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::export_queue_test

@@ -15,7 +15,7 @@
 #include "weir/base/version.hpp"
 #include "weir/telemetry/traces/test/traces_fixture.hpp"
 
-namespace weir::telemetry {
+namespace weir::telemetry::otlp_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -179,4 +179,4 @@ TEST(Otlp, RefusesMalformedResponses) {
 }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::otlp_test

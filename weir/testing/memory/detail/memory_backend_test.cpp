@@ -16,7 +16,7 @@
 #include "weir/testing/test/probe.hpp"
 #include "weir/testing/test/scripted_platform.hpp"
 
-namespace weir {
+namespace weir::memory_backend_test {
 namespace {
 
 using os::Address;
@@ -705,4 +705,4 @@ TEST(MemoryBackendWithoutFiles, LeavesFilesToThreads) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_backend_test

@@ -14,7 +14,7 @@
 #include "weir/testing/test/probe.hpp"
 #include "weir/testing/test/scripted_platform.hpp"
 
-namespace weir {
+namespace weir::memory_datagrams_test {
 namespace {
 
 using os::Address;
@@ -231,4 +231,4 @@ TEST_F(MemoryDatagramsTest, AClosedSocketGivesItsDescriptorBack) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_datagrams_test

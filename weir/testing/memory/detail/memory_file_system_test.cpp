@@ -11,7 +11,7 @@
 
 #include "weir/testing/test/scripted_platform.hpp"
 
-namespace weir {
+namespace weir::memory_file_system_test {
 namespace {
 
 using os::FileKind;
@@ -475,4 +475,4 @@ TEST_F(MemoryFileSystemTest, AKilledProcessCanOnlyRead) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_file_system_test

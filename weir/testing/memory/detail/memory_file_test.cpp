@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir {
+namespace weir::memory_file_test {
 namespace {
 
 constexpr std::size_t page = MemoryFileBytes::page_bytes;
@@ -149,4 +149,4 @@ TEST(MemoryOpenFile, HasTheAccessOfItsMode) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_file_test

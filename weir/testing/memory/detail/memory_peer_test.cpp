@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir {
+namespace weir::memory_peer_test {
 namespace {
 
 class MemoryPeerTest : public testing::Test {
@@ -110,4 +110,4 @@ TEST_F(MemoryPeerTest, ReadsTheRestBeforeItSeesTheEnd) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_peer_test

@@ -10,7 +10,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/scripted_platform.hpp"
 
-namespace weir {
+namespace weir::memory_thread_test {
 namespace {
 
 struct Work final : loop::ThreadWork {
@@ -164,4 +164,4 @@ TEST(MemoryThread, ADestroyedThreadDoesNotRun) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_thread_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::memory_clock_test {
 namespace {
 
 TEST(MemoryClock, StandsStillUntilItIsMoved) {
@@ -88,4 +88,4 @@ TEST(MemoryClock, ACancelledEventDoesNotHappen) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_clock_test

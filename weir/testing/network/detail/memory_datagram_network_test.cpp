@@ -12,7 +12,7 @@
 
 #include "weir/testing/test/two_hosts.hpp"
 
-namespace weir {
+namespace weir::memory_datagram_network_test {
 namespace {
 
 using os::Address;
@@ -411,4 +411,4 @@ TEST_F(MemoryDatagramsOfTwoHosts, AGroupReachesItsOwnHostOnly) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_datagram_network_test

@@ -11,7 +11,7 @@
 
 #include "weir/testing/test/two_hosts.hpp"
 
-namespace weir {
+namespace weir::memory_network_test {
 namespace {
 
 using os::Address;
@@ -275,4 +275,4 @@ TEST(MemoryNetworkOfTwoHosts, AClosedLinkGivesNoReply) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_network_test

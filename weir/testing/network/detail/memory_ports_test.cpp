@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace weir {
+namespace weir::memory_ports_test {
 namespace {
 
 using os::Address;
@@ -50,4 +50,4 @@ TEST(MemoryPorts, AWildcardAddressCoversItsPort) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_ports_test

@@ -12,7 +12,7 @@
 
 #include "weir/testing/test/two_hosts.hpp"
 
-namespace weir {
+namespace weir::memory_stream_test {
 namespace {
 
 using os::Address;
@@ -467,4 +467,4 @@ TEST(MemoryUnixStream, NoticesAClosedPeerImmediately) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::memory_stream_test

@@ -10,7 +10,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::aes_gcm_test {
 namespace {
 
 std::string from_hex(std::string_view text) {
@@ -88,4 +88,4 @@ TEST(AesGcm, RefusesOtherDataOtherKeysAndShortMessages) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::aes_gcm_test

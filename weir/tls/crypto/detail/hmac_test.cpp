@@ -11,7 +11,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::hmac_test {
 namespace {
 
 std::string hex(std::span<const std::uint8_t> bytes) {
@@ -99,4 +99,4 @@ TEST(DeriveKey, MakesAnotherKeyForEachLabelAndSecret) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::hmac_test

@@ -9,7 +9,7 @@
 
 #include "weir/base/detail/random_source.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::random_test {
 namespace {
 
 using Room = std::array<std::byte, 20>;
@@ -47,4 +47,4 @@ TEST(Random, ComesFromTheSimulationOfTheThread) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::random_test

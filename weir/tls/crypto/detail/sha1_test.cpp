@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::sha1_test {
 namespace {
 
 std::string digest_of(std::string_view text) {
@@ -40,4 +40,4 @@ TEST(Sha1, PadsTextsOfAllLengths) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::sha1_test

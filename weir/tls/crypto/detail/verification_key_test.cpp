@@ -20,7 +20,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/text/detail/base64.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::verification_key_test {
 namespace {
 
 using Algorithm = SignatureAlgorithm;
@@ -280,4 +280,4 @@ TEST(SignatureAlgorithm, HasTheNamesOfTheRfc) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::verification_key_test

@@ -17,7 +17,7 @@
 #include "weir/tls/test/engine_fixture.hpp"
 #include "weir/tls/test/record_forge.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::aead_records_test {
 namespace {
 
 struct SuiteCase {
@@ -678,4 +678,4 @@ TEST_P(AeadRecordsTest, ClientsStayWithOpenssl) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::aead_records_test

@@ -23,7 +23,7 @@
 #include "weir/tls/detail/records/aead_records.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::erased_secrets_test {
 namespace {
 
 /// Looks for secrets in the memory of this process. It keeps them inverted, so that it finds no
@@ -240,4 +240,4 @@ TEST_P(ErasedSecretsTest, ClosedConnectionLeavesNone) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::erased_secrets_test

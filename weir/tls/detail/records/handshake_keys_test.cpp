@@ -18,7 +18,7 @@
 #include "weir/tls/test/engine_fixture.hpp"
 #include "weir/tls/test/record_forge.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::handshake_keys_test {
 namespace {
 
 using HandshakeKeysTest = EngineTest;
@@ -142,4 +142,4 @@ TEST_F(SplitFinishedTest, ItsRecordsAreCounted) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::handshake_keys_test

@@ -21,7 +21,7 @@
 #include "weir/tls/detail/records/handshake_keys.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::key_provider_test {
 namespace {
 
 struct KdfDeleter {
@@ -312,4 +312,4 @@ TEST(KeyProviderProcessTest, OtherUsersKeepTheHmacOfOpenSsl) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::key_provider_test

@@ -11,7 +11,7 @@
 
 #include "weir/tls/detail/records/aead_core.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::multi_buffer_gcm_test {
 namespace {
 
 constexpr std::size_t record_max = 16'640;  // with padding. RFC 8446, 5.2
@@ -156,4 +156,4 @@ TEST_P(MultiBufferGcmTest, CopyOfAKeyHasAScheduleOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::multi_buffer_gcm_test

@@ -10,7 +10,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::compressing_sink_test {
 namespace {
 
 using compression::available_codings;
@@ -123,4 +123,4 @@ TEST_F(CompressingSinkTest, ComparesTheLengthOfTheBody) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::compressing_sink_test

@@ -10,7 +10,7 @@
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/test/temporary_tree.hpp"
 
-namespace weir::http {
+namespace weir::http::file_loader_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_F(FileLoader, ReadsNeighboursOnlyByOption) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::file_loader_test

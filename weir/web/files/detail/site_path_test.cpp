@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::http::site_path_test {
 namespace {
 
 std::string decoded(std::string_view raw, Dotfiles dotfiles = Dotfiles::hidden) {
@@ -66,4 +66,4 @@ TEST(SitePath, MatchesPatterns) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::site_path_test

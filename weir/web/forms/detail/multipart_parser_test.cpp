@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::http::detail {
+namespace weir::http::detail::multipart_parser_test {
 namespace {
 
 using Event = MultipartParser::Event;
@@ -219,4 +219,4 @@ TEST(MultipartParser, StaysFailed) {
 }
 
 }  // namespace
-}  // namespace weir::http::detail
+}  // namespace weir::http::detail::multipart_parser_test

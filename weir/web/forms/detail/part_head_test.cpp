@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::http::detail {
+namespace weir::http::detail::part_head_test {
 namespace {
 
 std::optional<MultipartError> error_of(std::string_view lines, const MultipartLimits& limits = {}) {
@@ -170,4 +170,4 @@ TEST(SafeFileName, IsNeverAPath) {
 }
 
 }  // namespace
-}  // namespace weir::http::detail
+}  // namespace weir::http::detail::part_head_test

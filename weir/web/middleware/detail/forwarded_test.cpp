@@ -8,7 +8,7 @@
 
 #include "weir/http/test/http_request.hpp"
 
-namespace weir::http {
+namespace weir::http::forwarded_test {
 namespace {
 
 /// Returns the elements of the headers called X as "c|b|a|".
@@ -89,4 +89,4 @@ TEST(ForwardedNode, IsNothingElse) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::forwarded_test

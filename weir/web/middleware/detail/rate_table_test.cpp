@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weir::http {
+namespace weir::http::rate_table_test {
 namespace {
 
 constexpr Instant start = Instant(1h);
@@ -74,4 +74,4 @@ TEST(RateTable, ForgetsTheFullestBucketFirst) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::rate_table_test

@@ -8,7 +8,7 @@
 #include "weir/http/test/http_request.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
 
-namespace weir::http {
+namespace weir::http::forwarding_test {
 namespace {
 
 TEST(ForwardingTest, ClientTextHasNoPort) {
@@ -129,4 +129,4 @@ TEST(ForwardingTest, OptionsOfConnectionAreFoundInAllLines) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::forwarding_test

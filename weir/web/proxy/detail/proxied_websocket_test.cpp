@@ -17,7 +17,7 @@
 #include "weir/http/ws/detail/handshake.hpp"
 #include "weir/web/test/proxy_fixture.hpp"
 
-namespace weir::http {
+namespace weir::http::proxied_websocket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -497,4 +497,4 @@ TEST_F(ProxiedWebSocketTest, BoundCountsTheSideOfTheUpstream) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::proxied_websocket_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::http {
+namespace weir::http::upstreams_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,4 +95,4 @@ TEST(UpstreamsTest, ZeroFailuresMaxEjectsNone) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::http::upstreams_test
