@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "weir/base/text/detail/grouped_number.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/messaging/detail/broadcast_ring.hpp"
@@ -66,13 +67,6 @@ std::string seconds(Duration length) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3f s", std::chrono::duration<double>(length).count());
   return text.data();
-}
-
-/// "1,234,567"
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
-  return text;
 }
 
 /// Aligned columns: the first one to the left, the others to the right.
@@ -136,7 +130,7 @@ class CoreTable {
   }
   void add_counts() {
     for (const Row& row : rows) {
-      add(row.name, [&row](const CoreReport& core) { return core.*row.count; }, grouped);
+      add(row.name, [&row](const CoreReport& core) { return core.*row.count; }, detail::grouped);
     }
   }
   void add_metrics() {
@@ -145,7 +139,7 @@ class CoreTable {
         const auto found = std::ranges::find(core.metrics, metric.name, &Metric::name);
         return found == core.metrics.end() ? 0 : found->value;
       };
-      add(metric.name, value, grouped);
+      add(metric.name, value, detail::grouped);
     }
   }
   std::string to_text() const { return table_.to_text(); }
@@ -172,18 +166,20 @@ std::string stalls_text(const std::vector<loop::StallSummary>& places) {
   std::string text;
   for (const loop::StallSummary& place : places) {
     const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(place.longest);
-    text += "slow turns: " + grouped(place.turns) + ", longest " +
-            grouped(static_cast<std::uint64_t>(longest.count())) + " ms: " + place.name + "\n";
+    text += "slow turns: " + detail::grouped(place.turns) + ", longest " +
+            detail::grouped(static_cast<std::uint64_t>(longest.count())) + " ms: " + place.name +
+            "\n";
   }
   return text;
 }
 
 std::string pool_text(const PoolReport& pool) {
   std::string text = "pool: " + std::to_string(pool.running) + " of " + std::to_string(pool.size) +
-                     " threads busy, " + grouped(pool.queued) + " queued\n";
+                     " threads busy, " + detail::grouped(pool.queued) + " queued\n";
   for (const PoolLaneReport& lane : pool.lanes) {
-    text += "pool lane " + lane.name + ": " + grouped(lane.finished) + " finished, " +
-            grouped(lane.rejected) + " rejected, " + grouped(lane.cancelled) + " cancelled\n";
+    text += "pool lane " + lane.name + ": " + detail::grouped(lane.finished) + " finished, " +
+            detail::grouped(lane.rejected) + " rejected, " + detail::grouped(lane.cancelled) +
+            " cancelled\n";
   }
   return text;
 }
@@ -207,7 +203,7 @@ std::string RuntimeReport::to_text() const {
   if (cores.empty()) return "no core has run yet\n";
   std::string text = std::to_string(cores.size()) + (cores.size() == 1 ? " core, " : " cores, ") +
                      cores.front().backend + (running ? ", up " : ", ended after ") + seconds(up) +
-                     ", " + grouped(connections) + " connections open\n";
+                     ", " + detail::grouped(connections) + " connections open\n";
   CoreTable table(*this);
   table.add_times();
   table.add_counts();

@@ -8,17 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "weir/base/text/detail/grouped_number.hpp"
 #include "weir/runtime/task_report.hpp"
 
 namespace weir {
 namespace {
-
-/// "9,998"
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
-}
 
 std::string to_text(Duration age) {
   const double seconds = std::chrono::duration<double>(age).count();
@@ -108,7 +102,7 @@ class Trees {
     const TaskEntry& entry = entries_[index];
     const Node& node = nodes_[index];
     out.append(2 * std::min(level, levels_max), ' ');
-    if (node.count > 1) out += grouped(node.count) + " x ";
+    if (node.count > 1) out += detail::grouped(node.count) + " x ";
     out += entry.function;
     if (!entry.run_by.empty()) out += " [" + entry.run_by + "]";
     if (!entry.awaits.empty()) out += " awaits " + entry.awaits;
@@ -148,9 +142,9 @@ std::string TaskReport::to_text() const {
       out += '\n';
       continue;
     }
-    out += grouped(each.waits) + (each.waits == 1 ? " wait" : " waits");
+    out += detail::grouped(each.waits) + (each.waits == 1 ? " wait" : " waits");
     if (!each.complete) out += " (incomplete)";
-    if (each.left_out > 0) out += ", " + grouped(each.left_out) + " left out";
+    if (each.left_out > 0) out += ", " + detail::grouped(each.left_out) + " left out";
     out += '\n';
     trees.write(out, each.core);
   }

@@ -5,6 +5,8 @@
 #include <array>
 #include <span>
 
+#include "weir/http/syntax/detail/char_class.hpp"
+
 namespace weir::telemetry {
 namespace {
 
@@ -76,12 +78,6 @@ bool is_value(std::string_view text) noexcept {
       text, [](char each) { return each >= ' ' && each <= '~' && each != ',' && each != '='; });
 }
 
-std::string_view trimmed(std::string_view text) noexcept {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 }  // namespace
 
 std::string to_hex(const TraceId& id) {
@@ -141,7 +137,7 @@ Result<TraceState> TraceState::parse(std::string_view text) {
   TraceState state;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view entry = trimmed(text.substr(0, comma));
+    const std::string_view entry = http::trim(text.substr(0, comma));
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (entry.empty()) continue;
     const std::size_t equals = entry.find('=');

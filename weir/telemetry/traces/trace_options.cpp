@@ -17,18 +17,13 @@
 
 #include "weir/compression/coding.hpp"
 #include "weir/http/message/headers.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/url.hpp"
 
 namespace weir::telemetry {
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-std::string_view trimmed(std::string_view text) noexcept {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -72,13 +67,13 @@ std::optional<Pairs> pairs_of(std::string_view text) {
   Pairs pairs;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view entry = trimmed(text.substr(0, comma));
+    const std::string_view entry = http::trim(text.substr(0, comma));
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (entry.empty()) continue;
     const std::size_t equals = entry.find('=');
     if (equals == entry.npos) return std::nullopt;
-    const std::string_view key = trimmed(entry.substr(0, equals));
-    auto value = percent_decoded(trimmed(entry.substr(equals + 1)));
+    const std::string_view key = http::trim(entry.substr(0, equals));
+    auto value = percent_decoded(http::trim(entry.substr(equals + 1)));
     if (key.empty() || !value) return std::nullopt;
     pairs.emplace_back(key, std::move(*value));
   }
@@ -107,14 +102,15 @@ class VariableReader {
     const auto found = variables_.find(name);
     if (found == variables_.end()) return std::nullopt;
     known_.insert(found->first);
-    const std::string_view value = trimmed(found->second);
+    const std::string_view value = http::trim(found->second);
     if (value.empty()) return std::nullopt;
     return value;
   }
   /// Names the variables that nothing has read.
   void warn_of_others() {
     for (const auto& [name, value] : variables_) {
-      if (!name.starts_with("OTEL_") || trimmed(value).empty() || known_.contains(name)) continue;
+      if (!name.starts_with("OTEL_") || http::trim(value).empty() || known_.contains(name))
+        continue;
       // Metrics are scraped, so this is no surprise.
       if (name == "OTEL_METRICS_EXPORTER" && lower(value) == "none") continue;
       warn(name, "this variable is not supported");

@@ -7,9 +7,8 @@
 #include <string_view>
 
 #include "weir/base/text/detail/base64.hpp"
-#include "weir/loop/contract/detail/platform.hpp"
-#include "weir/loop/loop.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
+#include "weir/web/cookies/detail/wall_clock.hpp"
 #include "weir/web/cookies/request_cookies.hpp"
 #include "weir/web/cookies/sealed_cookies.hpp"
 
@@ -17,10 +16,6 @@ namespace weir::http::detail {
 namespace {
 
 constexpr auto protection = CookieProtection::signed_value;
-
-WallTime wall_time() {
-  return Loop::current()->platform().wall_time();
-}
 
 Result<std::string> random_id() {
   std::array<std::byte, 24> bytes;

@@ -71,12 +71,6 @@ std::string render_now(const Page& page, const Frame& frame, Format format) {
 
 }  // namespace
 
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
-  return text;
-}
-
 std::string left_out_note(const Section& section) {
   if (section.left_out == 0) return {};
   return grouped(section.left_out) +

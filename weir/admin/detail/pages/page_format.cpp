@@ -8,23 +8,17 @@
 #include <system_error>
 
 #include "weir/admin/detail/pages/page.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::admin {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto is_blank = [](char each) { return each == ' ' || each == '\t'; };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 /// Takes the part up to the next `end` from the text.
 std::string_view take_part(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view part = text.substr(0, at);
   text.remove_prefix(std::min(at + 1, text.size()));
-  return trimmed(part);
+  return http::trim(part);
 }
 
 bool is_same(std::string_view one, std::string_view lower) {

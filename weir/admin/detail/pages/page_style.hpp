@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/base/text/detail/grouped_number.hpp"
 #include "weir/admin/detail/pages/page.hpp"
 
 namespace weir::admin {
@@ -45,8 +46,7 @@ std::unique_ptr<PageStyle> make_html_style(const Frame& frame);
 std::unique_ptr<PageStyle> make_json_style(const Frame& frame);
 std::unique_ptr<PageStyle> make_text_style(const Frame& frame);
 
-/// Returns "1,234,567".
-std::string grouped(std::uint64_t number);
+using weir::detail::grouped;
 
 /// Returns "12 more rows are not shown."; empty if all are.
 std::string left_out_note(const Section& section);

@@ -75,10 +75,6 @@ Result<Fd> open_as(const DatagramSettings& settings) {
   return socket;
 }
 
-bool means_no_ipv6(std::error_code error) {
-  return error == system_error(EAFNOSUPPORT) || error == system_error(EADDRNOTAVAIL);
-}
-
 Result<> change_membership(int socket, const MulticastGroup& group, int action) {
   if (!group.address.is_inet()) return fail(system_error(EINVAL));
   const bool is_ipv6 = group.address.family() == AddressFamily::ipv6;

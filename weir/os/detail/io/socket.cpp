@@ -86,10 +86,6 @@ Result<Fd> listen_on(const Address& address, const ListenSettings& settings) {
   return socket;
 }
 
-bool means_no_ipv6(std::error_code error) {
-  return error == system_error(EAFNOSUPPORT) || error == system_error(EADDRNOTAVAIL);
-}
-
 /// Attaches a filter that drops first SYNs. The filter of a listener sees segments from the TCP
 /// header on. Byte 13 holds the flags.
 Result<> drop_first_syns(int listener) {

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <system_error>
 
 #include "weir/base/result.hpp"
 #include "weir/os/address.hpp"
@@ -12,6 +13,11 @@ namespace weir::os {
 
 inline const sockaddr* as_sockaddr(const Address& address) noexcept {
   return static_cast<const sockaddr*>(address.data());
+}
+
+/// Returns true if the error says that this machine has no IPv6.
+inline bool means_no_ipv6(std::error_code error) noexcept {
+  return error == system_error(EAFNOSUPPORT) || error == system_error(EADDRNOTAVAIL);
 }
 
 /// Calls setsockopt(2). T is the type of the option.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "weir/tls/crypto/detail/octets.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls::detail {
@@ -17,13 +18,6 @@ struct ContextDeleter {
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
 };
 using ContextPtr = std::unique_ptr<EVP_CIPHER_CTX, ContextDeleter>;
-
-const unsigned char* data_of(Bytes bytes) {
-  return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-unsigned char* data_of(std::byte* bytes) {
-  return reinterpret_cast<unsigned char*>(bytes);
-}
 
 /// Encrypts or decrypts `input` to `output`, which may be the same bytes. An empty span of OpenSSL
 /// with a null pointer would have another meaning.

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "weir/base/text/detail/constant_time.hpp"
+#include "weir/tls/crypto/detail/octets.hpp"
 
 namespace weir::tls::detail {
 namespace {
@@ -47,10 +48,6 @@ using BuilderPtr = Ptr<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
 using ParamsPtr = Ptr<OSSL_PARAM, OSSL_PARAM_free>;
 using KeyContextPtr = Ptr<EVP_PKEY_CTX, EVP_PKEY_CTX_free>;
 using SignaturePtr = Ptr<ECDSA_SIG, ECDSA_SIG_free>;
-
-const unsigned char* data_of(Bytes bytes) {
-  return reinterpret_cast<const unsigned char*>(bytes.data());
-}
 
 NumberPtr number_of(Bytes bytes) {
   return NumberPtr(BN_bin2bn(data_of(bytes), static_cast<int>(bytes.size()), nullptr));

@@ -4,6 +4,8 @@
 
 #include <span>
 
+#include "weir/tls/crypto/detail/octets.hpp"
+
 namespace weir::tls::detail {
 namespace {
 
@@ -17,13 +19,6 @@ const EVP_CIPHER* cipher_of(Suite suite) {
       break;
   }
   return EVP_chacha20_poly1305();
-}
-
-const unsigned char* data_of(Bytes bytes) {
-  return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-unsigned char* data_of(std::byte* bytes) {
-  return reinterpret_cast<unsigned char*>(bytes);
 }
 
 }  // namespace
