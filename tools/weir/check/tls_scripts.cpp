@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration drip_interval = 500ms;
+constexpr Duration tls_drip_interval = 500ms;
 
 Verdict lenient_verdict(const CheckTarget& target, std::string expected, std::string actual) {
   if (target.lenient) return passed(std::move(expected), std::move(actual));
@@ -184,9 +184,9 @@ Task<Verdict> check_slow_hello(const CheckTarget& target, const Case&) {
   for (std::size_t next = 0; !wire.is_closed() && context.loop->platform().now() < deadline;) {
     if (context.cancelled()) break;
     if (going && next + 1 < hello.size()) {
-      going = co_await wire.send(std::string_view(hello).substr(next++, 1), drip_interval);
+      going = co_await wire.send(std::string_view(hello).substr(next++, 1), tls_drip_interval);
     }
-    const bool ended = co_await wire.wait_for_close(drip_interval);
+    const bool ended = co_await wire.wait_for_close(tls_drip_interval);
     static_cast<void>(ended);
   }
   const bool right = opened && wire.is_closed() && !wire.flight().hello();

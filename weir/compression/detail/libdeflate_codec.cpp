@@ -13,7 +13,7 @@ namespace weir::compression::detail {
 
 namespace {
 
-struct Free {
+struct LibdeflateDeleter {
   void operator()(libdeflate_compressor* compressor) const noexcept {
     libdeflate_free_compressor(compressor);
   }
@@ -32,7 +32,7 @@ class LibdeflateEncoder final : public WholeEncoder {
   }
 
  private:
-  const std::unique_ptr<libdeflate_compressor, Free> compressor_;
+  const std::unique_ptr<libdeflate_compressor, LibdeflateDeleter> compressor_;
   decltype(&libdeflate_gzip_compress) const function_;
 };
 

@@ -18,12 +18,12 @@ namespace weir::compression::detail {
 
 namespace {
 
-struct Free {
+struct ZstdDeleter {
   void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 template <class Context>
-using ContextPtr = std::unique_ptr<Context, Free>;
+using ContextPtr = std::unique_ptr<Context, ZstdDeleter>;
 
 template <class Context>
 ContextPtr<Context> checked(Context* context) {

@@ -8,31 +8,31 @@
 namespace weir::http {
 namespace {
 
-struct Row {
+struct ClientErrorRow {
   ClientError error;
   Status status;
   std::string_view name;
 };
 
-constexpr std::array rows{
-    Row{ClientError::connect_failed, Status::bad_gateway, "connect_failed"},
-    Row{ClientError::connect_timed_out, Status::gateway_timeout, "connect_timed_out"},
-    Row{ClientError::queue_full, Status::service_unavailable, "queue_full"},
-    Row{ClientError::queue_timed_out, Status::service_unavailable, "queue_timed_out"},
-    Row{ClientError::head_timed_out, Status::gateway_timeout, "head_timed_out"},
-    Row{ClientError::body_timed_out, Status::gateway_timeout, "body_timed_out"},
-    Row{ClientError::timed_out, Status::gateway_timeout, "timed_out"},
-    Row{ClientError::connection_lost, Status::bad_gateway, "connection_lost"},
-    Row{ClientError::bad_response, Status::bad_gateway, "bad_response"},
-    Row{ClientError::body_too_large, Status::bad_gateway, "body_too_large"},
-    Row{ClientError::bad_json, Status::bad_gateway, "bad_json"},
-    Row{ClientError::bad_redirect, Status::bad_gateway, "bad_redirect"},
-    Row{ClientError::too_many_redirects, Status::bad_gateway, "too_many_redirects"},
-    Row{ClientError::proxy_refused, Status::bad_gateway, "proxy_refused"},
+constexpr std::array client_error_rows{
+    ClientErrorRow{ClientError::connect_failed, Status::bad_gateway, "connect_failed"},
+    ClientErrorRow{ClientError::connect_timed_out, Status::gateway_timeout, "connect_timed_out"},
+    ClientErrorRow{ClientError::queue_full, Status::service_unavailable, "queue_full"},
+    ClientErrorRow{ClientError::queue_timed_out, Status::service_unavailable, "queue_timed_out"},
+    ClientErrorRow{ClientError::head_timed_out, Status::gateway_timeout, "head_timed_out"},
+    ClientErrorRow{ClientError::body_timed_out, Status::gateway_timeout, "body_timed_out"},
+    ClientErrorRow{ClientError::timed_out, Status::gateway_timeout, "timed_out"},
+    ClientErrorRow{ClientError::connection_lost, Status::bad_gateway, "connection_lost"},
+    ClientErrorRow{ClientError::bad_response, Status::bad_gateway, "bad_response"},
+    ClientErrorRow{ClientError::body_too_large, Status::bad_gateway, "body_too_large"},
+    ClientErrorRow{ClientError::bad_json, Status::bad_gateway, "bad_json"},
+    ClientErrorRow{ClientError::bad_redirect, Status::bad_gateway, "bad_redirect"},
+    ClientErrorRow{ClientError::too_many_redirects, Status::bad_gateway, "too_many_redirects"},
+    ClientErrorRow{ClientError::proxy_refused, Status::bad_gateway, "proxy_refused"},
 };
 
-const Row* find(int value) noexcept {
-  for (const Row& row : rows) {
+const ClientErrorRow* find(int value) noexcept {
+  for (const ClientErrorRow& row : client_error_rows) {
     if (static_cast<int>(row.error) == value) return &row;
   }
   return nullptr;
@@ -46,12 +46,12 @@ std::string message_of(Status status) {
   return text;
 }
 
-class Category final : public std::error_category {
+class ClientErrorCategory final : public std::error_category {
  public:
   const char* name() const noexcept override { return "weir.http.client"; }
   std::string message(int value) const override {
     if (value >= code_of(Status::bad_request)) return message_of(Status(value));
-    const Row* const row = find(value);
+    const ClientErrorRow* const row = find(value);
     return row != nullptr ? std::string(row->name) : "unknown error";
   }
 };
@@ -59,12 +59,12 @@ class Category final : public std::error_category {
 }  // namespace
 
 Status to_status(ClientError error) noexcept {
-  const Row* const row = find(static_cast<int>(error));
+  const ClientErrorRow* const row = find(static_cast<int>(error));
   return row != nullptr ? row->status : Status::bad_gateway;
 }
 
 std::string_view name_of(ClientError error) noexcept {
-  const Row* const row = find(static_cast<int>(error));
+  const ClientErrorRow* const row = find(static_cast<int>(error));
   return row != nullptr ? row->name : "unknown";
 }
 
@@ -73,7 +73,7 @@ std::error_code error_of(Status status) noexcept {
 }
 
 const std::error_category& client_error_category() noexcept {
-  static const Category category;
+  static const ClientErrorCategory category;
   return category;
 }
 

@@ -7,13 +7,13 @@
 namespace weir::http {
 namespace {
 
-struct Row {
+struct ParseErrorRow {
   ParseError error;
   Status status;
   std::string_view name;
 };
 
-constexpr std::array<Row, parse_error_count> rows{{
+constexpr std::array<ParseErrorRow, parse_error_count> parse_error_rows{{
     {ParseError::none, Status::ok, "none"},
     {ParseError::bad_line_end, Status::bad_request, "bad_line_end"},
     {ParseError::too_many_empty_lines, Status::bad_request, "too_many_empty_lines"},
@@ -67,8 +67,9 @@ constexpr std::array<Row, parse_error_count> rows{{
 }};
 
 consteval bool rows_stand_at_their_index() {
-  for (std::size_t index = 0; index < rows.size(); ++index) {
-    if (rows[index].error != static_cast<ParseError>(index) || rows[index].name.empty()) {
+  for (std::size_t index = 0; index < parse_error_rows.size(); ++index) {
+    if (parse_error_rows[index].error != static_cast<ParseError>(index) ||
+        parse_error_rows[index].name.empty()) {
       return false;
     }
   }
@@ -76,28 +77,29 @@ consteval bool rows_stand_at_their_index() {
 }
 static_assert(rows_stand_at_their_index());
 
-class Category final : public std::error_category {
+class ParseErrorCategory final : public std::error_category {
  public:
   const char* name() const noexcept override { return "weir.http"; }
 
   std::string message(int value) const override {
-    if (value < 0 || static_cast<std::size_t>(value) >= rows.size()) return "unknown error";
-    return std::string(rows[static_cast<std::size_t>(value)].name);
+    if (value < 0 || static_cast<std::size_t>(value) >= parse_error_rows.size())
+      return "unknown error";
+    return std::string(parse_error_rows[static_cast<std::size_t>(value)].name);
   }
 };
 
 }  // namespace
 
 Status to_status(ParseError error) noexcept {
-  return rows[static_cast<std::size_t>(error)].status;
+  return parse_error_rows[static_cast<std::size_t>(error)].status;
 }
 
 std::string_view name_of(ParseError error) noexcept {
-  return rows[static_cast<std::size_t>(error)].name;
+  return parse_error_rows[static_cast<std::size_t>(error)].name;
 }
 
 const std::error_category& parse_error_category() noexcept {
-  static const Category category;
+  static const ParseErrorCategory category;
   return category;
 }
 

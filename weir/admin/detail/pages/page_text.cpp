@@ -38,7 +38,7 @@ void add_padded(std::string& line, std::string_view text, std::size_t width, boo
   right ? line.append(spaces).append(text) : line.append(text).append(spaces);
 }
 
-std::string trimmed(std::string line) {
+std::string finished_line(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
 }
@@ -107,7 +107,7 @@ void TextStyle::begin_section(std::string& out, const Section& section) {
     const bool right = i < section.rows.front().size() && section.rows.front()[i].is_number();
     add_padded(line, section.columns[i].heading, widths_[i], right);
   }
-  out += trimmed(std::move(line));
+  out += finished_line(std::move(line));
 }
 
 void TextStyle::row(std::string& out, const Section& section, std::size_t row) {
@@ -116,7 +116,7 @@ void TextStyle::row(std::string& out, const Section& section, std::size_t row) {
   for (std::size_t i = 0; i < std::min(cells.size(), widths_.size()); ++i) {
     add_padded(line, marked(cells[i]), widths_[i], cells[i].is_number());
   }
-  out += trimmed(std::move(line));
+  out += finished_line(std::move(line));
 }
 
 }  // namespace

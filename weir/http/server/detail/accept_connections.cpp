@@ -22,9 +22,9 @@ constexpr unsigned accepts_in_a_row = 16;
 static_assert(accepts_in_a_row < OpenConnections::rejections_max);
 
 // Time in which a client may still perform its handshake when its server drains.
-constexpr Duration drain_grace = std::chrono::seconds(1);
+constexpr Duration handshake_drain_grace = std::chrono::seconds(1);
 
-/// Cancels a handshake at the end of its time, or after drain_grace if the server drains.
+/// Cancels a handshake at the end of its time, or after handshake_drain_grace if the server drains.
 /// Threads: the loop's.
 class HandshakeLimit final : public DrainNode, loop::Timer {
  public:
@@ -39,7 +39,7 @@ class HandshakeLimit final : public DrainNode, loop::Timer {
   }
 
   void drain() override {
-    const Instant end = after(loop_.now(), drain_grace);
+    const Instant end = after(loop_.now(), handshake_drain_grace);
     if (end < deadline()) loop_.timers().start(*this, end);
   }
 

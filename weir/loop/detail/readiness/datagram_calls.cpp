@@ -25,7 +25,7 @@ constexpr std::size_t segments_max = 64;
 constexpr std::size_t segmented_bytes_max = 65'000;
 constexpr std::size_t pieces_max = 256;
 
-DatagramTryResult finish(Operation& operation, std::error_code error = {}) noexcept {
+DatagramTryResult finished(Operation& operation, std::error_code error = {}) noexcept {
   operation.finish(error);
   return {.finished = true, .may_continue = true};
 }
@@ -167,7 +167,7 @@ DatagramTryResult nothing_received(std::span<Datagram> slots, ReceiveDatagramsOp
                                    int error) noexcept {
   take_buffers_back(slots);
   if (error == EAGAIN || error == EWOULDBLOCK) return {};
-  return finish(operation, system_error(error));
+  return finished(operation, system_error(error));
 }
 
 /// Uses recvfrom(2), which costs the kernel less than recvmmsg(2) for a single datagram.
@@ -186,7 +186,7 @@ DatagramTryResult receive_one(int descriptor, Datagram& slot, ReceiveDatagramsOp
   arrived(slot, static_cast<std::size_t>(size), operation, counters);
   slot.segment_size = 0;
   slot.peer.set_size(peer_size);
-  return finish(operation);
+  return finished(operation);
 }
 
 /// Uses sendto(2), which costs the kernel less for a single datagram.
@@ -203,11 +203,11 @@ DatagramTryResult send_one(int descriptor, SendDatagramsOperation& operation,
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
-    return finish(operation, system_error(errno));
+    return finished(operation, system_error(errno));
   }
   counters.bytes_sent.add(datagram.bytes.size());
   operation.sent = 1;
-  return finish(operation);
+  return finished(operation);
 }
 
 // The arrays of the next two functions are kilobytes. They are not inlined, so that a single
@@ -270,10 +270,10 @@ DatagramTryResult send_one(int descriptor, SendDatagramsOperation& operation,
     } else if (messages.begins_with_segments() && may_be_of_segmenting(errno)) {
       segmenting = false;
     } else if (errno != EINTR) {
-      return finish(operation, system_error(errno));
+      return finished(operation, system_error(errno));
     }
   }
-  return finish(operation);
+  return finished(operation);
 }
 
 }  // namespace
@@ -285,7 +285,7 @@ DatagramTryResult try_receive(int descriptor, ReceiveDatagramsOperation& operati
   std::span<Datagram> slots =
       operation.target.first(std::min(operation.target.size(), messages_max));
   slots = slots.first(lend_buffers(slots, operation.bytes_max));
-  if (slots.empty()) return finish(operation, system_error(ENOMEM));
+  if (slots.empty()) return finished(operation, system_error(ENOMEM));
   if (slots.size() == 1 && !operation.gro) {
     return receive_one(descriptor, slots.front(), operation, counters);
   }

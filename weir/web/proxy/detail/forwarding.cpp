@@ -107,9 +107,9 @@ bool is_usual_option(std::string_view token) noexcept {
 
 /// The headers of a message that Connection names. Most messages name none.
 template <class Message>
-class ConnectionOptions {
+class ConnectionNames {
  public:
-  explicit ConnectionOptions(const Message& message) : message_(message) {
+  explicit ConnectionNames(const Message& message) : message_(message) {
     for (std::size_t index = 0; index < message.header_count() && !any_; ++index) {
       const HeaderField field = message.header_at(index);
       any_ = is_connection(field) && any_element(field.value, [](std::string_view token) {
@@ -251,7 +251,7 @@ std::optional<std::string> public_location(std::string_view location, const Url&
 template <class Message>
 void forward_fields(const Message& response, Version version, const ReverseProxyOptions& options,
                     Response& out) {
-  const ConnectionOptions<Message> connection(response);
+  const ConnectionNames<Message> connection(response);
   for (std::size_t index = 0; index < response.header_count(); ++index) {
     const auto [name, value] = response.header_at(index);
     const Rule rule = rule_of(name);
@@ -276,7 +276,7 @@ Result<Url> upstream_url(const Url& base, const Request& request,
 void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
                              ClientRequest& out) {
   const RequestHead& head = request.head();
-  const ConnectionOptions<RequestHead> connection(head);
+  const ConnectionNames<RequestHead> connection(head);
   const bool append = options.forwarded == ForwardedHeaders::append;
   if (options.preserve_host && !request.authority().empty()) {
     out.add_header("Host", request.authority());
