@@ -2,9 +2,10 @@
 
     check.py --root FOLDER [--build FOLDER]
 
-Prints one line per fault, `path:line: rule: what is wrong`, and exits 1 if there was a fault. Some
-checks need a build tree, which has compile_commands.json and the cache of passed files. They are
-left out without it.
+Prints one line per fault, `path:line: rule: what is wrong`, and exits 1 if there was a fault. A
+warning is printed as `path:line: warning: rule: what to look at`, and fails nothing. Some checks
+need a build tree, which has compile_commands.json and the cache of passed files. They are left out
+without it.
 """
 
 import argparse
@@ -23,12 +24,13 @@ from repository import Repository
 
 
 def check(root, build):
-    """Returns the faults as sorted (path, line, rule, message), and the number of files."""
+    """Returns the faults and the warnings, each as sorted (path, line, rule, message), and the
+    number of files."""
     repository = Repository(root)
-    faults = set()
+    faults, warnings = set(), set()
 
-    def report(file, line, rule, message):
-        faults.add((file.path, line, rule, message))
+    def report(file, line, rule, message, warning=False):
+        (warnings if warning else faults).add((file.path, line, rule, message))
 
     for rules in (floors, sizes, content, coroutines, awaitables, pages, words):
         for rule in rules.CHECKS:
@@ -39,7 +41,7 @@ def check(root, build):
         compiled.check_self_contained(repository, report, passed)
         compiled.check_targets(repository, report, build)
         passed.save()
-    return sorted(faults), len(repository.files)
+    return sorted(faults), sorted(warnings), len(repository.files)
 
 
 def main():
@@ -48,11 +50,13 @@ def main():
     parser.add_argument("--build")
     options = parser.parse_args()
     start = time.monotonic()
-    faults, files = check(options.root, options.build)
+    faults, warnings, files = check(options.root, options.build)
+    for path, line, rule, message in warnings:
+        print(f"{path}:{line}: warning: {rule}: {message}")
     for path, line, rule, message in faults:
         print(f"{path}:{line}: {rule}: {message}")
     seconds = time.monotonic() - start
-    print(f"check: {files} files, {len(faults)} faults, {seconds:.1f} s")
+    print(f"check: {files} files, {len(faults)} faults, {len(warnings)} warnings, {seconds:.1f} s")
     return 1 if faults else 0
 
 

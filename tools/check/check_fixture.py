@@ -30,7 +30,8 @@ class CheckTestCase(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name).resolve() / "tree"
 
-    def faults_of(self, changes, uncompiled=(), with_tools=False):
+    def check(self, changes, uncompiled=(), with_tools=False):
+        """Returns the faults and the warnings of the clean tree with these changes."""
         tree = clean_tree() | changes
         for path, text in tree.items():
             file = self.root / path
@@ -43,13 +44,23 @@ class CheckTestCase(unittest.TestCase):
             commands = [{"directory": str(self.root), "file": path} for path in tree
                         if path.endswith(".cpp") and path not in uncompiled]
             (build / "compile_commands.json").write_text(json.dumps(commands))
-        return check.check(self.root, build)[0]
+        return check.check(self.root, build)[:2]
 
     def expect(self, rule, path, changes, message="", **options):
-        faults = self.faults_of(changes, **options)
-        hits = [fault for fault in faults
-                if fault[0] == path and fault[2] == rule and message in fault[3]]
-        self.assertTrue(hits, f"no {rule} fault in {path}; found: {faults}")
+        faults, _ = self.check(changes, **options)
+        self.expect_one(faults, rule, path, message)
+
+    def expect_one(self, found, rule, path, message):
+        hits = [each for each in found
+                if each[0] == path and each[2] == rule and message in each[3]]
+        self.assertTrue(hits, f"no {rule} in {path}; found: {found}")
+
+    def expect_warning(self, rule, path, changes, message="", **options):
+        """Expects a warning, and no fault."""
+        faults, warnings = self.check(changes, **options)
+        self.assertEqual(faults, [])
+        self.expect_one(warnings, rule, path, message)
 
     def expect_clean(self, changes, **options):
-        self.assertEqual(self.faults_of(changes, **options), [])
+        """Expects no fault and no warning."""
+        self.assertEqual(self.check(changes, **options), ([], []))

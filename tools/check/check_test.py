@@ -1,8 +1,11 @@
 """Proves that every check can fail: a clean little tree passes, each fault put in is named."""
 
 import pathlib
+import subprocess
+import sys
 import unittest
 
+import check
 import compiled
 import cxx_text
 from check_fixture import CheckTestCase, HEADER, SOURCE, UNITS
@@ -41,12 +44,34 @@ class CheckTest(CheckTestCase):
 
     # -- sizes
 
-    def test_long_files(self):
-        self.expect("file-size", "weir/base/big.hpp",
-                    {"weir/base/big.hpp": HEADER.format("big") + "\n" * 500})
-        self.expect("file-size", "weir/base/error_test.cpp",
-                    {"weir/base/error_test.cpp": "// Tests.\n" * 801})
-        self.expect("file-size", "examples/hello.cpp", {"examples/hello.cpp": "// Hello.\n" * 91})
+    def test_the_length_of_a_file_is_an_alarm(self):
+        for path, text, alarm in (
+            ("weir/base/error.hpp", HEADER.format("error"), 600),
+            ("weir/base/error.cpp", SOURCE.format("error", "base"), 600),
+            ("weir/base/error_test.cpp", "// Tests.\n", 900),
+            ("examples/hello.cpp", "// Hello.\n", 91),
+            ("tools/hello.py", "# Hello.\n", 600),
+        ):
+            with self.subTest(path):
+                self.expect_clean({path: text + "\n" * (alarm - 1 - text.count("\n"))})
+                for lines in (alarm, 999):
+                    self.expect_warning("file-size", path,
+                                        {path: text + "\n" * (lines - text.count("\n"))},
+                                        f"{lines} lines")
+                self.expect("file-size", path,
+                            {path: text + "\n" * (1000 - text.count("\n"))}, "at most 999")
+            (self.root / path).unlink()
+
+    def test_a_warning_does_not_fail_the_check(self):
+        for lines, status in ((91, 0), (1000, 1)):
+            self.check({"examples/hello.cpp": "// Hello.\n" * lines})
+            program = pathlib.Path(check.__file__)
+            ran = subprocess.run([sys.executable, program, "--root", self.root],
+                                 capture_output=True, text=True)
+            self.assertEqual(ran.returncode, status, ran.stdout)
+            mark = "file-size" if status else "warning: file-size"
+            self.assertIn(f"examples/hello.cpp:{lines}: {mark}: {lines} lines", ran.stdout)
+            self.assertIn(f"{status} faults, {1 - status} warnings", ran.stdout)
 
     def test_long_lines(self):
         self.expect("columns", "dev", {"dev": "#" * 101})

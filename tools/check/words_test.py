@@ -91,7 +91,7 @@ class WordsTest(CheckTestCase):
                     "on average")
 
     def test_commit_subjects(self):
-        self.faults_of({"STYLE.md": "# Style\n"})
+        self.check({"STYLE.md": "# Style\n"})
         git = ["git", "-C", str(self.root), "-c", "user.name=T", "-c", "user.email=t@t.example"]
         subprocess.run([*git, "init", "-q"], check=True)
         for subject in ("net: close it", "net: " + "close " * 12, "net: close this; open that"):
