@@ -100,10 +100,6 @@ class FloorsTest(CheckTestCase):
             "weir/http/test/body_fixture.hpp": HEADER.format("body_fixture")}
         self.expect("floors", "weir/http/message/body.hpp", fixture, "only tests")
 
-    def test_a_room_has_not_too_many_files(self):
-        many = {f"weir/json/unit{n}.hpp": HEADER.format(f"unit{n}") for n in range(26)}
-        self.expect("rooms", "weir/json/parse.cpp", many, "at most 25")
-
     def test_an_umbrella_includes_all_public_headers_of_its_floor(self):
         umbrella = '// All of net.\n#pragma once\n'
         self.expect("umbrellas", "weir/net.hpp", {"weir/net.hpp": umbrella}, "weir/net/tcp.hpp")
