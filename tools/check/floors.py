@@ -38,7 +38,6 @@ TEST_FLOORS = {"testing", "sim", "http_testing"}  # libraries for tests, of Weir
 FORBIDDEN_PAIRS = {("json", "tls")}
 RANKS = {floor: rank for rank, floor in enumerate(FLOORS)}
 FIRST_CLEAN_RANK = RANKS["task"]  # from here up, no header may reach the system or a heavy library
-SMALL_HEADER_LINES = 80
 
 SYSTEM_HEADER = re.compile(
     r"^(sys/|linux/|netinet/|arpa/|net/if|asm/|bits/)"
@@ -176,25 +175,6 @@ def check_public_headers(repository, report):
                     report(file, line, "public", f"{path} is internal: users cannot include it")
 
 
-def check_small_headers(repository, report):
-    """A small internal header with one user and without a test of its own is part of that user."""
-    users = {}
-    for file in repository.cxx:
-        for _, _, path in file.includes:
-            users.setdefault(path, set()).add(unit_of(file.path))
-    for file in repository.cxx:
-        if (file.is_header and file.path.startswith("weir/") and not is_public(file) and
-                not is_for_tests(file.path) and len(file.lines) < SMALL_HEADER_LINES and
-                unit_of(file.path) + "_test.cpp" not in repository.files):
-            others = users.get(file.path, set()) - {unit_of(file.path)}
-            if len(others) == 1:
-                report(file, 1, "small-header", f"only {others.pop()} includes it: merge them")
-
-
-def unit_of(path):
-    return path.rsplit(".", 1)[0].removesuffix("_test")
-
-
 def check_header_reach(repository, report):
     """No system header, and no heavy library, is reachable from a header of task or above."""
     for file in repository.cxx:
@@ -238,5 +218,5 @@ def check_cmake_floors(repository, report):
                 report(lists, line, "floors", f"{floor} may not depend on {target}")
 
 
-CHECKS = [check_places, check_includes, check_public_headers, check_small_headers,
-          check_header_reach, check_installed_headers, check_cmake_floors]
+CHECKS = [check_places, check_includes, check_public_headers, check_header_reach,
+          check_installed_headers, check_cmake_floors]

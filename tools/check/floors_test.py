@@ -112,18 +112,6 @@ class FloorsTest(CheckTestCase):
                     header | {"examples/tcp.cpp": example.format("detail/")}, "internal")
         self.expect_clean(header | {"examples/tcp.cpp": example.format("")})
 
-    def test_a_small_internal_header_of_one_unit_is_part_of_it(self):
-        small = {"weir/net/detail/part.hpp": HEADER.format("part"),
-                 "weir/net/tcp.cpp": SOURCE.format("tcp", "net").replace(
-                     "\n\nname", '\n#include "weir/net/detail/part.hpp"\n\nname', 1)}
-        self.expect("small-header", "weir/net/detail/part.hpp", small, "merge them")
-        tested = {"weir/net/detail/part_test.cpp":
-                  '// T.\n#include "weir/net/detail/part.hpp"\n'}
-        self.expect_clean(small | tested)
-        (self.root / "weir/net/detail/part_test.cpp").unlink()
-        self.expect_clean(small | {"weir/net/detail/part.hpp":
-                                   HEADER.format("part") + "\n" * 80})
-
     def test_cmake_may_not_link_upwards(self):
         self.expect("floors", "CMakeLists.txt", {"CMakeLists.txt": "weir_floor(net DEPENDS http)"})
 
