@@ -1,9 +1,9 @@
-"""Plain words: what STYLE.md asks of comments, documents, names and commit subjects.
+"""Checks words as far as a program can judge them: the length of sentences in public headers, names
+that have been replaced, public types without a line in the glossary, and commit subjects.
 
-    words.py [--root FOLDER] [--count] [FILE...]
+    words.py [--root FOLDER] [FILE...]
 
-Prints the faults of the files given (all files if none is). With --count it prints the measures of
-the comment sentences of all headers instead.
+Prints the faults of the files given (all files if none is).
 """
 
 import argparse
@@ -16,35 +16,9 @@ import classes
 import cxx_text
 import floors
 
-# A doc comment never begins with one of these.
-DOC_OPENINGS = re.compile(
-    r"^(What|Whether|Who|Whoever|Whose|Of|From|Where|Those|As|Under|Beyond)\b")
-# A sentence that begins so has no subject in front: counted, and at most 4 % of all.
-NO_SUBJECT = re.compile(
-    r"^(What|Whatever|Whether|Who|Whoever|Whom|Whose|Of|From|Where|Wherever|Those|As|Under|Beyond|"
-    r"Behind|Beside|Besides|With|Without|Within|Into|Onto|Upon|Nor|But|And|Or|So|Also|Else|"
-    r"Likewise|"
-    r"Then|There|Not|Only|Even|Thus|Hence|Therefore|Because|Since|Than|Too|Such|To|In|On|At|By|For|"
-    r"Until|Before|After|While|During|Among|Between|Above|Below|Here|Nothing but|More|Less|How|"
-    r"Why)\b")
-REPLACEMENTS = {
-    r"who|whoever|whom|whomever": "name the caller, the task, the loop, the peer",
-    r"nobody|somebody|anybody|everybody|no one|someone|anyone|everyone":
-        "name the caller, the task, the loop, the peer",
-    r"of it": "name the thing",
-    r"that one": "name the thing",
-    r"by itself": "alone, on its own, automatically",
-    r"at once": "immediately, or at the same time",
-    r"so many": "a number, or: at most N",
-    r"but for": "except for",
-}
-WORDS = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), instead)
-         for pattern, instead in REPLACEMENTS.items()]
-PEOPLE = re.compile(r"\b(who|whoever|whom|whomever|nobody|somebody|anybody|everybody)\b", re.I)
 SENTENCE_WORDS_MAX = 30
 SUBJECT_MAX = 72
 FIRST_PLAIN_COMMIT = "fa0be76bc7f5aa466853ecb47696308d996d8399"  # the last one before the rules
-NO_SUBJECT_MAX, PEOPLE_MAX, MEAN_WORDS_MAX = 0.04, 0.005, 18
 OWN_FILES = {"tools/check/words.py", "tools/check/words_test.py", "docs/glossary.md"}
 # Written by tools or by others.
 QUOTED = re.compile(
@@ -105,71 +79,13 @@ def word_count(sentence):
     return len(re.findall(r"[\w'’-]*\w[\w'’-]*", CODE.sub(" code ", sentence)))
 
 
-def prose(sentence):
-    return CODE.sub(" ", sentence)
-
-
-def header_sentences(repository):
-    for file in repository.cxx:
-        if file.is_header and file.path.startswith("weir/"):
-            for _, _, lines in comment_blocks(file.text):
-                yield from sentences(lines)
-
-
-def measures(repository):
-    """Sentences, shares without a subject and with people, and the mean number of words."""
-    found = list(header_sentences(repository))
-    count = max(1, len(found))
-    without = [each for each in found if NO_SUBJECT.match(prose(each).strip(" (\"'*"))]
-    people = [each for each in found if PEOPLE.search(prose(each))]
-    return (len(found), len(without) / count, len(people) / count,
-            sum(map(word_count, found)) / count)
-
-
-def check_comments(repository, report):
-    for file in repository.cxx:
-        if file.path in OWN_FILES:
-            continue
-        for line, doc, lines in comment_blocks(file.text):
-            text = " ".join(lines)
-            check_text(file, line, prose(text), report)
-            if (doc or line == 1) and (opening := DOC_OPENINGS.match(text)):
-                report(file, line, "words", f"a doc comment begins with {opening[0]}: begin with "
-                                            "the noun or the verb")
-            if floors.is_public(file):
-                for sentence in sentences(lines):
-                    if word_count(sentence) > SENTENCE_WORDS_MAX:
-                        report(file, line, "words", f"{word_count(sentence)} words in a sentence; "
-                               f"at most {SENTENCE_WORDS_MAX}: {sentence[:60]}")
-
-
-def check_text(file, line, text, report):
-    for pattern, instead in WORDS:
-        for found in pattern.finditer(text):
-            report(file, line, "words", f"\"{found[0]}\": write {instead}")
-
-
-def check_other_text(repository, report):
-    """Documents, scripts and the comments of other files."""
-    for file in repository.files.values():
-        if file.is_cxx or file.path in OWN_FILES or QUOTED.match(file.path):
-            continue
-        markdown, generated = file.path.endswith(".md"), False
-        for number, line in enumerate(file.lines, 1):
-            if re.search(r"<!-- bench.*: written by", line):
-                generated = True
-            elif "<!-- bench" in line and "end -->" in line:
-                generated = False
-            if generated:
-                continue
-            if markdown:
-                check_text(file, number, prose(line), report)
-            elif "#" in line:
-                check_text(file, number, prose(line[line.index("#"):]), report)
-        if file.path.endswith(".py"):
-            for found in re.finditer(r'"""(.*?)"""', file.text, re.DOTALL):
-                check_text(file, cxx_text.line_of(file.text, found.start()), prose(found[1]),
-                           report)
+def check_sentences(repository, report):
+    for file in filter(floors.is_public, repository.cxx):
+        for line, _, lines in comment_blocks(file.text):
+            for sentence in sentences(lines):
+                if word_count(sentence) > SENTENCE_WORDS_MAX:
+                    report(file, line, "words", f"{word_count(sentence)} words in a sentence; "
+                           f"at most {SENTENCE_WORDS_MAX}: {sentence[:60]}")
 
 
 def check_names(repository, report):
@@ -183,22 +99,6 @@ def check_names(repository, report):
         for number, line in enumerate(file.lines, 1):
             for found in pattern.finditer(line):
                 report(file, number, "names", f"{found[0]} is now {OLD_NAMES[found[0]]}")
-
-
-def check_measures(repository, report):
-    own = repository.files.get("STYLE.md")
-    if own is None:
-        return
-    count, without, people, mean = measures(repository)
-    if without > NO_SUBJECT_MAX:
-        report(own, 1, "words", f"{without:.1%} of {count} sentences in headers open without a "
-                                f"subject; at most {NO_SUBJECT_MAX:.0%}")
-    if people > PEOPLE_MAX:
-        report(own, 1, "words", f"{people:.1%} of {count} sentences in headers speak of people; at "
-                                f"most {PEOPLE_MAX:.1%}")
-    if mean > MEAN_WORDS_MAX:
-        report(own, 1, "words", f"{mean:.1f} words in a sentence of a header on average; at most "
-                                f"{MEAN_WORDS_MAX}")
 
 
 def public_types(repository):
@@ -343,23 +243,16 @@ OLD_NAMES = {
     "Patience": "RateTracker", "Transport": "ConnectionIo",
 }
 
-CHECKS = [check_comments, check_other_text, check_names, check_measures, check_glossary,
-          check_subjects]
+CHECKS = [check_sentences, check_names, check_glossary, check_subjects]
 
 
 def main():
     from repository import Repository
     parser = argparse.ArgumentParser(description="Checks words.")
     parser.add_argument("--root", default=str(pathlib.Path(__file__).resolve().parents[2]))
-    parser.add_argument("--count", action="store_true")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     repository = Repository(options.root)
-    if options.count:
-        count, without, people, mean = measures(repository)
-        print(f"{count} sentences in headers: {without:.1%} open without a subject, "
-              f"{people:.1%} speak of people, {mean:.1f} words on average")
-        return 0
     wanted = {str(pathlib.Path(each).resolve().relative_to(repository.root))
               for each in options.files}
     faults = set()
