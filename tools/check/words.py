@@ -1,5 +1,6 @@
-"""Checks words as far as a program can judge them: the length of sentences in public headers, names
-that have been replaced, public types without a line in the glossary, and commit subjects.
+"""Checks words as far as a program can judge them: the length of sentences in public headers, the
+order of a contract's sections, names that have been replaced, public types without a line in the
+glossary, and commit subjects.
 
     words.py [--root FOLDER] [FILE...]
 
@@ -24,6 +25,7 @@ OWN_FILES = {"tools/check/words.py", "tools/check/words_test.py", "docs/glossary
 QUOTED = re.compile(
     r"^(docs/bench/|docs/headers\.md|tests/data/|fuzz/corpus/|LICENSE$|bench/gate/)")
 
+CONTRACT = ["Returns", "Errors", "Cancel", "Threads", "Lifetime"]  # sections, in this order
 SECTION = re.compile(r"^(Returns|Errors|Cancel|Threads|Lifetime|Units|See|RFC|Example)\s*:")
 CODE = re.compile(r"`[^`]*`|\"[^\"\n]*\"|\bhttps?://\S+|\b[\w:]+(?:<[^<>]*>)?\(\)|"
                   r"\b\w+(?:(?:::|->)\w+)+")
@@ -86,6 +88,19 @@ def check_sentences(repository, report):
                 if word_count(sentence) > SENTENCE_WORDS_MAX:
                     report(file, line, "words", f"{word_count(sentence)} words in a sentence; "
                            f"at most {SENTENCE_WORDS_MAX}: {sentence[:60]}")
+
+
+def check_contracts(repository, report):
+    """The sections of a contract have a fixed order, and each occurs once."""
+    for file in repository.cxx:
+        if not file.is_header or floors.floor_of(file.path) is None:
+            continue
+        for line, doc, lines in comment_blocks(file.text):
+            found = [section[1] for each in lines if (section := SECTION.match(each))]
+            found = [section for section in found if section in CONTRACT]
+            if doc and found != [section for section in CONTRACT if section in found]:
+                report(file, line, "contract", f"sections {', '.join(found)}; the order is "
+                                               f"{', '.join(CONTRACT)}, each at most once")
 
 
 def check_names(repository, report):
@@ -243,7 +258,7 @@ OLD_NAMES = {
     "Patience": "RateTracker", "Transport": "ConnectionIo",
 }
 
-CHECKS = [check_sentences, check_names, check_glossary, check_subjects]
+CHECKS = [check_sentences, check_contracts, check_names, check_glossary, check_subjects]
 
 
 def main():

@@ -25,6 +25,17 @@ class WordsTest(CheckTestCase):
         internal = DOCUMENTED.format(long.replace("and a word and a word", "and\n/// a word", 5))
         self.expect_clean({"weir/net/detail/wait.hpp": internal, path: HEADER.format("tcp")})
 
+    def test_the_sections_of_a_contract_have_an_order(self):
+        path = "weir/net/tcp.hpp"
+        for sections in (("Threads", "Errors"), ("Errors", "Returns"), ("Cancel", "Cancel"),
+                         ("Returns", "Lifetime", "Cancel")):
+            comment = "Waits." + "".join(f"\n/// {section}: any." for section in sections)
+            self.expect("contract", path, {path: DOCUMENTED.format(comment)}, sections[-1])
+        for sections in (("Returns", "Errors", "Cancel", "Threads", "Lifetime"),
+                         ("Errors", "Threads"), ("Cancel",), ("Threads", "See")):
+            comment = "Waits." + "".join(f"\n/// {section}: any." for section in sections)
+            self.expect_clean({path: DOCUMENTED.format(comment)})
+
     def test_sentences(self):
         lines = ["Waits for a value. It is taken then.", "Returns: the value;", "nothing else.",
                  "- one item", "    code()", "", "Last."]

@@ -45,8 +45,8 @@ struct RouteName {
   std::uint32_t number = 0;  ///< a small number, unique among the names
 
   /// Returns the name of the pattern.
-  /// Threads: any.
   /// Errors: returns that of "_OTHER" if there is no memory.
+  /// Threads: any.
   static const RouteName& of(std::string_view pattern) noexcept;
 };
 

@@ -19,8 +19,8 @@ struct NamedPoolReport {
 };
 
 /// Returns the reports of the pools of a platform, the oldest first.
-/// Threads: any.
 /// Errors: throws std::bad_alloc.
+/// Threads: any.
 std::vector<NamedPoolReport> report_on_pools(const loop::Platform& platform);
 
 /// Adds a pool to the list.
