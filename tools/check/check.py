@@ -1,4 +1,4 @@
-"""Checks rules that the compiler does not: floors, sizes, format, words and conventions.
+"""Checks rules that the compiler does not: floors, edges, sizes, format, words and conventions.
 
     check.py --root FOLDER [--build FOLDER]
 
@@ -16,6 +16,7 @@ import awaitables
 import compiled
 import content
 import coroutines
+import edges
 import floors
 import pages
 import sizes
@@ -32,7 +33,7 @@ def check(root, build):
     def report(file, line, rule, message, warning=False):
         (warnings if warning else faults).add((file.path, line, rule, message))
 
-    for rules in (floors, sizes, content, coroutines, awaitables, pages, words):
+    for rules in (floors, edges, sizes, content, coroutines, awaitables, pages, words):
         for rule in rules.CHECKS:
             rule(repository, report)
     if build:

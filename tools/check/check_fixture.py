@@ -13,11 +13,10 @@ SOURCE = '#include "weir/{1}/{0}.hpp"\n\nnamespace weir {{\n\nint {0}() {{ retur
          "  // namespace weir\n"
 UNITS = [("error", "base"), ("tcp", "net"), ("wire", "tls"), ("parse", "json"),
          ("serve", "http/server"), ("world", "sim")]
-CMAKE = "weir_floor(base)\nweir_floor(net DEPENDS base LIBS x)\n"
 
 
 def clean_tree():
-    tree = {"CMakeLists.txt": CMAKE, ".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
+    tree = {".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
     for name, floor in UNITS:
         tree[f"weir/{floor}/{name}.hpp"] = HEADER.format(name)
         tree[f"weir/{floor}/{name}.cpp"] = SOURCE.format(name, floor)

@@ -51,7 +51,6 @@ HEAVY_HEADER = re.compile(
 COMPRESSION = re.compile(r"^(zlib\.h|zstd\.h|libdeflate\.h|brotli/.*)$")
 CRYPTO = re.compile(r"^(openssl/|intel-ipsec-mb\.h$)")
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
-CMAKE_FLOOR = re.compile(r"^weir_floor\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 TEST_LIBRARY_USERS = ("tools/simulate/", "examples/simulated.cpp", "examples/services_faked.cpp",
                       "examples/notes_tested.cpp", "examples/fan_out_tested.cpp")
 
@@ -201,22 +200,5 @@ def check_installed_headers(repository, report):
                        f"<{path}> in a header that is installed: it belongs to a folder `test`")
 
 
-def check_cmake_floors(repository, report):
-    """CMakeLists.txt must not let a floor link what it may not include."""
-    lists = repository.files.get("CMakeLists.txt")
-    if lists is None:
-        return
-    for match in CMAKE_FLOOR.finditer(lists.text):
-        floor = match.group(1)
-        depends = re.split(r"\b(?:LIBS|HEADERS)\b", match.group(2).partition("DEPENDS")[2])[0]
-        line = lists.text.count("\n", 0, match.start()) + 1
-        for target in depends.split():
-            if floor not in RANKS or target not in RANKS:
-                report(lists, line, "floors", f"unknown floor in weir_floor({floor} ...)")
-            elif (RANKS[target] >= RANKS[floor] or (floor, target) in FORBIDDEN_PAIRS or
-                  target in TEST_FLOORS and floor not in TEST_FLOORS):
-                report(lists, line, "floors", f"{floor} may not depend on {target}")
-
-
 CHECKS = [check_places, check_includes, check_public_headers, check_header_reach,
-          check_installed_headers, check_cmake_floors]
+          check_installed_headers]

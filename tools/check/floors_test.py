@@ -112,9 +112,6 @@ class FloorsTest(CheckTestCase):
                     header | {"examples/tcp.cpp": example.format("detail/")}, "internal")
         self.expect_clean(header | {"examples/tcp.cpp": example.format("")})
 
-    def test_cmake_may_not_link_upwards(self):
-        self.expect("floors", "CMakeLists.txt", {"CMakeLists.txt": "weir_floor(net DEPENDS http)"})
-
     def test_an_umbrella_header_belongs_to_its_floor(self):
         umbrella = '// All.\n#pragma once\n#include "weir/http/server/serve.hpp"\n'
         self.expect("floors", "weir/net.hpp", {"weir/net.hpp": umbrella})
