@@ -427,14 +427,16 @@ function(weir_source_checks)
     COMMAND python3 -m unittest discover -s ${PROJECT_SOURCE_DIR}/tools/check -p *_test.py)
   add_test(NAME headers_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/headers/headers_test.py)
+  add_test(NAME plan_selftest
+    COMMAND python3 -m unittest discover -s ${PROJECT_SOURCE_DIR}/tools/plan -p *_test.py)
   add_test(NAME stress_selftest
     COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/stress/stress_test.py)
   # Debian's interpreter: another python3 in the path lacks Debian's bindings of clang.
   add_test(NAME mutate_selftest
     COMMAND /usr/bin/python3 -m unittest discover -s ${PROJECT_SOURCE_DIR}/tools/mutate
       -p *_test.py)
-  set_tests_properties(check check_selftest headers_selftest stress_selftest mutate_selftest
-    PROPERTIES TIMEOUT 600)
+  set_tests_properties(check check_selftest headers_selftest plan_selftest stress_selftest
+    mutate_selftest PROPERTIES TIMEOUT 600)
   set_tests_properties(check PROPERTIES COST 100)  # starts first, because it takes longest
   set(install_test
     python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py --build ${PROJECT_BINARY_DIR})

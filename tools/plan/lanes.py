@@ -1,0 +1,63 @@
+"""Chooses the test binaries of the builds that CI runs in part."""
+
+import re
+
+import tables  # first: it lets tools/check be found
+import changed
+import floors
+import graph
+
+CANDIDATES = re.compile(r"^part_(gcc|tsan)=\(([^)]*)\)", re.MULTILINE)
+
+
+def candidates(root):
+    """Returns {preset: test binaries} that ./dev test --parts runs by GCC and the thread
+    sanitizer."""
+    return {preset: binaries.split()
+            for preset, binaries in CANDIDATES.findall((root / "dev").read_text())}
+
+
+def choose(paths, all_lanes, include_graph):
+    """Returns {preset: {binary: reason}} of the binaries whose floors the change reaches."""
+    for path in paths:
+        if tables.TOOLCHAIN.match(path) or tables.PLANNER.match(path):
+            return everything(all_lanes, f"{path} can change what each lane runs")
+    users = {}  # by binary: the first changed path that reaches it, and the file that uses it
+    for path in paths:
+        for floor, user in include_graph.floors_reached(path).items():
+            users.setdefault(f"weir_{floor}_test", (path, user))
+    lanes = {}
+    for preset, binaries in all_lanes.items():
+        lanes[preset] = {}
+        for binary in binaries:
+            if binary in users:
+                path, user = users[binary]
+                lanes[preset][binary] = f"{path} changed" + (
+                    "" if floors.floor_of(path) == floors.floor_of(user) else
+                    f", which {user} uses")
+    return lanes
+
+
+def everything(all_lanes, reason):
+    return {preset: dict.fromkeys(binaries, reason) for preset, binaries in all_lanes.items()}
+
+
+def since(root, commit):
+    """Returns {preset: {binary: reason}} of what changed since a commit."""
+    all_lanes = candidates(root)
+    try:
+        change = changed.find(root, commit)
+    except changed.UnknownCommit as error:
+        return everything(all_lanes, f"the change is unknown: {error}")
+    return choose(change.paths, all_lanes, graph.Graph(root))
+
+
+def lines(lanes):
+    """Returns a line `PRESET BINARY...` for each preset that has work."""
+    return [" ".join([preset, *binaries]) for preset, binaries in lanes.items() if binaries]
+
+
+def reasons(lanes, all_lanes):
+    """Returns a line for each candidate: why it runs, or that it does not."""
+    return [f"{preset}: {binary}: {lanes[preset].get(binary, 'not reached')}"
+            for preset, binaries in all_lanes.items() for binary in binaries]
