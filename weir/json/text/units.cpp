@@ -34,13 +34,13 @@ constexpr std::array<Unit, 9> size_units{{{"TiB", std::uint64_t{1} << 40},
                                           {"B", 1}}};
 
 // A number of 20 digits times the largest unit is far below 2^127.
-using Wide = unsigned __int128;
+using UnsignedWide = unsigned __int128;
 constexpr std::size_t digits_max = 20;
 
 /// The number `digits` / `scale`.
 struct Number {
-  Wide digits = 0;
-  Wide scale = 1;
+  UnsignedWide digits = 0;
+  UnsignedWide scale = 1;
 };
 
 bool is_digit(char each) noexcept {
@@ -82,15 +82,15 @@ std::string_view take_word(std::string_view& text) noexcept {
 }
 
 /// Parses an amount of at most `most`, in the smallest of `units`.
-std::optional<Wide> parse_amount(std::string_view text, std::span<const Unit> units,
-                                 Wide most) noexcept {
-  Wide total = 0;
+std::optional<UnsignedWide> parse_amount(std::string_view text, std::span<const Unit> units,
+                                 UnsignedWide most) noexcept {
+  UnsignedWide total = 0;
   do {
     const auto number = take_number(text);
     if (!number) return std::nullopt;
     const auto unit = std::ranges::find(units, take_word(text), &Unit::name);
     if (unit == units.end()) return std::nullopt;
-    const Wide amount = number->digits * unit->factor;
+    const UnsignedWide amount = number->digits * unit->factor;
     if (amount % number->scale != 0) return std::nullopt;
     total += amount / number->scale;
     if (total > most) return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<Wide> parse_amount(std::string_view text, std::span<const Unit> un
   return total;
 }
 
-std::string in_unit(Wide amount, const Unit& unit) {
+std::string in_unit(UnsignedWide amount, const Unit& unit) {
   std::string text(unit.name);
   amount /= unit.factor;
   do {
@@ -115,14 +115,14 @@ namespace detail {
 
 std::optional<std::uint64_t> parse_ticks(std::string_view text, std::uint64_t tick,
                                          std::uint64_t most) noexcept {
-  const auto amount = parse_amount(text, time_units, Wide{most} * tick);
+  const auto amount = parse_amount(text, time_units, UnsignedWide{most} * tick);
   if (!amount || *amount % tick != 0) return std::nullopt;
   return static_cast<std::uint64_t>(*amount / tick);
 }
 
 std::string ticks_text(std::uint64_t ticks, std::uint64_t tick) {
   if (ticks == 0) return "0s";
-  const Wide amount = Wide{ticks} * tick;
+  const UnsignedWide amount = UnsignedWide{ticks} * tick;
   return in_unit(amount, *std::ranges::find_if(time_units, [amount](const Unit& each) {
                    return amount % each.factor == 0;
                  }));
