@@ -23,7 +23,7 @@ endfunction()
 #   ground   the standard library, for the floors up to task
 #   house    also loop and task, for the higher floors
 #   http     also weir/http.hpp, for the floors above http
-#   service  the same with WEIR_TEST_OPTIONS, for programs
+#   service  the same with WEIR_PROGRAM_OPTIONS, for programs
 function(weir_precompile target headers)
   set(ground <algorithm> <atomic> <chrono> <coroutine> <deque> <expected> <functional> <map>
     <memory> <mutex> <optional> <span> <string> <string_view> <system_error> <utility> <vector>)
@@ -38,11 +38,11 @@ function(weir_precompile target headers)
     target_include_directories(weir_${headers}_headers PRIVATE ${PROJECT_SOURCE_DIR})
     target_precompile_headers(weir_${headers}_headers PRIVATE ${${headers}})
     if(headers STREQUAL service)
-      target_compile_options(weir_${headers}_headers PRIVATE ${WEIR_TEST_OPTIONS})
+      target_compile_options(weir_${headers}_headers PRIVATE ${WEIR_PROGRAM_OPTIONS})
     endif()
   endif()
   if(headers STREQUAL service)
-    target_compile_options(${target} PRIVATE ${WEIR_TEST_OPTIONS})
+    target_compile_options(${target} PRIVATE ${WEIR_PROGRAM_OPTIONS})
   endif()
   target_precompile_headers(${target} REUSE_FROM weir_${headers}_headers)
 endfunction()
@@ -138,9 +138,13 @@ endfunction()
 
 # weir_compile_header_once(TARGET): compiles the inline functions of the target's own precompiled
 # header into one object. Otherwise, clang compiles them again in each source that uses them, which
-# is a quarter of the time of the large test binaries. Other compilers cannot do this.
+# is a quarter of the time of the largest test binaries. It does not pay for others. Other compilers
+# cannot do this.
 function(weir_compile_header_once target)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR NOT WEIR_SANITIZE OR WEIR_TEST_MAIN)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR NOT WEIR_SANITIZE OR WEIR_TEST_MAIN OR
+     count LESS 50)
     return()
   endif()
   set(header ${PROJECT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.pch)
@@ -251,10 +255,6 @@ function(weir_program_of_folder target folder)
   set(main ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
   list(REMOVE_ITEM program_SOURCES ${main})
   add_library(${target}_tool STATIC ${program_SOURCES})
-  # The scenarios of tools/simulate are written alike, with the same names.
-  if(NOT target STREQUAL simulate)
-    weir_batch(${target}_tool ${WEIR_BATCH})
-  endif()
   weir_precompile(${target}_tool service)
   target_link_libraries(${target}_tool PUBLIC ${weir_floors})
   add_executable(${target} ${main})
@@ -360,8 +360,10 @@ function(weir_program_tests)
   add_test(NAME ${WEIR_TEST_PREFIX}admin_page COMMAND python3 ${folder}/admin_page_test.py
     --program $<TARGET_FILE:example_operated> --tool $<TARGET_FILE:weir>
     --screenshot ${PROJECT_BINARY_DIR}/tests/admin_page.png)
+  add_test(NAME ${WEIR_TEST_PREFIX}guide COMMAND python3 ${folder}/guide_test.py
+    --build ${PROJECT_BINARY_DIR})
   set(tests httparena web_page autobahn websocket_peers doctor_faults otlp profile metrics
-    admin_page)
+    admin_page guide)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
@@ -399,7 +401,7 @@ function(weir_fuzzers)
 endfunction()
 
 # The target `programs`: all executables of the default build except test binaries and fuzzers, for
-# builds that run only some tests.
+# builds that run only some tests. The target `benchmarks`: those that no test runs.
 function(weir_gather_programs)
   get_property(programs DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   get_property(tests GLOBAL PROPERTY weir_test_binaries)
@@ -414,6 +416,9 @@ function(weir_gather_programs)
     endif()
   endforeach()
   add_custom_target(programs DEPENDS ${executables})
+  set(benchmarks ${executables})
+  list(FILTER benchmarks INCLUDE REGEX "^(micro|inside|gate)_|_limit$|_load$")
+  add_custom_target(benchmarks DEPENDS ${benchmarks})
 endfunction()
 
 # Tests that run the source checks, and tests that each check can fail.
@@ -443,9 +448,7 @@ function(weir_source_checks)
   add_test(NAME install COMMAND ${install_test})
   add_test(NAME package COMMAND ${install_test} --package)
   add_test(NAME compile_errors COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/compile_errors_test.py)
-  add_test(NAME guide COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/guide_test.py
-    --build ${PROJECT_BINARY_DIR})
-  set_tests_properties(install package compile_errors guide PROPERTIES TIMEOUT 600)
+  set_tests_properties(install package compile_errors PROPERTIES TIMEOUT 600)
   # Tests all requested families, even if the toolchain file fails to apply one. Fortify needs
   # optimisation.
   if(weir_hardening AND NOT WEIR_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")

@@ -7,12 +7,11 @@ import changed
 import floors
 import graph
 
-CANDIDATES = re.compile(r"^part_(gcc|tsan)=\(([^)]*)\)", re.MULTILINE)
+CANDIDATES = re.compile(r"^part_(release|gcc|tsan)=\(([^)]*)\)", re.MULTILINE)
 
 
 def candidates(root):
-    """Returns {preset: test binaries} that ./dev test --parts runs by GCC and the thread
-    sanitizer."""
+    """Returns {preset: test binaries} that ./dev test --ci runs beside the build asan."""
     return {preset: binaries.split()
             for preset, binaries in CANDIDATES.findall((root / "dev").read_text())}
 

@@ -57,7 +57,7 @@ class LanesTest(PlanTestCase):
 
     def test_the_candidates_of_this_repository_are_test_binaries(self):
         found = lanes.candidates(tables.TOOLS.parent)
-        self.assertEqual(sorted(found), ["gcc", "tsan"])
+        self.assertEqual(sorted(found), ["gcc", "release", "tsan"])
         for binaries in found.values():
             self.assertTrue(binaries)
             for binary in binaries:

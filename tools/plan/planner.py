@@ -266,7 +266,7 @@ class Planner:
     def _add_system_test(self, path):
         name = path.rpartition("/")[2]
         if path.startswith("tests/consumer/") or name in ("install_test.py", "hardened_test.py"):
-            self.left.append(f"{path}: ./dev test --parts runs it")
+            self.left.append(f"{path}: ./dev test --ci runs it")
         elif path.endswith((".cpp", ".hpp")):
             self._add_tests(path, self._narrow_tests(path))
         elif name == "guide_test.py":

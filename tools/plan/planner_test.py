@@ -135,7 +135,7 @@ class OtherFilesTest(PlanTestCase):
         self.assertEqual(self.commands_of("tests/compile_errors_test.py"),
                          ["python3 tests/compile_errors_test.py"])
         plan = self.plan_of("tests/consumer/main.cpp")
-        self.assertEqual(plan.left, ["tests/consumer/main.cpp: ./dev test --parts runs it"])
+        self.assertEqual(plan.left, ["tests/consumer/main.cpp: ./dev test --ci runs it"])
 
     def test_one_step_for_each_preset_joins_all_paths(self):
         commands = self.commands_of("weir/base/text/hex_test.cpp", "weir/net/tcp_test.cpp",

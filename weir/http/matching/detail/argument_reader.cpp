@@ -63,7 +63,7 @@ bool accepts_form(const Request& request) noexcept {
   });
 }
 
-Rejection check_escapes(std::string_view form) {
+Rejection reject_bad_escapes(std::string_view form) {
   std::size_t at = form.find('%');
   for (; at != std::string_view::npos; at = form.find('%', at + 3)) {
     if (form.size() - at < 3 || hex_value(form[at + 1]) < 0 || hex_value(form[at + 2]) < 0) break;

@@ -469,7 +469,7 @@ bool accepts_form(const Request& request) noexcept;
 
 /// Returns the answer 400 to a form in which a '%' has no two hexadecimal digits behind it;
 /// nullptr if it has none. Names that no field has count as well: the sender cannot know them.
-Rejection check_escapes(std::string_view form);
+Rejection reject_bad_escapes(std::string_view form);
 
 /// Reads a body into `body`.
 /// Returns: the answer to a body that does not fit.
@@ -480,7 +480,7 @@ Rejection read_body(std::string_view text, B& body) {
     if (text.empty()) return nullptr;
     return read_body(text, body.emplace());
   } else if constexpr (Of::is_form) {
-    if (Rejection malformed = check_escapes(text)) [[unlikely]]
+    if (Rejection malformed = reject_bad_escapes(text)) [[unlikely]]
       return malformed;
     Violations violations;
     read_pairs("form", text, Of::value(body), violations);
