@@ -52,7 +52,7 @@ Task<InUse> settle(InUse most, Loop& loop) {
   }
 }
 
-std::string_view name_of(CancelOrigin origin) {
+std::string_view origin_name(CancelOrigin origin) {
   switch (origin) {
     case CancelOrigin::loop_turn:
       return "in round ";
@@ -97,7 +97,7 @@ Task<> sweep(Scope& scope, const SweepCase& test_case, std::minstd_rand& draw) {
     // A case that ended before this step may take longer in the next run.
     std::size_t chances = origin == CancelOrigin::loop_turn ? 1 : 4;
     for (std::size_t step = 0; step < steps; step = next_step(origin, step, draw)) {
-      SCOPED_TRACE(std::string(test_case.name) + ", cancelled " + std::string(name_of(origin)) +
+      SCOPED_TRACE(std::string(test_case.name) + ", cancelled " + std::string(origin_name(origin)) +
                    std::to_string(step));
       CancelInjector injector(env, origin, step);
       const InUse now = co_await run_once(test_case, env, injector, {}, most);
