@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::detail::event_test {
+namespace weir::detail {
 struct NamedEvent {};
 template <class T>
 struct EventOfEvents {};
@@ -111,4 +111,4 @@ TEST(EventTag, ComparesTheTopicAndTheStorageWithoutTheSource) {
 }
 
 }  // namespace
-}  // namespace weir::detail::event_test
+}  // namespace weir::detail

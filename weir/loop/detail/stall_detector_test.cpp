@@ -25,7 +25,7 @@
 #include "weir/testing/memory/memory_platform.hpp"
 #include "weir/testing/test/probe.hpp"
 
-namespace weir::loop::stall_detector_test {
+namespace weir::loop {
 namespace {
 
 /// A platform with a costly clock, which a detector does not read after each function.
@@ -605,4 +605,4 @@ TEST(WatchdogOfThreads, NamesTheFunctionThatBlocksALoop) {
 }
 
 }  // namespace
-}  // namespace weir::loop::stall_detector_test
+}  // namespace weir::loop

@@ -22,7 +22,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
-namespace weir::task_walk_test {
+namespace weir {
 namespace {
 
 using testing::ElementsAre;
@@ -437,4 +437,4 @@ TEST_F(TaskWalkTest, ATraceAtTheAddressOfAnEarlierOneIsANewTrace) {
 }
 
 }  // namespace
-}  // namespace weir::task_walk_test
+}  // namespace weir

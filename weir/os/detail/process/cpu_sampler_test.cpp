@@ -20,7 +20,7 @@
 
 #include "weir/os/detail/process/symbolizer.hpp"
 
-namespace weir::os::cpu_sampler_test {
+namespace weir::os {
 namespace {
 
 using namespace std::chrono_literals;
@@ -336,4 +336,4 @@ TEST(CopyOwnMemory, CopiesMemoryAndRefusesWhatIsNotMapped) {
 }
 
 }  // namespace
-}  // namespace weir::os::cpu_sampler_test
+}  // namespace weir::os

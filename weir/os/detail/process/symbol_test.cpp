@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::os::symbol_test {
+namespace weir::os {
 namespace {
 
 // A function with internal linkage, like most functions of a program.
@@ -69,4 +69,4 @@ TEST(Symbol, RemovesParametersAndPartsOfCoroutines) {
 }
 
 }  // namespace
-}  // namespace weir::os::symbol_test
+}  // namespace weir::os

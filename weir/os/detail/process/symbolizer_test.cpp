@@ -11,7 +11,7 @@
 
 #include "weir/os/detail/process/elf_file.hpp"
 
-namespace weir::os::symbolizer_test {
+namespace weir::os {
 namespace {
 
 [[gnu::noinline]] int tripled(int number) {
@@ -116,4 +116,4 @@ TEST(ElfFile, RejectsWhatIsNoElfFile) {
 }
 
 }  // namespace
-}  // namespace weir::os::symbolizer_test
+}  // namespace weir::os
