@@ -1,4 +1,4 @@
-// SHA-1 (RFC 3174), which the handshake of WebSocket requires. It protects nothing there.
+// SHA-1 (FIPS 180-4), which the handshake of WebSocket requires. It protects nothing there.
 #pragma once
 
 #include <array>
