@@ -1,13 +1,10 @@
 #include "weir/tls/ticket_keys.hpp"
 
-#include <openssl/crypto.h>
-
 #include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 
-#include "weir/tls/certificate/detail/openssl.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls {
@@ -33,14 +30,14 @@ TicketKey key_at(Bytes bytes, std::size_t index) {
 }  // namespace
 
 TicketKey::~TicketKey() {
-  OPENSSL_cleanse(cipher.data(), cipher.size());
-  OPENSSL_cleanse(mac.data(), mac.size());
+  explicit_bzero(cipher.data(), cipher.size());
+  explicit_bzero(mac.data(), mac.size());
 }
 
 Outcome<TicketKey> TicketKey::random() {
   TicketKey key;
   if (!fill(key.name) || !fill(key.cipher) || !fill(key.mac)) {
-    return std::unexpected(Failure(Error::library_failure, detail::take_openssl_error()));
+    return std::unexpected(Failure(Error::library_failure, "no random numbers"));
   }
   return key;
 }

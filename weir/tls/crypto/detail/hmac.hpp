@@ -51,11 +51,12 @@ class Hmac {
   void finish(std::span<std::uint8_t> target) noexcept;
 
  private:
-  /// A context of OpenSSL for any of the hashes.
+  /// A context of OpenSSL, or a Sha2 without OpenSSL, for any of the hashes.
   struct State {
     std::array<std::uint64_t, 27> words;
   };
   void begin(State& state, const Secret<128>& pad) const noexcept;
+  void init(State& state) const noexcept;
   void add(State& state, const void* data, std::size_t size) const noexcept;
   void end(State& state, std::uint8_t* target) const noexcept;
 

@@ -4,6 +4,7 @@
 
 #include "weir/tls/crypto/detail/random.hpp"
 
+#include <openssl/err.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -37,8 +38,10 @@ int fill(unsigned char* bytes, int size) {
 bool fill_random(MutableBytes target) noexcept {
   use_simulated_random();
   if (target.size() > INT_MAX) return false;
-  return RAND_bytes(reinterpret_cast<unsigned char*>(target.data()),
-                    static_cast<int>(target.size())) == 1;
+  const bool filled = RAND_bytes(reinterpret_cast<unsigned char*>(target.data()),
+                                 static_cast<int>(target.size())) == 1;
+  if (!filled) ERR_clear_error();
+  return filled;
 }
 
 void use_simulated_random() noexcept {

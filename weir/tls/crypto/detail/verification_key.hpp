@@ -33,6 +33,8 @@ enum class SignatureAlgorithm : std::uint8_t {
 
 /// Returns the algorithm of a name such as "RS256", in this letter case; nullopt for other names.
 std::optional<SignatureAlgorithm> signature_algorithm(std::string_view name) noexcept;
+/// Returns the hash of an algorithm other than eddsa.
+Hash hash_of(SignatureAlgorithm algorithm) noexcept;
 /// Lifetime: the text lives as long as the process.
 std::string_view name_of(SignatureAlgorithm algorithm) noexcept;
 
@@ -48,6 +50,8 @@ class VerificationKey {
   /// Makes a key of HS256 from at least 32 bytes, and of HS384 and HS512 from at least 48 and 64:
   /// RFC 7518 §3.2 demands the size of the digest.
   static Outcome from_secret(Bytes secret);
+  // Without OpenSSL, there are no public keys: the next four functions fail.
+
   /// Reads a public key of RSA, P-256, P-384, P-521 or Ed25519 in PEM ("BEGIN PUBLIC KEY").
   static Outcome from_pem(std::string_view pem);
   /// Makes a key of RSA from the members `n` and `e` of a JWK: big-endian numbers. The modulus has
