@@ -3,29 +3,26 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# weir_install(PACKAGES p...): installs the floors defined before the call. `p` are the Debian
-# packages that are needed to link them.
+# Installs the library, and the tool if it is built.
 function(weir_install)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "PACKAGES")
-  # weir::weir has all floors. Tests of users link weir::sim for the World.
-  add_library(weir_all INTERFACE)
-  target_link_libraries(weir_all INTERFACE ${weir_floors})
   set(targets weir_all weir_testing weir_sim weir_http_testing ${weir_floors})
   foreach(target IN LISTS targets)
     string(REGEX REPLACE "^weir_" "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   endforeach()
   set_target_properties(weir_all PROPERTIES EXPORT_NAME weir)
-  # weir/profile walks the frame pointers of the user's functions too. weir.pc has the same option.
-  if(PROJECT_IS_TOP_LEVEL)  # the option of the toolchain file holds for this project
-    target_compile_options(weir_base INTERFACE $<INSTALL_INTERFACE:-fno-omit-frame-pointer>)
-  else()
-    target_compile_options(weir_base INTERFACE -fno-omit-frame-pointer)
-  endif()
   install(TARGETS ${targets} EXPORT weir-targets)
-  install(TARGETS weir)
-  add_custom_target(installed DEPENDS ${targets} weir)  # all that a package needs
-  install(FILES docs/gcc-12.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  set(installed ${targets})  # all that a package needs
+  if(WEIR_TOOLS)
+    install(TARGETS weir)
+    list(APPEND installed weir)
+  endif()
+  if(PROJECT_IS_TOP_LEVEL)
+    add_custom_target(installed DEPENDS ${installed})
+  endif()
+  set(doc ${CMAKE_INSTALL_DATAROOTDIR}/doc/weir)
+  install(FILES docs/gcc-12.md DESTINATION ${doc})
+  install(FILES LICENSE DESTINATION ${doc} RENAME copyright)
   install(DIRECTORY weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING
     PATTERN "*.hpp" PATTERN "test" EXCLUDE)
 
@@ -38,7 +35,9 @@ function(weir_install)
   install(FILES ${PROJECT_BINARY_DIR}/weir-config.cmake
     ${PROJECT_BINARY_DIR}/weir-config-version.cmake DESTINATION ${package_dir})
   weir_install_pkg_config()
-  weir_package(${arg_PACKAGES})
+  if(PROJECT_IS_TOP_LEVEL)
+    weir_package()
+  endif()
 endfunction()
 
 # weir.pc lists all libraries, the highest floor first, because they are static.
@@ -59,8 +58,8 @@ function(weir_install_pkg_config)
   endforeach()
 endfunction()
 
+# The Debian package, which depends on the packages that its users link.
 function(weir_package)
-  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGE_NAME weir)
   set(CPACK_PACKAGE_CONTACT "The developers of Weir <weir@localhost>")
@@ -70,6 +69,6 @@ function(weir_package)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-  list(JOIN ARGN ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
+  list(JOIN weir_packages ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
   include(CPack)
 endfunction()

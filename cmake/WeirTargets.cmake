@@ -4,9 +4,16 @@ set(WEIR_TEST_SKIPPED 77)  # the exit status of a test binary that skipped a cas
 set(weir_floors "")
 
 # Splits `root`/**.cpp into <out>_TESTS (names that end in _test.cpp), <out>_FIXTURES (in folders
-# named test) and <out>_SOURCES.
+# named test) and <out>_SOURCES. ONLY and EXCEPT are regexes of the paths to take and to leave out.
 function(weir_glob out root)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "ONLY;EXCEPT" "")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${root}/*.cpp)
+  if(arg_ONLY)
+    list(FILTER sources INCLUDE REGEX "${arg_ONLY}")
+  endif()
+  if(arg_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "${arg_EXCEPT}")
+  endif()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -74,12 +81,12 @@ function(weir_batch target max)
   endforeach()
 endfunction()
 
-# weir_floor(NAME DEPENDS lower... LIBS external... HEADERS external...): makes library weir_NAME
-# from weir/NAME/**.cpp. HEADERS are header-only libraries that only sources include: users of an
-# installed Weir do not need them.
+# weir_floor(NAME DEPENDS lower... LIBS external... INCLUDES folders... ONLY r EXCEPT r): makes
+# library weir_NAME from weir/NAME/**.cpp; see weir_glob(). INCLUDES are folders of header-only
+# libraries that only sources include: users of Weir do not need them.
 function(weir_floor name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBS;HEADERS")
-  weir_glob(floor weir/${name})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY;EXCEPT" "DEPENDS;LIBS;INCLUDES")
+  weir_glob(floor weir/${name} ONLY ${arg_ONLY} EXCEPT ${arg_EXCEPT})
   list(TRANSFORM arg_DEPENDS PREPEND weir_)
   set(weir_include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -87,9 +94,7 @@ function(weir_floor name)
     add_library(weir_${name} STATIC ${floor_SOURCES})
     target_include_directories(weir_${name} PUBLIC ${weir_include_dirs})
     target_link_libraries(weir_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_LIBS})
-    foreach(library IN LISTS arg_HEADERS)
-      target_link_libraries(weir_${name} PRIVATE $<BUILD_INTERFACE:${library}>)
-    endforeach()
+    target_include_directories(weir_${name} SYSTEM PRIVATE ${arg_INCLUDES})
     target_compile_features(weir_${name} PUBLIC cxx_std_23)
     weir_batch(weir_${name} ${WEIR_BATCH})
     if(name MATCHES "^(base|os|loop|task)$")
@@ -104,8 +109,23 @@ function(weir_floor name)
     target_include_directories(weir_${name} INTERFACE ${weir_include_dirs})
     target_link_libraries(weir_${name} INTERFACE ${arg_DEPENDS} ${arg_LIBS})
   endif()
+  add_library(weir::${name} ALIAS weir_${name})
   if(NOT name MATCHES "^(testing|sim|http_testing)$")
     set(weir_floors ${weir_floors} weir_${name} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Makes weir::weir, which links all floors except those for tests. In the build tree, targets have
+# the names of the installed package.
+function(weir_all_floors)
+  add_library(weir_all INTERFACE)
+  add_library(weir::weir ALIAS weir_all)
+  target_link_libraries(weir_all INTERFACE ${weir_floors})
+  # weir/profile walks the frame pointers of users' functions too. weir.pc has the same option.
+  # Weir's own targets have it from the toolchain file.
+  target_compile_options(weir_base INTERFACE $<INSTALL_INTERFACE:-fno-omit-frame-pointer>)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    target_compile_options(weir_base INTERFACE $<BUILD_INTERFACE:-fno-omit-frame-pointer>)
   endif()
 endfunction()
 
@@ -195,11 +215,11 @@ weir_add_suites(\"${PROJECT_BINARY_DIR}/tests/${target}\" \"${WEIR_TEST_PREFIX}$
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()
 
-# weir_floor_tests(NAME DEPENDS also... PRECOMPILE headers...): makes binary weir_NAME_test from
-# weir/NAME/**_test.cpp, if any.
+# weir_floor_tests(NAME DEPENDS also... PRECOMPILE headers... ONLY r EXCEPT r): makes binary
+# weir_NAME_test from weir/NAME/**_test.cpp, if any; see weir_glob().
 function(weir_floor_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PRECOMPILE")
-  weir_glob(floor weir/${name})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY;EXCEPT" "DEPENDS;PRECOMPILE")
+  weir_glob(floor weir/${name} ONLY ${arg_ONLY} EXCEPT ${arg_EXCEPT})
   if(NOT floor_TESTS)
     return()
   endif()
@@ -228,9 +248,6 @@ function(weir_programs folder)
     set(arg_LIBS ${weir_floors})
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  if(sources AND arg_BENCHMARK)
-    find_package(benchmark REQUIRED)
-  endif()
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     set(target ${arg_PREFIX}${name})
@@ -260,7 +277,7 @@ function(weir_program_of_folder target folder)
   add_executable(${target} ${main})
   target_link_libraries(${target} PRIVATE ${target}_tool)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  if(program_TESTS)
+  if(program_TESTS AND WEIR_TESTS)
     weir_test_binary(${target}_tool_test SOURCES ${program_TESTS} LIBS ${target}_tool weir_sim
       PRECOMPILE weir/http.hpp)
   endif()
@@ -288,7 +305,7 @@ endfunction()
 # tests/**.cpp: system tests, which run the example programs over real sockets.
 function(weir_system_tests)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/consumer/")  # a separate project, for tests/install_test.py
+  list(FILTER sources EXCLUDE REGEX "/(consumer|embed)/")  # projects of users, for *_test.py
   if(NOT sources)
     return()
   endif()
@@ -313,7 +330,7 @@ endfunction()
 function(weir_differential_tests)
   weir_glob(http2 tools/differential/http2)
   weir_test_binary(weir_differential_test SOURCES ${http2_FIXTURES} ${http2_TESTS}
-    LIBS weir_http_testing PkgConfig::NGHTTP2)
+    LIBS weir_http_testing PkgConfig::WEIR_NGHTTP2)
   set(folder ${PROJECT_SOURCE_DIR}/tools/differential)
   add_test(NAME ${WEIR_TEST_PREFIX}differential COMMAND python3 ${folder}/differential.py --as-test
     --weir $<TARGET_FILE:differential_reporter> --build ${PROJECT_SOURCE_DIR}/build --cases 600)
@@ -369,8 +386,8 @@ function(weir_program_tests)
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
 endfunction()
 
-# fuzz/NAME.cpp: makes a libFuzzer program with WEIR_FUZZ. Otherwise, it makes a test that replays
-# fuzz/corpus/NAME, and a test that mutates these inputs for some seconds.
+# fuzz/NAME.cpp: makes a libFuzzer program with WEIR_LIBFUZZER. Otherwise, it makes a test that
+# replays fuzz/corpus/NAME, and a test that mutates these inputs for some seconds.
 function(weir_fuzzers)
   add_library(weir_fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/fuzz/replay/main.cpp)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cpp)
@@ -382,7 +399,7 @@ function(weir_fuzzers)
     target_link_libraries(${target} PRIVATE ${weir_floors})
     weir_precompile(${target} service)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
-    if(WEIR_FUZZ)
+    if(WEIR_LIBFUZZER)
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       continue()
     endif()
@@ -397,7 +414,7 @@ function(weir_fuzzers)
   target_link_libraries(fuzz_h2_server_fuzz PRIVATE weir_http_testing)
   target_link_libraries(fuzz_ws_connection_fuzz PRIVATE weir_testing)
   target_link_libraries(fuzz_ws_deflate_fuzz PRIVATE weir_testing)
-  target_link_libraries(fuzz_hpack_fuzz PRIVATE PkgConfig::NGHTTP2)
+  target_link_libraries(fuzz_hpack_fuzz PRIVATE PkgConfig::WEIR_NGHTTP2)
 endfunction()
 
 # The target `programs`: all executables of the default build except test binaries and fuzzers, for
@@ -423,7 +440,7 @@ endfunction()
 
 # Tests that run the source checks, and tests that each check can fail.
 function(weir_source_checks)
-  if(NOT WEIR_CHECK OR NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/check/check.py)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/check/check.py)
     return()
   endif()
   add_test(NAME check COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check/check.py

@@ -1,12 +1,16 @@
-# Sets language level, warnings, hardening, sanitizers, linker and compiler cache for all targets.
+# Sets language level, warnings, hardening, sanitizers, linker and compiler cache for all targets of
+# Weir. Nothing here reaches a project that embeds Weir: such a project chooses its warnings, build
+# type and compiler cache itself.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_OPTIMIZE_DEPENDENCIES ON)
-if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
 endif()
 
 string(REPLACE ";" "," weir_sanitize "${WEIR_SANITIZE}")
@@ -16,12 +20,18 @@ add_compile_options(-pthread)
 add_link_options(-pthread)
 
 # --- Warnings -------------------------------------------------------------------------------------
-add_compile_options(-Wall -Wextra -Wconversion -Wnon-virtual-dtor)
+if(PROJECT_IS_TOP_LEVEL OR WEIR_WERROR)
+  add_compile_options(-Wall -Wextra -Wconversion -Wnon-virtual-dtor)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_compile_options(-Wshadow)
+  endif()
+endif()
+set(CMAKE_COMPILE_WARNING_AS_ERROR OFF)  # a project's choice for its own sources
 if(WEIR_WERROR)
   add_compile_options(-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  add_compile_options(-Wshadow "SHELL:-Xclang -fno-pch-timestamp")  # no-pch-timestamp: for ccache
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")  # for ccache
   add_link_options(-fuse-ld=lld)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -63,10 +73,15 @@ function(weir_harden family flag)
     add_compile_options(${flag})
   endif()
 endfunction()
-if("pie" IN_LIST weir_hardening)
-  # POSITION_INDEPENDENT_CODE would give libraries -fPIC and programs -fPIE, but the targets that
-  # share a precompiled header need the same flag.
+# POSITION_INDEPENDENT_CODE gives libraries -fPIC and programs -fPIE, but the targets that share a
+# precompiled header need the same flag. The last flag on a command line has effect, and these are
+# the last ones. With -fPIC, a shared library can link Weir.
+if(CMAKE_POSITION_INDEPENDENT_CODE)
+  add_compile_options(-fPIC)
+elseif("pie" IN_LIST weir_hardening)
   add_compile_options(-fPIE)
+endif()
+if("pie" IN_LIST weir_hardening)
   add_link_options(-pie -Wl,-z,relro,-z,now)
 endif()
 weir_harden(stack-protector -fstack-protector-strong)
@@ -117,16 +132,18 @@ if(weir_sanitize)
     add_compile_options(-fno-sanitize=vptr)
   endif()
 endif()
-if(WEIR_FUZZ)
+if(WEIR_LIBFUZZER)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    message(FATAL_ERROR "WEIR_FUZZ: needs clang, which contains libFuzzer")
+    message(FATAL_ERROR "WEIR_LIBFUZZER: needs clang, which contains libFuzzer")
   endif()
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # --- Compiler cache -------------------------------------------------------------------------------
-find_program(WEIR_CCACHE ccache)
-if(WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(WEIR_CCACHE ccache)
+endif()
+if(PROJECT_IS_TOP_LEVEL AND WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # ccache's manual requires these sloppiness settings for precompiled headers. CCACHE_DEPEND makes
   # ccache compare the contents of all files that a compilation has read. Without it, ccache
   # compares preprocessed text, which has no comments. It then reuses a precompiled header after a

@@ -15,7 +15,7 @@ from floors import FLOORS, floor_of, is_for_tests
 
 LISTS = "CMakeLists.txt"
 DOCUMENT = "ARCHITECTURE.md"
-KEYWORD = re.compile(r"\b(DEPENDS|LIBS|HEADERS|PRECOMPILE)\b")
+KEYWORD = re.compile(r"\b(DEPENDS|LIBS|INCLUDES|PRECOMPILE)\b|\$\{\w+\}")
 PICTURE = re.compile(r"^```floors\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # A floor, its edges, and what the floor is.
 PICTURE_LINE = re.compile(r"^(\w+)(?: +-> (\w+(?:, \w+)*))?(?: {2,}\S.*)?$")
@@ -27,7 +27,7 @@ class Calls:
 
     def __init__(self, lists, function):
         self.lines, self.depends, self.precompiled = {}, {}, {}
-        for match in re.finditer(rf"^{function}\(\s*(\w+)([^)]*)\)", lists.text, re.MULTILINE):
+        for match in re.finditer(rf"^ *{function}\(\s*(\w+)([^)]*)\)", lists.text, re.MULTILINE):
             parts = KEYWORD.split(match[2])
             arguments = {key: names.split() for key, names in zip(parts[1::2], parts[2::2])}
             self.lines[match[1]] = lists.text.count("\n", 0, match.start()) + 1

@@ -11,7 +11,7 @@ weir_floor(net  DEPENDS base LIBS Threads::Threads)
 weir_floor(tls  DEPENDS net
   base LIBS OpenSSL::SSL)
 weir_floor(json)
-weir_floor(http DEPENDS json tls net HEADERS CLI11::CLI11)
+weir_floor(http DEPENDS json tls net INCLUDES CLI11::CLI11)
 weir_floor(sim  DEPENDS net)
 """
 PICTURE = """# Architecture
@@ -87,7 +87,7 @@ class EdgesTest(CheckTestCase):
         self.expect_in_lists("net  DEPENDS base", "net  DEPENDS util base", "net DEPENDS util")
 
     def test_libraries_are_no_edges(self):
-        self.expect_in_lists("HEADERS CLI11::CLI11", "HEADERS base LIBS x DEPENDS net",
+        self.expect_in_lists("INCLUDES CLI11::CLI11", "INCLUDES base LIBS x DEPENDS net",
                              "lacks json", "weir/http/server/serve.hpp")
 
     def test_every_floor_is_in_the_lists(self):

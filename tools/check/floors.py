@@ -53,6 +53,7 @@ CRYPTO = re.compile(r"^(openssl/|intel-ipsec-mb\.h$)")
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
 TEST_LIBRARY_USERS = ("tools/simulate/", "examples/simulated.cpp", "examples/services_faked.cpp",
                       "examples/notes_tested.cpp", "examples/fan_out_tested.cpp")
+USERS = ("examples/", "tests/consumer/")  # public headers only
 
 
 def place_of(path):
@@ -167,7 +168,7 @@ def check_public_headers(repository, report):
                 if (is_public(other) and floor_of(other.path) == floor_of(file.path) and
                         other.path not in reached):
                     report(file, 1, "umbrellas", f"does not include {other.path}")
-        if file.path.startswith(("examples/", "tests/consumer/")):
+        if file.path.startswith(USERS):
             for line, _, path in file.includes:
                 target = repository.files.get(path)
                 if target and path.startswith("weir/") and not is_public(target):
