@@ -228,6 +228,20 @@ function(weir_floor_tests name)
     PRECOMPILE ${arg_PRECOMPILE})
 endfunction()
 
+# Tests what stands for weir/tls without OpenSSL, in binary weir_tls_absent_test. It links this in
+# place of weir_tls.
+function(weir_tls_absent_tests)
+  weir_glob(absent weir/tls ONLY ${weir_tls_without_openssl})
+  weir_glob(both weir/tls/crypto)  # tests of functions that both have
+  list(FILTER both_TESTS INCLUDE REGEX "/(sha[12]|hmac|random)_test\\.cpp$")
+  add_library(weir_tls_absent STATIC EXCLUDE_FROM_ALL ${absent_SOURCES})
+  target_link_libraries(weir_tls_absent PUBLIC weir_net)
+  weir_precompile(weir_tls_absent house)
+  weir_glob(absent weir/tls/detail/absent)
+  weir_test_binary(weir_tls_absent_test SOURCES ${absent_TESTS} ${both_TESTS}
+    LIBS weir_tls_absent weir_sim)
+endfunction()
+
 # weir_floor_fixtures(NAME): makes library weir_NAME_fixtures of the fixtures of a floor. It is for
 # test binaries and is not installed.
 function(weir_floor_fixtures name)

@@ -1,4 +1,5 @@
-// Umbrella header for TLS: servers, clients, certificates and streams.
+// Umbrella header for TLS: servers, clients, certificates and streams. In a build of Weir without
+// OpenSSL, the functions that load, make or connect fail with Error::library_failure.
 #pragma once
 
 #include "weir/base/result.hpp"

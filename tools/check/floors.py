@@ -20,7 +20,7 @@ FLOORS = {
     "sim": [""],
     "event": [""],
     "compression": [""],
-    "tls": ["crypto", "certificate", "records", ""],
+    "tls": ["crypto", "certificate", "records", "", "absent"],
     "json": ["text", ""],
     "config": ["source", "type", ""],
     "log": [""],

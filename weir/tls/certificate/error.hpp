@@ -20,7 +20,8 @@ enum class Error : std::uint8_t {
   invalid_key,          ///< no PEM private key, or one that is malformed or encrypted
   key_mismatch,         ///< a private key that does not belong to the certificate
   invalid_options,      ///< options that contradict each other
-  library_failure,      ///< OpenSSL lacks memory or a needed algorithm
+  /// OpenSSL lacks memory or a needed algorithm, or this build of Weir has no OpenSSL.
+  library_failure,
 
   // A handshake that fails.
   timed_out,            ///< HandshakeLimits::timeout or ServerOptions::hello_timeout

@@ -21,7 +21,7 @@ struct JwtKey {
   /// The name of the algorithm: HS256, RS256, PS256, ES256, those with 384 and 512, or EdDSA.
   std::string algorithm;
   /// The shared secret of HS256 (at least 32 bytes; 48 for HS384, 64 for HS512), or a public key in
-  /// PEM.
+  /// PEM. Public keys need OpenSSL: a build of Weir without it throws for them.
   std::string key;
   /// The key id (`kid`) of the tokens; empty for tokens of any id.
   std::string id = {};

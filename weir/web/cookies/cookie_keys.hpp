@@ -16,8 +16,9 @@ namespace weir::http {
 
 /// The protection of a sealed cookie.
 enum class CookieProtection : std::uint8_t {
-  signed_value,     ///< HMAC-SHA-256: the client can read the value, but not change it
-  encrypted_value,  ///< AES-256-GCM: the client can neither read nor change the value
+  signed_value,  ///< HMAC-SHA-256: the client can read the value, but not change it
+  /// AES-256-GCM: the client can neither read nor change the value. It needs OpenSSL.
+  encrypted_value,
 };
 
 /// The keys of one service, made from secrets. The first key seals, and all keys open: a new secret
@@ -48,7 +49,7 @@ class CookieKeys {
   /// Returns the text of a cookie of this name with this value, of any bytes. open() accepts it
   /// until `expires`.
   /// Errors: limit_reached if name and text exceed SetCookie::bytes_max; unsupported if OpenSSL
-  /// fails.
+  /// fails, and for an encrypted value in a build without OpenSSL.
   Result<std::string> seal(CookieProtection protection, std::string_view name,
                            std::string_view value, WallTime expires) const;
   /// Returns the value of a text that seal() has made for this name; nullopt for any other text,

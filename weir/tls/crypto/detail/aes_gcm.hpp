@@ -26,7 +26,7 @@ class AesGcmKey {
 
   /// Seals `plain` into `target`, which has room for its bytes and `overhead` more and does not
   /// overlap it. `associated` is authenticated, but not a part of the message.
-  /// Returns: false if OpenSSL has failed. The bytes of `target` have no meaning then.
+  /// Returns: false if OpenSSL has failed or is absent. The bytes of `target` have no meaning then.
   [[nodiscard]] bool seal(Bytes associated, Bytes plain, std::byte* target) const noexcept;
   /// Opens a sealed message in place.
   /// Returns: the plain bytes, which are a part of `sealed`; nullopt if the message was not sealed

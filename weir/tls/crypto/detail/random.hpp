@@ -5,10 +5,9 @@
 
 namespace weir::tls::detail {
 
-/// Fills `target` with bytes from OpenSSL's random generator, or from the RandomSource of a
-/// simulation.
-/// Returns: false if the generator failed, in which case the caller must not use the bytes.
-/// Threads: any.
+/// Fills `target` with bytes from OpenSSL's random generator, that of the kernel without OpenSSL,
+/// or the RandomSource of a simulation. Returns: false if the generator failed, in which case the
+/// caller must not use the bytes. Threads: any.
 [[nodiscard]] bool fill_random(MutableBytes target) noexcept;
 
 /// Makes OpenSSL take its random numbers from the simulation of each thread that has one; see

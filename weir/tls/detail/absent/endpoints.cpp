@@ -1,0 +1,117 @@
+// The server, the client and the identities of a build without OpenSSL. They can be made, because a
+// program may decide at run time whether it uses TLS. Each function that would read a certificate
+// or begin a handshake fails with no_openssl().
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/loop/contract/detail/platform.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/task/context.hpp"
+#include "weir/tls/certificate/identity.hpp"
+#include "weir/tls/client.hpp"
+#include "weir/tls/detail/absent/no_openssl.hpp"
+#include "weir/tls/detail/records/aead_core.hpp"
+#include "weir/tls/server.hpp"
+
+namespace weir::tls {
+
+class detail::AcceptorState {};
+class detail::ConnectorState {};
+
+// A stream refers to the ciphers of its core. There are no streams, and these have no ciphers.
+detail::AeadCore::~AeadCore() = default;
+
+// --- identities ----------------------------------------------------------------------------------
+
+Identity::Data::~Data() {
+  explicit_bzero(key.data(), key.size());
+}
+
+Outcome<Identity> Identity::from_pem(std::string_view, std::string_view) {
+  return detail::no_openssl();
+}
+
+Outcome<Identity> Identity::self_signed(const SelfSigned&) {
+  return detail::no_openssl();
+}
+
+// --- the server ----------------------------------------------------------------------------------
+
+Server::Server(ServerOptions options) : options_(std::move(options)) {}
+Server::~Server() = default;
+
+Task<Outcome<>> Server::load() {
+  co_return detail::no_openssl();
+}
+
+Task<> Server::watch() {
+  co_return;
+}
+
+Task<Outcome<>> Server::load_once() {
+  const Context context = co_await this_context();
+  Outcome<> failed = detail::no_openssl();
+  bool logs = false;
+  {
+    const std::lock_guard lock(mutex_);
+    logs = !std::exchange(failure_logged_, true);
+  }
+  if (logs) context.loop->platform().log("weir: tls: " + failed.error().text());
+  co_return failed;
+}
+
+void Server::set_ticket_keys(const TicketKeys&) {}
+
+ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
+  TlsArguments arguments;
+  ProgramOptions options;
+  static_cast<weir::ServerOptions&>(options) =
+      weir::ServerOptions::from_args(argc, argv, arguments);
+  if (!arguments.used()) return options;
+  std::fprintf(stderr, "%s: tls: %s\n", argv[0], detail::no_openssl().error().text().c_str());
+  std::exit(1);
+}
+
+Acceptor::Acceptor(Loop&, const Server&) {}
+Acceptor::~Acceptor() = default;
+
+Task<Outcome<Stream>> Acceptor::accept(AnyStream) {
+  co_return detail::no_openssl();
+}
+
+Task<Outcome<std::shared_ptr<Acceptor>>> Acceptor::make(Scope&, std::shared_ptr<Server> server) {
+  if (server == nullptr) co_return nullptr;
+  WEIR_CO_TRY(co_await server->load_once());
+  co_return nullptr;
+}
+
+Task<Outcome<AnyStream>> accept(std::shared_ptr<Acceptor> acceptor, AnyStream inner) {
+  if (acceptor == nullptr) co_return std::move(inner);
+  co_return detail::no_openssl();
+}
+
+// --- the client ----------------------------------------------------------------------------------
+
+Client::Client(ClientOptions options) : options_(std::move(options)) {}
+Client::~Client() = default;
+
+Task<Outcome<>> Client::load() {
+  co_return detail::no_openssl();
+}
+
+Connector::Connector(Loop&, Client&) {}
+Connector::Connector(Loop&, Client&, std::vector<std::string>) {}
+Connector::~Connector() = default;
+
+Task<Outcome<Stream>> Connector::connect(AnyStream, std::string) {
+  co_return detail::no_openssl();
+}
+
+}  // namespace weir::tls
