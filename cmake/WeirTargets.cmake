@@ -452,6 +452,23 @@ function(weir_gather_programs)
   add_custom_target(benchmarks DEPENDS ${benchmarks})
 endfunction()
 
+# Projects of users that build Weir. `./dev test --all` alone runs those with the label `all`.
+function(weir_embed_tests)
+  set(folder ${PROJECT_SOURCE_DIR}/tests)
+  set(embed python3 ${folder}/embed_test.py)
+  add_test(NAME embed_fetchcontent_clang
+    COMMAND ${embed} --way fetchcontent --compiler clang++-19)
+  add_test(NAME embed_subdirectory_gcc COMMAND ${embed} --way subdirectory --compiler g++-12)
+  add_test(NAME embed_fetchcontent_gcc COMMAND ${embed} --way fetchcontent --compiler g++-12)
+  add_test(NAME embed_subdirectory_clang
+    COMMAND ${embed} --way subdirectory --compiler clang++-19)
+  add_test(NAME embed_without_parts COMMAND ${embed} --way subdirectory --without-parts)
+  set(all embed_fetchcontent_gcc embed_subdirectory_clang embed_without_parts)
+  set_tests_properties(embed_fetchcontent_clang embed_subdirectory_gcc ${all} PROPERTIES
+    TIMEOUT 1200 PROCESSORS 2 COST 90 SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
+  set_tests_properties(${all} PROPERTIES LABELS all)
+endfunction()
+
 # Tests that run the source checks, and tests that each check can fail.
 function(weir_source_checks)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/check/check.py)
@@ -480,6 +497,7 @@ function(weir_source_checks)
   add_test(NAME package COMMAND ${install_test} --package)
   add_test(NAME compile_errors COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/compile_errors_test.py)
   set_tests_properties(install package compile_errors PROPERTIES TIMEOUT 600)
+  weir_embed_tests()
   # Tests all requested families, even if the toolchain file fails to apply one. Fortify needs
   # optimisation.
   if(weir_hardening AND NOT WEIR_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")

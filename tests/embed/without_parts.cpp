@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   router.get("/tokens", tokens);
   auto admin = router.group<http::AuthenticatedUser>(
       "/admin", http::basic_auth({.users = {{"ann", "pass word"}}}));
-  admin.get("/", [](const http::AuthenticatedUser& user) { return http::text(user.name); });
+  admin.get("/name", [](const http::AuthenticatedUser& user) { return http::text(user.name); });
   const auto options = tls::ProgramOptions::from_args(argc, argv);
   App app;
   app.per_core<http::Client>();

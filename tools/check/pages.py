@@ -4,7 +4,7 @@ import posixpath
 import re
 import textwrap
 
-README_LINES_MAX = 150
+README_LINES_MAX = 190
 PAGE = re.compile(r"^(README\.md|docs/guide/[^/]+\.md)$")
 FENCE = re.compile(r"^```(\w*)$")
 EXAMPLE = re.compile(r"\bexamples/\w+\.[ch]pp\b")

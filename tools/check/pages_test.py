@@ -38,8 +38,8 @@ class PagesTest(CheckTestCase):
         self.expect("page-link", PAGE, self.page("[x](b.md#part)\n"), "no docs/guide/b.md")
 
     def test_the_readme_is_short(self):
-        self.expect_clean({"README.md": "a\n" * 150})
-        self.expect("page-size", "README.md", {"README.md": "a\n" * 151}, "151 lines")
+        self.expect_clean({"README.md": "a\n" * 190})
+        self.expect("page-size", "README.md", {"README.md": "a\n" * 191}, "191 lines")
 
 
 if __name__ == "__main__":

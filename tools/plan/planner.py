@@ -265,8 +265,11 @@ class Planner:
 
     def _add_system_test(self, path):
         name = path.rpartition("/")[2]
-        if path.startswith("tests/consumer/") or name in ("install_test.py", "hardened_test.py"):
+        if (path.startswith(("tests/consumer/", "tests/embed/")) or
+                name in ("install_test.py", "hardened_test.py", "embed_test.py")):
             self.left.append(f"{path}: ./dev test --ci runs it")
+        elif name in ("conan_test.py", "vcpkg_port_test.py"):
+            self.left.append(f"{path}: ./dev test --all runs it")
         elif path.endswith((".cpp", ".hpp")):
             self._add_tests(path, self._narrow_tests(path))
         elif name == "guide_test.py":
