@@ -463,7 +463,10 @@ function(weir_embed_tests)
   add_test(NAME embed_subdirectory_clang
     COMMAND ${embed} --way subdirectory --compiler clang++-19)
   add_test(NAME embed_without_parts COMMAND ${embed} --way subdirectory --without-parts)
-  set(all embed_fetchcontent_gcc embed_subdirectory_clang embed_without_parts)
+  add_test(NAME conan
+    COMMAND python3 ${folder}/conan_test.py --venv ${PROJECT_SOURCE_DIR}/build/conan)
+  add_test(NAME vcpkg_port COMMAND python3 ${folder}/vcpkg_port_test.py)
+  set(all embed_fetchcontent_gcc embed_subdirectory_clang embed_without_parts conan vcpkg_port)
   set_tests_properties(embed_fetchcontent_clang embed_subdirectory_gcc ${all} PROPERTIES
     TIMEOUT 1200 PROCESSORS 2 COST 90 SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
   set_tests_properties(${all} PROPERTIES LABELS all)

@@ -16,7 +16,7 @@ CLANG = "clang++-19"
 CLANG_FORMAT = "clang-format-19"
 FORMAT_BATCH = 20
 # `./dev bench` builds the peers, and tests/*_test.py build the projects of users.
-UNTARGETED_FOLDERS = ("bench/peers/", "tests/consumer/", "tests/embed/")
+UNTARGETED_FOLDERS = ("bench/peers/", "tests/consumer/", "tests/embed/", "contrib/conan/")
 HEADER_FLAGS = ["-std=c++2b", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
                 "-Wnon-virtual-dtor", "-Werror"]
 # Headers that many files include, the most expensive first: see PrecompiledHeaders.

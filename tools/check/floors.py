@@ -53,7 +53,7 @@ CRYPTO = re.compile(r"^(openssl/|intel-ipsec-mb\.h$)")
 TEST_HEADER = re.compile(r"^(gtest|gmock)/")
 TEST_LIBRARY_USERS = ("tools/simulate/", "examples/simulated.cpp", "examples/services_faked.cpp",
                       "examples/notes_tested.cpp", "examples/fan_out_tested.cpp")
-USERS = ("examples/", "tests/consumer/", "tests/embed/")  # public headers only
+USERS = ("examples/", "tests/consumer/", "tests/embed/", "contrib/conan/")  # public headers only
 
 
 def place_of(path):
