@@ -98,7 +98,7 @@ struct NameParameter {
     } else if (extended) {
       const std::string_view value = value_of_extended();
       if (value.data() == nullptr) return std::nullopt;
-      if (check_escapes(value) != ParseError::none) return MultipartError::bad_name;
+      if (http::check_escapes(value) != ParseError::none) return MultipartError::bad_name;
       const auto escapes = static_cast<std::size_t>(std::ranges::count(value, '%'));
       const std::size_t size = value.size() - 2 * escapes;
       if (size > limits.name_bytes_max) return MultipartError::name_too_long;
