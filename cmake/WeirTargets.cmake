@@ -65,6 +65,8 @@ function(weir_batch target max)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # A local name shadows what another file of the batch has in its unnamed namespace.
   target_compile_options(${target} PRIVATE -Wno-shadow)
+  # GCC takes a type of an unnamed namespace for one of a header, because the batch includes it.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     cmake_path(GET source PARENT_PATH folder)
