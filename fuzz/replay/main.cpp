@@ -173,6 +173,10 @@ int main(int argc, char** argv) {
   std::printf("replayed %zu inputs\n", inputs.size());
   if (inputs.empty()) return 1;
   if (seconds.count() == 0) return 0;
+  // The time that ./dev test has for a sweep holds here too.
+  if (const char* const budget = std::getenv("WEIR_SWEEP_SECONDS"); budget != nullptr) {
+    seconds = std::min(seconds, std::chrono::seconds(number(budget)));
+  }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   Chance chance(inputs, seed);

@@ -60,6 +60,8 @@ class SweepBudget {
     if (std::chrono::steady_clock::now() < end_) return at + 1;
     return at + std::uniform_int_distribution<std::size_t>(1, 15)(random_);
   }
+  /// Returns true if the budget is spent.
+  bool spent() const { return std::chrono::steady_clock::now() >= end_; }
 
  private:
   static std::chrono::steady_clock::time_point end_of_budget() {
