@@ -23,6 +23,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SKIPPED = 77
@@ -419,34 +420,42 @@ def check_clean_machine(doctor, certificates):
     return ""
 
 
-def start_lines(program, seconds, prefix=(), filters=(), arguments=()):
-    """Returns what a server logs at its start."""
+def start_lines(program, prefix=(), filters=(), arguments=(), until="listening on"):
+    """Returns what a server logs at its start, up to a line that contains `until`."""
     def prepare():
         for number, error in filters:
             deny(number, error)
 
     process = subprocess.Popen([*prefix, str(program), "--port", "0", *arguments], text=True,
                                stderr=subprocess.PIPE, preexec_fn=prepare)
-    time.sleep(seconds)
+    lines = []
+    limit = threading.Timer(SECONDS_MAX, process.kill)
+    limit.start()
+    for line in process.stderr:
+        lines.append(line)
+        if until in line:
+            break
+    limit.cancel()
     process.send_signal(signal.SIGTERM)
     try:
-        return process.communicate(timeout=SECONDS_MAX)[1]
+        return "".join(lines) + process.communicate(timeout=SECONDS_MAX)[1]
     finally:
         process.kill()
 
 
 def check_start(hello):
     """A server says the same at its start, and nothing on a clean machine."""
-    clean = start_lines(hello, 1)
+    clean = start_lines(hello)
     if ", wanted " in clean or "listening on" not in clean:
         return f"a start on a clean machine:\n{clean}"
-    scarce = start_lines(hello, 1, ["prlimit", "--nofile=13"], arguments=["--cores", "2"])
+    scarce = start_lines(hello, ["prlimit", "--nofile=13"], arguments=["--cores", "2"],
+                          until="answers no client")
     if len(re.findall(r"^weir: descriptors: .*answers no client", scarce, re.MULTILINE)) != 1:
         return f"a start with 13 descriptors:\n{scarce}"
-    refused = start_lines(hello, 1, filters=[(URING_SETUP, errno.EPERM)])
+    refused = start_lines(hello, filters=[(URING_SETUP, errno.EPERM)])
     if len(re.findall(r"^weir: io_uring: a seccomp filter", refused, re.MULTILINE)) != 1:
         return f"a start without io_uring:\n{refused}"
-    asked = start_lines(hello, 1, filters=[(URING_SETUP, errno.EPERM)],
+    asked = start_lines(hello, filters=[(URING_SETUP, errno.EPERM)],
                         arguments=["--backend", "epoll"])
     if ", wanted " in asked:
         return f"a start with epoll:\n{asked}"

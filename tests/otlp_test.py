@@ -258,7 +258,10 @@ def run(program, protocol, compression):
         response = connection.getresponse()
         expect(response.read(), b"tea: 250\n", "answer")
         connection.close()
-        time.sleep(1)  # for the thread that writes logs, and a batch
+        end = time.monotonic() + SECONDS_MAX  # for the thread that writes logs, and a batch
+        while time.monotonic() < end and not (
+                collector.received and any(f"trace_id={TRACE}" in line for line in list(lines))):
+            time.sleep(0.02)
         service.send_signal(signal.SIGTERM)
         expect(service.wait(SECONDS_MAX), 0, "exit status")
     finally:
