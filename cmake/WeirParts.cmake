@@ -62,8 +62,8 @@ endfunction()
 
 weir_require_module(WEIR_LIBURING liburing-dev liburing)
 weir_require_module(WEIR_RE2 libre2-dev re2)
-# Only sources include these two.
-if(TARGET CLI11::CLI11)  # that of a project around Weir
+# Only sources include CLI11 and toml++, so users of Weir do not need them.
+if(TARGET CLI11::CLI11)  # the outer project already has CLI11
   set(weir_cli11 $<TARGET_PROPERTY:CLI11::CLI11,INTERFACE_INCLUDE_DIRECTORIES>)
 else()
   weir_require_header(WEIR_CLI11 libcli11-dev CLI/CLI.hpp)
@@ -82,7 +82,7 @@ set(weir_packages pkg-config liburing-dev libre2-dev)  # Debian packages that us
 set(weir_modules "liburing re2")                        # of weir.pc
 set(weir_checks "")                                     # of weir-config.cmake
 
-# The sources of weir/tls that need no OpenSSL. Those in detail/absent stand for the others.
+# The sources of weir/tls that need no OpenSSL. Those in detail/absent replace the others.
 string(CONCAT weir_tls_without_openssl
   "/tls/detail/(absent/.*|session|records/multi_buffer_gcm)\\.cpp$|"
   "/tls/crypto/detail/(sha[12]|hmac|verification_key)\\.cpp$|"

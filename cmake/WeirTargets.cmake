@@ -160,8 +160,8 @@ endfunction()
 
 # weir_compile_header_once(TARGET): compiles the inline functions of the target's own precompiled
 # header into one object. Otherwise, clang compiles them again in each source that uses them, which
-# is a quarter of the time of the largest test binaries. It does not pay for others. Other compilers
-# cannot do this.
+# is a quarter of the time of the largest test binaries. Smaller binaries gain nothing, and other
+# compilers cannot do this.
 function(weir_compile_header_once target)
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
@@ -230,8 +230,8 @@ function(weir_floor_tests name)
     PRECOMPILE ${arg_PRECOMPILE})
 endfunction()
 
-# Tests what stands for weir/tls without OpenSSL, in binary weir_tls_absent_test. It links this in
-# place of weir_tls.
+# Makes the binary weir_tls_absent_test. It tests the sources that replace those of weir/tls in a
+# build without OpenSSL, and links them in place of weir_tls.
 function(weir_tls_absent_tests)
   weir_glob(absent weir/tls ONLY ${weir_tls_without_openssl})
   weir_glob(both weir/tls/crypto)  # tests of functions that both have
@@ -454,7 +454,8 @@ function(weir_gather_programs)
   add_custom_target(benchmarks DEPENDS ${benchmarks})
 endfunction()
 
-# Projects of users that build Weir. `./dev test --all` alone runs those with the label `all`.
+# Projects of users that build Weir. Only `./dev test --all` runs those with the label
+# `all`.
 function(weir_embed_tests)
   set(folder ${PROJECT_SOURCE_DIR}/tests)
   set(embed python3 ${folder}/embed_test.py)

@@ -2,8 +2,8 @@
 """Looks at what changed, plans the narrow tests that prove it, and runs them.
 
     plan.py verify [--since COMMIT] [--plan]    ./dev verify: runs the plan, or only prints it
-    plan.py lanes [--since COMMIT]              for CI: the test binaries of the presets gcc and
-                                                tsan that the change reaches
+    plan.py lanes [--since COMMIT]              for CI: the test binaries of the presets release, gcc
+                                                and tsan that the change reaches
 
 A change is everything since the merge base with COMMIT, with the working tree. Without --since,
 COMMIT is origin/main if it exists. Otherwise the change is that of the working tree or, if the tree
@@ -55,7 +55,7 @@ def main():
             ("verify", "./dev verify", verify,
              "run the tests, checks and builds that prove the change"),
             ("lanes", "plan.py lanes", choose_lanes,
-             "print the test binaries of gcc and tsan that the change reaches")):
+             "print the test binaries of release, gcc and tsan that the change reaches")):
         verb = verbs.add_parser(name, prog=program, help=meaning, description=meaning)
         verb.add_argument("--since", metavar="COMMIT", help="what changed since this commit")
         verb.set_defaults(run=function)

@@ -1,6 +1,6 @@
-// The server, the client and the identities of a build without OpenSSL. They can be made, because a
-// program may decide at run time whether it uses TLS. Each function that would read a certificate
-// or begin a handshake fails with no_openssl().
+// The server, the client and the identities of a build without OpenSSL. A Server or a Client can be
+// constructed, because a program may decide at run time whether it uses TLS. Each function that
+// makes an identity, loads certificates or begins a handshake fails with no_openssl().
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
