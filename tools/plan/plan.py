@@ -2,8 +2,8 @@
 """Looks at what changed, plans the narrow tests that prove it, and runs them.
 
     plan.py verify [--since COMMIT] [--plan]    ./dev verify: runs the plan, or only prints it
-    plan.py lanes [--since COMMIT]              for CI: the test binaries of the presets release, gcc
-                                                and tsan that the change reaches
+    plan.py lanes [--since COMMIT]              for CI: the test binaries of the presets release,
+                                                gcc and tsan that the change reaches
 
 A change is everything since the merge base with COMMIT, with the working tree. Without --since,
 COMMIT is origin/main if it exists. Otherwise the change is that of the working tree or, if the tree
