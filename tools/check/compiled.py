@@ -28,6 +28,9 @@ PRECOMPILED_SETS = (("weir/app.hpp",), ("weir/http.hpp",), ("gtest/gtest.h", "we
           ("memory", "string"), ("string", "vector"), ("string",), ("memory",), ("string_view",))
 
 
+BATCHED = re.compile(r'^#include "(.+)"$', re.MULTILINE)  # sources of a batch (weir_batch)
+
+
 class PassedCache:
     """Fingerprints of passed files, so that another run skips them."""
 
@@ -179,7 +182,9 @@ def check_targets(repository, report, build):
     compiled = set()
     for entry in json.loads(commands.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if path.is_relative_to(repository.root):
+        if "batches" in path.parts:
+            compiled.update(BATCHED.findall(path.read_text()))
+        elif path.is_relative_to(repository.root):
             compiled.add(path.relative_to(repository.root).as_posix())
     reached = set()
     for path in compiled & repository.files.keys():

@@ -27,10 +27,11 @@ class Calls:
 
     def __init__(self, lists, function):
         self.lines, self.depends, self.precompiled = {}, {}, {}
-        for match in re.finditer(rf"^ *{function}\(\s*(\w+)([^)]*)\)", lists.text, re.MULTILINE):
+        text = re.sub(r"#[^\n]*", "", lists.text)  # a comment may hold a bracket
+        for match in re.finditer(rf"^ *{function}\(\s*(\w+)([^)]*)\)", text, re.MULTILINE):
             parts = KEYWORD.split(match[2])
             arguments = {key: names.split() for key, names in zip(parts[1::2], parts[2::2])}
-            self.lines[match[1]] = lists.text.count("\n", 0, match.start()) + 1
+            self.lines[match[1]] = text.count("\n", 0, match.start()) + 1
             self.depends[match[1]] = arguments.get("DEPENDS", [])
             self.precompiled[match[1]] = arguments.get("PRECOMPILE", [])
 

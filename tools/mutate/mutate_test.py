@@ -105,7 +105,7 @@ class TreeTest(Sandbox):
         self.assertEqual(
             (self.folder / "calls").read_text(),
             f"{self.copy} --preset tsan -S {self.copy} -B {self.copy}/build/tsan "
-            f"-DWEIR_TEST_MAIN={self.copy}/weir_mutate_main.cpp\n")
+            f"-DWEIR_TEST_MAIN={self.copy}/weir_mutate_main.cpp -DWEIR_BATCH=0\n")
         tree.build.mkdir(parents=True)
         (tree.build / "build.ninja").write_text("")
         tree.configure()

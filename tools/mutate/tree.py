@@ -145,7 +145,8 @@ class Tree:
         # The flags of ./dev test: the compiler cache then has all files without mutants.
         subprocess.run(
             ["cmake", "--preset", self._preset, "-S", str(self.folder), "-B", str(self.build),
-             f"-DWEIR_TEST_MAIN={self.folder}/weir_mutate_main.cpp"],
+             f"-DWEIR_TEST_MAIN={self.folder}/weir_mutate_main.cpp",
+             "-DWEIR_BATCH=0"],  # each source that has faults defines the same helpers
             check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
     def compile(self, targets, progress):

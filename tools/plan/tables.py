@@ -85,6 +85,9 @@ def is_test(path):
             floors.is_for_tests(path) or path.startswith("tests/"))
 
 
+TLS_ABSENT_TEST = "weir_tls_absent_test"  # of the sources that replace weir/tls without OpenSSL
+
+
 def unit_of(path):
     """Returns the path that the files of a unit share: x of x.hpp, x.cpp and x_test.cpp."""
     return path.rsplit(".", 1)[0].removesuffix("_test")
@@ -99,6 +102,8 @@ def on_request_path(path):
 
 def binary_of(path):
     """Returns the test binary that holds the tests beside a C++ file, else None."""
+    if path.startswith("weir/tls/detail/absent/"):
+        return TLS_ABSENT_TEST
     floor = floors.floor_of(path)
     if floor is not None:
         return f"weir_{floor}_test" if floor in floors.FLOORS else None
@@ -109,4 +114,5 @@ def binary_of(path):
 def rank_of(binary):
     """Returns the position of a test binary: floors from the lowest up, then the others."""
     order = [f"weir_{floor}_test" for floor in floors.FLOORS] + list(TEST_BINARIES.values())
+    order.append(TLS_ABSENT_TEST)
     return order.index(binary)
