@@ -55,8 +55,8 @@ function(weir_precompile target headers)
 endfunction()
 
 # weir_batch(OUT TARGET MAX SOURCES s...): sets OUT to the sources that the target compiles. At most
-# MAX sources of one room are compiled together, in a batch that includes them. Most of the cost of a
-# small source is what it includes: the parts that headers declare are parsed, instantiated and
+# MAX sources of one room are compiled together, in a batch that includes them. Most of the cost of
+# a small source is what it includes: the parts that headers declare are parsed, instantiated and
 # compiled once for the batch. Those in weir_alone are never in a batch. CMake's own unity build
 # names sources by absolute paths, so a compiler cache would know a batch in one folder only.
 function(weir_batch out target max)
@@ -87,8 +87,8 @@ function(weir_batch out target max)
   foreach(batch IN LISTS batches)
     set(file ${PROJECT_BINARY_DIR}/batches/${target}/${batch}.cpp)
     file(CONFIGURE OUTPUT ${file} CONTENT "${text_${batch}}" @ONLY)
-    # A local name may hide a name in the unnamed namespace of another source. GCC takes a type of an
-    # unnamed namespace for one of a header, because the batch includes it.
+    # A local name may hide a name in the unnamed namespace of another source. GCC takes a type of
+    # an unnamed namespace for one of a header, because the batch includes it.
     set_property(SOURCE ${file} PROPERTY COMPILE_OPTIONS
       -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     list(APPEND compiled ${file})

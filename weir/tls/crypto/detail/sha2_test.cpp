@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::sha2_test {
 namespace {
 
 /// Returns the digest of a text that is added in pieces of at most `piece` bytes.
@@ -101,4 +101,4 @@ TEST(Sha2, TakesAMessageInPieces) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::sha2_test

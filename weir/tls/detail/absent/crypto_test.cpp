@@ -11,7 +11,7 @@
 #include "weir/tls/crypto/detail/verification_key.hpp"
 #include "weir/tls/detail/absent/no_openssl.hpp"
 
-namespace weir::tls::detail {
+namespace weir::tls::detail::crypto_test {
 namespace {
 
 std::string from_base64url(std::string_view text) {
@@ -53,4 +53,4 @@ TEST(CryptoAbsent, SealsAndOpensNothing) {
 }
 
 }  // namespace
-}  // namespace weir::tls::detail
+}  // namespace weir::tls::detail::crypto_test

@@ -14,7 +14,7 @@
 #include "weir/tls/detail/absent/no_openssl.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::tls {
+namespace weir::tls::endpoints_test {
 namespace {
 
 const std::string reason = "library_failure: this build of Weir has no OpenSSL";
@@ -83,4 +83,4 @@ TEST(TlsAbsent, EndsAProgramWhoseCommandLineAsksForTls) {
 }
 
 }  // namespace
-}  // namespace weir::tls
+}  // namespace weir::tls::endpoints_test
