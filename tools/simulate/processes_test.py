@@ -5,7 +5,7 @@ processes with other addresses of stack, heap and program.
     processes_test.py --simulate PROGRAM [--sanitized]
 
 Sanitizers put the heap at the same address in each process, so the comparison cannot find an order
-by heap addresses. `./dev test --ci` also runs the comparison without a sanitizer.
+by heap addresses. `./dev test --all` also runs the comparison without a sanitizer.
 """
 
 import argparse
