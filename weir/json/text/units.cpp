@@ -83,7 +83,7 @@ std::string_view take_word(std::string_view& text) noexcept {
 
 /// Parses an amount of at most `most`, in the smallest of `units`.
 std::optional<UnsignedWide> parse_amount(std::string_view text, std::span<const Unit> units,
-                                 UnsignedWide most) noexcept {
+                                         UnsignedWide most) noexcept {
   UnsignedWide total = 0;
   do {
     const auto number = take_number(text);

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "weir/base/text/detail/grouped_number.hpp"
 #include "weir/admin/detail/pages/page.hpp"
+#include "weir/base/text/detail/grouped_number.hpp"
 
 namespace weir::admin {
 
