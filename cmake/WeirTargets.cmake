@@ -507,7 +507,7 @@ function(weir_source_checks)
     COMMAND /usr/bin/python3 -m unittest discover -s ${PROJECT_SOURCE_DIR}/tools/mutate
       -p *_test.py)
   set_tests_properties(check check_selftest headers_selftest plan_selftest stress_selftest
-    mutate_selftest PROPERTIES TIMEOUT 600)
+    mutate_selftest PROPERTIES TIMEOUT 1500)  # check compiles each header alone
   set_tests_properties(check PROPERTIES COST 100)  # starts first, because it takes longest
   set(install_test
     python3 ${PROJECT_SOURCE_DIR}/tests/install_test.py --build ${PROJECT_BINARY_DIR})
