@@ -15,6 +15,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILERS = sys.argv[1:] or ("clang++-19", "g++-12")
+FLAGS = ("-std=c++2b", f"-I{ROOT}")
 
 HEAD = """
 #include <weir/app.hpp>
@@ -211,15 +212,44 @@ def program(which):
         for number, case in enumerate(CASES))
 
 
+class Precompiled:
+    """The headers and the types of all cases, compiled once for each compiler."""
+
+    def __init__(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self._made = set()
+
+    def flags(self, compiler):
+        folder = pathlib.Path(self._folder.name, compiler)
+        if compiler not in self._made:
+            folder.mkdir()
+            head = folder / "head.hpp"
+            head.write_text("#pragma once\n" + HEAD)
+            made = head.with_suffix(".hpp.gch" if is_gcc(compiler) else ".hpp.pch")
+            subprocess.run([compiler, *FLAGS, "-x", "c++-header", head, "-o", made], check=True,
+                           timeout=300)
+            self._made.add(compiler)
+        if is_gcc(compiler):
+            return ["-fmax-errors=0", "-include", folder / "head.hpp"]
+        return ["-ferror-limit=0", "-include-pch", folder / "head.hpp.pch"]
+
+    def close(self):
+        self._folder.cleanup()
+
+
+precompiled = Precompiled()
+unittest.addModuleCleanup(precompiled.close)
+
+
+def is_gcc(compiler):
+    return "g++" in compiler and "clang" not in compiler
+
+
 def compiled(compiler, text):
     """Compiles `text` and returns the exit status and the messages of the compiler."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "cases.cpp"
-        file.write_text(f'{HEAD}#line 1 "cases"\n{text}')
-        every = "-fmax-errors=0" if "g++" in compiler and "clang" not in compiler \
-            else "-ferror-limit=0"
-        ran = subprocess.run([compiler, "-std=c++2b", "-fsyntax-only", every, f"-I{ROOT}", file],
-                             capture_output=True, text=True, timeout=300)
+    ran = subprocess.run([compiler, *FLAGS, "-fsyntax-only", *precompiled.flags(compiler), "-x",
+                          "c++", "-"], input=f'#line 1 "cases"\n{text}', capture_output=True,
+                         text=True, timeout=300)
     return ran.returncode, ran.stdout + ran.stderr
 
 

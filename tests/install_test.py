@@ -7,11 +7,13 @@ runs, and the service answers requests.
     install_test.py --build TREE [--package]
 
 With --package, the test installs the Debian package into a root of its own. Only the packages that
-apt would install with it on an empty machine exist there.
+apt would install with it on an empty machine exist there. The package must have the files that an
+installation from the build tree has. One build of the project then shows that they work there.
 """
 
 import argparse
 import contextlib
+import filecmp
 import json
 import os
 import pathlib
@@ -108,6 +110,22 @@ def install_package(build, folder):
         if file not in listed.splitlines():
             raise SystemExit(f"FAILED: {file} is not in the package:\n{listed}")
     return root / "usr"
+
+
+def files_of(folder):
+    return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")
+            if path.is_file()}
+
+
+def check_same_files(packaged, installed):
+    """Fails if two installed trees differ. Only programs may: the package has them stripped."""
+    packaged, installed = files_of(packaged), files_of(installed)
+    if differing := packaged.keys() ^ installed.keys():
+        raise SystemExit(f"FAILED: only one of the package and the build tree has {differing}")
+    for name, path in packaged.items():
+        if not name.startswith("bin/") and not filecmp.cmp(path, installed[name], shallow=False):
+            raise SystemExit(f"FAILED: {name} of the package differs from that of the build tree")
+    print(f"{len(packaged)} files: as installed from the build tree", flush=True)
 
 
 def check_frame_pointers(flags):
@@ -224,11 +242,16 @@ def main():
         tool = run(prefix / "bin/weir", "--version").strip()
         if tool != VERSION:
             raise SystemExit(f"FAILED: weir --version says {tool}, not {VERSION}")
-        check_headers(prefix)
-        for compiler in COMPILERS:
-            for way in (by_cmake, by_pkg_config):
-                ask(way(prefix, compiler, folder / f"{way.__name__}-{compiler}"))
-                print(f"{way.__name__}, {compiler}: works", flush=True)
+        if options.package:
+            check_same_files(prefix, install(options.build, folder / "installed"))
+            ways = ((by_cmake, "clang++-19"),)
+        else:
+            check_headers(prefix)
+            ways = tuple((way, compiler) for compiler in COMPILERS
+                         for way in (by_cmake, by_pkg_config))
+        for way, compiler in ways:
+            ask(way(prefix, compiler, folder / f"{way.__name__}-{compiler}"))
+            print(f"{way.__name__}, {compiler}: works", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Chooses the test binaries of the builds that CI runs in part."""
+"""Chooses what CI runs in part: test binaries of some builds, and long tests of scripts."""
 
 import re
 
@@ -37,26 +37,37 @@ def choose(paths, all_lanes, include_graph):
     return lanes
 
 
+def left_out(paths):
+    """Returns the tests of scripts that CI leaves out, because no changed path reaches them."""
+    if any(tables.TOOLCHAIN.match(path) or tables.PLANNER.match(path) for path in paths):
+        return []
+    return [test for test, reached in tables.SCRIPTS.items()
+            if not any(reached.match(path) for path in paths)]
+
+
 def everything(all_lanes, reason):
     return {preset: dict.fromkeys(binaries, reason) for preset, binaries in all_lanes.items()}
 
 
 def since(root, commit):
-    """Returns {preset: {binary: reason}} of what changed since a commit."""
+    """Returns {preset: {binary: reason}} of what changed since a commit, and the tests of scripts
+    that are left out."""
     all_lanes = candidates(root)
     try:
         change = changed.find(root, commit)
     except changed.UnknownCommit as error:
-        return everything(all_lanes, f"the change is unknown: {error}")
-    return choose(change.paths, all_lanes, graph.Graph(root))
+        return everything(all_lanes, f"the change is unknown: {error}"), []
+    return choose(change.paths, all_lanes, graph.Graph(root)), left_out(change.paths)
 
 
-def lines(lanes):
-    """Returns a line `PRESET BINARY...` for each preset that has work."""
-    return [" ".join([preset, *binaries]) for preset, binaries in lanes.items() if binaries]
+def lines(lanes, left=()):
+    """Returns a line `PRESET BINARY...` for each preset that has work, and a line `left TEST...`
+    if tests are left out."""
+    return [" ".join([preset, *binaries]) for preset, binaries in lanes.items() if binaries] + (
+        [" ".join(["left", *left])] if left else [])
 
 
-def reasons(lanes, all_lanes):
+def reasons(lanes, all_lanes, left=()):
     """Returns a line for each candidate: why it runs, or that it does not."""
-    return [f"{preset}: {binary}: {lanes[preset].get(binary, 'not reached')}"
+    return [f"scripts: {test}: not reached" for test in left] + [f"{preset}: {binary}: {lanes[preset].get(binary, 'not reached')}"
             for preset, binaries in all_lanes.items() for binary in binaries]

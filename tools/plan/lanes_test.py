@@ -31,10 +31,26 @@ class LanesTest(PlanTestCase):
             self.assertEqual(self.lines_of("docs/guide/first.md", path),
                              ["gcc weir_base_test weir_net_test", "tsan weir_net_test"])
 
+    def test_scripts_that_no_path_reaches_are_left_out(self):
+        self.assertEqual(lanes.left_out(["tests/install_test.py", "tools/mutate/mutate.py"]),
+                         ["embed_fetchcontent_clang", "embed_subdirectory_gcc", "headers_selftest",
+                          "stress_selftest"])
+        self.assertNotIn("embed_subdirectory_gcc", lanes.left_out(["weir/http/form.hpp"]))
+        self.assertIn("embed_subdirectory_gcc", lanes.left_out(["weir/http/form_test.cpp"]))
+        for path in ("cmake/WeirParts.cmake", "CMakeLists.txt", "dev", "tools/plan/lanes.py"):
+            self.assertEqual(lanes.left_out([path]), [])
+        self.assertEqual(lanes.lines({}, ["package"]), ["left package"])
+
+    def test_each_script_is_a_test(self):
+        text = (tables.TOOLS.parent / "cmake/WeirTargets.cmake").read_text()
+        for name in tables.SCRIPTS:
+            self.assertIn(f"add_test(NAME {name}\n", text.replace(" COMMAND", "\n"))
+
     def test_an_unknown_base_reaches_everything(self):
         self.git("init", "-q")
         self.commit(TREE)
-        chosen = lanes.since(self.root, "0" * 40)
+        chosen, left = lanes.since(self.root, "0" * 40)
+        self.assertEqual(left, [])
         self.assertEqual(lanes.lines(chosen),
                          ["gcc weir_base_test weir_net_test", "tsan weir_net_test"])
         self.assertIn("the change is unknown", chosen["tsan"]["weir_net_test"])
@@ -43,7 +59,10 @@ class LanesTest(PlanTestCase):
         self.git("init", "-q")
         self.commit(TREE)
         self.commit({"weir/base/text/hex.hpp": "long hex();\n"})
-        self.assertEqual(lanes.lines(lanes.since(self.root, "HEAD~1")), ["gcc weir_base_test"])
+        chosen, left = lanes.since(self.root, "HEAD~1")
+        self.assertEqual(lanes.lines(chosen), ["gcc weir_base_test"])
+        self.assertIn("mutate_selftest", left)
+        self.assertNotIn("embed_subdirectory_gcc", left)
 
     def test_reasons_say_which_file_uses_the_changed_path(self):
         self.write(TREE)

@@ -3,14 +3,15 @@
 
     plan.py verify [--since COMMIT] [--plan]    ./dev verify: runs the plan, or only prints it
     plan.py lanes [--since COMMIT]              for CI: the test binaries of the presets release,
-                                                gcc and tsan that the change reaches
+                                                gcc and tsan that the change reaches, and the
+                                                tests of scripts that it does not reach
 
 A change is everything since the merge base with COMMIT, with the working tree. Without --since,
 COMMIT is origin/main if it exists. Otherwise the change is that of the working tree or, if the tree
 is clean, the last commit.
 
-`lanes` prints a line `PRESET BINARY...` for each preset with work, and its reasons to the standard
-error output. If COMMIT is unknown or a file of the toolchain changed, it prints all binaries.
+`lanes` prints a line `PRESET BINARY...` for each preset with work, a line `left TEST...` for tests
+that need not run, and its reasons to the standard error output. If COMMIT is unknown or a file of the toolchain changed, it prints all binaries.
 """
 
 import argparse
@@ -40,10 +41,10 @@ def verify(options):
 
 
 def choose_lanes(options):
-    chosen = lanes.since(ROOT, options.since)
-    for line in lanes.reasons(chosen, lanes.candidates(ROOT)):
+    chosen, left = lanes.since(ROOT, options.since)
+    for line in lanes.reasons(chosen, lanes.candidates(ROOT), left):
         print(f"weir: lanes: {line}", file=sys.stderr)
-    for line in lanes.lines(chosen):
+    for line in lanes.lines(chosen, left):
         print(line)
     return 0
 
@@ -55,7 +56,7 @@ def main():
             ("verify", "./dev verify", verify,
              "run the tests, checks and builds that prove the change"),
             ("lanes", "plan.py lanes", choose_lanes,
-             "print the test binaries of release, gcc and tsan that the change reaches")):
+             "print what CI runs in part: test binaries of release, gcc and tsan")):
         verb = verbs.add_parser(name, prog=program, help=meaning, description=meaning)
         verb.add_argument("--since", metavar="COMMIT", help="what changed since this commit")
         verb.set_defaults(run=function)

@@ -52,6 +52,19 @@ COROUTINES = re.compile(r"\bco_(?:await|yield)\b")
 # and CI runs its lanes with all their test binaries. The latter holds for these tools too.
 TOOLCHAIN = re.compile(r"CMakeLists\.txt$|cmake/|CMakePresets\.json$|dev$|\.ci/")
 PLANNER = re.compile(r"tools/plan/")
+
+# Long tests of scripts that CI leaves out unless a changed path matches. The build by GCC 12 is the
+# only one of the whole library, so each source of it counts.
+LIBRARY = r"weir/(?!.*_test\.cpp$)(?!.*/test/)"
+EMBEDDING = r"tests/embed(?:/|_test\.py$)|README\.md$"
+SCRIPTS = {
+    "embed_fetchcontent_clang": re.compile(rf"{EMBEDDING}|weir/(?:tls|compression|log)/"),
+    "embed_subdirectory_gcc": re.compile(rf"{EMBEDDING}|{LIBRARY}"),
+    "headers_selftest": re.compile(r"tools/headers/"),
+    "mutate_selftest": re.compile(r"tools/mutate/"),
+    "package": re.compile(r"tests/install_test\.py$|tests/consumer/|LICENSE$|docs/gcc-12\.md$"),
+    "stress_selftest": re.compile(r"tools/stress/"),
+}
 PRESETS = ("asan", "release", "gcc", "tsan", "fuzz", "plain")
 
 # The folders outside weir/ whose *_test.cpp are one test binary.
