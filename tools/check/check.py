@@ -1,14 +1,16 @@
 """Checks rules that the compiler does not: floors, edges, sizes, format, words and conventions.
 
-    check.py --root FOLDER [--build FOLDER]
+    check.py --root FOLDER [--build FOLDER] [--since COMMIT]
 
 Prints one line per fault, `path:line: rule: what is wrong`, and exits 1 if there was a fault. A
 warning is printed as `path:line: warning: rule: what to look at`, and fails nothing. Some checks
 need a build tree, which has compile_commands.json and the cache of passed files. They are left out
-without it.
+without it. With --since, or the environment variable WEIR_CHECK_SINCE, only headers that the change
+since COMMIT reaches are compiled alone.
 """
 
 import argparse
+import os
 import sys
 import time
 
@@ -24,7 +26,7 @@ import words
 from repository import Repository
 
 
-def check(root, build):
+def check(root, build, since=None):
     """Returns the faults and the warnings, each as sorted (path, line, rule, message), and the
     number of files."""
     repository = Repository(root)
@@ -39,7 +41,8 @@ def check(root, build):
     if build:
         passed = compiled.PassedCache(build)
         compiled.check_format(repository, report, passed)
-        compiled.check_self_contained(repository, report, passed)
+        changed = compiled.changed_since(root, since) if since else None
+        compiled.check_self_contained(repository, report, passed, changed)
         compiled.check_targets(repository, report, build)
         passed.save()
     return sorted(faults), sorted(warnings), len(repository.files)
@@ -49,9 +52,10 @@ def main():
     parser = argparse.ArgumentParser(description="Checks Weir's sources.")
     parser.add_argument("--root", required=True)
     parser.add_argument("--build")
+    parser.add_argument("--since", default=os.environ.get("WEIR_CHECK_SINCE"))
     options = parser.parse_args()
     start = time.monotonic()
-    faults, warnings, files = check(options.root, options.build)
+    faults, warnings, files = check(options.root, options.build, options.since)
     for path, line, rule, message in warnings:
         print(f"{path}:{line}: warning: {rule}: {message}")
     for path, line, rule, message in faults:

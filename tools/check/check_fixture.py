@@ -29,7 +29,7 @@ class CheckTestCase(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name).resolve() / "tree"
 
-    def check(self, changes, uncompiled=(), with_tools=False):
+    def check(self, changes, uncompiled=(), with_tools=False, since=None):
         """Returns the faults and the warnings of the clean tree with these changes."""
         tree = clean_tree() | changes
         for path, text in tree.items():
@@ -43,7 +43,7 @@ class CheckTestCase(unittest.TestCase):
             commands = [{"directory": str(self.root), "file": path} for path in tree
                         if path.endswith(".cpp") and path not in uncompiled]
             (build / "compile_commands.json").write_text(json.dumps(commands))
-        return check.check(self.root, build)[:2]
+        return check.check(self.root, build, since)[:2]
 
     def expect(self, rule, path, changes, message="", **options):
         faults, _ = self.check(changes, **options)

@@ -323,6 +323,20 @@ template <class T> struct Holder { T value; };
         self.assertIn("#include <string>", needy)
         self.expect("self-contained", path, self.all_included() | {path: needy}, with_tools=True)
 
+    def test_a_base_commit_limits_the_headers_to_those_that_a_change_reaches(self):
+        needy = HEADER.format("tcp").replace("int tcp();", "std::string text();").replace(
+            "#pragma once\n", '#pragma once\n\n#include "weir/base/error.hpp"\n')
+        changes = self.all_included() | {"weir/net/tcp.hpp": needy}
+        self.check(changes)
+        git = ["git", "-C", str(self.root), "-c", "user.name=a", "-c", "user.email=a@b"]
+        for command in (["init", "-q"], ["add", "--all"], ["commit", "-q", "-m", "all"]):
+            subprocess.run([*git, *command], check=True, capture_output=True)
+        self.expect_clean(changes, with_tools=True, since="HEAD")
+        self.expect("self-contained", "weir/net/tcp.hpp", changes, with_tools=True, since="gone")
+        changes["weir/base/error.hpp"] = HEADER.format("error").replace("int error", "long error")
+        changes["weir/base/error.cpp"] = SOURCE.format("error", "base").replace("int err", "long err")
+        self.expect("self-contained", "weir/net/tcp.hpp", changes, with_tools=True, since="HEAD")
+
     def test_files_without_a_target(self):
         lost = {"examples/lost.cpp": "// Lost.\nint main() {}\n"}
         self.expect("targets", "examples/lost.cpp", self.all_included() | lost, with_tools=True,

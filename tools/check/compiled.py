@@ -151,13 +151,26 @@ class PrecompiledHeaders:
             return self._made[header_set]
 
 
-def check_self_contained(repository, report, passed):
-    """Checks headers and examples alone: precompiled headers of targets hide missing includes."""
+def changed_since(root, commit):
+    """Returns the paths that differ from a commit, or None if git does not know it."""
+    ran = subprocess.run(["git", "-C", str(root), "diff", "--name-only", "--no-renames", "-z",
+                          commit, "--"], capture_output=True, text=True)
+    return set(ran.stdout.split("\0")[:-1]) if ran.returncode == 0 else None
+
+
+def check_self_contained(repository, report, passed, changed=None):
+    """Checks headers and examples alone: precompiled headers of targets hide missing includes.
+
+    With `changed`, a set of paths, it checks those that a changed file is part of.
+    """
     waiting = []
     for file in repository.cxx:
         if not (file.is_header or file.path.startswith("examples/")):
             continue
-        parts = [each.bytes for each in repository.closure(file)]
+        closure = repository.closure(file)
+        if changed is not None and changed.isdisjoint(each.path for each in closure):
+            continue
+        parts = [each.bytes for each in closure]
         key = fingerprint("header", CLANG, *HEADER_FLAGS, file.path, *parts)
         if not passed.has(key):
             waiting.append((file, key))
