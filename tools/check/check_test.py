@@ -334,7 +334,8 @@ template <class T> struct Holder { T value; };
         self.expect_clean(changes, with_tools=True, since="HEAD")
         self.expect("self-contained", "weir/net/tcp.hpp", changes, with_tools=True, since="gone")
         changes["weir/base/error.hpp"] = HEADER.format("error").replace("int error", "long error")
-        changes["weir/base/error.cpp"] = SOURCE.format("error", "base").replace("int err", "long err")
+        source = SOURCE.format("error", "base")
+        changes["weir/base/error.cpp"] = source.replace("int err", "long err")
         self.expect("self-contained", "weir/net/tcp.hpp", changes, with_tools=True, since="HEAD")
 
     def test_files_without_a_target(self):

@@ -69,5 +69,6 @@ def lines(lanes, left=()):
 
 def reasons(lanes, all_lanes, left=()):
     """Returns a line for each candidate: why it runs, or that it does not."""
-    return [f"scripts: {test}: not reached" for test in left] + [f"{preset}: {binary}: {lanes[preset].get(binary, 'not reached')}"
-            for preset, binaries in all_lanes.items() for binary in binaries]
+    return [f"scripts: {test}: not reached" for test in left] + [
+        f"{preset}: {binary}: {lanes[preset].get(binary, 'not reached')}"
+        for preset, binaries in all_lanes.items() for binary in binaries]

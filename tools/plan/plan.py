@@ -11,7 +11,8 @@ COMMIT is origin/main if it exists. Otherwise the change is that of the working 
 is clean, the last commit.
 
 `lanes` prints a line `PRESET BINARY...` for each preset with work, a line `left TEST...` for tests
-that need not run, and its reasons to the standard error output. If COMMIT is unknown or a file of the toolchain changed, it prints all binaries.
+that need not run, and its reasons to the standard error output. If COMMIT is unknown or a file of
+the toolchain changed, it prints all binaries.
 """
 
 import argparse
