@@ -65,7 +65,8 @@ class VerificationKey {
   /// Returns true if the key may verify signatures of this algorithm.
   bool accepts(SignatureAlgorithm algorithm) const noexcept;
   /// Returns true if `signature` is that of `message`. It is false if accepts() is false. ECDSA has
-  /// the form of RFC 7518 §3.4: both numbers in a row, in the size of the curve.
+  /// the form of RFC 7518 §3.4: both numbers in a row, in the size of the curve. A signature of RSA
+  /// has the size of the modulus (RFC 8017 §8.1.2, §8.2.2): leading zeros are not left out.
   bool verify(SignatureAlgorithm algorithm, Bytes message, Bytes signature) const noexcept;
 
  private:

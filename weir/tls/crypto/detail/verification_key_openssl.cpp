@@ -203,6 +203,8 @@ bool VerificationKey::verify_public(SignatureAlgorithm algorithm, Bytes message,
     signature = to_der(algorithm, signature, room);
     if (signature.empty()) return false;
   }
+  if (kind_ == Kind::rsa && std::cmp_not_equal(signature.size(), EVP_PKEY_get_size(public_.get())))
+    return false;  // OpenSSL does not check this for PSS
   const DigestPtr context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* options = nullptr;  // of the context
   const EVP_MD* const hash =

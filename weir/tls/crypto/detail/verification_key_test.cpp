@@ -182,6 +182,22 @@ TEST(VerificationKey, VerifiesBothPaddingsOfRsaWithEachHash) {
   }
 }
 
+// One signature of 256 begins with a zero. Without this byte, it is the same number.
+TEST(VerificationKey, RefusesASignatureOfRsaWithoutItsLeadingZero) {
+  const KeyPtr pair(EVP_RSA_gen(2048));
+  const VerificationKey key = valid(VerificationKey::from_pem(pem_of(pair.get())));
+  for (const bool pss : {false, true}) {
+    std::string message = "message";
+    std::string signature;
+    do {
+      message += '.';
+      signature = sign(pair.get(), {.hash = EVP_sha256(), .pss = pss}, message);
+    } while (signature.front() != 0 && message.size() < 8192);
+    ASSERT_EQ(signature.front(), 0);
+    expect_verifies(key, pss ? Algorithm::ps256 : Algorithm::rs256, message, signature);
+  }
+}
+
 TEST(VerificationKey, VerifiesEachCurve) {
   struct Case {
     const char* group;
