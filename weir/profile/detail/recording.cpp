@@ -1,7 +1,9 @@
 #include "weir/profile/detail/recording.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <expected>
 #include <memory>
 #include <span>
 #include <string>
@@ -77,6 +79,23 @@ Profile finish(Recording& recording, WallTime started, Duration length) {
   return recording.finish(started, length);
 }
 
+/// Starts the profile. The loops of a runtime begin one after the other, so the last ones may need
+/// some time.
+Task<std::expected<void, loop::ProfileError>> start(Recording& recording,
+                                                    std::span<Loop* const> loops) {
+  constexpr Duration step = std::chrono::milliseconds(5);
+  constexpr int steps_max = 200;
+  auto begun = recording.start(loops);
+  for (int steps = 0; !begun && begun.error().code == system_error(EAGAIN); ++steps) {
+    if (steps == steps_max) break;
+    if (auto slept = co_await sleep(step); !slept) {
+      co_return refuse(slept.error(), "the profile was cancelled");
+    }
+    begun = recording.start(loops);
+  }
+  co_return begun;
+}
+
 /// Drains the samples until the end of the profile, a few in each turn of the loop.
 Task<Result<>> drain_until(Recording& recording, Instant end) {
   constexpr Duration step = std::chrono::milliseconds(100);
@@ -108,11 +127,11 @@ Task<Recorded> record(RecordingOptions options) {
   const Duration length = options.length;
   auto recording =
       std::make_unique<Recording>(*profiler, std::move(options), loops.size(), context.trace());
-  const WallTime started = loop.platform().wall_time();
-  const Instant begin = loop.platform().now();
-  if (auto begun = recording->start(loops); !begun) {
+  if (auto begun = co_await start(*recording, loops); !begun) {
     co_return std::unexpected(std::move(begun.error()));
   }
+  const WallTime started = loop.platform().wall_time();
+  const Instant begin = loop.platform().now();
   const auto drained = co_await drain_until(*recording, after(begin, length));
   const Duration took = loop.platform().now() - begin;
   Result<Profile> profile = fail(Errc::cancelled);

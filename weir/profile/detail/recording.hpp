@@ -20,8 +20,9 @@ struct RecordingOptions {
 
 using Recorded = std::expected<Profile, loop::ProfileError>;
 
-/// Records a profile of all loops that run together with the loop of the task. A drain ends it
-/// early. A thread of the shared pool looks up the names.
+/// Records a profile of all loops that run together with the loop of the task. It waits for at most
+/// a second until all of them have begun. A drain ends it early. A thread of the shared pool looks
+/// up the names.
 /// Errors: those of PlatformProfiler::start_cpu_profile(), Errc::unsupported if the platform takes
 /// no profiles, those of BlockingPool::run(), Errc::cancelled.
 /// Cancel: ends the profile and returns Errc::cancelled within 100 ms.

@@ -240,6 +240,22 @@ TEST_F(RecordingTest, EndsEarlyInADrain) {
   EXPECT_EQ(drained.run_on_each_core(body), 0);
 }
 
+TEST_F(RecordingTest, WaitsUntilAllLoopsHaveBegun) {
+  RuntimeOptions options;
+  options.cores = 8;
+  options.pin = false;
+  Runtime runtime(options);
+  const auto body = [&](Scope& scope) -> Task<> {
+    if (scope.loop().core() != 0) co_return;
+    RecordingOptions short_one;
+    short_one.length = 1ms;
+    const auto profile = co_await record(short_one);
+    EXPECT_TRUE(profile) << profile.error().reason;
+    runtime.drain();
+  };
+  EXPECT_EQ(runtime.run_on_each_core(body), 0);
+}
+
 // Profiles of a server, by route.
 
 /// An address of this machine that no other process uses.
@@ -251,6 +267,15 @@ os::Address free_address() {
   return os::local_address(listener.get()).value();
 }
 
+/// Waits for the timers of a profile. Returns false if there are none after 20 s.
+Task<bool> profile_has_begun() {
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (timers_of_process() == 0) {
+    if (std::chrono::steady_clock::now() > end || !co_await sleep(5ms)) co_return false;
+  }
+  co_return true;
+}
+
 /// Sends a request for a profile, and closes the connection soon after the profile has begun. The
 /// server cannot tell that from a client that only sends no more.
 Task<> leave_early(os::Address address, std::string target) {
@@ -259,7 +284,10 @@ Task<> leave_early(os::Address address, std::string target) {
   if (!stream) co_return;
   const std::string request = "GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n";
   EXPECT_TRUE(co_await stream->write(std::string_view(request)));
-  while (timers_of_process() == 0) std::ignore = co_await sleep(10ms);
+  if (!co_await profile_has_begun()) {
+    const auto answer = co_await stream->read({.timeout = 1s});
+    ADD_FAILURE() << "no profile: " << (answer ? answer->text() : answer.error().message());
+  }
   std::ignore = co_await sleep(150ms);
 }
 
@@ -343,7 +371,7 @@ TEST(ServedProfile, LeavesNothingBehindWhenItsClientLeaves) {
       std::ignore = co_await sleep(10ms);
     const auto both = [&](Scope& scope) -> Task<> {
       scope.spawn(leave_early(address, "/profile?seconds=3&hz=999"));
-      while (timers_of_process() == 0) std::ignore = co_await sleep(5ms);
+      if (!co_await profile_has_begun()) co_return;
       second = co_await body_of(client, base + "/profile?seconds=1");
     };
     std::ignore = co_await with_scope(both);

@@ -87,8 +87,9 @@ class PlatformProfiler {
  public:
   /// Starts a profile of the threads that run `loops`, and of the other threads of the platform,
   /// which run the jobs of pools. A thread that starts later is sampled from the next drain on.
-  /// Errors: Errc::conflict if a profile runs in this process already. Errc::unsupported if a loop
-  /// does not run on a thread of this platform. Those of the kernel.
+  /// Errors: Errc::conflict if a profile runs in this process already. EAGAIN if a loop has not
+  /// begun yet, or has ended. Errc::unsupported if a thread of a loop blocks SIGPROF. Those of the
+  /// kernel.
   virtual std::expected<std::unique_ptr<CpuProfile>, ProfileError> start_cpu_profile(
       std::span<Loop* const> loops, const CpuProfileOptions& options) = 0;
   /// Returns the functions of the addresses; see os::symbolize().

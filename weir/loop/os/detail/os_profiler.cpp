@@ -1,6 +1,7 @@
 #include "weir/loop/os/detail/os_profiler.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <utility>
 #include <vector>
@@ -152,7 +153,7 @@ std::expected<std::unique_ptr<CpuProfile>, ProfileError> start_os_cpu_profile(
     const auto thread = LoopThreadTable::thread_of(*each);
     if (!thread) {
       return std::unexpected(
-          ProfileError{Errc::unsupported, "a loop does not run on a thread of the runtime"});
+          ProfileError{system_error(EAGAIN), "a loop has not begun yet, or has ended"});
     }
     threads.push_back(*thread);
   }
