@@ -271,7 +271,8 @@ os::Address free_address() {
 Task<bool> profile_has_begun() {
   const auto end = std::chrono::steady_clock::now() + 20s;
   while (timers_of_process() == 0) {
-    if (std::chrono::steady_clock::now() > end || !co_await sleep(5ms)) co_return false;
+    if (std::chrono::steady_clock::now() > end) co_return false;
+    std::ignore = co_await sleep(5ms);
   }
   co_return true;
 }
