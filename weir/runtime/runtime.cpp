@@ -56,6 +56,7 @@ int Runtime::run(const Body& body) {
   for (const auto& core : cores_) placements.push_back({&core->loop(), core->cpu(), schedule});
   // relaxed: no core counts before its loop runs, and starting its thread orders that.
   running_.store(cores_.size(), std::memory_order_relaxed);
+  last_drains_ = false;
   for (const auto& core : cores_) core->start();
   // A request from before make_cores() took the mutex is seen here; a later request finds the
   // cores. Any memory order would be correct; acquire pairs with the release in drain() and
@@ -306,6 +307,13 @@ void Runtime::core_finished() {
     if (waits(core)) core->request_end_of_background();
   }
   if (waiting != 0) return;
+  // Then each loop drains, if it has not: what the program has left on a core ends on its thread,
+  // such as the idle connections of a proxy.
+  if (!std::exchange(last_drains_, true)) {
+    running_.store(cores_.size(), std::memory_order_relaxed);
+    for (const auto& core : cores_) core->request_last_drain();
+    return;
+  }
   for (const auto& core : cores_) core->loop().stop();
 }
 

@@ -116,6 +116,7 @@ class Runtime : loop::RunControl {
   std::unique_ptr<HotRestart> hot_restart_;  // nullptr: no sockets are received or offered
   Instant created_at_{};                     // creation time of the cores
   RuntimeReport last_report_;                // report of the last run
+  bool last_drains_ = false;                 // true when all tasks of a run have ended
   std::string failure_;
   std::function<void()> abandon_changed_;
 };

@@ -63,6 +63,29 @@ class RuntimeInMemory : public testing::Test {
   MemoryPlatform platform_{{.cores = 3}};
 };
 
+/// A part of a program that outlives its tasks, such as the client of a proxy.
+struct Kept : DrainObserver {
+  Kept() noexcept
+      : DrainObserver([](DrainObserver& self) { static_cast<Kept&>(self).drained = true; }) {}
+  bool drained = false;
+};
+
+TEST_F(RuntimeInMemory, DrainsEachLoopAfterTheLastTask) {
+  for (const bool drains_early : {false, true}) {
+    std::vector<Kept> kept(3);
+    Runtime runtime(platform_, quiet());
+    const auto body = [&](Scope& scope) -> Task<> {
+      const unsigned core = scope.loop().core();
+      scope.loop().observe_drain(kept.at(core));
+      // The other cores have no task any more when this one drains them.
+      if (core == 0) std::ignore = co_await sleep(std::chrono::seconds(1));
+      if (core == 0 && drains_early) runtime.drain();
+    };
+    EXPECT_EQ(runtime.run_on_each_core(body), 0);
+    for (const Kept& each : kept) EXPECT_TRUE(each.drained);
+  }
+}
+
 TEST_F(RuntimeInMemory, RunsTheBodyOnEachCore) {
   std::vector<unsigned> cores;
   const auto body = [](Scope& scope, std::vector<unsigned>& seen) -> Task<> {

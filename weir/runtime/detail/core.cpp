@@ -52,6 +52,11 @@ void Runtime::CoreRunner::drain() {
   loop_->drain();
 }
 
+void Runtime::CoreRunner::drain_last() {
+  loop_->drain();
+  runtime_.core_finished();
+}
+
 void Runtime::CoreRunner::on_drain_timeout() {
   if (finished_) return;
   // Cancel before logging: a log without a reader may block.

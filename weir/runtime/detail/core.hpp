@@ -33,6 +33,8 @@ class Runtime::CoreRunner : Continuation {
   void request_stop() { stop_.post(); }
   /// Requires that background tasks run. Runtime::core_finished() follows when they have ended.
   void request_end_of_background() { end_background_.post(); }
+  /// Drains a loop without tasks. Runtime::core_finished() follows.
+  void request_last_drain() { last_drain_.post(); }
   /// Resumes a loop that was created with accepting paused; see Loop::pause_accepting().
   void request_resume_accepting() { resume_accepting_.post(); }
 
@@ -67,6 +69,7 @@ class Runtime::CoreRunner : Continuation {
   void drain();
   void stop() { cancel_.cancel(); }
   void end_background() { background_.end(); }
+  void drain_last();
   void resume_accepting() { loop_->resume_accepting(); }
   void on_drain_timeout();
   void finish(const std::exception_ptr& thrown);
@@ -87,6 +90,7 @@ class Runtime::CoreRunner : Continuation {
   Request drain_{*this, &CoreRunner::drain};
   Request stop_{*this, &CoreRunner::stop};
   Request end_background_{*this, &CoreRunner::end_background};
+  Request last_drain_{*this, &CoreRunner::drain_last};
   Request resume_accepting_{*this, &CoreRunner::resume_accepting};
 };
 
