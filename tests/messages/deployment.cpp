@@ -1,0 +1,110 @@
+#include "tests/messages/deployment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "tests/messages/http1_exchange.hpp"
+#include "tests/messages/http2_exchange.hpp"
+#include "weir/http/server/detail/accept_connections.hpp"
+#include "weir/net/tcp.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/tls/client.hpp"
+#include "weir/tls/server.hpp"
+
+namespace weir::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<tls::Server> server_of(Layer layer) {
+  if (layer == Layer::plain) return nullptr;
+  tls::ServerOptions options;
+  options.self_signed.emplace();
+  options.self_signed->names = {"weir.test"};
+  return std::make_shared<tls::Server>(std::move(options));
+}
+
+/// Returns a client that accepts the certificate of the test.
+std::shared_ptr<tls::Client> client_of(Protocol protocol) {
+  tls::ClientOptions options;
+  options.trust = {};
+  options.verification = tls::Verification::none;
+  options.protocols = {protocol == Protocol::http_2 ? "h2" : "http/1.1"};
+  return std::make_shared<tls::Client>(std::move(options));
+}
+
+Task<ReceivedResponse> exchange_over(Stream& stream, Protocol protocol,
+                                     const SentRequest& request) {
+  if (protocol != Protocol::http_2) {
+    return exchange_http1(stream, protocol, request);
+  }
+  return exchange_http2(stream, request);
+}
+
+}  // namespace
+
+Deployment::Deployment(Loop& loop, const Carrier& carrier, const http::Router& routes,
+                       const DeploymentOptions& options)
+    : loop_(loop),
+      carrier_(carrier),
+      options_(options),
+      origin_(loop, routes, options.limits, server_of(carrier.layer),
+              http::PlainHttp2::prior_knowledge) {}
+
+Task<Result<>> Deployment::open(Scope& scope) {
+  WEIR_CO_TRY(co_await open(scope, origin_, address_));
+  if (carrier_.way == Way::direct) co_return {};
+  http::ReverseProxyOptions options = options_.proxy;
+  const bool http2 = carrier_.way == Way::proxied_http_2;
+  options.client.plain_http2 = http2;
+  options.client.tls = client_of(http2 ? Protocol::http_2 : Protocol::http_1_1);
+  const std::string scheme = carrier_.layer == Layer::tls ? "https://" : "http://";
+  proxy_routes_.group("").fallback(
+      http::reverse_proxy(scheme + address_.to_string(), std::move(options)));
+  proxy_.emplace(loop_, proxy_routes_, options_.limits, server_of(carrier_.layer),
+                 http::PlainHttp2::prior_knowledge);
+  const auto opened = co_await open(scope, *proxy_, address_);
+  co_return opened;
+}
+
+Task<Result<>> Deployment::open(Scope& scope, http::ServerState& server, os::Address& address) {
+  WEIR_CO_TRY(tcp::Listener listener, co_await http::open_listener(server, Endpoint::loopback(0)));
+  address = os::Address::loopback(listener.local_address().port());
+  const auto serve = [](http::ServerState& own, tcp::Listener listening) -> Task<> {
+    const auto accept = [&](Scope& connections) -> Task<> {
+      std::ignore = co_await http::accept_connections(connections, own, std::move(listening));
+    };
+    std::ignore = co_await with_scope(OnFailure::isolate, accept);
+  };
+  scope.spawn(serve(server, std::move(listener)));
+  co_return {};
+}
+
+Task<ReceivedResponse> Deployment::exchange_now(const SentRequest& request) {
+  ReceivedResponse response;
+  auto stream = co_await tcp::connect(address_);
+  EXPECT_TRUE(stream);
+  if (!stream) co_return response;
+  if (carrier_.layer == Layer::plain) {
+    response = co_await exchange_over(*stream, carrier_.protocol, request);
+    co_return response;
+  }
+  const auto client = client_of(carrier_.protocol);
+  tls::Connector connector(loop_, *client);
+  auto secured = co_await connector.connect(std::move(*stream), "weir.test");
+  EXPECT_TRUE(secured) << secured.error().text();
+  if (!secured) co_return response;
+  response = co_await exchange_over(*secured, carrier_.protocol, request);
+  co_return response;
+}
+
+Task<ReceivedResponse> Deployment::exchange(const SentRequest& request) {
+  auto response = co_await timeout(20s, exchange_now(request));
+  if (response) co_return std::move(*response);
+  co_return ReceivedResponse();
+}
+
+}  // namespace weir::tests

@@ -1,0 +1,31 @@
+#include "tests/messages/message.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace weir::tests {
+
+std::optional<std::string> find(const Fields& fields, std::string_view name) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const auto& [each, value] : fields) {
+    if (std::ranges::equal(each, name, same)) return value;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(End end) noexcept {
+  switch (end) {
+    case End::open:
+      return "open";
+    case End::complete:
+      return "complete";
+    case End::cut:
+      break;
+  }
+  return "cut";
+}
+
+}  // namespace weir::tests
