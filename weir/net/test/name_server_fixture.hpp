@@ -117,14 +117,16 @@ class FakeDnsServer {
     return static_cast<std::size_t>(std::count(asked.begin(), asked.end(), question));
   }
 
-  /// Opens the sockets on `endpoint`. The kernel chooses a port for port 0.
+  /// Opens the sockets on `endpoint`. The kernel chooses a port for port 0. It chooses that of TCP,
+  /// because thousands of TCP ports may be in TIME_WAIT, and a listen to one of them waits.
   Task<> open(Endpoint endpoint = Endpoint::loopback(0)) {
     for (int tries = 0; tries < 100 && listener_ == std::nullopt; ++tries) {
-      auto socket = co_await udp::bind(endpoint, datagrams_);
       ListenOptions alone;
       alone.reuse_port = false;
-      auto listener = co_await tcp::listen(socket.value().local_address(), alone);
-      if (!listener) continue;  // another process has this TCP port
+      auto listener = co_await tcp::listen(endpoint, alone);
+      if (!listener) continue;
+      auto socket = co_await udp::bind(listener->local_address(), datagrams_);
+      if (!socket) continue;  // another process has this UDP port
       socket_.emplace(std::move(*socket));
       listener_.emplace(std::move(*listener));
     }
