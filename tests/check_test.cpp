@@ -132,7 +132,7 @@ TEST_P(Check, FindsAServerThatListensOnOneOfTwoAddresses) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Check, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Check, testing::ValuesIn(sampled_backends()), name_of);
 
 // The server allows 10 s for a head and 5 s of grace for a body, far less than the test's limit.
 // Tests in virtual time cover the idle timeout of one minute.

@@ -203,7 +203,7 @@ TEST(CommandLine, AnAddressOfNoInterfacePrintsOneLineAndExitsWithStatus1) {
   EXPECT_TRUE(last_line(outcome.errors).contains("192.0.2.1:0")) << outcome.errors;
 }
 
-INSTANTIATE_TEST_SUITE_P(On, CommandLineOn, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, CommandLineOn, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::command_line_test

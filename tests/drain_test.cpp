@@ -292,7 +292,7 @@ TEST_P(Drain, APortIsFreeWhenItsServerHasEnded) {
   ADD_FAILURE() << "in use, three times";
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Drain, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Drain, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::drain_test

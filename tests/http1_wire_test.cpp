@@ -172,7 +172,7 @@ TEST_P(Http1Wire, TheVerdictIsTheSameCutInTwo) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Http1Wire, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Http1Wire, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::http1_wire_test

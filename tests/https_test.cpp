@@ -72,7 +72,7 @@ class Https : public EachBackend {
 
   os::TemporaryTree folder_;
 };
-INSTANTIATE_TEST_SUITE_P(On, Https, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Https, testing::ValuesIn(sampled_backends()), name_of);
 
 TEST_P(Https, ProgramMakesACertificateForDevelopment) {
   Server server("hello", GetParam(), {"--tls-self-signed"});

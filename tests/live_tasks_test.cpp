@@ -89,7 +89,7 @@ TEST_P(LiveTasks, ASupervisorPassesTheSignalOnToItsWorkers) {
   EXPECT_EQ(server.stop(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Signal, LiveTasks, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(Signal, LiveTasks, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::live_tasks_test

@@ -79,7 +79,7 @@ TEST_P(ManyConnections, ConnectionsBeyondTheLimitGetAnAnswer) {
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, ManyConnections, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ManyConnections, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::many_connections_test

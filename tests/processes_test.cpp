@@ -255,7 +255,7 @@ TEST_P(Processes, RejectsOptionsThatCannotBeCombined) {
   EXPECT_TRUE(both.errors().contains("cannot be combined")) << both.errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Processes, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Processes, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::processes_test

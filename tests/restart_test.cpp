@@ -372,7 +372,7 @@ TEST_P(Restart, AnUnusablePathIsReportedInOneLine) {
   EXPECT_FALSE(server.errors().contains("listening")) << server.errors();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Restart, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Restart, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::restart_test

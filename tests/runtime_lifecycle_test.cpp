@@ -211,7 +211,7 @@ TEST_P(RuntimeLifecycle, APortThatIsTakenEndsAllCores) {
   EXPECT_EQ(Usage().descriptors, before.descriptors);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, RuntimeLifecycle, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, RuntimeLifecycle, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::runtime_lifecycle_test

@@ -178,7 +178,7 @@ TEST_P(ExampleSite, ServesPagesAndAnAnswerWithAVersion) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ExampleSite, testing::ValuesIn(all_backends), name_of);
-INSTANTIATE_TEST_SUITE_P(On, ServeTool, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, ServeTool, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::serve_tool_test

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <iterator>
+#include <random>
 #include <stdexcept>
 
 #include "weir/os/detail/io/fd.hpp"
@@ -40,6 +43,17 @@ std::optional<std::string> skip_reason(BackendName backend) {
   if (!backend.option.starts_with("uring")) return std::nullopt;
   const std::string reason = os::io_uring_refusal();
   return reason.empty() ? std::nullopt : std::optional(reason);
+}
+
+std::vector<BackendName> sampled_backends() {
+  const char* const seconds = std::getenv("WEIR_SWEEP_SECONDS");
+  if (seconds == nullptr || std::atoi(seconds) >= 60) {
+    return {all_backends.begin(), all_backends.end()};
+  }
+  std::vector<BackendName> usable;
+  std::ranges::copy_if(all_backends, std::back_inserter(usable),
+                       [](BackendName each) { return !skip_reason(each); });
+  return {usable.at(std::random_device()() % usable.size())};
 }
 
 BackendChoice to_backend_choice(BackendName name) {

@@ -34,6 +34,11 @@ std::string name_of(const testing::TestParamInfo<BackendName>& info);
 /// Returns nullopt if the backend must work.
 std::optional<std::string> skip_reason(BackendName backend);
 
+/// Returns the backends for tests that take long: all of them, or one that is chosen anew in each
+/// process if the environment variable WEIR_SWEEP_SECONDS gives sweeps less than a minute. The name
+/// of a failed test has the backend.
+std::vector<BackendName> sampled_backends();
+
 /// Returns the backend as an option of a runtime in this process.
 BackendChoice to_backend_choice(BackendName name);
 

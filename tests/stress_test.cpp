@@ -198,7 +198,7 @@ TEST_P(Stress, ClientsRoutesAndRuntimesComeAndGo) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Stress, testing::ValuesIn(all_backends), name_of);
+INSTANTIATE_TEST_SUITE_P(On, Stress, testing::ValuesIn(sampled_backends()), name_of);
 
 }  // namespace
 }  // namespace weir::tests::stress_test
