@@ -168,6 +168,9 @@ class H2Session {
   // Input.
 
   /// Returns the next event. `input` starts at the end of the last event's `consumed` bytes.
+  /// DATA that no event `data` delivers returns to the window of the connection immediately (RFC
+  /// 9113 §6.9). This is DATA for a stream that has ended, is closed or was never accepted, DATA
+  /// beyond the window of its stream, and DATA that contradicts the Content-Length.
   H2Event next(Bytes input, Instant now);
   /// Returns true if the peer is within a frame, a field block or the preface. Returns false before
   /// the first byte.

@@ -349,6 +349,93 @@ TEST(H2Windows, OfTheConnectionGetBackTheRestOfAFrameThatIsDropped) {
   EXPECT_EQ(driver.take_events(), "");
 }
 
+/// A way in which the session drops 16 KiB of DATA that the peer sends on a stream.
+struct DroppedData {
+  std::string_view name;
+  std::string_view answer;  // the frames about the stream, without its identifier
+  void (*send)(SessionDriver& driver, std::uint32_t id, const std::string& part);
+  std::uint64_t length = static_cast<std::uint64_t>(-1);  // of the body
+};
+
+const DroppedData dropped_data[] = {
+    {"the peer has ended the stream", "reset 5",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(headers(id, "POST", end_headers | end_stream) + data(id, part));
+     }},
+    {"trailers have ended the stream", "reset 5",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(post(id) + headers(id, "t", end_headers | end_stream) + data(id, part));
+     }},
+    {"both sides have ended the stream", "reset 5",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(headers(id, "GET", end_headers | end_stream));
+       driver.answer(id);
+       driver.take_sent();
+       driver.feed(data(id, part));
+     }},
+    {"the peer has reset the stream", "reset 5",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(post(id) + rst_stream(id) + data(id, part));
+     }},
+    {"the server has reset the stream", "reset 8",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(post(id));
+       driver.session().reset(driver.stream(id), H2Error::cancel);
+       driver.feed(data(id, part));
+     }},
+    {"the window of the stream is smaller", "reset 3",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(post(id) + data(id, part));
+     }},
+    {"the body is longer than its length", "reset 1",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(post(id) + data(id, part));
+     },
+     100},
+    {"the body is shorter than its length", "reset 1",
+     [](SessionDriver& driver, std::uint32_t id, const std::string& part) {
+       driver.feed(post(id) + data(id, part, end_stream));
+     },
+     20'000},
+};
+
+/// Returns true if DATA of 16 KiB exceeds the window of a stream in this case.
+bool needs_small_window(const DroppedData& row) {
+  return row.answer == "reset 3";
+}
+
+// A leak of 16 KiB would use up the window of the connection with the fourth stream.
+TEST(H2Windows, OfTheConnectionGetBackAllDataThatIsDropped) {
+  const std::string part(16'384, 'x');
+  for (const DroppedData& row : dropped_data) {
+    SCOPED_TRACE(row.name);
+    H2Limits limits;
+    limits.connection_window = 65'535;
+    if (needs_small_window(row)) limits.stream_window = 512;
+    SessionDriver driver(limits);
+    driver.handshake();
+    driver.consumes = false;
+    driver.length = row.length;
+    std::size_t returned = 0;
+    std::uint32_t id = 1;
+    for (int round = 0; round < 12; ++round, id += 2) {
+      row.send(driver, id, part);
+      std::string sent = driver.take_sent();
+      const std::string answer =
+          std::string(row.answer).insert(std::string("reset").size(), " " + std::to_string(id));
+      EXPECT_NE(sent.find(answer + "\n"), sent.npos) << sent;
+      if (sent.contains("window_update 0 32768\n")) returned += 32'768;
+      ASSERT_FALSE(driver.session().failed()) << round << " " << sent;
+      driver.release(id);
+    }
+    EXPECT_EQ(returned, 12U * 16'384U);
+    driver.length = static_cast<std::uint64_t>(-1);
+    driver.take_events();
+    driver.feed(post(id) + data(id, part.substr(0, 500)));
+    EXPECT_TRUE(driver.take_events().contains("data " + std::to_string(id))) << "it still receives";
+  }
+}
+
 // The windows and the order of sent data.
 
 TEST(H2Windows, LimitWhatIsSentOnAStreamAndOnTheConnection) {
