@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -63,6 +64,28 @@ bool is_redirect(Status status) noexcept {
   return status == Status::moved_permanently || status == Status::found ||
          status == Status::see_other || status == Status::temporary_redirect ||
          status == Status::permanent_redirect;
+}
+
+/// Returns true for a header that describes the content of a request (RFC 9110 §15.4). A request
+/// that has lost its content has none of them. Expect and Trailer need content too (§10.1.1).
+bool describes_content(std::string_view name) noexcept {
+  constexpr std::string_view prefix = "content-";
+  constexpr std::string_view others[] = {"digest", "repr-digest", "last-modified", "expect",
+                                         "trailer"};
+  if (name.size() > prefix.size() && equals_ignoring_case(name.substr(0, prefix.size()), prefix)) {
+    return true;
+  }
+  return std::ranges::any_of(
+      others, [name](std::string_view each) { return equals_ignoring_case(name, each); });
+}
+
+void drop_content(ClientRequest& request) {
+  std::vector<std::string> names;
+  for (const HeaderField header : request.headers()) {
+    if (describes_content(header.name)) names.emplace_back(header.name);
+  }
+  for (const std::string& name : names) request.remove_header(name);
+  request.clear_body();
 }
 
 bool becomes_get(Method method, Status status) noexcept {
@@ -136,11 +159,7 @@ Result<Redirect> follow_redirect(ClientRequest& request, Status status, std::str
   }
   if (to_get) {
     request.set_method(Method::get);
-    request.clear_body();
-    for (const std::string_view name :
-         {"content-type", "content-encoding", "content-language", "content-location"}) {
-      request.remove_header(name);
-    }
+    drop_content(request);
   }
   if (target->origin() != request.url().origin()) {
     for (const std::string_view name : {"host", "authorization", "cookie", "proxy-authorization"}) {

@@ -39,7 +39,9 @@ Duration idle_time_of(std::string_view keep_alive) noexcept;
 enum class Redirect : std::uint8_t { none, follow };
 
 /// Turns `request` into the request that follows a response with `status` and this Location. 303
-/// makes a GET of every method but HEAD, as 301 and 302 make one of POST; the body is dropped then.
+/// makes a GET of every method but HEAD, as 301 and 302 make one of POST. The body is dropped then,
+/// and with it all that describes it: each Content-* header, Digest, Repr-Digest, Last-Modified,
+/// Expect and Trailer (RFC 9110 §15.4).
 /// A change of origin drops Host, the credentials and the headers named in `sensitive`.
 /// Returns: Redirect::none, without a change, if the response is no redirect or the request has a
 /// streamed body that must be sent again. Errors: ClientError::bad_redirect for a Location that is
