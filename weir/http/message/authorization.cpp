@@ -40,16 +40,9 @@ Response unauthorized(std::string_view challenge) {
 }
 
 std::expected<Bearer, Response> Bearer::from_request(const Request& request) {
-  std::optional<std::string_view> credentials;
-  const RequestHead& head = request.head();
-  for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const HeaderField field = head.header_at(index);
-    if (!equals_ignoring_case(field.name, "authorization")) continue;
-    if (credentials) {
-      return std::unexpected(
-          challenge_with(Status::bad_request, "Bearer error=\"invalid_request\""));
-    }
-    credentials = field.value;
+  const auto credentials = request.header("Authorization");
+  if (credentials && request.head().repeats("Authorization")) {
+    return std::unexpected(challenge_with(Status::bad_request, "Bearer error=\"invalid_request\""));
   }
   std::string_view token = credentials.value_or("");
   const std::string_view name = token.substr(0, token.find(' '));

@@ -31,13 +31,8 @@ Digest digest_of(std::string_view name, std::string_view password) {
 
 /// Returns the credentials of the only Authorization header; nullopt if there are several.
 std::optional<std::string_view> only_authorization(const RequestHead& head) noexcept {
-  std::optional<std::string_view> found;
-  for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const HeaderField field = head.header_at(index);
-    if (!equals_ignoring_case(field.name, "authorization")) continue;
-    if (found) return std::nullopt;
-    found = field.value;
-  }
+  const auto found = head.header("Authorization");
+  if (found && head.repeats("Authorization")) return std::nullopt;
   return found.value_or("");
 }
 

@@ -108,6 +108,7 @@ std::optional<Response> answer_preconditions(const Request& request, const Valid
 bool range_applies(const RequestHead& head, const Validators& current) noexcept {
   const auto condition = head.header("If-Range");
   if (!condition) return true;
+  if (head.repeats("If-Range")) return false;
   if (const auto wanted = EntityTag::parse(*condition)) {
     const auto tag = EntityTag::parse(current.etag);
     return tag && tag->matches(*wanted, TagComparison::strong);

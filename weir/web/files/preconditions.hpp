@@ -37,8 +37,10 @@ enum class Precondition : std::uint8_t {
 
 /// Evaluates the preconditions in the order of RFC 9110 §13.2.2. The caller does so only if its
 /// response without them would be 2xx. A header that is malformed, or that has no validator to
-/// compare with, is ignored, except that a malformed If-Match fails. CONNECT, OPTIONS and TRACE
-/// have no preconditions.
+/// compare with, is ignored, except that a malformed If-Match fails. If-Match and If-None-Match are
+/// lists, so all headers of these names count. A date that comes in two headers is malformed, also
+/// if both are equal (RFC 9110 §5.3): neither of them wins. CONNECT, OPTIONS and TRACE have no
+/// preconditions.
 Precondition evaluate_preconditions(const RequestHead& head, const Validators& current) noexcept;
 
 /// Returns the response that the preconditions demand: 412, or 304 with ETag and Last-Modified;
@@ -47,7 +49,8 @@ Precondition evaluate_preconditions(const RequestHead& head, const Validators& c
 std::optional<Response> answer_preconditions(const Request& request, const Validators& current);
 
 /// Returns true if a Range header of the request applies: there is no If-Range, or it names the
-/// current version. A weak tag and a date that is not equal never do (RFC 9110 §13.1.5).
+/// current version. A weak tag, a date that is not equal, and two If-Range headers never do (RFC
+/// 9110 §13.1.5).
 bool range_applies(const RequestHead& head, const Validators& current) noexcept;
 
 /// Sets ETag and Last-Modified of a response.

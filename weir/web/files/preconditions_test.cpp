@@ -68,6 +68,25 @@ TEST(Preconditions, IfUnmodifiedSinceComparesDates) {
   EXPECT_EQ(result_of("PUT", line("If-Unmodified-Since", before), {.etag = "\"a\""}), passed);
 }
 
+// RFC 9110 §5.3: a header that is no list comes once. Neither the first nor the last one counts.
+TEST(Preconditions, DatesInTwoHeadersAreIgnored) {
+  const std::string_view dates[] = {before, same, later, "yesterday", ""};
+  for (const std::string_view first : dates) {
+    for (const std::string_view second : dates) {
+      SCOPED_TRACE(std::string(first).append(" | ").append(second));
+      const auto unmodified =
+          line("If-Unmodified-Since", first) + line("if-unmodified-since", second);
+      const auto modified = line("If-Modified-Since", first) + line("if-modified-since", second);
+      for (const auto* method : {"GET", "PUT", "DELETE"}) {
+        EXPECT_EQ(result_of(method, unmodified), passed);
+        EXPECT_EQ(result_of(method, unmodified + line("If-Unmodified-Since", before)), passed);
+      }
+      EXPECT_EQ(result_of("GET", modified), passed);
+      EXPECT_EQ(result_of("HEAD", modified + line("If-Modified-Since", same)), passed);
+    }
+  }
+}
+
 TEST(Preconditions, IfNoneMatchComparesWeakly) {
   for (const auto* method : {"GET", "HEAD"}) {
     EXPECT_EQ(result_of(method, line("If-None-Match", "\"a\"")), not_modified);
@@ -145,6 +164,15 @@ TEST(IfRange, NeedsTheCurrentVersion) {
   EXPECT_FALSE(applies(later));
   EXPECT_FALSE(applies("yesterday"));
   EXPECT_FALSE(applies("*"));
+}
+
+TEST(IfRange, NeverAppliesIfItIsRepeated) {
+  for (const std::string_view first : {std::string_view("\"a\""), same, before}) {
+    for (const std::string_view second : {std::string_view("\"a\""), same, before}) {
+      const TextRequest request("GET /", {}, line("If-Range", first) + line("if-range", second));
+      EXPECT_FALSE(range_applies(request.head(), current())) << first << " | " << second;
+    }
+  }
 }
 
 TEST(IfRange, NeverMatchesAWeakTag) {

@@ -12,6 +12,8 @@ namespace weir::http {
 
 bool CrossOriginProtection::allows(const Request& request) const {
   if (is_safe(request.method())) return true;
+  const RequestHead& head = request.head();
+  if (head.repeats("Origin") || head.repeats("Sec-Fetch-Site")) return false;
   const std::string_view origin = request.header("Origin").value_or("");
   const auto same = [origin](std::string_view each) { return equals_ignoring_case(each, origin); };
   if (!origin.empty() && std::ranges::any_of(origins_, same)) return true;

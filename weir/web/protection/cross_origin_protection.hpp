@@ -20,7 +20,8 @@ struct CrossOriginProtectionOptions {
 /// The middleware that cross_origin_protection() makes. It answers 403 to a request that a page of
 /// another site may have caused. The method is then not safe (RFC 9110 §9.2.1), and Sec-Fetch-Site
 /// is neither `same-origin` nor `none`. Without this header, Origin must name the host of the
-/// request. A request with neither is not from a browser of today, and goes on. Behind
+/// request. A request with neither is not from a browser of today, and goes on; one that repeats
+/// either of them gets 403 too. Behind
 /// trusted_proxies(), the host that a proxy names counts as well.
 ///
 /// Cookies with SameSite=Lax do not protect a login, which needs no cookie, or a site from its

@@ -52,6 +52,16 @@ TEST(CrossOriginProtection, ComparesTheOriginWithTheHost) {
   EXPECT_EQ(status_of(Method::post, {}), 200) << "no browser";
 }
 
+TEST(CrossOriginProtection, RefusesARepeatedHeader) {
+  EXPECT_EQ(status_of(Method::post,
+                      {{"Sec-Fetch-Site", "same-origin"}, {"sec-fetch-site", "cross-site"}}),
+            403);
+  EXPECT_EQ(
+      status_of(Method::post, {{"Origin", "https://app.test"}, {"origin", "https://evil.test"}}),
+      403);
+  EXPECT_EQ(status_of(Method::get, {{"Origin", "https://evil.test"}, {"Origin", "null"}}), 200);
+}
+
 TEST(CrossOriginProtection, AllowsOtherSitesByAList) {
   EXPECT_EQ(
       status_of(Method::post, {{"Origin", "https://app.test"}, {"Sec-Fetch-Site", "cross-site"}}),

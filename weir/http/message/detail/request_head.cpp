@@ -17,6 +17,15 @@ std::optional<std::string_view> MessageHead::header(std::string_view name) const
   return std::nullopt;
 }
 
+bool MessageHead::repeats(std::string_view name) const noexcept {
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < info_.header_count; ++index) {
+    const HeaderSlices& each = headers_[index];
+    if (each.name.length == name.size() && equals_ignoring_case(view(each.name), name)) ++count;
+  }
+  return count > 1;
+}
+
 void MessageHead::remove_header(std::string_view name) noexcept {
   std::uint32_t kept = 0;
   for (std::size_t index = 0; index < info_.header_count; ++index) {

@@ -48,6 +48,10 @@ class MessageHead {
   /// Returns the value of the first header called `name`, in any letter case.
   std::optional<std::string_view> header(std::string_view name) const noexcept;
 
+  /// Returns true if there are several headers called `name`, in any letter case. A header of one
+  /// value must not be repeated, because another reader may take another one (RFC 9110 §5.3).
+  bool repeats(std::string_view name) const noexcept;
+
   bool has_content_length() const noexcept { return info_.has_content_length; }
   std::uint64_t content_length() const noexcept { return info_.content_length; }
   bool chunked() const noexcept { return info_.chunked; }

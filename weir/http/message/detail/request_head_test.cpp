@@ -36,6 +36,15 @@ TEST(RequestHead, FindsTheFirstHeaderInAnyLetterCase) {
   EXPECT_FALSE(head_of("GET / HTTP/1.0\r\n\r\n").header("abc").has_value());
 }
 
+TEST(RequestHead, KnowsARepeatedHeader) {
+  const RequestHead head =
+      head_of("GET / HTTP/1.1\r\nHost: a\r\nAbc: 1\r\nabcd: 2\r\nABC: \r\nAb: 4\r\n\r\n");
+  EXPECT_TRUE(head.repeats("abc"));
+  for (const std::string_view name : {"abcd", "ab", "host", "a", ""}) {
+    EXPECT_FALSE(head.repeats(name)) << name;
+  }
+}
+
 TEST(RequestHead, ACopyHasAllHeaders) {
   for (const std::size_t count : {0U, 1U, 2U, 99U, 100U}) {
     std::string text = "GET /p?q HTTP/1.0\r\n";

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/files.hpp"
 #include "weir/web/files/byte_ranges.hpp"
@@ -121,15 +120,9 @@ Body part_body(const Variant& variant, const ByteRange& part) {
 
 /// Returns the value of the only Range header of a GET.
 std::optional<std::string_view> range_header(const RequestHead& head) noexcept {
-  std::optional<std::string_view> found;
-  if (head.method() != Method::get) return found;
-  for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const HeaderField header = head.header_at(index);
-    if (!equals_ignoring_case(header.name, "range")) continue;
-    if (found) return std::nullopt;
-    found = header.value;
-  }
-  return found;
+  if (head.method() != Method::get) return std::nullopt;
+  const auto found = head.header("Range");
+  return found && head.repeats("Range") ? std::nullopt : found;
 }
 
 std::string random_boundary(Loop& loop) {
