@@ -1,7 +1,12 @@
 // Serves the files of a folder: `router.mount("/static", http::files("/var/www"))`.
 //
-// GET and HEAD with all preconditions (RFC 9110 §13) and ranges (§14). Each file has a strong ETag,
-// made from its inode, its size and its time of modification, and a Last-Modified.
+// GET and HEAD with all preconditions (RFC 9110 §13) and ranges (§14). Each file has a strong ETag
+// and a Last-Modified. The tag of a file of at most 64 KiB is made from its bytes, so all servers
+// with equal files send the same tag. That of a larger file is made from its inode, its size, its
+// time of modification and its time of change, so each server has its own. It is weak during the
+// first two seconds after a change, while another change may have the same time. Last-Modified is
+// the time of modification, which programs can set. So a date in If-Range applies only to a file
+// whose time of change confirms it.
 //
 // No path leads out of the folder. A path is decoded once. Segments that are empty, "." or "..", or
 // that contain '/', '\' or a zero byte, and names that begin with a dot, are answered with 404. The
@@ -15,7 +20,8 @@
 // most 256 KiB, or 1 MiB once the client was slower than the server. Otherwise a response of a
 // larger file holds one buffer of 64 KiB. What is not in memory is read by io_uring or a thread, so
 // the loop does not wait for a disk. A file that shrinks while it is sent ends the connection, so
-// that the client never mistakes a part for the whole.
+// that the client never mistakes a part for the whole. Replace a large file by rename(2): one that
+// is written in place has its former tag until the next comparison.
 #pragma once
 
 #include <cstddef>

@@ -46,6 +46,43 @@ TEST_F(FilesTest, ReadsAFileAgainThatChangedShortlyBefore) {
   EXPECT_EQ(get("/s/a.txt").body, "new");
 }
 
+// rsync -t and tar replace a file by one with the same size and the same time of modification.
+TEST_F(FilesTest, GivesAReplacedLargeFileAnotherTag) {
+  const std::string text = mixed_text(100'000);
+  const std::string other = text.substr(1) + text.substr(0, 1);
+  write("big", text);
+  write("next", other);  // in the same instant
+  serve_files();
+  pass(10s);
+  const Answer old = get("/s/big");
+  EXPECT_TRUE(old.body == text);
+  const std::string tag = old.header("ETag");
+  EXPECT_FALSE(tag.starts_with("W/"));
+  EXPECT_EQ(get("/s/big", "If-None-Match: " + tag + "\r\n").status, 304);
+  const std::string range = "Range: bytes=5-9\r\n";
+  EXPECT_EQ(get("/s/big", range + "If-Range: " + tag + "\r\n").status, 206);
+  ASSERT_TRUE(platform_.files().rename("/www/next", "/www/big"));
+  pass(2s);
+  const Answer fresh = get("/s/big", "If-None-Match: " + tag + "\r\n");
+  EXPECT_EQ(fresh.status, 200);
+  EXPECT_TRUE(fresh.body == other);
+  EXPECT_EQ(fresh.header("Last-Modified"), old.header("Last-Modified"));
+  EXPECT_NE(fresh.header("ETag"), tag);
+  EXPECT_EQ(get("/s/big", range + "If-Range: " + tag + "\r\n").status, 200);
+  EXPECT_EQ(get("/s/big", "If-Match: " + tag + "\r\n").status, 412);
+}
+
+TEST_F(FilesTest, GivesALargeFileAWeakTagUntilItIsSettled) {
+  write("big", mixed_text(100'000));
+  serve_files();
+  const std::string weak = get("/s/big").header("ETag");
+  EXPECT_TRUE(weak.starts_with("W/\"")) << weak;
+  EXPECT_EQ(get("/s/big", "Range: bytes=0-4\r\nIf-Range: " + weak + "\r\n").status, 200);
+  pass(10s);
+  EXPECT_EQ(get("/s/big").header("ETag"), weak.substr(2));
+  EXPECT_EQ(get("/s/big", "If-None-Match: " + weak + "\r\n").status, 304);
+}
+
 TEST_F(FilesTest, KeepsTheVersionThatIsBeingSent) {
   const std::string old = mixed_text(400'000);
   write("big", old);

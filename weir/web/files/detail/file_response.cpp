@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/files.hpp"
+#include "weir/web/encoding/compress.hpp"
 #include "weir/web/files/byte_ranges.hpp"
 #include "weir/web/files/preconditions.hpp"
 
@@ -125,6 +127,15 @@ std::optional<std::string_view> range_header(const RequestHead& head) noexcept {
   return found && head.repeats("Range") ? std::nullopt : found;
 }
 
+/// Returns true if the last change of the file happened in the second of its time of modification.
+/// Otherwise a program has set that time, and another content may have had the same (RFC 9110
+/// §8.8.2.2).
+bool confirms_date(const os::FileStatus& status) noexcept {
+  using std::chrono::floor;
+  using std::chrono::seconds;
+  return floor<seconds>(status.changed) == floor<seconds>(status.modified);
+}
+
 std::string random_boundary(Loop& loop) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string boundary;
@@ -153,6 +164,20 @@ Response respond_with_ranges(Loop& loop, const FileEntry& entry, const FileHeads
     return send_parts(sink, variant, parts, ranges);
   };
   response.body() = Body(StreamFunction(std::move(send)), length);
+  return response;
+}
+
+/// Returns 304. It keeps the type and the bytes of a small file, which the server does not send, so
+/// that compress() knows the 200. A neighbour has a coding, so compress() leaves its 200 alone.
+Response unchanged_response(Request& request, const FileEntry& entry, const FileHeads& heads) {
+  const Variant& variant = heads.variant;
+  if (variant->coding != ContentCoding::identity) request.set(NoCompression());
+  Response response(Status::not_modified);
+  if (entry.own_type.empty()) {
+    Body body = variant->bytes != nullptr ? Body(variant->bytes) : Body();
+    response = Response(Status::not_modified, entry.type, std::move(body));
+  }
+  response.set_headers(heads.not_modified);
   return response;
 }
 
@@ -186,13 +211,10 @@ Response respond_with_file(Request& request, Loop& loop, const FileEntry& entry,
   Validators validators{.etag = variant->etag, .last_modified = variant->modified};
   const Precondition result = evaluate_preconditions(head, validators);
   if (result == Precondition::failed) return Response(Status::precondition_failed);
-  if (result == Precondition::not_modified) {
-    Response response(Status::not_modified);
-    response.set_headers(heads.not_modified);
-    return response;
-  }
+  if (result == Precondition::not_modified) return unchanged_response(request, entry, heads);
   if (const auto wanted = range_header(head)) {
     validators.now = loop.platform().wall_time();
+    if (!confirms_date(variant->status)) validators.last_modified.reset();
     SelectedRanges selected;
     if (range_applies(head, validators)) selected = select_ranges(*wanted, variant->size());
     if (selected.kind == SelectedRanges::Kind::unsatisfiable) {

@@ -49,11 +49,13 @@ class SiteCaches {
   std::vector<Slot> slots_;
 };
 
-/// Returns a tag that equal files of other servers have too. The tag of a small file depends on its
-/// bytes, so that no change keeps it. That of a large one depends on its time and size.
+/// The tag of a small file depends on its bytes, so equal files of other servers have it too. That
+/// of a large one depends on its inode, its size and both times. Programs can set the time of
+/// modification, as rsync and tar do, but not the time of change. A file that is not settled may
+/// change without another time, so its tag is weak until the next comparison.
 std::string make_etag(const FileVariant& variant) {
   const os::FileStatus& status = variant.status;
-  std::string tag = "\"";
+  std::string tag = variant.settled ? "\"" : "W/\"";
   const auto add = [&tag](std::uint64_t number) {
     std::array<char, 16> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
@@ -63,9 +65,13 @@ std::string make_etag(const FileVariant& variant) {
     tag = entity_tag_of(*variant.bytes);
     tag.pop_back();
   } else {
-    add(static_cast<std::uint64_t>(status.modified.time_since_epoch().count()));
+    add(status.inode);
     tag += '-';
     add(status.size);
+    for (const WallTime time : {status.modified, status.changed}) {
+      tag += '-';
+      add(static_cast<std::uint64_t>(time.time_since_epoch().count()));
+    }
   }
   if (variant.coding != ContentCoding::identity) tag.append("-").append(name_of(variant.coding));
   return tag += '"';
