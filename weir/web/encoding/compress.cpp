@@ -11,6 +11,7 @@
 #include "weir/web/encoding/accept_encoding.hpp"
 #include "weir/web/encoding/detail/compressing_sink.hpp"
 #include "weir/web/encoding/detail/encoding_core.hpp"
+#include "weir/web/encoding/detail/weak_etag.hpp"
 
 namespace weir::http {
 namespace {
@@ -42,9 +43,14 @@ bool has_header(const Response& response, std::string_view name) noexcept {
   return !response.is_plain() && response.headers().contains(name);
 }
 
+std::string_view type_of(const Response& response) noexcept {
+  const std::string_view type = response.content_type();
+  if (response.is_plain()) return type;
+  return response.headers().get("content-type").value_or(type);
+}
+
 bool has_compressible_type(const Response& response, const CompressOptions& options) noexcept {
-  std::string_view type = response.content_type();
-  if (!response.is_plain()) type = response.headers().get("content-type").value_or(type);
+  std::string_view type = type_of(response);
   type = trim(type.substr(0, type.find(';')));
   std::array<char, media_type_max> lower;
   if (type.empty() || type.size() > lower.size()) return false;
@@ -52,28 +58,38 @@ bool has_compressible_type(const Response& response, const CompressOptions& opti
   return options.is_compressible({lower.data(), type.size()});
 }
 
+/// Returns false if the status, the size or the media type exclude a coding. A 304 may keep the
+/// content and the type of its 200, as etag() does. What it does not keep excludes nothing.
+bool has_compressible_content(const Response& response, const CompressOptions& options) {
+  const Status status = response.status();
+  const bool unchanged = status == Status::not_modified;
+  const bool has_body =
+      may_have_body(status) && status != Status::reset_content && status != Status::partial_content;
+  if (!has_body && !unchanged) return false;
+  const auto length = response.body().length();
+  const bool knows_length = !unchanged || length != 0;
+  if (knows_length && length && *length < options.size_min) return false;
+  const bool knows_type = !unchanged || !type_of(response).empty();
+  return !knows_type || has_compressible_type(response, options);
+}
+
 /// Returns true if another request of this resource may get a coding.
 bool is_candidate(const Request& request, const Response& response,
                   const CompressOptions& options) {
-  const Status status = response.status();
-  if (!may_have_body(status) || status == Status::reset_content ||
-      status == Status::partial_content) {
-    return false;
-  }
-  const auto length = response.body().length();
-  if (length && *length < options.size_min) return false;
-  if (!has_compressible_type(response, options)) return false;
+  if (!has_compressible_content(response, options)) return false;
   if (request.get<NoCompression>() != nullptr) return false;
   return !has_header(response, "content-encoding") && !has_header(response, "content-range") &&
          !has_header(response, "content-digest") && !has_header(response, "repr-digest") &&
+         !has_header(response, "digest") && !has_header(response, "content-md5") &&
          !any_has_token(response, "cache-control", "no-transform");
 }
 
 /// Makes a strong ETag weak: the bytes of the coding are not those that it names.
 void weaken_etag(Response& response) {
+  if (response.is_plain()) return;
   const auto etag = response.headers().get("etag");
   if (!etag || etag->starts_with("W/")) return;
-  const std::string weak = std::string("W/").append(*etag);
+  const std::string weak = weak_etag(*etag);
   response.set_header("ETag", weak);
 }
 
@@ -156,12 +172,14 @@ Compress::Compress(CompressOptions options) {
 }
 
 void Compress::after(Request& request, Response& response) const {
-  if (response.status() == Status::not_modified) return response.add_vary(vary_value);
   if (request.loop() == nullptr || !is_candidate(request, response, *options_)) return;
   response.add_vary(vary_value);
   const ContentCoding chosen = AcceptEncoding(request.head()).choose(offered_);
   const auto level = std::ranges::find(options_->codings, chosen, &CodingLevel::coding);
-  if (level != options_->codings.end()) encode(response, *level, *options_, *request.loop());
+  if (level == options_->codings.end()) return;
+  // A 304 has the ETag that its 200 would have (RFC 9110 §15.4.5).
+  if (response.status() == Status::not_modified) return weaken_etag(response);
+  encode(response, *level, *options_, *request.loop());
 }
 
 Compress compress(CompressOptions options) {

@@ -167,6 +167,8 @@ TEST_F(CompressWithHeader, LeavesOtherRepresentationsAlone) {
       {"Cache-Control", "max-age=5,+No-Transform"},
       {"Content-Digest", "sha-256=:AA==:"},
       {"Repr-Digest", "sha-256=:AA==:"},
+      {"Digest", "sha-256=AAAA"},
+      {"Content-MD5", "AAAA"},
       {"Content-Type", "image/png"}};
   for (const auto& [name, value] : cases) {
     const auto response = ask_with(name, value);
@@ -182,6 +184,72 @@ TEST(Compress, AddsVaryToNotModified) {
   router.get("/unchanged", [] { return Response(Status::not_modified); });
   TestClient client(std::move(router));
   EXPECT_EQ(header(ask(client, "/unchanged", "gzip"), "Vary"), "Accept-Encoding");
+}
+
+/// Returns the ETag of a response to a request with these headers, or its status if it has none.
+std::string tag_of(TestClient& client, std::string_view path, std::string_view accepted,
+                   std::string_view known, Method method = Method::get) {
+  ClientRequest request = client.request(method, path);
+  if (!accepted.empty()) request.set_header("Accept-Encoding", accepted);
+  if (!known.empty()) request.set_header("If-None-Match", known);
+  const TestResponse response = client.send(std::move(request));
+  EXPECT_EQ(response.status(), known.empty() ? 200 : 304) << path;
+  return header(response, "ETag");
+}
+
+/// A filter that answers 304 in place of a response whose tag the request knows, with its
+/// content or without.
+struct KnownTag {
+  bool keeps_content;
+  void after(Request& request, Response& response) const {
+    if (!request.header("If-None-Match")) return;
+    const std::string tag(*response.headers().get("ETag"));
+    if (!keeps_content) response = Response(Status::not_modified);
+    response.set_status(Status::not_modified);
+    response.set_header("ETag", tag);
+  }
+};
+
+/// Returns a handler whose responses have a strong tag.
+auto tagged(MediaType type, std::size_t bytes) {
+  return [type, bytes] {
+    Response response(Status::ok, type, Body(words(bytes)));
+    response.add_header("ETag", "\"1\"");
+    return response;
+  };
+}
+
+Router tagged_routes(bool keeps_content) {
+  Router router;
+  router.use(compress());
+  router.use(KnownTag{keeps_content});
+  router.get("/json", tagged(json_type, size));
+  router.get("/small", tagged(json_type, 100));
+  router.get("/image", tagged("image/png", size));
+  return router;
+}
+
+// RFC 9110 §15.4.5: a 304 has the ETag that the 200 would have had.
+TEST(Compress, GivesA304TheEtagOfThe200) {
+  for (const bool keeps_content : {true, false}) {
+    TestClient client(tagged_routes(keeps_content));
+    for (const Method method : {Method::get, Method::head}) {
+      for (const auto* known : {"W/\"1\"", "\"1\"", "*"}) {
+        EXPECT_EQ(tag_of(client, "/json", "gzip", "", method), "W/\"1\"");
+        EXPECT_EQ(tag_of(client, "/json", "gzip", known, method), "W/\"1\"") << known;
+        EXPECT_EQ(tag_of(client, "/json", "", known, method), "\"1\"") << known;
+        EXPECT_EQ(tag_of(client, "/json", "gzip;q=0", known, method), "\"1\"") << known;
+      }
+    }
+  }
+}
+
+TEST(Compress, LeavesA304OfAnIncompressible200Alone) {
+  TestClient client(tagged_routes(true));
+  for (const auto* path : {"/small", "/image"}) {
+    EXPECT_EQ(tag_of(client, path, "gzip", ""), "\"1\"") << path;
+    EXPECT_EQ(tag_of(client, path, "gzip", "\"1\""), "\"1\"") << path;
+  }
 }
 
 TEST_F(CompressWithHeader, OffersNoRangesOfACodedResponse) {

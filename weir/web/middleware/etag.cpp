@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "weir/web/encoding/detail/weak_etag.hpp"
 #include "weir/web/files/entity_tag.hpp"
 #include "weir/web/files/preconditions.hpp"
 
@@ -13,20 +14,21 @@ bool Etag::add_tag(Response& response) const {
   const std::string_view body = response.body().text();
   if (body.size() < options_.body_bytes_min || body.size() > options_.body_bytes_max) return false;
   const std::string tag = entity_tag_of(body);
-  response.set_header("ETag", options_.weak ? "W/" + tag : tag);
+  response.set_header("ETag", options_.weak ? weak_etag(tag) : tag);
   return true;
 }
 
 void Etag::after(Request& request, Response& response) const {
   const Method method = request.method();
   if (response.status() != Status::ok || (method != Method::get && method != Method::head)) return;
+  if (response.body().is_upgrade()) return;  // over HTTP/2 a WebSocket is a 200 without content
   if (!response.headers().contains("ETag") && !add_tag(response)) return;
   const std::string tag(*response.headers().get("ETag"));
   const Precondition result = evaluate_preconditions(request.head(), {.etag = tag});
   if (result == Precondition::failed) response = Response(Status::precondition_failed);
   if (result != Precondition::not_modified) return;
+  // The content stays for the middleware outside, such as compress(). The server does not send it.
   response.set_status(Status::not_modified);
-  response.body() = Body();
 }
 
 }  // namespace weir::http

@@ -24,10 +24,10 @@ struct EtagOptions {
 
 /// The middleware that etag() makes. A response to GET or HEAD with status 200 and a whole body
 /// gets a hash of its body as its tag. A tag of the handler stays, also that of a streamed
-/// response. If the request has this tag in If-None-Match, the response is 304 without a body.
-/// If-Match with another tag gets 412; see evaluate_preconditions(). It saves sending the body, not
-/// making it. It belongs inside of a compression.
-/// Threads: any.
+/// response. A response that accepts a WebSocket is left alone on every version of HTTP. If the
+/// request has this tag in If-None-Match, the response is 304 without a body. If-Match with another
+/// tag gets 412; see evaluate_preconditions(). It saves sending the body, not making it. It belongs
+/// inside of a compression. Threads: any.
 class Etag {
  public:
   explicit Etag(EtagOptions options = {}) noexcept : options_(options) {}

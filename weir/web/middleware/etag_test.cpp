@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/http.hpp"
+#include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/web/test/ask.hpp"
 
 namespace weir::http::etag_test {
@@ -106,6 +108,51 @@ TEST(Etag, AClientMayDemandAVersion) {
   };
   EXPECT_EQ(status("\"v7\""), 200);
   EXPECT_EQ(status("\"v8\""), 412);
+}
+
+// The middleware outside of it, such as compress(), sees the content of the 200.
+TEST(Etag, ContentStaysForTheMiddlewareOutside) {
+  struct Seen {
+    std::size_t* bytes;
+    void after(Request&, Response& response) const { *bytes = response.body().text().size(); }
+  };
+  std::size_t bytes = 0;
+  Router router;
+  router.use(Seen{&bytes});
+  router.use(etag());
+  router.get("/a", [] { return text("hello"); });
+  TestClient client(std::move(router));
+  const auto answer = ask(client, Method::get, "/a", {{"If-None-Match", "*"}});
+  EXPECT_EQ(answer.status(), 304);
+  EXPECT_EQ(answer.body(), "");
+  EXPECT_EQ(bytes, 5U);
+}
+
+Task<Result<>> read_one(WebSocket& socket) {
+  const auto message = co_await socket.read();
+  co_return message ? Result<>() : fail(message.error());
+}
+
+class EtagOverHttp2 : public H2ConnectionFixture, public testing::Test {};
+
+// RFC 8441 §5: an accepted WebSocket is a 200 without content.
+TEST_F(EtagOverHttp2, AWebSocketHasNone) {
+  routes_.use(etag({.weak = false}));
+  routes_.websocket("/ws", read_one);
+  routes_.get("/a", [] { return text("hello"); });
+  begin();
+  const std::string opened = answer(frames::headers(1,
+                                                    frames::block({{":method", "CONNECT"},
+                                                                   {":protocol", "websocket"},
+                                                                   {":scheme", "http"},
+                                                                   {":path", "/ws"},
+                                                                   {":authority", "a"},
+                                                                   {"sec-websocket-version", "13"},
+                                                                   {"if-none-match", "*"}}),
+                                                    FrameFlag::end_headers));
+  EXPECT_NE(opened.find(":status=200"), opened.npos) << opened;
+  EXPECT_EQ(opened.find("etag"), opened.npos) << opened;
+  EXPECT_NE(answer(frames::get(3, "/a")).find("etag"), std::string::npos);
 }
 
 TEST(Etag, OtherResponsesHaveNone) {
