@@ -3,13 +3,23 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/text/detail/hash.hpp"
 #include "weir/http/message/problem.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/parse_error.hpp"
+#include "weir/http/syntax/status_category.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/net/tls_info.hpp"
+#include "weir/task/context.hpp"
+#include "weir/web/auth/authenticated_user.hpp"
+#include "weir/web/auth/json_web_token.hpp"
 #include "weir/web/middleware/detail/idempotency_store.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {
@@ -49,44 +59,132 @@ void append_headers(std::string& out, const RequestHead& head, std::string_view 
   }
 }
 
-/// Returns true for a status that a repeated request would get as well. The others say that the
-/// handler did not act, or that the client may try again.
-bool is_kept(Status status) noexcept {
-  constexpr Status again[] = {Status::bad_request,
-                              Status::unauthorized,
-                              Status::forbidden,
-                              Status::not_found,
-                              Status::method_not_allowed,
-                              Status::request_timeout,
-                              Status::conflict,
-                              Status::length_required,
-                              Status::content_too_large,
-                              Status::unsupported_media_type,
-                              Status::misdirected_request,
-                              Status::unprocessable_content,
-                              Status::too_early,
-                              Status::too_many_requests};
-  return status < Status::internal_error && std::ranges::find(again, status) == std::end(again);
+/// Appends a host in lower case.
+void append_host(std::string& out, std::string_view host) {
+  std::string lower(host);
+  std::ranges::transform(lower, lower.begin(), [](char each) { return to_lower(each); });
+  append_part(out, lower);
 }
 
-/// Frees the key of a request that ends without a response.
+/// Returns the owner of the keys of a request; std::nullopt if nothing tells it.
+std::optional<std::string> owner_of(const Request& request, const IdempotencyOptions& options) {
+  std::string owner;
+  if (options.user) {
+    const std::optional<std::string> user = options.user(request);
+    if (!user) return std::nullopt;
+    append_part(owner, "option");
+    append_part(owner, *user);
+    return owner;
+  }
+  // A client may renew its token between a request and its repetition, but not its name.
+  if (const auto* const user = request.get<AuthenticatedUser>(); user && !user->name.empty()) {
+    append_part(owner, "user");
+    append_part(owner, user->name);
+    return owner;
+  }
+  if (const auto* const claims = request.get<JwtClaims>(); claims && !claims->subject.empty()) {
+    append_part(owner, "subject");
+    append_part(owner, claims->issuer);
+    append_part(owner, claims->subject);
+    return owner;
+  }
+  const RequestHead& head = request.head();
+  const TlsPeer* const peer = request.tls() != nullptr ? request.tls()->peer.get() : nullptr;
+  if (peer == nullptr && !head.header("Authorization") && !head.header("Cookie")) {
+    return std::nullopt;
+  }
+  append_part(owner, "headers");
+  append_headers(owner, head, "Authorization");
+  append_headers(owner, head, "Cookie");
+  if (peer != nullptr) append_part(owner, to_text(std::as_bytes(std::span(peer->fingerprint))));
+  return owner;
+}
+
+/// Returns true for an error by which a handler says that it has done nothing. Other errors, such
+/// as a lost connection, a timeout or a cancellation, leave the effect open.
+bool says_nothing_was_done(std::error_code cause) noexcept {
+  constexpr Errc rejected[] = {Errc::bad_input, Errc::limit_reached, Errc::not_found,
+                               Errc::conflict, Errc::unsupported};
+  const auto is_cause = [cause](Errc each) { return cause == each; };
+  return std::ranges::any_of(rejected, is_cause) || StatusCategory::of(cause) != nullptr ||
+         cause.category() == parse_error_category();
+}
+
+/// Returns true for a response that says that its handler did not act, so that the client may use
+/// the key again. A status from 500 on says so only as a 503 with Retry-After.
+bool had_no_effect(const Response& response) {
+  constexpr Status rejected[] = {Status::bad_request,
+                                 Status::unauthorized,
+                                 Status::forbidden,
+                                 Status::not_found,
+                                 Status::method_not_allowed,
+                                 Status::request_timeout,
+                                 Status::conflict,
+                                 Status::length_required,
+                                 Status::content_too_large,
+                                 Status::unsupported_media_type,
+                                 Status::misdirected_request,
+                                 Status::unprocessable_content,
+                                 Status::too_early,
+                                 Status::too_many_requests};
+  if (response.cause() && !says_nothing_was_done(response.cause())) return false;
+  if (response.status() == Status::service_unavailable) {
+    return response.headers().contains("Retry-After");
+  }
+  return std::ranges::find(rejected, response.status()) != std::end(rejected);
+}
+
+/// The key of a request that runs. A request that ends without a word, because it was cancelled or
+/// its handler threw, leaves the effect of the key unknown.
 class ClaimedKey {
  public:
-  ClaimedKey(IdempotencyStore& store, const Hash128& key) noexcept : store_(&store), key_(key) {}
+  ClaimedKey(IdempotencyStore& store, const Hash128& key, const Loop& loop) noexcept
+      : store_(&store), key_(key), loop_(loop) {}
   ClaimedKey(const ClaimedKey&) = delete;
   ClaimedKey& operator=(const ClaimedKey&) = delete;
   ~ClaimedKey() {
-    if (store_ != nullptr) store_->release(key_);
+    if (store_ != nullptr) store_->lose(key_, loop_.now());
   }
-  void finish(IdempotencyStore::Stored response, Instant now) {
-    store_->finish(key_, std::move(response), now);
-    store_ = nullptr;
+  void finish(IdempotencyStore::Stored response) noexcept {
+    std::exchange(store_, nullptr)->finish(key_, std::move(response), loop_.now());
   }
+  void release() noexcept { std::exchange(store_, nullptr)->release(key_); }
 
  private:
   IdempotencyStore* store_;
   Hash128 key_;
+  const Loop& loop_;
 };
+
+/// The parts of a request with a key.
+struct KeyParts {
+  std::string_view owner;
+  std::string_view name;  // of the key
+  std::string_view body;
+};
+
+/// Returns the hashes of a request. The host belongs to the key, because each host of a service has
+/// its own effects.
+IdempotencyStore::KeyedRequest identify(const Request& request, const KeyParts& of,
+                                        std::uint64_t seed) {
+  IdempotencyStore::KeyedRequest keyed;
+  keyed.owner = hash_bytes(of.owner, seed);
+  std::string parts;
+  append_part(parts, of.owner);
+  append_host(parts, request.authority());
+  const auto* const client = request.get<ClientAddress>();
+  append_host(parts, client != nullptr ? std::string_view(client->host) : std::string_view());
+  append_part(parts, of.name);
+  keyed.key = hash_bytes(parts, seed);
+  parts.clear();
+  append_part(parts, request.method_text());
+  append_part(parts, request.head().target());
+  append_headers(parts, request.head(), "Content-Type");
+  append_headers(parts, request.head(), "Content-Encoding");
+  append_part(parts, of.body);
+  keyed.fingerprint = hash_bytes(parts, seed);
+  return keyed;
+}
 
 /// Returns the response to a request that must not run, or nothing.
 std::optional<Response> answer_without_handler(const IdempotencyStore::Claim& claim) {
@@ -107,6 +205,9 @@ std::optional<Response> answer_without_handler(const IdempotencyStore::Claim& cl
       response.set_header("Retry-After", "1");
       return response;
     }
+    case State::unknown:
+      return problem(Status::conflict,
+                     "a request with this idempotency key has run, and its outcome is unknown");
     case State::full:
       break;
   }
@@ -119,8 +220,8 @@ std::optional<Response> answer_without_handler(const IdempotencyStore::Claim& cl
 
 IdempotencyKeys::IdempotencyKeys(IdempotencyOptions options)
     : options_(std::make_shared<const IdempotencyOptions>(std::move(options))),
-      store_(std::make_shared<IdempotencyStore>(
-          IdempotencyLimits{options_->lifetime, options_->entries_max, options_->bytes_max})) {}
+      store_(std::make_shared<IdempotencyStore>(IdempotencyLimits{
+          options_->lifetime, options_->entries_max, options_->bytes_max, options_->owners_min})) {}
 
 Task<Response> IdempotencyKeys::operator()(Request& request, Next next) const {
   const bool applies =
@@ -134,35 +235,30 @@ Task<Response> IdempotencyKeys::answer(Request& request, Next next) const {
   if (name.empty()) {
     co_return problem(Status::bad_request, "the request needs one valid " + options_->header);
   }
+  const std::optional<std::string> owner = owner_of(request, *options_);
+  if (!owner) {
+    co_return problem(Status::bad_request, "the request does not say whose " + options_->header +
+                                               " it has, by Authorization or Cookie");
+  }
   const auto body = co_await request.body_view();
   if (!body) co_return Response(body.error());
   Loop* const loop = request.loop();
   assert(loop != nullptr && "idempotency keys need the clock of a server");
-  const std::uint64_t seed = store_->seed(*loop);
-  std::string parts;
-  if (options_->user) {
-    append_part(parts, options_->user(request));
-  } else {
-    append_headers(parts, request.head(), "Authorization");
-    append_headers(parts, request.head(), "Cookie");
-  }
-  append_part(parts, name);
-  const Hash128 key = hash_bytes(parts, seed);
-  parts.clear();
-  append_part(parts, request.method_text());
-  append_part(parts, request.head().target());
-  append_headers(parts, request.head(), "Content-Type");
-  append_headers(parts, request.head(), "Content-Encoding");
-  append_part(parts, *body);
-  const Hash128 fingerprint = hash_bytes(parts, seed);
-  const auto claim = store_->claim(key, fingerprint, loop->now());
+  const auto keyed = identify(request, {*owner, name, *body}, store_->seed(*loop));
+  const auto claim = store_->claim(keyed, loop->now());
   if (auto answer = answer_without_handler(claim)) co_return std::move(*answer);
-  ClaimedKey claimed(*store_, key);
+  ClaimedKey claimed(*store_, keyed.key, *loop);
   Response response = co_await next(request);
-  const bool whole = !response.body().is_stream() && is_kept(response.status()) &&
+  const Context context = co_await this_context();
+  if (!context.cancelled() && had_no_effect(response)) {
+    claimed.release();
+    co_return response;
+  }
+  const bool whole = !response.body().is_stream() && !response.body().is_upgrade() &&
+                     response.status() < Status::internal_error && !had_no_effect(response) &&
                      response.body().text().size() <= options_->response_bytes_max;
   if (whole && response.invalid_header().empty()) {
-    claimed.finish(std::make_shared<const StoredResponse>(response), loop->now());
+    claimed.finish(std::make_shared<const StoredResponse>(response));
   }
   co_return response;
 }

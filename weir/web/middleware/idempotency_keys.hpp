@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,34 +28,54 @@ struct IdempotencyOptions {
   std::vector<Method> methods = {Method::post, Method::patch};
   /// True if a request of these methods without a key is answered with 400.
   bool required = false;
-  Duration lifetime = std::chrono::hours(24);  ///< time for which a response is kept
-  std::size_t entries_max = 16 * 1024;         ///< number of keys
+  Duration lifetime = std::chrono::hours(24);  ///< time for which a key and its response are kept
+  std::size_t entries_max = 16 * 1024;         ///< number of keys, each about 400 bytes
   std::size_t bytes_max = 16 * 1024 * 1024;    ///< bytes of all responses
-  /// A larger response is not kept, so that a repeated request runs again.
+  /// A larger response is not kept. A repeated request then gets 409.
   std::size_t response_bytes_max = 256 * 1024;
-  /// Returns the user of a request. Equal keys of two users are different. The user is the headers
-  /// Authorization and Cookie if there is no such function. Set it if clients of this service
-  /// change their cookies between a request and its repetition.
-  std::function<std::string(const Request& request)> user = {};
+  /// The number of owners that have a guaranteed share, at least 1. Each may have
+  /// entries_max / owners_min keys and responses of bytes_max / owners_min bytes, whatever others
+  /// do. Owners may have more while there is room, and then lose their oldest ones first.
+  std::size_t owners_min = 16;
+  /// Returns the owner of the keys of a request; std::nullopt if the request does not tell it.
+  /// Equal keys of two owners are different. Without this function the owner is the first of these:
+  /// the AuthenticatedUser, the issuer and the subject of the JwtClaims, or the headers
+  /// Authorization and Cookie with the client's certificate. Set it if the clients of this service
+  /// log in by another header, such as X-Api-Key, if they change their cookies between a request
+  /// and its repetition, or if all clients are one owner.
+  std::function<std::optional<std::string>(const Request& request)> user = {};
 };
 
-/// The middleware that idempotency_keys() makes. The first request with a key runs. Its response is
-/// kept for all cores of the process, and a later request with the same key gets a copy with
-/// `Idempotency-Replayed: true`, without its Set-Cookie. A key belongs to one request: another
-/// method, target, body, Content-Type or Content-Encoding gets 422. While the first request runs,
-/// others get 409 with Retry-After.
+/// The middleware that idempotency_keys() makes. The first request with a key runs, and no other
+/// request with that key runs during its lifetime. Its response is kept for all cores of the
+/// process, and a later request with the same key gets a copy with `Idempotency-Replayed: true`,
+/// without its Set-Cookie. A key belongs to one owner, to one host and to one request: another
+/// method, target, body, Content-Type or Content-Encoding gets 422. A request whose owner is not
+/// known gets 400.
 ///
-/// Only responses of a request that was done are kept: those below 500 except for 400, 401, 403 to
-/// 405, 408, 409, 411, 413, 415, 421, 422, 425 and 429. Streamed ones are not kept either. The key
-/// is then free again, also if the handler throws or is cancelled. If all keys belong to requests
-/// that run, a new one gets 503.
+/// A later request with the key depends on the first one:
+///
+/// - The first runs: 409 with Retry-After.
+/// - It has a whole response below 500 that follows none of the next rules: the copy.
+/// - It had no effect: the later request runs. The statuses 400, 401, 403 to 405, 408, 409, 411,
+///   413, 415, 421, 422, 425 and 429 say so, and 503 with Retry-After.
+/// - It has another response, such as 500, or one that is streamed or too large: 409.
+/// - It was cancelled, by its client or its timeout, or its handler has thrown: 409.
+///
+/// A response with the error of a handler (Response::cause()) had no effect only if the error is
+/// about the request, such as Errc::bad_input. A lost connection or a timeout leaves it open.
+///
+/// If there are too many keys, an owner beyond its share loses its oldest ended key. If there are
+/// too many bytes, it loses its oldest response, and its key stays. A new key for which this makes
+/// no room gets 503.
 /// Threads: any.
 class IdempotencyKeys {
  public:
   explicit IdempotencyKeys(IdempotencyOptions options);
 
   /// Answers a request.
-  /// Cancel: passed on to the rest of the chain; the key is free again.
+  /// Cancel: passed on to the rest of the chain. The effect of the key is unknown then, unless the
+  /// rest of the chain has completed a response that is kept.
   Task<Response> operator()(Request& request, Next next) const;
 
   const IdempotencyStore& store() const noexcept { return *store_; }

@@ -3,14 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <tuple>
 
 #include "weir/http/message/authorization.hpp"
+#include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/web/auth/bearer_auth.hpp"
 #include "weir/web/middleware/detail/idempotency_store.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/test/ask.hpp"
 
 namespace weir::http::idempotency_keys_test {
@@ -43,6 +50,26 @@ class IdempotencyTest : public testing::Test {
       throw std::runtime_error("thrown");
     });
     router.post("/stream", [this] { return ++runs_, stream("text/plain", write_word); });
+    router.post("/busy", [this] {
+      ++runs_;
+      Response response(Status::service_unavailable);
+      response.set_header("Retry-After", "1");
+      return response;
+    });
+    router.post("/error/{name}", [this](std::string name) {
+      ++runs_;
+      if (name == "reset") return Response(make_error_code(std::errc::connection_reset));
+      if (name == "timed_out") return Response(make_error_code(Errc::timed_out));
+      if (name == "cancelled") return Response(make_error_code(Errc::cancelled));
+      if (name == "end") return Response(make_error_code(Errc::end_of_stream));
+      return Response(make_error_code(Errc::conflict));
+    });
+    router.post("/invalid", [this] {
+      ++runs_;
+      Response response = text("done");
+      response.set_header("X-Bad", "a\nb");
+      return response;
+    });
     router.post("/large", [this] { return ++runs_, text(std::string(1000, 'x')); });
     return router;
   }
@@ -51,8 +78,15 @@ class IdempotencyTest : public testing::Test {
     ClientRequest request = client.request(Method::post, path);
     if (!key.empty()) request.set_header("Idempotency-Key", key);
     for (const auto& [name, value] : more) request.add_header(name, value);
+    if (!states_owner(more)) request.set_header("Authorization", "Bearer ann");
     request.set_json(amount);
     return client.send(std::move(request));
+  }
+
+  static bool states_owner(const HeaderList& headers) {
+    return std::ranges::any_of(headers, [](const auto& each) {
+      return each.first == "Authorization" || each.first == "Cookie" || each.first == "X-User";
+    });
   }
 
   int runs_ = 0;
@@ -107,6 +141,7 @@ TEST_F(IdempotencyTest, TypeOfTheBodyBelongsToTheRequest) {
   const auto pay_as = [&](std::string_view type, std::string_view coding) {
     ClientRequest request = client.request(Method::post, "/large");
     request.set_header("Idempotency-Key", "a");
+    request.set_header("Cookie", "session=ann");
     request.set_header("Content-Type", type);
     if (!coding.empty()) request.set_header("Content-Encoding", coding);
     request.set_body("text/plain", Body(std::string("7")));
@@ -123,6 +158,7 @@ TEST_F(IdempotencyTest, CorrectedRequestRunsWithTheSameKey) {
   TestClient client(routes());
   ClientRequest wrong = client.request(Method::post, "/pay");
   wrong.set_header("Idempotency-Key", "a");
+  wrong.set_header("Authorization", "Bearer ann");
   wrong.set_body("text/plain", Body(std::string("7")));
   EXPECT_EQ(client.send(std::move(wrong)).status(), 415);
   EXPECT_EQ(pay(client, "a").body(), "paid 7");
@@ -166,10 +202,9 @@ TEST_F(IdempotencyTest, KeysThatAreInvalidAreRejected) {
   EXPECT_EQ(runs_, 1);
 }
 
-TEST_F(IdempotencyTest, ErrorsThatMayPassAreNotKept) {
+TEST_F(IdempotencyTest, RequestsWithoutAnEffectRunAgain) {
   TestClient client(routes());
-  for (const int status :
-       {400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 421, 422, 425, 429, 500, 503}) {
+  for (const int status : {400, 401, 403, 404, 405, 408, 409, 411, 413, 415, 421, 422, 425, 429}) {
     const std::string path = "/status/" + std::to_string(status);
     const std::string key = "k" + std::to_string(status);
     const int before = runs_;
@@ -177,23 +212,116 @@ TEST_F(IdempotencyTest, ErrorsThatMayPassAreNotKept) {
     EXPECT_EQ(header_of(pay(client, key, 1, {}, path), "Idempotency-Replayed"), "-") << status;
     EXPECT_EQ(runs_, before + 2) << status;
   }
+  runs_ = 0;
+  EXPECT_EQ(pay(client, "busy", 1, {}, "/busy").status(), 503);
+  EXPECT_EQ(pay(client, "busy", 1, {}, "/busy").status(), 503);
+  pay(client, "conflict", 1, {}, "/error/conflict");
+  pay(client, "conflict", 1, {}, "/error/conflict");
+  EXPECT_EQ(runs_, 4);
+  EXPECT_EQ(pay(client, "c", 1, {}, "/none").status(), 404);
   const auto first = pay(client, "a", 1, {}, "/status/402");
   const auto again = pay(client, "a", 1, {}, "/status/402");
   EXPECT_EQ(again.status(), 402);
   EXPECT_EQ(header_of(again, "Idempotency-Replayed"), "true");
   EXPECT_EQ(again.body(), first.body());
-  EXPECT_EQ(pay(client, "b", 1, {}, "/throw").status(), 500);
-  EXPECT_EQ(pay(client, "b", 1, {}, "/throw").status(), 500);
-  EXPECT_EQ(pay(client, "c", 1, {}, "/none").status(), 404);
 }
 
-TEST_F(IdempotencyTest, StreamsAndLargeResponsesAreNotKept) {
+// The effect may have happened, so the request must not run again.
+TEST_F(IdempotencyTest, RequestsWithAnUnknownOutcomeDoNotRunAgain) {
   TestClient client(routes({.response_bytes_max = 999}));
-  EXPECT_EQ(pay(client, "a", 1, {}, "/stream").body(), "streamed");
-  EXPECT_EQ(pay(client, "a", 1, {}, "/stream").body(), "streamed");
-  pay(client, "b", 1, {}, "/large");
-  pay(client, "b", 1, {}, "/large");
-  EXPECT_EQ(runs_, 4);
+  for (const std::string path :
+       {"/status/500", "/status/501", "/status/502", "/status/503", "/status/504", "/throw",
+        "/stream", "/large", "/invalid", "/error/reset", "/error/timed_out", "/error/cancelled",
+        "/error/end"}) {
+    SCOPED_TRACE(path);
+    runs_ = 0;
+    const auto first = pay(client, path, 1, {}, path);
+    EXPECT_NE(first.status(), 409);
+    const auto again = pay(client, path, 1, {}, path);
+    EXPECT_EQ(again.status(), 409);
+    EXPECT_EQ(header_of(again, "Retry-After"), "-");
+    EXPECT_EQ(header_of(again, "Idempotency-Replayed"), "-");
+    EXPECT_EQ(runs_, 1);
+    EXPECT_EQ(pay(client, path, 2, {}, path).status(), 422);
+  }
+}
+
+TEST_F(IdempotencyTest, UnknownOutcomesAreForgottenAfterTheirLifetime) {
+  TestClient client(routes({.lifetime = 10s}));
+  pay(client, "a", 1, {}, "/throw");
+  client.advance(9s);
+  EXPECT_EQ(pay(client, "a", 1, {}, "/throw").status(), 409);
+  client.advance(2s);
+  EXPECT_EQ(pay(client, "a", 1, {}, "/throw").status(), 500);
+}
+
+TEST_F(IdempotencyTest, AKeyNeedsAnOwner) {
+  TestClient client(routes());
+  ClientRequest request = client.request(Method::post, "/pay");
+  request.set_header("Idempotency-Key", "a");
+  request.set_header("X-Api-Key", "ann");
+  request.set_json(7);
+  EXPECT_EQ(client.send(std::move(request)).status(), 400);
+  EXPECT_EQ(runs_, 0);
+  const auto user = [](const Request& asked) -> std::optional<std::string> {
+    if (const auto key = asked.header("X-User")) return std::string(*key);
+    return std::nullopt;
+  };
+  TestClient named(routes({.user = user}));
+  EXPECT_EQ(pay(named, "a").status(), 400) << "Authorization is not asked";
+  EXPECT_EQ(pay(named, "a", 7, {{"X-User", ""}}).status(), 201) << "the owner of all others";
+}
+
+TEST_F(IdempotencyTest, KeysOfTwoHostsAreDifferent) {
+  TestClient client(routes());
+  EXPECT_EQ(pay(client, "a", 7, {{"Host", "a.example"}}).status(), 201);
+  EXPECT_EQ(header_of(pay(client, "a", 7, {{"Host", "b.example"}}), "Idempotency-Replayed"), "-");
+  EXPECT_EQ(header_of(pay(client, "a", 7, {{"Host", "A.example"}}), "Idempotency-Replayed"),
+            "true");
+  EXPECT_EQ(runs_, 2);
+}
+
+TEST_F(IdempotencyTest, KeysOfTwoHostsBehindAProxyAreDifferent) {
+  Router router;
+  router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));
+  router.mount("", routes());
+  TestClient client(std::move(router));
+  const auto paid_for = [&](std::string_view host) {
+    return header_of(pay(client, "a", 7, {{"X-Forwarded-Host", host}}), "Idempotency-Replayed") ==
+           "true";
+  };
+  EXPECT_FALSE(paid_for("a.example"));
+  EXPECT_FALSE(paid_for("b.example"));
+  EXPECT_TRUE(paid_for("b.example"));
+}
+
+// A client may renew its token between a request and its repetition.
+TEST_F(IdempotencyTest, AKeyBelongsToTheUserOfTwoTokens) {
+  Router router;
+  router.use(bearer_auth({.users = {{"t-1", "ann"}, {"t-2", "ann"}, {"t-3", "bob"}}}));
+  router.mount("", routes());
+  TestClient client(std::move(router));
+  const auto replays = [&](std::string_view token) {
+    const auto response = pay(client, "a", 7, {{"Authorization", token}});
+    EXPECT_EQ(response.status(), 201);
+    return header_of(response, "Idempotency-Replayed") == "true";
+  };
+  EXPECT_FALSE(replays("Bearer t-1"));
+  EXPECT_TRUE(replays("Bearer t-2"));
+  EXPECT_FALSE(replays("Bearer t-3"));
+  EXPECT_EQ(runs_, 2);
+}
+
+TEST_F(IdempotencyTest, KeysOfOthersForgetNone) {
+  TestClient client(routes({.entries_max = 64, .bytes_max = 40'000, .owners_min = 16}));
+  const HeaderList ann{{"Cookie", "ann"}};
+  pay(client, "a", 7, ann);
+  for (int number = 0; number < 200; ++number) {
+    EXPECT_EQ(pay(client, std::to_string(number), 7, {{"Cookie", "bob"}}).status(), 201);
+  }
+  EXPECT_EQ(runs_, 201);
+  EXPECT_EQ(header_of(pay(client, "a", 7, ann), "Idempotency-Replayed"), "true");
+  EXPECT_EQ(runs_, 201);
 }
 
 TEST_F(IdempotencyTest, ResponsesAreForgottenAfterTheirLifetime) {
@@ -217,10 +345,23 @@ class IdempotencyConnectionTest : public HttpTest {
       if (!slept) co_return Response(slept.error());
       co_return text("slow");
     });
+    const auto wait = [this]() -> Task<Response> {
+      ++runs_;
+      const auto slept = co_await sleep(1s);
+      if (!slept) co_return Response(slept.error());
+      co_return text("done");
+    };
+    routes_.post("/limited", wait, {.timeout = 500ms});
+    routes_.post("/deaf", [this]() -> Task<Response> {
+      ++runs_;
+      std::ignore = co_await sleep(1s);
+      co_return text("done");
+    });
     serve();
   }
-  std::string post(std::string_view key) {
-    return "POST /slow HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + std::string(key) +
+  std::string post(std::string_view key, std::string_view path = "/slow") {
+    return "POST " + std::string(path) +
+           " HTTP/1.1\r\nHost: a\r\nCookie: ann\r\nIdempotency-Key: " + std::string(key) +
            "\r\nContent-Length: 0\r\n\r\n";
   }
   int runs_ = 0;
@@ -239,16 +380,64 @@ TEST_F(IdempotencyConnectionTest, ARequestThatRunsIsAConflict) {
   EXPECT_EQ(runs_, 1);
 }
 
-TEST_F(IdempotencyConnectionTest, AKeyIsFreeWhenItsClientLeaves) {
+TEST_F(IdempotencyConnectionTest, AKeyIsNotFreeWhenItsClientLeaves) {
   MemoryPeer& first = connect();
   talk(first, post("a"));
   first.reset();
   settle();
   MemoryPeer& second = connect();
-  EXPECT_EQ(talk(second, post("a")), "");
+  const std::string unknown = talk(second, post("a"));
+  EXPECT_TRUE(unknown.starts_with("HTTP/1.1 409 ")) << unknown;
+  EXPECT_FALSE(unknown.contains("Retry-After"));
+  EXPECT_EQ(runs_, 1);
+}
+
+TEST_F(IdempotencyConnectionTest, AKeyIsNotFreeAfterTheTimeoutOfItsRoute) {
+  MemoryPeer& first = connect();
+  talk(first, post("a", "/limited"));
+  pass(500ms);
+  EXPECT_TRUE(first.take().starts_with("HTTP/1.1 503 "));
+  EXPECT_TRUE(talk(first, post("a", "/limited")).starts_with("HTTP/1.1 409 "));
+  EXPECT_EQ(runs_, 1);
+}
+
+// The handler does not notice that its client has left, so its response is kept.
+TEST_F(IdempotencyConnectionTest, AResponseIsKeptAlsoIfItsClientHasLeft) {
+  MemoryPeer& first = connect();
+  talk(first, post("a", "/deaf"));
+  first.reset();
+  settle();
   pass(1s);
-  EXPECT_TRUE(second.take().ends_with("slow"));
-  EXPECT_EQ(runs_, 2);
+  MemoryPeer& second = connect();
+  EXPECT_TRUE(talk(second, post("a", "/deaf")).ends_with("done"));
+  EXPECT_EQ(runs_, 1);
+}
+
+class IdempotencyHttp2Test : public H2ConnectionFixture, public testing::Test {};
+
+TEST_F(IdempotencyHttp2Test, AKeyIsNotFreeWhenItsStreamIsReset) {
+  int runs = 0;
+  routes_.use(idempotency_keys());
+  routes_.post("/slow", [&runs]() -> Task<Response> {
+    ++runs;
+    const auto slept = co_await sleep(1s);
+    if (!slept) co_return Response(slept.error());
+    co_return text("slow");
+  });
+  begin();
+  const auto post = [](std::uint32_t stream) {
+    return frames::headers(stream, frames::block({{":method", "POST"},
+                                                  {":scheme", "http"},
+                                                  {":path", "/slow"},
+                                                  {":authority", "a"},
+                                                  {"cookie", "ann"},
+                                                  {"idempotency-key", "a"}}));
+  };
+  answer(post(1));
+  answer(frames::rst_stream(1));
+  const std::string again = answer(post(3));
+  EXPECT_NE(again.find(":status=409"), again.npos) << again;
+  EXPECT_EQ(runs, 1);
 }
 
 TEST_F(IdempotencyConnectionTest, KeysThatRunAreBounded) {
@@ -262,29 +451,98 @@ TEST_F(IdempotencyConnectionTest, KeysThatRunAreBounded) {
   EXPECT_TRUE(third.take().ends_with("slow")) << "the oldest response made room";
 }
 
-TEST(IdempotencyStore, HasBoundsOfEntriesAndBytes) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 10, .bytes_max = 5000});
-  const auto key = [](int number) { return hash_bytes(std::to_string(number), 1); };
-  const Response response = text(std::string(500, 'x'));
-  const auto stored = std::make_shared<const StoredResponse>(response);
+/// Keys of owners in a store.
+class IdempotencyStoreTest : public testing::Test {
+ protected:
+  using State = IdempotencyStore::State;
+  static Hash128 key(std::string_view owner, int number) {
+    return hash_bytes(std::string(owner).append(std::to_string(number)), 1);
+  }
+  static State claim(IdempotencyStore& store, std::string_view owner, int number,
+                     Instant now = Instant()) {
+    return store.claim({hash_bytes(owner, 1), key(owner, number), {}}, now).state;
+  }
+  static auto stored(std::size_t bytes) {
+    return std::make_shared<const StoredResponse>(text(std::string(bytes, 'x')));
+  }
+  /// Claims a key and ends it with a response.
+  static void answer(IdempotencyStore& store, std::string_view owner, int number,
+                     std::size_t bytes = 100) {
+    EXPECT_EQ(claim(store, owner, number), State::claimed) << owner << number;
+    store.finish(key(owner, number), stored(bytes), Instant());
+  }
+};
+
+TEST_F(IdempotencyStoreTest, HasBoundsOfEntriesAndBytes) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 10, .bytes_max = 5000, .shares = 2});
   for (int number = 0; number < 1000; ++number) {
-    EXPECT_EQ(store.claim(key(number), {}, Instant()).state, IdempotencyStore::State::claimed);
-    store.finish(key(number), stored, Instant());
+    answer(store, "a", number, 500);
     EXPECT_LE(store.entries(), 10U);
     EXPECT_LE(store.bytes(), 5000U);
   }
-  EXPECT_GE(store.entries(), 5U);
-  EXPECT_EQ(store.claim(key(999), {}, Instant()).state, IdempotencyStore::State::known);
-  EXPECT_EQ(store.claim(key(0), {}, Instant()).state, IdempotencyStore::State::claimed);
-  store.release(key(0));
-  const auto large = std::make_shared<const StoredResponse>(text(std::string(6000, 'x')));
-  EXPECT_EQ(store.claim(key(1), {}, Instant()).state, IdempotencyStore::State::claimed);
-  store.finish(key(1), large, Instant());
-  EXPECT_EQ(store.claim(key(1), {}, Instant()).state, IdempotencyStore::State::claimed);
-  store.release(key(1));
-  EXPECT_EQ(store.claim(key(2), {}, Instant(2h)).state, IdempotencyStore::State::claimed);
+  EXPECT_EQ(store.entries(), 10U);
+  EXPECT_EQ(claim(store, "a", 999), State::known);
+  EXPECT_EQ(claim(store, "a", 990), State::unknown) << "its response made room";
+  EXPECT_EQ(claim(store, "a", 989), State::claimed) << "the key made room";
+  store.release(key("a", 989));
+  EXPECT_EQ(claim(store, "a", 1), State::claimed);
+  store.finish(key("a", 1), stored(6000), Instant());
+  EXPECT_EQ(claim(store, "a", 1), State::unknown) << "too large";
+  EXPECT_EQ(claim(store, "a", 2, Instant(2h)), State::claimed);
   EXPECT_EQ(store.entries(), 1U);
   EXPECT_EQ(store.bytes(), 0U);
+}
+
+TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsShareOfEntries) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000, .shares = 4});
+  for (int number = 0; number < 4; ++number) answer(store, "ann", number);
+  for (int number = 0; number < 100; ++number) answer(store, "bob", number);
+  for (int number = 0; number < 4; ++number) {
+    EXPECT_EQ(claim(store, "ann", number), State::known) << number;
+  }
+  answer(store, "eve", 0);
+  EXPECT_EQ(claim(store, "bob", 99), State::known);
+  EXPECT_EQ(claim(store, "bob", 88), State::claimed) << "bob had most";
+  EXPECT_EQ(store.entries(), 16U);
+}
+
+TEST_F(IdempotencyStoreTest, HasNoRoomForAnOwnerIfAllHaveTheirShare) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000, .shares = 4});
+  for (const auto* owner : {"a", "b", "c", "d"}) {
+    for (int number = 0; number < 4; ++number) answer(store, owner, number);
+  }
+  EXPECT_EQ(claim(store, "eve", 0), State::full);
+  EXPECT_EQ(claim(store, "a", 4), State::claimed) << "its own oldest made room";
+  EXPECT_EQ(claim(store, "b", 0), State::known);
+  store.release(key("a", 4));
+  EXPECT_EQ(claim(store, "eve", 0), State::claimed);
+}
+
+TEST_F(IdempotencyStoreTest, ForgetsNoKeyThatRuns) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 4, .bytes_max = 100'000, .shares = 2});
+  for (int number = 0; number < 4; ++number) {
+    EXPECT_EQ(claim(store, "a", number), State::claimed);
+  }
+  EXPECT_EQ(claim(store, "a", 4), State::full);
+  EXPECT_EQ(claim(store, "b", 0), State::full);
+  store.lose(key("a", 2), Instant());
+  EXPECT_EQ(claim(store, "b", 0), State::claimed);
+  EXPECT_EQ(claim(store, "a", 0), State::in_progress);
+  EXPECT_EQ(claim(store, "a", 0, Instant(48h)), State::in_progress);
+}
+
+TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsShareOfBytes) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 1000, .bytes_max = 40'000, .shares = 4});
+  for (int number = 0; number < 4; ++number) answer(store, "ann", number, 1500);
+  for (int number = 0; number < 100; ++number) answer(store, "bob", number, 1500);
+  for (int number = 0; number < 4; ++number) {
+    EXPECT_EQ(claim(store, "ann", number), State::known) << number;
+  }
+  EXPECT_EQ(claim(store, "bob", 0), State::unknown);
+  EXPECT_EQ(claim(store, "bob", 99), State::known);
+  answer(store, "eve", 0, 1500);
+  EXPECT_EQ(claim(store, "eve", 0), State::known) << "bob made room";
+  EXPECT_LE(store.bytes(), 40'000U);
 }
 
 }  // namespace
