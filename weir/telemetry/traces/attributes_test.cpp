@@ -109,6 +109,19 @@ TEST(Sampler, DecidesByTheLast8BytesOfTheId) {
   EXPECT_TRUE(Sampler::ratio(7).samples(id_of(~std::uint64_t{0})));
 }
 
+TEST(Sampler, DecidesByItselfAtAPublicEdge) {
+  constexpr Sampler edge = Sampler::public_edge(Sampler::ratio(0.5));
+  EXPECT_FALSE(edge.trusts_callers());
+  EXPECT_TRUE(edge.samples(id_of(0)));
+  EXPECT_FALSE(edge.samples(id_of(~std::uint64_t{0})));
+  constexpr Sampler off = Sampler::public_edge(Sampler::parent_based(Sampler::always_off()));
+  EXPECT_FALSE(off.samples(id_of(0), true));
+  for (const Sampler each : {Sampler(), Sampler::ratio(1), Sampler::always_off(),
+                             Sampler::parent_based(Sampler::always_on())}) {
+    EXPECT_TRUE(each.trusts_callers());
+  }
+}
+
 TEST(Sampler, FollowsTheParentIfItIsParentBased) {
   constexpr Sampler follows = Sampler::parent_based(Sampler::always_off());
   EXPECT_TRUE(follows.samples(id_of(1), true));

@@ -154,7 +154,8 @@ void add_headers(http::ClientRequest& request, const ActiveSpan& span,
 std::optional<http::Response> TraceRequests::before(http::Request& request) const {
   const TraceContext* const trace = request.trace();
   if (trace == nullptr || !tracer_->enabled()) return std::nullopt;
-  const std::string_view text = parent_text(request.head());
+  const bool continues = tracer_->options().sampler.trusts_callers();
+  const std::string_view text = continues ? parent_text(request.head()) : std::string_view();
   if (!text.empty()) {
     if (const auto parent = parse_traceparent(text)) {
       const ActiveSpan active = tracer_->continue_trace(*parent);
@@ -201,15 +202,19 @@ Span* span_of(const http::Request& request) noexcept {
 }
 
 std::unique_ptr<http::ClientObserver::Call> TraceClient::begin(http::ClientRequest& request) {
-  if (!tracer_.enabled() || request.error() || request.headers().contains("traceparent")) {
-    return nullptr;
+  if (!tracer_.enabled() || request.error()) return nullptr;
+  if (request.headers().contains("traceparent")) {
+    if (tracer_.options().sampler.trusts_callers()) return nullptr;
+    request.remove_header("traceparent");  // a reverse proxy has passed on that of its client
+    request.remove_header("tracestate");
   }
   const TraceContext* const trace = loop::CurrentActivity::trace();
+  // A tracestate belongs to the traceparent that this trace continues, if there is one.
+  const bool continues = trace != nullptr && trace->span().exists && trace->span().remote;
   const std::string_view method = http::name_of(request.method());
   Span span(tracer_, method, SpanKind::client);
   try {
-    add_headers(request, span.active(),
-                trace != nullptr ? trace->trace_state() : std::string_view());
+    add_headers(request, span.active(), continues ? trace->trace_state() : std::string_view());
     if (!span.recording()) return nullptr;
     const http::Url& url = request.url();
     span.set_attribute("http.request.method", method);

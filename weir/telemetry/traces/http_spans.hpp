@@ -27,10 +27,12 @@ class TraceRequests {
 };
 
 /// Returns middleware that begins a span for each request: `routes.use(trace_requests(tracer))`.
-/// The parent of the span is that of the request's traceparent. The name of the span is the method
-/// and the pattern of the route, and its attributes are those of OpenTelemetry's conventions for
-/// HTTP. The span has the status `error` if the response is 500 or more, or if it was not sent
-/// whole.
+/// The parent of the span is that of the request's traceparent: any client can so force a recorded
+/// span and name the trace. A service with clients that it does not trust sets
+/// TraceOptions::sampler to Sampler::public_edge(), which begins a trace of its own for each
+/// request. The name of the span is the method and the pattern of the route, and its attributes are
+/// those of OpenTelemetry's conventions for HTTP. The span has the status `error` if the response
+/// is 500 or more, or if it was not sent whole.
 ///
 /// All that works for the request then belongs to the span: log records, other spans, and requests
 /// of a client with a TraceClient. This also holds for a request that is not sampled. It costs no
@@ -55,7 +57,8 @@ Span* span_of(const http::Request& request) noexcept;
 /// The span belongs to the span of the task that sends the request. Without one, it is the first of
 /// a trace. It ends when the head of the response arrives, or a WebSocket is open. It has the
 /// status `error` if the request fails or the response is 400 or more. A request that has a
-/// traceparent keeps it and gets no span.
+/// traceparent keeps it and gets no span. With Sampler::public_edge() the span's ids replace it,
+/// because a reverse_proxy() passes on that of its client.
 /// Threads: any core.
 /// Lifetime: outlives its clients; the tracer outlives it.
 class TraceClient final : public http::ClientObserver {

@@ -227,6 +227,60 @@ TEST_F(HttpSpans, PassATraceOnThatIsNotSampled) {
   EXPECT_TRUE(collector_.spans.empty()) << "the decision is made once for each trace";
 }
 
+/// Adds a route that asks the host "back" and returns the answer.
+void add_traced_call(http::Router& routes, Tracer& tracer) {
+  routes.get("/", [&tracer](const http::Request& request) -> Task<http::Response> {
+    TraceClient traces(tracer);
+    http::ClientOptions options;
+    options.observer = &traces;
+    http::Client client(std::move(options));
+    http::ClientRequest asked(http::Method::get, "http://back/");
+    // As a reverse proxy does.
+    for (const auto* name : {"traceparent", "tracestate"}) {
+      if (const auto value = request.header(name)) asked.set_header(name, *value);
+    }
+    auto response = co_await client.send(std::move(asked));
+    if (!response) co_return http::Response(http::Status::bad_gateway);
+    co_return http::text((co_await response->body()).value_or(""));
+  });
+}
+
+void add_echo_of_headers(http::Router& routes, Tracer&) {
+  routes.get("/", [](const http::Request& request) {
+    std::string text(request.header("traceparent").value_or("none"));
+    return http::text(text.append(" ").append(request.header("tracestate").value_or("none")));
+  });
+}
+
+TEST_F(HttpSpans, BeginTracesOfTheirOwnAtAPublicEdge) {
+  serve("back", add_echo_of_headers);
+  serve("front", add_traced_call, Sampler::public_edge(Sampler::always_off()));
+  const std::string outcome =
+      ask("http://front/", {{"traceparent", std::string(sampled)}, {"tracestate", "a=1"}});
+  EXPECT_TRUE(outcome.starts_with("200 00-")) << outcome;
+  EXPECT_FALSE(outcome.contains(trace)) << outcome;
+  EXPECT_TRUE(outcome.ends_with("-02 none")) << outcome << ": not sampled, no state of the client";
+  EXPECT_TRUE(collector_.spans.empty()) << "the client cannot force a span";
+}
+
+TEST_F(HttpSpans, PassNoTraceStateOnWithoutItsTraceParent) {
+  serve("back", add_echo_of_headers);
+  serve("front", [](http::Router& routes, Tracer& tracer) {
+    routes.get("/", [&tracer]() -> Task<http::Response> {
+      TraceClient traces(tracer);
+      http::ClientOptions options;
+      options.observer = &traces;
+      http::Client client(std::move(options));
+      auto response = co_await client.get("http://back/");
+      if (!response) co_return http::Response(http::Status::bad_gateway);
+      co_return http::text((co_await response->body()).value_or(""));
+    });
+  });
+  const std::string outcome =
+      ask("http://front/", {{"traceparent", "00-zz"}, {"tracestate", "a=1"}});
+  EXPECT_TRUE(outcome.ends_with(" none")) << outcome;
+}
+
 TEST_F(HttpSpans, PassTheCallerOnThatDoesNotSample) {
   serve("back", [](http::Router& routes, Tracer&) {
     routes.get("/", [](const http::Request& request) {

@@ -10,11 +10,14 @@ namespace weir::telemetry {
 
 /// A Sampler decides by the trace id, so that all programs with the same ratio choose the same
 /// traces (OpenTelemetry's TraceIdRatioBased). With a parent, a parent-based sampler decides as the
-/// parent did.
+/// parent did. A client names the id of its trace and the decision in its traceparent. So each
+/// client of a service with a ratio() or a parent-based sampler can force recorded spans, up to all
+/// of its requests. Use public_edge() if the clients are not trusted.
 /// Threads: any.
 class Sampler {
  public:
-  /// Samples the traces that the caller of this program samples, and all that begin here.
+  /// Samples the traces that the caller of this program samples, and all that begin here. It is
+  /// meant for a service behind others that are traced.
   constexpr Sampler() noexcept = default;
 
   /// Samples this part of all traces, from 0 to 1.
@@ -35,6 +38,17 @@ class Sampler {
     return root;
   }
 
+  /// Begins a trace of its own for each request, with an id of this program, and decides by `root`.
+  /// The traceparent and the tracestate of a client have no effect (W3C Trace Context §4.2, restart
+  /// of a trace). It is meant for a service that anybody can reach.
+  static constexpr Sampler public_edge(Sampler root) noexcept {
+    root.parent_based_ = false;
+    root.trusts_callers_ = false;
+    return root;
+  }
+
+  /// Returns true if a request continues the trace of its traceparent.
+  constexpr bool trusts_callers() const noexcept { return trusts_callers_; }
   /// Returns true if a trace with this id that begins here is sampled.
   constexpr bool samples(const TraceId& id) const noexcept { return number_of(id) < bound_; }
   /// Returns true if a span with a parent is sampled.
@@ -54,6 +68,7 @@ class Sampler {
 
   std::uint64_t bound_ = all;
   bool parent_based_ = true;
+  bool trusts_callers_ = true;
 };
 
 }  // namespace weir::telemetry

@@ -24,7 +24,8 @@ struct TraceOptions {
   std::string service_name = "unknown_service";
   /// Further attributes of the resource, such as deployment.environment.name.
   std::vector<std::pair<std::string, std::string>> resource = {};
-  /// The default records the traces that the caller of this program records, and all others.
+  /// The default records the traces that the caller of this program records, and all others. Set
+  /// Sampler::public_edge() for a service whose clients are not trusted.
   Sampler sampler = {};
 
   /// The URLs of the collector. Spans or log records without a URL are dropped.
