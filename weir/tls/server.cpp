@@ -266,6 +266,8 @@ class detail::AcceptorState {
   AcceptorState(Loop& loop, const Server& server)
       : loop_(loop), server_(server), handshakes_(loop, server.options().limits) {}
 
+  void set_plain_answer(Acceptor::PlainAnswer answer) noexcept { plain_answer_ = answer; }
+
   Task<Outcome<Stream>> accept(AnyStream inner) {
     if (!server_.loaded()) {
       co_return std::unexpected(Failure(Error::invalid_options, "the server is not loaded"));
@@ -273,6 +275,14 @@ class detail::AcceptorState {
     // The objects of OpenSSL for a client are made when its first message is complete.
     detail::HandshakeEntry entry;
     WEIR_CO_TRY(co_await handshakes_.enter(inner, server_.options().hello_timeout, entry));
+    if (plain_answer_ != nullptr) {
+      const std::string_view answer = plain_answer_(entry.input.bytes());
+      if (!answer.empty()) {
+        auto refused = handshakes_.refuse_plain(std::move(inner), answer, entry.end);
+        Failure failure = co_await std::move(refused);
+        co_return std::unexpected(std::move(failure));
+      }
+    }
     // The callbacks of the handshake use the contexts, which a change may replace meanwhile.
     if (server_.generation() != generation_) {
       auto making = current_contexts();
@@ -311,6 +321,7 @@ class detail::AcceptorState {
   Loop& loop_;
   const Server& server_;
   Handshakes handshakes_;
+  Acceptor::PlainAnswer plain_answer_ = nullptr;
   Semaphore making_{1};
   std::shared_ptr<ServerContexts> contexts_;
   std::uint64_t generation_ = 0;  // that of the contexts
@@ -360,6 +371,10 @@ ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
 Acceptor::Acceptor(Loop& loop, const Server& server)
     : state_(std::make_unique<detail::AcceptorState>(loop, server)) {}
 Acceptor::~Acceptor() = default;
+
+void Acceptor::set_plain_answer(PlainAnswer answer) noexcept {
+  state_->set_plain_answer(answer);
+}
 
 Task<Outcome<Stream>> Acceptor::accept(AnyStream inner) {
   return state_->accept(std::move(inner));

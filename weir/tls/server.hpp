@@ -6,8 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "weir/base/detail/bytes.hpp"
 #include "weir/base/time.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/runtime/options.hpp"
@@ -156,6 +158,13 @@ class Acceptor {
   /// certificates in Error; Errc::cancelled.
   /// Cancel: closes the stream.
   Task<Outcome<Stream>> accept(AnyStream inner);
+
+  /// Returns the answer to a client whose first bytes, at least five, are no TLS. The stream then
+  /// closes at most a second later. An empty text closes the stream immediately.
+  /// Lifetime: the answer lives as long as the process.
+  using PlainAnswer = std::string_view (*)(Bytes first) noexcept;
+  /// Sets the function that answers such clients. They count as Error::plain_http.
+  void set_plain_answer(PlainAnswer answer) noexcept;
 
  private:
   std::shared_ptr<Server> server_;  // that of make()

@@ -306,14 +306,36 @@ TEST_F(HttpsTest, HandlerReadsTheCertificateOfTheClient) {
       [](Client& client) -> Task<> { EXPECT_EQ(co_await ask(client), "CN=worker.example"); });
 }
 
-TEST_F(HttpsTest, PlainRequestEndsTheConnection) {
+TEST_F(HttpsTest, PlainRequestGetsA400ThatNamesHttps) {
+  serve_https();
+  std::size_t count = 0;
+  for (const std::string_view method : {"GET", "DELETE", "OPTIONS", "HEAD"}) {
+    MemoryPeer& peer = connect();
+    const std::string answer = talk(peer, std::string(method) + " / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 Bad Request\r\n")) << answer;
+    EXPECT_EQ(answer.contains("use https://"), method != "HEAD") << answer;
+    EXPECT_TRUE(peer.ended());
+    EXPECT_FALSE(peer.was_reset());
+    EXPECT_EQ(failed(tls::Error::plain_http), ++count);
+  }
+  EXPECT_EQ(talk(connect(), frames::preface()).substr(0, 13), "HTTP/1.1 400 ");
+  pass(2s);
+  expect_at_rest();
+}
+
+TEST_F(HttpsTest, PlainRequestThatArrivesInPiecesGetsA400) {
   serve_https();
   MemoryPeer& peer = connect();
-  const std::string answer = talk(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_TRUE(answer.empty() || answer.front() == '\x15') << "an alert or nothing: " << answer;
-  EXPECT_TRUE(peer.ended());
-  EXPECT_EQ(failed(tls::Error::plain_http), 1U);
-  expect_at_rest();
+  EXPECT_EQ(talk(peer, "PROP"), "");
+  EXPECT_TRUE(talk(peer, "FIND / HTTP/1.1\r\n").starts_with("HTTP/1.1 400 "));
+}
+
+TEST_F(HttpsTest, OtherBytesEndTheConnectionWithoutHttp) {
+  serve_https();
+  MemoryPeer& peer = connect();
+  EXPECT_FALSE(talk(peer, "hello hello\r\n").contains("HTTP"));
+  EXPECT_TRUE(peer.ended() || peer.was_reset());
+  EXPECT_EQ(failed(tls::Error::plain_http), 0U);
 }
 
 TEST_F(HttpsTest, HandshakeCountsAsSilentTime) {

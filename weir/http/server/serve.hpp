@@ -40,7 +40,8 @@ struct ServeOptions {
   /// HTTPS with this server's certificates; nullptr: HTTP. All cores share it, and each serve()
   /// loads it if the program has not. The handshake counts as part of
   /// Limits::first_request_timeout. A connection beyond Limits::connections_max is closed without a
-  /// response, because a response would need a handshake.
+  /// response, because a response would need a handshake. A client that speaks plain HTTP gets 400
+  /// with a line that names https.
   std::shared_ptr<tls::Server> tls = {};
   PlainHttp2 plain_http2 = PlainHttp2::off;
   /// Reads the header of the PROXY protocol from the connections of these proxies, before TLS.

@@ -208,6 +208,12 @@ void Handshakes::linger(AnyStream inner) noexcept {
   if (inner->finish_writing()) lingering_.add(std::move(inner), linger_time);
 }
 
+Task<Failure> Handshakes::refuse_plain(AnyStream inner, std::string_view answer, Instant end) {
+  const auto written = co_await inner->write(answer, {.timeout = end - clock_.now()});
+  if (written) linger(std::move(inner));
+  co_return failed(Failure(Error::plain_http));
+}
+
 Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStream inner,
                                       std::optional<HandshakeEntry> entry) {
   const bool entered = entry.has_value();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/list.hpp"
@@ -99,6 +100,9 @@ class Handshakes : loop::Timer {
   /// Cancel: closes `inner`.
   Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner,
                             std::optional<HandshakeEntry> entry = {});
+  /// Sends an answer to a client that speaks no TLS, and closes `inner` when the client can have
+  /// read it. The failure is counted. Returns: Error::plain_http. Cancel: closes `inner`.
+  Task<Failure> refuse_plain(AnyStream inner, std::string_view answer, Instant end);
   /// Counts a failure and returns it.
   Failure failed(Failure failure) noexcept;
 

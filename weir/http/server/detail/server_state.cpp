@@ -10,6 +10,7 @@
 
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/http/server/detail/plain_http_answer.hpp"
 #include "weir/loop/detail/metric_row.hpp"
 #include "weir/runtime/checks/machine_checks.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
@@ -304,7 +305,7 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
   loop.slots().get<CoreServers>().servers.push_back(*this);
   limits_.h2.connect_protocol = true;
   if (observer != nullptr) recorder_ = std::make_unique<RequestRecorder>(loop, *observer);
-  if (tls_ != nullptr) acceptor_.emplace(loop, *tls_);
+  if (tls_ != nullptr) acceptor_.emplace(loop, *tls_).set_plain_answer(&plain_http_answer);
 }
 
 void ServerState::make_request_fields() {

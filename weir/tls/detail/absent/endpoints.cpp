@@ -82,6 +82,8 @@ ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
 Acceptor::Acceptor(Loop&, const Server&) {}
 Acceptor::~Acceptor() = default;
 
+void Acceptor::set_plain_answer(PlainAnswer) noexcept {}
+
 Task<Outcome<Stream>> Acceptor::accept(AnyStream) {
   co_return detail::no_openssl();
 }
