@@ -78,10 +78,11 @@ struct AdminListenerOptions {
 ///     /profile                                see profile::mount_profile()
 ///     /livez, /readyz, /startupz              see http::Health
 ///
-/// A GET changes nothing. A POST to /weir/log_levels sets a level. Pages have no script, and their
-/// Content-Security-Policy allows none. A page reads counters and asks each core for one short
-/// snapshot. It waits for a core for at most a quarter of a second, and then shows that the core
-/// does not answer. Without requests, the listener does nothing.
+/// A GET changes nothing. A POST to /weir/log_levels sets a level. A request that a page of another
+/// origin has caused gets 403, whatever its method is; so does a link of another site. Pages have
+/// no script, and their Content-Security-Policy allows none. A page reads counters and asks each
+/// core for one short snapshot. It waits for a core for at most a quarter of a second, and then
+/// shows that the core does not answer. Without requests, the listener does nothing.
 ///
 /// A drain of the runtime does not close the listener. It answers until the work of all cores has
 /// ended; "/readyz" then says "draining". The listener does not make the drain longer, and closes

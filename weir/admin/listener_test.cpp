@@ -145,6 +145,38 @@ TEST_F(AdminListenerTest, RefusesOtherMethodsAndOtherOrigins) {
   EXPECT_GE(ask("/weir/" + std::string(20'000, 'x')).status, 400);
 }
 
+// A page of the web could otherwise start a profile, by an image with this address.
+TEST_F(AdminListenerTest, RefusesRequestsOfOtherPages) {
+  start_serving();
+  for (const std::string path :
+       {"/profile?seconds=60&hz=999", "/weir/overview", "/metrics", "/livez", "/", "/none"}) {
+    for (const std::string method : {"GET", "OPTIONS", "POST"}) {
+      for (const std::string lines :
+           {"Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n",
+            "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+            "Origin: https://evil.example\r\n", "Origin: null\r\n"}) {
+        const sim::HttpResponse refused = ask(path, "Host: localhost\r\n" + lines, method);
+        EXPECT_EQ(refused.status, 403) << method << path << lines;
+        EXPECT_EQ(refused.header("Cross-Origin-Resource-Policy"), "same-origin");
+      }
+    }
+  }
+  for (const std::string site : {"same-origin", "none"}) {
+    const sim::HttpResponse page =
+        ask("/weir/timers.txt", "Host: localhost\r\nSec-Fetch-Site: " + site + "\r\n");
+    EXPECT_EQ(page.status, 200) << site;
+    EXPECT_EQ(page.header("Cross-Origin-Resource-Policy"), "same-origin");
+  }
+}
+
+TEST_F(AdminListenerTest, RefusesRequestsOfOtherPagesBeforeItAsksForTheToken) {
+  start_serving({.token = "s3cret"});
+  const sim::HttpResponse refused =
+      ask("/weir/cores", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.header("WWW-Authenticate"), "");
+}
+
 TEST_F(AdminListenerTest, RefusesNamesOfOtherHosts) {
   start_serving({.hosts = {"admin.example.org"}});
   EXPECT_EQ(status_for_host("evil.example"), 421);

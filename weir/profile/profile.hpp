@@ -28,8 +28,10 @@ namespace weir::profile {
 /// (501). The kernel may refuse a timer, or the pool may be full (503).
 ///
 /// The route has no authentication, shows names of functions and costs CPU time. Mount it on a
-/// router that is served internally, such as on loopback, and never on a public router. Call this
-/// before the router is served.
+/// router that is served internally, such as on loopback, and never on a public router. Any page of
+/// the web can still name a loopback address. So the router needs
+/// http::cross_origin_protection({.safe_methods = true}), as that of an AdminListener has it. Call
+/// this before the router is served.
 void mount_profile(http::Router& router, std::string_view path = "/profile");
 
 }  // namespace weir::profile

@@ -45,8 +45,6 @@ class AdminGuard {
   std::optional<http::Response> before(http::Request& request) const;
 
  private:
-  bool accepts_host(std::string_view authority) const;
-
   bool any_host_;
   http::AllowedHosts hosts_;
   std::optional<http::BasicAuth> basic_;
@@ -54,7 +52,7 @@ class AdminGuard {
 };
 
 /// Middleware that adds the security headers of all responses: no foreign content, no scripts, no
-/// caching, no framing.
+/// caching, no framing, no use in pages of other origins.
 /// Threads: any.
 class SecurityHeaders {
  public:

@@ -20,13 +20,27 @@ constexpr std::size_t credentials_max = 4096;  // characters of base64
 
 using Digest = std::array<std::uint8_t, 32>;
 
+Digest digest_of(std::string_view text) noexcept {
+  Digest digest;
+  tls::detail::digest(tls::detail::Hash::sha_256, to_bytes(text), digest);
+  return digest;
+}
+
 /// Returns the digest of a name and a password. A name has no colon (RFC 7617 §2).
 Digest digest_of(std::string_view name, std::string_view password) {
   std::string text(name);
   text.append(":").append(password);
-  Digest digest;
-  tls::detail::digest(tls::detail::Hash::sha_256, to_bytes(text), digest);
-  return digest;
+  return digest_of(text);
+}
+
+/// Returns true if the list has the digest. All are compared, so that the time tells neither the
+/// place in the list nor the size of a secret.
+bool contains(std::span<const Digest> list, const Digest& digest) noexcept {
+  bool known = false;
+  for (const Digest& each : list) {
+    known |= constant_time_equal(std::as_bytes(std::span(each)), std::as_bytes(std::span(digest)));
+  }
+  return known;
 }
 
 /// Returns the credentials of the only Authorization header; nullopt if there are several.
@@ -68,7 +82,7 @@ BasicAuth::BasicAuth(BasicAuthOptions options) : verify_(std::move(options.verif
   if (!std::ranges::all_of(options.realm, is_plain)) {
     throw std::invalid_argument("basic_auth: a realm has no quotes and no control characters");
   }
-  if (options.users.empty() && !verify_) {
+  if (options.users.empty() && options.tokens.empty() && !verify_) {
     throw std::invalid_argument("basic_auth: there are no users and no function that knows them");
   }
   challenge_ = "Basic realm=\"" + options.realm + "\", charset=\"UTF-8\"";
@@ -78,16 +92,16 @@ BasicAuth::BasicAuth(BasicAuthOptions options) : verify_(std::move(options.verif
     }
     users_.push_back(digest_of(each.name, each.password));
   }
+  for (const std::string& each : options.tokens) {
+    if (each.empty()) throw std::invalid_argument("basic_auth: a token is empty");
+    tokens_.push_back(digest_of(each));
+  }
 }
 
 bool BasicAuth::knows(const Basic& basic) const {
-  const Digest digest = digest_of(basic.name, basic.password);
-  bool known = false;
-  for (const Digest& each : users_) {
-    // All are compared, so that the time does not tell the place of a user in the list.
-    known |= constant_time_equal(std::as_bytes(std::span(each)), std::as_bytes(std::span(digest)));
-  }
-  return known || (verify_ && verify_(basic.name, basic.password));
+  const bool is_user = contains(users_, digest_of(basic.name, basic.password));
+  const bool is_token = contains(tokens_, digest_of(basic.password));
+  return is_user || is_token || (verify_ && verify_(basic.name, basic.password));
 }
 
 std::optional<Response> BasicAuth::before(Request& request) const {

@@ -34,8 +34,11 @@ struct BasicAuthOptions {
   std::string realm = "service";  ///< the name that a browser shows
   /// All users. Only digests of their passwords are kept, and all are compared in constant time.
   std::vector<Basic> users = {};
+  /// Passwords that count with any name, such as tokens. They are kept and compared as those above.
+  std::vector<std::string> tokens = {};
   /// Returns true if there is such a user. It is called for users that are not in the list, on the
-  /// core of the request, and must not wait.
+  /// core of the request, and must not wait. It compares a password in constant time whatever the
+  /// sizes are, for example its digest.
   std::function<bool(std::string_view name, std::string_view password)> verify = {};
 };
 
@@ -45,7 +48,7 @@ struct BasicAuthOptions {
 class BasicAuth {
  public:
   /// Errors: throws std::invalid_argument for a realm with quotes or control characters, for a name
-  /// with a colon, and if there are no users and no function.
+  /// with a colon, for an empty token, and if there are no users, no tokens and no function.
   explicit BasicAuth(BasicAuthOptions options);
 
   std::optional<Response> before(Request& request) const;
@@ -56,6 +59,7 @@ class BasicAuth {
 
   std::string challenge_;
   std::vector<Digest> users_;
+  std::vector<Digest> tokens_;
   std::function<bool(std::string_view name, std::string_view password)> verify_;
 };
 

@@ -71,6 +71,16 @@ TEST(BasicAuth, AsksAFunctionForOtherUsers) {
   EXPECT_EQ(with(client, basic("ann:apple")).status(), 401);
 }
 
+TEST(BasicAuth, ATokenCountsWithAnyName) {
+  TestClient client(routes({.users = {{"ann", "secret"}}, .tokens = {"t-1", "t:2"}}));
+  EXPECT_EQ(with(client, basic("eve:t-1")).body(), "eve");
+  EXPECT_EQ(with(client, basic(":t:2")).status(), 200);
+  EXPECT_EQ(with(client, basic("ann:secret")).body(), "ann");
+  for (const auto* other : {"ann:t-", "ann:t-12", "ann:", "t-1:", "ann:ann:secret", "x:secret"}) {
+    EXPECT_EQ(with(client, basic(other)).status(), 401) << other;
+  }
+}
+
 TEST(BasicAuth, CredentialsCanBeAnArgument) {
   TestClient client(routes({.users = {{"ann", "secret"}}}));
   EXPECT_EQ(with(client, basic("x:y:z"), "/parsed").body(), "x|y:z");
@@ -81,6 +91,7 @@ TEST(BasicAuth, CredentialsCanBeAnArgument) {
 
 TEST(BasicAuth, RejectsInvalidOptions) {
   EXPECT_THROW(basic_auth({}), std::invalid_argument);
+  EXPECT_THROW(basic_auth({.tokens = {""}}), std::invalid_argument);
   EXPECT_THROW(basic_auth({.users = {{"a:b", "c"}}}), std::invalid_argument);
   for (const char* realm : {"a\"b", "a\\b", "a\r\nb", "\xc3\xa4"}) {
     EXPECT_THROW(basic_auth({.realm = realm, .users = {{"a", "b"}}}), std::invalid_argument);

@@ -16,10 +16,19 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
+/// Returns true for an IP address as it is in a URL, without its port.
+bool is_address(std::string_view host) noexcept {
+  if (!host.starts_with('[')) return is_ipv4_address(host);
+  return is_ipv6_address(host.substr(1, host.size() - 2));
+}
+
 }  // namespace
 
-AllowedHosts::AllowedHosts(AllowedHostsOptions options) : status_(options.status) {
-  if (options.hosts.empty()) throw std::invalid_argument("allowed_hosts: the list is empty");
+AllowedHosts::AllowedHosts(AllowedHostsOptions options)
+    : addresses_(options.addresses), status_(options.status) {
+  if (options.hosts.empty() && !addresses_) {
+    throw std::invalid_argument("allowed_hosts: the list is empty");
+  }
   for (const std::string& each : options.hosts) {
     std::string_view text = each;
     const bool subdomains = text.starts_with("*.");
@@ -38,6 +47,7 @@ AllowedHosts::AllowedHosts(AllowedHostsOptions options) : status_(options.status
 bool AllowedHosts::allows(std::string_view authority) const {
   const auto parsed = parse_authority(authority);
   if (!parsed) return false;
+  if (addresses_ && is_address(parsed->host)) return true;
   std::string host = in_lower_case(parsed->host);
   if (host.ends_with('.')) host.pop_back();
   return std::ranges::any_of(hosts_, [&](const Host& each) {

@@ -20,16 +20,21 @@ struct AllowedHostsOptions {
   /// port allows only this port; one without a port allows all. The ports 80 and 443 also allow a
   /// host without a port.
   std::vector<std::string> hosts = {};
+  /// True to allow each IP address too. DNS rebinding needs a name, so a server of the own machine
+  /// or network may do so.
+  bool addresses = false;
   /// The status of other requests (RFC 9110 §15.5.20).
   Status status = Status::misdirected_request;
 };
 
 /// The middleware that allowed_hosts() makes. It compares Request::authority(), in any letter case.
+/// A request without a host, as HTTP/1.0 allows, is refused.
 /// Behind trusted_proxies(), it also compares the host that a proxy names.
 /// Threads: any.
 class AllowedHosts {
  public:
-  /// Errors: throws std::invalid_argument for an empty list, and for a host that is none.
+  /// Errors: throws std::invalid_argument for an empty list without `addresses`, and for a host
+  /// that is none.
   explicit AllowedHosts(AllowedHostsOptions options);
 
   std::optional<Response> before(Request& request) const;
@@ -44,6 +49,7 @@ class AllowedHosts {
   };
 
   std::vector<Host> hosts_;
+  bool addresses_;
   Status status_;
 };
 

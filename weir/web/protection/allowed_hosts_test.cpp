@@ -37,6 +37,20 @@ TEST(AllowedHosts, MayBeWithoutTheirDefaultPort) {
   }
 }
 
+TEST(AllowedHosts, MayBeAnyAddress) {
+  const auto hosts = allowed_hosts({.hosts = {"localhost"}, .addresses = true});
+  for (const char* host :
+       {"localhost", "127.0.0.1", "10.1.2.3:80", "[::1]", "[2001:db8::7]:9090", "localhost.:1"}) {
+    EXPECT_TRUE(hosts.allows(host)) << host;
+  }
+  for (const char* host :
+       {"", ":80", "127.0.0.1.evil.test", "evil.test", "127.1", "0x7f.0.0.1", "2130706433", "::1",
+        "[v1.a]", "[fe80::1%25lo]", "127.0.0.1.", "unix", "unix:80"}) {
+    EXPECT_FALSE(hosts.allows(host)) << host;
+  }
+  EXPECT_TRUE(allowed_hosts({.addresses = true}).allows("127.0.0.1"));
+}
+
 TEST(AllowedHosts, GetTheOnlyResponses) {
   Router router;
   router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));

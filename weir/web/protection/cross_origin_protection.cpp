@@ -11,7 +11,7 @@
 namespace weir::http {
 
 bool CrossOriginProtection::allows(const Request& request) const {
-  if (is_safe(request.method())) return true;
+  if (is_safe(request.method()) && !checks_safe_methods_) return true;
   const RequestHead& head = request.head();
   if (head.repeats("Origin") || head.repeats("Sec-Fetch-Site")) return false;
   const std::string_view origin = request.header("Origin").value_or("");

@@ -15,14 +15,17 @@ namespace weir::http {
 struct CrossOriginProtectionOptions {
   /// Origins such as "https://app.example.org".
   std::vector<std::string> origins = {};
+  /// True to check safe methods too, such as GET: for pages that cost the server much work, or that
+  /// no other site may embed. A link of another site then does not lead to them.
+  bool safe_methods = false;
 };
 
 /// The middleware that cross_origin_protection() makes. It answers 403 to a request that a page of
-/// another site may have caused. The method is then not safe (RFC 9110 §9.2.1), and Sec-Fetch-Site
-/// is neither `same-origin` nor `none`. Without this header, Origin must name the host of the
-/// request. A request with neither is not from a browser of today, and goes on; one that repeats
-/// either of them gets 403 too. Behind
-/// trusted_proxies(), the host that a proxy names counts as well.
+/// another site may have caused. The method is then not safe (RFC 9110 §9.2.1), unless
+/// `safe_methods` is set, and Sec-Fetch-Site is neither `same-origin` nor `none`. Without this
+/// header, Origin must name the host of the request. A request with neither is not from a browser
+/// of today, and goes on; one that repeats either of them gets 403 too. Behind trusted_proxies(),
+/// the host that a proxy names counts as well.
 ///
 /// Cookies with SameSite=Lax do not protect a login, which needs no cookie, or a site from its
 /// subdomains. WebSockets check the origin themselves; see WebSocketOptions::origins.
@@ -30,7 +33,7 @@ struct CrossOriginProtectionOptions {
 class CrossOriginProtection {
  public:
   explicit CrossOriginProtection(CrossOriginProtectionOptions options)
-      : origins_(std::move(options.origins)) {}
+      : origins_(std::move(options.origins)), checks_safe_methods_(options.safe_methods) {}
 
   std::optional<Response> before(Request& request) const;
 
@@ -38,6 +41,7 @@ class CrossOriginProtection {
   bool allows(const Request& request) const;
 
   std::vector<std::string> origins_;
+  bool checks_safe_methods_;
 };
 
 /// Returns the middleware for these options: `router.use(http::cross_origin_protection())`.

@@ -52,6 +52,28 @@ TEST(CrossOriginProtection, ComparesTheOriginWithTheHost) {
   EXPECT_EQ(status_of(Method::post, {}), 200) << "no browser";
 }
 
+TEST(CrossOriginProtection, ChecksSafeMethodsByOption) {
+  Router router;
+  router.use(cross_origin_protection({.safe_methods = true}));
+  router.get("/", [] { return text("read"); });
+  TestClient client(std::move(router));
+  const auto status = [&](HeaderList headers, Method method = Method::get) {
+    headers.emplace_back("Host", "example.org");
+    return code_of(ask(client, method, "/", headers).status());
+  };
+  EXPECT_EQ(status({}), 200) << "no browser";
+  for (const char* site : {"same-origin", "none"}) {
+    EXPECT_EQ(status({{"Sec-Fetch-Site", site}}), 200) << site;
+  }
+  for (const char* site : {"cross-site", "same-site", ""}) {
+    for (const Method method : {Method::get, Method::head, Method::options}) {
+      EXPECT_EQ(status({{"Sec-Fetch-Site", site}}, method), 403) << site;
+    }
+  }
+  EXPECT_EQ(status({{"Origin", "https://evil.test"}}), 403);
+  EXPECT_EQ(status({{"Origin", "https://example.org"}}), 200);
+}
+
 TEST(CrossOriginProtection, RefusesARepeatedHeader) {
   EXPECT_EQ(status_of(Method::post,
                       {{"Sec-Fetch-Site", "same-origin"}, {"sec-fetch-site", "cross-site"}}),
