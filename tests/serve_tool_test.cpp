@@ -48,8 +48,8 @@ class ServeTool : public EachBackend {
     fs::create_symlink("..", tree_.path("www/up"));
   }
   Process start(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"serve", tree_.path("www"), "--address", "127.0.0.1", "--port", "0",
-                               "--cores", "1", "--backend", std::string(GetParam().option)});
+    more.insert(more.begin(), {"serve", tree_.path("www"), "--port", "0", "--cores", "1",
+                               "--backend", std::string(GetParam().option)});
     return Process(WEIR_TOOL_PROGRAM, more);
   }
 
@@ -57,7 +57,8 @@ class ServeTool : public EachBackend {
 };
 
 std::string request(std::string_view target, std::string_view lines = {}) {
-  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" + std::string(lines) + "\r\n";
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(lines) +
+         "\r\n";
 }
 
 TEST_P(ServeTool, ServesFilesAndLogsRequests) {
@@ -154,6 +155,43 @@ TEST_P(ServeTool, HasOptionsForPagesAndTls) {
                    "--connections", "2", "--body-bytes", std::to_string(size)});
     EXPECT_EQ(check.wait_for_exit(), 0) << check.output() << check.errors();
   }
+}
+
+TEST_P(ServeTool, ListensOnLoopbackUnlessItHasAnAddress) {
+  Process tool = start();
+  const auto port = tool.wait_for_port();
+  ASSERT_TRUE(port) << tool.errors();
+  EXPECT_TRUE(tool.wait_for("listening on 127.0.0.1:" + std::to_string(*port)));
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--address", "127.0.0.2"}, {"--address=127.0.0.2"}}) {
+    Process other = start(options);
+    EXPECT_TRUE(other.wait_for("listening on 127.0.0.2:")) << other.errors();
+  }
+}
+
+// A name of another site that leads to this machine must not make a page of that site read files.
+TEST_P(ServeTool, AnswersForItsHostsOnly) {
+  const auto status = [](std::uint16_t port, const std::string& host) {
+    Client client(port);
+    const Response answer = ask(client, "GET /a.txt HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    EXPECT_EQ(answer.header("X-Content-Type-Options"), "nosniff") << host;
+    EXPECT_EQ(answer.header("Content-Security-Policy"), "") << "the site has its own";
+    return answer.status;
+  };
+  Process tool = start({"--host", "site.example", "--host", "*.other.example"});
+  auto port = tool.wait_for_port();
+  ASSERT_TRUE(port) << tool.errors();
+  for (const auto* host : {"localhost", "localhost:8080", "127.0.0.1", "[::1]:80", "10.1.2.3",
+                           "site.example", "a.other.example"}) {
+    EXPECT_EQ(status(*port, host), 200) << host;
+  }
+  for (const auto* host : {"evil.example", "localhost.evil.example", "other.example"}) {
+    EXPECT_EQ(status(*port, host), 421) << host;
+  }
+  Process open = start({"--any-host"});
+  port = open.wait_for_port();
+  ASSERT_TRUE(port) << open.errors();
+  EXPECT_EQ(status(*port, "evil.example"), 200);
 }
 
 class ExampleSite : public ServeTool {};

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,8 @@
 #include "weir/tls/server.hpp"
 #include "weir/web/files/files.hpp"
 #include "weir/web/middleware/access_log.hpp"
+#include "weir/web/protection/allowed_hosts.hpp"
+#include "weir/web/protection/security_headers.hpp"
 
 namespace weir::serve {
 namespace {
@@ -27,7 +32,11 @@ struct Command {
   bool spa = false;
   bool dotfiles = false;
   bool follow_links = false;
+  std::vector<std::string> hosts;  // besides localhost and IP addresses
+  bool any_host = false;
 };
+
+constexpr const char* address_option = "--address";
 
 /// Returns middleware that writes a line for each request to standard output. A line is lost if the
 /// reader of a pipe has stopped.
@@ -39,8 +48,38 @@ http::AccessLog access_log() {
   return http::access_log(write, {.format = http::AccessLogFormat::common});
 }
 
-/// Returns the options of the server from the arguments that the verb does not know.
+/// Returns middleware that tells browsers to take each file as what its media type says.
+http::SecurityHeaders no_sniff() {
+  http::SecurityOptions options;
+  for (std::string* const each :
+       {&options.content_security_policy, &options.frame_options, &options.referrer_policy,
+        &options.cross_origin_opener_policy, &options.cross_origin_resource_policy}) {
+    each->clear();  // the site may have another policy
+  }
+  options.strict_transport = Duration::zero();
+  return http::security_headers(options);
+}
+
+/// Returns an error text for CLI11 if the text is no host.
+std::string host_error(const std::string& text) {
+  try {
+    std::ignore = http::allowed_hosts({.hosts = {text}});
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+bool has_address(const std::vector<std::string>& arguments) {
+  return std::ranges::any_of(arguments, [](const std::string& each) {
+    return each == address_option || each.starts_with(std::string(address_option) + "=");
+  });
+}
+
+/// Returns the options of the server from the arguments that the verb does not know. The server
+/// listens on loopback only, unless they have an address.
 tls::ProgramOptions program_options(std::vector<std::string> arguments) {
+  if (!has_address(arguments)) arguments.insert(arguments.end(), {address_option, "127.0.0.1"});
   arguments.insert(arguments.begin(), "weir serve");
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
@@ -57,6 +96,12 @@ int run(const Command& command, std::vector<std::string> more) {
   files.precompressed = true;
   http::Router router = http::files(command.folder, std::move(files));
   router.use(access_log());
+  router.use(no_sniff());
+  if (!command.any_host) {
+    std::vector<std::string> hosts = command.hosts;
+    hosts.emplace_back("localhost");
+    router.use(http::allowed_hosts({.hosts = std::move(hosts), .addresses = true}));
+  }
   const http::ServeOptions serving{.endpoint = options.endpoint, .tls = options.tls};
   return Runtime(options).run_on_each_core(http::serve, std::cref(router), serving);
 }
@@ -74,8 +119,16 @@ void add_command(CLI::App& tool, int& status) {
   verb->add_flag("--dotfiles", command->dotfiles, "serve names that begin with a dot too");
   verb->add_flag("--follow-links", command->follow_links,
                  "follow relative symbolic links that stay inside the folder");
+  verb->add_option("--host", command->hosts,
+                   "name of this server, besides localhost and IP addresses (may be repeated); "
+                   "a request for another host gets 421")
+      ->check(host_error)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_flag("--any-host", command->any_host, "answer requests for any host");
   verb->footer(
-      "More options: --port, --address, --cores, --backend, --tls-self-signed, --tls-cert,\n"
+      "The server listens on 127.0.0.1; --address :: or --address 0.0.0.0 opens it to other\n"
+      "machines. More options: --port, --cores, --backend, --tls-self-signed, --tls-cert,\n"
       "--tls-key. NAME.br, NAME.zst and NAME.gz are sent to clients that accept these codings.\n"
       "Standard output has a line for each request.");
   verb->allow_extras();

@@ -17,5 +17,11 @@ TEST(ServeCommand, NeedsAFolder) {
   EXPECT_NE(output.find("/no/such/folder"), output.npos) << output;
 }
 
+TEST(ServeCommand, RefusesANameThatIsNoHost) {
+  std::string output;
+  EXPECT_EQ(run_command(&add_command, "serve", {"/", "--host", "https://a.test"}, output), 2);
+  EXPECT_NE(output.find("https://a.test"), output.npos) << output;
+}
+
 }  // namespace
 }  // namespace weir::serve::serve_command_test
