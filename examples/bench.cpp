@@ -3,7 +3,8 @@
 // it. POST /ping/elsewhere does the same on another core than the connection's. GET /100m streams
 // 100 MiB, and POST /upload returns the number of bytes that it received. With --tls-cert and
 // --tls-key it serves HTTPS, and POST /reload reads the files again. If it has a --port, it then
-// serves plain HTTP, too: on this port of 127.0.0.2. Plain clients may begin with HTTP/2.
+// serves plain HTTP, too: on this port of 127.0.0.2 if it has an --address, or else on the next
+// port of all addresses, which include 127.0.0.2. Plain clients may begin with HTTP/2.
 #include <weir/http.hpp>
 #include <weir/runtime/on_core.hpp>
 #include <weir/tls.hpp>
@@ -60,16 +61,25 @@ Task<http::Status> reload(std::shared_ptr<tls::Server> tls) {
   co_return loaded ? http::Status::ok : http::Status::internal_error;
 }
 
+/// Returns the endpoint of plain HTTP beside that of HTTPS.
+Endpoint beside(const Endpoint& secure) {
+  const bool on_all_addresses = secure == Endpoint::any(secure.port());
+  if (!on_all_addresses) return Endpoint::ipv4({127, 0, 0, 2}, secure.port());
+  return Endpoint::any(static_cast<std::uint16_t>(secure.port() + 1));
+}
+
 Task<Result<>> serve(Scope& scope, const http::Router& routes, http::ServeOptions options) {
   if (options.tls != nullptr && options.endpoint.port() != 0) {
-    const auto plain = Endpoint::ipv4({127, 0, 0, 2}, options.endpoint.port());
-    scope.spawn(http::serve(scope, routes, http::ServeOptions{.endpoint = plain}));
+    auto plain = options;
+    plain.endpoint = beside(options.endpoint);
+    plain.tls = nullptr;
+    scope.spawn(http::serve(scope, routes, std::move(plain)));
   }
   co_return co_await http::serve(scope, routes, std::move(options));
 }
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   const auto tls = options.tls;
   http::Router routes;
   routes.get("/", [] { return http::text("Hello Weir\n"); });
@@ -80,11 +90,10 @@ int main(int argc, char** argv) {
   routes.post("/upload", upload, {.body_max = std::uint64_t{1} << 30});
   routes.post("/ping", ping);
   if (tls != nullptr) routes.post("/reload", [tls] { return reload(tls); });
-  constexpr auto prior_knowledge = http::PlainHttp2::prior_knowledge;
+  auto serving = options.serve_options();
+  serving.plain_http2 = http::PlainHttp2::prior_knowledge;
   Runtime runtime(options);
   const auto cores = static_cast<unsigned>(runtime.core_count());
   routes.post("/ping/elsewhere", [cores](Ping sent) { return ping_elsewhere(sent, cores); });
-  return runtime.run_on_each_core(
-      serve, std::cref(routes),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = tls, .plain_http2 = prior_knowledge});
+  return runtime.run_on_each_core(serve, std::cref(routes), serving);
 }

@@ -48,7 +48,7 @@ class Orders {  // one object on each core
 };
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   Runtime runtime(options);
   EventBus bus(runtime.core_count());
   http::Router routes;
@@ -56,6 +56,6 @@ int main(int argc, char** argv) {
   app.per_core([&bus](Scope& scope, http::ServiceRoutes& to) {
     return std::make_unique<Orders>(bus, scope, to);
   });
-  serve_http(app, routes, {.endpoint = options.endpoint, .tls = options.tls});
+  serve_http(app, routes, options.serve_options());
   return app.run(runtime);
 }

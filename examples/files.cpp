@@ -43,7 +43,7 @@ Task<http::Response> download(std::string path) {
 int main(int argc, char** argv) {
   const int named = argc > 1 && argv[1][0] != '-' ? 1 : 0;
   const auto folder = named == 1 ? std::string(std::exchange(argv[1], argv[0])) + "/" : "./";
-  auto options = tls::ProgramOptions::from_args(argc - named, argv + named);
+  auto options = http::ProgramOptions::from_args(argc - named, argv + named);
   const auto put = [&](http::Request& body, std::string name) {
     return upload(body, folder + name);
   };
@@ -53,7 +53,5 @@ int main(int argc, char** argv) {
   routes.put(pattern, put, {.body_max = 16 * 1024 * 1024});
   routes.post(pattern, put, {.body_max = 16 * 1024 * 1024});
   routes.get(pattern, [&](std::string name) { return download(folder + name); });
-  return Runtime(options).run_on_each_core(
-      http::serve, std::cref(routes),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.serve_options());
 }

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   const auto backends = take_urls(arguments);
   auto options =
-      tls::ProgramOptions::from_args(static_cast<int>(arguments.size()), arguments.data());
+      http::ProgramOptions::from_args(static_cast<int>(arguments.size()), arguments.data());
 
   http::ReverseProxyOptions proxying;
   proxying.strip_prefix = "/api";
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   routes.group("/api").fallback(http::reverse_proxy(backends, proxying),
                                 {.body_max = 64 * 1024 * 1024});
 
-  http::ServeOptions serving{.endpoint = options.endpoint, .tls = options.tls};
+  http::ServeOptions serving = options.serve_options();
   ProxyProtocolOptions balancer;
   balancer.proxies = {"10.0.0.0/8"};  // a load balancer that begins with a PROXY header
   serving.proxy_protocol = std::make_shared<const ProxyProtocol>(balancer);

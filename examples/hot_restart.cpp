@@ -11,7 +11,7 @@
 using namespace weir;
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   auto inherited = inherited_sockets_from_environment(environ);
   if (!inherited) {
     std::fprintf(stderr, "LISTEN_FDS: %s\n", inherited.error().message().c_str());
@@ -24,7 +24,5 @@ int main(int argc, char** argv) {
   const std::string greeting = "served by process " + std::to_string(::getpid()) + "\n";
   http::Router routes;
   routes.get("/", [&] { return http::text(greeting); });
-  return Runtime(options).run_on_each_core(
-      http::serve, std::cref(routes),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), options.serve_options());
 }

@@ -22,7 +22,7 @@ Task<http::Response> challenge(std::string token) {
 }
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   if (options.tls == nullptr) {
     tls::ServerOptions secure;
     secure.self_signed.emplace();  // for development; `secure.files` names those of a service
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   plain.get("/.well-known/acme-challenge/{token:[A-Za-z0-9_-]+}", challenge);
   plain.fallback(http::RedirectToHttps(8443));
 
-  const http::ServeOptions http{.endpoint = options.endpoint};
+  const http::ServeOptions http{.endpoint = options.endpoint, .plain_http2 = options.plain_http2};
   const http::ServeOptions https{.endpoint = options.endpoint.with_port(8443), .tls = options.tls};
   return Runtime(options).run_on_each_core([&](Scope& scope) {
     scope.spawn(http::serve(scope, plain, http));

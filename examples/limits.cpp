@@ -14,6 +14,7 @@ using namespace weir;
 
 struct Settings {
   Endpoint listen = Endpoint::any(8080);
+  http::PlainHttp2 http2_plain = http::PlainHttp2::off;
   http::Limits limits = {.body_max = 64 * 1024, .connections_max = 1000};
   RuntimeOptions runtime;
 };
@@ -46,6 +47,7 @@ int main(int, char** argv, char** environment) {
   routes.post("/count", count);
   routes.get("/bound", [&bound] { return http::text(std::to_string(bound.total())); });
   routes.get("/report", [&runtime] { return http::text(runtime.report().to_text()); });
-  return runtime.run_on_each_core(http::serve, std::cref(routes),
-                                  http::ServeOptions{settings.listen, settings.limits});
+  const http::ServeOptions serving{
+      .endpoint = settings.listen, .limits = settings.limits, .plain_http2 = settings.http2_plain};
+  return runtime.run_on_each_core(http::serve, std::cref(routes), serving);
 }

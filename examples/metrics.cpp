@@ -45,13 +45,12 @@ http::Router shop(ShopMetrics& metrics) {
 }
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   ShopMetrics metrics;
   telemetry::ServerMetrics server_metrics;
   http::Router routes = shop(metrics);
   telemetry::mount_metrics(routes).value();
-  return Runtime(options).run_on_each_core(
-      http::serve, std::cref(routes),
-      http::ServeOptions{
-          .endpoint = options.endpoint, .tls = options.tls, .observer = &server_metrics});
+  http::ServeOptions serving = options.serve_options();
+  serving.observer = &server_metrics;
+  return Runtime(options).run_on_each_core(http::serve, std::cref(routes), serving);
 }

@@ -8,10 +8,10 @@
 using namespace weir;
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   http::Router router = routes();
   App app;
   app.shared<Store>();
-  serve_http(app, router, {.endpoint = options.endpoint, .tls = options.tls});
+  serve_http(app, router, options.serve_options());
   return app.run(options);
 }

@@ -53,8 +53,8 @@ Task<Result<>> serve(Scope& core, Lab& lab, http::ServeOptions serving) {
 int main(int argc, char** argv) {
   BlockingPoolOptions pool;
   pool.size.fixed = take_pool_size(argc, argv);
-  const auto options = tls::ProgramOptions::from_args(argc, argv);
-  const http::ServeOptions serving{.endpoint = options.endpoint, .tls = options.tls};
+  const auto options = http::ProgramOptions::from_args(argc, argv);
+  const http::ServeOptions serving = options.serve_options();
   OsPlatform platform;
   Lab lab{BlockingPool(platform, pool)};
   return Runtime(platform, options).run_on_each_core(serve, std::ref(lab), serving);

@@ -16,7 +16,7 @@ http::Response crash() {
 }
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   // Runs once, before the workers start. Each worker has its own copy.
   http::Router routes;
   Runtime runtime(options);
@@ -27,7 +27,5 @@ int main(int argc, char** argv) {
     runtime.drain();
     return http::text("this worker drains\n");
   });
-  return runtime.run_on_each_core(
-      http::serve, std::cref(routes),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
+  return runtime.run_on_each_core(http::serve, std::cref(routes), options.serve_options());
 }

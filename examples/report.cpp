@@ -20,13 +20,11 @@ http::Response count_primes(int below) {
 }
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   Runtime runtime(options);
   http::Router routes;
   routes.get("/", [] { return http::text("Hello, World!\n"); });
   routes.get("/primes/{below}", count_primes);
   routes.get("/report", [&runtime] { return http::text(runtime.report().to_text()); });
-  return runtime.run_on_each_core(
-      http::serve, std::cref(routes),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
+  return runtime.run_on_each_core(http::serve, std::cref(routes), options.serve_options());
 }

@@ -14,6 +14,7 @@ struct Prices {
 };
 struct Settings {
   Endpoint listen = Endpoint::any(8080);
+  http::PlainHttp2 http2_plain = http::PlainHttp2::off;
   Prices prices;
   Duration reload_every = 2s;
   RuntimeOptions runtime;
@@ -54,7 +55,7 @@ int main(int, char** argv, char** environment) {
       [](App& to, const Prices& part) { return to.shared([part] { return Menu(part); }); });
   app.per_core<Shop>();
   app.on_core(0, [&reloadable](Scope& scope) { return Follower(scope, reloadable); });
-  serve_http(app, routes, {.endpoint = first.listen});
+  serve_http(app, routes, {.endpoint = first.listen, .plain_http2 = first.http2_plain});
   Runtime runtime(platform, first.runtime);
   return app.run(runtime);
 }

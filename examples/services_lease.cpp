@@ -5,10 +5,10 @@
 #include <weir/tls.hpp>
 
 int main(int argc, char** argv) {
-  auto options = weir::tls::ProgramOptions::from_args(argc, argv);
+  auto options = weir::http::ProgramOptions::from_args(argc, argv);
   options.cores = 1;  // one lease for all
   weir::http::Router router;
   weir::App app;
-  wire(app, router, {.endpoint = options.endpoint, .tls = options.tls});
+  wire(app, router, options.serve_options());
   return app.run(options);
 }

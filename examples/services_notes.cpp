@@ -50,12 +50,12 @@ http::Response get_note(User, int id, const Store& store) {
 }
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   http::Router router;
   router.post("/notes", add_note);
   router.get("/notes/{id}", get_note);
   App app;
   app.shared<Store>();
-  serve_http(app, router, {.endpoint = options.endpoint, .tls = options.tls});
+  serve_http(app, router, options.serve_options());
   return app.run(options);
 }

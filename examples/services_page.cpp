@@ -43,7 +43,7 @@ struct Extras {
 };
 
 int main(int argc, char** argv) {
-  auto options = tls::ProgramOptions::from_args(argc, argv);
+  auto options = http::ProgramOptions::from_args(argc, argv);
   http::Router routes;
   App app;
   app.shared<Config>();
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   app.per_core<Page>();
   app.on_core<Extras>(0);
   mount_admin(routes, app, {.title = "shop"});  // mount it on a loopback router only
-  serve_http(app, routes,
-             {.endpoint = Endpoint::loopback(options.endpoint.port()), .tls = options.tls});
+  options.endpoint = Endpoint::loopback(options.endpoint.port());
+  serve_http(app, routes, options.serve_options());
   return app.run(options);
 }

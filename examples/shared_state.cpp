@@ -49,14 +49,12 @@ Result<Ticket> take_ticket(Shop& shop) {
 }
 
 int main(int argc, char** argv) {
-  const auto options = tls::ProgramOptions::from_args(argc, argv);
+  const auto options = http::ProgramOptions::from_args(argc, argv);
   Runtime runtime(options);
   Shop shop(runtime.core_count());
   http::Router routes;
   routes.get("/prices/{item}", [&shop](std::string item) { return price_of(shop, item); });
   routes.get("/served", [&shop] { return count_served(shop); });
   routes.post("/tickets", [&shop] { return on_core(0, take_ticket, std::ref(shop)); });
-  return runtime.run_on_each_core(
-      http::serve, std::cref(routes),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
+  return runtime.run_on_each_core(http::serve, std::cref(routes), options.serve_options());
 }

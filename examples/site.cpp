@@ -28,11 +28,9 @@ http::Response settings(const http::Request& request) {
 int main(int argc, char** argv) {
   const int named = argc > 1 && argv[1][0] != '-' ? 1 : 0;
   const std::string folder = named == 1 ? std::exchange(argv[1], argv[0]) : ".";
-  auto options = tls::ProgramOptions::from_args(argc - named, argv + named);
+  auto options = http::ProgramOptions::from_args(argc - named, argv + named);
   http::Router router;
   router.get("/api/settings", settings);
   router.mount("", pages(folder));
-  return Runtime(options).run_on_each_core(
-      http::serve, std::cref(router),
-      http::ServeOptions{.endpoint = options.endpoint, .tls = options.tls});
+  return Runtime(options).run_on_each_core(http::serve, std::cref(router), options.serve_options());
 }

@@ -49,7 +49,7 @@ class Shop {
 };
 
 int main(int argc, char** argv, char** environment) {
-  const auto options = tls::ProgramOptions::from_args(argc, argv);
+  const auto options = http::ProgramOptions::from_args(argc, argv);
   OsPlatform platform;
   const auto variables = telemetry::variables_of(environment);
   telemetry::Tracer tracer(platform, telemetry::TraceOptions::from_variables(variables));
@@ -71,7 +71,7 @@ int main(int argc, char** argv, char** environment) {
   });
   return Runtime(platform, options).run_on_each_core([&](Scope& scope) -> Task<Result<>> {
     tracer.start(scope);
-    const http::ServeOptions serving{.endpoint = options.endpoint};
+    const http::ServeOptions serving = options.serve_options();
     co_return co_await http::serve(scope, routes, serving);
   });
 }

@@ -66,6 +66,17 @@ TEST(CommandLine, OnlyServersTakeTheOptionsOfTls) {
   }
 }
 
+TEST(CommandLine, OnlyServersOfHttpTakePlainHttp2) {
+  for (const std::string_view example : {"hello", "bench", "report", "files", "events", "metrics",
+                                         "services_notes", "notes_api", "pool_lab", "https"}) {
+    EXPECT_TRUE(run(example, {"--help"}).output.contains("--http2-plain")) << example;
+  }
+  for (const std::string_view example : {"echo", "chat", "udp_echo", "services_hello"}) {
+    EXPECT_EQ(run(example, {"--http2-plain"}).status, 2) << example;
+  }
+  EXPECT_EQ(run("hello", {"--http2-plain", "--tls-self-signed"}).status, 2);
+}
+
 TEST(CommandLine, EveryServerPrintsItsVersion) {
   for (const std::string_view example : every_example) {
     const Outcome asked = run(example, {"--port", "0", "--version"});
@@ -124,6 +135,32 @@ TEST_P(CommandLineOn, TheBannerNamesLoopsBackendAndLimits) {
   EXPECT_TRUE(banner.contains(" connections")) << banner;
   EXPECT_TRUE(banner.contains("open files: ")) << banner;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+/// Returns the answer to the preface of HTTP/2 and empty SETTINGS.
+std::string answer_to_http2(std::uint16_t port) {
+  using namespace std::string_view_literals;
+  Client client(port);
+  EXPECT_TRUE(client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv));
+  client.finish_sending();
+  return client.read_to_end().value_or("");
+}
+
+/// Returns true if the bytes begin with SETTINGS.
+bool begins_with_settings(std::string_view bytes) {
+  return bytes.size() >= 9 && bytes[3] == 4 && !bytes.starts_with("HTTP/");
+}
+
+TEST_P(CommandLineOn, SpeaksHttp2OnPlainConnectionsByOption) {
+  Server plain("hello", GetParam());
+  EXPECT_TRUE(answer_to_http2(plain.port()).starts_with("HTTP/1.1 "));
+  EXPECT_EQ(plain.stop(), 0) << plain.process().errors();
+  for (const std::string_view example : {"hello", "report", "services_notes"}) {
+    Server server(example, GetParam(), {"--http2-plain"});
+    EXPECT_TRUE(begins_with_settings(answer_to_http2(server.port()))) << example;
+    EXPECT_EQ(server.exchange(get("/"))->has_header("Date"), true) << "HTTP/1.1 works too";
+    EXPECT_EQ(server.stop(), 0) << server.process().errors();
+  }
 }
 
 TEST_P(CommandLineOn, ATakenPortPrintsOneLineAndExitsWithStatus1) {

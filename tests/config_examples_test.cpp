@@ -143,5 +143,28 @@ TEST_F(ConfigExample, ReplacesAServiceWhenItsSettingsChange) {
   EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
 }
 
+TEST_F(ConfigExample, SetsHttp2OnPlainConnections) {
+  using namespace std::string_view_literals;
+  constexpr auto preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv;
+  for (const auto* value : {"off", "prior_knowledge", "only"}) {
+    SCOPED_TRACE(value);
+    tree_.write("greeter.toml", "http2_plain = '" + std::string(value) + "'\n");
+    Process process = Process::example("services_config", arguments({}));
+    const auto port = process.wait_for_port();
+    ASSERT_TRUE(port.has_value()) << process.errors();
+    Client client(*port);
+    ASSERT_TRUE(client.send(preface));
+    client.finish_sending();
+    const std::string answer = client.read_to_end().value_or("");
+    EXPECT_EQ(answer.starts_with("HTTP/1.1 "), std::string_view(value) == "off") << answer;
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+  }
+  tree_.write("greeter.toml", "http2_plain = true\n");
+  Process process = Process::example("services_config", arguments({}));
+  EXPECT_EQ(process.wait_for_exit(), 2);
+  EXPECT_TRUE(process.errors().contains("prior_knowledge")) << process.errors();
+}
+
 }  // namespace
 }  // namespace weir::tests::config_examples_test

@@ -385,6 +385,38 @@ TEST_P(ExampleBench, TheAnswerHas128BytesInAll) {
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
 
+TEST_P(ExampleBench, ServesPlainHttpBesideHttps) {
+  // free_address() keeps no port, so another program may be faster.
+  for (int tries = 0; tries < 5; ++tries) {
+    const std::uint16_t port = free_address().port();
+    for (const std::string address : {"", "127.0.0.1"}) {
+      std::vector<std::string> arguments{"--tls-self-signed",
+                                         "--cores",
+                                         "1",
+                                         "--backend",
+                                         std::string(GetParam().option),
+                                         "--port",
+                                         std::to_string(port)};
+      if (!address.empty()) arguments.insert(arguments.end(), {"--address", address});
+      Process process = Process::example("bench", arguments);
+      const std::uint16_t plain = address.empty() ? port + 1 : port;
+      const auto server = os::Address::parse("127.0.0.2:" + std::to_string(plain)).value();
+      const bool serves = eventually([&] {
+        auto client = Client::connect(server);
+        if (!client) return false;
+        const auto answer = client->exchange(get("/"));
+        return answer && answer->body == "Hello Weir\n";
+      });
+      if (!serves && process.errors().contains("in use")) break;
+      EXPECT_TRUE(serves) << process.errors();
+      process.signal(SIGTERM);
+      EXPECT_EQ(process.wait_for_exit(), 0) << process.errors();
+      if (!address.empty()) return;
+    }
+  }
+  ADD_FAILURE() << "no free port";
+}
+
 TEST_P(ExampleBench, PingsReturnTheirSequence) {
   Server server("bench", GetParam());
   Client client = server.connect();

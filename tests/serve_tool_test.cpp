@@ -194,6 +194,18 @@ TEST_P(ServeTool, AnswersForItsHostsOnly) {
   EXPECT_EQ(status(*port, "evil.example"), 200);
 }
 
+TEST_P(ServeTool, SpeaksHttp2OnPlainConnectionsByOption) {
+  using namespace std::string_view_literals;
+  Process tool = start({"--http2-plain"});
+  const auto port = tool.wait_for_port();
+  ASSERT_TRUE(port) << tool.errors();
+  Client client(*port);
+  ASSERT_TRUE(client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv));
+  client.finish_sending();
+  const std::string answer = client.read_to_end().value_or("");
+  EXPECT_TRUE(answer.size() >= 9 && answer[3] == 4) << "SETTINGS";
+}
+
 class ExampleSite : public ServeTool {};
 
 TEST_P(ExampleSite, ServesPagesAndAnAnswerWithAVersion) {

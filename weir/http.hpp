@@ -24,6 +24,7 @@
 #include "weir/http/router/router.hpp"
 #include "weir/http/router/service_routes.hpp"
 #include "weir/http/server/limits.hpp"
+#include "weir/http/server/program_options.hpp"
 #include "weir/http/server/serve.hpp"
 #include "weir/http/server/server_observer.hpp"
 #include "weir/http/syntax/client_error.hpp"

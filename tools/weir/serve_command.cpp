@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/server/program_options.hpp"
 #include "weir/http/server/serve.hpp"
 #include "weir/os/detail/io/line_output.hpp"
 #include "weir/runtime/runtime.hpp"
-#include "weir/tls/server.hpp"
 #include "weir/web/files/files.hpp"
 #include "weir/web/middleware/access_log.hpp"
 #include "weir/web/protection/allowed_hosts.hpp"
@@ -78,16 +78,16 @@ bool has_address(const std::vector<std::string>& arguments) {
 
 /// Returns the options of the server from the arguments that the verb does not know. The server
 /// listens on loopback only, unless they have an address.
-tls::ProgramOptions program_options(std::vector<std::string> arguments) {
+http::ProgramOptions program_options(std::vector<std::string> arguments) {
   if (!has_address(arguments)) arguments.insert(arguments.end(), {address_option, "127.0.0.1"});
   arguments.insert(arguments.begin(), "weir serve");
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
-  return tls::ProgramOptions::from_args(static_cast<int>(pointers.size()), pointers.data());
+  return http::ProgramOptions::from_args(static_cast<int>(pointers.size()), pointers.data());
 }
 
 int run(const Command& command, std::vector<std::string> more) {
-  const tls::ProgramOptions options = program_options(std::move(more));
+  const http::ProgramOptions options = program_options(std::move(more));
   http::FilesOptions files;
   files.listing = command.listing;
   if (command.spa) files.spa_fallback = files.index;
@@ -102,8 +102,7 @@ int run(const Command& command, std::vector<std::string> more) {
     hosts.emplace_back("localhost");
     router.use(http::allowed_hosts({.hosts = std::move(hosts), .addresses = true}));
   }
-  const http::ServeOptions serving{.endpoint = options.endpoint, .tls = options.tls};
-  return Runtime(options).run_on_each_core(http::serve, std::cref(router), serving);
+  return Runtime(options).run_on_each_core(http::serve, std::cref(router), options.serve_options());
 }
 
 }  // namespace
@@ -128,8 +127,9 @@ void add_command(CLI::App& tool, int& status) {
   verb->add_flag("--any-host", command->any_host, "answer requests for any host");
   verb->footer(
       "The server listens on 127.0.0.1; --address :: or --address 0.0.0.0 opens it to other\n"
-      "machines. More options: --port, --cores, --backend, --tls-self-signed, --tls-cert,\n"
-      "--tls-key. NAME.br, NAME.zst and NAME.gz are sent to clients that accept these codings.\n"
+      "machines. More options: --port, --cores, --backend, --http2-plain, --tls-self-signed,\n"
+      "--tls-cert, --tls-key. NAME.br, NAME.zst and NAME.gz are sent to clients that accept these "
+      "codings.\n"
       "Standard output has a line for each request.");
   verb->allow_extras();
   verb->callback([command, verb, &status] { status = run(*command, verb->remaining()); });

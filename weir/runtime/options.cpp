@@ -162,8 +162,19 @@ void add_tls_options(CLI::App& parser, TlsArguments& tls) {
       "file with CAs in PEM: each client needs a certificate of one of them (may be repeated)");
 }
 
-/// Parses the command line; `tls` is nullptr if the program knows no TLS.
-ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
+void add_http_options(CLI::App& parser, HttpArguments& http) {
+  parser.add_flag("--http2-plain", http.http2_plain,
+                  "clients may begin with HTTP/2 on plain connections (prior knowledge)");
+}
+
+/// The options that only some programs have; nullptr for a program that does not know them.
+struct MoreArguments {
+  TlsArguments* tls = nullptr;
+  HttpArguments* http = nullptr;
+};
+
+ServerOptions parse_arguments(int argc, char** argv, const MoreArguments& more) {
+  TlsArguments* const tls = more.tls;
   ServerOptions options;
   const std::string program = argc > 0 ? argv[0] : "server";
   RawOptions raw;
@@ -174,6 +185,7 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
   add_tuning_options(parser, raw, options);
   add_health_option(parser, raw);
   if (tls != nullptr) add_tls_options(parser, *tls);
+  if (more.http != nullptr) add_http_options(parser, *more.http);
   parser.set_version_flag("--version", version_of(program), "print the version of Weir");
   try {
     if (argc > 0) parser.parse(argc, argv);  // CLI11 reads argv[0]
@@ -203,6 +215,10 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
     exit_with_error(program, "--tls-client-ca needs --tls-cert or --tls-self-signed");
   }
 
+  if (more.http != nullptr && more.http->http2_plain && tls != nullptr && tls->used()) {
+    exit_with_error(program, "--http2-plain and the options of TLS cannot be combined");
+  }
+
   if (parser.count("--healthcheck") > 0) {
     std::exit(run_health_check(checked_endpoint(program, raw, tls != nullptr && tls->used())));
   }
@@ -225,11 +241,16 @@ ServerOptions parse_arguments(int argc, char** argv, TlsArguments* tls) {
 }  // namespace
 
 ServerOptions ServerOptions::from_args(int argc, char** argv) {
-  return parse_arguments(argc, argv, nullptr);
+  return parse_arguments(argc, argv, {});
 }
 
 ServerOptions ServerOptions::from_args(int argc, char** argv, TlsArguments& tls) {
-  return parse_arguments(argc, argv, &tls);
+  return parse_arguments(argc, argv, {.tls = &tls});
+}
+
+ServerOptions ServerOptions::from_args(int argc, char** argv, TlsArguments& tls,
+                                       HttpArguments& http) {
+  return parse_arguments(argc, argv, {.tls = &tls, .http = &http});
 }
 
 namespace {

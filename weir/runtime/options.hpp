@@ -121,6 +121,12 @@ struct TlsArguments {
   bool used() const noexcept { return self_signed || !certificates.empty(); }
 };
 
+/// The options of HTTP on a command line; see http::ProgramOptions.
+struct HttpArguments {
+  /// --http2-plain: plain connections may begin with HTTP/2 (prior knowledge, RFC 9113 §3.3).
+  bool http2_plain = false;
+};
+
 /// The options of a program that serves one endpoint.
 struct ServerOptions : RuntimeOptions {
   Endpoint endpoint = Endpoint::any(8080);
@@ -139,6 +145,8 @@ struct ServerOptions : RuntimeOptions {
   /// them. The function above refuses them, because a program that does not use them would serve
   /// without TLS.
   static ServerOptions from_args(int argc, char** argv, TlsArguments& tls);
+  /// Also reads --http2-plain, which cannot be combined with TLS: there the client chooses by ALPN.
+  static ServerOptions from_args(int argc, char** argv, TlsArguments& tls, HttpArguments& http);
 };
 
 }  // namespace weir

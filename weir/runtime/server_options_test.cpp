@@ -229,6 +229,32 @@ TEST(ServerCommandLineDeathTest, InvalidOptionsEndTheProgramWithOneLine) {
   }
 }
 
+ServerOptions parse_http(Arguments arguments, TlsArguments& tls, HttpArguments& http) {
+  arguments.insert(arguments.begin(), "/opt/bin/shop");
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  return ServerOptions::from_args(static_cast<int>(pointers.size()), pointers.data(), tls, http);
+}
+
+TEST(ServerCommandLine, SetsPlainHttp2) {
+  TlsArguments tls;
+  HttpArguments http;
+  parse_http({}, tls, http);
+  EXPECT_FALSE(http.http2_plain);
+  EXPECT_EQ(parse_http({"--http2-plain", "--port", "7"}, tls, http).endpoint.port(), 7);
+  EXPECT_TRUE(http.http2_plain);
+}
+
+TEST(ServerCommandLineDeathTest, PlainHttp2IsForPlainServersOfHttp) {
+  TlsArguments tls;
+  HttpArguments http;
+  EXPECT_EXIT(parse_http({"--http2-plain", "--tls-self-signed"}, tls, http),
+              testing::ExitedWithCode(2), "--http2-plain and the options of TLS");
+  EXPECT_EXIT(parse({"--http2-plain"}), testing::ExitedWithCode(2), "--http2-plain");
+  EXPECT_EXIT(parse({"--http2-plain"}, &tls), testing::ExitedWithCode(2), "--http2-plain")
+      << "a program without HTTP refuses it";
+}
+
 /// Sends the standard output to the standard error, which a death test can read.
 ServerOptions parse_with_visible_output(const Arguments& arguments) {
   ::dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -351,21 +351,32 @@ Outcome<ServerOptions> server_options(const TlsArguments& arguments, WallTime no
   return options;
 }
 
-}  // namespace
-
-ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
-  TlsArguments arguments;
+ProgramOptions program_options(const char* program, weir::ServerOptions of_server,
+                               const TlsArguments& arguments) {
   ProgramOptions options;
-  static_cast<weir::ServerOptions&>(options) =
-      weir::ServerOptions::from_args(argc, argv, arguments);
+  static_cast<weir::ServerOptions&>(options) = std::move(of_server);
   if (!arguments.used()) return options;
   auto made = server_options(arguments, OsPlatform().wall_time());
   if (!made) {
-    std::fprintf(stderr, "%s: tls: %s\n", argv[0], made.error().text().c_str());
+    std::fprintf(stderr, "%s: tls: %s\n", program, made.error().text().c_str());
     std::exit(1);
   }
   options.tls = std::make_shared<Server>(std::move(*made));
   return options;
+}
+
+}  // namespace
+
+ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
+  TlsArguments arguments;
+  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments);
+  return program_options(argv[0], std::move(of_server), arguments);
+}
+
+ProgramOptions ProgramOptions::from_args(int argc, char** argv, HttpArguments& http) {
+  TlsArguments arguments;
+  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments, http);
+  return program_options(argv[0], std::move(of_server), arguments);
 }
 
 Acceptor::Acceptor(Loop& loop, const Server& server)

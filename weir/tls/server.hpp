@@ -126,6 +126,8 @@ struct ProgramOptions : weir::ServerOptions {
   /// Parses the command line as weir::ServerOptions::from_args() with TlsArguments does. The server
   /// loads changed files while it serves (FileWatch).
   static ProgramOptions from_args(int argc, char** argv);
+  /// Also reads the options of HTTP, for a program that serves HTTP; see http::ProgramOptions.
+  static ProgramOptions from_args(int argc, char** argv, HttpArguments& http);
 };
 
 /// Performs the handshakes with the clients of one core.

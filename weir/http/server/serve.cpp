@@ -9,6 +9,7 @@
 
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/program_options.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/tls/server.hpp"
 
@@ -49,9 +50,8 @@ Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options) {
 }
 
 int run(const Router& router, int argc, char** argv, const Limits& limits) {
-  const auto options = tls::ProgramOptions::from_args(argc, argv);
-  const ServeOptions serving{options.endpoint, limits, options.tls};
-  return Runtime(options).run_on_each_core(serve, std::cref(router), serving);
+  const auto options = ProgramOptions::from_args(argc, argv);
+  return Runtime(options).run_on_each_core(serve, std::cref(router), options.serve_options(limits));
 }
 
 int run(const Router& router, loop::Platform& platform, const ServeOptions& options) {

@@ -1,6 +1,7 @@
 // The HTTP server that a runtime runs on each core.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/limits.hpp"
+#include "weir/json/detail/shape.hpp"
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
@@ -26,12 +28,23 @@ namespace weir::http {
 class ServerObserver;
 
 /// Tells if a plain connection may begin with the preface of HTTP/2 (RFC 9113 §3.3). Over TLS the
-/// client chooses by ALPN; see tls::ServerOptions::protocols.
+/// client chooses by ALPN; see tls::ServerOptions::protocols. Its names in a configuration are
+/// those of the enumerators.
 enum class PlainHttp2 : std::uint8_t {
   off,              ///< HTTP/1.1
   prior_knowledge,  ///< the first bytes of the client choose HTTP/2 or HTTP/1.1
   only,             ///< HTTP/2
 };
+
+}  // namespace weir::http
+
+template <>
+inline constexpr std::array weir::json::enumerators<weir::http::PlainHttp2>{
+    weir::json::Named{weir::http::PlainHttp2::off, "off"},
+    weir::json::Named{weir::http::PlainHttp2::prior_knowledge, "prior_knowledge"},
+    weir::json::Named{weir::http::PlainHttp2::only, "only"}};
+
+namespace weir::http {
 
 /// ServeOptions is the endpoint of a server, the limits that its clients must respect, and its TLS.
 struct ServeOptions {
@@ -78,10 +91,11 @@ class RedirectToHttps {
 };
 
 /// Serves the router on every core until the process is told to stop; the end of main():
-/// `return http::run(router, argc, argv);`. It reads tls::ProgramOptions::from_args(), handles
+/// `return http::run(router, argc, argv);`. It reads http::ProgramOptions::from_args(), handles
 /// SIGINT and SIGTERM, and drains. With --tls-cert and --tls-key, or --tls-self-signed, it serves
-/// HTTPS. A program with other tasks or options calls Runtime and serve() itself. Returns: the exit
-/// status of the process; see Runtime::run_on_each_core().
+/// HTTPS. With --http2-plain, plain connections may begin with HTTP/2. A program with other tasks
+/// or options calls Runtime and serve() itself. Returns: the exit status of the process; see
+/// Runtime::run_on_each_core().
 int run(const Router& router, int argc, char** argv, const Limits& limits = {});
 /// Serves the router on every core of `platform`; the main function of a host in a sim::World.
 /// Returns: the exit status of the program.

@@ -69,14 +69,29 @@ Task<Outcome<>> Server::load_once() {
 
 void Server::set_ticket_keys(const TicketKeys&) {}
 
+namespace {
+
+ProgramOptions program_options(const char* program, weir::ServerOptions of_server,
+                               const TlsArguments& arguments) {
+  ProgramOptions options;
+  static_cast<weir::ServerOptions&>(options) = std::move(of_server);
+  if (!arguments.used()) return options;
+  std::fprintf(stderr, "%s: tls: %s\n", program, detail::no_openssl().error().text().c_str());
+  std::exit(1);
+}
+
+}  // namespace
+
 ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
   TlsArguments arguments;
-  ProgramOptions options;
-  static_cast<weir::ServerOptions&>(options) =
-      weir::ServerOptions::from_args(argc, argv, arguments);
-  if (!arguments.used()) return options;
-  std::fprintf(stderr, "%s: tls: %s\n", argv[0], detail::no_openssl().error().text().c_str());
-  std::exit(1);
+  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments);
+  return program_options(argv[0], std::move(of_server), arguments);
+}
+
+ProgramOptions ProgramOptions::from_args(int argc, char** argv, HttpArguments& http) {
+  TlsArguments arguments;
+  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments, http);
+  return program_options(argv[0], std::move(of_server), arguments);
 }
 
 Acceptor::Acceptor(Loop&, const Server&) {}
