@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -110,28 +111,45 @@ bool says_nothing_was_done(std::error_code cause) noexcept {
          cause.category() == parse_error_category();
 }
 
-/// Returns true for a response that says that its handler did not act, so that the client may use
-/// the key again. A status from 500 on says so only as a 503 with Retry-After.
-bool had_no_effect(const Response& response) {
-  constexpr Status rejected[] = {Status::bad_request,
-                                 Status::unauthorized,
-                                 Status::forbidden,
-                                 Status::not_found,
-                                 Status::method_not_allowed,
-                                 Status::request_timeout,
-                                 Status::conflict,
-                                 Status::length_required,
-                                 Status::content_too_large,
-                                 Status::unsupported_media_type,
-                                 Status::misdirected_request,
-                                 Status::unprocessable_content,
-                                 Status::too_early,
-                                 Status::too_many_requests};
-  if (response.cause() && !says_nothing_was_done(response.cause())) return false;
+/// The effect of a request that has a response.
+enum class Effect : std::uint8_t {
+  none,     ///< the handler did not act, so the client may use the key again
+  done,     ///< the response tells it, and can be kept
+  unknown,  ///< a repetition must not run, and nothing can be told
+};
+
+/// Returns true for a status that says that the handler did not act. From 500 on, only a 503 with
+/// Retry-After says so.
+bool is_rejection(const Response& response) {
+  constexpr Status rejections[] = {Status::bad_request,
+                                   Status::unauthorized,
+                                   Status::forbidden,
+                                   Status::not_found,
+                                   Status::method_not_allowed,
+                                   Status::request_timeout,
+                                   Status::conflict,
+                                   Status::length_required,
+                                   Status::content_too_large,
+                                   Status::unsupported_media_type,
+                                   Status::misdirected_request,
+                                   Status::unprocessable_content,
+                                   Status::too_early,
+                                   Status::too_many_requests};
   if (response.status() == Status::service_unavailable) {
     return response.headers().contains("Retry-After");
   }
-  return std::ranges::find(rejected, response.status()) != std::end(rejected);
+  return std::ranges::find(rejections, response.status()) != std::end(rejections);
+}
+
+/// `cancelled` is true if the request was cancelled while its handler ran.
+Effect effect_of(const Response& response, bool cancelled, std::size_t bytes_max) {
+  if (response.cause() && !says_nothing_was_done(response.cause())) return Effect::unknown;
+  if (is_rejection(response)) return cancelled ? Effect::unknown : Effect::none;
+  const Body& body = response.body();
+  const bool can_be_kept = !body.is_stream() && !body.is_upgrade() &&
+                           body.text().size() <= bytes_max && response.invalid_header().empty();
+  const bool tells_it = response.status() < Status::internal_error;
+  return can_be_kept && tells_it ? Effect::done : Effect::unknown;
 }
 
 /// The key of a request that runs. A request that ends without a word, because it was cancelled or
@@ -250,15 +268,15 @@ Task<Response> IdempotencyKeys::answer(Request& request, Next next) const {
   ClaimedKey claimed(*store_, keyed.key, *loop);
   Response response = co_await next(request);
   const Context context = co_await this_context();
-  if (!context.cancelled() && had_no_effect(response)) {
-    claimed.release();
-    co_return response;
-  }
-  const bool whole = !response.body().is_stream() && !response.body().is_upgrade() &&
-                     response.status() < Status::internal_error && !had_no_effect(response) &&
-                     response.body().text().size() <= options_->response_bytes_max;
-  if (whole && response.invalid_header().empty()) {
-    claimed.finish(std::make_shared<const StoredResponse>(response));
+  switch (effect_of(response, context.cancelled(), options_->response_bytes_max)) {
+    case Effect::none:
+      claimed.release();
+      break;
+    case Effect::done:
+      claimed.finish(std::make_shared<const StoredResponse>(response));
+      break;
+    case Effect::unknown:
+      break;  // as without a response
   }
   co_return response;
 }
