@@ -55,9 +55,9 @@ IdempotencyStore::IdempotencyStore(const IdempotencyLimits& limits)
     : limits_(limits),
       entries_share_(share_of(limits.entries_max, limits.shares)),
       bytes_share_(share_of(limits.bytes_max, limits.shares)) {
-  // Each of them holds more than a share. One more may hold a new response.
+  // Each of them holds more than a share, so a later push_back() allocates nothing.
   with_many_entries_.reserve(limits.entries_max / (entries_share_ + 1) + 1);
-  with_many_bytes_.reserve(limits.bytes_max / (bytes_share_ + 1) + 1);
+  with_many_bytes_.reserve(std::min(limits.bytes_max / (bytes_share_ + 1), limits.entries_max) + 1);
 }
 
 IdempotencyStore::Claim IdempotencyStore::claim(const KeyedRequest& request, Instant now) {
