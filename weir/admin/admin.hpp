@@ -29,8 +29,8 @@ struct AdminOptions {
 /// The first path also returns JSON or text, as `?format=json` or the Accept header asks.
 ///
 /// The routes have no authentication, and they show names of types and errors. Mount them on a
-/// router that is served internally, such as on loopback, and never on a public router. Pages of the
-/// web cannot cause requests behind cross_origin_protection():
+/// router that is served internally, such as on loopback, and never on a public router. Behind
+/// cross_origin_protection(), pages of the web cannot cause requests:
 ///
 ///   http::Router inside;
 ///   inside.use(http::cross_origin_protection({.safe_methods = true}));
