@@ -6,11 +6,10 @@
 #include <stdexcept>
 
 #include "weir/base/text/detail/base64.hpp"
-#include "weir/base/text/detail/constant_time.hpp"
 #include "weir/http/message/authorization.hpp"
 #include "weir/http/message/problem.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
-#include "weir/tls/crypto/detail/hmac.hpp"
+#include "weir/web/auth/detail/secret_digest.hpp"
 
 namespace weir::http {
 namespace {
@@ -18,28 +17,16 @@ namespace {
 constexpr char default_challenge[] = "Basic realm=\"service\", charset=\"UTF-8\"";
 constexpr std::size_t credentials_max = 4096;  // characters of base64
 
-using Digest = std::array<std::uint8_t, 32>;
-
-Digest digest_of(std::string_view text) noexcept {
-  Digest digest;
-  tls::detail::digest(tls::detail::Hash::sha_256, to_bytes(text), digest);
-  return digest;
-}
-
 /// Returns the digest of a name and a password. A name has no colon (RFC 7617 §2).
-Digest digest_of(std::string_view name, std::string_view password) {
-  std::string text(name);
-  text.append(":").append(password);
-  return digest_of(text);
+SecretDigest digest_of(std::string_view name, std::string_view password) {
+  return secret_digest(std::string(name).append(":").append(password));
 }
 
-/// Returns true if the list has the digest. All are compared, so that the time tells neither the
-/// place in the list nor the size of a secret.
-bool contains(std::span<const Digest> list, const Digest& digest) noexcept {
+/// Returns true if the list has the digest. All are compared, so that the time does not tell the
+/// place in the list.
+bool has_digest(std::span<const SecretDigest> list, const SecretDigest& digest) noexcept {
   bool known = false;
-  for (const Digest& each : list) {
-    known |= constant_time_equal(std::as_bytes(std::span(each)), std::as_bytes(std::span(digest)));
-  }
+  for (const SecretDigest& each : list) known |= is_same_secret(each, digest);
   return known;
 }
 
@@ -94,13 +81,13 @@ BasicAuth::BasicAuth(BasicAuthOptions options) : verify_(std::move(options.verif
   }
   for (const std::string& each : options.tokens) {
     if (each.empty()) throw std::invalid_argument("basic_auth: a token is empty");
-    tokens_.push_back(digest_of(each));
+    tokens_.push_back(secret_digest(each));
   }
 }
 
 bool BasicAuth::knows(const Basic& basic) const {
-  const bool is_user = contains(users_, digest_of(basic.name, basic.password));
-  const bool is_token = contains(tokens_, digest_of(basic.password));
+  const bool is_user = has_digest(users_, digest_of(basic.name, basic.password));
+  const bool is_token = has_digest(tokens_, secret_digest(basic.password));
   return is_user || is_token || (verify_ && verify_(basic.name, basic.password));
 }
 
