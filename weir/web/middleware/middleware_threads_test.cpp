@@ -49,7 +49,8 @@ TEST(MiddlewareThreads, ARateLimitIsExactOverAllCores) {
 Task<Result<>> claim_keys(Scope& scope, IdempotencyStore& store, std::atomic<int>& claimed) {
   for (int round = 0; round < rounds; ++round) {
     const Hash128 key = hash_bytes(std::to_string(round), store.seed(scope.loop()));
-    const auto claim = store.claim(key, key, scope.loop().now());
+    const Hash128 owner = hash_bytes(std::to_string(round % 3), store.seed(scope.loop()));
+    const auto claim = store.claim({owner, key, key}, scope.loop().now());
     if (claim.state != IdempotencyStore::State::claimed) continue;
     claimed.fetch_add(1);
     const Response response = text(std::to_string(round));
@@ -59,7 +60,8 @@ Task<Result<>> claim_keys(Scope& scope, IdempotencyStore& store, std::atomic<int
 }
 
 TEST(MiddlewareThreads, OneCoreClaimsAKey) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 2 * rounds, .bytes_max = 10'000'000});
+  IdempotencyStore store(
+      {.lifetime = 1h, .entries_max = 2 * rounds, .bytes_max = 10'000'000, .shares = 4});
   std::atomic<int> claimed{0};
   OsPlatform platform;
   Runtime runtime(platform, four_cores());
