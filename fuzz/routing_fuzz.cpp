@@ -183,7 +183,6 @@ class Naive {
   /// Returns the answer of the whole router as text.
   std::string answer(const std::string& method, const std::string& path) const {
     const bool known = method != "PURGE" || has_method(method);
-    if (!known) return "501 ";
     const NaiveRoute* best = nullptr;
     std::set<std::string> allowed;
     for (const NaiveRoute& route : routes_) {
@@ -198,7 +197,7 @@ class Naive {
       for (const std::string& each : caught) said += "|" + each;
       return said;
     }
-    if (allowed.empty()) return "404 ";
+    if (allowed.empty()) return known ? "404 " : "501 ";
     if (allowed.contains("GET")) allowed.insert("HEAD");
     allowed.insert("OPTIONS");
     std::string said = method == "OPTIONS" ? "204 " : "405 ";

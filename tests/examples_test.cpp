@@ -136,7 +136,7 @@ TEST_P(ExampleHello, AnswersOtherMethods) {
 
   const auto unknown = client.exchange("BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(unknown) << unknown.error().message();
-  EXPECT_EQ(unknown->status, 501);
+  EXPECT_EQ(unknown->status, 405);
   client.close();
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }

@@ -66,7 +66,8 @@ class Connection {
     keep_ = head_.keep_alive();
     head_chunked_ = head_.chunked();
     left_ = head_.content_length();
-    status_ = head_.method() == Method::other ? 501 : head_.method() == Method::connect ? 405 : 200;
+    const bool served = head_.method() != Method::other && head_.method() != Method::connect;
+    status_ = served ? 200 : 405;
     if (head_.expects_continue() && head_.has_body() && verdict_.answers.empty()) {
       verdict_.interim = true;
     }

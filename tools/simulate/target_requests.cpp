@@ -201,7 +201,8 @@ CheckedRequest::Check check_of_route(std::string_view method, const Texts& segme
     if (route.method != (is_head ? "GET" : method)) continue;
     if (best == nullptr || kinds(&route) < kinds(best)) best = &route;
   }
-  if (method == "BREW") return expect(501, R"({"title":"Not Implemented","status":501})");
+  if (method == "BREW" && methods.empty())
+    return expect(501, R"({"title":"Not Implemented","status":501})");
   if (best == nullptr && !methods.empty()) {
     return expect_allow(method == "OPTIONS" ? 204 : 405, allow_line(methods));
   }

@@ -110,9 +110,9 @@ class FaultyConnection {
     keep_ = head_.keep_alive() || faults_.stays_open;
     to_head_ = head_.method() == http::Method::head;
     target_ = head_.target();
-    status_ = head_.method() == http::Method::other   ? 501
-              : head_.method() == http::Method::trace ? 405
-                                                      : status_of(head_.path());
+    const bool allowed =
+        head_.method() != http::Method::other && head_.method() != http::Method::trace;
+    status_ = allowed ? status_of(head_.path()) : 405;
     const bool waits = head_.expects_continue() && head_.has_body();
     if (waits && !faults_.never_continues) answers_.emplace_back("HTTP/1.1 100 Continue\r\n\r\n");
     input_.erase(0, result.consumed);

@@ -237,7 +237,7 @@ TEST_F(LiveRoutesTest, FailedChangeLeavesTheRoutesUnchanged) {
   EXPECT_EQ(run_on(0, live_.remove(RouteId{7})).error(), Errc::not_found);
   EXPECT_EQ(ask_all("/a/x"), "200 x");
   EXPECT_EQ(ask_all("/b/x"), "404");
-  EXPECT_EQ(said(send(0, "BREW /a/x HTTP/1.1\r\nHost: a\r\n\r\n")), "501");
+  EXPECT_EQ(said(send(0, "BREW /b/x HTTP/1.1\r\nHost: a\r\n\r\n")), "501");
 }
 
 TEST_F(LiveRoutesTest, ConcurrentChangesAreAllMade) {

@@ -124,7 +124,8 @@ TEST_F(RouteGroupTest, FallbackAnswersInPlaceOf404BelowItsPrefix) {
   EXPECT_EQ(get("/api/notes"), "api notes");
   EXPECT_EQ(body("DELETE /api/notes", "\r\n"), "405");
   EXPECT_EQ(body("DELETE /api/none", "\r\n"), "api /api/none");
-  EXPECT_EQ(body("BREW /api/none", "\r\n"), "501");
+  EXPECT_EQ(body("BREW /api/none", "\r\n"), "api /api/none");
+  EXPECT_EQ(body("BREW /api/notes", "\r\n"), "405");
 }
 
 TEST_F(RouteGroupTest, ErrorsBelowAPrefixHaveItsForm) {

@@ -71,6 +71,14 @@ class RouteMethods {
     return derived().add("DELETE", std::move(pattern), std::move(handler), limits);
   }
   template <class F>
+  auto query(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
+    return derived().add("QUERY", pattern, std::move(handler), limits);
+  }
+  template <class F>
+  auto query(Pattern pattern, F handler, RouteOptions limits = {}) {
+    return derived().add("QUERY", std::move(pattern), std::move(handler), limits);
+  }
+  template <class F>
   auto options(std::type_identity_t<PatternOf<F>> pattern, F handler, RouteOptions limits = {}) {
     return derived().add("OPTIONS", pattern, std::move(handler), limits);
   }

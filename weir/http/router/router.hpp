@@ -44,7 +44,8 @@ class RouteUpdater;
 /// with a regex (in the order of registration), then a plain param, then `{name...}`. If the
 /// preferred match leads nowhere, the router falls back to the next one. GET's handler answers
 /// HEAD unless the path has a HEAD route. The router itself answers 404, 405 with Allow, and
-/// OPTIONS. It answers 501 for a Method::other that no route has.
+/// OPTIONS. A route may have any method, and a fallback gets them all. A method that no route has
+/// is answered with 405 if the path has routes, and with 501 otherwise (RFC 9110 §15.6.2).
 ///
 /// A handler may take services by reference. The App that serves the router gives them to it; see
 /// serve_http(). Without an App, bind() does so. check() fails if neither has happened.
@@ -69,7 +70,7 @@ class Router : public RouteMethods<Router> {
   /// Returns: the id of the route; RouteId{RouteId::none} if it could not be added, or if its
   /// handler takes services.
   /// Errors: collected for check(). A second route for the same requests, a regex that RE2 rejects,
-  /// CONNECT, a method that is not a token, more than 55 unusual methods.
+  /// CONNECT, a method that is not a token, more than 54 unusual methods.
   template <class F>
   RouteId add(std::string_view method, std::type_identity_t<PatternFor<F>> pattern, F handler,
               RouteOptions options = {}) {

@@ -52,7 +52,7 @@ TEST_F(ErrorPagesTest, AllErrorsAreProblemDocuments) {
   const Row rows[] = {
       {"GET /none", "", R"({"title":"Not Found","status":404})"},
       {"PUT /own", "", R"({"title":"Method Not Allowed","status":405})"},
-      {"BREW /own", "", R"({"title":"Not Implemented","status":501})"},
+      {"BREW /none", "", R"({"title":"Not Implemented","status":501})"},
       {"GET /own", "Bad Header: x\r\n", R"({"title":"Bad Request","status":400})"},
       {"GET /status", "", R"({"title":"Conflict","status":409})"},
       {"GET /result", "", R"({"title":"Not Found","status":404})"},

@@ -87,7 +87,7 @@ TEST_F(ServerObserverTest, RecordsWhatTheServerAnswers) {
   EXPECT_EQ(ask("GET /late"), "GET /late 503 1 1000\n");
   EXPECT_EQ(ask("GET /stream"), "GET /stream 200 1 1000\n");
   EXPECT_EQ(ask("GET /none"), "GET - 404 1 0\n");
-  EXPECT_EQ(ask("SING /text/a"), "OTHER - 501 1 0\n");
+  EXPECT_EQ(ask("SING /text/a"), "OTHER - 405 1 0\n");
   EXPECT_EQ(ask("POST /post", "Content-Length: 9\r\n\r\n123456789"), "POST /post 413 1 0\n");
   EXPECT_EQ(ask("GET /text/a", "Host: b\r\n\r\n"), "OTHER - 400 1 0\n");
   EXPECT_EQ(active(), 0U);

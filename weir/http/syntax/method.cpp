@@ -7,7 +7,7 @@ namespace weir::http {
 namespace {
 
 constexpr std::array<std::string_view, method_count> names{
-    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", ""};
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY", ""};
 
 }  // namespace
 
@@ -32,6 +32,8 @@ Method method_of(std::string_view text) noexcept {
       return only(Method::options);
     case 'T':
       return only(Method::trace);
+    case 'Q':
+      return only(Method::query);
     default:
       return Method::other;
   }

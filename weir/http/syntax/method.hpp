@@ -7,8 +7,8 @@
 
 namespace weir::http {
 
-/// A request method (RFC 9110 §9, PATCH: RFC 5789). `other` is any other token; the request head
-/// keeps its text. A server answers `other` with 501 unless a route names that method.
+/// A request method (RFC 9110 §9, PATCH: RFC 5789, QUERY: RFC 10008). `other` is any other token;
+/// the request keeps its text.
 enum class Method : std::uint8_t {
   get,
   head,
@@ -19,10 +19,11 @@ enum class Method : std::uint8_t {
   options,
   trace,
   patch,
+  query,
   other,
 };
 
-inline constexpr std::size_t method_count = 10;
+inline constexpr std::size_t method_count = 11;
 
 /// Returns the method whose name is `text`, or `other`. Names are case-sensitive (RFC 9110 §9.1).
 Method method_of(std::string_view text) noexcept;
@@ -34,12 +35,19 @@ std::string_view name_of(Method method) noexcept;
 /// Returns true if the method is safe, that is, essentially read-only (RFC 9110 §9.2.1).
 constexpr bool is_safe(Method method) noexcept {
   return method == Method::get || method == Method::head || method == Method::options ||
-         method == Method::trace;
+         method == Method::trace || method == Method::query;
 }
 
 /// Returns true if repeating the request has the same effect as sending it once (RFC 9110 §9.2.2).
 constexpr bool is_idempotent(Method method) noexcept {
   return is_safe(method) || method == Method::put || method == Method::delete_;
+}
+
+/// Returns true if the method gives a meaning to the content of a request, which therefore has a
+/// length even if it is empty (RFC 9110 §8.6). Requests of other methods may have content too.
+constexpr bool expects_content(Method method) noexcept {
+  return method == Method::post || method == Method::put || method == Method::patch ||
+         method == Method::query;
 }
 
 }  // namespace weir::http

@@ -35,6 +35,16 @@ TEST(Method, SafeAndIdempotentFollowTheStandard) {
   EXPECT_FALSE(is_idempotent(Method::other));
 }
 
+TEST(Method, MethodsWithAMeaningOfContentExpectIt) {
+  for (const Method method : {Method::post, Method::put, Method::patch, Method::query}) {
+    EXPECT_TRUE(expects_content(method)) << name_of(method);
+  }
+  for (const Method method : {Method::get, Method::head, Method::delete_, Method::options,
+                              Method::trace, Method::connect, Method::other}) {
+    EXPECT_FALSE(expects_content(method)) << name_of(method);
+  }
+}
+
 TEST(Method, HasTheNamesAndPropertiesOfTheStandard) {
   struct Standard {
     Method method;
@@ -52,6 +62,7 @@ TEST(Method, HasTheNamesAndPropertiesOfTheStandard) {
                                        {Method::options, "OPTIONS", true, true},
                                        {Method::trace, "TRACE", true, true},
                                        {Method::patch, "PATCH", false, false},
+                                       {Method::query, "QUERY", true, true},
                                        {Method::other, "", false, false}}) {
     EXPECT_EQ(name_of(each.method), each.name);
     EXPECT_EQ(method_of(each.name), each.method) << each.name;
@@ -64,7 +75,7 @@ TEST(Method, HasTheNamesAndPropertiesOfTheStandard) {
     EXPECT_EQ(method_of(name.substr(1)), Method::other) << name;
     EXPECT_EQ(method_of(name.substr(0, 1) + "x"), Method::other) << name;
   }
-  EXPECT_EQ(method_count, 10U);
+  EXPECT_EQ(method_count, 11U);
 }
 
 }  // namespace

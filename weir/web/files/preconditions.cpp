@@ -77,7 +77,7 @@ Precondition evaluate_preconditions(const RequestHead& head, const Validators& c
       return Precondition::failed;
     }
   }
-  const bool reads = method == Method::get || method == Method::head;
+  const bool reads = method == Method::get || method == Method::head || method == Method::query;
   if (found.has_none_match) {
     if (found.none_match) return Precondition::passed;
     return reads ? Precondition::not_modified : Precondition::failed;

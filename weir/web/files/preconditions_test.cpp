@@ -59,6 +59,12 @@ TEST(Preconditions, StarDependsOnExistence) {
   EXPECT_EQ(result_of("GET", line("If-None-Match", "*")), not_modified);
 }
 
+TEST(Preconditions, QueryReadsAsGetDoes) {
+  EXPECT_EQ(result_of("QUERY", line("If-None-Match", "\"a\"")), not_modified);
+  EXPECT_EQ(result_of("QUERY", line("If-None-Match", "\"b\"")), passed);
+  EXPECT_EQ(result_of("PROPFIND", line("If-None-Match", "\"a\"")), failed);
+}
+
 TEST(Preconditions, IfUnmodifiedSinceComparesDates) {
   EXPECT_EQ(result_of("PUT", line("If-Unmodified-Since", before)), failed);
   EXPECT_EQ(result_of("GET", line("If-Unmodified-Since", before)), failed);

@@ -60,7 +60,8 @@ Duration TimeHistogram::end_of(std::size_t bucket) noexcept {
 
 std::string name_of(const http::RouteName* route, http::Method method) {
   if (route == nullptr) return "(no route)";
-  return std::string(http::name_of(method)) + " " + route->pattern;
+  const bool is_known = method != http::Method::other;
+  return std::string(is_known ? http::name_of(method) : "_OTHER") + " " + route->pattern;
 }
 
 void RouteCounters::add(const http::EndedRequest& request, Duration time) noexcept {

@@ -12,6 +12,11 @@
 #include "weir/http/syntax/uri.hpp"
 
 namespace weir::http {
+namespace {
+
+constexpr MethodIndex no_method = methods_max;  // no route has it
+
+}  // namespace
 
 /// A node of the tree: the routes and children after some segments.
 struct RouteTable::Node {
@@ -136,24 +141,22 @@ RouteTable::~RouteTable() = default;
 void RouteTable::find(const LookupKey& query, RouteMatch& match) const {
   match.clear();
   match.methods_ = &names_;
+  // A method that no route has is looked up too, because the methods of a resource are an answer.
   const std::optional<MethodIndex> method = names_.find(query.method, query.method_text);
-  if (!method) {
-    match.status_ = Status::not_implemented;
-    return;
-  }
   if (!query.path.starts_with('/')) return set_miss_status(query, methods_, match);
   if (!query.has_escapes) {
     match.route_ = find_literal(query.method, query.path);
     if (match.found()) return;
   }
   Search search(query.path, segments_max_);
-  search.method = *method;
+  search.method = method.value_or(no_method);
   if (query.has_escapes) search.decode(match);
   match.route_ = search.visit(*root_, 0);
   if (match.found()) return search.extract_params(*match.route_, match.params_);
   set_miss_status(query, search.allowed, match);
-  if (match.status_ == Status::not_found && rules_ != nullptr)
-    match.route_ = rules_->fallback(query.path);
+  if (match.status_ != Status::not_found) return;
+  if (rules_ != nullptr) match.route_ = rules_->fallback(query.path);
+  if (!match.found() && !method) match.status_ = Status::not_implemented;
 }
 
 void RouteTable::set_miss_status(const LookupKey& query, MethodSet allowed,

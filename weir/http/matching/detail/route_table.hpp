@@ -135,8 +135,9 @@ class RouteTable {
   };
   /// Stores in `match` the route for the key and its path parameters, or the fallback of a prefix,
   /// or the status of the router's own answer. That status is not_found, method_not_allowed,
-  /// no_content for OPTIONS, or not_implemented for a Method::other that no route has.
-  /// method_not_allowed and no_content come with the allowed methods.
+  /// no_content for OPTIONS, or not_implemented. method_not_allowed and no_content come with the
+  /// allowed methods of the path. not_implemented stands for not_found if no route of the router
+  /// has the method, which is a Method::other.
   void find(const LookupKey& query, RouteMatch& match) const;
 
   /// Returns the route of the literal pattern that equals a raw path without escapes. Returns
