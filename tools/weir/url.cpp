@@ -11,6 +11,7 @@
 
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/uri.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/timeout.hpp"
@@ -103,7 +104,7 @@ Result<std::string> make_request(const Url& url, const RequestOptions& options) 
   request += headers;
   if (options.close) request += "Connection: close\r\n";
   const bool wants_length =
-      !options.body.empty() || options.method == "POST" || options.method == "PUT";
+      !options.body.empty() || http::expects_content(http::method_of(options.method));
   if (wants_length && !has_length) {
     request += "Content-Length: " + std::to_string(options.body.size()) + "\r\n";
   }

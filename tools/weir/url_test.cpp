@@ -142,6 +142,7 @@ TEST(Url, SendsALengthIfTheMethodRequiresOne) {
   const std::string host = " /a HTTP/1.1\r\nHost: localhost\r\n";
   EXPECT_EQ(made("POST", ""), "POST" + host + "Content-Length: 0\r\n\r\n");
   EXPECT_EQ(made("PUT", ""), "PUT" + host + "Content-Length: 0\r\n\r\n");
+  EXPECT_EQ(made("QUERY", ""), "QUERY" + host + "Content-Length: 0\r\n\r\n");
   EXPECT_EQ(made("DELETE", ""), "DELETE" + host + "\r\n");
   EXPECT_EQ(made("GET", "x"), "GET" + host + "Content-Length: 1\r\n\r\nx");
 }

@@ -121,13 +121,19 @@ ClientRequest TestClient::request(Method method, std::string_view url) const {
   return {method, *resolved};
 }
 
+ClientRequest TestClient::request(std::string_view method, std::string_view url) const {
+  ClientRequest made = request(Method::get, url);
+  made.set_method(method);
+  return made;
+}
+
 TestResponse TestClient::send(ClientRequest request) {
   if (request.error()) throw_error("invalid request: " + request.error().message());
   for (const HeaderField field : headers_) {
     if (!request.headers().contains(field.name)) request.add_header(field.name, field.value);
   }
   const std::string name =
-      std::string(name_of(request.method())) + " " + std::string(request.url().target());
+      std::string(request.method_text()) + " " + std::string(request.url().target());
   sim::World& world = *network_->world;
   sim::Host& client = *network_->client;
   std::optional<Result<TestResponse>> outcome;

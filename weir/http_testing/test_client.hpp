@@ -114,6 +114,8 @@ class TestClient : public RequestMethods<TestClient> {
 
   /// Makes a request for send(), for example to add a header to it.
   ClientRequest request(Method method, std::string_view url) const;
+  /// Makes a request with the method of this name, such as "PROPFIND".
+  ClientRequest request(std::string_view method, std::string_view url) const;
   /// Sends the request and returns its response.
   TestResponse send(ClientRequest request);
 

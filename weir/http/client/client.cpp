@@ -64,7 +64,7 @@ Task<Result<ClientResponse>> Client::send_observed(Scope* scope, ClientRequest r
 
 Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request) {
   if (request.error()) co_return fail(request.error());
-  const bool sendable = request.method() != Method::connect && request.method() != Method::other;
+  const bool sendable = request.method() != Method::connect && !request.method_text().empty();
   if (!sendable) co_return fail(Errc::bad_input);
   const Duration total = request.timeout().value_or(options_.limits.total_timeout);
   Instant deadline = never;

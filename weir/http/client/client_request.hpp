@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -32,10 +33,35 @@ class ClientRequest {
     if (!url_) error_ = url_.error();
   }
 
+  /// Makes a request with the method of this name, such as "PROPFIND". A name that is no token, and
+  /// CONNECT, make the request invalid with Errc::bad_input.
+  ClientRequest(std::string_view method, Url url) : ClientRequest(Method::get, std::move(url)) {
+    set_method(method);
+  }
+  ClientRequest(std::string_view method, std::string_view url) : ClientRequest(Method::get, url) {
+    set_method(method);
+  }
   /// Returns the first error; no error if the request is valid.
   std::error_code error() const noexcept { return error_; }
   Method method() const noexcept { return method_; }
-  void set_method(Method method) noexcept { method_ = method; }
+  /// Returns the name of the method on the wire.
+  std::string_view method_text() const noexcept {
+    return other_method_ != nullptr ? std::string_view(*other_method_) : name_of(method_);
+  }
+  /// Sets the method, which is not Method::other (asserted).
+  void set_method(Method method) noexcept {
+    assert(method != Method::other);
+    method_ = method;
+    other_method_.reset();
+  }
+  /// Sets the method of this name; see the constructor.
+  void set_method(std::string_view name) {
+    method_ = method_of(name);
+    other_method_.reset();
+    if (method_ == Method::other) other_method_ = std::make_unique<const std::string>(name);
+    const bool is_token = is_valid_header(name, {});
+    if (!is_token || method_ == Method::connect) record(fail(Errc::bad_input));
+  }
   /// Returns the URL of a request that was made with a valid one (asserted).
   const Url& url() const noexcept {
     assert(url_);
@@ -106,3 +132,4 @@ class ClientRequest {
 };
 
 }  // namespace weir::http
+  std::unique_ptr<const std::string> other_method_;  // the name of Method::other

@@ -221,6 +221,51 @@ TEST_F(ClientTest, RejectsHeadersAndMethodsThatItCannotSend) {
   run(talk());
 }
 
+TEST_F(ClientTest, SendsAnyMethod) {
+  routes_.add("PROPFIND", "/", [] { return text("found"); });
+  routes_.query("/", [](Request& request) -> Task<Response> {
+    auto body = co_await request.body();
+    co_return text(body.value_or("failed") + "/" +
+                   std::string(request.header("content-length").value_or("none")));
+  });
+  const auto talk = []() -> Task<> {
+    Client client;
+    const std::string url = "http://127.0.0.1/";
+    const Outcome found = co_await send_and_read(client, ClientRequest("PROPFIND", url));
+    EXPECT_EQ(found.body, "found");
+    ClientRequest query("QUERY", url);
+    EXPECT_EQ(query.method(), Method::query);
+    const Outcome empty = co_await send_and_read(client, std::move(query));
+    EXPECT_EQ(empty.body, "/0") << "a QUERY has content, which may be empty";
+    auto asked = co_await client.query(url, "text/plain", std::string("a=b"));
+    EXPECT_TRUE(asked);
+    if (!asked) co_return;
+    const auto body = co_await asked->body();
+    EXPECT_EQ(body.value_or(""), "a=b/3");
+    for (const std::string_view name : {"CONNECT", "", "a b", "GET\r\n"}) {
+      const Outcome bad = co_await send_and_read(client, ClientRequest(name, url));
+      EXPECT_EQ(bad.error, Errc::bad_input) << name;
+    }
+  };
+  serve();
+  run(talk());
+}
+
+TEST_F(ClientTest, NamesTeAsAnOptionOfItsConnection) {
+  routes_.get("/", [](const Request& request) {
+    return text(std::string(request.header("connection").value_or("none")));
+  });
+  const auto talk = []() -> Task<> {
+    Client client;
+    ClientRequest asking(Method::get, "http://127.0.0.1/");
+    asking.add_header("TE", "trailers");
+    const Outcome outcome = co_await send_and_read(client, std::move(asking));
+    EXPECT_EQ(outcome.body, "TE") << "RFC 9110 10.1.4";
+  };
+  serve();
+  run(talk());
+}
+
 TEST_F(ClientTest, StreamsABodyInChunksOrWithItsLength) {
   std::vector<std::string> lengths;
   routes_.post("/", [&lengths](Request& request) -> Task<Response> {

@@ -55,6 +55,10 @@ class RequestMethods {
   auto patch(std::string_view url, const T& value) {
     return send_json(Method::patch, url, value);
   }
+  template <class T>
+  auto query(std::string_view url, const T& value) {
+    return send_json(Method::query, url, value);
+  }
 
   /// Send a Body, or a text, of any media type.
   template <class B>
@@ -68,6 +72,10 @@ class RequestMethods {
   template <class B>
   auto patch(std::string_view url, MediaType type, B body) {
     return send_body(Method::patch, url, type, body_of(std::move(body)));
+  }
+  template <class B>
+  auto query(std::string_view url, MediaType type, B body) {
+    return send_body(Method::query, url, type, body_of(std::move(body)));
   }
 };
 

@@ -31,7 +31,8 @@ class MeasuredCall final : public http::ClientObserver::Call {
       : durations_(durations),
         loop_(loop),
         begin_(loop.platform().now()),
-        method_(http::name_of(request.method())),
+        method_(request.method() == http::Method::other ? "_OTHER"
+                                                        : http::name_of(request.method())),
         address_(request.url().host()),
         port_(std::to_string(request.url().port())),
         next_(std::move(next)) {}

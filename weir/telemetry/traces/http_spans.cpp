@@ -211,13 +211,15 @@ std::unique_ptr<http::ClientObserver::Call> TraceClient::begin(http::ClientReque
   const TraceContext* const trace = loop::CurrentActivity::trace();
   // A tracestate belongs to the traceparent that this trace continues, if there is one.
   const bool continues = trace != nullptr && trace->span().exists && trace->span().remote;
-  const std::string_view method = http::name_of(request.method());
-  Span span(tracer_, method, SpanKind::client);
+  const std::string_view method = method_of(request.method(), request.method_text());
+  const bool is_known = request.method() != http::Method::other;
+  Span span(tracer_, is_known ? method : "HTTP", SpanKind::client);
   try {
     add_headers(request, span.active(), continues ? trace->trace_state() : std::string_view());
     if (!span.recording()) return nullptr;
     const http::Url& url = request.url();
     span.set_attribute("http.request.method", method);
+    if (!is_known) span.set_attribute("http.request.method_original", request.method_text());
     // The query may have secrets.
     span.set_attribute("url.full", std::string(url.origin()).append(url.path()));
     span.set_attribute("server.address", url.host());

@@ -55,9 +55,7 @@ Result<OwnHeaders> own_headers(const Headers& headers) noexcept {
 
 /// Returns true if the request has a length although its body is empty (RFC 9110 §8.6).
 bool sends_length(const ClientRequest& request) noexcept {
-  const Method method = request.method();
-  return !request.body().text().empty() || method == Method::post || method == Method::put ||
-         method == Method::patch;
+  return !request.body().text().empty() || expects_content(request.method());
 }
 
 bool is_redirect(Status status) noexcept {
@@ -97,7 +95,7 @@ bool becomes_get(Method method, Status status) noexcept {
 
 Result<std::string> request_head(const ClientRequest& request, const HeadContext& context) {
   WEIR_TRY(const OwnHeaders own, own_headers(request.headers()));
-  const std::string_view method = name_of(request.method());
+  const std::string_view method = request.method_text();
   constexpr std::size_t rest_max = 128;  // this client's own names, values and line ends
   std::string head;
   head.reserve(method.size() + context.target.size() + request.url().text().size() +

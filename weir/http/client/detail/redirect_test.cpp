@@ -45,13 +45,15 @@ struct MethodRow {
 
 // RFC 9110 §15.4.2 to §15.4.9.
 constexpr MethodRow methods[] = {
-    {301, Method::get, Method::get},   {301, Method::head, Method::head},
-    {301, Method::post, Method::get},  {301, Method::put, Method::put},
-    {302, Method::post, Method::get},  {302, Method::delete_, Method::delete_},
-    {303, Method::post, Method::get},  {303, Method::put, Method::get},
-    {303, Method::head, Method::head}, {303, Method::get, Method::get},
-    {307, Method::post, Method::post}, {307, Method::get, Method::get},
-    {308, Method::post, Method::post}, {308, Method::patch, Method::patch},
+    {301, Method::get, Method::get},     {301, Method::head, Method::head},
+    {301, Method::post, Method::get},    {301, Method::put, Method::put},
+    {302, Method::post, Method::get},    {302, Method::delete_, Method::delete_},
+    {303, Method::post, Method::get},    {303, Method::put, Method::get},
+    {303, Method::head, Method::head},   {303, Method::get, Method::get},
+    {307, Method::post, Method::post},   {307, Method::get, Method::get},
+    {308, Method::post, Method::post},   {308, Method::patch, Method::patch},
+    {301, Method::query, Method::query}, {302, Method::query, Method::query},
+    {303, Method::query, Method::get},   {307, Method::query, Method::query},
 };
 
 TEST(Redirect, EachStatusHasItsMethod) {
