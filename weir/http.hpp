@@ -14,6 +14,7 @@
 #include "weir/http/matching/route.hpp"
 #include "weir/http/message/authorization.hpp"
 #include "weir/http/message/body.hpp"
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/json.hpp"
 #include "weir/http/message/problem.hpp"

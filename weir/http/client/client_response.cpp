@@ -46,6 +46,7 @@ class DecodedResponse final : public ResponseSource {
     from_->abandon(error);
   }
   const ReceivedResponseHead& head() const noexcept override { return head_; }
+  BodyLength length() const noexcept override { return BodyLength::unknown(); }
   const Headers& trailers() const noexcept override { return from_->trailers(); }
   bool is_http2() const noexcept override { return from_->is_http2(); }
 
@@ -149,3 +150,11 @@ Task<Result<std::string>> ClientResponse::body() {
 }
 
 }  // namespace weir::http
+BodyLength ClientResponse::body_length() const noexcept {
+  return exchange_->length();
+}
+
+bool ClientResponse::has_decoded_body() const noexcept {
+  return exchange_->is_decoded();
+}
+

@@ -12,6 +12,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/syntax/client_error.hpp"
@@ -63,6 +64,11 @@ class ClientResponse {
   /// Returns the version of HTTP that carried the response. Nothing else differs between them.
   Version version() const noexcept;
 
+  /// Returns the length of the body that read() gives. A response to HEAD has none, whatever its
+  /// headers announce, and a decompressed body has an unknown length.
+  BodyLength body_length() const noexcept;
+  /// Returns true if the client removes the coding of the body; see ClientOptions::decompression.
+  bool has_decoded_body() const noexcept;
   /// Returns the next piece of the body; empty at its end.
   /// Errors: ClientError (connection_lost, bad_response, body_timed_out, timed_out);
   /// Errc::cancelled. An incomplete body is always an error, and later reads fail with it again.

@@ -88,6 +88,65 @@ TEST_F(H2ClientTest, GetReturnsTheStatusTheHeadersAndTheBody) {
   });
 }
 
+/// The content of an optional body.
+struct Order {
+  int count = 0;
+};
+
+TEST_F(H2ClientTest, BodyWithoutALengthNeedsItsMediaType) {
+  routes_.post("/order", [](std::optional<Order> order) {
+    return text(order ? std::to_string(order->count) : "none");
+  });
+  with_client([](Client& client) -> Task<> {
+    const auto post = [&client](MediaType type, Body body) {
+      ClientRequest request(Method::post, url("/order"));
+      request.set_body(type, std::move(body));
+      return client.send(std::move(request));
+    };
+    const auto streamed = [] {
+      return Body(StreamFunction([](BodySink& sink) { return sink.write(R"({"count":7})"); }));
+    };
+    auto typed = co_await post("application/json", streamed());
+    EXPECT_TRUE(typed && typed->status() == Status::ok);
+    if (typed) {
+      const auto body = co_await typed->body();
+      EXPECT_EQ(body.value_or(""), "7");
+    }
+    // A form of another site can send this type, so it must not pass for JSON.
+    auto plain = co_await post("text/plain", streamed());
+    EXPECT_TRUE(plain && plain->status() == Status::unsupported_media_type);
+    auto none = co_await post("text/plain", Body());
+    EXPECT_TRUE(none && none->status() == Status::ok);
+  });
+}
+
+TEST_F(H2ClientTest, BodyLengthIsThatOfTheStream) {
+  routes_.fallback([](const Request& request) {
+    const auto bytes = request.body_length().bytes();
+    return text(bytes ? std::to_string(*bytes) : "unknown");
+  });
+  with_client([](Client& client) -> Task<> {
+    const auto answer = [&client](Body body) -> Task<std::string> {
+      ClientRequest request(Method::delete_, url("/"));
+      request.set_body("text/plain", std::move(body));
+      auto response = co_await client.send(std::move(request));
+      if (!response) co_return response.error().message();
+      EXPECT_EQ(response->body_length().kind(), BodyLength::Kind::known);
+      const auto text = co_await response->body();
+      co_return text.value_or("failed");
+    };
+    const std::string none = co_await answer(Body());
+    EXPECT_EQ(none, "0");
+    const std::string known = co_await answer(Body(Literal("abc")));
+    EXPECT_EQ(known, "3");
+    const auto write = [](BodySink& sink) { return sink.write("abc"); };
+    const std::string unknown = co_await answer(Body(StreamFunction(write)));
+    EXPECT_EQ(unknown, "unknown");
+    auto head = co_await client.head(url("/"));
+    EXPECT_TRUE(head && !head->body_length().has_body());
+  });
+}
+
 TEST_F(H2ClientTest, OneConnectionCarriesManyRequestsAtOnce) {
   routes_.get("/", wait_and_answer);
   with_client([](Client& client) -> Task<> {

@@ -11,6 +11,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/method.hpp"
@@ -48,6 +49,9 @@ class BodySource {
   /// Cancel: the rest of the body can still be read.
   /// Lifetime: the view is valid as long as the request's head.
   virtual Task<Result<std::string_view>> read_all() = 0;
+  /// Returns the length of the whole body, which a read does not change. A source that changes the
+  /// bytes of another one returns the length of its own bytes.
+  virtual BodyLength length() const noexcept { return BodyLength::unknown(); }
   virtual const Headers& trailers() const noexcept = 0;
   virtual os::Address peer_address() const = 0;
   virtual const TlsInfo* tls() const noexcept { return nullptr; }
@@ -243,6 +247,9 @@ class Request {
     end_observers_.add(std::move(function));
   }
 
+  /// Returns the length of the body that read() gives. It is that of the bytes that middleware has
+  /// decoded, and not the one that the header Content-Length names.
+  BodyLength body_length() const noexcept { return body_->length(); }
   /// Returns the whole body, or the rest after earlier calls of read(). A client that waits for 100
   /// (Continue) gets it when the handler waits for the body.
   /// Errors: a ParseError (body_too_large above the route's limit, body_timed_out, bad framing),

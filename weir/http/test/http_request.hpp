@@ -37,6 +37,10 @@ class TextRequest : BodySource {
  private:
   Task<Result<Bytes>> read() override { co_return Bytes(); }
   Task<Result<std::string_view>> read_all() override { co_return std::string_view(body_text_); }
+  BodyLength length() const noexcept override {
+    if (head_.chunked()) return BodyLength::unknown();
+    return BodyLength::of(head_.has_content_length() ? head_.content_length() : body_text_.size());
+  }
   const Headers& trailers() const noexcept override { return trailers_; }
   os::Address peer_address() const override { return {}; }
 

@@ -57,6 +57,7 @@ class ClientExchange final : public ResponseSource {
   ClientPool::Lease take_lease() noexcept { return std::move(lease_); }
 
   const ReceivedResponseHead& head() const noexcept override { return parser_.head(); }
+  BodyLength length() const noexcept override { return parser_.body_length(); }
   const Headers& trailers() const noexcept override { return parser_.trailers(); }
   bool is_http2() const noexcept override { return false; }
   Task<Result<Bytes>> read() override;

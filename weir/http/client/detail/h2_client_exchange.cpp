@@ -393,6 +393,8 @@ bool H2ClientExchange::on_head(bool end_stream) {
   }
   const std::string_view bytes = head_.bytes();
   head_bytes_ = Buffer::with_capacity(static_cast<std::uint32_t>(bytes.size()));
+  const bool has_body = !end_stream && !tunnel && !bodiless;
+  length_ = has_body ? head_.length_in_stream() : BodyLength();
   std::memcpy(head_bytes_.room().data(), bytes.data(), bytes.size());
   head_bytes_.commit(bytes.size());
   head_.rebase(head_bytes_.text().data());

@@ -66,6 +66,7 @@ class H2ClientExchange final : public ResponseSource,
   Task<Result<Bytes>> read() override;
   void abandon(std::error_code error) noexcept override;
   const ReceivedResponseHead& head() const noexcept override { return head_; }
+  BodyLength length() const noexcept override { return length_; }
   const Headers& trailers() const noexcept override { return trailers_; }
   bool is_http2() const noexcept override { return true; }
 
@@ -177,6 +178,7 @@ class H2ClientExchange final : public ResponseSource,
   // The response.
   ReceivedResponseHead head_;
   Buffer head_bytes_;
+  BodyLength length_;
   Buffer lent_;     // the last piece of read()
   Buffer arrived_;  // the bytes behind it
   Headers trailers_;

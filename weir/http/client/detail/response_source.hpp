@@ -13,6 +13,7 @@
 #include "weir/compression/decompressor.hpp"
 #include "weir/http/client/client_response.hpp"
 #include "weir/http/message/body.hpp"
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/client_error.hpp"
@@ -48,6 +49,10 @@ class ResponseSource {
   /// Drops the rest of the body. Later reads fail with `error`.
   virtual void abandon(std::error_code error) noexcept = 0;
   virtual const ReceivedResponseHead& head() const noexcept = 0;
+  /// Returns the length of the whole body, which a read does not change.
+  virtual BodyLength length() const noexcept = 0;
+  /// Returns true if the source removes the coding of the body.
+  virtual bool is_decoded() const noexcept { return false; }
   virtual const Headers& trailers() const noexcept = 0;
   virtual bool is_http2() const noexcept = 0;
 

@@ -75,6 +75,7 @@ void ResponseParser::start_body() noexcept {
   const bool tunnel = method_ == Method::connect && code_of(head_.status()) < 300;
   reusable_ = head_.keep_alive() && !tunnel;
   left_ = 0;
+  body_length_ = {};
   state_ = State::sized;
   if (method_ == Method::head || tunnel) return;
   if (!may_have_body(head_.status())) {
@@ -82,11 +83,14 @@ void ResponseParser::start_body() noexcept {
     if (announced && head_.status() == Status::no_content) reusable_ = false;
   } else if (head_.chunked()) {
     chunks_.reset();
+    body_length_ = BodyLength::unknown();
     state_ = State::chunked;
   } else if (head_.has_content_length()) {
     left_ = head_.content_length();
+    body_length_ = BodyLength::of(left_);
   } else {
     reusable_ = false;
+    body_length_ = BodyLength::unknown();
     state_ = State::until_close;
   }
 }

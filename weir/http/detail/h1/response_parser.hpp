@@ -8,6 +8,7 @@
 
 #include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/parse_error.hpp"
@@ -65,6 +66,8 @@ class ResponseParser {
   /// call; see MessageHead::rebase().
   ReceivedResponseHead& head() noexcept { return head_; }
   const ReceivedResponseHead& head() const noexcept { return head_; }
+  /// Returns the length of the body behind the last head event.
+  BodyLength body_length() const noexcept { return body_length_; }
   /// Returns the trailer fields after a chunked body, complete after its end.
   const Headers& trailers() const noexcept { return chunks_.trailers(); }
 
@@ -85,6 +88,7 @@ class ResponseParser {
   HeadParser head_parser_;
   ChunkedDecoder chunks_;
   ReceivedResponseHead head_;
+  BodyLength body_length_;
   std::uint64_t left_ = 0;  // bytes of a sized body that have not arrived
   std::uint32_t interim_max_;
   std::uint32_t interim_count_ = 0;

@@ -160,7 +160,7 @@ class CallArguments {
   /// Returns true if the media type of the request is that of the body.
   bool accepts_body(const Request& request) const {
     using Of = BodyOf<std::remove_cvref_t<decltype(body())>>;
-    if (is_optional_body && !request.head().has_body()) return true;
+    if (is_optional_body && !request.body_length().has_body()) return true;
     return Of::is_form ? accepts_form(request) : accepts_json(request);
   }
   /// Reads the body.

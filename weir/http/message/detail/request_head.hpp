@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/status.hpp"
@@ -55,6 +56,11 @@ class MessageHead {
   bool has_content_length() const noexcept { return info_.has_content_length; }
   std::uint64_t content_length() const noexcept { return info_.content_length; }
   bool chunked() const noexcept { return info_.chunked; }
+  /// Returns the length of the body of a message of HTTP/2 whose stream goes on behind this head
+  /// (RFC 9113 §8.1.1). A message that announces no byte may still have trailers.
+  BodyLength length_in_stream() const noexcept {
+    return info_.content_length > 0 ? BodyLength::of(info_.content_length) : BodyLength::unknown();
+  }
 
   /// Removes every header called `name`, in any letter case, from this object. The framing of the
   /// body and bytes() stay.
@@ -155,7 +161,8 @@ class RequestHead : public MessageHead {
   /// header. It is empty only in HTTP/1.0.
   std::string_view authority() const noexcept { return view(info_.authority); }
 
-  /// Returns true if bytes of a body follow this head (RFC 9112 §6.3).
+  /// Returns true if the framing of HTTP/1 says that bytes of a body follow this head (RFC 9112
+  /// §6.3). Over HTTP/2, END_STREAM says it: Request::body_length() holds for all carriers.
   bool has_body() const noexcept { return info_.chunked || info_.content_length > 0; }
 
   /// Returns true if the client waits for 100 (Continue) before it sends the body (RFC 9110

@@ -98,5 +98,29 @@ TEST(RequestHead, ABodyHasALengthOrIsChunked) {
   EXPECT_TRUE(has_body("Transfer-Encoding: chunked\r\n"));
 }
 
+TEST(RequestHead, HeadersCanBeRemovedAndReplaced) {
+  std::string text = "PUT / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 2\r\na: 3\r\n\r\n";
+  RequestHead head = head_of(text);
+  head.remove_headers([](std::string_view name) { return name == "A" || name == "a"; });
+  ASSERT_EQ(head.header_count(), 2U);
+  EXPECT_EQ(head.header("b"), "2");
+  EXPECT_EQ(head.header("a"), std::nullopt);
+  const std::string longer = std::string(head.bytes()) + "replaced";
+  head.rebase(longer.data());
+  head.set_value(1, std::string_view(longer).substr(head.bytes().size()));
+  EXPECT_EQ(head.header("b"), "replaced");
+  EXPECT_EQ(head.header("host"), "a");
+}
+
+TEST(RequestHead, LengthInAStreamIsKnownIfItIsAnnounced) {
+  const auto length = [](const std::string& line) {
+    const std::string text = "PUT / HTTP/1.1\r\nHost: a\r\n" + line + "\r\n";
+    return head_of(text).length_in_stream();
+  };
+  EXPECT_EQ(length(""), BodyLength::unknown());
+  EXPECT_EQ(length("Content-Length: 0\r\n"), BodyLength::unknown()) << "trailers may follow";
+  EXPECT_EQ(length("Content-Length: 7\r\n"), BodyLength::of(7));
+}
+
 }  // namespace
 }  // namespace weir::http::request_head_test

@@ -39,6 +39,10 @@ class BodyReader final : public BodySource {
 
   Task<Result<Bytes>> read() override;
   Task<Result<std::string_view>> read_all() override;
+  BodyLength length() const noexcept override {
+    if (state_ == State::none) return {};
+    return chunked_ ? BodyLength::unknown() : BodyLength::of(left_ + taken_);
+  }
   const Headers& trailers() const noexcept override { return decoder_.trailers(); }
   os::Address peer_address() const override { return io_.peer_address(); }
   const TlsInfo* tls() const noexcept override { return io_.stream().tls(); }

@@ -205,7 +205,9 @@ bool H2Connection::open(const H2Event& event) {
     return true;
   }
   const bool complete = read.kind == FieldsResult::Kind::complete;
-  const bool has_length = complete && exchange.head().has_content_length();
+  // The bytes of a tunnel are no body, so a length says nothing about them (RFC 9110 §9.3.6).
+  const bool has_length =
+      complete && !read.is_extended_connect && exchange.head().has_content_length();
   const bool accepted = has_length ? session_.accept(exchange, exchange.head().content_length())
                                    : session_.accept(exchange);
   if (!accepted) {

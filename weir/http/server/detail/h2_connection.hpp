@@ -14,6 +14,7 @@
 #include "weir/http/detail/h2/hpack_encoder.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/detail/h2/session.hpp"
+#include "weir/http/message/body_length.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/server/detail/call.hpp"
@@ -117,6 +118,7 @@ class H2Exchange final : public H2Stream,
 
   Task<Result<Bytes>> read() override;
   Task<Result<std::string_view>> read_all() override;
+  BodyLength length() const noexcept override { return length_; }
   const Headers& trailers() const noexcept override { return trailers_; }
   os::Address peer_address() const override;
   const TlsInfo* tls() const noexcept override;
@@ -147,6 +149,7 @@ class H2Exchange final : public H2Stream,
   void finish() noexcept;
   Task<Result<>> send_piece(Bytes piece);
   Task<Result<>> fetch();
+  std::uint64_t announced_bytes() const noexcept { return length_.bytes().value_or(0); }
   void add_arrived(Bytes bytes);
   void collect(std::size_t count);
   Status body_error_status() const noexcept;
@@ -154,6 +157,7 @@ class H2Exchange final : public H2Stream,
   H2Connection& connection_;
   Call call_;
   // The body of the request.
+  BodyLength length_;
   Buffer lent_;     // the last piece of read()
   Buffer arrived_;  // the bytes behind it
   Headers trailers_;

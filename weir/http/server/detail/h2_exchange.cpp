@@ -36,13 +36,13 @@ void H2Exchange::reuse() noexcept {
 
 void H2Exchange::begin(bool is_extended_connect) {
   is_connect_ = is_extended_connect;
+  const bool has_body = !remote_ended() && !is_connect_;
+  length_ = has_body ? head().length_in_stream() : BodyLength();
   call_.begin();
   const Limits& limits = connection_.server().limits();
   body_max_ = call_.options().body_max.value_or(limits.body_max);
   awaits_continue_ = head().expects_continue() && !remote_ended();
-  if (head().has_content_length() && head().content_length() > body_max_) {
-    return reject(ParseError::body_too_large);
-  }
+  if (announced_bytes() > body_max_) return reject(ParseError::body_too_large);
   if (call_.stage() == Call::Stage::routing) return spawn_run();
   if (!call_.is_async()) {
     if (!remote_ended() && !is_connect_ && wait_for_end()) return;
@@ -82,7 +82,7 @@ void H2Exchange::answer_now() {
 /// Waits for the end of a body that the handler does not read, and drops it: a success would hide
 /// that the body is malformed. An error or a redirect of the handler does not wait.
 bool H2Exchange::wait_for_end() {
-  if (awaits_continue_ || head().content_length() > connection_.server().limits().unread_body_max) {
+  if (awaits_continue_ || announced_bytes() > connection_.server().limits().unread_body_max) {
     return false;
   }
   call_.keep_head();
@@ -165,7 +165,7 @@ Task<> H2Exchange::respond() {
 Task<> H2Exchange::drop_body() {
   const std::uint64_t most = connection_.server().limits().unread_body_max;
   const bool hides_body = code_of(call_.response().status()) < 300;
-  if (!hides_body || awaits_continue_ || head().content_length() > most) co_return;
+  if (!hides_body || awaits_continue_ || announced_bytes() > most) co_return;
   call_.hold();
   drops_ = true;
   connection_.session().consume(*this, std::exchange(arrived_, {}).size());
