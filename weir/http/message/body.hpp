@@ -83,9 +83,9 @@ class BodySink {
   /// that is known only then is an example. HTTP/1.1 has trailers only behind a body whose length
   /// was unknown, and HTTP/1.0 has none; they are left out there. A receiver may ignore them.
   /// Errors: those of Headers::add(), and bad_input for a field that must be in the head, such as
-  /// Content-Length, or that describes a connection, such as Keep-Alive.
+  /// Content-Length or Set-Cookie, or that describes a connection, such as Keep-Alive.
   Result<> add_trailer(std::string_view name, std::string_view value) {
-    if (is_forbidden_trailer(name)) return fail(Errc::bad_input);
+    if (!may_be_trailer(name)) return fail(Errc::bad_input);
     return trailers_.add(name, value);
   }
   const Headers& trailers() const noexcept { return trailers_; }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "weir/http/syntax/detail/char_class.hpp"
 
@@ -17,6 +18,43 @@ constexpr std::string_view separator = ": ";
 /// is_connection_header(). They define the framing, the routing or how the request is handled.
 constexpr std::array<std::string_view, 5> forbidden_trailers{"content-length", "host", "expect",
                                                              "te", "trailer"};
+
+/// Other headers that are valid only before the body (RFC 9110 §6.5.1): modifiers of the request,
+/// credentials and challenges, data that control the response, and the format of the content.
+constexpr std::array<std::string_view, 24> head_only{
+    "age",
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-range",
+    "content-type",
+    "cookie",
+    "date",
+    "expires",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "location",
+    "max-forwards",
+    "pragma",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "range",
+    "retry-after",
+    "set-cookie",
+    "vary",
+    "www-authenticate",
+};
+
+constexpr std::array<std::string_view, 6> coding_fields{
+    "content-digest", "content-encoding", "content-length", "content-md5", "digest", "repr-digest"};
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) noexcept {
+  return std::ranges::any_of(
+      names, [name](std::string_view each) { return equals_ignoring_case(name, each); });
+}
 
 char* put(char* out, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(out, text.data(), text.size());
@@ -52,9 +90,15 @@ bool is_connection_header(std::string_view name) noexcept {
 }
 
 bool is_forbidden_trailer(std::string_view name) noexcept {
-  return is_connection_header(name) ||
-         std::any_of(forbidden_trailers.begin(), forbidden_trailers.end(),
-                     [name](std::string_view each) { return equals_ignoring_case(name, each); });
+  return is_connection_header(name) || is_one_of(name, forbidden_trailers);
+}
+
+bool may_be_trailer(std::string_view name) noexcept {
+  return !is_forbidden_trailer(name) && !is_one_of(name, head_only);
+}
+
+bool is_coding_field(std::string_view name) noexcept {
+  return is_one_of(name, coding_fields);
 }
 
 HeaderField Headers::Iterator::operator*() const noexcept {

@@ -25,8 +25,19 @@ bool is_valid_header(std::string_view name, std::string_view value) noexcept;
 /// in any letter case. HTTP/2 has none of them.
 bool is_connection_header(std::string_view name) noexcept;
 
-/// Returns true for the name of a header that is valid only before the body, in any letter case.
+/// Returns true for the name of a header that is never valid behind the body, in any letter case.
+/// It would change the framing or the routing of the message. A received trailer of that name is an
+/// error.
 bool is_forbidden_trailer(std::string_view name) noexcept;
+
+/// Returns true if a message may have a trailer field of this name, in any letter case. Fields that
+/// control, authenticate or describe a message must be in its head (RFC 9110 §6.5.1).
+bool may_be_trailer(std::string_view name) noexcept;
+
+/// Returns true for the name of a field that describes the bytes of one content coding, in any
+/// letter case: Content-Encoding, Content-Length and the digests. It is wrong for the same content
+/// with another coding, or without one (RFC 9110 §8.4, RFC 9530).
+bool is_coding_field(std::string_view name) noexcept;
 
 /// The headers of a message in the order of adding, stored as the lines that are sent. Names
 /// compare without case. A few short headers need no heap memory. A list that needs more room at

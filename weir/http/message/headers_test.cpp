@@ -246,5 +246,49 @@ TEST(Headers, AssignmentToItselfKeepsTheList) {
   }
 }
 
+TEST(Headers, FieldsThatBelongToAHeadAreNoTrailers) {
+  for (const std::string_view name : {"Content-Length",
+                                      "Transfer-Encoding",
+                                      "TE",
+                                      "Host",
+                                      "Authorization",
+                                      "www-authenticate",
+                                      "Proxy-Authenticate",
+                                      "Proxy-Authorization",
+                                      "Cookie",
+                                      "Set-Cookie",
+                                      "Cache-Control",
+                                      "Content-Encoding",
+                                      "Content-Range",
+                                      "Content-Type",
+                                      "Max-Forwards",
+                                      "If-Match",
+                                      "If-Range",
+                                      "Range",
+                                      "Age",
+                                      "Date",
+                                      "Expires",
+                                      "Location",
+                                      "Retry-After",
+                                      "Vary",
+                                      "Pragma"}) {
+    EXPECT_FALSE(may_be_trailer(name)) << name;
+  }
+  for (const std::string_view name :
+       {"ETag", "Grpc-Status", "X-Sum", "Server-Timing", "Content-Digest", "Authentication-Info"}) {
+    EXPECT_TRUE(may_be_trailer(name)) << name;
+  }
+}
+
+TEST(Headers, FieldsOfACodingAreKnown) {
+  for (const std::string_view name : {"Content-Encoding", "content-length", "Content-MD5",
+                                      "Content-Digest", "Repr-Digest", "DIGEST"}) {
+    EXPECT_TRUE(is_coding_field(name)) << name;
+  }
+  for (const std::string_view name : {"Content-Type", "ETag", "Transfer-Encoding", "Want-Digest"}) {
+    EXPECT_FALSE(is_coding_field(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http::headers_test
