@@ -165,7 +165,7 @@ Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve,
 ClientResponse Client::finish(ClientRequest& request, ClientResponse response) {
   detail::ExchangePtr& exchange = response.exchange_;
   if (asks_for_codings(request)) {
-    exchange = decoded_response(std::move(exchange), request.method(), *options_.decompression);
+    exchange = decoded_response(std::move(exchange), request.headers(), *options_.decompression);
   }
   exchange->set_url(std::move(request).take_url());
   return response;

@@ -1,5 +1,8 @@
 // Tests of compressed responses in the client.
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "weir/compression/compressor_pool.hpp"
 #include "weir/compression/test/contents_fixture.hpp"
@@ -74,6 +77,61 @@ TEST_F(ClientDecompression, LeavesOtherCodingsAlone) {
               options(), [&](Client& client) -> Task<> {
                 for (int round = 0; round < 3; ++round) EXPECT_EQ(co_await ask(client), "abc");
               });
+}
+
+TEST_F(ClientDecompression, MakesTheTagsOfDecodedResponsesWeak) {
+  const std::string coded =
+      "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nETag: \"v\"\r\nContent-Length: 0\r\n\r\n";
+  const std::string unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\n\r\n";
+  struct Row {
+    Method method;
+    std::string answer;
+    std::string_view condition;
+    std::string_view tag;
+  };
+  const Row rows[] = {
+      {Method::get, coded, "", "W/\"v\""},
+      {Method::head, coded, "", "W/\"v\""},
+      {Method::get, unchanged, "W/\"v\"", "W/\"v\""},
+      {Method::get, unchanged, "\"v\"", "\"v\""},
+      {Method::get, unchanged, "\"v\", W/\"v\"", "\"v\""},
+      {Method::get, unchanged, "W/\"other\"", "\"v\""},
+      {Method::get, "HTTP/1.1 200 OK\r\nETag: \"v\"\r\nContent-Length: 0\r\n\r\n", "", "\"v\""},
+  };
+  for (const Row& row : rows) {
+    with_server({{Step{.answer = row.answer}}}, options(), [&](Client& client) -> Task<> {
+      ClientRequest request(row.method, "http://127.0.0.1:81/");
+      if (!row.condition.empty()) request.set_header("If-None-Match", row.condition);
+      auto response = co_await client.send(std::move(request));
+      EXPECT_TRUE(response);
+      if (!response) co_return;
+      EXPECT_EQ(response->header("etag"), row.tag) << row.answer << row.condition;
+      const auto body = co_await response->body();
+      EXPECT_TRUE(body && body->empty());
+    });
+  }
+}
+
+TEST_F(ClientDecompression, BodyLengthIsThatOfTheBytesThatAreRead) {
+  const std::string data = compressed(Coding::gzip, words(3000));
+  const auto length_of = [this](Step step, ClientOptions with, Method method = Method::get) {
+    BodyLength length;
+    with_server({{std::move(step)}}, std::move(with), [&](Client& client) -> Task<> {
+      auto response = co_await client.send(ClientRequest(method, "http://127.0.0.1:81/"));
+      EXPECT_TRUE(response);
+      if (response) length = response->body_length();
+      if (response) std::ignore = co_await response->body();
+    });
+    return length;
+  };
+  Step head;
+  head.answer = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n";
+  Step chunked;
+  chunked.answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  EXPECT_EQ(length_of(answer("gzip", data), ClientOptions()), BodyLength::of(data.size()));
+  EXPECT_EQ(length_of(answer("gzip", data), options()), BodyLength::unknown());
+  EXPECT_EQ(length_of(head, ClientOptions(), Method::head), BodyLength());
+  EXPECT_EQ(length_of(chunked, ClientOptions()), BodyLength::unknown());
 }
 
 TEST_F(ClientDecompression, RejectsBrokenBodies) {

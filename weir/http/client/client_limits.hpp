@@ -123,9 +123,11 @@ struct ClientOptions {
   /// Set to ask servers for compressed responses and to decompress them; nullopt: the client does
   /// neither. The client adds Accept-Encoding to a request that has neither Accept-Encoding nor
   /// Range, with the codings of the build among zstd, br and gzip. Such a response has no
-  /// Content-Encoding and no Content-Length any more. ClientError::bad_response for a body that is
-  /// corrupt or incomplete, body_too_large for one beyond these limits. Each response that is
-  /// decompressed holds up to compression::decompressor_bytes_max().
+  /// Content-Encoding, Content-Length, Accept-Ranges and digest any more. Its strong ETag becomes
+  /// weak, and so does that of the 304 to a request with the weak one. The response to HEAD gets
+  /// the headers of the response to GET. ClientError::bad_response for a body that is corrupt or
+  /// incomplete, body_too_large for one beyond these limits. Each response that is decompressed
+  /// holds up to compression::decompressor_bytes_max().
   std::optional<compression::DecompressLimits> decompression = {};
   /// The path of a Unix socket, or a name that begins with '@' in the abstract namespace. Each
   /// connection goes there, and a URL's host is only the Host header. Empty: TCP.

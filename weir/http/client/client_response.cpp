@@ -3,10 +3,15 @@
 #include "weir/http/client/client_response.hpp"
 
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "weir/compression/error.hpp"
 #include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/message/detail/decompressing_reader.hpp"
+#include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
 namespace weir::http {
@@ -22,41 +27,100 @@ ClientError to_client_error(const std::error_code& error) noexcept {
                                            : ClientError::bad_response;
 }
 
-/// The decompressed body of another source.
-class DecodedResponse final : public ResponseSource {
+/// Returns true for an ETag that is not weak.
+bool is_strong_tag(const HeaderField& field) noexcept {
+  return equals_ignoring_case(field.name, "etag") && field.value.starts_with('"');
+}
+
+/// A response whose ETag is weak, because it names other bytes than those that the client gets.
+class WeakResponse : public ResponseSource {
  public:
-  DecodedResponse(detail::ExchangePtr from, Decompressor decompressor)
-      : ResponseSource(from->body_max()),
-        from_(std::move(from)),
-        head_(from_->head()),
-        reader_(std::move(decompressor)) {
-    head_.remove_header("content-encoding");
-    head_.remove_header("content-length");
+  explicit WeakResponse(detail::ExchangePtr from)
+      : ResponseSource(from->body_max()), from_(std::move(from)), head_(from_->head()) {
+    for (std::size_t index = 0; index < head_.header_count(); ++index) {
+      const HeaderField field = head_.header_at(index);
+      if (!is_strong_tag(field)) continue;
+      weaken(index, field.value);
+      break;
+    }
+  }
+
+  Task<Result<Bytes>> read() override { return from_->read(); }
+  void abandon(std::error_code error) noexcept override { from_->abandon(error); }
+  const ReceivedResponseHead& head() const noexcept override { return head_; }
+  BodyLength length() const noexcept override { return from_->length(); }
+  const Headers& trailers() const noexcept override { return from_->trailers(); }
+  bool is_http2() const noexcept override { return from_->is_http2(); }
+
+ protected:
+  ResponseSource& from() noexcept { return *from_; }
+  ReceivedResponseHead& own_head() noexcept { return head_; }
+
+ private:
+  bool is_sending() const noexcept override { return false; }  // `from_` itself waits for its task
+
+  /// Makes a tag weak in a copy of the head.
+  void weaken(std::size_t index, std::string_view tag) {
+    const std::string weak = std::string("W/").append(tag);
+    const std::string_view bytes = head_.bytes();
+    bytes_.reserve(bytes.size() + weak.size());
+    bytes_.append(bytes).append(weak);
+    head_.rebase(bytes_.data());
+    head_.set_value(index, std::string_view(bytes_).substr(bytes.size()));
+  }
+
+  detail::ExchangePtr from_;
+  ReceivedResponseHead head_;
+  std::string bytes_;  // those of `head_`, if they differ from those of `from_`
+};
+
+/// The decompressed body of another source. The response to HEAD has no body and needs no
+/// decompressor; its head is that of the response to GET (RFC 9110 §9.3.2).
+class DecodedResponse final : public WeakResponse {
+ public:
+  DecodedResponse(detail::ExchangePtr from, std::optional<Decompressor> decompressor)
+      : WeakResponse(std::move(from)) {
+    if (decompressor) reader_.emplace(std::move(*decompressor));
+    own_head().remove_headers([](std::string_view name) {
+      return is_coding_field(name) || equals_ignoring_case(name, "accept-ranges");
+    });
   }
 
   Task<Result<Bytes>> read() override {
     if (error_) co_return fail(error_);
-    const Result<Bytes> piece = co_await reader_.read(*from_);
-    if (piece || !reader_.ended()) co_return piece;
+    if (!reader_) co_return co_await from().read();
+    const Result<Bytes> piece = co_await reader_->read(from());
+    if (piece || !reader_->ended()) co_return piece;
     abandon(to_client_error(piece.error()));
     co_return fail(error_);
   }
   void abandon(std::error_code error) noexcept override {
     error_ = error;
-    from_->abandon(error);
+    from().abandon(error);
   }
-  const ReceivedResponseHead& head() const noexcept override { return head_; }
-  BodyLength length() const noexcept override { return BodyLength::unknown(); }
-  const Headers& trailers() const noexcept override { return from_->trailers(); }
-  bool is_http2() const noexcept override { return from_->is_http2(); }
+  BodyLength length() const noexcept override {
+    return reader_ ? BodyLength::unknown() : BodyLength();
+  }
+  bool is_decoded() const noexcept override { return true; }
 
  private:
-  bool is_sending() const noexcept override { return false; }  // `from_` itself waits for its task
-  detail::ExchangePtr from_;
-  ReceivedResponseHead head_;
-  detail::DecompressingReader reader_;
+  std::optional<detail::DecompressingReader> reader_;
   std::error_code error_;
 };
+
+/// Returns true if the request names the weak form of this tag only, which a decoded response has.
+bool knows_weak_tag(const Headers& request, std::string_view tag) {
+  bool knows = false;
+  for (const HeaderField field : request) {
+    if (!equals_ignoring_case(field.name, "if-none-match")) continue;
+    for (std::size_t at = field.value.find(tag); at != field.value.npos;
+         at = field.value.find(tag, at + tag.size())) {
+      if (!field.value.substr(0, at).ends_with("W/")) return false;
+      knows = true;
+    }
+  }
+  return knows;
+}
 
 std::string make_accept_encoding_line() {
   std::string line;
@@ -111,6 +175,14 @@ Version ClientResponse::version() const noexcept {
   return exchange_->head().version_minor() == 0 ? Version::http_1_0 : Version::http_1_1;
 }
 
+BodyLength ClientResponse::body_length() const noexcept {
+  return exchange_->length();
+}
+
+bool ClientResponse::has_decoded_body() const noexcept {
+  return exchange_->is_decoded();
+}
+
 const Headers& ClientResponse::trailers() const noexcept {
   return exchange_->trailers();
 }
@@ -120,15 +192,27 @@ const std::string& accept_encoding_line() {
   return line;
 }
 
-detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, Method method,
+detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, const Headers& request,
                                      const compression::DecompressLimits& limits) {
   const ReceivedResponseHead& head = exchange->head();
-  if (method == Method::head || !may_have_body(head.status())) return exchange;
+  const Status status = head.status();
+  if (status == Status::not_modified) {
+    const auto tag = head.header("etag");
+    if (!tag || !tag->starts_with('"') || !knows_weak_tag(request, *tag)) return exchange;
+    return detail::ExchangePtr(new WeakResponse(std::move(exchange)));
+  }
+  // A part of the coded bytes cannot be decoded.
+  if (!may_have_body(status) || status == Status::partial_content) return exchange;
   const auto coding = coding_of(head);
   if (!coding) return exchange;
-  auto decompressor = Decompressor::make(*coding, limits);
-  if (!decompressor) return exchange;
-  return detail::ExchangePtr(new DecodedResponse(std::move(exchange), std::move(*decompressor)));
+  if (!compression::is_available(*coding)) return exchange;
+  std::optional<Decompressor> decompressor;
+  if (exchange->length().has_body()) {
+    auto made = Decompressor::make(*coding, limits);
+    if (!made) return exchange;
+    decompressor = std::move(*made);
+  }
+  return detail::ExchangePtr(new DecodedResponse(std::move(exchange), std::move(decompressor)));
 }
 
 Task<Result<Bytes>> ClientResponse::read() {
@@ -150,11 +234,3 @@ Task<Result<std::string>> ClientResponse::body() {
 }
 
 }  // namespace weir::http
-BodyLength ClientResponse::body_length() const noexcept {
-  return exchange_->length();
-}
-
-bool ClientResponse::has_decoded_body() const noexcept {
-  return exchange_->is_decoded();
-}
-

@@ -84,10 +84,11 @@ class ResponseSource {
 /// Returns the line of the Accept-Encoding header for the codings of this build, or an empty text.
 const std::string& accept_encoding_line();
 
-/// Returns a source of the decompressed body, without the headers Content-Encoding and
-/// Content-Length. Returns `exchange` itself if the response has no body, or no coding that the
-/// client asked for.
-detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, Method method,
+/// Returns a source of the decompressed body, without the headers that describe the coded bytes,
+/// and with a weak ETag. The response to HEAD gets the headers of the response to GET. So does a
+/// 304, whose ETag becomes weak if the headers of the request name the weak one. Returns `exchange`
+/// itself if the response has no coding that the client asked for.
+detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, const Headers& request,
                                      const compression::DecompressLimits& limits);
 
 /// Returns true if the server has rejected the connection by TLS. In TLS 1.3, the client learns of

@@ -26,14 +26,6 @@ bool MessageHead::repeats(std::string_view name) const noexcept {
   return count > 1;
 }
 
-void MessageHead::remove_header(std::string_view name) noexcept {
-  std::uint32_t kept = 0;
-  for (std::size_t index = 0; index < info_.header_count; ++index) {
-    if (!equals_ignoring_case(view(headers_[index].name), name)) headers_[kept++] = headers_[index];
-  }
-  info_.header_count = kept;
-}
-
 void MessageHead::copy(const MessageHead& other) noexcept {
   base_ = other.base_;
   info_ = other.info_;

@@ -62,9 +62,22 @@ class MessageHead {
     return info_.content_length > 0 ? BodyLength::of(info_.content_length) : BodyLength::unknown();
   }
 
-  /// Removes every header called `name`, in any letter case, from this object. The framing of the
-  /// body and bytes() stay.
-  void remove_header(std::string_view name) noexcept;
+  /// Removes the headers for whose names `remove(name)` is true from this object. The framing of
+  /// the body and bytes() stay.
+  template <class Remove>
+  void remove_headers(const Remove& remove) noexcept {
+    std::uint32_t kept = 0;
+    for (std::size_t index = 0; index < info_.header_count; ++index) {
+      if (!remove(view(headers_[index].name))) headers_[kept++] = headers_[index];
+    }
+    info_.header_count = kept;
+  }
+  /// Replaces the value of the header at `index`. The new value lies at most 4 GiB behind the
+  /// address of bytes(), in memory that the caller moves together with them.
+  void set_value(std::size_t index, std::string_view value) noexcept {
+    assert(index < info_.header_count);
+    headers_[index].value = slice_of(value);
+  }
 
   /// Returns true if the connection may be used again after this message (RFC 9112 §9.3).
   bool keep_alive() const noexcept {
