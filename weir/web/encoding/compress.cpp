@@ -39,8 +39,13 @@ bool any_has_token(const Response& response, std::string_view name, std::string_
   return false;
 }
 
-bool has_header(const Response& response, std::string_view name) noexcept {
-  return !response.is_plain() && response.headers().contains(name);
+/// Returns true if a header describes the bytes of the body, so that these must stay.
+bool describes_bytes(const Response& response) noexcept {
+  if (response.is_plain()) return false;
+  for (const HeaderField each : response.headers()) {
+    if (is_coding_field(each.name) || equals_ignoring_case(each.name, "content-range")) return true;
+  }
+  return false;
 }
 
 std::string_view type_of(const Response& response) noexcept {
@@ -78,10 +83,7 @@ bool is_candidate(const Request& request, const Response& response,
                   const CompressOptions& options) {
   if (!has_compressible_content(response, options)) return false;
   if (request.get<NoCompression>() != nullptr) return false;
-  return !has_header(response, "content-encoding") && !has_header(response, "content-range") &&
-         !has_header(response, "content-digest") && !has_header(response, "repr-digest") &&
-         !has_header(response, "digest") && !has_header(response, "content-md5") &&
-         !any_has_token(response, "cache-control", "no-transform");
+  return !describes_bytes(response) && !any_has_token(response, "cache-control", "no-transform");
 }
 
 /// Makes a strong ETag weak: the bytes of the coding are not those that it names.

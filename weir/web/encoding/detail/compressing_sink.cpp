@@ -26,7 +26,10 @@ Task<Result<>> CompressingSink::finish(Bytes piece) {
   WEIR_CO_TRY(count(piece));
   if (left_.value_or(0) != 0) co_return fail(Errc::bad_input);
   WEIR_CO_TRY(co_await send(piece, Flush::finish));
-  for (const HeaderField each : trailers()) WEIR_CO_TRY(to_.add_trailer(each.name, each.value));
+  for (const HeaderField each : trailers()) {
+    if (is_coding_field(each.name)) continue;  // a digest of the other bytes
+    WEIR_CO_TRY(to_.add_trailer(each.name, each.value));
+  }
   co_return {};
 }
 
