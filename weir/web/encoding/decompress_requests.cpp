@@ -72,6 +72,7 @@ class DecompressedBody final : public BodySource {
       all_ += to_text(*piece);
     }
   }
+  BodyLength length() const noexcept override { return BodyLength::unknown(); }
   const Headers& trailers() const noexcept override { return from_.trailers(); }
   os::Address peer_address() const override { return from_.peer_address(); }
   const TlsInfo* tls() const noexcept override { return from_.tls(); }
@@ -120,8 +121,9 @@ Response unsupported() {
 
 Task<Response> DecompressRequests::operator()(Request& request, Next next) const {
   const auto coding = coding_of(request.head());
-  if (coding == Coding::identity) co_return co_await next(request);
+  if (coding == Coding::identity || request.has_decoded_body()) co_return co_await next(request);
   if (!coding || !compression::is_available(*coding)) co_return unsupported();
+  if (!request.body_length().has_body()) co_return co_await next(request);
   const Context own = co_await this_context();
   detail::EncodingCore& core = detail::EncodingCore::of(*own.loop);
   if (core.decompressors().value() >= limits_.concurrency_max) {

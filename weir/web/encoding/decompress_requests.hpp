@@ -40,9 +40,10 @@ class DecompressRequests {
 /// several codings, is answered with 415 and an Accept-Encoding header (RFC 9110 §15.5.16). The
 /// reads of a body that is corrupt, incomplete or followed by more bytes fail with a
 /// compression::DecompressError; to_status() is 400 for these and 413 for a limit. The headers of
-/// the request stay as the client sent them: it does not belong in front of a reverse proxy. A
-/// window of zstd above window_max is a limit too: raise it to 8 MiB for clients that compress at
-/// high levels.
+/// the request stay as the client sent them: Request::has_decoded_body() and Request::body_length()
+/// tell what the body is. A reverse proxy passes the decoded body on, without the headers that
+/// describe the coding. A window of zstd above window_max is a limit too: raise it to 8 MiB for
+/// clients that compress at high levels. A request without a body is passed on as it is.
 DecompressRequests decompress_requests(DecompressRequestLimits limits = {});
 
 }  // namespace weir::http

@@ -85,6 +85,22 @@ TEST(DecompressRequests, GivesTheContentToTheHandler) {
   EXPECT_EQ(post(client, "/echo", "", "ab").body(), "ab");
 }
 
+TEST(DecompressRequests, DecodesABodyOnce) {
+  Router router;
+  router.use(decompress_requests());
+  router.group("/inner", decompress_requests()).post("/echo", echo);
+  TestClient client(std::move(router));
+  EXPECT_EQ(post(client, "/inner/echo", "gzip", compressed(Coding::gzip, "ab")).body(), "ab");
+}
+
+TEST(DecompressRequests, LetsARequestWithoutABodyPass) {
+  DecompressRequestLimits limits;
+  limits.concurrency_max = 0;
+  TestClient client(routes(limits));
+  EXPECT_EQ(post(client, "/echo", "gzip", "").status(), 200);
+  EXPECT_EQ(post(client, "/echo", "compress", "").status(), 415);
+}
+
 TEST(DecompressRequests, GivesFormsWithFilesToTheHandler) {
   TestClient client(routes());
   const std::string form =
