@@ -19,6 +19,7 @@ namespace {
 /// The headers of a request that would also come from its URL, its body or the client.
 struct OwnHeaders {
   bool host = false;
+  bool te = false;
   bool cookie = false;
   bool content_type = false;
 };
@@ -29,6 +30,9 @@ Result<OwnHeaders> own_headers(const Headers& headers) noexcept {
   for (const HeaderField header : headers) {
     const auto is = [&](std::string_view name) { return equals_ignoring_case(header.name, name); };
     switch (header.name.size()) {
+      case 2:
+        found.te |= is("te");
+        break;
       case 4:
         found.host |= is("host");
         break;
@@ -106,6 +110,7 @@ Result<std::string> request_head(const ClientRequest& request, const HeadContext
     head.append("Host: ").append(request.url().authority()).append(line_end);
   }
   head.append(request.headers().lines()).append(context.more_lines);
+  if (own.te) head.append("Connection: TE\r\n");  // RFC 9110 §10.1.4; HTTP/2 leaves it out
   if (!context.cookies.empty() && !own.cookie) {
     head.append("Cookie: ").append(context.cookies).append(line_end);
   }
