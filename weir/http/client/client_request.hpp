@@ -4,6 +4,7 @@
 #include <cassert>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -32,7 +33,6 @@ class ClientRequest {
   ClientRequest(Method method, std::string_view url) : url_(Url::parse(url)), method_(method) {
     if (!url_) error_ = url_.error();
   }
-
   /// Makes a request with the method of this name, such as "PROPFIND". A name that is no token, and
   /// CONNECT, make the request invalid with Errc::bad_input.
   ClientRequest(std::string_view method, Url url) : ClientRequest(Method::get, std::move(url)) {
@@ -41,6 +41,7 @@ class ClientRequest {
   ClientRequest(std::string_view method, std::string_view url) : ClientRequest(Method::get, url) {
     set_method(method);
   }
+
   /// Returns the first error; no error if the request is valid.
   std::error_code error() const noexcept { return error_; }
   Method method() const noexcept { return method_; }
@@ -112,6 +113,11 @@ class ClientRequest {
   void ignore_idempotency_key() noexcept { ignores_key_ = true; }
   bool ignores_idempotency_key() const noexcept { return ignores_key_; }
 
+  /// Says that the sender reads the trailers of the response. HTTP/2 sends "TE: trailers" then (RFC
+  /// 9110 §10.1.4), which servers of gRPC demand. HTTP/1.1 sends nothing.
+  void accept_trailers() noexcept { accepts_trailers_ = true; }
+  bool accepts_trailers() const noexcept { return accepts_trailers_; }
+
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
@@ -127,9 +133,10 @@ class ClientRequest {
   std::string_view content_type_;
   std::optional<Duration> timeout_;
   std::error_code error_;
+  std::unique_ptr<const std::string> other_method_;  // the name of Method::other
   Method method_;
   bool ignores_key_ = false;
+  bool accepts_trailers_ = false;
 };
 
 }  // namespace weir::http
-  std::unique_ptr<const std::string> other_method_;  // the name of Method::other

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "weir/http/detail/h2/head_writer.hpp"
+#include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -102,7 +104,7 @@ Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view he
   method_ = request.method();
   Body& body = request.body();
   connection_->open(*this);
-  send_head(request.url().scheme(), head, !body.is_stream() && body.text().empty());
+  send_request_head(request, head);
   if (!body.is_stream()) {
     pending_ = to_bytes(body.text());
     if (pending_.empty() || send_now(true)) co_return co_await read_head(limits_->head_timeout);
@@ -111,6 +113,16 @@ Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view he
   const Result<> sent = co_await send_before_head(body);
   if (!sent || has_head_) co_return sent;
   co_return co_await read_head(limits_->head_timeout);
+}
+
+void H2ClientExchange::send_request_head(const ClientRequest& request, std::string_view head) {
+  const std::string_view scheme = request.url().scheme();
+  const bool ends = !request.body().is_stream() && request.body().text().empty();
+  if (!request.accepts_trailers()) return send_head(scheme, head, ends);
+  std::string more(head.substr(0, head.size() - line_end.size()));
+  more.append("TE: trailers\r\n\r\n");
+  // The server may not take a longer list of fields.
+  send_head(scheme, connection_->accepts(scheme, more) ? std::string_view(more) : head, ends);
 }
 
 void H2ClientExchange::send_head(std::string_view scheme, std::string_view head, bool ends) {
@@ -381,6 +393,8 @@ bool H2ClientExchange::on_head(bool end_stream) {
   if (status < 200) return !end_stream && ++interim_count_ <= limits_->response.interim_max;
   const bool tunnel = method_ == Method::connect && status < 300;
   const bool bodiless = method_ == Method::head || status == 204 || status == 304;
+  const bool has_body = !end_stream && !tunnel && !bodiless;
+  length_ = has_body ? head_.length_in_stream() : BodyLength();
   if (tunnel) {
     H2Session::final_head(*this);  // a length has no meaning (RFC 9110 §9.3.6)
   } else if (bodiless) {
@@ -393,8 +407,6 @@ bool H2ClientExchange::on_head(bool end_stream) {
   }
   const std::string_view bytes = head_.bytes();
   head_bytes_ = Buffer::with_capacity(static_cast<std::uint32_t>(bytes.size()));
-  const bool has_body = !end_stream && !tunnel && !bodiless;
-  length_ = has_body ? head_.length_in_stream() : BodyLength();
   std::memcpy(head_bytes_.room().data(), bytes.data(), bytes.size());
   head_bytes_.commit(bytes.size());
   head_.rebase(head_bytes_.text().data());

@@ -124,6 +124,7 @@ class H2ClientExchange final : public ResponseSource,
 
   Duration limited(Duration timeout) const;
   bool late() const;
+  void send_request_head(const ClientRequest& request, std::string_view head);
   void send_head(std::string_view scheme, std::string_view head, bool ends);
   bool send_now(bool ends);
   /// Sends the body until the deadline. Its function can wait for something else than the server.
@@ -177,8 +178,8 @@ class H2ClientExchange final : public ResponseSource,
   bool received_ = false;  // a head has come, also of a 1xx response
   // The response.
   ReceivedResponseHead head_;
-  Buffer head_bytes_;
   BodyLength length_;
+  Buffer head_bytes_;
   Buffer lent_;     // the last piece of read()
   Buffer arrived_;  // the bytes behind it
   Headers trailers_;
