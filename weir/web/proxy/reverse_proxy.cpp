@@ -41,24 +41,12 @@ Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
     if (piece->empty()) break;
     if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
   }
-  for (const HeaderField each : upload.request.trailers()) {
-    std::ignore = sink.add_trailer(each.name, each.value);
-  }
+  forward_trailers(upload.request, sink);
   co_return {};
 }
 
-/// Returns true if the request has a body, which may be empty.
-bool has_request_body(const Request& request) noexcept {
-  if (request.head().has_body()) return true;
-  const bool no_length = !request.head().has_content_length();
-  const Method method = request.method();
-  return request.version() == Version::http_2 && no_length && method != Method::get &&
-         method != Method::head && method != Method::options && method != Method::delete_;
-}
-
 void set_request_body(const Request& request, Upload& upload, ClientRequest& out) {
-  std::optional<std::uint64_t> length;
-  if (request.head().has_content_length()) length = request.head().content_length();
+  const std::optional<std::uint64_t> length = request.body_length().bytes();
   auto function = [&upload](BodySink& sink) { return send_request_body(sink, upload); };
   static constexpr char passed_on[] = "";  // the header of the client says it
   out.set_body(passed_on, Body(StreamFunction(std::move(function)), length));
@@ -74,11 +62,11 @@ bool is_upstream_failure(std::error_code error) noexcept {
 bool may_try_another(std::error_code error, const Request& request) noexcept {
   if (error == ClientError::connect_failed || error == ClientError::connect_timed_out) return true;
   return error == ClientError::connection_lost && is_idempotent(request.method()) &&
-         !has_request_body(request);
+         !request.body_length().has_body();
 }
 
-/// Returns the number of bytes that the response announces.
-std::optional<std::uint64_t> length_of(const ClientResponse& response) noexcept {
+/// Returns the number of bytes that the response to HEAD announces, and does not have.
+std::optional<std::uint64_t> announced_length(const ClientResponse& response) noexcept {
   const auto text = response.header("content-length");
   if (!text) return std::nullopt;
   std::uint64_t length = 0;
@@ -92,19 +80,21 @@ std::optional<std::uint64_t> length_of(const ClientResponse& response) noexcept 
 struct Exchange {
   ProxyCore::Request request;
   ClientResponse response;  // destroyed first
+  std::string begin = {};   // bytes of the body that were read already
 };
 
 Task<Result<>> send_response_body(BodySink& sink, Exchange exchange) {
   ClientResponse& response = exchange.response;
+  if (!exchange.begin.empty()) {
+    if (auto sent = co_await sink.write(exchange.begin); !sent) co_return sent;
+  }
   for (;;) {
     const auto piece = co_await response.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
     if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
   }
-  for (const HeaderField each : response.trailers()) {
-    std::ignore = sink.add_trailer(each.name, each.value);
-  }
+  forward_trailers(response, sink);
   co_return {};
 }
 
@@ -122,6 +112,25 @@ Task<Result<std::string>> read_rest(ClientResponse& response, std::string whole,
   co_return std::move(whole);
 }
 
+Body streamed(Exchange exchange, std::optional<std::uint64_t> length) {
+  auto function = [exchange = std::move(exchange)](BodySink& sink) mutable {
+    return send_response_body(sink, std::move(exchange));
+  };
+  return Body(StreamFunction(std::move(function)), length);
+}
+
+/// Adds the trailers of a response over HTTP/2 to `out`, which has its whole body. A body with
+/// trailers is sent without a length, because HTTP/1.1 has no trailers behind a length.
+Task<Response> with_trailers(Response out, ProxyCore::Request proxied, ClientResponse response) {
+  const auto end = co_await response.read();
+  if (!end) co_return Response(end.error());
+  if (!end->empty()) co_return Response(make_error_code(ClientError::bad_response));
+  if (response.trailers().empty()) co_return out;
+  std::string whole(out.body().text());
+  out.body() = streamed({std::move(proxied), std::move(response), std::move(whole)}, std::nullopt);
+  co_return out;
+}
+
 Task<Result<>> send_nothing(BodySink&) {
   co_return {};
 }
@@ -135,29 +144,29 @@ Body announced(std::optional<std::uint64_t> length) {
 /// Adds the body of the upstream's response to `out`.
 Task<Response> with_body(Response out, ProxyCore::Request proxied, ClientResponse response,
                          Method method) {
-  const auto length = length_of(response);
   if (method == Method::head || !may_have_body(out.status())) {
-    out.body() = announced(length);
+    out.body() = announced(announced_length(response));
     co_return out;
   }
+  const auto length = response.body_length().bytes();
   if (length && *length <= whole_body_max) {
     const auto first = co_await response.read();
     if (!first) co_return Response(first.error());
     if (first->size() == *length) {
       out.body() = first->empty() ? announced(0) : Body(to_text(*first));
-      co_return out;
+      if (response.version() != Version::http_2) co_return out;
+      auto whole = with_trailers(std::move(out), std::move(proxied), std::move(response));
+      co_return co_await std::move(whole);
     }
     auto rest = read_rest(response, std::string(to_text(*first)), *length);
     auto text = co_await std::move(rest);
     if (!text) co_return Response(text.error());
     out.body() = Body(std::move(*text));
-    co_return out;
+    if (response.version() != Version::http_2) co_return out;
+    auto whole = with_trailers(std::move(out), std::move(proxied), std::move(response));
+    co_return co_await std::move(whole);
   }
-  Exchange exchange{std::move(proxied), std::move(response)};
-  auto function = [exchange = std::move(exchange)](BodySink& sink) mutable {
-    return send_response_body(sink, std::move(exchange));
-  };
-  out.body() = Body(StreamFunction(std::move(function)), length);
+  out.body() = streamed({std::move(proxied), std::move(response)}, length);
   co_return out;
 }
 
@@ -171,15 +180,38 @@ Result<ClientResponse> refusal_of(Result<WebSocketAnswer> answer, Version versio
   return std::move(response);
 }
 
+/// Returns an answer of the proxy itself that names the usual methods, of which it passes all on.
+Response with_allow(Status status) {
+  Response out(status);
+  out.add_header("Allow", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY");
+  return out;
+}
+
+/// Answers OPTIONS or TRACE at the last proxy that the client wants to reach (RFC 9110 §7.6.2).
+Response answer_at_last_hop(const Request& request) {
+  if (request.method() == Method::options) return with_allow(Status::no_content);
+  Response out = text(reflected_request(request));
+  out.set_header("Content-Type", "message/http");  // RFC 9110 §9.3.8
+  return out;
+}
+
 /// Returns the answer to a request that is not passed on; nullopt to pass it on.
 std::optional<Response> refuse(const Request& request, const ReverseProxyOptions& options) {
   const Method method = request.method();
-  if (method == Method::connect || method == Method::other) {
-    return Response(Status::not_implemented);
-  }
+  if (method == Method::connect) return Response(Status::not_implemented);
+  if (method == Method::trace && !options.pass_trace) return with_allow(Status::method_not_allowed);
   if (!request.path_text().starts_with('/')) return Response(Status::bad_request);
   if (count_hops(request.head()) >= options.hops_max) return Response(loop_detected);
+  const auto hops = max_forwards_of(request);
+  if (!hops) return Response(Status::bad_request);
+  if (hops->value_or(1) == 0) return answer_at_last_hop(request);
   return std::nullopt;
+}
+
+/// Makes the request to an upstream, without headers and body.
+ClientRequest request_to(Url url, const Request& request) {
+  if (request.method() != Method::other) return {request.method(), std::move(url)};
+  return {request.method_text(), std::move(url)};
 }
 
 }  // namespace
@@ -210,10 +242,10 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     if (!index) break;
     auto url = upstream_url(state.upstreams[*index], request, options);
     if (!url) co_return Response(to_status(url.error()));
-    ClientRequest sent(request.method(), std::move(*url));
+    ClientRequest sent = request_to(std::move(*url), request);
     forward_request_headers(request, options, sent);
     sent.ignore_idempotency_key();  // the upstream may not know the key of the client
-    if (has_request_body(request)) set_request_body(request, upload, sent);
+    if (request.body_length().has_body()) set_request_body(request, upload, sent);
     Result<ClientResponse> response = fail(Errc::closed);
     if (is_websocket) {
       auto answer = co_await detail::ask_for_websocket(request, std::move(sent), proxied, options);

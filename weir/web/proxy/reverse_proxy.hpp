@@ -60,6 +60,9 @@ struct ReverseProxyOptions {
   /// Number of entries of Via above which a request is answered with 508, because it goes in a
   /// circle.
   unsigned hops_max = 16;
+  /// True to pass TRACE on. Its answer shows the client what the proxy adds to requests. Otherwise
+  /// the proxy answers 405.
+  bool pass_trace = false;
   /// Number of upstreams that a request may try; at least 1.
   unsigned attempts_max = 3;
   /// Number of failures in a row after which an upstream gets no requests for `eject_time`. It then
@@ -74,13 +77,26 @@ struct ReverseProxyOptions {
 /// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
 /// side. The proxy holds one piece of each at a time, and a response of at most 16 KiB with a
 /// Content-Length as a whole. It sends the whole request before it passes the response on, unless
-/// the status is 300 or more. Trailers are passed on.
+/// the status is 300 or more. The carrier of a message says if it has a body, whatever the method
+/// is. A body that decompress_requests() decodes is passed on decoded, without the headers that
+/// describe the coding.
 ///
 /// *Headers* of one connection are not passed on (RFC 9110 §7.6.1). These are Connection and those
 /// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin
-/// with Proxy-. The length of a body is sent anew, so a message has one length only. The proxy
-/// answers "Expect: 100-continue" itself when the upstream takes the body. Date is that of this
-/// server. 1xx responses of upstreams are not passed on, because a handler sends only one response.
+/// with Proxy-, except for Proxy-Status of a response. Connection takes away no header that the
+/// proxy itself sets: X-Forwarded-For and its kin, Forwarded, Via, Max-Forwards. The length of a
+/// body is sent anew, so a message has one length only. The proxy answers "Expect: 100-continue"
+/// itself when the upstream takes the body. The Date of a response is that of this server. 1xx
+/// responses of upstreams are not passed on, because a handler sends only one response. "TE:
+/// trailers" of a client is sent to an upstream over HTTP/2. A name with underscores is not passed
+/// on if programs behind CGI would read it as one of the headers above.
+///
+/// *Trailers* are passed on if the framing of the other side can carry them. The rules of headers
+/// hold for them, and credentials, Set-Cookie and other fields of a head are left out (RFC 9110
+/// §6.5.1).
+///
+/// *Max-Forwards* of OPTIONS and TRACE is decremented; the proxy itself answers if it is 0 (RFC
+/// 9110 §7.6.2).
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
 /// is 502; a timeout is 504; the limits of ClientLimits for waiting requests are 503. A client that
@@ -99,7 +115,8 @@ struct ReverseProxyOptions {
 /// with 1001; if an upstream is lost, the client gets 1014. A drain of the server sends 1001 to
 /// both.
 ///
-/// A method that Weir's client does not send is answered with 501.
+/// Any method is passed on, except for CONNECT (501) and TRACE (405; see
+/// ReverseProxyOptions::pass_trace).
 /// Threads: any; each core has a client of its own.
 class ReverseProxy {
  public:

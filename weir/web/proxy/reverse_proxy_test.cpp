@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/compression/test/contents_fixture.hpp"
 #include "weir/web/test/proxy_fixture.hpp"
 
 namespace weir::http::reverse_proxy_test {
@@ -199,12 +200,122 @@ TEST_F(ReverseProxyTest, InterimResponsesAreDropped) {
 }
 
 TEST_F(ReverseProxyTest, RequestsThatAreNotPassedOn) {
-  EXPECT_EQ(statuses({}, "BREW / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "501");
+  EXPECT_EQ(statuses({}, "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nConnection: close\r\n\r\n"), "405");
+  EXPECT_EQ(statuses({}, "TRACE / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "405");
   EXPECT_EQ(statuses({}, "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "204");
   std::string circle = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
   for (int hop = 0; hop < 8; ++hop) circle += "Via: 1.1 weir, 1.0 x\r\n";
   EXPECT_EQ(statuses({}, circle + "\r\n"), "508");
   EXPECT_EQ(upstream_requests().size(), 0U);
+}
+
+TEST_F(ReverseProxyTest, AnyMethodIsPassedOn) {
+  EXPECT_TRUE(passed("BREW /a HTTP/1.1\r\nHost: a\r\n").starts_with("BREW /a HTTP/1.1\r\n"));
+  EXPECT_TRUE(passed("QUERY / HTTP/1.1\r\nHost: a\r\n").starts_with("QUERY / HTTP/1.1\r\n"));
+}
+
+TEST_F(ReverseProxyTest, TraceIsRefusedUnlessItIsWanted) {
+  const std::string trace = "TRACE / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+  const std::string answer = ask({}, trace + "\r\n");
+  EXPECT_TRUE(answer.contains("405 ")) << answer;
+  EXPECT_TRUE(answer.contains("Allow: DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY\r\n"));
+  EXPECT_EQ(upstream_requests().size(), 0U);
+  EXPECT_TRUE(passed("TRACE / HTTP/1.1\r\nHost: a\r\n", {.pass_trace = true})
+                  .starts_with("TRACE / HTTP/1.1\r\n"));
+}
+
+TEST_F(ReverseProxyTest, MaxForwardsIsDecremented) {
+  const ReverseProxyOptions tracing{.pass_trace = true};
+  for (const std::string_view method : {"OPTIONS", "TRACE"}) {
+    const std::string line = std::string(method) + " / HTTP/1.1\r\nHost: a\r\nMax-Forwards: ";
+    const std::string head = passed(line + "5\r\n", tracing);
+    EXPECT_TRUE(head.contains("\r\nMax-Forwards: 4\r\n")) << head;
+    EXPECT_TRUE(passed(line + "1\r\n", tracing).contains("\r\nMax-Forwards: 0\r\n"));
+    EXPECT_EQ(passed(line + "x\r\n", tracing), "");
+  }
+  EXPECT_TRUE(passed("GET / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n")
+                  .contains("\r\nMax-Forwards: 0\r\n"))
+      << "it counts for other methods too only if the recipient wants it";
+}
+
+TEST_F(ReverseProxyTest, LastProxyAnswersItself) {
+  constexpr std::string_view rest =
+      " /a?b HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\nCookie: secret\r\n"
+      "Authorization: secret\r\nConnection: close\r\n\r\n";
+  const ReverseProxyOptions tracing{.pass_trace = true};
+  const std::string options = ask({}, "OPTIONS" + std::string(rest), tracing);
+  EXPECT_TRUE(options.starts_with("HTTP/1.1 204 ")) << options;
+  EXPECT_TRUE(options.contains("Allow: DELETE, GET")) << options;
+  const std::string trace = ask({}, "TRACE" + std::string(rest), tracing);
+  const auto responses = sim::parse_http_responses(trace, {"TRACE"});
+  ASSERT_EQ(responses.size(), 1U) << trace;
+  EXPECT_EQ(responses[0].status, 200);
+  EXPECT_EQ(responses[0].header("Content-Type"), "message/http");
+  EXPECT_EQ(responses[0].body,
+            "TRACE /a?b HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(upstream_requests().size(), 0U);
+}
+
+TEST_F(ReverseProxyTest, TrailersOfResponsesObeyTheRulesOfHeaders) {
+  response(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: X-Named\r\n\r\n1\r\na\r\n0\r\n"
+      "X-Named: no\r\nSet-Cookie: no\r\nProxy-Authenticate: no\r\nDate: no\r\nVia: no\r\n"
+      "Location: no\r\nContent-Encoding: no\r\nProxy-Status: yes\r\nX-Sum: yes\r\n\r\n");
+  EXPECT_TRUE(last_text_.ends_with("0\r\nProxy-Status: yes\r\nX-Sum: yes\r\n\r\n")) << last_text_;
+}
+
+TEST_F(ReverseProxyTest, ProxyStatusOfAResponsePasses) {
+  const auto found = response(
+      "HTTP/1.1 502 No\r\nContent-Length: 1\r\nProxy-Status: a; error=x\r\nProxy-Any: no\r\n\r\na");
+  EXPECT_EQ(found.header("Proxy-Status"), "a; error=x");
+  EXPECT_EQ(found.header("Proxy-Any"), "");
+}
+
+TEST_F(ReverseProxyTest, HeadHasTheHeadersOfADecompressedGet) {
+  const std::string data = compression::compressed(compression::Coding::gzip, "plain");
+  const std::string head =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n"
+      "Content-Length: " +
+      std::to_string(data.size()) +
+      "\r\nETag: \"v\"\r\nAccept-Ranges: bytes\r\nRepr-Digest: sha-256=:AA==:\r\n\r\n";
+  ReverseProxyOptions options;
+  options.client.decompression = compression::DecompressLimits{};
+  for (const std::string_view method : {"GET", "HEAD"}) {
+    Step step;
+    step.answer = head + (method == "GET" ? data : "");
+    const std::string text =
+        ask({{step}}, std::string(method) + " / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            options);
+    const auto responses = sim::parse_http_responses(text, {method});
+    ASSERT_EQ(responses.size(), 1U) << text;
+    for (const char* gone :
+         {"Content-Encoding", "Content-Length", "Accept-Ranges", "Repr-Digest"}) {
+      EXPECT_EQ(responses[0].header(gone), "") << method << gone;
+    }
+    EXPECT_EQ(responses[0].header("ETag"), "W/\"v\"") << method;
+    EXPECT_EQ(responses[0].body, method == "GET" ? "plain" : "");
+  }
+}
+
+TEST_F(ReverseProxyTest, CodedResponseStaysForAClientThatAsksItself) {
+  ReverseProxyOptions options;
+  options.client.decompression = compression::DecompressLimits{};
+  for (const std::string_view accepted : {"gzip", "identity"}) {
+    Step step;
+    step.answer =
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\nETag: "
+        "\"v\"\r\n\r\ncoded";
+    const std::string text =
+        ask({{step}},
+            "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + std::string(accepted) +
+                "\r\nConnection: close\r\n\r\n",
+            options);
+    const auto responses = sim::parse_http_responses(text);
+    ASSERT_EQ(responses.size(), 1U);
+    EXPECT_EQ(responses[0].header("Content-Encoding"), "gzip");
+    EXPECT_EQ(responses[0].header("ETag"), "\"v\"");
+    EXPECT_EQ(responses[0].body, "coded");
+  }
 }
 
 TEST(ReverseProxyOptionsTest, InvalidOptionsAreRefused) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,14 +19,19 @@
 namespace weir::http {
 namespace {
 
-/// The treatment of a header, by its name.
+/// The treatment of a field of a head or of a trailer section, by its name. Connection can take
+/// away only fields that pass: the proxy itself answers for all others.
 enum class Rule : std::uint8_t {
   pass,
+  pass_in_requests,
+  pass_in_responses,
   drop,        ///< it concerns one connection, or the framing of the body
   connection,  ///< it names headers of one connection
   host,
   forwarded_for,  ///< X-Forwarded-For
   forwarded,      ///< the other headers about the client
+  max_forwards,
+  te,
   via,
 };
 
@@ -34,11 +41,11 @@ struct Named {
 };
 
 constexpr std::array named_rules{
-    Named{"te", Rule::drop},
+    Named{"te", Rule::te},
     Named{"via", Rule::via},
     Named{"host", Rule::host},
-    Named{"date", Rule::drop},
-    Named{"proxy", Rule::drop},  // some upstreams would use it as their own proxy
+    Named{"date", Rule::pass_in_requests},  // a response has that of this server
+    Named{"proxy", Rule::drop},             // some upstreams would use it as their own proxy
     Named{"expect", Rule::drop},
     Named{"upgrade", Rule::drop},
     Named{"trailer", Rule::drop},
@@ -46,6 +53,9 @@ constexpr std::array named_rules{
     Named{"x-real-ip", Rule::forwarded},
     Named{"connection", Rule::connection},
     Named{"keep-alive", Rule::drop},
+    Named{"max-forwards", Rule::max_forwards},
+    Named{"proxy-status", Rule::pass_in_responses},  // RFC 9209: it is for all recipients
+    Named{"http2-settings", Rule::drop},
     Named{"content-length", Rule::drop},
     Named{"x-forwarded-for", Rule::forwarded_for},
     Named{"transfer-encoding", Rule::drop},
@@ -71,7 +81,17 @@ consteval auto ends_of_sizes() {
   return ends;
 }
 
-Rule rule_of(std::string_view name) noexcept {
+Rule rule_of(std::string_view name);
+
+/// Returns the rule of a name with underscores. It is dropped if a program behind CGI or WSGI,
+/// where both characters are one, would take it for another header that does not simply pass.
+[[gnu::noinline]] Rule rule_of_imitation(std::string_view name) {
+  std::string imitated(name);
+  std::ranges::replace(imitated, '_', '-');
+  return rule_of(imitated) == Rule::pass ? Rule::pass : Rule::drop;
+}
+
+Rule rule_of(std::string_view name) {
   const auto letter = static_cast<unsigned>((name.front() | 0x20) - 'a');
   if (letter >= 26 || (first_letters() >> letter & 1) == 0) return Rule::pass;
   constexpr std::array ends = ends_of_sizes();
@@ -83,7 +103,17 @@ Rule rule_of(std::string_view name) noexcept {
   constexpr std::string_view of_client = "x-forwarded-";
   if (equals_ignoring_case(name.substr(0, of_proxy.size()), of_proxy)) return Rule::drop;
   if (equals_ignoring_case(name.substr(0, of_client.size()), of_client)) return Rule::forwarded;
-  return Rule::pass;
+  return name.find('_') == name.npos ? Rule::pass : rule_of_imitation(name);
+}
+
+/// The directions of fields through the proxy.
+enum class Direction : std::uint8_t { to_upstream, to_client };
+
+/// Returns true if a field with this rule is passed on as it is, unless Connection names it.
+bool passes(Rule rule, Direction direction) noexcept {
+  const Rule in_direction =
+      direction == Direction::to_upstream ? Rule::pass_in_requests : Rule::pass_in_responses;
+  return rule == Rule::pass || rule == in_direction;
 }
 
 /// Calls `use(token)` for each element of a list, until it returns true. Returns true then.
@@ -182,18 +212,33 @@ std::string forwarded_element(const KnownClient& client) {
   return out.append(client.is_secure ? ";proto=https" : ";proto=http");
 }
 
+/// The headers about the client that a trusted proxy has sent, and that are passed on.
+struct EarlierForwarded {
+  std::string addresses;  // of all X-Forwarded-For
+  bool has_proto = false;
+  bool has_host = false;
+
+  /// Takes a header. Returns true if it is passed on as it is.
+  bool take(Rule rule, const HeaderField& field) {
+    if (field.value.empty()) return false;  // it says nothing
+    if (rule == Rule::forwarded_for) {
+      addresses.append(addresses.empty() ? "" : ", ").append(field.value);
+      return false;
+    }
+    has_proto = has_proto || equals_ignoring_case(field.name, "x-forwarded-proto");
+    has_host = has_host || equals_ignoring_case(field.name, "x-forwarded-host");
+    return true;
+  }
+};
+
 void add_forwarded(const Request& request, const ReverseProxyOptions& options,
-                   std::string&& earlier, ClientRequest& out) {
+                   EarlierForwarded&& earlier, ClientRequest& out) {
   if (options.forwarded == ForwardedHeaders::none) return;
-  const bool append = options.forwarded == ForwardedHeaders::append;
   const KnownClient client = known_client(request, options.forwarded);
-  if (!earlier.empty()) earlier += ", ";
-  out.add_header("X-Forwarded-For", earlier.append(client.address));
-  const RequestHead& head = request.head();
-  const bool has_proto = append && head.header("x-forwarded-proto").has_value();
-  const bool has_host = append && head.header("x-forwarded-host").has_value();
-  if (!has_proto) out.add_header("X-Forwarded-Proto", client.is_secure ? "https" : "http");
-  if (!has_host && !client.host.empty()) out.add_header("X-Forwarded-Host", client.host);
+  if (!earlier.addresses.empty()) earlier.addresses += ", ";
+  out.add_header("X-Forwarded-For", earlier.addresses.append(client.address));
+  if (!earlier.has_proto) out.add_header("X-Forwarded-Proto", client.is_secure ? "https" : "http");
+  if (!earlier.has_host && !client.host.empty()) out.add_header("X-Forwarded-Host", client.host);
   if (options.rfc7239) out.add_header("Forwarded", forwarded_element(client));
 }
 
@@ -248,6 +293,37 @@ std::optional<std::string> public_location(std::string_view location, const Url&
   return text;
 }
 
+bool is_trailers(std::string_view element) noexcept {
+  return equals_ignoring_case(element, "trailers");
+}
+
+constexpr std::uint64_t max_forwards_most = 1'000'000;  // a larger number is the same to a client
+
+/// Returns true if Max-Forwards counts for the method (RFC 9110 §7.6.2).
+bool counts_hops(Method method) noexcept {
+  return method == Method::options || method == Method::trace;
+}
+
+/// Returns the Max-Forwards that an upstream gets.
+std::string next_max_forwards(const Request& request, std::string_view value) {
+  const auto hops = max_forwards_of(request);
+  if (!hops || hops->value_or(0) == 0) return std::string(value);
+  return std::to_string(**hops - 1);
+}
+
+/// Adds the trailers of a message that pass. Those that must be in a head are left out.
+template <class Message>
+void forward_trailer_fields(const Message& message, const Headers& trailers, Direction direction,
+                            bool decoded, BodySink& out) {
+  if (trailers.empty()) return;
+  const ConnectionNames<Message> connection(message);
+  for (const HeaderField field : trailers) {
+    if (!passes(rule_of(field.name), direction) || connection.name(field.name)) continue;
+    if (decoded && is_coding_field(field.name)) continue;
+    std::ignore = out.add_trailer(field.name, field.value);
+  }
+}
+
 template <class Message>
 void forward_fields(const Message& response, Version version, const ReverseProxyOptions& options,
                     Response& out) {
@@ -255,13 +331,45 @@ void forward_fields(const Message& response, Version version, const ReverseProxy
   for (std::size_t index = 0; index < response.header_count(); ++index) {
     const auto [name, value] = response.header_at(index);
     const Rule rule = rule_of(name);
-    if (rule == Rule::drop || rule == Rule::connection || connection.name(name)) continue;
-    out.add_header(name, value);
+    const bool stays = rule == Rule::via || rule == Rule::forwarded || rule == Rule::forwarded_for;
+    const bool passed = passes(rule, Direction::to_client) && !connection.name(name);
+    if (stays || passed) out.add_header(name, value);
   }
   if (!options.via.empty()) out.add_header("Via", via_of(version, options));
 }
 
 }  // namespace
+
+Result<std::optional<std::uint64_t>> max_forwards_of(const Request& request) {
+  if (!counts_hops(request.method())) return std::nullopt;
+  std::optional<std::uint64_t> found;
+  const RequestHead& head = request.head();
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const auto [name, value] = head.header_at(index);
+    if (!equals_ignoring_case(name, "max-forwards")) continue;
+    std::uint64_t number = 0;
+    const char* const end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, number);
+    if (read.ec == std::errc::result_out_of_range) number = max_forwards_most;
+    const bool valid = read.ec != std::errc::invalid_argument && read.ptr == end && !found;
+    if (!valid) return fail(Errc::bad_input);
+    found = std::min(number, max_forwards_most);
+  }
+  return found;
+}
+
+std::string reflected_request(const Request& request) {
+  const RequestHead& head = request.head();
+  std::string out(request.method_text());
+  out.append(" ").append(head.target()).append(" HTTP/1.1\r\n");
+  for (std::size_t index = 0; index < head.header_count(); ++index) {
+    const auto [name, value] = head.header_at(index);
+    const auto is = [name](std::string_view other) { return equals_ignoring_case(name, other); };
+    if (is("authorization") || is("proxy-authorization") || is("cookie")) continue;
+    out.append(name).append(": ").append(value).append("\r\n");
+  }
+  return out.append("\r\n");
+}
 
 Result<Url> upstream_url(const Url& base, const Request& request,
                          const ReverseProxyOptions& options) {
@@ -281,21 +389,46 @@ void forward_request_headers(const Request& request, const ReverseProxyOptions& 
   if (options.preserve_host && !request.authority().empty()) {
     out.add_header("Host", request.authority());
   }
-  std::string earlier;  // X-Forwarded-For of the client
+  const bool decoded = request.has_decoded_body();
+  EarlierForwarded earlier;
   for (std::size_t index = 0; index < head.header_count(); ++index) {
-    const auto [name, value] = head.header_at(index);
-    const Rule rule = rule_of(name);
-    const bool passes = rule == Rule::pass || (rule == Rule::forwarded && append) ||
-                        (rule == Rule::via) || (rule == Rule::forwarded_for && append);
-    if (!passes || connection.name(name)) continue;
-    if (rule == Rule::forwarded_for) {
-      earlier.append(earlier.empty() ? "" : ", ").append(value);
-    } else {
-      out.add_header(name, value);
+    const HeaderField field = head.header_at(index);
+    const Rule rule = rule_of(field.name);
+    switch (rule) {
+      case Rule::pass:
+      case Rule::pass_in_requests:
+        if (connection.name(field.name) || (decoded && is_coding_field(field.name))) break;
+        out.add_header(field.name, field.value);
+        break;
+      case Rule::via:
+        out.add_header(field.name, field.value);
+        break;
+      case Rule::forwarded:
+      case Rule::forwarded_for:
+        if (append && earlier.take(rule, field)) out.add_header(field.name, field.value);
+        break;
+      case Rule::max_forwards:
+        out.add_header(field.name, next_max_forwards(request, field.value));
+        break;
+      case Rule::te:
+        if (any_element(field.value, is_trailers)) out.accept_trailers();
+        break;
+      default:
+        break;
     }
   }
   add_forwarded(request, options, std::move(earlier), out);
   if (!options.via.empty()) out.add_header("Via", via_of(request.version(), options));
+}
+
+void forward_trailers(const Request& request, BodySink& out) {
+  forward_trailer_fields(request.head(), request.trailers(), Direction::to_upstream,
+                         request.has_decoded_body(), out);
+}
+
+void forward_trailers(const ClientResponse& response, BodySink& out) {
+  forward_trailer_fields(response, response.trailers(), Direction::to_client,
+                         response.has_decoded_body(), out);
 }
 
 void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,

@@ -1,12 +1,16 @@
 // The headers and the target that a reverse proxy passes on (RFC 9110 §7.6).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "weir/base/result.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
+#include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
@@ -24,6 +28,24 @@ Result<Url> upstream_url(const Url& base, const Request& request,
 /// Adds the headers of the client's request that an upstream gets, and those of the proxy.
 void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
                              ClientRequest& out);
+
+/// Returns the number of proxies to which this request may still go: the Max-Forwards of OPTIONS
+/// and TRACE (RFC 9110 §7.6.2), at most 1,000,000; std::nullopt without that header, and for other
+/// methods.
+/// Errors: bad_input for a header that is no number, or for two of them.
+Result<std::optional<std::uint64_t>> max_forwards_of(const Request& request);
+
+/// Returns the head of the request as text, without credentials, for the answer to TRACE (RFC 9110
+/// §9.3.8).
+std::string reflected_request(const Request& request);
+
+// Trailers obey the rules of headers in both directions. Fields that belong to a head, or that the
+// proxy itself sets, are left out of them (RFC 9110 §6.5.1).
+
+/// Adds the trailers of the client's request that an upstream gets, after the end of its body.
+void forward_trailers(const Request& request, BodySink& out);
+/// Adds the trailers of the upstream's response that the client gets, after the end of its body.
+void forward_trailers(const ClientResponse& response, BodySink& out);
 
 /// Adds the headers of the upstream's response that the client gets.
 void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,

@@ -128,5 +128,67 @@ TEST(ForwardingTest, OptionsOfConnectionAreFoundInAllLines) {
   EXPECT_EQ(passed("Connection: keep-alive\r\nA: 1\r\n"), "A: 1\r\n");
 }
 
+TEST(ForwardingTest, ImitationsOfNamesWithUnderscoresAreDropped) {
+  EXPECT_EQ(passed("X_Forwarded_For: 1\r\nX-Forwarded_For: 2\r\nx_real_ip: 3\r\n"
+                   "Content_Length: 4\r\nTransfer_Encoding: 5\r\nX_Forwarded_Any: 6\r\n"
+                   "Proxy_Any: 7\r\nX_Any: 8\r\n"),
+            "X_Any: 8\r\n");
+}
+
+TEST(ForwardingTest, DateOfARequestPasses) {
+  EXPECT_EQ(passed("Date: never\r\nProxy-Status: a\r\nHTTP2-Settings: AA\r\n"), "Date: never\r\n");
+}
+
+/// Returns the headers about the client that an upstream gets from a trusted proxy.
+std::string appended(std::string_view lines) {
+  ReverseProxyOptions options{.forwarded = ForwardedHeaders::append, .rfc7239 = true};
+  TextRequest request("GET /", {}, lines);
+  ClientRequest out(Method::get, "http://a");
+  forward_request_headers(request.request(), options, out);
+  return std::string(out.headers().lines());
+}
+
+TEST(ForwardingTest, ConnectionTakesAwayNothingThatTheProxySets) {
+  const std::string found = appended(
+      "Connection: X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, Forwarded, Via, "
+      "X-Real-IP, Max-Forwards, X-Other\r\nX-Forwarded-For: 1.2.3.4\r\n"
+      "X-Forwarded-Proto: https\r\nX-Forwarded-Host: b\r\nForwarded: for=1.2.3.4\r\n"
+      "Via: 1.1 a\r\nX-Real-IP: 1.2.3.4\r\nMax-Forwards: 3\r\nX-Other: 1\r\n");
+  EXPECT_EQ(found,
+            "X-Forwarded-Proto: https\r\nX-Forwarded-Host: b\r\nForwarded: for=1.2.3.4\r\n"
+            "Via: 1.1 a\r\nX-Real-IP: 1.2.3.4\r\nMax-Forwards: 3\r\n"
+            "X-Forwarded-For: 1.2.3.4, unknown\r\n"
+            "Forwarded: for=unknown;host=\"test\";proto=http\r\nVia: 1.1 weir\r\n");
+}
+
+TEST(ForwardingTest, ProtoAndHostAreThoseThatArePassed) {
+  const std::string found =
+      appended("X-Forwarded-Proto: \r\nX_Forwarded_Host: evil\r\nX-Forwarded-For:\r\n");
+  EXPECT_EQ(found,
+            "X-Forwarded-For: unknown\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: test\r\n"
+            "Forwarded: for=unknown;host=\"test\";proto=http\r\nVia: 1.1 weir\r\n");
+}
+
+/// Returns the Max-Forwards of a request as text: "none", "bad", or the number.
+std::string hops(std::string_view method, std::string_view lines) {
+  TextRequest request(std::string(method) + " /", {}, lines);
+  const auto found = max_forwards_of(request.request());
+  if (!found) return "bad";
+  return *found ? std::to_string(**found) : "none";
+}
+
+TEST(ForwardingTest, MaxForwardsCountsForOptionsAndTrace) {
+  EXPECT_EQ(hops("OPTIONS", "Max-Forwards: 5\r\n"), "5");
+  EXPECT_EQ(hops("TRACE", "max-forwards: 0\r\n"), "0");
+  EXPECT_EQ(hops("TRACE", "Max-Forwards: 99999999999999999999999\r\n"), "1000000");
+  EXPECT_EQ(hops("OPTIONS", ""), "none");
+  EXPECT_EQ(hops("GET", "Max-Forwards: x\r\n"), "none");
+  for (const std::string_view bad :
+       {"Max-Forwards: x\r\n", "Max-Forwards: -1\r\n", "Max-Forwards: 1 2\r\n", "Max-Forwards:\r\n",
+        "Max-Forwards: 1\r\nMax-Forwards: 1\r\n"}) {
+    EXPECT_EQ(hops("OPTIONS", bad), "bad") << bad;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http::forwarding_test
