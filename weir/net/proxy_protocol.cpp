@@ -25,6 +25,10 @@ class ProxiedStream final : public Stream, StreamLayer {
     return inner().finish_writing();
   }
   void close() override { state_.reset(); }
+  Result<> set_close_mode(CloseMode mode) override {
+    if (state_ == nullptr) return fail(Errc::closed);
+    return inner().set_close_mode(mode);
+  }
   os::Address peer_address() const override {
     if (state_ == nullptr) return {};
     return os::to_address(state_->address, state_->port);

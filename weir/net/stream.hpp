@@ -12,6 +12,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
+#include "weir/loop/contract/detail/close_mode.hpp"
 #include "weir/loop/contract/detail/operation.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/context.hpp"
@@ -113,6 +114,13 @@ class Stream {
   /// Closes both directions. No operation is pending when it is called. Later reads and writes fail
   /// with Errc::closed, the addresses are none, and another close() does nothing.
   virtual void close() = 0;
+  /// Sets what the peer sees when the stream is closed or destroyed. A new stream has
+  /// CloseMode::orderly. With CloseMode::reset, TCP resets the connection, and TLS sends no
+  /// close_notify (RFC 9112 §9.8): a message that the end of the stream would complete is visibly
+  /// cut off. A Unix socket cannot be reset. A tunnel of HTTP/2 always resets its stream unless
+  /// finish_writing() was called before.
+  /// Errors: Errc::closed after close(); the kernel's.
+  virtual Result<> set_close_mode(CloseMode mode) = 0;
 
   Loop& loop() const noexcept { return *loop_; }
   virtual os::Address peer_address() const = 0;

@@ -33,6 +33,11 @@ void Stream::close() {
   loop().backend().close(*socket);
 }
 
+Result<> Stream::set_close_mode(CloseMode mode) {
+  if (socket_ == nullptr) return fail(Errc::closed);
+  return loop().platform().set_close_mode(socket_->descriptor, mode);
+}
+
 /// Clients of a listener for IPv6 and IPv4 have mapped addresses (RFC 4291 §2.5.5.2). People and
 /// other programs know an IPv4 address in its own form.
 os::Address Stream::peer_address() const {

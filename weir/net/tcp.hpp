@@ -33,6 +33,7 @@ class Stream final : public weir::Stream {
 
   Result<> finish_writing() override;
   void close() override;
+  Result<> set_close_mode(CloseMode mode) override;
   os::Address peer_address() const override;
   os::Address local_address() const override;
   std::size_t unacked_bytes() const override;

@@ -31,6 +31,11 @@ void Stream::close() {
   if (session_ != nullptr) detail::Session::close(std::move(session_));
 }
 
+Result<> Stream::set_close_mode(CloseMode mode) {
+  if (session_ == nullptr) return fail(Errc::closed);
+  return session_->set_close_mode(mode);
+}
+
 os::Address Stream::peer_address() const {
   return session_ == nullptr ? os::Address() : session_->inner().peer_address();
 }

@@ -25,8 +25,9 @@ class Session;
 /// Error::bad_record, record_flood and peer_alert, which also end writing.
 ///
 /// finish_writing() sends close_notify and then the end of the inner stream. A close sends
-/// close_notify too, if the kernel has room for it. unacked_bytes() counts bytes of records. An
-/// observer of input is also called for a record without data.
+/// close_notify too, if the kernel has room for it and the mode is CloseMode::orderly.
+/// unacked_bytes() counts bytes of records. An observer of input is also called for a record
+/// without data.
 class Stream final : public weir::Stream {
  public:
   explicit Stream(BlockPtr<detail::Session> session) noexcept;
@@ -36,6 +37,7 @@ class Stream final : public weir::Stream {
 
   Result<> finish_writing() override;
   void close() override;
+  Result<> set_close_mode(CloseMode mode) override;
   os::Address peer_address() const override;
   os::Address local_address() const override;
   const TlsInfo* tls() const noexcept override;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
 #include <new>
 #include <string>
 #include <tuple>
@@ -23,6 +24,17 @@ class TlsStreamTest : public TlsTest {
  protected:
   /// Returns the stream below a TLS stream.
   static weir::Stream& inner_of(Stream& stream) { return detail::Session::of(stream).inner(); }
+  /// Performs a handshake inside another TLS connection.
+  Task<SecurePair> stack(SecurePair outer) {
+    AnyStream server_end(std::move(outer.server));
+    AnyStream client_end(std::move(outer.client));
+    auto accepting = acceptor_->accept(std::move(server_end));
+    auto connecting = connector_->connect(std::move(client_end), host_);
+    auto both = co_await all(std::move(accepting), std::move(connecting));
+    Stream server = std::move(std::get<0>(both.value()).value());
+    Stream client = std::move(std::get<1>(both.value()).value());
+    co_return SecurePair{std::move(server), std::move(client)};
+  }
 };
 INSTANTIATE_TEST_SUITE_P(On, TlsStreamTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -281,6 +293,57 @@ TEST_P(TlsStreamTest, PendingWriteSaysHowMuchIsSent) {
   run(talk());
 }
 
+TEST_P(TlsStreamTest, CloseWithAResetIsNoEnd) {
+  const auto talk = [this]() -> Task<> {
+    for (const bool stacked : {false, true}) {
+      SecurePair pair = co_await secure_pair();
+      if (stacked) {
+        auto above = stack(std::move(pair));
+        pair = co_await std::move(above);
+      }
+      EXPECT_TRUE(co_await pair.server.write("part"));
+      EXPECT_EQ(co_await read_some(pair.client, 4), "part");
+      EXPECT_TRUE(pair.server.set_close_mode(CloseMode::reset));
+      pair.server.close();
+      const auto rest = co_await read_to_end(pair.client);
+      EXPECT_EQ(rest.first, "");
+      EXPECT_EQ(rest.second, system_error(ECONNRESET));
+    }
+  };
+  run(talk());
+}
+
+// A caller concludes from the count that a peer cannot have a byte, and sends it again elsewhere.
+TEST_P(TlsStreamTest, ByteThatThePeerHasCountsAsSent) {
+  const auto talk = [this]() -> Task<> {
+    for (const bool stacked : {false, true}) {
+      SecurePair pair = co_await secure_pair();
+      if (stacked) {
+        auto above = stack(std::move(pair));
+        pair = co_await std::move(above);
+      }
+      const std::string text(24 * 1024 * 1024, 'x');
+      const auto read_a_part = [&pair]() -> Task<std::size_t> {
+        const std::string part = co_await read_some(pair.server, 4'002);
+        EXPECT_TRUE(pair.server.set_close_mode(CloseMode::reset));
+        pair.server.close();
+        co_return part.size();
+      };
+      const auto write = [&]() -> Task<std::pair<std::size_t, std::error_code>> {
+        co_return co_await CountedWrite(pair.client, text);
+      };
+      auto reading = read_a_part();
+      auto writing = write();
+      const auto both = co_await all(std::move(reading), std::move(writing));
+      const auto& [sent, error] = std::get<1>(both.value());
+      EXPECT_TRUE(error);
+      EXPECT_GE(sent, std::get<0>(both.value()));
+      EXPECT_LT(sent, text.size());
+    }
+  };
+  run(talk());
+}
+
 // The send of close_notify is not finished yet on io_uring. The leak sanitizer is the judge.
 TEST_P(TlsStreamTest, LoopMayEndRightAfterAClose) {
   const auto talk = [this]() -> Task<> {
@@ -308,15 +371,10 @@ TEST_P(TlsStreamTest, MovesWithItsConnection) {
 TEST_P(TlsStreamTest, LayersMayBeStacked) {
   const auto talk = [this]() -> Task<> {
     SecurePair outer = co_await secure_pair();
-    AnyStream server_end(std::move(outer.server));
-    AnyStream client_end(std::move(outer.client));
-    auto accepting = acceptor_->accept(std::move(server_end));
-    auto connecting = connector_->connect(std::move(client_end), host_);
-    auto both = co_await all(std::move(accepting), std::move(connecting));
-    Stream server = std::move(std::get<0>(both.value()).value());
-    Stream client = std::move(std::get<1>(both.value()).value());
-    EXPECT_TRUE(co_await client.write("twice"));
-    EXPECT_EQ(co_await read_some(server, 5), "twice");
+    auto stacking = stack(std::move(outer));
+    SecurePair inner = co_await std::move(stacking);
+    EXPECT_TRUE(co_await inner.client.write("twice"));
+    EXPECT_EQ(co_await read_some(inner.server, 5), "twice");
   };
   run(talk());
 }

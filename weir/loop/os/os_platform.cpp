@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "weir/loop/detail/process/os_handover.hpp"
@@ -115,6 +117,12 @@ Result<> OsPlatform::configure(int descriptor, const loop::StreamOptions& option
   auto done = os::set_no_delay(descriptor, options.no_delay);
   if (!done && done.error() == system_error(EOPNOTSUPP)) return {};
   return done;
+}
+
+Result<> OsPlatform::set_close_mode(int descriptor, CloseMode mode) {
+  std::optional<std::chrono::seconds> linger;
+  if (mode == CloseMode::reset) linger = std::chrono::seconds(0);
+  return os::set_linger(descriptor, linger);
 }
 
 Result<os::Address> OsPlatform::local_address(int descriptor) {

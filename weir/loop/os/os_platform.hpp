@@ -109,6 +109,7 @@ class OsPlatform : public loop::Platform, public loop::PlatformProfiler {
   Result<> leave_group(int datagrams, const os::MulticastGroup& group) override;
   /// Ignores TCP options on a Unix socket.
   Result<> configure(int descriptor, const loop::StreamOptions& options) override;
+  Result<> set_close_mode(int descriptor, CloseMode mode) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
   Result<std::size_t> unacked_bytes(int descriptor) override;

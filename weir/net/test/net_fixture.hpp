@@ -7,6 +7,8 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "weir/loop/os/os_platform.hpp"
@@ -113,6 +115,17 @@ inline Task<std::pair<std::string, std::error_code>> read_to_end(Stream& stream)
     text += bytes->text();
   }
 }
+
+/// Writes like Stream::write(): `co_await CountedWrite(stream, text)`.
+/// Returns: the number of bytes that count as sent, and the error of the write.
+class CountedWrite : public Write::Awaiter {
+ public:
+  CountedWrite(Stream& stream, std::string_view text) noexcept : Awaiter(stream.write(text)) {}
+  std::pair<std::size_t, std::error_code> await_resume() noexcept {
+    const Result<> written = Awaiter::await_resume();
+    return {this->sent, written ? std::error_code() : written.error()};
+  }
+};
 
 /// Reads at least `count` bytes, or fewer if the stream ends.
 inline Task<std::string> read_some(Stream& stream, std::size_t count) {

@@ -115,6 +115,13 @@ Result<> MemoryPlatform::configure(int descriptor, const loop::StreamOptions&) {
   return {};
 }
 
+Result<> MemoryPlatform::set_close_mode(int descriptor, CloseMode mode) {
+  MemoryStream* const stream = descriptors_.stream(descriptor);
+  if (stream == nullptr) return fail(system_error(EBADF));
+  stream->set_close_mode(mode);
+  return {};
+}
+
 Result<os::Address> MemoryPlatform::local_address(int descriptor) {
   const MemoryEndpoint* const endpoint = descriptors_.find(descriptor);
   if (endpoint == nullptr) return fail(system_error(EBADF));

@@ -121,6 +121,7 @@ class MemoryPlatform : public loop::Platform {
   Result<> join_group(int datagrams, const os::MulticastGroup& group) override;
   Result<> leave_group(int datagrams, const os::MulticastGroup& group) override;
   Result<> configure(int descriptor, const loop::StreamOptions& options) override;
+  Result<> set_close_mode(int descriptor, CloseMode mode) override;
   Result<os::Address> local_address(int descriptor) override;
   Result<os::Address> peer_address(int descriptor) override;
   /// Returns 0, except for connections between the hosts of a World.

@@ -339,6 +339,11 @@ Result<> Session::finish_writing() {
   return inner_->finish_writing();
 }
 
+Result<> Session::set_close_mode(CloseMode mode) {
+  close_mode_ = mode;
+  return inner_->set_close_mode(mode);
+}
+
 /// The close_notify is sent, or has failed.
 void Session::on_flushed() {
   if (closing_) {
@@ -357,7 +362,7 @@ void Session::close(BlockPtr<Session> session) noexcept {
   // The inner stream may stay open below, but its observer need not live any longer.
   self.inner_->observe_hangup(nullptr);
   bool pending = self.output_ != nullptr && self.output_->busy;
-  if (!pending) {
+  if (!pending && self.close_mode_ == CloseMode::orderly) {
     // A failed layer has an alert in the output; a broken write has nothing that can follow.
     try {
       if (!self.write_end() && !self.finished_) self.records_->seal_close(self.output().output);

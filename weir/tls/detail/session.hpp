@@ -98,12 +98,13 @@ class Session : loop::ReceiveOperation, StreamLayer {
   void cancel(loop::Operation& operation);
   std::size_t sent_of(const loop::SendOperation& operation) const noexcept;
   Result<> finish_writing();
+  Result<> set_close_mode(CloseMode mode);
   /// Returns true if a receive would not wait.
   bool has_data() const noexcept {
     return !plain_.empty() || read_end_ || !input().empty() || records_->has_input();
   }
-  /// Sends close_notify if the kernel has room, and closes the inner stream. The session destroys
-  /// itself later if the kernel still uses its output.
+  /// Sends close_notify if the kernel has room, unless the mode is CloseMode::reset, and closes the
+  /// inner stream. The session destroys itself later if the kernel still uses its output.
   static void close(BlockPtr<Session> session) noexcept;
   /// Frees a closed session after the end of its loop, which has closed the socket.
   static void abandon(BlockPtr<Session> session) noexcept;
@@ -157,6 +158,7 @@ class Session : loop::ReceiveOperation, StreamLayer {
   bool close_sealed_ = false;     // close_notify is in the output or sent
   bool finished_ = false;         // finish_writing() was called
   bool closing_ = false;          // closed; destroyed when the inner send has ended
+  CloseMode close_mode_ = CloseMode::orderly;
 };
 
 }  // namespace weir::tls::detail

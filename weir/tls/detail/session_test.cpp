@@ -20,6 +20,8 @@ namespace {
 struct SendLog {
   bool keeps = false;
   std::string text;
+  std::size_t takes = std::string::npos;  ///< bytes of the next send before it fails
+  CloseMode close_mode = CloseMode::orderly;
 };
 
 /// A stream that takes all bytes immediately and receives none.
@@ -32,6 +34,10 @@ class Sink final : public weir::Stream {
     return {};
   }
   void close() override {}
+  Result<> set_close_mode(CloseMode mode) override {
+    log_.close_mode = mode;
+    return {};
+  }
   os::Address peer_address() const override { return {}; }
   os::Address local_address() const override { return {}; }
   std::size_t unacked_bytes() const override { return 0; }
@@ -43,6 +49,11 @@ class Sink final : public weir::Stream {
     return false;
   }
   bool start_send(loop::SendOperation& operation) override {
+    if (log_.takes != std::string::npos) {
+      operation.sent = std::exchange(log_.takes, std::string::npos);
+      operation.finish(system_error(ECONNRESET));
+      return true;
+    }
     for (const Bytes piece : operation.pieces) {
       if (log_.keeps) log_.text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     }
@@ -138,6 +149,43 @@ TEST_P(SessionTest, WriteIsCancelledBetweenItsParts) {
     EXPECT_GT(sent, 0U);
     EXPECT_LT(sent, text.size());
     EXPECT_FALSE(co_await open.write("more")) << "a part of the text is sent";
+  };
+  run(talk());
+}
+
+// The peer may have opened a record of a batch of which the kernel has taken a part.
+TEST_P(SessionTest, BatchOfWhichTheKernelHasTakenAByteCountsAsSent) {
+  const auto talk = [this]() -> Task<> {
+    const std::string text(30'000, 'x');
+    for (const std::size_t taken : {0U, 1U, 4'002U}) {
+      Stream open = stream();
+      const auto whole = co_await CountedWrite(open, text);
+      EXPECT_EQ(whole.first, text.size());
+      log_.takes = taken;
+      const auto failed = co_await CountedWrite(open, text);
+      EXPECT_EQ(failed.second, system_error(ECONNRESET));
+      EXPECT_EQ(failed.first, taken == 0 ? 0U : text.size()) << taken;
+    }
+  };
+  run(talk());
+}
+
+TEST_P(SessionTest, CloseWithAResetSendsNoCloseNotify) {
+  log_.keeps = true;
+  const auto talk = [this]() -> Task<> {
+    Stream cut = stream();
+    EXPECT_TRUE(co_await cut.write("a"));
+    EXPECT_TRUE(cut.set_close_mode(CloseMode::reset));
+    EXPECT_EQ(log_.close_mode, CloseMode::reset);
+    cut.close();
+    EXPECT_EQ(std::exchange(log_.text, {}), "a");
+    const Result<> late = cut.set_close_mode(CloseMode::orderly);
+    EXPECT_TRUE(!late && late.error() == Errc::closed);
+    Stream whole = stream();
+    EXPECT_TRUE(whole.set_close_mode(CloseMode::reset));
+    EXPECT_TRUE(whole.set_close_mode(CloseMode::orderly));
+    whole.close();
+    EXPECT_EQ(log_.text, "!");
   };
   run(talk());
 }

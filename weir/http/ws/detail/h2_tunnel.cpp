@@ -122,6 +122,11 @@ void H2Tunnel::close() {
   if (carrier_ != nullptr) std::exchange(carrier_, nullptr)->close_tunnel();
 }
 
+Result<> H2Tunnel::set_close_mode(CloseMode) {
+  if (carrier_ == nullptr) return fail(Errc::closed);
+  return {};
+}
+
 os::Address H2Tunnel::peer_address() const {
   return carrier_ == nullptr ? os::Address() : carrier_->peer_address();
 }

@@ -85,6 +85,8 @@ class H2Tunnel final : public Stream {
 
   Result<> finish_writing() override;
   void close() override;
+  /// Does nothing: the carrier resets a stream that finish_writing() has not ended.
+  Result<> set_close_mode(CloseMode mode) override;
   os::Address peer_address() const override;
   os::Address local_address() const override;
   const TlsInfo* tls() const noexcept override;

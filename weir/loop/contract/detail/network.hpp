@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "weir/base/result.hpp"
+#include "weir/loop/contract/detail/close_mode.hpp"
 #include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/os/address.hpp"
 #include "weir/os/detail/io/datagram_socket.hpp"
@@ -69,6 +70,9 @@ class PlatformNetwork {
     return fail(Errc::unsupported);
   }
   virtual Result<> configure(int descriptor, const StreamOptions& options) = 0;
+  /// Sets what the peer of a stream sees when the descriptor is closed, also at the end of the
+  /// process. A Unix socket has no reset: it is always closed in order.
+  virtual Result<> set_close_mode(int descriptor, CloseMode mode) = 0;
   virtual Result<os::Address> local_address(int descriptor) = 0;
   virtual Result<os::Address> peer_address(int descriptor) = 0;
   /// Returns the number of sent bytes of a stream that have not reached the platform of the peer

@@ -121,7 +121,9 @@ struct SendOperation : Operation {
   /// True if the send never waits. It finishes immediately, and `sent` counts the bytes that the
   /// kernel has taken. It is no error if the kernel takes only a part or nothing.
   bool partial = false;
-  std::size_t sent = 0;  ///< out, updated while pending: number of bytes that the kernel has taken
+  /// Out, updated while pending: number of bytes that the kernel has taken. A failed send over a
+  /// layer, such as TLS, counts each byte that the kernel may have taken.
+  std::size_t sent = 0;
 };
 
 /// Accepts one connection.

@@ -38,7 +38,7 @@ void MemoryStream::leave() {
   other->other_ = nullptr;
   other->lost_bytes_ = unread() + in_flight_.bytes();
   const MemorySegment reset{MemorySegment::Kind::reset, {}, system_error(ECONNRESET)};
-  if (unread() > 0) {
+  if (unread() > 0 || (close_mode_ == CloseMode::reset && !is_local())) {
     other->in_flight_.send(reset);
     return;
   }

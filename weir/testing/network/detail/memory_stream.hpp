@@ -11,6 +11,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
+#include "weir/loop/contract/detail/close_mode.hpp"
 #include "weir/os/address.hpp"
 #include "weir/testing/network/detail/link_model.hpp"
 #include "weir/testing/network/detail/memory_endpoint.hpp"
@@ -94,7 +95,8 @@ class MemoryBytes {
 /// A MemoryStream is one end of a byte-stream connection and behaves as a non-blocking Linux
 /// socket does. It is a Unix socket if its address is local, and TCP otherwise. Sent data waits
 /// in the other end or on the way, up to the network's `buffer_bytes`. Its destructor closes it:
-/// the other end sees the end of the stream, or a reset if unread bytes were left here.
+/// the other end sees the end of the stream, or a reset if unread bytes were left here. With
+/// CloseMode::reset, TCP always resets.
 class MemoryStream final : public MemoryEndpoint, InFlightData::Receiver {
  public:
   explicit MemoryStream(std::size_t buffer_bytes) noexcept
@@ -121,6 +123,7 @@ class MemoryStream final : public MemoryEndpoint, InFlightData::Receiver {
   /// Ends sending: the other end sees the end of the stream.
   /// Errors: ENOTCONN.
   Result<> shut_down_sending();
+  void set_close_mode(CloseMode mode) noexcept { close_mode_ = mode; }
   /// Returns true if the connection was reset or shut down in both directions. A Unix socket is
   /// also dead if the other end is closed.
   bool dead() const noexcept;
@@ -159,6 +162,7 @@ class MemoryStream final : public MemoryEndpoint, InFlightData::Receiver {
   void on_lost() override;
 
   State state_ = State::unconnected;
+  CloseMode close_mode_ = CloseMode::orderly;
   bool sending_ended_ = false;    // by this side
   bool receiving_ended_ = false;  // by the other side
   bool refused_ = false;          // true if the next connect is refused
