@@ -261,12 +261,15 @@ bool Session::start_output() {
   return !out.busy;
 }
 
+/// Ends a batch. The kernel may have taken whole records of a batch that has failed: all of its
+/// bytes then count as sent, so that no caller takes them for bytes that the peer cannot have.
 void Session::finish_batch(loop::SendOperation& operation) noexcept {
   SessionOutput& out = *output_;
   out.sending = {};
-  if (!out.error()) {
-    operation.sent += std::exchange(out.batch_plain, 0);
-  } else if (out.error() == Errc::cancelled) {
+  const std::size_t plain = std::exchange(out.batch_plain, 0);
+  if (!out.error() || out.sent != 0) operation.sent += plain;
+  if (!out.error()) return;
+  if (out.error() == Errc::cancelled) {
     // A part of a record may have been sent, so no further one can follow.
     out.end = system_error(EPIPE);
   } else {
