@@ -107,6 +107,7 @@ inline http::Limits tight_limits() {
   limits.write_rate = {std::chrono::seconds(1), 240, std::chrono::seconds(2)};
   limits.unread_body_max = 200;
   limits.linger_bytes_max = 300;
+  limits.rejected_body_max = 600;
   limits.connections_max = 3;
   return limits;
 }

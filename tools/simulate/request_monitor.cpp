@@ -17,7 +17,7 @@ std::size_t read_ahead_max(const http::Limits& limits) noexcept {
   const std::size_t head =
       std::size_t{limits.head.request_line_max} + limits.head.headers_bytes_max;
   return std::max<std::size_t>(Buffer::default_capacity, 2 * head) +
-         static_cast<std::size_t>(limits.linger_bytes_max) + 1;
+         static_cast<std::size_t>(std::max(limits.linger_bytes_max, limits.rejected_body_max)) + 1;
 }
 
 RequestMonitor::ActiveRequest::ActiveRequest(RequestMonitor& watch, const Endpoint& client)

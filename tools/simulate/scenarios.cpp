@@ -164,7 +164,9 @@ sim::WorldOptions options_for(const Scenario& scenario, std::uint64_t seed, bool
 }
 
 http::Limits small_limits() {
-  return {.head = {.request_line_max = 1024, .headers_bytes_max = 4096}, .linger_bytes_max = 4096};
+  return {.head = {.request_line_max = 1024, .headers_bytes_max = 4096},
+          .linger_bytes_max = 4096,
+          .rejected_body_max = 4096};
 }
 
 /// More clients than the server may serve, and short timeouts.

@@ -53,6 +53,12 @@ struct Limits {
   Duration linger_timeout = std::chrono::seconds(1);
   /// Maximum number of bytes that a closing connection still reads; one more byte closes it early.
   std::uint64_t linger_bytes_max = 64 * 1024;
+  /// The limits for the rest of a body whose request was answered before its end. They replace the
+  /// two limits above if they are larger. A client that reads nothing before its body is sent then
+  /// gets the answer (RFC 9112 §9.6). A body without progress for linger_timeout ends the wait, and
+  /// so does a drain; close.
+  Duration rejected_body_timeout = std::chrono::seconds(30);
+  std::uint64_t rejected_body_max = 64 * 1024 * 1024;
   WebSocketLimits websocket = {};  ///< limits of a WebSocket; close
   H2Limits h2 = {};                ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
   /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,

@@ -165,6 +165,8 @@ TEST(LimitsDefaults, AreThoseOfTheHeader) {
   EXPECT_EQ(limits.unread_body_max, 64U * 1024);
   EXPECT_EQ(limits.linger_timeout, 1s);
   EXPECT_EQ(limits.linger_bytes_max, 64U * 1024);
+  EXPECT_EQ(limits.rejected_body_timeout, 30s);
+  EXPECT_EQ(limits.rejected_body_max, 64U * 1024 * 1024);
   EXPECT_EQ(limits.connections_max, 0U);
   const MemoryBoundOptions options;
   EXPECT_EQ(options.cores, 1U);

@@ -151,25 +151,37 @@ Instant Connection::check_read(Instant now) {
   return never;
 }
 
-Task<> Connection::linger(const Limits& limits) {
+Task<> Connection::linger(const Limits& limits, LateInput expected) {
   if (!stream_->finish_writing()) co_return;
-  const Instant deadline = after(loop().now(), limits.linger_timeout);
+  Duration most = limits.linger_timeout;
+  std::uint64_t left = limits.linger_bytes_max;
+  if (expected == LateInput::body) {
+    most = std::max(most, limits.rejected_body_timeout);
+    left = std::max(left, limits.rejected_body_max);
+  }
+  Instant deadline = after(loop().now(), most);
   std::array<std::byte, 1024> scratch;
+  bool drains = false;
   // One byte beyond the limit ends the connection. A buffer may hold more than that.
-  for (std::uint64_t left = limits.linger_bytes_max;;) {
+  for (;;) {
+    const Instant now = loop().now();
+    if (is_open() && server().draining() && !std::exchange(drains, true)) {
+      deadline = std::min(deadline, after(now, limits.linger_timeout));
+    }
     const MutableBytes room(scratch);
-    const IoOptions until_deadline{.timeout = deadline - loop().now()};
+    const IoOptions progress{.timeout = std::min<Duration>(deadline - now, limits.linger_timeout)};
     std::size_t dropped = 0;
     if (left >= Buffer::default_capacity) {
-      const auto bytes = co_await stream_->read(until_deadline);
+      const auto bytes = co_await stream_->read(progress);
       if (bytes) dropped = bytes->size();
     } else {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left + 1, room.size()));
-      const auto bytes = co_await stream_->read_into(room.first(count), until_deadline);
+      const auto bytes = co_await stream_->read_into(room.first(count), progress);
       dropped = bytes.value_or(0);
     }
     if (dropped == 0 || dropped > left) co_return;
     left -= dropped;
+    if (turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
   }
 }
 
@@ -238,9 +250,11 @@ Action NextRequest::await_resume() {
 }
 
 /// Calls Connection::linger(). Its frame does not become a part of the caller's, which is idle for
-/// most of the time.
+/// most of the time. Clients may still send bodies of answered requests when a drain has ended.
 [[gnu::noinline]] Task<> linger_apart(Connection& connection) {
-  return connection.linger(connection.server().limits());
+  using LateInput = Connection::LateInput;
+  ServerState& server = connection.server();
+  return connection.linger(server.limits(), server.draining() ? LateInput::body : LateInput::none);
 }
 
 /// Serves HTTP/2 until the connection is idle or ends. Lingers if the peer should read the last
@@ -268,8 +282,10 @@ void begin_websocket(Connection& connection) {
 /// close. Returns Action::idle if the connection stays open. After a preface it returns the action
 /// of begin_http2().
 Task<Action> work_http1(Connection& connection, Action action) {
+  Connection::LateInput expected = Connection::LateInput::none;
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
+    expected = connection.request_loop().late_input();
     if (action == Action::http2) co_return begin_http2(connection);
     if (action == Action::websocket) {
       begin_websocket(connection);
@@ -277,7 +293,7 @@ Task<Action> work_http1(Connection& connection, Action action) {
     }
     connection.deactivate();
   }
-  if (action == Action::close) co_await connection.linger(connection.server().limits());
+  if (action == Action::close) co_await connection.linger(connection.server().limits(), expected);
   co_return action;
 }
 

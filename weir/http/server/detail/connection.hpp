@@ -232,10 +232,16 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Time for the rest of a head when the server drains.
   static constexpr Duration drain_grace_head = std::chrono::seconds(2);
 
+  /// The bytes that the peer may still send to a connection that closes.
+  enum class LateInput : std::uint8_t {
+    none,  ///< none is expected: the peer has sent its last request, or breaks a rule
+    body,  ///< the rest of a body whose request is answered
+  };
   /// Shuts down the sending side, then reads and drops what the peer still sends. It ends after
-  /// Limits::linger_timeout or linger_bytes_max.
+  /// Limits::linger_timeout or linger_bytes_max, or for a body after the larger limits of rejected
+  /// bodies.
   /// Cancel: closes immediately.
-  Task<> linger(const Limits& limits);
+  Task<> linger(const Limits& limits, LateInput expected = LateInput::none);
   /// Moves the stream to LingeringStreams, where the peer can still read the last response.
   void linger_detached() noexcept;
 

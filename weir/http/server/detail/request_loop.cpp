@@ -120,8 +120,13 @@ RequestLoop::Action RequestLoop::advance() {
   }
 }
 
-/// Rejects a head that cannot be parsed, after which the connection closes.
+/// Rejects a head that cannot be parsed, after which the connection closes. A body may follow a
+/// head that is only too long, or asks for what this server does not do.
 RequestLoop::Action RequestLoop::reject_head(ParseError error) {
+  const Status status = to_status(error);
+  if (status != Status::bad_request && status != Status::request_timeout) {
+    late_input_ = Connection::LateInput::body;
+  }
   call_.begin_rejected();
   return reject(error);
 }
@@ -186,7 +191,15 @@ RequestLoop::Action RequestLoop::finish_request() {
   call_.complete();
   body_.release();
   if (websocket_ != nullptr) return Action::websocket;
-  return keep_alive_ ? Action::idle : Action::close;
+  if (keep_alive_) return Action::idle;
+  expect_rest_of_body();
+  return Action::close;
+}
+
+/// Lets the closing connection read the rest of a body, unless the peer sends it too slowly.
+void RequestLoop::expect_rest_of_body() noexcept {
+  if (body_.ended() || body_.error() == make_error_code(ParseError::body_timed_out)) return;
+  late_input_ = Connection::LateInput::body;
 }
 
 /// Decides if the connection stays open after this response.
@@ -352,6 +365,7 @@ Task<RequestLoop::Action> RequestLoop::discard_body() {
   body_.release();
   if (dropped) co_return Action::idle;
   count_body_error();
+  expect_rest_of_body();
   co_return may_answer(dropped.error()) ? Action::close : Action::abort;
 }
 

@@ -55,6 +55,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
 
   /// Returns the present request, or the last one.
   const Call& call() const noexcept { return call_; }
+  /// Returns what the peer may still send after Action::close.
+  Connection::LateInput late_input() const noexcept { return late_input_; }
   /// Returns the WebSocket that the connection becomes, after Action::websocket.
   BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(websocket_); }
 
@@ -106,6 +108,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   void handle_wrong_length(bool too_long);
   void handle_stream_error(std::error_code error, bool cut);
   bool can_discard_body() const noexcept;
+  void expect_rest_of_body() noexcept;
 
   ServerState& server_;
   Context context_;
@@ -119,6 +122,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   Instant head_started_{};  // arrival of its first bytes
   bool keep_alive_ = true;
   bool http2_allowed_ = false;
+  Connection::LateInput late_input_ = Connection::LateInput::none;
 };
 static_assert(sizeof(RequestLoop) <= 4096, "a larger object takes a block of twice the size");
 
