@@ -242,6 +242,33 @@ Task<Result<>> Call::stream_to(BodySink& sink) {
   return (*response_->body().stream())(sink);
 }
 
+bool Call::end_stream(const ResponseSink& sink, const Result<>& written,
+                      const std::exception_ptr& thrown, StreamClient client) {
+  if (!request_.end_observers_.empty()) streamed_bytes_ = sink.bytes();
+  cancel_.reset();
+  stage_ = Stage::answered;
+  if (thrown) {
+    fail_with(thrown);
+    return false;
+  }
+  if (sink.too_long() || (written && sink.incomplete())) {
+    replace_response(Status::internal_error);
+    if (client == StreamClient::gone) return false;
+    report_failure(sink.too_long() ? "response body exceeds its length"
+                                   : "response body incomplete: it is shorter than its length");
+    return false;
+  }
+  if (written) return true;
+  const Status status = to_status(written.error());
+  replace_response(status);
+  const bool caused = client == StreamClient::gone || written.error() == Errc::cancelled;
+  const bool shown = client == StreamClient::waits && status < Status::internal_error;
+  if (!caused && !shown) {
+    report_failure("response body incomplete: " + written.error().message());
+  }
+  return false;
+}
+
 void Call::fail_with(const std::exception_ptr& exception) {
   server_.counters().handler_failures.add();
   log("handler failed: " + describe({}, exception));

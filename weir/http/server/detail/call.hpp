@@ -267,12 +267,19 @@ class Call : Continuation {
   /// Starts a task of this call under its cancellation. Returns true if it has finished.
   template <class T>
   bool run(Task<T>& task);
-  /// Ends the task that streamed the response to `sink`.
-  void end_stream(const ResponseSink& sink) noexcept {
-    if (!request_.end_observers_.empty()) streamed_bytes_ = sink.bytes();
-    cancel_.reset();
-    stage_ = Stage::answered;
-  }
+  /// What the client of a streamed response has when the task that streams it ends.
+  enum class StreamClient : std::uint8_t {
+    waits,     ///< nothing of the response, so that another one can still be sent
+    has_head,  ///< the head and perhaps a part of the body
+    gone,      ///< it has left, or nothing can be sent to it
+  };
+  /// Ends the task that streamed the response to `sink`, with the result of its function or with
+  /// the exception `thrown`. A body that has failed, or differs from its length, is replaced by the
+  /// response to its error. The failure is counted, and logged, unless the client sees the error in
+  /// that response or has caused it.
+  /// Returns: true if the whole body was written.
+  bool end_stream(const ResponseSink& sink, const Result<>& written,
+                  const std::exception_ptr& thrown, StreamClient client);
   /// Makes 500 the response, and logs the exception of a handler.
   void fail_with(const std::exception_ptr& exception);
   /// Counts and logs a failure of the handler.

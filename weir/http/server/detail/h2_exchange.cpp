@@ -4,7 +4,8 @@
 #include <cassert>
 #include <cstring>
 #include <exception>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "weir/http/detail/h2/head_writer.hpp"
@@ -325,37 +326,29 @@ Task<> H2Exchange::send_stream() {
   Sink sink(*this, call_.response().body().length());
   Result<> written;
   std::exception_ptr thrown;
-  {
-    Task<Result<>> writing = call_.stream_to(sink);
-    if (!call_.run(writing)) {
+  std::optional<Task<Result<>>> writing;
+  try {
+    writing.emplace(call_.stream_to(sink));
+  } catch (...) {
+    thrown = std::current_exception();  // the function itself, before it has made a task
+  }
+  if (writing) {
+    if (!call_.run(*writing)) {
       if (!head_sent_ && !closed()) send_head(false);
       co_await call_.not_busy();
     }
     try {
-      written = writing.handle().promise().take();
+      written = writing->handle().promise().take();
     } catch (...) {
       thrown = std::current_exception();
     }
+    writing.reset();
   }
-  call_.end_stream(sink);
-  if (thrown) {
-    call_.fail_with(thrown);
-    written = fail(Errc::closed);
-  } else if (sink.too_long() || (written && sink.incomplete())) {
-    const bool theirs = gone_ || closed();
-    call_.replace_response(Status::internal_error);
-    if (!theirs) call_.report_failure("response body differs from its length");
-    written = fail(Errc::bad_input);
-  } else if (!written) {
-    const bool theirs = gone_ || closed() || written.error() == Errc::cancelled;
-    const Status status = to_status(written.error());
-    if (!theirs && (head_sent_ || code_of(status) >= 500)) {
-      call_.report_failure("response body incomplete: " + written.error().message());
-    }
-    call_.replace_response(status);
-  }
+  Call::StreamClient client = head_sent_ ? Call::StreamClient::has_head : Call::StreamClient::waits;
+  if (gone_ || closed()) client = Call::StreamClient::gone;
+  const bool whole = call_.end_stream(sink, written, thrown, client);
   if (gone_ || closed()) co_return;
-  if (written) {
+  if (whole) {
     const std::string_view trailers = sink.trailers().lines();
     if (!head_sent_) send_head(trailers.empty());
     if (!local_ended()) send_end(connection_.session(), connection_.encoder(), *this, trailers);

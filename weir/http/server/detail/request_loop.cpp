@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "weir/http/detail/h1/writer.hpp"
@@ -74,9 +75,11 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
     const bool ends = action == Action::close || action == Action::close_now;
     if (ends && !writing() && !broken() && !output().empty()) {
       const bool sent = co_await write_last_output();
+      if (sent) set_close_mode(CloseMode::orderly);
       co_return sent ? action : Action::abort;
     }
     if (auto sent = co_await send(); !sent) co_return Action::abort;
+    if (ends) set_close_mode(CloseMode::orderly);
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());
     if (!filled && filled.error() == Errc::timed_out && parser_.started()) {
@@ -396,26 +399,13 @@ Task<RequestLoop::Action> RequestLoop::send_response() {
   co_return finish_request();
 }
 
-/// Handles the error of a streaming function. Logs it if the client cannot see it in a response,
-/// unless the peer or a cancellation caused it.
-void RequestLoop::handle_stream_error(std::error_code error, bool cut) {
-  const Status status = to_status(error);
-  call_.replace_response(status);
-  const bool theirs = call_.peer_gone() || broken() || error == Errc::cancelled;
-  if (theirs || (!cut && code_of(status) < 500)) return;
-  call_.report_failure("response body incomplete: " + error.message());
-}
-
-/// Handles a stream that wrote another number of bytes than its length.
-void RequestLoop::handle_wrong_length(bool too_long) {
-  call_.replace_response(Status::internal_error);
-  if (call_.peer_gone() || broken()) return;
-  call_.report_failure(too_long ? "response body exceeds its length"
-                                : "response body incomplete: it is shorter than its length");
+void RequestLoop::set_close_mode(CloseMode mode) {
+  if (std::exchange(close_mode_, mode) != mode) std::ignore = stream().set_close_mode(mode);
 }
 
 /// Sends the body as its function writes it. The head is already in the output, behind other
-/// responses.
+/// responses. A body that the end of the connection ends must not look whole if anything interrupts
+/// it (RFC 9112 §9.8): until its last byte is sent, each way to close is a reset.
 Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
   if (call_.cancel_reason() == Call::CancelReason::removal) {
     // It was stopped while the client sent its body. No cancellation would end the function.
@@ -425,6 +415,7 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
   }
   const auto length = call_.response().body().length();
   const bool chunked = !length && call_.head().version_minor() > 0;
+  if (!length && !chunked) set_close_mode(CloseMode::reset);
   StreamSink sink(*this, chunked, length);
   Result<> written;
   bool waited = false;
@@ -438,26 +429,21 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
       co_await wait_for_task();
     }
     written = writing->handle().promise().take();
-    if (sink.too_long() || (written && sink.incomplete())) {
-      handle_wrong_length(sink.too_long());
-      written = fail(Errc::bad_input);
-    } else if (!written) {
-      handle_stream_error(written.error(), waited || sink.used());
-    }
   } catch (...) {
     thrown = std::current_exception();
   }
   if (thrown) {
     call_.cancel();
     co_await TaskEndAwaiter(*this);  // wait_for_task() had no memory; this wait needs none
-    call_.fail_with(thrown);
-    written = fail(Errc::closed);
   }
   writing.reset();
-  call_.end_stream(sink);
-  if (!written) {
-    if (waited || sink.used()) co_return Action::abort;
+  const bool begun = waited || sink.used();
+  Call::StreamClient client = begun ? Call::StreamClient::has_head : Call::StreamClient::waits;
+  if (call_.peer_gone() || broken()) client = Call::StreamClient::gone;
+  if (!call_.end_stream(sink, written, thrown, client)) {
+    if (begun) co_return Action::abort;
     // Nothing has been sent yet, so the client gets an error response.
+    set_close_mode(CloseMode::orderly);
     output().truncate(output_before);
     co_return co_await send_response();
   }

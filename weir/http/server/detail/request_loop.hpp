@@ -105,8 +105,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   void count_body_error() noexcept;
   Task<Action> send_response();
   Task<Action> send_stream(std::size_t output_before);
-  void handle_wrong_length(bool too_long);
-  void handle_stream_error(std::error_code error, bool cut);
+  void set_close_mode(CloseMode mode);
   bool can_discard_body() const noexcept;
   void expect_rest_of_body() noexcept;
 
@@ -123,6 +122,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   bool keep_alive_ = true;
   bool http2_allowed_ = false;
   Connection::LateInput late_input_ = Connection::LateInput::none;
+  CloseMode close_mode_ = CloseMode::orderly;
 };
 static_assert(sizeof(RequestLoop) <= 4096, "a larger object takes a block of twice the size");
 
