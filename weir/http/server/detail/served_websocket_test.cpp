@@ -244,6 +244,30 @@ TEST_F(WebSocketTest, CancelsAHandlerThatDoesNotReadWhenItsPeerIsLost) {
   EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
 }
 
+// The end of one direction wakes the task that waits in the other.
+TEST_F(WebSocketTest, EndOfThePeersStreamEndsAWaitingSend) {
+  std::error_code error;
+  routes_.websocket("/flood", [&error](WebSocket& socket) -> Task<Result<>> {
+    const auto first = co_await socket.read();
+    if (!first) co_return fail(first.error());
+    const std::string message(64 * 1024, 'x');
+    for (;;) {
+      const Result<> sent = co_await socket.send(message);
+      if (!sent) error = sent.error();
+      if (!sent) co_return sent;
+    }
+  });
+  MemoryPeer& peer = open("/flood");
+  EXPECT_GT(peer.send(frame(text, "go")), 0U);
+  settle();
+  EXPECT_FALSE(error) << "the peer does not read";
+  peer.finish();
+  settle();
+  EXPECT_TRUE(error);
+  EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+  EXPECT_EQ(server_->counters().handler_failures.value(), 0U);
+}
+
 TEST_F(WebSocketTest, CancelsAHandlerThatDoesNotReadSomeTimeAfterTheClose) {
   routes_.websocket("/wait", wait_long);
   MemoryPeer& peer = open("/wait");
