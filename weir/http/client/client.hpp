@@ -90,10 +90,12 @@ std::uint64_t memory_bound(const ClientWebSocketOptions& options) noexcept;
 ///
 /// *Proxy and cookies.* See ProxyOptions and CookieJar.
 ///
-/// *Streams.* A response with a status of 300 or more ends the request's body early, and its
-/// connection is not used again. Otherwise the client sends the whole request before it returns the
-/// response. For a server that streams its response while it reads, such as an echo, give send() a
-/// Scope.
+/// *Streams.* A response with a status of 300 or more, and a response that is complete, end the
+/// request's body early (RFC 9113 §8.1). A connection of HTTP/1.1 is not used again then. Otherwise
+/// the client sends the whole request before it returns the response. If a response comes before
+/// that and the server takes no more of the body for ClientLimits::body_timeout, the client returns
+/// the response. It waits for 1 s only if the response fills the room that the client has for it.
+/// For a server that streams its response while it reads, such as an echo, give send() a Scope.
 ///
 /// Every function that sends has these errors: ClientError, tls::Error, the error of an invalid
 /// request, Errc::bad_input for a method that cannot be sent, Errc::cancelled. They fail with
@@ -118,9 +120,10 @@ class Client : public RequestMethods<Client> {
     return begin_send(nullptr, std::move(request));
   }
   /// Sends the request, and returns when the head of its final response has arrived. A task of
-  /// `scope` still sends a long or streamed body then. The task ends early if the response is
-  /// destroyed. If it fails, for example in the function of the body, the reads of the response
-  /// fail with its error.
+  /// `scope` still sends a long or streamed body then, also after the end of the response. The task
+  /// ends early if the response is destroyed or has a status of 300 or more. If it fails, for
+  /// example in the function of the body, the reads of the response fail with its error. A server
+  /// that has answered may leave the rest of the body unread; that is no error.
   /// Errors: see above.
   /// Cancel: closes the connection, or the stream of HTTP/2; the server may have received the
   /// request.

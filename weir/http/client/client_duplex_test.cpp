@@ -235,6 +235,57 @@ TEST_F(ClientDuplexTest, TheSendingMayEndAfterTheResponse) {
   EXPECT_EQ(received, "0123456789");
 }
 
+TEST_F(ClientDuplexTest, AResponseMayComeBeforeTheFunctionReturns) {
+  const auto answer = [](tcp::Stream& stream, std::string rest) -> Task<Result<>> {
+    while (rest.size() < 10) {
+      WEIR_CO_TRY(const auto piece, co_await stream.read());
+      rest += piece.text();
+    }
+    co_return co_await stream.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  };
+  const auto write = [](BodySink& sink) -> Task<Result<>> {
+    WEIR_CO_TRY(co_await sink.write("0123456789"));
+    co_return co_await sleep(1h);
+  };
+  const Instant start = loop_->now();
+  run_with(answer, [&](Scope&, Client& client) -> Task<Result<>> {
+    WEIR_CO_TRY(auto response, co_await client.send(post_of(write, 10)));
+    WEIR_CO_TRY(const std::string body, co_await response.body());
+    EXPECT_EQ(body, "ok");
+    EXPECT_EQ(client.idle_count(), 1U) << "all bytes were sent";
+    co_return {};
+  });
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(loop_->now() - start, 0s);
+}
+
+TEST_F(ClientDuplexTest, AServerThatHasAnsweredMayLeaveTheRestUnread) {
+  const auto answer = [](tcp::Stream& stream, std::string) -> Task<Result<>> {
+    WEIR_CO_TRY(co_await stream.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok"));
+    WEIR_CO_TRY(co_await sleep(5s));
+    WEIR_CO_TRY(co_await stream.write("ay"));
+    co_return co_await sleep(1h);
+  };
+  ClientOptions options;
+  options.limits.body_timeout = 3s;
+  options.limits.head_timeout = 3s;
+  Pieces pieces{1000};
+  run_with(
+      answer,
+      [&](Scope& scope, Client& client) -> Task<Result<>> {
+        WEIR_CO_TRY(auto response, co_await client.send(scope, post_of(pieces)));
+        WEIR_CO_TRY(const Bytes first, co_await response.read());
+        EXPECT_EQ(to_text(first), "ok");
+        WEIR_CO_TRY(co_await sleep(4s));  // the body of the request has timed out meanwhile
+        EXPECT_EQ(pieces.error, ClientError::body_timed_out);
+        WEIR_CO_TRY(const Bytes second, co_await response.read());
+        EXPECT_EQ(to_text(second), "ay");
+        co_return {};
+      },
+      std::move(options));
+  EXPECT_TRUE(result_);
+}
+
 TEST_F(ClientDuplexTest, AnErrorOfTheFunctionFailsTheRequestOrItsReads) {
   const auto write = [](BodySink& sink) -> Task<Result<>> {
     WEIR_CO_TRY(co_await sink.write("piece"));

@@ -568,7 +568,7 @@ TEST_F(ClientTest, TheWholeTimeoutEndsABodyThatIsAlwaysThere) {
 }
 
 TEST_F(ClientTest, TheWholeTimeoutEndsAStreamFunctionAfterAnEarlyHead) {
-  Script script{{std::string(ok_head)}};
+  Script script{{std::string(ok_head), "late"}, 1500ms};
   run_beside(script, [this](Client& client) -> Task<> {
     auto asking = request(Method::post, "/", 81);
     asking.set_body("text/plain", Body([](BodySink& sink) -> Task<Result<>> {

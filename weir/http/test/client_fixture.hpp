@@ -33,6 +33,8 @@ inline Task<std::string> ask(Client& client, std::string_view url = "http://127.
 
 class ClientFixture : public HttpTest {
  protected:
+  explicit ClientFixture(const MemoryPlatformOptions& options = {}) : HttpTest(options) {}
+
   using Body = std::function<Task<>(Client&)>;
 
   /// Runs `body` with a client, beside a server at the ports 81 and 82 that follows the scripts.

@@ -35,7 +35,8 @@ Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
   for (;;) {
     const auto piece = co_await upload.request.read();
     if (!piece) {
-      upload.error = piece.error();
+      // The client of the upstream cancels the wait when the upstream ends the request.
+      if (piece.error() != Errc::cancelled) upload.error = piece.error();
       co_return fail(piece.error());
     }
     if (piece->empty()) break;

@@ -77,7 +77,8 @@ struct ReverseProxyOptions {
 /// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
 /// side. The proxy holds one piece of each at a time, and a response of at most 16 KiB with a
 /// Content-Length as a whole. It sends the whole request before it passes the response on, unless
-/// the status is 300 or more. The carrier of a message says if it has a body, whatever the method
+/// the status is 300 or more or the response is complete earlier; see Client. Such an early answer
+/// is no failure of the upstream. The carrier of a message says if it has a body, whatever the method
 /// is. A body that decompress_requests() decodes is passed on decoded, without the headers that
 /// describe the coding.
 ///

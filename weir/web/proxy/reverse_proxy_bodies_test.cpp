@@ -191,7 +191,8 @@ TEST_F(ProxiedServerTest, EarlyErrorReachesAClientOfHttp2) {
   });
 }
 
-TEST_F(ProxiedServerTest, EarlySuccessFollowsTheWholeRequest) {
+// A response that is complete needs no more of the request (RFC 9113 §8.1).
+TEST_F(ProxiedServerTest, EarlySuccessNeedsNoMoreOfTheRequest) {
   Step early;
   early.pause = 1s;  // it reads nothing more for a second
   upstreams_ = {"http://127.0.0.1:81"};
@@ -199,11 +200,77 @@ TEST_F(ProxiedServerTest, EarlySuccessFollowsTheWholeRequest) {
     MemoryPeer& peer = connect();
     EXPECT_GT(peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"), 0U);
     std::ignore = co_await sleep(100ms);
-    EXPECT_EQ(peer.received(), "");
+    const auto responses = sim::parse_http_responses(peer.received());
+    EXPECT_EQ(sim::statuses_of(responses), "200");
+    EXPECT_EQ(responses.at(0).header("Connection"), "close") << "the rest may never come";
     EXPECT_EQ(peer.send("world"), 5U);
     std::ignore = co_await sleep(100ms);
-    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200");
+    EXPECT_FALSE(peer.was_reset()) << "the answer would be lost";
   });
+}
+
+// Neither the client nor the upstream is to blame for an upload that nobody reads.
+TEST_F(ProxiedServerTest, EarlySuccessEndsALongUpload) {
+  inner_.post("/ignore", [] { return text("enough"); });
+  plain_http2_ = PlainHttp2::prior_knowledge;
+  for (const auto protocol : {PlainHttp2::off, PlainHttp2::only}) {
+    ReverseProxyOptions options;
+    options.client.plain_http2 = protocol == PlainHttp2::only;
+    with_servers(
+        options,
+        [](Client& http1) -> Task<> {
+          ClientOptions prior_knowledge;
+          prior_knowledge.plain_http2 = true;
+          Client http2(std::move(prior_knowledge));
+          for (Client* const client : {&http1, &http2}) {
+            http::Body endless{StreamFunction([](BodySink& sink) -> Task<Result<>> {
+              for (;;) {
+                const Result<> sent = co_await sink.write(std::string(10'000, 'x'));
+                if (!sent) co_return sent;
+              }
+            })};
+            const Instant begin = Loop::current()->now();
+            auto response = co_await client->send(post("/ignore", std::move(endless)));
+            EXPECT_TRUE(response && response->status() == Status::ok);
+            EXPECT_LT(Loop::current()->now() - begin, 1s);
+          }
+        },
+        protocol);
+  }
+}
+
+TEST_F(ProxiedServerTest, UpstreamThatLeavesWhileTheClientIsSilentIsBadGateway) {
+  Step lost;
+  lost.answer.clear();
+  lost.close = true;
+  upstreams_ = {"http://127.0.0.1:81"};
+  with_proxy({{lost}}, {}, [&](Client&) -> Task<> {
+    MemoryPeer& peer = connect();
+    EXPECT_GT(peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"), 0U);
+    std::ignore = co_await sleep(100ms);
+    EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "502");
+  });
+}
+
+// The body has no length for an old client, so only the end of the connection shows the cut.
+TEST_F(ProxiedServerTest, CutOfTheUpstreamIsVisibleToAnOldClient) {
+  upstreams_ = {"http://127.0.0.1:81"};
+  for (const std::string_view answer :
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"}) {
+    Step step;
+    step.answer = answer;
+    step.close = true;
+    const bool whole = answer.ends_with("0\r\n\r\n");
+    with_proxy({{step}}, {}, [&](Client&) -> Task<> {
+      MemoryPeer& peer = connect();
+      EXPECT_GT(peer.send("GET / HTTP/1.0\r\n\r\n"), 0U);
+      std::ignore = co_await sleep(100ms);
+      EXPECT_TRUE(peer.received().ends_with("hello"));
+      EXPECT_EQ(peer.was_reset(), !whole);
+      EXPECT_EQ(peer.ended(), whole);
+    });
+  }
 }
 
 TEST_F(ProxiedServerTest, TooLongBodyIsRefusedByTheProxy) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/error.hpp"
 
@@ -27,6 +29,8 @@ using Kind = ResponseEvent::Kind;
 
 // Bytes of a body that the kernel takes without waiting for the server, as a rule.
 constexpr std::size_t short_body = 32 * 1024;
+// Bytes of a response that are read while the request is still being sent.
+constexpr std::size_t early_body_max = 64 * 1024;
 
 /// Cancels a source at the end of its block, also if an exception ends it.
 class CancelAtEnd {
@@ -50,8 +54,11 @@ class ClientExchange::Writing : public Timed<Write>::Awaiter {
 
  public:
   Writing(ClientExchange& exchange, std::span<const Bytes> pieces, IoOptions options) noexcept
-      : Base(exchange.lease_.stream().write(pieces), options), exchange_(exchange) {}
+      : Base(exchange.lease_.stream().write(pieces), options), exchange_(exchange) {
+    exchange.writing_ = true;
+  }
   Result<> await_resume() noexcept {
+    exchange_.writing_ = false;
     exchange_.sent_ += this->sent;
     Result<> written = Base::await_resume();
     if (written || written.error() == Errc::cancelled) return written;
@@ -103,7 +110,11 @@ class ClientExchange::Sink final : public RequestSink {
  private:
   bool late() const override { return exchange_.late(); }
   Task<Result<>> send(Bytes piece) override {
-    if (!chunked_) co_return co_await exchange_.write(std::span<const Bytes>(&piece, 1));
+    if (!chunked_) {
+      const Result<> written = co_await exchange_.write(std::span<const Bytes>(&piece, 1));
+      if (written && whole()) exchange_.request_complete_ = true;  // the function may still wait
+      co_return written;
+    }
     std::array<char, chunk_size_max> size;
     const char* const end = write_chunk_size(piece.size(), size.data());
     const std::array<Bytes, 3> pieces{to_bytes(between(size.data(), end)), piece,
@@ -126,6 +137,10 @@ ClientExchange::ClientExchange(ClientPool::Lease lease, const ClientLimits& limi
 
 ClientExchange::~ClientExchange() {
   if (ended_ || !has_head_) return;
+  if (early_ != nullptr && early_->ended) {
+    if (!early_->error) finish();
+    return;
+  }
   try {
     ResponseEvent event;
     do {
@@ -244,7 +259,12 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
     request_complete_ = written.has_value();
   }
   if (has_head_) co_return {};
-  if (!written && !lost_) co_return written;
+  if (!written && !lost_) {
+    if (may_wait || written.error() != ClientError::body_timed_out) co_return written;
+    // Nothing has read beside the write. An answer that has come meanwhile is not lost.
+    const Result<> answered = co_await read_head(Duration::zero());
+    co_return answered ? answered : written;
+  }
   const Result<> received = co_await read_head(limits_->head_timeout);
   if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
   co_return fail(is_alert(received.error()) ? received.error()
@@ -264,8 +284,8 @@ Result<> ClientExchange::take_response(Method method, std::string received) {
   return {};
 }
 
-/// Writes the request and reads the head of a response that comes before the request's end. The
-/// writing ends early if that response is an error or a redirect.
+/// Writes the request and reads a response that comes before the request's end. The writing ends
+/// early if that response is complete, an error or a redirect.
 /// Returns: no error if the request was sent or the head has arrived.
 Task<Result<>> ClientExchange::write_while_reading(Body& body, std::string_view head) {
   const Context own = co_await this_context();
@@ -279,7 +299,8 @@ Task<Result<>> ClientExchange::write_while_reading(Body& body, std::string_view 
   const Result<>& written = std::get<0>(both);
   const Result<>& received = std::get<1>(both);
   if (received) {
-    const bool fits = written || lost_ || writing.cancelled();
+    const bool fits =
+        written || lost_ || writing.cancelled() || written.error() == ClientError::body_timed_out;
     has_head_ = fits;
     co_return fits ? Result<>() : written;
   }
@@ -305,10 +326,73 @@ Task<Result<>> ClientExchange::write_in_time(Body& body, std::string_view head) 
 Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
   CancelAtEnd at_end(writing);
   const Result<> received = co_await read_head(Duration::max());
-  const bool cancelled = !received && received.error() == Errc::cancelled;
-  const bool ends_early = !cancelled && (!received || code_of(head().status()) >= 300);
+  bool ends_early = !received && received.error() != Errc::cancelled;
+  if (received) {
+    auto progress = ResponseProgress::head;
+    if (!ends_request(head().status(), progress)) {
+      const bool complete = co_await read_early();
+      if (complete) progress = ResponseProgress::complete;
+    }
+    ends_early = ends_request(head().status(), progress);
+  }
   if (!ends_early) at_end.dismiss();
   co_return received;
+}
+
+/// Reads the body of a response beside the writing of its request, as far as there is room.
+/// Returns: true if nothing more comes unless the client reads, and the server takes no more of the
+/// request; false if the writing has ended.
+Task<bool> ClientExchange::read_early() {
+  early_ = std::make_unique<EarlyBody>();
+  while (!take_early()) {
+    if (early_->bytes.size() >= early_body_max) co_return co_await server_stalls();
+    const Result<> received = co_await receive(Duration::max(), ClientError::body_timed_out);
+    if (received) {
+      input_ = buffer_.text();
+    } else if (received.error() == Errc::cancelled || received.error() == ClientError::timed_out) {
+      co_return false;  // the writing has ended, or ends for the same reason
+    } else {
+      early_->ended = true;
+      const bool whole = received.error() == Errc::end_of_stream && parser_.finish_at_close();
+      if (!whole) early_->error = ClientError::connection_lost;
+      if (is_alert(received.error())) early_->error = received.error();
+      abandoned_ = true;  // the connection has ended
+    }
+  }
+  co_return true;
+}
+
+/// Moves the bytes of the body that have arrived to the early body, as far as there is room.
+/// Returns: true if the body has ended.
+bool ClientExchange::take_early() {
+  // The end needs no room.
+  while (!early_->ended && (early_->bytes.size() < early_body_max || input_.empty())) {
+    const ResponseEvent event = parser_.next(input_);
+    input_.remove_prefix(event.consumed);
+    if (event.kind == Kind::data) {
+      early_->bytes.make_room(event.data.size());
+      std::memcpy(early_->bytes.room().data(), event.data.data(), event.data.size());
+      early_->bytes.commit(event.data.size());
+      continue;
+    }
+    early_->ended = event.kind == Kind::end || event.kind == Kind::error;
+    if (event.kind == Kind::error) early_->error = ClientError::bad_response;
+    if (!early_->ended) break;
+  }
+  return early_->ended;
+}
+
+/// Waits until a write makes no progress for `answered_stall_max`. Returns false if the writing has
+/// ended before.
+Task<bool> ClientExchange::server_stalls() {
+  for (;;) {
+    const bool writes = writing_;
+    const std::uint64_t before = sent_ + lease_.stream().pending_write_sent();
+    const Result<> slept = co_await sleep(answered_stall_max);
+    if (!slept) co_return false;
+    const std::uint64_t now = sent_ + lease_.stream().pending_write_sent();
+    if (writes && writing_ && now == before) co_return true;
+  }
 }
 
 /// Starts the task that sends the request, and reads the head of the response. The request keeps
@@ -376,7 +460,9 @@ void ClientExchange::stop_sending() noexcept {
 void ClientExchange::end_sending(const Result<>& sent) noexcept {
   sending_->cancel = nullptr;
   if (destroy_if_released()) return;
-  if (!sent && !lost_ && !sending_->stopped) sending_->error = sent.error();
+  // A server that has answered may leave the rest of the request unread.
+  const bool unread = has_head_ && !sent && sent.error() == ClientError::body_timed_out;
+  if (!sent && !lost_ && !sending_->stopped && !unread) sending_->error = sent.error();
   sending_->ended.set();
   if (ended_) return release_connection();
   if (!has_head_ || sending_->error) lease_.stream().cancel_read();
@@ -432,6 +518,16 @@ Task<Result<>> ClientExchange::read_head(Duration timeout) {
 }
 
 Task<Result<Bytes>> ClientExchange::read() {
+  if (early_ != nullptr && !ended_) {
+    early_->lent = std::exchange(early_->bytes, {});
+    if (!early_->lent.empty()) co_return early_->lent.bytes();
+    if (early_->error) {
+      abandon(early_->error);
+    } else if (early_->ended) {
+      finish();
+    }
+    early_.reset();
+  }
   while (!ended_) {
     const ResponseEvent event = parser_.next(input_);
     input_.remove_prefix(event.consumed);

@@ -39,8 +39,8 @@ class ClientExchange final : public ResponseSource {
   ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
 
   /// Sends the request, then waits for the head of the final response. A server may answer before
-  /// it has read the whole body, so a failed write of the body is no error if a head arrives. A
-  /// long or streamed body ends early if the status of the response is 300 or more. With a scope, a
+  /// it has read the whole body, so a write of the body that has failed or timed out is no error if
+  /// a head arrives. A long or streamed body ends early if ends_request() says so. With a scope, a
   /// task of that scope sends such a body, also after the return.
   /// Errors: those of Client::send() that concern one connection.
   /// Cancel: the connection can only be closed.
@@ -97,6 +97,16 @@ class ClientExchange final : public ResponseSource {
   Task<Result<>> write_while_reading(Body& body, std::string_view head);
   Task<Result<>> write_then_cancel(Body& body, std::string_view head, CancelSource& reading);
   Task<Result<>> read_then_cancel(CancelSource& writing);
+  /// The body of a response that has arrived while the request was being sent.
+  struct EarlyBody {
+    Buffer bytes;                ///< what no read has returned yet
+    Buffer lent;                 ///< what the last read has returned
+    bool ended = false;          ///< true if nothing follows the bytes
+    std::error_code error = {};  ///< why the body is incomplete, if it has ended
+  };
+  Task<bool> read_early();
+  bool take_early();
+  Task<bool> server_stalls();
   bool is_sending() const noexcept override {
     return sending_ != nullptr && sending_->cancel != nullptr;
   }
@@ -121,6 +131,8 @@ class ClientExchange final : public ResponseSource {
   std::string head_text_;   ///< bytes of the head, unless one buffer has the whole response
   std::string_view input_;  ///< the bytes in either that the parser has not consumed
   std::uint64_t sent_ = 0;  ///< bytes of the request that the kernel took
+  std::unique_ptr<EarlyBody> early_;
+  bool writing_ = false;  ///< true while a write waits
   bool has_head_ = false;
   bool received_ = false;       ///< true if a byte of a response has come
   bool lost_ = false;           ///< true if a write has failed

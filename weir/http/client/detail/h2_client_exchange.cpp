@@ -169,8 +169,9 @@ Task<Result<>> H2ClientExchange::send_piece(Bytes piece, bool ends) {
   if (send_now(ends)) co_return {};
   pending_ends_ = ends;
   connection_->session().want_send(*this);
-  const Result<> sent =
-      co_await wait(output_, output_alarm_, limits_->body_timeout, ClientError::body_timed_out);
+  Duration most = limits_->body_timeout;
+  if (response_stalls()) most = std::min(most, answered_stall_max);
+  const Result<> sent = co_await wait(output_, output_alarm_, most, ClientError::body_timed_out);
   const bool whole = std::exchange(pending_, {}).empty();
   if (!whole && connection_ != nullptr) connection_->session().stop_sending(*this);
   if (!sent) co_return sent;
@@ -224,14 +225,24 @@ Task<Result<>> H2ClientExchange::send_stoppable(Body& body, std::exception_ptr& 
   co_return sent;
 }
 
-/// Sends the body. A response that is an error or a redirect ends it early.
+/// Sends the body. A response that ends_request(), or a server that has answered and leaves the
+/// body unread, ends it early.
 Task<Result<>> H2ClientExchange::send_before_head(Body& body) {
   const Context own = co_await this_context();
   std::exception_ptr thrown;
   const Result<> sent = co_await send_stoppable(body, thrown);
   if (thrown) std::rethrow_exception(thrown);
   if (own.cancelled()) co_return fail(Errc::cancelled);
-  if (sent || (has_head_ && stopped_early_)) co_return {};
+  if (sent) co_return {};
+  const bool unread = sent.error() == ClientError::body_timed_out;
+  if (has_head_ && (stopped_early_ || unread)) {
+    // The server learns that nothing more comes. A response that goes on keeps its stream.
+    if (complete_ && connection_ != nullptr) {
+      connection_->session().reset(*this, H2Error::cancel);
+      connection_->wake_writer();
+    }
+    co_return {};
+  }
   if (error_ && stopped_early_) co_return fail(error_);
   co_return sent;
 }
@@ -286,9 +297,36 @@ void H2ClientExchange::stop_sending() noexcept {
   writer_->cancel();
 }
 
+/// Ends the sending of a body that the server needs no more; see ends_request().
+void H2ClientExchange::end_request_early() noexcept {
+  if (writer_ == nullptr || stopped_early_) return;
+  const bool complete = complete_ && sending_ == nullptr;
+  const auto progress = complete ? ResponseProgress::complete : ResponseProgress::head;
+  if (!ends_request(head_.status(), progress)) return;
+  stopped_early_ = true;
+  stop_sending();
+}
+
+/// Returns true if the response has used up its window, and only a read after the end of the
+/// request would return it.
+bool H2ClientExchange::response_stalls() const noexcept {
+  return has_head_ && !complete_ && sending_ == nullptr && !may_receive();
+}
+
+/// Shortens the wait of the body if the response stalls, because server and client would otherwise
+/// wait for each other.
+void H2ClientExchange::limit_stall() noexcept {
+  if (writer_ == nullptr || pending_.empty() || !response_stalls()) return;
+  const Instant until = after(loop_.now(), answered_stall_max);
+  if (output_alarm_.armed() && output_alarm_.deadline() <= until) return;
+  loop_.timers().start(output_alarm_, until);
+}
+
 void H2ClientExchange::end_sending(const Result<>& sent) noexcept {
   if (destroy_if_released()) return;
-  if (!sent && !error_ && !sending_->stopped) sending_->error = sent.error();
+  // A server that has answered may leave the rest of the request unread.
+  const bool unread = has_head_ && !sent && sent.error() == ClientError::body_timed_out;
+  if (!sent && !error_ && !sending_->stopped && !unread) sending_->error = sent.error();
   sending_->ended.set();
   input_.set();
   if (ended_) detach();
@@ -412,10 +450,7 @@ bool H2ClientExchange::on_head(bool end_stream) {
   head_.rebase(head_bytes_.text().data());
   has_head_ = true;
   if (end_stream) complete_ = true;
-  if (status >= 300 && writer_ != nullptr) {
-    stopped_early_ = true;
-    stop_sending();
-  }
+  end_request_early();
   input_.set();
   return true;
 }
@@ -431,6 +466,8 @@ bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
     arrived_.commit(bytes.size());
   }
   if (end_stream) complete_ = true;
+  end_request_early();
+  limit_stall();
   input_.set();
   tell_tunnel();
   return true;
@@ -438,6 +475,7 @@ bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
 
 void H2ClientExchange::on_end() {
   complete_ = true;
+  end_request_early();
   input_.set();
   tell_tunnel();
 }

@@ -138,6 +138,9 @@ class H2ClientExchange final : public ResponseSource,
   Task<> send_beside();
   void end_sending(const Result<>& sent) noexcept;
   void stop_sending() noexcept;
+  void end_request_early() noexcept;
+  bool response_stalls() const noexcept;
+  void limit_stall() noexcept;
   bool is_sending() const noexcept override { return sending_ != nullptr && writer_ != nullptr; }
   Task<Result<>> read_head(Duration timeout);
   /// Waits for an event. It fails with `timed_out` after the timeout.

@@ -1,6 +1,7 @@
 // The parts of exchanges that do not depend on the version of HTTP.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
 #include "weir/compression/decompressor.hpp"
 #include "weir/http/client/client_response.hpp"
 #include "weir/http/message/body.hpp"
@@ -18,6 +20,7 @@
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/method.hpp"
+#include "weir/http/syntax/status.hpp"
 #include "weir/http/syntax/url.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/certificate/error.hpp"
@@ -97,6 +100,24 @@ inline bool is_alert(const std::error_code& error) noexcept {
   return error == tls::Error::peer_alert;
 }
 
+/// The part of a response that has arrived while its request is being sent.
+enum class ResponseProgress : std::uint8_t {
+  head,      ///< the head, and perhaps a part of the body
+  complete,  ///< the end of the body, or of what can still come of it
+};
+
+/// Returns true if a response ends the body of its request: a server that has answered with an
+/// error or a redirect, or with a whole response, needs no more of it (RFC 9113 §8.1). This is not
+/// the rule of a request that a task of a scope sends: an error and a redirect end it, and
+/// otherwise it goes on as long as the response exists.
+inline bool ends_request(Status status, ResponseProgress progress) noexcept {
+  return code_of(status) >= 300 || progress == ResponseProgress::complete;
+}
+
+/// The time in which a server must take more of a request if its response has filled all room that
+/// the client has for it. Server and client would otherwise wait for each other.
+inline constexpr Duration answered_stall_max = std::chrono::seconds(1);
+
 /// Bytes of a long body that ClientLimits::body_timeout limits together.
 inline constexpr std::size_t body_slice = 256 * 1024;
 
@@ -124,6 +145,8 @@ class RequestSink : public BodySink {
 
  protected:
   explicit RequestSink(std::optional<std::uint64_t> length) noexcept : left_(length) {}
+  /// Returns true if all bytes of a known length were given to send().
+  bool whole() const noexcept { return left_ == std::uint64_t{0}; }
 
  private:
   /// Returns true if the time of the whole request has passed.

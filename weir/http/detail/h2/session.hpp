@@ -79,6 +79,8 @@ class H2Stream : private weir::detail::ListNode {
   /// Returns the bytes that the peer allows to be sent on this stream; negative if it has reduced
   /// its initial window.
   std::int32_t send_window() const noexcept { return send_window_; }
+  /// Returns true if the window of the stream allows the peer to send DATA.
+  bool may_receive() const noexcept { return receive_window_ > 0; }
   /// Returns the bytes of DATA that were received and not yet consumed.
   std::uint32_t unconsumed() const noexcept { return unconsumed_; }
 
