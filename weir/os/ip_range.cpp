@@ -64,6 +64,14 @@ bool is_ipv4(const IpBytes& bytes) noexcept {
   return std::equal(mapped_prefix.begin(), mapped_prefix.end(), bytes.begin());
 }
 
+std::string ip_text(const IpBytes& bytes) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool ipv4 = is_ipv4(bytes);
+  const std::uint8_t* const start = bytes.data() + (ipv4 ? mapped_prefix.size() : 0);
+  inet_ntop(ipv4 ? AF_INET : AF_INET6, start, text.data(), static_cast<socklen_t>(text.size()));
+  return text.data();
+}
+
 Address to_address(const IpBytes& bytes, std::uint16_t port) noexcept {
   if (!is_ipv4(bytes)) return Address::ipv6(bytes, port);
   return Address::ipv4({bytes[12], bytes[13], bytes[14], bytes[15]}, port);

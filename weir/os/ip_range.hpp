@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "weir/base/result.hpp"
@@ -24,6 +25,10 @@ std::optional<IpBytes> parse_ip(std::string_view text) noexcept;
 
 /// Returns true if the bytes are those of an IPv4 address.
 bool is_ipv4(const IpBytes& bytes) noexcept;
+
+/// Returns the text without a port: "192.0.2.1", also for mapped bytes, or "2001:db8::1" (RFC
+/// 5952).
+std::string ip_text(const IpBytes& bytes);
 
 /// Returns the address with this port; mapped bytes become an IPv4 address.
 Address to_address(const IpBytes& bytes, std::uint16_t port) noexcept;

@@ -52,6 +52,13 @@ TEST(IpBytes, AreThoseOfTheAddress) {
   EXPECT_EQ(to_address(*parse_ip("2001:db8::7"), 5).to_string(), "[2001:db8::7]:5");
 }
 
+TEST(IpBytes, HaveAText) {
+  EXPECT_EQ(ip_text(*parse_ip("192.0.2.1")), "192.0.2.1");
+  EXPECT_EQ(ip_text(*parse_ip("::ffff:192.0.2.1")), "192.0.2.1");
+  EXPECT_EQ(ip_text(*parse_ip("2001:DB8:0:0::7")), "2001:db8::7");
+  EXPECT_EQ(ip_text({}), "::");
+}
+
 TEST(IpBytes, CanBeMasked) {
   EXPECT_EQ(masked(*parse_ip("2001:db8:1:2:3::4"), 64), parse_ip("2001:db8:1:2::"));
   EXPECT_EQ(masked(*parse_ip("192.0.2.77"), 24), parse_ip("192.0.2.0"));

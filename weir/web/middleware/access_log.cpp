@@ -51,11 +51,7 @@ std::string_view version_text(Version version) noexcept {
 /// Returns the address without its port. An IPv4 client of an IPv6 socket has its IPv4 address.
 std::string peer_text(const os::Address& address) {
   const auto bytes = os::ip_bytes(address);
-  if (!bytes) return address.to_string();
-  std::string text = os::to_address(*bytes, 0).to_string();
-  text.resize(text.rfind(':'));
-  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
-  return text;
+  return bytes ? os::ip_text(*bytes) : address.to_string();
 }
 
 /// Appends a field of a client. Bytes that could end the field or the line are written as \xNN.

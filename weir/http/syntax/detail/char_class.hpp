@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "weir/base/text/detail/ascii_case.hpp"
+
 namespace weir::http {
 
 /// The bits of the entries in `char_classes`.
@@ -79,12 +81,6 @@ constexpr std::string_view trim(std::string_view text) noexcept {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
-}
-
-/// Returns an ASCII letter in lower case and every other byte unchanged.
-constexpr char to_lower(char character) noexcept {
-  return character >= 'A' && character <= 'Z' ? static_cast<char>(character + ('a' - 'A'))
-                                              : character;
 }
 
 namespace detail {

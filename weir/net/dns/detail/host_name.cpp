@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "weir/base/text/detail/ascii_case.hpp"
+#include "weir/os/ip_range.hpp"
+
 namespace weir::dns {
 namespace {
 
@@ -31,10 +34,7 @@ Result<HostName> parse_host_name(std::string_view text) {
     text.remove_suffix(1);
   }
   if (text.size() > name_bytes_max) return fail(Errc::bad_input);
-  name.text.resize(text.size());
-  std::ranges::transform(text, name.text.begin(), [](char each) {
-    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-  });
+  name.text = lower_case(text);
   std::string_view rest = name.text;
   for (;;) {
     const std::size_t dot = rest.find('.');
@@ -58,6 +58,16 @@ std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t po
   const auto address = Endpoint::parse(with_port.append(":0"));
   if (!address) return std::nullopt;
   return address->with_port(port);
+}
+
+std::string normal_host(std::string_view host) {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  // An interface of this machine is no part of the peer's name (RFC 6874 §1).
+  const bool has_colon = host.find(':') != std::string_view::npos;
+  const std::string_view address = has_colon ? host.substr(0, host.find('%')) : host;
+  if (const auto bytes = os::parse_ip(address)) return os::ip_text(*bytes);
+  if (host.size() > 1 && host.ends_with('.')) host.remove_suffix(1);
+  return lower_case(host);
 }
 
 bool is_local_host(std::string_view text) noexcept {

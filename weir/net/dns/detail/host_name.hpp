@@ -32,6 +32,12 @@ Result<HostName> parse_host_name(std::string_view text);
 /// Returns: the address with port `port`; nullopt if `text` is no IP address.
 std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t port);
 
+/// Returns the one normal form of a host, in which Weir compares hosts of URLs, headers,
+/// certificates and options. An IP address has the form of RFC 5952 without brackets and zone; an
+/// IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) is the IPv4 address. Other texts are in lower case
+/// and without the dot of the root at their end. The text is not checked: see parse_host_name().
+std::string normal_host(std::string_view host);
+
 /// Returns true for localhost and names that end in .localhost. They always mean this machine (RFC
 /// 6761 §6.3). `text` is the text of a HostName.
 bool is_local_host(std::string_view text) noexcept;

@@ -61,6 +61,37 @@ TEST(IpAddress, IsParsed) {
   }
 }
 
+TEST(NormalHost, IsOneForAllFormsOfAHost) {
+  struct Row {
+    std::string_view text;
+    std::string_view normal;
+  };
+  for (const Row& row : {Row{"a.example", "a.example"},
+                         {"A.Example", "a.example"},
+                         {"a.example.", "a.example"},
+                         {"*.A.example.", "*.a.example"},
+                         {"a.example..", "a.example."},
+                         {"localhost", "localhost"},
+                         {".", "."},
+                         {"", ""},
+                         {"192.0.2.1", "192.0.2.1"},
+                         {"::ffff:192.0.2.1", "192.0.2.1"},
+                         {"::FFFF:C000:201", "192.0.2.1"},
+                         {"[0:0:0:0:0:ffff:c000:201]", "192.0.2.1"},
+                         {"::1", "::1"},
+                         {"[::1]", "::1"},
+                         {"0:0:0:0:0:0:0:1", "::1"},
+                         {"2001:0DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1"},
+                         {"fe80::1%eth0", "fe80::1"},
+                         {"[FE80::1%25eth0]", "fe80::1"},
+                         {"::ffff:1.2.3.256", "::ffff:1.2.3.256"},
+                         {"127.1", "127.1"},
+                         {"[V1.A:b]", "v1.a:b"},
+                         {"b\xc3\x9c", "b\xc3\x9c"}}) {
+    EXPECT_EQ(normal_host(row.text), row.normal) << row.text;
+  }
+}
+
 TEST(LocalHost, HasOneAddressOfEachFamilyWithoutPort) {
   EXPECT_EQ(local_host_address(Family::ipv6), parse_ip_address("::1", 0));
   EXPECT_EQ(local_host_address(Family::ipv4), parse_ip_address("127.0.0.1", 0));
