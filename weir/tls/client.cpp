@@ -82,7 +82,7 @@ class detail::ConnectorState {
     WEIR_CO_TRY(auto engine, SslEngine::make(*context_, SslEngine::Side::client));
     engine->set_clock(loop_.platform());
     const bool checked = client_.options().verification == Verification::full;
-    WEIR_CO_TRY(engine->set_host(std::move(host), checked, sessions_));
+    WEIR_CO_TRY(engine->set_host(host, checked, sessions_));
     co_return co_await handshakes_.run(std::move(engine), std::move(inner));
   }
 
@@ -105,7 +105,7 @@ class detail::ConnectorState {
     WEIR_TRY(context_, make_client_context(options, *newest));
     // Older streams may still receive tickets of servers whose certificates the new CAs have not
     // issued.
-    if (client_.options().tickets) sessions_ = std::make_shared<SessionCache>();
+    if (options.tickets) sessions_ = std::make_shared<SessionCache>(options.session_lifetime);
     used_ = std::move(newest);
     return {};
   }

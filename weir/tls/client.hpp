@@ -65,13 +65,14 @@ class Connector {
   ~Connector();
 
   /// Performs the handshake over a connected stream. `host` is the DNS name or the IP address that
-  /// the user asked for. A DNS name is sent to the server. The certificate must be for `host`,
-  /// unless ClientOptions::verification says otherwise. Failure::text() says why a server was
-  /// rejected: "wrong_name: api.example.org is not among www.example.org, *.cdn.example.org".
-  /// Returns: the stream, whose tls() describes the connection.
-  /// Errors: those of Client::load(); Error::invalid_options for an empty or malformed `host`; the
-  /// errors of handshakes and certificates in Error; Errc::cancelled.
-  /// Cancel: closes the stream.
+  /// the user asked for, in any letter case. A dot at the end of a name and the zone of an address
+  /// do not count, and an IPv4-mapped address is the IPv4 address. A DNS name is sent to the
+  /// server. The certificate must be for `host`, unless ClientOptions::verification says otherwise.
+  /// Failure::text() says why a server was rejected: "wrong_name: api.example.org is not among
+  /// www.example.org, *.cdn.example.org". Returns: the stream, whose tls() describes the
+  /// connection. Errors: those of Client::load(); Error::invalid_options for an empty or malformed
+  /// `host`; the errors of handshakes and certificates in Error; Errc::cancelled. Cancel: closes
+  /// the stream.
   Task<Outcome<Stream>> connect(AnyStream inner, std::string host);
 
  private:

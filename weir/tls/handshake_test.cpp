@@ -191,8 +191,13 @@ TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
     no_input.limits.input_bytes_max = 0;
     ServerOptions endless_input = server_options_;
     endless_input.limits.input_bytes_max = std::numeric_limits<std::size_t>::max();
-    const std::vector<ServerOptions> rejected{unused,  no_turn,  no_time,      nothing_to_watch,
-                                              no_rate, no_input, endless_input};
+    ServerOptions no_session = server_options_;
+    no_session.session_lifetime = Duration::zero();
+    ServerOptions endless_session = server_options_;
+    endless_session.session_lifetime = 8h + 1s;
+    const std::vector<ServerOptions> rejected{unused,           no_turn,    no_time,
+                                              nothing_to_watch, no_rate,    no_input,
+                                              endless_input,    no_session, endless_session};
     for (const ServerOptions& each : rejected) {
       Server server(each);
       const auto loaded = co_await server.load();
@@ -209,6 +214,12 @@ TEST_P(HandshakeTest, OptionsWithoutAnEffectAreRejected) {
     Client without(no_version);
     const auto unloaded = co_await without.load();
     EXPECT_TRUE(!unloaded && unloaded.error() == Error::invalid_options);
+    ClientOptions endless = client_options_;
+    endless.limits = {};
+    endless.session_lifetime = std::chrono::days(8);
+    Client forgetful(endless);
+    const auto forgotten = co_await forgetful.load();
+    EXPECT_TRUE(!forgotten && forgotten.error() == Error::invalid_options);
   };
   run(talk());
 }

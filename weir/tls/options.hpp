@@ -88,6 +88,12 @@ struct ServerOptions {
   ClientCertificates client_certificates = ClientCertificates::none;
   Trust client_trust = {};  ///< CAs of client certificates; empty exactly if none are wanted
   bool tickets = true;      ///< true to resume sessions; see TicketKeys
+  /// Time after a full handshake for which tickets resume its session; more than 0, at most 8 h. A
+  /// resumed session gets a new ticket, which ends at the same time. A session thus never outlives
+  /// the proof of a client certificate by more than this, and never the dates of its chain. A
+  /// ticket resumes only with the server name (SNI) for which it was issued (RFC 6066 §3); a client
+  /// with another name gets a full handshake.
+  Duration session_lifetime = std::chrono::hours(8);
   /// Path of a file with one to three ticket keys; see TicketKeys::from_bytes(). Servers of a fleet
   /// share it, and the operator rotates the keys. Empty: the server makes and rotates its keys.
   std::string ticket_key_file = {};
@@ -117,6 +123,10 @@ struct ClientOptions {
   TlsVersion version_min = TlsVersion::tls_1_2;
   TlsVersion version_max = TlsVersion::tls_1_3;
   bool tickets = true;  ///< true to resume sessions
+  /// Time after a full handshake for which the client resumes its session; more than 0, at most 7
+  /// days (RFC 8446 §4.6.1). After it, and when a certificate of the server's chain has expired,
+  /// the client verifies the server again.
+  Duration session_lifetime = std::chrono::hours(8);
   HandshakeLimits limits = {};
 };
 

@@ -31,12 +31,12 @@ struct TicketKey {
 /// Tickets of the previous and the next key are accepted and replaced. With the next key, servers
 /// of one service need not change keys at the same moment.
 ///
-/// A server makes keys of its own and rotates them every 8 h. A ticket resumes a session for at
-/// most 8 h. All cores have the same keys. Worker processes have the same keys too if the program
-/// makes the Server before it forks them. A process that takes over in a hot restart continues with
-/// the keys of the older process. Machines of a fleet share keys by a file
-/// (ServerOptions::ticket_key_file), or by `server.set_ticket_keys(keys)`. A server never rotates
-/// such keys.
+/// A server makes keys of its own and rotates them every 8 h. Tickets resume a session for
+/// ServerOptions::session_lifetime after its full handshake. All cores have the same keys. Worker
+/// processes have the same keys too if the program makes the Server before it forks them. A process
+/// that takes over in a hot restart continues with the keys of the older process. Machines of a
+/// fleet share keys by a file (ServerOptions::ticket_key_file), or by
+/// `server.set_ticket_keys(keys)`. A server never rotates such keys.
 struct TicketKeys {
   /// Size in bytes of one key in from_bytes(): name, MAC key, cipher key.
   static constexpr std::size_t key_bytes = 80;

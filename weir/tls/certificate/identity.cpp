@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
@@ -115,11 +116,13 @@ Outcome<Identity> Identity::from_pem(std::string_view chain, std::string_view ke
   return Identity(std::move(data));
 }
 
-Outcome<Identity> Identity::self_signed(const SelfSigned& options) {
-  if (options.names.empty()) {
+Outcome<Identity> Identity::self_signed(const SelfSigned& wanted) {
+  if (wanted.names.empty()) {
     return std::unexpected(Failure(Error::invalid_options, "a certificate needs a name"));
   }
-  for (const std::string& each : options.names) {
+  SelfSigned options = wanted;
+  for (std::string& each : options.names) {
+    each = dns::normal_host(each);
     const std::string_view name = each;
     const std::string_view host = name.starts_with("*.") ? name.substr(2) : name;
     if (detail::is_ip_address(each) || detail::is_dns_name(host)) continue;

@@ -13,7 +13,8 @@ namespace weir::tls {
 
 /// SelfSigned describes a certificate that Identity::self_signed() makes.
 struct SelfSigned {
-  /// DNS names and IP addresses of the certificate; the first one is also its common name.
+  /// DNS names and IP addresses of the certificate; the first one is also its common name. A dot at
+  /// the end of a name is dropped (RFC 5280 §4.2.1.6).
   std::vector<std::string> names = {"localhost", "127.0.0.1", "::1"};
   WallTime not_before = {};  ///< usually the time of the platform
   Duration lifetime = std::chrono::hours(24 * 90);
@@ -32,8 +33,8 @@ class Identity {
   /// Errors: Error::invalid_options for no names or a malformed one, Error::library_failure.
   static Outcome<Identity> self_signed(const SelfSigned& options);
 
-  /// Returns the DNS names and IP addresses of the certificate, in lower case. The common name is
-  /// not one of them (RFC 9525).
+  /// Returns the DNS names and IP addresses of the certificate: names in lower case, addresses as
+  /// RFC 5952 writes them. The common name is not one of them (RFC 9525).
   const std::vector<std::string>& names() const noexcept { return data_->names; }
   WallTime not_before() const noexcept { return data_->not_before; }
   WallTime not_after() const noexcept { return data_->not_after; }

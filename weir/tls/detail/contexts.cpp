@@ -10,22 +10,28 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <new>
 #include <utility>
 
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
+#include "weir/tls/detail/session_proof.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 
 namespace weir::tls::detail {
 namespace {
 
-// Lifetime of a ticket, the time for which its key is at least accepted; see TicketKeys.
-constexpr long ticket_seconds = 8L * 60 * 60;
+// The longest lifetimes of sessions. The keys of tickets are accepted for at least 8 h; see
+// TicketKeys. A client keeps no ticket for more than 7 days (RFC 8446 §4.6.1).
+constexpr Duration server_lifetime_max = std::chrono::hours(8);
+constexpr Duration client_lifetime_max = std::chrono::days(7);
 
 // Groups of the key exchange. OpenSSL's default has finite fields too, where a client of one packet
 // makes the server compute for 100 ms (ffdhe8192). TLS 1.2 also needs the groups of certificates.
@@ -52,6 +58,13 @@ Outcome<> check_limits(const HandshakeLimits& limits) {
     return invalid("input_bytes_max is 0 or above 16 MiB");
   }
   return {};
+}
+
+Outcome<> check_lifetime(Duration lifetime, Duration lifetime_max) {
+  if (lifetime >= std::chrono::seconds(1) && lifetime <= lifetime_max) return {};
+  return invalid("session_lifetime is below 1 s or above " +
+                 std::to_string(std::chrono::floor<std::chrono::hours>(lifetime_max).count()) +
+                 " h");
 }
 
 /// Makes a context with the settings that both sides share.
@@ -136,15 +149,38 @@ Outcome<std::vector<unsigned char>> to_wire(const std::vector<std::string>& prot
 // --- callbacks of a server: OpenSSL is C, so no exception may leave them.
 // -------------------------
 
+/// Returns the name of the server_name extension (RFC 6066 §3); empty for none or a malformed one,
+/// which OpenSSL rejects.
+std::string_view asked_name_of(SSL* ssl) {
+  const unsigned char* data = nullptr;
+  std::size_t size = 0;
+  // A list with one element: its size in bytes, the type 0, the size of the name, and the name.
+  constexpr std::size_t head = 5;
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &data, &size) != 1) return {};
+  if (size <= head || data[2] != TLSEXT_NAMETYPE_host_name) return {};
+  const std::size_t name_size = static_cast<std::size_t>(data[3]) << 8 | data[4];
+  if (name_size != size - head) return {};
+  return {reinterpret_cast<const char*>(data) + head, name_size};
+}
+
+/// OpenSSL calls it for each ClientHello, before it looks at a ticket. Afterwards, OpenSSL has only
+/// the name of the session for a resumed one of TLS 1.2.
+int on_client_hello(SSL* ssl, int* alert, void*) {
+  try {
+    SslEngine::of(*ssl).set_asked_name(asked_name_of(ssl));
+    return SSL_CLIENT_HELLO_SUCCESS;
+  } catch (const std::bad_alloc&) {
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
+  }
+}
+
 int on_server_name(SSL* ssl, int* alert, void* argument) {
   const auto& contexts = *static_cast<const ServerContexts*>(argument);
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return SSL_TLSEXT_ERR_OK;
   try {
-    std::string wanted = name;
-    std::ranges::transform(wanted, wanted.begin(), [](char each) {
-      return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-    });
+    const std::string wanted = dns::normal_host(name);
     if (SSL_CTX* const found = contexts.find(wanted)) {
       if (found != SSL_get_SSL_CTX(ssl)) SSL_set_SSL_CTX(ssl, found);
       return SSL_TLSEXT_ERR_OK;
@@ -233,13 +269,24 @@ long kernel_seconds() {
   return static_cast<long>(std::time(nullptr));
 }
 
+Duration session_lifetime_of(const SSL* ssl) {
+  // A name may have switched the connection to another context of the same server.
+  SSL_CTX* const context = SSL_get_SSL_CTX(ssl);
+  return static_cast<const ServerContexts*>(SSL_CTX_get_app_data(context))
+      ->options()
+      .session_lifetime;
+}
+
 /// OpenSSL calls it for each ticket that it makes. A ticket has the time of the platform; OpenSSL
-/// uses the clock of the kernel. Another ticket of TLS 1.2 for the same session keeps its age.
+/// uses the clock of the kernel. A new ticket of a resumed session ends with its first ticket.
 int on_new_ticket(SSL* ssl, void*) {
   SSL_SESSION* const session = SSL_get0_session(ssl);
-  const bool again = SSL_session_reused(ssl) == 1 && SSL_version(ssl) != TLS1_3_VERSION;
-  const long age = again ? kernel_seconds() - SSL_SESSION_get_time(session) : 0;
-  SSL_SESSION_set_time(session, SslEngine::of(*ssl).seconds() - age);
+  const SslEngine& engine = SslEngine::of(*ssl);
+  const SessionProof proof = engine.proof();
+  const std::int64_t left = proof.seconds_left(engine.seconds(), session_lifetime_of(ssl));
+  if (!proof.put_into(*session)) return 0;
+  SSL_SESSION_set_time(session, engine.seconds());
+  SSL_SESSION_set_timeout(session, static_cast<long>(std::max<std::int64_t>(left, 0)));
   return 1;
 }
 
@@ -253,7 +300,13 @@ SSL_TICKET_RETURN on_session_of_ticket(SSL* ssl, SSL_SESSION* session, const uns
   const SslEngine& engine = SslEngine::of(*ssl);
   const long age = engine.seconds() - SSL_SESSION_get_time(session);
   const bool expired = age < 0 || age > SSL_SESSION_get_timeout(session);
-  if (missing || expired || !engine.is_current(*session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  const bool proven = engine.is_current(*session, session_lifetime_of(ssl));
+  try {
+    const bool usable = !missing && !expired && proven && engine.has_asked_name(*session);
+    if (!usable) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  } catch (const std::bad_alloc&) {
+    return SSL_TICKET_RETURN_ABORT;
+  }
   SSL_SESSION_set_time(session, kernel_seconds() - age);  // OpenSSL checks the age too
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
@@ -292,6 +345,9 @@ Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
     return std::unexpected(std::move(checked.error()));
   }
   if (options.hello_timeout <= Duration::zero()) return invalid("hello_timeout is 0");
+  if (auto checked = check_lifetime(options.session_lifetime, server_lifetime_max); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   if (!options.tickets && !options.ticket_key_file.empty()) {
     return invalid("ticket_key_file needs tickets");
   }
@@ -309,7 +365,7 @@ Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
     auto context = made->make_context(each);
     if (!context) return std::unexpected(std::move(context.error()));
     for (const std::string& name : each.names()) {
-      made->by_name_.try_emplace(name, made->contexts_.size());
+      made->by_name_.try_emplace(dns::normal_host(name), made->contexts_.size());
     }
     made->contexts_.push_back(std::move(*context));
   }
@@ -333,10 +389,12 @@ Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
   }
   if (!set_tickets(ctx, *snapshot_, options_.client_certificates)) return library_failure();
   SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_timeout(&ctx, ticket_seconds);
+  SSL_CTX_set_timeout(&ctx,
+                      std::chrono::floor<std::chrono::seconds>(options_.session_lifetime).count());
   // TLS 1.3 sends tickets in spite of SSL_OP_NO_TICKET, but this server takes none back.
   if (!options_.tickets) SSL_CTX_set_num_tickets(&ctx, 0);
   SSL_CTX_set_app_data(&ctx, this);
+  SSL_CTX_set_client_hello_cb(&ctx, &on_client_hello, nullptr);
   SSL_CTX_set_tlsext_servername_callback(&ctx, &on_server_name);
   SSL_CTX_set_tlsext_servername_arg(&ctx, this);
   if (!options_.protocols.empty()) SSL_CTX_set_alpn_select_cb(&ctx, &on_protocols, this);
@@ -355,6 +413,9 @@ ssl_ctx_st* ServerContexts::find(std::string_view name) const {
 Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
                                            const ClientSnapshot& snapshot) {
   if (auto checked = check_limits(options.limits); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (auto checked = check_lifetime(options.session_lifetime, client_lifetime_max); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
   if (options.version_max < options.version_min) {

@@ -57,7 +57,7 @@ class ServerContexts {
 
   /// Returns the context of the first identity, with which a handshake begins.
   ssl_ctx_st& first() const noexcept { return *contexts_.front(); }
-  /// Returns the context of the identity for a name in lower case, or nullptr.
+  /// Returns the context of the identity for a name in the form of dns::normal_host(), or nullptr.
   ssl_ctx_st* find(std::string_view name) const;
   const ServerOptions& options() const noexcept { return options_; }
   /// The keys of the next ticket, in either direction; not nullptr during a handshake.

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "weir/base/time.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
 
 namespace weir::tls::detail {
@@ -16,6 +17,10 @@ class SessionCache {
  public:
   static constexpr std::size_t servers_max = 1024;
 
+  /// Sessions are resumed for `lifetime` after their full handshake.
+  explicit SessionCache(Duration lifetime = std::chrono::hours(8)) noexcept : lifetime_(lifetime) {}
+
+  Duration lifetime() const noexcept { return lifetime_; }
   /// Keeps `session` for `server`. It replaces an arbitrary server if there are servers_max.
   void put(const std::string& server, SslSessionPtr session) {
     if (sessions_.size() >= servers_max && !sessions_.contains(server)) {
@@ -34,6 +39,7 @@ class SessionCache {
   std::size_t size() const noexcept { return sessions_.size(); }
 
  private:
+  Duration lifetime_;
   std::unordered_map<std::string, SslSessionPtr> sessions_;
 };
 

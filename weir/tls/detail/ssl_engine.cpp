@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "weir/loop/contract/detail/platform.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
@@ -144,7 +145,9 @@ void SslEngine::set_version_max(TlsVersion version) {
                             version == TlsVersion::tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
 }
 
-Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<SessionCache> cache) {
+Outcome<> SslEngine::set_host(std::string_view name, bool checked,
+                              std::shared_ptr<SessionCache> cache) {
+  std::string host = dns::normal_host(name);
   const bool address = is_ip_address(host);
   if (!address && !is_dns_name(host)) {
     return std::unexpected(Failure(Error::invalid_options, "not a DNS name or an IP address"));
@@ -161,7 +164,7 @@ Outcome<> SslEngine::set_host(std::string host, bool checked, std::shared_ptr<Se
     set = X509_VERIFY_PARAM_set1_host(rules, host_.data(), host_.size()) == 1 && set;
   }
   SslSessionPtr session = sessions_ == nullptr ? nullptr : sessions_->take(host_);
-  if (session != nullptr && is_current(*session)) {
+  if (session != nullptr && is_current(*session, sessions_->lifetime())) {
     // OpenSSL sends the age of the ticket by the clock of the kernel, which no seed determines.
     if (in_simulation()) SSL_SESSION_set_time(session.get(), static_cast<long>(std::time(nullptr)));
     SSL_set_session(ssl_.get(), session.get());
@@ -238,10 +241,25 @@ SslEngine::Step SslEngine::fail_handshake(Failure failure) {
   return Step::failed;
 }
 
-bool SslEngine::is_current(const ssl_session_st& session) const noexcept {
-  // OpenSSL's function takes no const session, but does not change it.
-  const X509* const peer = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(&session));
-  return peer == nullptr || not_after_of(*peer) >= time_;
+bool SslEngine::is_current(const ssl_session_st& session, Duration lifetime) const noexcept {
+  const std::optional<SessionProof> proof = SessionProof::of_session(session);
+  return proof && proof->seconds_left(seconds(), lifetime) >= 0;
+}
+
+SessionProof SslEngine::proof() const {
+  const SSL_SESSION* const session = SSL_get_session(ssl_.get());
+  const bool resumed = SSL_session_reused(ssl_.get()) == 1 && session != nullptr;
+  const auto earlier = resumed ? SessionProof::of_session(*session) : std::nullopt;
+  return earlier ? *earlier : SessionProof::of_handshake(*ssl_, seconds());
+}
+
+void SslEngine::set_asked_name(std::string_view name) {
+  asked_name_ = dns::normal_host(name);
+}
+
+bool SslEngine::has_asked_name(const ssl_session_st& session) const {
+  const char* const name = SSL_SESSION_get0_hostname(&session);
+  return dns::normal_host(name == nullptr ? "" : name) == asked_name_;
 }
 
 bool SslEngine::may_hold_output() const noexcept {
@@ -278,6 +296,7 @@ void SslEngine::count_handshake_record(int sent, int, int type, const void* byte
 
 bool SslEngine::keep_session(ssl_session_st* session) {
   if (sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1) return false;
+  if (!proof().put_into(*session)) return false;
   // put() destroys the reference if it throws, so it gets one of its own.
   SSL_SESSION_up_ref(session);
   sessions_->put(host_, SslSessionPtr(session));
@@ -307,12 +326,8 @@ TlsInfo SslEngine::info() const {
   if (size != 0) info.protocol.assign(reinterpret_cast<const char*>(protocol), size);
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   // Other bytes could forge lines of a log.
-  if (name != nullptr && is_dns_name(name)) {
-    info.server_name = name;
-    for (char& each : info.server_name) {
-      if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-    }
-  }
+  std::string host = name == nullptr ? std::string() : dns::normal_host(name);
+  if (is_dns_name(host)) info.server_name = std::move(host);
   const X509* const peer = SSL_get0_peer_certificate(ssl);
   if (peer != nullptr) info.peer = std::make_unique<const TlsPeer>(describe(*peer));
   return info;

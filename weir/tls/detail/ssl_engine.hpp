@@ -15,6 +15,7 @@
 #include "weir/tls/certificate/error.hpp"
 #include "weir/tls/detail/records/handshake_keys.hpp"
 #include "weir/tls/detail/records/record_layer.hpp"
+#include "weir/tls/detail/session_proof.hpp"
 
 struct x509_store_ctx_st;
 
@@ -57,10 +58,11 @@ class SslEngine final : public RecordLayer {
   long seconds() const noexcept;
   /// Offers no version above this one, as an old peer would.
   void set_version_max(TlsVersion version);
-  /// Sends `host` as the server name if it is a DNS name. Requires a certificate for it if
-  /// `checked` is true. Uses and keeps the tickets of `cache`; nullptr: none.
+  /// Sends the host in its normal form as the server name if it is a DNS name. A server name has no
+  /// dot at its end (RFC 6066 §3), nor has a name in a certificate. Requires a certificate for the
+  /// host if `checked` is true. Uses and keeps the tickets of `cache`; nullptr: none.
   /// Errors: Error::invalid_options, library_failure.
-  Outcome<> set_host(std::string host, bool checked, std::shared_ptr<SessionCache> cache);
+  Outcome<> set_host(std::string_view name, bool checked, std::shared_ptr<SessionCache> cache);
 
   // The handshake.
 
@@ -86,9 +88,14 @@ class SslEngine final : public RecordLayer {
   TlsInfo info() const;
   /// The callbacks of the context set the reason of a failure that they cause.
   void reject(Failure failure) { rejection_.emplace(std::move(failure)); }
-  /// Returns true if the certificate of the peer in `session`, if any, has not expired. The ticket
-  /// of a session may be renewed long after the certificate was verified.
-  bool is_current(const ssl_session_st& session) const noexcept;
+  /// Returns true if the proof of `session` still holds for a session of at most `lifetime`.
+  bool is_current(const ssl_session_st& session, Duration lifetime) const noexcept;
+  /// Returns the proof of this handshake. That of a resumed session is the proof of the session.
+  SessionProof proof() const;
+  /// Keeps the name that the client asks for in its first message; empty: none.
+  void set_asked_name(std::string_view name);
+  /// Returns true if `session` was made for the name that the client asks for now.
+  bool has_asked_name(const ssl_session_st& session) const;
   /// Keeps a session that the peer's ticket describes.
   /// Returns: true if the engine has taken this reference to `session`.
   bool keep_session(ssl_session_st* session);
@@ -148,7 +155,8 @@ class SslEngine final : public RecordLayer {
   Buffer* output_ = nullptr;   // of the present call
   std::error_code violation_;  // why the peer's records end; count_record() sets it
   std::error_code error_;
-  std::string host_;  // that of a client
+  std::string host_;        // that of a client
+  std::string asked_name_;  // that of the client of a server
   std::shared_ptr<SessionCache> sessions_;
   std::optional<Failure> rejection_;  // why this side rejects the peer
   HandshakeKeys keys_;                // those of a server

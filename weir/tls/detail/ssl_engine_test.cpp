@@ -634,6 +634,26 @@ TEST_F(Certificates, WrongNameHasTheNames) {
       << "the common name is no name";
 }
 
+TEST_F(Certificates, HostHasOneNormalForm) {
+  const Issued what{.names =
+                        "DNS:a.example,DNS:*.b.example,IP:192.0.2.1,IP:2001:db8::1,IP:fe80::1"};
+  for (const char* const host :
+       {"a.example", "a.example.", "A.Example", "A.EXAMPLE.", "x.b.example.", "192.0.2.1",
+        "::ffff:192.0.2.1", "::FFFF:C000:0201", "[::ffff:192.0.2.1]", "2001:db8::1",
+        "2001:0DB8:0:0::0001", "[2001:db8::1]", "fe80::1%eth0", "fe80::1%25"}) {
+    EXPECT_EQ(client_rejection(what, host), "accepted") << host;
+  }
+  EXPECT_EQ(server_->info().server_name, "") << "an address is no server name";
+  EXPECT_EQ(client_rejection(what, "X.B.Example."), "accepted");
+  EXPECT_EQ(server_->info().server_name, "x.b.example");
+  for (const char* const host : {"a.example..", ".", "", "a b", "::ffff:192.0.2.256"}) {
+    make_contexts();
+    auto client = SslEngine::make(*client_context_, SslEngine::Side::client).value();
+    const auto set = client->set_host(host, true, nullptr);
+    EXPECT_TRUE(!set && set.error() == Error::invalid_options) << host;
+  }
+}
+
 TEST_F(Certificates, DatesAreThoseOfThePlatform) {
   EXPECT_EQ(client_rejection({.names = "DNS:a.example", .not_after = test_start - 1s}),
             "certificate_expired: CN=test has expired on 2024-12-31 23:59:59 UTC");
@@ -742,6 +762,24 @@ TEST_F(Certificates, ServerNameChoosesTheIdentity) {
   EXPECT_EQ(chosen_for("192.0.2.1"), "CN=first");
   EXPECT_EQ(chosen_for("x.example").substr(0, 13), "peer_rejected");
   EXPECT_TRUE(server_->take_failure() == Error::unknown_server_name);
+}
+
+TEST_F(Certificates, ServerNameMayEndWithADot) {
+  server_options_.identities = {
+      authority_.issue({.common_name = "first", .names = "DNS:first.example"}),
+      authority_.issue({.common_name = "second", .names = "DNS:A.example"})};
+  server_options_.unknown_name = UnknownName::rejected;
+  client_options_.verification = Verification::any_name;
+  make_contexts();
+  SSL_CTX_set_info_callback(client_context_.get(), [](const SSL* ssl, int event, int) {
+    if (event != SSL_CB_HANDSHAKE_START) return;
+    SSL_set_tlsext_host_name(const_cast<SSL*>(ssl), "a.Example.");
+  });
+  make_engines("a.example", false);
+  shake();
+  ASSERT_TRUE(connected());
+  EXPECT_EQ(client_->info().peer->subject, "CN=second");
+  EXPECT_EQ(server_->info().server_name, "a.example");
 }
 
 TEST_F(Certificates, ProtocolIsThePreferredOneOfTheServer) {

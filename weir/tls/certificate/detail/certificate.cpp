@@ -15,7 +15,8 @@
 #include <ctime>
 #include <utility>
 
-#include "weir/os/address.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
+#include "weir/os/ip_range.hpp"
 
 namespace weir::tls::detail {
 namespace {
@@ -63,13 +64,6 @@ WallTime to_wall_time(const ASN1_TIME* time) noexcept {
   return WallTime(std::min<std::chrono::seconds>(since, last));
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char each) {
-    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-  });
-  return text;
-}
-
 std::string text_of(const ASN1_STRING* string) {
   const auto* const data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
   std::string text(data, static_cast<std::size_t>(ASN1_STRING_length(string)));
@@ -83,21 +77,14 @@ std::string text_of(const ASN1_STRING* string) {
 std::string ip_text(const ASN1_OCTET_STRING* bytes) {
   const unsigned char* const data = ASN1_STRING_get0_data(bytes);
   const int size = ASN1_STRING_length(bytes);
-  std::string text;
   if (size == 4) {
-    std::array<std::uint8_t, 4> parts{};
-    std::copy_n(data, parts.size(), parts.begin());
-    text = os::Address::ipv4(parts, 0).to_string();
-  } else if (size == 16) {
-    std::array<std::uint8_t, 16> parts{};
-    std::copy_n(data, parts.size(), parts.begin());
-    text = os::Address::ipv6(parts, 0).to_string();
-  } else {
-    return {};
+    const os::Address address = os::Address::ipv4({data[0], data[1], data[2], data[3]}, 0);
+    return os::ip_text(os::ip_bytes(address).value());
   }
-  text.resize(text.rfind(':'));  // the port
-  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
-  return text;
+  os::IpBytes bytes{};
+  if (size != static_cast<int>(bytes.size())) return {};
+  std::copy_n(data, bytes.size(), bytes.begin());
+  return os::ip_text(bytes);
 }
 
 /// Calls `visit(type, text)` for each alternative name of a known type.
@@ -109,7 +96,7 @@ void visit_names(const X509& certificate, Visit visit) {
     const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), index);
     switch (name->type) {
       case GEN_DNS:
-        visit(std::string_view("DNS"), lower(text_of(name->d.dNSName)));
+        visit(std::string_view("DNS"), dns::normal_host(text_of(name->d.dNSName)));
         break;
       case GEN_IPADD:
         visit(std::string_view("IP"), ip_text(name->d.iPAddress));
@@ -255,11 +242,7 @@ std::string to_text(WallTime time) {
 }
 
 bool is_ip_address(std::string_view host) noexcept {
-  if (host.empty() || host.size() > 64) return false;
-  const bool colons = host.find(':') != std::string_view::npos;
-  const std::string text = colons ? "[" + std::string(host) + "]:0" : std::string(host) + ":0";
-  const auto address = os::Address::parse(text);
-  return address && address->is_inet() && (colons || host.find('.') != std::string_view::npos);
+  return os::parse_ip(host).has_value();
 }
 
 bool is_dns_name(std::string_view host) noexcept {

@@ -24,7 +24,7 @@ Outcome<KeyPtr> read_key(std::string_view pem);
 /// Errors: Error::invalid_certificate, library_failure.
 Outcome<StorePtr> make_store(std::string_view pem);
 
-/// Returns the DNS names and IP addresses of a certificate, in lower case.
+/// Returns the DNS names and IP addresses of a certificate in the form of dns::normal_host().
 std::vector<std::string> names_of(const x509_st& certificate);
 WallTime not_before_of(const x509_st& certificate) noexcept;
 WallTime not_after_of(const x509_st& certificate) noexcept;
