@@ -7,6 +7,7 @@
 
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/status_category.hpp"
+#include "weir/http/syntax/uri.hpp"
 
 namespace weir::http {
 namespace {
@@ -103,7 +104,9 @@ void Response::record_invalid_header(std::string_view name, const Result<>& adde
 
 Response redirect(std::string_view location, Status status) {
   Response response(status);
-  response.set_header("Location", location);
+  const bool has_line_end = location.find_first_of("\r\n") != std::string_view::npos;
+  response.set_header("Location",
+                      has_line_end ? std::string(location) : encode_reference(location));
   const int code = code_of(status);
   const bool redirects = (code >= 301 && code <= 303) || code == 307 || code == 308;
   if (location.empty() || !redirects) {

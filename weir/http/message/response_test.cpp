@@ -265,6 +265,8 @@ TEST(Response, MayHaveNoContentOrAnotherLocation) {
   EXPECT_EQ(seen.headers().get("Location"), "/notes/7");
   EXPECT_EQ(redirect("/b", Status::permanent_redirect).status(), Status::permanent_redirect);
   EXPECT_EQ(redirect("/b\r\nSet-Cookie: a").invalid_header(), "Location");
+  EXPECT_EQ(redirect("/caf\xc3\xa9 1?q=\xc3\xa9").headers().get("Location"),
+            "/caf%C3%A9%201?q=%C3%A9");
 }
 
 TEST(Response, IsNoRedirectWithoutALocationOrItsStatus) {

@@ -42,6 +42,22 @@ std::size_t scheme_length(std::string_view text) noexcept {
   return 0;
 }
 
+void append_escape(std::string& text, char character) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(character);
+  text += {'%', digits[byte >> 4U], digits[byte & 15U]};
+}
+
+/// Returns the length of the scheme and the authority at the start of a reference.
+std::size_t authority_end(std::string_view reference) noexcept {
+  constexpr std::string_view delimiters = "/?#";
+  const std::size_t colon = reference.find_first_of(":/?#");
+  const bool has_scheme = colon < reference.size() && reference[colon] == ':';
+  const std::size_t start = has_scheme ? colon + 1 : 0;
+  if (!reference.substr(start).starts_with("//")) return start;
+  return std::min(reference.find_first_of(delimiters, start + 2), reference.size());
+}
+
 /// The kinds of bytes that a path and query contain.
 struct Survey {
   void scan(const SimdBlock& block) noexcept {
@@ -139,7 +155,6 @@ std::optional<std::string> percent_decode(std::string_view in) {
 }
 
 std::string encode_segment(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
   std::string encoded;
   encoded.reserve(text.size());
   for (const char each : text) {
@@ -147,10 +162,29 @@ std::string encode_segment(std::string_view text) {
     if (letter || is_in(each, CharClass::digit) || each == '-' || each == '.' || each == '_' ||
         each == '~') {
       encoded += each;
-      continue;
+    } else {
+      append_escape(encoded, each);
     }
-    const auto byte = static_cast<unsigned char>(each);
-    encoded += {'%', digits[byte >> 4U], digits[byte & 15U]};
+  }
+  return encoded;
+}
+
+std::string encode_reference(std::string_view reference) {
+  const std::size_t start = authority_end(reference);
+  std::string encoded(reference.substr(0, start));
+  char part = '/';  // the character that begins the part: a path, a query or a fragment
+  for (std::size_t index = start; index < reference.size(); ++index) {
+    const char each = reference[index];
+    const bool begins = (each == '?' && part == '/') || (each == '#' && part != '#');
+    if (begins) part = each;
+    const bool plain = begins || is_in(each, CharClass::target);
+    const bool stray =
+        part != '?' && ((each == '%' && escaped_byte(reference, index) < 0) || each == '\\');
+    if (plain && !stray) {
+      encoded += each;
+    } else {
+      append_escape(encoded, each);
+    }
   }
   return encoded;
 }

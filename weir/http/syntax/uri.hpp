@@ -28,6 +28,12 @@ std::optional<std::string> percent_decode(std::string_view in);
 /// segments and NUL becomes "%00", because no encoding hides them; Url::parse() rejects them.
 std::string encode_segment(std::string_view text);
 
+/// Returns a reference that a peer has sent, such as the value of a Location header, in the form of
+/// a URL (RFC 3986 §4.1). As in browsers, curl and Go, bytes that no URL has are percent-encoded:
+/// raw UTF-8, spaces, control characters, quotes and angle brackets; in a path also a backslash and
+/// a '%' without two hexadecimal digits. The scheme and the authority do not change.
+std::string encode_reference(std::string_view reference);
+
 /// Checks the escapes in `text`.
 /// Returns: ParseError::none, bad_escape or nul_escape.
 ParseError check_escapes(std::string_view text) noexcept;

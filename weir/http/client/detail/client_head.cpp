@@ -11,6 +11,7 @@
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/method.hpp"
+#include "weir/http/syntax/uri.hpp"
 #include "weir/http/syntax/url.hpp"
 
 namespace weir::http {
@@ -155,7 +156,7 @@ Result<Redirect> follow_redirect(ClientRequest& request, Status status, std::str
   if (!is_redirect(status)) return Redirect::none;
   const bool to_get = becomes_get(request.method(), status);
   if (!to_get && request.body().is_stream()) return Redirect::none;
-  Result<Url> target = request.url().resolve(location);
+  Result<Url> target = request.url().resolve(encode_reference(location));
   if (!target) return fail(ClientError::bad_redirect);
   if (request.url().scheme() == "https" && target->scheme() == "http") {
     return fail(ClientError::bad_redirect);

@@ -45,7 +45,7 @@ enum class Redirect : std::uint8_t { none, follow };
 /// A change of origin drops Host, the credentials and the headers named in `sensitive`.
 /// Returns: Redirect::none, without a change, if the response is no redirect or the request has a
 /// streamed body that must be sent again. Errors: ClientError::bad_redirect for a Location that is
-/// no URL or leads from https to http.
+/// no URL, also after encode_reference(), or leads from https to http.
 Result<Redirect> follow_redirect(ClientRequest& request, Status status, std::string_view location,
                                  std::span<const std::string> sensitive);
 

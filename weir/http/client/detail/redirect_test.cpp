@@ -117,9 +117,36 @@ TEST(Redirect, AnotherOriginGetsNoCredentials) {
   }
 }
 
+TEST(Redirect, EncodesBytesThatNoUrlHas) {
+  struct Row {
+    std::string_view location;
+    std::string_view url;
+  };
+  for (const Row& row : {Row{"/caf\xc3\xa9", "http://a.test/caf%C3%A9"},
+                         {"/a b", "http://a.test/a%20b"},
+                         {"/100%", "http://a.test/100%25"},
+                         {"/100%2", "http://a.test/100%252"},
+                         {"/%zz%41", "http://a.test/%25zz%41"},
+                         {"/a?q=\xc3\xa9 \"<b>\"", "http://a.test/a?q=%C3%A9%20%22%3Cb%3E%22"},
+                         {"/a?100%", "http://a.test/a?100%"},
+                         {"?\\ ", "http://a.test/dir/page?\\%20"},
+                         {"b c/../d e", "http://a.test/dir/d%20e"},
+                         {"/\\evil.test/", "http://a.test/%5Cevil.test/"},
+                         {"/a#\xc3\xa9 100%", "http://a.test/a"},
+                         {"/a\tb\x01", "http://a.test/a%09b%01"},
+                         {"//b.test/\xff", "http://b.test/%FF"},
+                         {"HTTP://B.test:80?\xc3\xa9", "http://b.test/?%C3%A9"},
+                         {"http://b.test/a b", "http://b.test/a%20b"}}) {
+    ClientRequest made = request(Method::get);
+    EXPECT_EQ(follow(made, 302, row.location), Redirect::follow) << row.location;
+    EXPECT_EQ(made.url().text(), row.url);
+  }
+}
+
 TEST(Redirect, RejectsLocationsThatItMustNotFollow) {
   for (const std::string_view location :
-       {"ftp://a.test/", "http://user@a.test/", "\x01", "http://"}) {
+       {"ftp://a.test/", "http://user@a.test/", "http://", "http://a b/",
+        "http://caf\xc3\xa9.test/", "http://a%20b/", "//a\\b/", "/a%00"}) {
     ClientRequest made = request(Method::get);
     const Result<Redirect> followed = follow(made, 302, location);
     EXPECT_TRUE(!followed && followed.error() == ClientError::bad_redirect) << location;

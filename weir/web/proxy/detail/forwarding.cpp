@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/uri.hpp"
 #include "weir/os/ip_range.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
 
@@ -274,7 +275,7 @@ std::string_view path_before(const Url& base) noexcept {
 std::optional<std::string> public_location(std::string_view location, const Url& base,
                                            const ReverseProxyOptions& options) {
   std::string_view rest = location;
-  if (const auto url = Url::parse(location)) {
+  if (const auto url = Url::parse(encode_reference(location))) {
     if (url->origin() != base.origin()) return std::nullopt;
     const std::size_t path = location.find_first_of("/?#", location.find("//") + 2);
     rest = location.substr(std::min(path, location.size()));

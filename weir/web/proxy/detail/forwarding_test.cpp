@@ -66,6 +66,9 @@ TEST(ForwardingTest, LocationsLeadThroughTheProxy) {
   EXPECT_EQ(location_for("http://a/v1/x", "http://a:80/v1/"), "/api/x");
   EXPECT_EQ(location_for("/v1", "http://a/v1/"), "/api/");
   EXPECT_EQ(location_for("http://a/x", "http://a", {}), "/x");
+  EXPECT_EQ(location_for("http://10.0.0.1:81/caf\xc3\xa9 1?\xc3\xa9"),
+            "/api/caf\xc3\xa9 1?\xc3\xa9");
+  EXPECT_EQ(location_for("http://10.0.0.1:81/100%"), "/api/100%");
   Response created(Status::created);
   created.set_header("Content-Location", "/7");
   rewrite_locations(*Url::parse("http://a"), {.strip_prefix = "/api"}, created);
