@@ -80,7 +80,7 @@ struct ProxyOptions {
   /// then sees no request.
   bool tunnel = false;
   /// Hosts that the client connects to without the proxy. Each name includes the hosts below it;
-  /// "*" is all hosts.
+  /// "*" is all hosts. Letter case, a dot at the end and the form of an IP address do not count.
   std::vector<std::string> bypass = {"localhost", "127.0.0.1", "::1"};
 };
 

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "weir/base/detail/memory_sizes.hpp"
+#include "weir/base/text/detail/ascii_case.hpp"
 #include "weir/http/message/detail/set_cookie.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 
 namespace weir::http {
 namespace {
@@ -16,14 +18,6 @@ using weir::detail::product;
 using weir::detail::sum;
 
 constexpr Duration lifetime_max = std::chrono::days(400);
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& each : lower) {
-    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-  }
-  return lower;
-}
 
 /// Returns true for an IP address. The last label of a name is never a number.
 bool is_address(std::string_view host) noexcept {
@@ -73,10 +67,11 @@ bool CookieJar::store(const Url& url, std::string_view set_cookie, WallTime now)
   const std::optional<ParsedSetCookie> parsed = parse_set_cookie(set_cookie);
   const bool https = url.scheme() == "https";
   if (!parsed || breaks_prefix(*parsed) || (parsed->secure && !https)) return false;
-  std::string domain = in_lower_case(parsed->domain);
-  if (domain.empty()) domain = url.host();
-  const bool is_parent = domain.find('.') != domain.npos && is_below(url.host(), domain);
-  if (domain != url.host() && !is_parent) return false;
+  std::string domain = lower_case(parsed->domain);
+  const std::string_view host = dns::without_root(url.host());
+  if (domain.empty()) domain = host;
+  const bool is_parent = domain.find('.') != domain.npos && is_below(host, domain);
+  if (domain != host && !is_parent) return false;
   const bool host_only =
       parsed->domain.empty() || domain.find('.') == domain.npos || is_address(domain);
   const std::string_view path = parsed->path.empty() ? default_path(url.path()) : parsed->path;
@@ -137,9 +132,9 @@ void CookieJar::drop_least_recent(std::string_view domain) {
 
 std::string CookieJar::header_for(const Url& url, WallTime now) {
   std::vector<Stored*> chosen;
+  const std::string_view host = dns::without_root(url.host());
   for (Stored& each : cookies_) {
-    const bool of_host =
-        each.domain == url.host() || (!each.host_only && is_below(url.host(), each.domain));
+    const bool of_host = each.domain == host || (!each.host_only && is_below(host, each.domain));
     const bool sendable = !each.secure || url.scheme() == "https";
     if (of_host && sendable && each.expires > now && path_matches(url.path(), each.path)) {
       chosen.push_back(&each);

@@ -47,6 +47,16 @@ TEST_F(CookieJarTest, ADomainIncludesTheHostsBelowIt) {
   }
 }
 
+TEST_F(CookieJarTest, DotAtTheEndOfAHostDoesNotCount) {
+  EXPECT_TRUE(store("http://www.a.test./", "id=7; Domain=a.test"));
+  EXPECT_TRUE(store("http://a.test/", "own=1"));
+  EXPECT_EQ(header("http://a.test./"), "id=7; own=1");
+  EXPECT_EQ(header("http://www.a.test/"), "id=7");
+  EXPECT_FALSE(store("http://a.test./", "id=8; Domain=test"));
+  EXPECT_TRUE(store("http://10.0.0.1./", "ip=9"));
+  EXPECT_EQ(header("http://x.10.0.0.1/"), "");
+}
+
 TEST_F(CookieJarTest, AHostSetsNoCookieForOthers) {
   for (const std::string_view text :
        {"id=7; Domain=b.test", "id=7; Domain=x.a.test", "id=7; Domain=test", "id=7; Domain=.",

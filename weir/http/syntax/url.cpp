@@ -10,6 +10,8 @@
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/uri.hpp"
+#include "weir/os/address.hpp"
+#include "weir/os/ip_range.hpp"
 
 namespace weir::http {
 namespace {
@@ -71,6 +73,16 @@ void append_in_lower_case(std::string& text, std::string_view part) {
   std::transform(part.begin(), part.end(), text.data() + start, to_lower);
 }
 
+/// Appends a host in its normal form. An IPv6 address has the form of RFC 5952. A name keeps the
+/// dot at its end, which the Host header has too (RFC 9110 §7.2).
+void append_host(std::string& text, std::string_view host) {
+  const bool bracketed = host.starts_with('[');
+  const auto bytes = bracketed ? os::parse_ip(host.substr(1, host.size() - 2)) : std::nullopt;
+  if (!bytes) return append_in_lower_case(text, host);
+  const std::string address = os::Address::ipv6(*bytes, 0).to_string();
+  text.append(address, 0, address.rfind(':'));  // without the port
+}
+
 }  // namespace
 
 Result<Url> Url::parse(std::string_view text) {
@@ -100,7 +112,7 @@ Result<Url> Url::parse(std::string_view text) {
   append_in_lower_case(url.text_, scheme);
   url.scheme_size_ = static_cast<std::uint32_t>(url.text_.size());
   url.text_.append(":").append(authority_mark);
-  append_in_lower_case(url.text_, authority->host);
+  append_host(url.text_, authority->host);
   url.host_end_ = static_cast<std::uint32_t>(url.text_.size());
   if (url.port_ != *default_port) url.text_.append(":").append(std::to_string(url.port_));
   url.origin_size_ = static_cast<std::uint32_t>(url.text_.size());

@@ -81,6 +81,11 @@ TEST(Url, IsNormalized) {
   EXPECT_EQ(url_of("http://a:/").text(), "http://a/");
   EXPECT_EQ(url_of("http://a:0081/").text(), "http://a:81/");
   EXPECT_EQ(url_of("http://[FE80::1]:81").text(), "http://[fe80::1]:81/");
+  EXPECT_EQ(url_of("http://[2001:0DB8:0:0:0:0:0:1]/").text(), "http://[2001:db8::1]/");
+  EXPECT_EQ(url_of("http://[::FFFF:7F00:1]/").text(), "http://[::ffff:127.0.0.1]/");
+  EXPECT_EQ(url_of("http://[::1]/").text(), "http://[::1]/");
+  EXPECT_EQ(url_of("http://[v1.A:b]/").text(), "http://[v1.a:b]/");
+  EXPECT_EQ(url_of("https://A.test.:443/").authority(), "a.test.");
   EXPECT_EQ(url_of("http://A:80"), url_of("http://a/"));
   EXPECT_NE(url_of("http://a/"), url_of("https://a/"));
   EXPECT_NE(url_of("http://a/"), url_of("http://a/?"));

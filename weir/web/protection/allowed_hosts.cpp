@@ -4,17 +4,11 @@
 #include <stdexcept>
 
 #include "weir/http/syntax/detail/authority.hpp"
-#include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
-  return lower;
-}
 
 /// Returns true for an IP address as it is in a URL, without its port.
 bool is_address(std::string_view host) noexcept {
@@ -37,8 +31,7 @@ AllowedHosts::AllowedHosts(AllowedHostsOptions options)
     if (!authority || authority->host.contains('*')) {
       throw std::invalid_argument("allowed_hosts: this is no host: \"" + each + "\"");
     }
-    std::string name = in_lower_case(authority->host);
-    if (name.ends_with('.')) name.pop_back();  // the root of the domain names
+    std::string name = dns::normal_host(authority->host);
     if (subdomains) name.insert(0, ".");
     hosts_.push_back({std::move(name), authority->port});
   }
@@ -48,8 +41,7 @@ bool AllowedHosts::allows(std::string_view authority) const {
   const auto parsed = parse_authority(authority);
   if (!parsed) return false;
   if (addresses_ && is_address(parsed->host)) return true;
-  std::string host = in_lower_case(parsed->host);
-  if (host.ends_with('.')) host.pop_back();
+  const std::string host = dns::normal_host(parsed->host);
   return std::ranges::any_of(hosts_, [&](const Host& each) {
     // Clients leave out the default port of the scheme.
     const bool is_default = !parsed->port && (each.port == 80 || each.port == 443);

@@ -27,8 +27,9 @@ struct AllowedHostsOptions {
   Status status = Status::misdirected_request;
 };
 
-/// The middleware that allowed_hosts() makes. It compares Request::authority(), in any letter case.
-/// A request without a host, as HTTP/1.0 allows, is refused.
+/// The middleware that allowed_hosts() makes. It compares Request::authority(), in any letter case,
+/// with or without a dot at its end, and in any form of an IP address. A request without a host, as
+/// HTTP/1.0 allows, is refused.
 /// Behind trusted_proxies(), it also compares the host that a proxy names.
 /// Threads: any.
 class AllowedHosts {
@@ -44,7 +45,7 @@ class AllowedHosts {
 
  private:
   struct Host {
-    std::string name;  // in lower case; begins with '.' for subdomains
+    std::string name;  // in the form of dns::normal_host(); begins with '.' for subdomains
     std::optional<std::uint16_t> port;
   };
 

@@ -51,6 +51,17 @@ TEST(AllowedHosts, MayBeAnyAddress) {
   EXPECT_TRUE(allowed_hosts({.addresses = true}).allows("127.0.0.1"));
 }
 
+TEST(AllowedHosts, MayHaveAnotherForm) {
+  const auto hosts = allowed_hosts({.hosts = {"*.Example.org.", "[0:0:0:0:0:0:0:1]", "127.0.0.1"}});
+  for (const char* host : {"a.example.org", "A.EXAMPLE.ORG.", "a.example.org.:80", "[::1]",
+                           "[0::0:1]:8080", "[::ffff:127.0.0.1]", "127.0.0.1."}) {
+    EXPECT_TRUE(hosts.allows(host)) << host;
+  }
+  for (const char* host : {"example.org", "a.example.org..", "[::2]", "[::ffff:127.0.0.2]"}) {
+    EXPECT_FALSE(hosts.allows(host)) << host;
+  }
+}
+
 TEST(AllowedHosts, GetTheOnlyResponses) {
   Router router;
   router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));

@@ -15,7 +15,7 @@ bool CrossOriginProtection::allows(const Request& request) const {
   const RequestHead& head = request.head();
   if (head.repeats("Origin") || head.repeats("Sec-Fetch-Site")) return false;
   const std::string_view origin = request.header("Origin").value_or("");
-  const auto same = [origin](std::string_view each) { return equals_ignoring_case(each, origin); };
+  const auto same = [origin](std::string_view each) { return is_same_origin(each, origin); };
   if (!origin.empty() && std::ranges::any_of(origins_, same)) return true;
   if (const auto site = request.header("Sec-Fetch-Site")) {
     return *site == "same-origin" || *site == "none";

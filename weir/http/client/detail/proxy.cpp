@@ -16,6 +16,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/connect_targets.hpp"
 #include "weir/net/dns/connect.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/net/listen/unix_socket.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/context.hpp"
@@ -27,6 +28,9 @@ namespace {
 bool matches(std::string_view host, std::string_view name) noexcept {
   if (name == "*") return true;
   if (name.starts_with('.')) name.remove_prefix(1);
+  if (dns::equal_hosts(host, name)) return true;
+  host = dns::without_root(host);
+  name = dns::without_root(name);
   if (name.empty() || host.size() < name.size()) return false;
   const std::size_t start = host.size() - name.size();
   const bool whole_labels = start == 0 || host[start - 1] == '.';

@@ -58,6 +58,9 @@ TEST_F(ProxyTest, ABypassIncludesTheHostsBelowIt) {
   EXPECT_FALSE(uses("http://a.test/"));
   EXPECT_FALSE(uses("http://x.y.A.test/"));
   EXPECT_FALSE(uses("http://b.test/"));
+  EXPECT_FALSE(uses("http://a.test./"));
+  EXPECT_FALSE(uses("http://x.b.test./"));
+  EXPECT_TRUE(uses("http://a.test../"));
   EXPECT_TRUE(uses("http://xa.test/"));
   EXPECT_TRUE(uses("http://test/"));
   EXPECT_TRUE(uses("http://a.test.c/"));

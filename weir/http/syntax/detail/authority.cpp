@@ -2,6 +2,7 @@
 #include "weir/http/syntax/detail/authority.hpp"
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 
 namespace weir::http {
 namespace {
@@ -122,17 +123,45 @@ bool is_ipv6_address(std::string_view text) noexcept {
   return gap ? groups <= 7 : groups == 8;
 }
 
-bool is_same_host(std::string_view origin, std::string_view authority) noexcept {
+namespace {
+
+/// The parts of an origin with the scheme http or https.
+struct Origin {
+  bool is_https;
+  Authority authority;
+
+  std::uint16_t default_port() const noexcept { return is_https ? 443 : 80; }
+  std::uint16_t port() const noexcept { return authority.port.value_or(default_port()); }
+};
+
+std::optional<Origin> parse_origin(std::string_view text) noexcept {
   constexpr std::string_view mark = "://";
-  const std::size_t scheme_size = origin.find(mark);
-  if (scheme_size == std::string_view::npos) return false;
-  const bool is_https = equals_ignoring_case(origin.substr(0, scheme_size), "https");
-  if (!is_https && !equals_ignoring_case(origin.substr(0, scheme_size), "http")) return false;
-  const std::optional<Authority> page = parse_authority(origin.substr(scheme_size + mark.size()));
+  const std::size_t scheme_size = text.find(mark);
+  if (scheme_size == std::string_view::npos) return std::nullopt;
+  const std::string_view scheme = text.substr(0, scheme_size);
+  const bool is_https = equals_ignoring_case(scheme, "https");
+  if (!is_https && !equals_ignoring_case(scheme, "http")) return std::nullopt;
+  const std::optional<Authority> authority =
+      parse_authority(text.substr(scheme_size + mark.size()));
+  if (!authority) return std::nullopt;
+  return Origin{is_https, *authority};
+}
+
+}  // namespace
+
+bool is_same_host(std::string_view origin, std::string_view authority) noexcept {
+  const std::optional<Origin> page = parse_origin(origin);
   const std::optional<Authority> own = parse_authority(authority);
-  const std::uint16_t default_port = is_https ? 443 : 80;
-  return page && own && equals_ignoring_case(page->host, own->host) &&
-         page->port.value_or(default_port) == own->port.value_or(default_port);
+  return page && own && dns::equal_hosts(page->authority.host, own->host) &&
+         page->port() == own->port.value_or(page->default_port());
+}
+
+bool is_same_origin(std::string_view left, std::string_view right) noexcept {
+  if (equals_ignoring_case(left, right)) return true;
+  const std::optional<Origin> a = parse_origin(left);
+  const std::optional<Origin> b = parse_origin(right);
+  return a && b && a->is_https == b->is_https && a->port() == b->port() &&
+         dns::equal_hosts(a->authority.host, b->authority.host);
 }
 
 }  // namespace weir::http

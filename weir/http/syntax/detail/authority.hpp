@@ -22,8 +22,12 @@ std::optional<Authority> parse_authority(std::string_view text) noexcept;
 
 /// Returns true if `origin`, the value of an Origin header, is that of a page of the host and port
 /// in `authority`. The scheme is not compared, because a proxy may end TLS; its default port counts
-/// for both.
+/// for both. Hosts are compared in the form of dns::normal_host().
 bool is_same_host(std::string_view origin, std::string_view authority) noexcept;
+
+/// Returns true if two origins (RFC 6454 §4) have the same scheme, host and port. The default port
+/// of http and https may be left out.
+bool is_same_origin(std::string_view left, std::string_view right) noexcept;
 
 /// Returns true if `text` is an IPv4address of RFC 3986: four decimal octets without leading zeros.
 bool is_ipv4_address(std::string_view text) noexcept;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir::http::authority_test {
 namespace {
@@ -192,6 +193,43 @@ TEST(Authority, ReturnsTheHostAndThePortOfEveryForm) {
     EXPECT_EQ(authority->host, each.host);
     EXPECT_EQ(authority->port, each.port) << each.text;
   }
+}
+
+TEST(Authority, BelongsToThePagesOfItsHost) {
+  for (const auto& [origin, authority] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"https://a.test", "a.test"},
+           {"https://a.test", "A.test:443"},
+           {"https://a.test.", "a.test"},
+           {"http://a.test", "a.test.:80"},
+           {"http://a.test:8080", "a.test.:8080"},
+           {"http://[::1]", "[0:0:0:0:0:0:0:1]"},
+           {"http://[::ffff:127.0.0.1]", "127.0.0.1"}}) {
+    EXPECT_TRUE(is_same_host(origin, authority)) << origin << " " << authority;
+  }
+  for (const auto& [origin, authority] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"https://a.test", "b.test"},
+           {"https://a.test", "a.test:80"},
+           {"https://a.test..", "a.test"},
+           {"https://a.test", "xa.test"},
+           {"ftp://a.test", "a.test"},
+           {"null", "a.test"},
+           {"http://[::1]", "[::2]"},
+           {"http://[::ffff:127.0.0.1]", "127.0.0.2"}}) {
+    EXPECT_FALSE(is_same_host(origin, authority)) << origin << " " << authority;
+  }
+}
+
+TEST(Authority, OriginsHaveSchemeHostAndPort) {
+  EXPECT_TRUE(is_same_origin("https://a.test", "https://A.test.:443"));
+  EXPECT_TRUE(is_same_origin("http://[::1]:80", "http://[0::1]"));
+  EXPECT_TRUE(is_same_origin("app://x", "app://x"));
+  EXPECT_TRUE(is_same_origin("null", "null"));
+  EXPECT_FALSE(is_same_origin("https://a.test", "http://a.test"));
+  EXPECT_FALSE(is_same_origin("https://a.test", "https://a.test:8443"));
+  EXPECT_FALSE(is_same_origin("https://a.test", "https://b.test"));
+  EXPECT_FALSE(is_same_origin("app://x", "app://x."));
 }
 
 TEST(Authority, RejectsLiteralsAndEscapesThatAreAlmostValid) {

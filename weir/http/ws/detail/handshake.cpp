@@ -65,7 +65,7 @@ bool is_origin_allowed(const RequestHead& head, std::string_view origin,
                        std::span<const std::string> origins) noexcept {
   if (is_same_host(origin, head.authority())) return true;
   return std::ranges::any_of(origins, [origin](std::string_view each) {
-    return each == "*" || equals_ignoring_case(each, origin);
+    return each == "*" || is_same_origin(each, origin);
   });
 }
 

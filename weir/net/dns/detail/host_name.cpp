@@ -25,6 +25,19 @@ bool is_label(std::string_view label) noexcept {
          label.back() != '-' && std::ranges::all_of(label, is_label_character);
 }
 
+std::string_view without_brackets(std::string_view host) noexcept {
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  return bracketed ? host.substr(1, host.size() - 2) : host;
+}
+
+/// Returns the address that a host is; nullopt for a name.
+std::optional<os::IpBytes> ip_of(std::string_view host) noexcept {
+  host = without_brackets(host);
+  // A zone is an interface of this machine, and no part of the peer's name (RFC 6874 §1).
+  const bool has_colon = host.find(':') != std::string_view::npos;
+  return os::parse_ip(has_colon ? host.substr(0, host.find('%')) : host);
+}
+
 }  // namespace
 
 Result<HostName> parse_host_name(std::string_view text) {
@@ -61,13 +74,17 @@ std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t po
 }
 
 std::string normal_host(std::string_view host) {
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  // An interface of this machine is no part of the peer's name (RFC 6874 §1).
-  const bool has_colon = host.find(':') != std::string_view::npos;
-  const std::string_view address = has_colon ? host.substr(0, host.find('%')) : host;
-  if (const auto bytes = os::parse_ip(address)) return os::ip_text(*bytes);
-  if (host.size() > 1 && host.ends_with('.')) host.remove_suffix(1);
-  return lower_case(host);
+  if (const auto bytes = ip_of(host)) return os::ip_text(*bytes);
+  return lower_case(without_root(without_brackets(host)));
+}
+
+bool equal_hosts(std::string_view left, std::string_view right) noexcept {
+  const auto equal = [](char a, char b) { return to_lower(a) == to_lower(b); };
+  if (std::ranges::equal(without_root(left), without_root(right), equal)) return true;
+  // Only an IPv6 address has several forms.
+  if (left.find(':') == left.npos && right.find(':') == right.npos) return false;
+  const auto address = ip_of(left);
+  return address && address == ip_of(right);
 }
 
 bool is_local_host(std::string_view text) noexcept {

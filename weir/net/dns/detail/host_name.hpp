@@ -38,6 +38,15 @@ std::optional<Endpoint> parse_ip_address(std::string_view text, std::uint16_t po
 /// and without the dot of the root at their end. The text is not checked: see parse_host_name().
 std::string normal_host(std::string_view host);
 
+/// Returns true if both texts have one normal form. It allocates nothing.
+bool equal_hosts(std::string_view left, std::string_view right) noexcept;
+
+/// Returns `name` without the dot of the root at its end.
+constexpr std::string_view without_root(std::string_view name) noexcept {
+  if (name.size() > 1 && name.ends_with('.')) name.remove_suffix(1);
+  return name;
+}
+
 /// Returns true for localhost and names that end in .localhost. They always mean this machine (RFC
 /// 6761 §6.3). `text` is the text of a HostName.
 bool is_local_host(std::string_view text) noexcept;

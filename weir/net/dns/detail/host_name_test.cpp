@@ -89,6 +89,10 @@ TEST(NormalHost, IsOneForAllFormsOfAHost) {
                          {"[V1.A:b]", "v1.a:b"},
                          {"b\xc3\x9c", "b\xc3\x9c"}}) {
     EXPECT_EQ(normal_host(row.text), row.normal) << row.text;
+    EXPECT_TRUE(equal_hosts(row.text, row.normal)) << row.text;
+    EXPECT_TRUE(equal_hosts(row.normal, row.text)) << row.text;
+    EXPECT_FALSE(equal_hosts(row.text, "other.example")) << row.text;
+    EXPECT_FALSE(equal_hosts("192.0.2.9", row.text)) << row.text;
   }
 }
 
