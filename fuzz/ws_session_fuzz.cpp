@@ -220,7 +220,7 @@ class SecondReader {
       const bool is_protocol = code >= 1000 && code <= 1014 && !(code >= 1004 && code <= 1006);
       if (!is_protocol && (code < 3000 || code > 4999)) return fail(1002);
       reason = payload.substr(2);
-      weir::json::detail::Utf8Checker checker;
+      weir::Utf8Checker checker;
       if (checker.check(reason) != reason.size() || !checker.complete()) return fail(1007);
     }
     events_ += "<close " + std::to_string(code) + " " + reason + ">";
@@ -230,7 +230,7 @@ class SecondReader {
   const Options& options_;
   std::string_view rest_;
   std::string events_;
-  weir::json::detail::Utf8Checker utf8_;
+  weir::Utf8Checker utf8_;
   std::uint64_t size_ = 0;
   bool open_ = false;
   bool is_text_ = false;  // and not compressed

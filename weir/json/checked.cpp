@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "weir/json/text/detail/utf8.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 
 namespace weir::detail {
 namespace {
@@ -21,7 +21,7 @@ std::optional<std::size_t> count_characters(std::string_view text) noexcept {
   std::size_t count = 0;
   const char* const end = text.data() + text.size();
   for (const char* at = text.data(); at != end; ++count) {
-    const std::size_t bytes = json::detail::utf8_length(at, end);
+    const std::size_t bytes = utf8_length(at, end);
     if (bytes == 0) return std::nullopt;
     at += bytes;
   }

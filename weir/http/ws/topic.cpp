@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "weir/base/detail/memory_sizes.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/http/ws/detail/topic_hub.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/sync/event.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 constexpr unsigned members_in_a_row = 64;
 
 bool is_utf8(Bytes text) noexcept {
-  json::detail::Utf8Checker checker;
+  Utf8Checker checker;
   return checker.check(to_text(text)) == text.size() && checker.complete();
 }
 

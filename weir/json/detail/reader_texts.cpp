@@ -1,7 +1,7 @@
 // Reads strings: RFC 8259 §7, in UTF-8 (§8.1).
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/json/detail/reader.hpp"
 #include "weir/json/text/detail/plain_text.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::json {
 namespace {
@@ -69,7 +69,7 @@ bool Reader::read_text_slow(std::string* value) {
     const char* const first = position_;
     position_ = detail::find_not_plain(start_, first, end_);
     while (position_ != end_ && static_cast<unsigned char>(*position_) >= 0x80) {
-      const std::size_t length = detail::utf8_length(position_, end_);
+      const std::size_t length = utf8_length(position_, end_);
       if (length == 0) return fail("a string that is not UTF-8");
       position_ += length;
     }
@@ -107,7 +107,7 @@ bool Reader::read_escape(std::string* value) {
   }
   if (value != nullptr) {
     char bytes[4];
-    value->append(bytes, detail::put_utf8(bytes, code_point));
+    value->append(bytes, put_utf8(bytes, code_point));
   }
   return true;
 }

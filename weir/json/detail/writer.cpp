@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/json/text/detail/plain_text.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::json {
 namespace {
@@ -134,7 +134,7 @@ void Writer::write_special(const char*& position, const char* end) {
   const char* const start = position;
   if (static_cast<unsigned char>(character) >= 0x80) {
     while (position != end && static_cast<unsigned char>(*position) >= 0x80) {
-      const std::size_t length = detail::utf8_length(position, end);
+      const std::size_t length = utf8_length(position, end);
       if (length == 0) break;
       position += length;
     }

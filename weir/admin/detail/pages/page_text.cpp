@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "weir/admin/detail/pages/page_style.hpp"
-#include "weir/json/text/detail/utf8.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 
 namespace weir::admin {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 std::string safe(std::string text) {
   char* const end = text.data() + text.size();
   for (char* each = text.data(); each != end;) {
-    const std::size_t size = json::detail::utf8_length(each, end);
+    const std::size_t size = utf8_length(each, end);
     const auto byte = [each](std::size_t i) { return static_cast<unsigned char>(each[i]); };
     const bool is_control =
         byte(0) < 0x20 || byte(0) == 0x7f || (size == 2 && byte(0) == 0xc2 && byte(1) < 0xa0);

@@ -1,7 +1,9 @@
 // Escapes and truncates UTF-8 text for HTML and SVG.
 #include "weir/base/text/detail/html_escape.hpp"
 
-#include <cstdint>
+#include <cstddef>
+
+#include "weir/base/text/detail/utf8.hpp"
 
 namespace weir {
 namespace {
@@ -9,30 +11,9 @@ namespace {
 constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
 /// Returns the size in bytes of the well-formed character at the start of `text`, or 0 if there is
-/// none. (Unicode 15, table 3-7.)
+/// none.
 std::size_t character_size(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<std::uint8_t>(text[index]); };
-  const std::uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  std::size_t size = 0;
-  std::uint8_t low = 0x80;
-  std::uint8_t high = 0xBF;
-  if (first >= 0xC2 && first <= 0xDF) {
-    size = 2;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    size = 3;
-    if (first == 0xE0) low = 0xA0;
-    if (first == 0xED) high = 0x9F;
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    size = 4;
-    if (first == 0xF0) low = 0x90;
-    if (first == 0xF4) high = 0x8F;
-  }
-  if (size == 0 || text.size() < size || byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return size;
+  return utf8_length(text.data(), text.data() + text.size());
 }
 
 void append_escaped(std::string& out, std::string_view character) {

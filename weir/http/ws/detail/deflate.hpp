@@ -10,12 +10,12 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/counter.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/compression/raw_deflate.hpp"
 #include "weir/http/ws/detail/extension.hpp"
 #include "weir/http/ws/detail/frame.hpp"
 #include "weir/http/ws/detail/session.hpp"
 #include "weir/http/ws/websocket.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/metrics.hpp"
 
@@ -138,7 +138,7 @@ class WsDeflate {
   bool compresses_ = false;     // the message that is being sent
   bool output_full_ = false;    // the decompressor may have more output
   std::uint8_t tail_used_ = 0;  // bytes of deflate_message_tail that the decompressor has
-  json::detail::Utf8Checker utf8_;
+  Utf8Checker utf8_;
   std::uint64_t received_ = 0;  // bytes of the message that were decompressed
   std::unique_ptr<compression::RawDeflater> deflater_;  // with a context
   std::unique_ptr<compression::RawInflater> inflater_;  // with a context, or of an open message

@@ -15,7 +15,7 @@ std::string_view sendable(std::string_view reason) noexcept {
   const char* const end = start + reason.size();
   std::size_t size = 0;
   while (size < reason.size()) {
-    const std::size_t length = json::detail::utf8_length(start + size, end);
+    const std::size_t length = utf8_length(start + size, end);
     if (length == 0 || size + length > ws_reason_max) break;
     size += length;
   }
@@ -128,7 +128,7 @@ bool WsSession::on_close(Bytes payload, WsEvent& event) noexcept {
     if (!is_valid_close_code(event.code))
       return fail_with(WebSocketCloseCode::protocol_error, event);
     event.bytes = payload.subspan(2);
-    json::detail::Utf8Checker reason;
+    Utf8Checker reason;
     const bool is_valid = reason.check(to_text(event.bytes)) == event.bytes.size();
     if (!is_valid || !reason.complete()) return fail_with(WebSocketCloseCode::invalid_data, event);
   }

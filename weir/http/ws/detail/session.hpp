@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/http/ws/detail/frame.hpp"
 #include "weir/http/ws/websocket_limits.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::http {
 
@@ -123,7 +123,7 @@ class WsSession {
   const WebSocketLimits& limits_;
   std::uint64_t message_bytes_ = 0;  // of the frames of the message so far
   WsFrameReader reader_;
-  json::detail::Utf8Checker utf8_;
+  Utf8Checker utf8_;
   bool begins_ = false;         // no part of the message has been returned
   bool sends_message_ = false;  // the next frame of a message is a continuation
   bool close_received_ = false;

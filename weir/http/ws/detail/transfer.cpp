@@ -324,7 +324,7 @@ bool WsConnection::try_send(WebSocketSend& send) {
     return true;
   }
   if (send.kind_ == WebSocketSend::Kind::unchecked_text) {
-    json::detail::Utf8Checker checker;
+    Utf8Checker checker;
     const std::string_view text = to_text(send.bytes_);
     if (checker.check(text) != text.size() || !checker.complete()) {
       send.error_ = Errc::bad_input;

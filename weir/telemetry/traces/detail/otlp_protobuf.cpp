@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "weir/base/text/detail/protobuf_writer.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/base/version.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -35,12 +35,12 @@ bool is_zero(const SpanId& id) noexcept {
 void add_text(ProtobufWriter& out, std::uint32_t field, std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();
-  const auto is_valid = [&] { return json::detail::utf8_length(at, end) != 0; };
-  while (at != end && is_valid()) at += json::detail::utf8_length(at, end);
+  const auto is_valid = [&] { return utf8_length(at, end) != 0; };
+  while (at != end && is_valid()) at += utf8_length(at, end);
   if (at == end) return out.add_always(field, text);
   std::string valid(text.data(), at);
   while (at != end) {
-    const std::size_t length = json::detail::utf8_length(at, end);
+    const std::size_t length = utf8_length(at, end);
     valid.append(length == 0 ? std::string_view("\xEF\xBF\xBD") : std::string_view(at, length));
     at += length == 0 ? 1 : length;
   }

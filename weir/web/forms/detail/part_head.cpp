@@ -5,9 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "weir/base/text/detail/utf8.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/uri.hpp"
-#include "weir/json/text/detail/utf8.hpp"
 
 namespace weir::http {
 
@@ -63,7 +63,7 @@ bool is_utf8(std::string_view text) noexcept {
   const char* position = text.data();
   const char* const end = position + text.size();
   while (position != end) {
-    const std::size_t size = json::detail::utf8_length(position, end);
+    const std::size_t size = utf8_length(position, end);
     if (size == 0) return false;
     position += size;
   }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weir::json::detail {
+namespace weir {
 
 /// Returns the length in bytes of the sequence at `position`, from 1 to 4. It returns 0 if the
 /// sequence is invalid: overlong, cut off at `end`, a surrogate or beyond U+10FFFF. There is at
@@ -36,4 +36,4 @@ class Utf8Checker {
 /// end.
 char* put_utf8(char* out, std::uint32_t code_point) noexcept;
 
-}  // namespace weir::json::detail
+}  // namespace weir

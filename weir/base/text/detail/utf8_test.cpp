@@ -1,5 +1,5 @@
 // Tests of UTF-8 sequences, with an independent decoder.
-#include "weir/json/text/detail/utf8.hpp"
+#include "weir/base/text/detail/utf8.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::json::detail::utf8_test {
+namespace weir::utf8_test {
 namespace {
 
 std::size_t length_of(std::string_view bytes) {
@@ -134,4 +134,4 @@ TEST(Utf8Checker, AcceptsLongTextsInAnyPieces) {
 }
 
 }  // namespace
-}  // namespace weir::json::detail::utf8_test
+}  // namespace weir::utf8_test

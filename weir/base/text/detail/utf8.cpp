@@ -1,9 +1,9 @@
-// UTF-8: checks byte sequences and encodes code points.
-#include "weir/json/text/detail/utf8.hpp"
+// UTF-8: checks byte sequences, and decodes and encodes code points.
+#include "weir/base/text/detail/utf8.hpp"
 
 #include <cstring>
 
-namespace weir::json::detail {
+namespace weir {
 namespace {
 
 constexpr bool in_range(char byte, unsigned first, unsigned last) noexcept {
@@ -118,4 +118,4 @@ char* put_utf8(char* out, std::uint32_t code_point) noexcept {
   return out;
 }
 
-}  // namespace weir::json::detail
+}  // namespace weir
