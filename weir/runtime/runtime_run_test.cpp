@@ -41,7 +41,7 @@ class RecordingPlatform final : public MemoryPlatform {
     if (on_now) std::exchange(on_now, nullptr)();
     return MemoryPlatform::now();
   }
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     if (on_log) on_log();
     if (control != nullptr) abandon_at_line.push_back(control->abandon_at());
     MemoryPlatform::log(line);

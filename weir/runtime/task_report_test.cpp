@@ -347,7 +347,7 @@ TEST(TaskReport, NamesWhatACoreRunsThatDoesNotAnswer) {
 /// A platform with a log that takes its time for each line of a report.
 class SlowLog final : public OsPlatform {
  public:
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     const auto end = std::chrono::steady_clock::now() + (line.starts_with("  ") ? 20ms : 0ms);
     while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
     const std::lock_guard lock(mutex_);

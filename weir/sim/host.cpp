@@ -161,9 +161,9 @@ bool Host::pass_time(Instant until) {
   std::abort();
 }
 
-void Host::log(std::string_view line) noexcept {
+void Host::write_line(std::string_view line) noexcept {
   if (killed_) return;
-  MemoryPlatform::log(line);
+  MemoryPlatform::write_line(line);
   if (state_.trace.on()) state_.trace.note(name_ + ": " + std::string(line));
 }
 

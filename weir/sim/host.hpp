@@ -127,7 +127,7 @@ class Host final : public MemoryPlatform {
   Result<> refuse_new_connections(int listener) override;
   Result<> run(std::span<const loop::LoopPlacement> placements, loop::RunControl* control) override;
   bool pass_time(Instant until) override;
-  void log(std::string_view line) noexcept override;
+  void write_line(std::string_view line) noexcept override;
 
   // Functions for the World.
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tools/weir/check/wire_check.hpp"
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/json/write.hpp"
 
 namespace weir::check {
@@ -117,8 +118,8 @@ void append_case(std::string& text, const CheckReport& report, const CaseResult&
           ": " + test_case.rule->text + " (" + test_case.rule->source + ")\n";
   const std::string sent = sent_of(report, result, sent_bytes_max);
   if (!sent.empty()) text += "  sent      " + sent + "\n";
-  text += "  expected  " + result.verdict.expected + "\n";
-  text += "  actual    " + result.verdict.actual + "\n";
+  text += "  expected  " + to_printable(result.verdict.expected) + "\n";
+  text += "  actual    " + to_printable(result.verdict.actual) + "\n";
 }
 
 void append_cases(std::string& text, const CheckReport& report, VerdictKind kind) {
@@ -150,7 +151,7 @@ std::string to_text(const CheckReport& report, const ReportOptions& options) {
           (target.post.status == 0 ? std::string("nothing") : std::to_string(target.post.status));
   if (target.post.status < 200 || target.post.status > 299) text += " (--post-path)";
   if (!target.connection.empty()) {
-    text += "\n  " + target.connection +
+    text += "\n  " + to_printable(target.connection) +
             (options.verified ? ", certificate verified" : ", certificate not verified (--cacert)");
   }
   text += "\n\n";

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/json.hpp"
 
 namespace weir {
@@ -72,10 +73,10 @@ struct ExplanationJson {
 std::string Explanation::to_text() const {
   std::string text;
   for (const ServiceReport& each : services) {
-    text += full_name(each) + ": " + std::string(to_string(each.state));
-    if (!each.waits_for.empty()) text += " for " + joined(each.waits_for);
-    if (!each.failure.empty()) text += ": " + each.failure;
-    text += " (since " + seconds(each.state_duration) + ")\n";
+    std::string line = full_name(each) + ": " + std::string(to_string(each.state));
+    if (!each.waits_for.empty()) line += " for " + joined(each.waits_for);
+    if (!each.failure.empty()) line += ": " + each.failure;
+    text += to_printable(line) + " (since " + seconds(each.state_duration) + ")\n";
   }
   return text;
 }

@@ -56,6 +56,14 @@ TEST(AppStatus, TheTextHasOneLineForEachService) {
             "Log on core 3: failed: no luck (since 0.0 s)\n");
 }
 
+TEST(AppStatus, FailureIsOneLineOfTheText) {
+  Explanation all;
+  all.services = {report("Log", Placement::shared, 0, ServiceState::failed)};
+  all.services[0].failure = "a\nStore: running\x1b[2J\xc2\x9b\xe2\x80\xae";
+  EXPECT_EQ(all.to_text(),
+            "Log: failed: a\\x0aStore: running\\x1b[2J\\xc2\\x9b\\xe2\\x80\\xae (since 0.0 s)\n");
+}
+
 TEST(AppStatus, TheDotGraphHasLabelsColoursAndEdges) {
   EXPECT_EQ(example().to_dot(),
             "digraph services {\n"

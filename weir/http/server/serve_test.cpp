@@ -373,7 +373,7 @@ class ServeTaskTest : public testing::Test,
   void fail_allocations_after_the_listener() { platform_.failure_after_close = this; }
 
   struct FailingPlatform : MemoryPlatform {
-    void log(std::string_view line) noexcept override {
+    void write_line(std::string_view line) noexcept override {
       const TestHeap::NoAllocationFailure no_failure;
       MemoryPlatform::log(line);
     }

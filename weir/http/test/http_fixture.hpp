@@ -99,7 +99,7 @@ class HttpFixture : Continuation, loop::Runnable {
  protected:
   struct FixturePlatform : MemoryPlatform {
     using MemoryPlatform::MemoryPlatform;
-    void log(std::string_view line) noexcept override {
+    void write_line(std::string_view line) noexcept override {
       const TestHeap::NoAllocationFailure no_failure;
       MemoryPlatform::log(line);
     }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/base/text/detail/utf8.hpp"
 #include "weir/json/text/detail/plain_text.hpp"
 
@@ -161,25 +162,11 @@ void Writer::write_special(const char*& position, const char* end) {
 }
 
 void append_printable(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string quoted;
   StringWriter writer(quoted);
   writer.write(text);
   writer.finish();
-  const auto byte = [&quoted](std::size_t index) {
-    return static_cast<unsigned char>(quoted[index]);
-  };
-  for (std::size_t index = 0; index < quoted.size(); ++index) {
-    // U+0080 to U+009F have two bytes in UTF-8. The second byte equals the code point.
-    const bool has_two_bytes = byte(index) == 0xC2 && byte(index + 1) < 0xA0;
-    if (has_two_bytes) ++index;
-    const unsigned char control = byte(index);
-    if (has_two_bytes || control == 0x7F) {
-      out.append("\\u00").append({digits[control >> 4], digits[control & 15U]});
-    } else {
-      out += quoted[index];
-    }
-  }
+  out += to_printable_json(std::move(quoted));
 }
 
 }  // namespace weir::json

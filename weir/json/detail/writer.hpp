@@ -110,8 +110,8 @@ class BufferWriter final : public Writer {
   Buffer& out_;
 };
 
-/// Appends a string in quotes, safe to show and to log. It escapes all control characters, also
-/// those that JSON permits: DEL, and U+0080 to U+009F.
+/// Appends a string in quotes, safe to show and to log. It also escapes the characters that JSON
+/// permits and that are not printable; see to_printable_json().
 void append_printable(std::string& out, std::string_view text);
 
 }  // namespace weir::json

@@ -81,6 +81,7 @@ TEST(Writer, PrintableTextsHaveNoControlCharacters) {
   EXPECT_EQ(printable("\xC2\x80\xC2\x85\xC2\x9F"), R"(>"\u0080\u0085\u009f")");
   EXPECT_EQ(printable("\xC2\xA0\xC3\x80\xC3\x9F"), ">\"\xC2\xA0\xC3\x80\xC3\x9F\"");
   EXPECT_EQ(printable("\x9F\xC2"), ">\"\uFFFD\uFFFD\"");
+  EXPECT_EQ(printable("\xE2\x80\xAE\xE2\x80\xA8"), R"(>"\u202e\u2028")");
 }
 
 TEST(Writer, WritesTextsOfEveryLengthWithEveryCharacter) {

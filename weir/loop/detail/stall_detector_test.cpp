@@ -562,7 +562,7 @@ TEST(WatchdogOfTwoLoops, TicksTheBusyLoopAndStaysAwakeForIt) {
 /// A platform that stores its log lines.
 class LoggingPlatform : public OsPlatform {
  public:
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     const std::lock_guard lock(mutex_);
     logged_.emplace_back(line);
   }

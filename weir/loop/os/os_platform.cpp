@@ -243,7 +243,7 @@ std::expected<std::unique_ptr<loop::CpuProfile>, loop::ProfileError> OsPlatform:
   return loop::start_os_cpu_profile(loops, options);
 }
 
-void OsPlatform::log(std::string_view line) noexcept {
+void OsPlatform::write_line(std::string_view line) noexcept {
   // All platforms of a process share standard error.
   static constinit os::LineWriter standard_error(STDERR_FILENO);
   const bool serves = Loop::current() != nullptr;

@@ -138,7 +138,7 @@ class OsPlatform : public loop::Platform, public loop::PlatformProfiler {
   /// Writes a line to standard error. If that is a full pipe, the line waits for room: at most 100
   /// ms on a loop's thread, else at most 2 s. The line is lost then, and a later line reports the
   /// loss when there is room again.
-  void log(std::string_view line) noexcept override;
+  void write_line(std::string_view line) noexcept override;
   /// Profiles the threads of run(); see os::CpuSampler.
   std::expected<std::unique_ptr<loop::CpuProfile>, loop::ProfileError> start_cpu_profile(
       std::span<Loop* const> loops, const loop::CpuProfileOptions& options) override;

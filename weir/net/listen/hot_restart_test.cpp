@@ -38,7 +38,7 @@ constexpr std::chrono::seconds wait_max{30};
 
 class QuietPlatform : public OsPlatform {
  public:
-  void log(std::string_view) noexcept override {}
+  void write_line(std::string_view) noexcept override {}
 };
 
 /// A runtime of the service. Its cores greet each client with its name and close the connection.

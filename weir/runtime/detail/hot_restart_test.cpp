@@ -75,7 +75,7 @@ class RestartPlatform final : public MemoryPlatform {
     if (!knows_addresses) return fail(system_error(ENOBUFS));
     return MemoryPlatform::local_address(descriptor);
   }
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     if (on_log) on_log();
     MemoryPlatform::log(line);
   }

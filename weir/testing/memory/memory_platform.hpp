@@ -150,7 +150,7 @@ class MemoryPlatform : public loop::Platform {
   /// time.
   std::unique_ptr<loop::PlatformThread> make_thread(const loop::PlatformThreadOptions& options,
                                                     loop::ThreadWork& work) override;
-  void log(std::string_view line) noexcept override { logged_.emplace_back(line); }
+  void write_line(std::string_view line) noexcept override { logged_.emplace_back(line); }
 
   // Functions for tests.
 

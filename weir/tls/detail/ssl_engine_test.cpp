@@ -727,6 +727,23 @@ TEST_F(Certificates, ServerRequiresOneOfItsClients) {
   EXPECT_FALSE(info.peer->serial.empty());
 }
 
+TEST_F(Certificates, NamesOfAPeerArePrintable) {
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.pem = authority_.pem();
+  client_options_.identity =
+      authority_.issue({.common_name = "a\xc2\x9b\xe2\x80\xae",
+                        .names = "DNS:a\xc2\x9b,URI:x\xe2\x80\xae,email:a\x1b@b,DNS:\xff"});
+  make();
+  shake();
+  ASSERT_TRUE(connected());
+  const TlsInfo info = server_->info();
+  ASSERT_NE(info.peer, nullptr);
+  EXPECT_EQ(info.peer->alternative_names,
+            (std::vector<std::string>{"DNS:a\\xc2\\x9b", "URI:x\\xe2\\x80\\xae", "email:a\\x1b@b",
+                                      "DNS:\\xff"}));
+  EXPECT_EQ(info.peer->subject, "CN=a\\C2\\9B\\E2\\80\\AE");
+}
+
 TEST_F(Certificates, RequestedOneMayBeMissingButNotUntrusted) {
   server_options_.client_certificates = ClientCertificates::requested;
   server_options_.client_trust.pem = authority_.pem();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/json/detail/codec_object.hpp"
 #include "weir/json/write.hpp"
@@ -98,7 +99,7 @@ std::string json_line(const AccessRecord& record) {
   line.referer = unless_empty(record.referer);
   line.user_agent = unless_empty(record.user_agent);
   if (!record.complete) line.cut = true;
-  return json::write(line);
+  return to_printable_json(json::write(line));
 }
 
 std::string_view user_of(const Request& request) noexcept {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/web/auth/basic_auth.hpp"
 #include "weir/web/middleware/request_id.hpp"
@@ -64,6 +65,21 @@ TEST(AccessLog, NamesTheUserOfALogin) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_TRUE(lines[0].contains(" - ann [")) << lines[0];
   EXPECT_TRUE(lines[1].contains(" - - [")) << lines[1];
+}
+
+TEST(AccessLog, LinesArePrintable) {
+  AccessRecord record = example();
+  record.user = "\xc2\x85";
+  record.user_agent = "a\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\x7f\n\x1b";
+  record.target = "/caf\xc3\xa9\xe2\x80\xa8";
+  for (const AccessLogFormat format :
+       {AccessLogFormat::common, AccessLogFormat::combined, AccessLogFormat::json}) {
+    const std::string line = access_line(record, format);
+    EXPECT_EQ(printable_prefix(line), line.size()) << line;
+  }
+  const std::string line = access_line(record, AccessLogFormat::json);
+  EXPECT_TRUE(line.contains(R"("user_agent":"a\u009b\u202e\u2066\u007f\n\u001b")")) << line;
+  EXPECT_TRUE(line.contains("\"target\":\"/caf\xc3\xa9\\u2028\"")) << line;
 }
 
 TEST(AccessLog, WritesJson) {

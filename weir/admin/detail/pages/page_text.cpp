@@ -5,25 +5,10 @@
 #include <string_view>
 
 #include "weir/admin/detail/pages/page_style.hpp"
-#include "weir/base/text/detail/utf8.hpp"
+#include "weir/base/text/detail/printable.hpp"
 
 namespace weir::admin {
 namespace {
-
-/// Replaces bytes that could change the state of a terminal: control characters, with those from
-/// U+0080 to U+009F, and bytes that are not UTF-8.
-std::string safe(std::string text) {
-  char* const end = text.data() + text.size();
-  for (char* each = text.data(); each != end;) {
-    const std::size_t size = utf8_length(each, end);
-    const auto byte = [each](std::size_t i) { return static_cast<unsigned char>(each[i]); };
-    const bool is_control =
-        byte(0) < 0x20 || byte(0) == 0x7f || (size == 2 && byte(0) == 0xc2 && byte(1) < 0xa0);
-    if (size == 0 || is_control) std::fill_n(each, std::max<std::size_t>(size, 1), '?');
-    each += std::max<std::size_t>(size, 1);
-  }
-  return text;
-}
 
 std::size_t width_of(std::string_view text) {
   const auto continues = [](char each) {
@@ -46,7 +31,7 @@ std::string finished_line(std::string line) {
 std::string marked(const Cell& cell) {
   const std::string_view mark =
       cell.tone() == Tone::bad ? "!! " : (cell.tone() == Tone::warning ? "! " : "");
-  return std::string(mark) + safe(cell.to_text());
+  return std::string(mark) + to_printable(cell.to_text());
 }
 
 class TextStyle final : public PageStyle {
@@ -62,8 +47,8 @@ class TextStyle final : public PageStyle {
     }
   }
   void begin_page(std::string& out, const Page& page) override {
-    out += safe(frame().title) + ": " + safe(page.title) + "\n";
-    if (!page.note.empty()) out += safe(page.note) + "\n";
+    out += to_printable(frame().title) + ": " + to_printable(page.title) + "\n";
+    if (!page.note.empty()) out += to_printable(page.note) + "\n";
   }
   void begin_section(std::string& out, const Section& section) override;
   void row(std::string& out, const Section& section, std::size_t row) override;
@@ -74,7 +59,7 @@ class TextStyle final : public PageStyle {
   void lines(std::string& out, const Section&, std::string_view text, bool, bool) override {
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
-      out += safe(std::string(text.substr(0, end))) + "\n";
+      out += to_printable(text.substr(0, end)) + "\n";
       text.remove_prefix(std::min(end + 1, text.size()));
     }
   }
@@ -87,8 +72,8 @@ class TextStyle final : public PageStyle {
 
 void TextStyle::begin_section(std::string& out, const Section& section) {
   out += "\n";
-  if (!section.title.empty()) out += safe(section.title) + "\n";
-  if (!section.note.empty()) out += safe(section.note) + "\n";
+  if (!section.title.empty()) out += to_printable(section.title) + "\n";
+  if (!section.note.empty()) out += to_printable(section.note) + "\n";
   std::size_t width = 0;
   for (const Fact& each : section.facts) width = std::max(width, width_of(each.label));
   for (const Fact& each : section.facts) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/base/text/detail/utf8.hpp"
 
 namespace weir {
@@ -37,9 +38,8 @@ void append_escaped(std::string& out, std::string_view character) {
     default:
       break;
   }
-  const bool control = first >= 0 && first < ' ' && first != '\n' && first != '\t';
-  const bool noncharacter = character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
-  out += control || first == '\x7F' || noncharacter ? replacement : character;
+  const bool space = first == '\n' || first == '\t';
+  out += space || printable_prefix(character) == character.size() ? character : replacement;
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace weir {
 
 /// Returns the text with & < > " ' as character references, safe between tags and inside quoted
-/// attributes. Control characters, which XML forbids, and invalid UTF-8 become U+FFFD.
+/// attributes. Invalid UTF-8 and characters that are not printable become U+FFFD, except for the
+/// line feed and the tab. XML forbids control characters; others change the direction of the text.
 std::string escape_html(std::string_view text);
 
 /// Returns the first `characters_max` characters (not bytes) of UTF-8. The last of them is an

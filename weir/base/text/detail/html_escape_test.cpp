@@ -24,6 +24,7 @@ TEST(HtmlText, InvalidTextIsReplaced) {
   EXPECT_EQ(escape_html("\xED\xA0\x80"), sign + sign + sign) << "a surrogate";
   EXPECT_EQ(escape_html("\xF4\x90\x80\x80"), sign + sign + sign + sign);
   EXPECT_EQ(escape_html("\xEF\xBF\xBF"), sign);
+  EXPECT_EQ(escape_html("a\xC2\x9B\xE2\x80\xAE"), "a" + sign + sign) << "CSI of C1, RLO";
 }
 
 TEST(HtmlText, LongTextsAreCutBetweenCharacters) {
@@ -36,10 +37,10 @@ TEST(HtmlText, LongTextsAreCutBetweenCharacters) {
 
 TEST(HtmlText, TheFirstAndLastCharactersOfEachSizeAreKept) {
   for (const std::string text :
-       {" ", "~", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xE0\xBF\xBF", "\xE1\x80\x80",
+       {" ", "~", "\xC2\xA0", "\xDF\xBF", "\xE0\xA0\x80", "\xE0\xBF\xBF", "\xE1\x80\x80",
         "\xEC\xBF\xBF", "\xED\x80\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBD",
-        "\xF0\x90\x80\x80", "\xF0\xBF\xBF\xBF", "\xF1\x80\x80\x80", "\xF3\xBF\xBF\xBF",
-        "\xF4\x80\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+        "\xF0\x90\x80\x80", "\xF0\xBF\xBF\xBD", "\xF1\x80\x80\x80", "\xF3\xBF\xBF\xBD",
+        "\xF4\x80\x80\x80", "\xF4\x8F\xBF\xBD"}) {
     EXPECT_EQ(escape_html(text), text);
     EXPECT_EQ(escape_html("<" + text + "a"), "&lt;" + text + "a");
     EXPECT_EQ(truncate_utf8(text + "a", 2), text + "a") << "it is one character";

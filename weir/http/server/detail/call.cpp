@@ -281,12 +281,10 @@ void Call::report_failure(std::string_view what) {
   log(what);
 }
 
-/// Writes one line for the operator; control characters are replaced.
+/// Writes one line for the operator.
 void Call::log(std::string_view what) {
   std::string line("weir: ");
   line.append(head_.method_text()).append(" ").append(head_.path()).append(": ").append(what);
-  const auto is_control = [](char each) { return (each >= 0 && each < ' ') || each == '\x7f'; };
-  std::replace_if(line.begin(), line.end(), is_control, '?');
   server_.loop().platform().log(line);
 }
 

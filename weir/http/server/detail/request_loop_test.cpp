@@ -482,7 +482,7 @@ TEST_F(RequestLoopTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
   }
 }
 
-TEST_F(RequestLoopTest, LogLineReplacesOnlyControlCharacters) {
+TEST_F(RequestLoopTest, LogLineEscapesOnlyWhatIsNotPrintable) {
   routes_.get("/throws-text",
               []() -> Response { throw std::runtime_error("caf\xc3\xa9 ~ \x1f \x7f!"); });
   routes_.get("/header", [] {
@@ -495,7 +495,7 @@ TEST_F(RequestLoopTest, LogLineReplacesOnlyControlCharacters) {
   EXPECT_EQ(statuses(get_of("/header")), "500");
   ASSERT_EQ(platform_.logged().size(), 2U);
   EXPECT_EQ(platform_.logged()[0],
-            "weir: GET /throws-text: handler failed: exception: caf\xc3\xa9 ~ ? ?!");
+            "weir: GET /throws-text: handler failed: exception: caf\xc3\xa9 ~ \\x1f \\x7f!");
   EXPECT_EQ(platform_.logged()[1], "weir: GET /header: cannot send the header a?b");
 }
 

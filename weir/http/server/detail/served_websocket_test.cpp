@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -73,6 +74,19 @@ class WebSocketTest : public HttpTest {
   static constexpr int ping = ws::fin | ws::ping_frame;
   static constexpr int pong = ws::fin | ws::pong_frame;
 };
+
+TEST_F(WebSocketTest, ExceptionOfAHandlerIsOneLineOfTheLog) {
+  routes_.websocket("/quote", [](WebSocket& socket) -> Task<Result<>> {
+    WEIR_CO_TRY(const WebSocketMessage message, co_await socket.read());
+    throw std::runtime_error(std::string(message.text()));
+  });
+  MemoryPeer& peer = open("/quote");
+  talk_all(peer, frame(text, "a\nweir: forged \x1b[2J\xc2\x9b\xe2\x80\xae"));
+  ASSERT_FALSE(platform_.logged().empty());
+  EXPECT_EQ(platform_.logged().back(),
+            "weir: GET /quote: handler failed: exception: "
+            "a\\x0aweir: forged \\x1b[2J\\xc2\\x9b\\xe2\\x80\\xae");
+}
 
 TEST_F(WebSocketTest, AcceptsTheHandshake) {
   serve();

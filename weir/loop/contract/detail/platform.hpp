@@ -145,11 +145,18 @@ class PlatformProcesses {
 /// Threads: all functions from any thread.
 class PlatformLog {
  public:
-  /// Writes one line to the log and adds a newline.
-  virtual void log(std::string_view line) noexcept = 0;
+  /// Writes one line to the log and adds a newline. Lines contain texts of peers and of exceptions.
+  /// They are therefore written as to_printable() returns them: no text forges a second line or
+  /// controls the terminal of a reader. If memory is exhausted, the line ends before the first byte
+  /// that is not printable.
+  void log(std::string_view line) noexcept;
 
  protected:
   ~PlatformLog() = default;
+
+ private:
+  /// Writes one line, which is printable, and adds a newline.
+  virtual void write_line(std::string_view line) noexcept = 0;
 };
 
 /// Everything that a program needs from its environment. OsPlatform uses the operating system;

@@ -26,7 +26,7 @@ using ReceiveResult = HandoverConnection::ReceiveResult;
 class ShiftedPlatform final : public OsPlatform {
  public:
   Instant now() noexcept override { return after(OsPlatform::now(), shift); }
-  void log(std::string_view line) noexcept override { logged += line; }
+  void write_line(std::string_view line) noexcept override { logged += line; }
   Duration shift{};
   std::string logged;
 };

@@ -94,7 +94,7 @@ class RecordingDelegate final : public HandoverDelegate {
 
 class QuietPlatform : public OsPlatform {
  public:
-  void log(std::string_view) noexcept override {}
+  void write_line(std::string_view) noexcept override {}
 };
 
 class OsHandoverTest : public testing::Test {

@@ -30,14 +30,14 @@ using namespace std::chrono_literals;
 
 class QuietPlatform : public OsPlatform {
  public:
-  void log(std::string_view) noexcept override {}
+  void write_line(std::string_view) noexcept override {}
 };
 
 /// Writes a byte to a pipe for each line.
 class RecordingPlatform : public OsPlatform {
  public:
   explicit RecordingPlatform(const os::Pipe& pipe) : pipe_(pipe) {}
-  void log(std::string_view) noexcept override {
+  void write_line(std::string_view) noexcept override {
     EXPECT_EQ(::write(pipe_.write_end.get(), "l", 1), 1);
   }
 
@@ -519,7 +519,7 @@ TEST(OsSupervisor, ASignalEndsTheWaitForAPort) {
 class LinesPlatform final : public OsPlatform {
  public:
   explicit LinesPlatform(const os::Pipe& pipe) : pipe_(pipe) {}
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     std::string text(line);
     const std::string before = "(process ";
     if (const auto found = text.find(before); found != text.npos) {

@@ -39,7 +39,7 @@ using namespace std::chrono_literals;
 /// A platform that stores its log lines.
 class LoggingPlatform final : public OsPlatform {
  public:
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     const std::lock_guard lock(mutex_);
     logged_.emplace_back(line);
   }
@@ -198,7 +198,7 @@ TEST_F(LoopThreadsTest, LogsWhyAThreadIsNotPinned) {
 /// A platform whose thread waits in its log until another loop runs, for at most 50 ms.
 class WaitingPlatform final : public OsPlatform {
  public:
-  void log(std::string_view) noexcept override {
+  void write_line(std::string_view) noexcept override {
     for (const Instant end = os::monotonic_now() + 50ms; os::monotonic_now() < end && !ran;)
       std::this_thread::yield();
     ran_before_all_were_configured = ran.load();

@@ -10,7 +10,7 @@ namespace {
 
 class Log final : public loop::PlatformLog {
  public:
-  void log(std::string_view line) noexcept override { lines.emplace_back(line); }
+  void write_line(std::string_view line) noexcept override { lines.emplace_back(line); }
   std::vector<std::string> lines;
 };
 

@@ -15,6 +15,7 @@
 #include <ctime>
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/os/ip_range.hpp"
 
@@ -44,9 +45,9 @@ std::string to_string(BIO* bio) {
 std::string name_text(const X509_NAME* name) {
   const BioPtr out(BIO_new(BIO_s_mem()));
   if (out == nullptr || name == nullptr) return {};
-  // The escapes of RFC 2253 keep control bytes out of logs.
+  // RFC 2253 escapes control characters, and OpenSSL all bytes that are not ASCII.
   X509_NAME_print_ex(out.get(), name, 0, XN_FLAG_RFC2253);
-  return to_string(out.get());
+  return to_printable(to_string(out.get()));
 }
 
 WallTime to_wall_time(const ASN1_TIME* time) noexcept {
@@ -66,12 +67,8 @@ WallTime to_wall_time(const ASN1_TIME* time) noexcept {
 
 std::string text_of(const ASN1_STRING* string) {
   const auto* const data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
-  std::string text(data, static_cast<std::size_t>(ASN1_STRING_length(string)));
-  // A name with a control byte must neither match nor reach a log.
-  for (char& each : text) {
-    if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) each = '?';
-  }
-  return text;
+  // An escape matches no name.
+  return to_printable({data, static_cast<std::size_t>(ASN1_STRING_length(string))});
 }
 
 std::string ip_text(const ASN1_OCTET_STRING* bytes) {
