@@ -6,6 +6,7 @@
 #include "weir/tls/certificate/error.hpp"
 #include "weir/tls/certificate/identity.hpp"
 #include "weir/tls/client.hpp"
+#include "weir/tls/openssl_memory.hpp"
 #include "weir/tls/options.hpp"
 #include "weir/tls/server.hpp"
 #include "weir/tls/stream.hpp"

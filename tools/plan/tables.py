@@ -72,6 +72,7 @@ TEST_BINARIES = {
     "tools/weir": "weir_tool_test",
     "tools/simulate": "simulate_tool_test",
     "tools/differential/http2": "weir_differential_test",
+    "tests/openssl_user": "weir_openssl_user_test",  # before the folder around it
     "tests": "weir_system_test",
 }
 # Programs of these folders: the prefix of their targets.

@@ -83,6 +83,8 @@ class HandshakeTest : public TlsTest {
 };
 INSTANTIATE_TEST_SUITE_P(On, HandshakeTest, every_net_kind(),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(WithOpensslRecordsOn, HandshakeTest, every_net_kind_with_openssl_records(),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 /// Tests that need virtual time.
 class SimulatedHandshakeTest : public HandshakeTest {};

@@ -59,7 +59,9 @@ ServerMemoryBound memory_bound(const ServerOptions& options) noexcept {
   const std::uint64_t identities =
       std::max<std::size_t>(options.identities.size() + options.files.size(), 1);
   ServerMemoryBound bound{};
-  bound.idle_connection = sum({block(sizeof(Session)), block(sizeof(AeadRecords)), info_bytes,
+  const std::uint64_t layer =
+      options.records == RecordCode::weir ? block(sizeof(AeadRecords)) : engine_bytes;
+  bound.idle_connection = sum({block(sizeof(Session)), layer, info_bytes,
                                certified ? product(peer_per_byte, input_max) : 0});
   // A record that is complete, and one that is not while its buffer grows; the bytes of one read;
   // the sealed bytes of a write, the record that joins its pieces, and an alert.

@@ -68,6 +68,12 @@ struct FileWatch {
   Duration debounce_time = std::chrono::milliseconds(100);
 };
 
+/// The code that opens and seals the records of a server's connections after their handshakes.
+enum class RecordCode : std::uint8_t {
+  weir,     ///< Weir's own, which is faster; OpenSSL's for suites that Weir does not know
+  openssl,  ///< OpenSSL's, for all connections
+};
+
 /// ServerOptions sets up a Server. Renegotiation, compression, early data (0-RTT) and cipher suites
 /// without authenticated encryption are always off.
 struct ServerOptions {
@@ -97,6 +103,10 @@ struct ServerOptions {
   /// Path of a file with one to three ticket keys; see TicketKeys::from_bytes(). Servers of a fleet
   /// share it, and the operator rotates the keys. Empty: the server makes and rotates its keys.
   std::string ticket_key_file = {};
+  /// Both give the same data, alerts and errors. A process whose OpenSSL demands FIPS by its
+  /// default properties (config(5), fips_module(7)) always has `openssl`, if it does so before its
+  /// first use of Weir's TLS.
+  RecordCode records = RecordCode::weir;
   /// http::serve(), apps, Acceptor::make() and Server::watch() load the files again when one has
   /// changed; nullopt: only Server::load() does.
   std::optional<FileWatch> watch = {};

@@ -1,7 +1,5 @@
 #include "weir/tls/server.hpp"
 
-#include <openssl/evp.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -20,11 +18,13 @@
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
 #include "weir/tls/detail/server_tickets.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/detail/tls_files.hpp"
+#include "weir/tls/openssl_memory.hpp"
 
 namespace weir::tls {
 
@@ -90,10 +90,9 @@ std::string handover_name(const ServerOptions& options) {
   add_all(options.client_trust.files);
   add(options.client_trust.pem);
   add(options.ticket_key_file);
-  std::array<unsigned char, 32> digest{};
-  unsigned size = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return "tls tickets " + std::string(reinterpret_cast<const char*>(digest.data()), size);
+  std::array<std::uint8_t, 32> name{};
+  detail::digest(detail::Hash::sha_256, to_bytes(text), name);
+  return "tls tickets " + std::string(reinterpret_cast<const char*>(name.data()), name.size());
 }
 
 }  // namespace
@@ -264,7 +263,9 @@ Task<> Server::watch() {
 class detail::AcceptorState {
  public:
   AcceptorState(Loop& loop, const Server& server)
-      : loop_(loop), server_(server), handshakes_(loop, server.options().limits) {}
+      : loop_(loop),
+        server_(server),
+        handshakes_(loop, server.options().limits, server.options().records) {}
 
   void set_plain_answer(Acceptor::PlainAnswer answer) noexcept { plain_answer_ = answer; }
 
@@ -353,6 +354,7 @@ Outcome<ServerOptions> server_options(const TlsArguments& arguments, WallTime no
 
 ProgramOptions program_options(const char* program, weir::ServerOptions of_server,
                                const TlsArguments& arguments) {
+  erase_openssl_memory();  // the program owns its process
   ProgramOptions options;
   static_cast<weir::ServerOptions&>(options) = std::move(of_server);
   if (!arguments.used()) return options;

@@ -15,6 +15,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/detail/session.hpp"
+#include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/test/tls_fixture.hpp"
 
 namespace weir::tls::stream_test {
@@ -35,8 +36,14 @@ class TlsStreamTest : public TlsTest {
     Stream client = std::move(std::get<1>(both.value()).value());
     co_return SecurePair{std::move(server), std::move(client)};
   }
+  /// Returns the record layer of a TLS stream.
+  static const detail::RecordLayer& records_of(Stream& stream) {
+    return detail::Session::of(stream).records();
+  }
 };
 INSTANTIATE_TEST_SUITE_P(On, TlsStreamTest, every_net_kind(),
+                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(WithOpensslRecordsOn, TlsStreamTest, every_net_kind_with_openssl_records(),
                          [](const auto& info) { return std::string(info.param.name); });
 
 /// Tests that need virtual time.
@@ -68,6 +75,25 @@ std::string long_text(std::size_t size) {
   while (text.size() < size) text += std::to_string(text.size()) + " ";
   text.resize(size);
   return text;
+}
+
+/// Tests whose servers have the records of OpenSSL.
+class OpensslRecordsTest : public TlsStreamTest {};
+INSTANTIATE_TEST_SUITE_P(On, OpensslRecordsTest, every_net_kind_with_openssl_records(),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(OpensslRecordsTest, OptionChoosesTheRecordLayer) {
+  for (const TlsVersion version : {TlsVersion::tls_1_3, TlsVersion::tls_1_2}) {
+    const auto talk = [this, version]() -> Task<> {
+      client_options_.version_max = version;
+      SecurePair pair = co_await secure_pair();
+      EXPECT_EQ(pair.server.tls()->version, version);
+      EXPECT_NE(dynamic_cast<const detail::SslEngine*>(&records_of(pair.server)), nullptr);
+    };
+    run(talk());
+    acceptor_.reset();
+    connector_.reset();
+  }
 }
 
 TEST_P(TlsStreamTest, CarriesDataInBothDirections) {

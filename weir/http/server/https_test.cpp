@@ -30,11 +30,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HttpsTest : public HttpTest {
+class HttpsTest : public HttpTest, public testing::WithParamInterface<tls::RecordCode> {
  protected:
   using Talk = std::function<Task<>(Client&)>;
 
-  HttpsTest() { use(identity_of("127.0.0.1", platform_.wall_time())); }
+  HttpsTest() {
+    server_options_.records = GetParam();
+    use(identity_of("127.0.0.1", platform_.wall_time()));
+  }
 
   /// Returns a certificate that is its own issuer.
   static tls::Identity identity_of(const std::string& name, WallTime not_before) {
@@ -79,7 +82,13 @@ class HttpsTest : public HttpTest {
   tls::ClientOptions client_options_;
 };
 
-TEST_F(HttpsTest, ClientAndServerShareOneConnection) {
+INSTANTIATE_TEST_SUITE_P(WithRecordsOf, HttpsTest,
+                         testing::Values(tls::RecordCode::weir, tls::RecordCode::openssl),
+                         [](const auto& info) {
+                           return info.param == tls::RecordCode::weir ? "Weir" : "Openssl";
+                         });
+
+TEST_P(HttpsTest, ClientAndServerShareOneConnection) {
   routes_.get("/", [](Request& request) {
     const TlsInfo* const tls = request.tls();
     return tls == nullptr ? text("plain")
@@ -106,7 +115,7 @@ TEST_F(HttpsTest, ClientAndServerShareOneConnection) {
   expect_at_rest();
 }
 
-TEST_F(HttpsTest, ServesHttp2ToAClientThatChoosesItByAlpn) {
+TEST_P(HttpsTest, ServesHttp2ToAClientThatChoosesItByAlpn) {
   routes_.get("/", [] { return text("hello"); });
   serve_https();
   client_options_.protocols = {"h2"};
@@ -132,7 +141,7 @@ TEST_F(HttpsTest, ServesHttp2ToAClientThatChoosesItByAlpn) {
   weir::run(*loop_, talk());
 }
 
-TEST_F(HttpsTest, TheClientSpeaksHttp2IfTheServerChoosesIt) {
+TEST_P(HttpsTest, TheClientSpeaksHttp2IfTheServerChoosesIt) {
   routes_.get("/", [](Request& request) {
     return text(request.tls()->protocol + (request.version() == Version::http_2 ? " 2" : " 1"));
   });
@@ -160,7 +169,7 @@ TEST_F(HttpsTest, TheClientSpeaksHttp2IfTheServerChoosesIt) {
   expect_at_rest();
 }
 
-TEST_F(HttpsTest, TheClientSpeaksHttp1IfTheServerKnowsNoHttp2) {
+TEST_P(HttpsTest, TheClientSpeaksHttp1IfTheServerKnowsNoHttp2) {
   routes_.get("/", [](Request& request) { return text(request.tls()->protocol); });
   client_options_.protocols = {"h2", "http/1.1"};
   server_options_.protocols = {"http/1.1"};
@@ -174,7 +183,7 @@ TEST_F(HttpsTest, TheClientSpeaksHttp1IfTheServerKnowsNoHttp2) {
   expect_at_rest();
 }
 
-TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
+TEST_P(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
   routes_.get("/", [](Request& request) { return text(request.tls()->resumed ? "again" : "new"); });
   serve_https();
   with_client([](Client& client) -> Task<> {
@@ -185,7 +194,7 @@ TEST_F(HttpsTest, ATicketResumesTheSessionOfALaterConnection) {
   });
 }
 
-TEST_F(HttpsTest, ReloadsDisturbNoRequest) {
+TEST_P(HttpsTest, ReloadsDisturbNoRequest) {
   const auto made = [this](const std::string& name) {
     tls::SelfSigned certificate;
     certificate.names = {name, "127.0.0.1"};
@@ -251,7 +260,7 @@ TEST_F(HttpsTest, ReloadsDisturbNoRequest) {
       0);
 }
 
-TEST_F(HttpsTest, WrongNameIsRejectedWithItsNames) {
+TEST_P(HttpsTest, WrongNameIsRejectedWithItsNames) {
   use(identity_of("a.example", platform_.wall_time()));
   serve_https();
   with_client([this](Client& client) -> Task<> {
@@ -272,7 +281,25 @@ TEST_F(HttpsTest, WrongNameIsRejectedWithItsNames) {
   EXPECT_EQ(failed(tls::Error::peer_rejected_certificate), 3U) << "the server counts the alert";
 }
 
-TEST_F(HttpsTest, UnknownCaIsRejected) {
+TEST_P(HttpsTest, HostOfAUrlMayEndWithADot) {
+  use(identity_of("localhost", platform_.wall_time()));
+  routes_.get("/", [](Request& request) {
+    return text(std::string(request.authority()) + " " + request.tls()->server_name);
+  });
+  serve_https();
+  with_client([](Client& client) -> Task<> {
+    for (const std::string host : {"localhost.", "LOCALHOST.", "localhost"}) {
+      auto response = co_await client.get("https://" + host + ":80/");
+      EXPECT_TRUE(response) << host << ": " << response.error().message();
+      if (!response) continue;
+      const auto body = co_await response->body();
+      const std::string expected = host == "localhost" ? "localhost:80" : "localhost.:80";
+      EXPECT_TRUE(body && *body == expected + " localhost") << host;
+    }
+  });
+}
+
+TEST_P(HttpsTest, UnknownCaIsRejected) {
   serve_https();
   client_options_.trust.pem = identity_of("127.0.0.1", platform_.wall_time()).chain();
   with_client([](Client& client) -> Task<> {
@@ -282,7 +309,7 @@ TEST_F(HttpsTest, UnknownCaIsRejected) {
   });
 }
 
-TEST_F(HttpsTest, PlainServerIsNoTlsServer) {
+TEST_P(HttpsTest, PlainServerIsNoTlsServer) {
   routes_.get("/", [] { return text("plain"); });
   serve();
   with_client([this](Client& client) -> Task<> {
@@ -295,7 +322,7 @@ TEST_F(HttpsTest, PlainServerIsNoTlsServer) {
   });
 }
 
-TEST_F(HttpsTest, HandlerReadsTheCertificateOfTheClient) {
+TEST_P(HttpsTest, HandlerReadsTheCertificateOfTheClient) {
   const tls::Identity own = identity_of("worker.example", platform_.wall_time());
   client_options_.identity = own;
   server_options_.client_certificates = tls::ClientCertificates::required;
@@ -306,7 +333,7 @@ TEST_F(HttpsTest, HandlerReadsTheCertificateOfTheClient) {
       [](Client& client) -> Task<> { EXPECT_EQ(co_await ask(client), "CN=worker.example"); });
 }
 
-TEST_F(HttpsTest, PlainRequestGetsA400ThatNamesHttps) {
+TEST_P(HttpsTest, PlainRequestGetsA400ThatNamesHttps) {
   serve_https();
   std::size_t count = 0;
   for (const std::string_view method : {"GET", "DELETE", "OPTIONS", "HEAD"}) {
@@ -323,14 +350,14 @@ TEST_F(HttpsTest, PlainRequestGetsA400ThatNamesHttps) {
   expect_at_rest();
 }
 
-TEST_F(HttpsTest, PlainRequestThatArrivesInPiecesGetsA400) {
+TEST_P(HttpsTest, PlainRequestThatArrivesInPiecesGetsA400) {
   serve_https();
   MemoryPeer& peer = connect();
   EXPECT_EQ(talk(peer, "PROP"), "");
   EXPECT_TRUE(talk(peer, "FIND / HTTP/1.1\r\n").starts_with("HTTP/1.1 400 "));
 }
 
-TEST_F(HttpsTest, OtherBytesEndTheConnectionWithoutHttp) {
+TEST_P(HttpsTest, OtherBytesEndTheConnectionWithoutHttp) {
   serve_https();
   MemoryPeer& peer = connect();
   EXPECT_FALSE(talk(peer, "hello hello\r\n").contains("HTTP"));
@@ -338,7 +365,7 @@ TEST_F(HttpsTest, OtherBytesEndTheConnectionWithoutHttp) {
   EXPECT_EQ(failed(tls::Error::plain_http), 0U);
 }
 
-TEST_F(HttpsTest, HandshakeCountsAsSilentTime) {
+TEST_P(HttpsTest, HandshakeCountsAsSilentTime) {
   serve_https({.first_request_timeout = 2s});
   MemoryPeer& silent = connect();
   pass(1999ms);
@@ -350,7 +377,7 @@ TEST_F(HttpsTest, HandshakeCountsAsSilentTime) {
   expect_at_rest();
 }
 
-TEST_F(HttpsTest, FirstRequestHasTheRestOfTheTime) {
+TEST_P(HttpsTest, FirstRequestHasTheRestOfTheTime) {
   serve_https({.first_request_timeout = 2s});
   tls::Client client(client_options_);
   const auto connect_late = [&]() -> Task<> {
@@ -370,7 +397,7 @@ TEST_F(HttpsTest, FirstRequestHasTheRestOfTheTime) {
   EXPECT_EQ(server_->counters().silent_connections.value(), 1U);
 }
 
-TEST_F(HttpsTest, ConnectionBeyondTheLimitIsClosedWithoutAnAnswer) {
+TEST_P(HttpsTest, ConnectionBeyondTheLimitIsClosedWithoutAnAnswer) {
   serve_https({.connections_max = 1});
   MemoryPeer& first = connect();
   settle();
@@ -382,7 +409,7 @@ TEST_F(HttpsTest, ConnectionBeyondTheLimitIsClosedWithoutAnAnswer) {
   EXPECT_EQ(server_->counters().connections_rejected.value(), 1U);
 }
 
-TEST_F(HttpsTest, DrainEndsSilentHandshakes) {
+TEST_P(HttpsTest, DrainEndsSilentHandshakes) {
   serve_https();
   connect();
   settle();
@@ -394,7 +421,7 @@ TEST_F(HttpsTest, DrainEndsSilentHandshakes) {
   EXPECT_TRUE(stopped());
 }
 
-TEST_F(HttpsTest, DrainOfTheServerAloneEndsSilentHandshakes) {
+TEST_P(HttpsTest, DrainOfTheServerAloneEndsSilentHandshakes) {
   serve_https();
   MemoryPeer& silent = connect();
   settle();
@@ -405,7 +432,7 @@ TEST_F(HttpsTest, DrainOfTheServerAloneEndsSilentHandshakes) {
   EXPECT_TRUE(silent.ended());
 }
 
-TEST_F(HttpsTest, CancellationEndsHandshakes) {
+TEST_P(HttpsTest, CancellationEndsHandshakes) {
   serve_https();
   MemoryPeer& peer = connect();
   settle();
@@ -436,7 +463,7 @@ Task<> open_one_tunnel(tcp::Listener& listener, os::Address target) {
   static_cast<void>(co_await all(std::move(up), std::move(down)));
 }
 
-TEST_F(HttpsTest, TunnelCarriesTls) {
+TEST_P(HttpsTest, TunnelCarriesTls) {
   routes_.get("/", [] { return text("hello"); });
   serve_https();
   ClientOptions options;
@@ -454,7 +481,7 @@ TEST_F(HttpsTest, TunnelCarriesTls) {
   });
 }
 
-TEST_F(HttpsTest, ProxyMayBeAskedByHttps) {
+TEST_P(HttpsTest, ProxyMayBeAskedByHttps) {
   routes_.get("/", [](Request& request) { return text(std::string(request.authority())); });
   serve_https();
   ClientOptions options;
@@ -469,7 +496,7 @@ TEST_F(HttpsTest, ProxyMayBeAskedByHttps) {
   });
 }
 
-TEST_F(HttpsTest, UnusableFilesEndTheServerWithOneLine) {
+TEST_P(HttpsTest, UnusableFilesEndTheServerWithOneLine) {
   tls::ServerOptions options;
   options.files = {{.chain = "/nowhere/cert.pem", .key = "/nowhere/key.pem"}};
   const ServeOptions serving{.tls = std::make_shared<tls::Server>(std::move(options))};
@@ -478,7 +505,7 @@ TEST_F(HttpsTest, UnusableFilesEndTheServerWithOneLine) {
   EXPECT_EQ(lines_with("weir: tls: unreadable_file: /nowhere/cert.pem: "), 1);
 }
 
-TEST_F(HttpsTest, CoresShareOneSelfSignedCertificate) {
+TEST_P(HttpsTest, CoresShareOneSelfSignedCertificate) {
   tls::ServerOptions options;
   options.self_signed.emplace();
   const auto server = std::make_shared<tls::Server>(std::move(options));
@@ -491,7 +518,7 @@ TEST_F(HttpsTest, CoresShareOneSelfSignedCertificate) {
   EXPECT_EQ(server->generation(), 1U);
 }
 
-TEST_F(HttpsTest, PlainServerRedirectsToHttps) {
+TEST_P(HttpsTest, PlainServerRedirectsToHttps) {
   routes_.fallback(RedirectToHttps());
   serve();
   const auto location = [this](const std::string& target, const std::string& host) {

@@ -23,6 +23,7 @@ struct NetKind {
   const char* name;
   bool simulated;
   BackendChoice backend;
+  bool openssl_records = false;  ///< for tests of TLS: the servers have the records of OpenSSL
 
   friend void PrintTo(const NetKind& kind, std::ostream* out) { *out << kind.name; }
 };

@@ -6,18 +6,19 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls {
@@ -45,7 +46,7 @@ std::string written_by(Write write) {
 /// Sets version, serial number and dates.
 bool set_frame(X509& certificate, const SelfSigned& options) {
   std::array<unsigned char, 16> serial{};
-  if (RAND_bytes(serial.data(), static_cast<int>(serial.size())) != 1) return false;
+  if (!detail::fill_random(std::as_writable_bytes(std::span(serial)))) return false;
   serial[0] = static_cast<unsigned char>((serial[0] & 0x7fU) | 0x40U);  // positive, 16 bytes
   ASN1_INTEGER* const number = X509_get_serialNumber(&certificate);
   const auto begin = std::chrono::floor<std::chrono::seconds>(options.not_before);
@@ -87,7 +88,7 @@ bool complete(X509& certificate, EVP_PKEY& key, const SelfSigned& options) {
          add_extension(certificate, NID_key_usage, "critical,digitalSignature") &&
          add_extension(certificate, NID_ext_key_usage, "serverAuth,clientAuth") &&
          add_extension(certificate, NID_subject_alt_name, names) &&
-         X509_sign(&certificate, &key, EVP_sha256()) > 0;
+         X509_sign(&certificate, &key, detail::sha_256()) > 0;
 }
 
 }  // namespace
@@ -131,8 +132,8 @@ Outcome<Identity> Identity::self_signed(const SelfSigned& wanted) {
   }
   ERR_clear_error();
   detail::use_simulated_random();
-  const detail::KeyPtr key(EVP_EC_gen("P-256"));
-  const detail::CertificatePtr certificate(X509_new());
+  const detail::KeyPtr key(EVP_PKEY_Q_keygen(detail::library_context(), nullptr, "EC", "P-256"));
+  const detail::CertificatePtr certificate(X509_new_ex(detail::library_context(), nullptr));
   if (key == nullptr || certificate == nullptr || !set_frame(*certificate, options) ||
       !complete(*certificate, *key, options)) {
     return library_failure();

@@ -4,7 +4,6 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
@@ -15,10 +14,13 @@
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
@@ -68,10 +70,12 @@ Outcome<> check_lifetime(Duration lifetime, Duration lifetime_max) {
 }
 
 /// Makes a context with the settings that both sides share.
-Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_min, bool tickets) {
+Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_min, bool tickets,
+                                   RecordCode records) {
   ERR_clear_error();
   use_simulated_random();
-  SslContextPtr context(SSL_CTX_new_ex(nullptr, use_key_provider(), method));
+  const char* const provider = records == RecordCode::weir ? use_key_provider() : nullptr;
+  SslContextPtr context(SSL_CTX_new_ex(library_context(), provider, method));
   if (context == nullptr) return library_failure();
   SSL_CTX* const ctx = context.get();
   const int lowest = version_min == TlsVersion::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
@@ -214,7 +218,8 @@ int on_protocols(SSL*, const unsigned char** out, unsigned char* out_size,
 
 /// Returns the cipher of tickets. EVP_aes_256_cbc() would be looked up by name for each ticket.
 const EVP_CIPHER* ticket_cipher() {
-  static const EVP_CIPHER* const cipher = EVP_CIPHER_fetch(nullptr, "AES-256-CBC", nullptr);
+  static const EVP_CIPHER* const cipher =
+      EVP_CIPHER_fetch(library_context(), "AES-256-CBC", nullptr);
   return cipher;
 }
 
@@ -251,7 +256,7 @@ int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* 
     const TicketKey& key = keys.current;
     std::memcpy(name, key.name.data(), key.name.size());
     const bool set =
-        RAND_bytes(iv, 16) == 1 &&
+        fill_random(std::as_writable_bytes(std::span(iv, 16))) &&
         EVP_EncryptInit_ex(cipher, ticket_cipher(), nullptr, key.cipher.data(), iv) == 1 &&
         set_mac_key(mac, key);
     return set ? 1 : -1;
@@ -316,9 +321,8 @@ bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertifi
   // The rules are the trusted CAs and whether a certificate is needed.
   const std::string rules = std::to_string(static_cast<int>(wanted)) + snapshot.trust;
   std::array<unsigned char, 32> id{};
-  unsigned size = 0;
-  return EVP_Digest(rules.data(), rules.size(), id.data(), &size, EVP_sha256(), nullptr) == 1 &&
-         SSL_CTX_set_session_id_context(&context, id.data(), size) == 1 &&
+  digest(Hash::sha_256, to_bytes(rules), id);
+  return SSL_CTX_set_session_id_context(&context, id.data(), id.size()) == 1 &&
          SSL_CTX_set_tlsext_ticket_key_evp_cb(&context, &on_ticket) == 1 &&
          SSL_CTX_set_session_ticket_cb(&context, &on_new_ticket, &on_session_of_ticket, nullptr) ==
              1;
@@ -373,7 +377,8 @@ Outcome<std::unique_ptr<ServerContexts>> ServerContexts::make(
 }
 
 Outcome<SslContextPtr> ServerContexts::make_context(const Identity& identity) {
-  auto context = make_common(TLS_server_method(), options_.version_min, options_.tickets);
+  auto context =
+      make_common(TLS_server_method(), options_.version_min, options_.tickets, options_.records);
   if (!context) return context;
   SSL_CTX& ctx = **context;
   if (!use_groups(ctx, server_groups)) return library_failure();
@@ -421,7 +426,8 @@ Outcome<SslContextPtr> make_client_context(const ClientOptions& options,
   if (options.version_max < options.version_min) {
     return invalid("version_max is below version_min");
   }
-  auto context = make_common(TLS_client_method(), options.version_min, options.tickets);
+  auto context =
+      make_common(TLS_client_method(), options.version_min, options.tickets, RecordCode::weir);
   if (!context) return context;
   SSL_CTX& ctx = **context;
   if (!use_groups(ctx, client_groups)) return library_failure();

@@ -240,8 +240,10 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
       failed(code == engine->error() ? engine->take_failure() : Failure(code)));
 }
 
-/// Returns Weir's record layer, or that of OpenSSL if OpenSSL cannot hand the connection over.
+/// Returns Weir's record layer, or that of OpenSSL if the options say so or OpenSSL cannot hand the
+/// connection over.
 std::unique_ptr<RecordLayer> Handshakes::records_of(std::unique_ptr<SslEngine> engine) const {
+  if (record_code_ == RecordCode::openssl) return engine;
   const std::optional<ConnectionKeys> keys = engine->keys();
   if (!keys) return engine;
   engine.reset();  // first, so that the layer uses its memory

@@ -76,10 +76,11 @@ class Handshakes : loop::Timer {
   static constexpr Duration stall_max = std::chrono::milliseconds(500);
 
   /// Errors: throws std::bad_alloc.
-  Handshakes(Loop& loop, const HandshakeLimits& limits)
+  Handshakes(Loop& loop, const HandshakeLimits& limits, RecordCode records = RecordCode::weir)
       : loop::Timer([](loop::Timer& self) { static_cast<Handshakes&>(self).end_stalled(); }),
         loop_(loop),
         limits_(limits),
+        record_code_(records),
         counters_(TlsCounters::of(loop)),
         turns_(StepTurns::of(loop)),
         aead_(AeadCore::of(loop)),
@@ -145,6 +146,7 @@ class Handshakes : loop::Timer {
 
   Loop& loop_;
   const HandshakeLimits& limits_;
+  const RecordCode record_code_;
   TlsCounters& counters_;
   StepTurns& turns_;
   AeadCore& aead_;

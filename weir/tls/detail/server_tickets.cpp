@@ -1,17 +1,15 @@
 #include "weir/tls/detail/server_tickets.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "weir/base/detail/bytes.hpp"
+#include "weir/tls/crypto/detail/hmac.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 
 namespace weir::tls::detail {
@@ -21,30 +19,27 @@ constexpr std::string_view next_label = "weir next ticket secret";
 constexpr std::string_view key_label = "weir ticket key";
 constexpr std::size_t digest_bytes = 32;
 
-using Digest = std::array<std::uint8_t, digest_bytes>;
+using SecretDigest = std::array<std::uint8_t, digest_bytes>;
 
 /// Writes HMAC-SHA-256 of `text`.
-void authenticate(const Digest& key, std::string_view text, Digest& out) {
-  unsigned size = 0;
-  const auto* const data = reinterpret_cast<const unsigned char*>(text.data());
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data, text.size(), out.data(),
-           &size) == nullptr) {
-    throw std::bad_alloc();
-  }
+void authenticate(const SecretDigest& key, std::string_view text, SecretDigest& out) {
+  Hmac hmac(Hash::sha_256, std::as_bytes(std::span(key)));
+  hmac.update(text);
+  hmac.finish(out);
 }
 
 /// Replaces a secret by that of the next period.
-void step(Digest& secret) {
-  Digest next{};
+void step(SecretDigest& secret) {
+  SecretDigest next{};
   authenticate(secret, next_label, next);
   secret = next;
   OPENSSL_cleanse(next.data(), next.size());
 }
 
 /// Returns the key of a secret: HKDF-Expand of RFC 5869, 2.3.
-TicketKey key_of(const Digest& secret) {
+TicketKey key_of(const SecretDigest& secret) {
   std::array<std::byte, TicketKeys::key_bytes> bytes{};
-  Digest block{};
+  SecretDigest block{};
   std::string text;
   text.reserve(digest_bytes + key_label.size() + 1);  // growing would leave secrets behind
   for (std::size_t done = 0, count = 1; done < bytes.size(); ++count) {
@@ -107,7 +102,7 @@ std::shared_ptr<const TicketKeys> ServerTickets::keys(Instant now) {
     auto made = std::make_shared<TicketKeys>();
     made->current = key_of(secret_);
     made->previous = previous_;
-    Digest next = secret_;
+    SecretDigest next = secret_;
     step(next);
     made->next = key_of(next);
     OPENSSL_cleanse(next.data(), next.size());

@@ -90,6 +90,7 @@ class Session : loop::ReceiveOperation, StreamLayer {
   static Session& of(Stream& stream) noexcept { return *stream.session_; }
   const weir::Stream& inner() const noexcept { return *inner_; }
   weir::Stream& inner() noexcept { return *inner_; }
+  const RecordLayer& records() const noexcept { return *records_; }
   const TlsInfo& info() const noexcept { return *info_; }
 
   // The functions of a stream; see weir::Stream and Backend.

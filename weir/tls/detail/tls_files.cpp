@@ -15,6 +15,7 @@
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/task/context.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 
 namespace weir::tls::detail {
 namespace {
@@ -48,7 +49,7 @@ void erase(std::string& text) {
 class Digester {
  public:
   Digester() : context_(EVP_MD_CTX_new()) {
-    good_ = context_ != nullptr && EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) == 1;
+    good_ = context_ != nullptr && EVP_DigestInit_ex(context_, sha_256(), nullptr) == 1;
   }
   Digester(const Digester&) = delete;
   Digester& operator=(const Digester&) = delete;

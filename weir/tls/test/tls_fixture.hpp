@@ -16,6 +16,16 @@
 
 namespace weir::tls {
 
+/// Each kind of a network, with servers that have the records of OpenSSL.
+inline auto every_net_kind_with_openssl_records() {
+  const auto with = [](NetKind kind) {
+    kind.openssl_records = true;
+    return kind;
+  };
+  return testing::Values(with(net_in_memory), with(net_on_uring), with(net_on_epoll),
+                         with(net_on_poll));
+}
+
 /// The two ends of one TLS connection.
 struct SecurePair {
   Stream server;
@@ -26,6 +36,7 @@ class TlsTest : public NetTest {
  protected:
   void SetUp() override {
     NetTest::SetUp();
+    if (GetParam().openssl_records) server_options_.records = RecordCode::openssl;
     // Valid by the simulated and by the real clock.
     server_options_.identities.push_back(
         authority_.issue({.common_name = "server",

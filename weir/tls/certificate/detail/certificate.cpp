@@ -18,6 +18,7 @@
 #include "weir/base/text/detail/printable.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/os/ip_range.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 
 namespace weir::tls::detail {
 namespace {
@@ -149,9 +150,13 @@ Outcome<std::vector<CertificatePtr>> read_certificates(std::string_view pem) {
   std::vector<CertificatePtr> all;
   ERR_clear_error();
   while (in != nullptr) {
-    CertificatePtr next(PEM_read_bio_X509(in.get(), nullptr, &no_pass_phrase, nullptr));
-    if (next == nullptr) break;
-    all.push_back(std::move(next));
+    X509* next = X509_new_ex(library_context(), nullptr);
+    if (next == nullptr ||
+        PEM_read_bio_X509(in.get(), &next, &no_pass_phrase, nullptr) == nullptr) {
+      X509_free(next);
+      break;
+    }
+    all.emplace_back(next);
   }
   const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   if (all.empty() || !ended) {
@@ -167,7 +172,8 @@ Outcome<KeyPtr> read_key(std::string_view pem) {
   const BioPtr in = view(pem);
   ERR_clear_error();
   KeyPtr key(in == nullptr ? nullptr
-                           : PEM_read_bio_PrivateKey(in.get(), nullptr, &no_pass_phrase, nullptr));
+                           : PEM_read_bio_PrivateKey_ex(in.get(), nullptr, &no_pass_phrase, nullptr,
+                                                        library_context(), nullptr));
   if (key == nullptr) return std::unexpected(Failure(Error::invalid_key, take_openssl_error()));
   return key;
 }
@@ -220,7 +226,7 @@ TlsPeer describe(const x509_st& certificate) {
     peer.alternative_names.push_back(std::string(type) + ":" + text);
   });
   unsigned size = 0;
-  X509_digest(&certificate, EVP_sha256(), peer.fingerprint.data(), &size);
+  X509_digest(&certificate, sha_256(), peer.fingerprint.data(), &size);
   return peer;
 }
 

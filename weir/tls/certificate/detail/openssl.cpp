@@ -1,18 +1,9 @@
 #include "weir/tls/certificate/detail/openssl.hpp"
 
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-
-#include <malloc.h>
-#include <string.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
 
 namespace weir::tls::detail {
 
@@ -115,34 +106,5 @@ Failure failure_of_handshake_error(unsigned long code) {
       ERR_GET_LIB(code) == ERR_LIB_SSL ? error_of_reason(reason) : Error::bad_message;
   return Failure(error, text == nullptr ? "" : text);
 }
-
-namespace {
-
-// OpenSSL frees tickets, sessions and handshakes with secrets in them. Its memory is therefore
-// erased when it is freed. A program that has used OpenSSL before this file is initialized keeps
-// its own functions.
-
-void* allocate(std::size_t size, const char*, int) {
-  return std::malloc(size);
-}
-
-void release(void* memory, const char*, int) {
-  if (memory == nullptr) return;
-  ::explicit_bzero(memory, ::malloc_usable_size(memory));
-  std::free(memory);
-}
-
-void* resize(void* memory, std::size_t size, const char* file, int line) {
-  if (memory == nullptr) return std::malloc(size);
-  void* const larger = size == 0 ? nullptr : std::malloc(size);
-  if (size != 0 && larger == nullptr) return nullptr;
-  if (larger != nullptr) std::memcpy(larger, memory, std::min(size, ::malloc_usable_size(memory)));
-  release(memory, file, line);
-  return larger;
-}
-
-[[maybe_unused]] const int erases_memory = CRYPTO_set_mem_functions(&allocate, &resize, &release);
-
-}  // namespace
 
 }  // namespace weir::tls::detail

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/crypto/detail/octets.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 
@@ -31,6 +32,13 @@ bool update(EVP_CIPHER_CTX* cipher, Bytes associated, Bytes input, std::byte* ou
                                            static_cast<int>(input.size())) == 1;
 }
 
+/// Returns the cipher. EVP_aes_256_gcm() would be looked up by name in the default context.
+const EVP_CIPHER* aes_256_gcm() noexcept {
+  static const EVP_CIPHER* const cipher =
+      EVP_CIPHER_fetch(library_context(), "AES-256-GCM", nullptr);
+  return cipher;
+}
+
 }  // namespace
 
 AesGcmKey::AesGcmKey(Bytes key) noexcept {
@@ -44,12 +52,12 @@ bool AesGcmKey::seal(Bytes associated, Bytes plain, std::byte* target) const noe
   std::byte* const tag = data + plain.size();
   const ContextPtr cipher(EVP_CIPHER_CTX_new());
   int size = 0;
-  const bool sealed = cipher != nullptr && fill_random({target, nonce_bytes}) &&
-                      EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, key_.data(),
-                                         data_of(target)) == 1 &&
-                      update(cipher.get(), associated, plain, data) &&
-                      EVP_EncryptFinal_ex(cipher.get(), data_of(tag), &size) == 1 &&
-                      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag) == 1;
+  const bool sealed =
+      cipher != nullptr && fill_random({target, nonce_bytes}) &&
+      EVP_EncryptInit_ex(cipher.get(), aes_256_gcm(), nullptr, key_.data(), data_of(target)) == 1 &&
+      update(cipher.get(), associated, plain, data) &&
+      EVP_EncryptFinal_ex(cipher.get(), data_of(tag), &size) == 1 &&
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag) == 1;
   if (!sealed) ERR_clear_error();
   return sealed;
 }
@@ -64,7 +72,7 @@ std::optional<MutableBytes> AesGcmKey::open(Bytes associated, MutableBytes seale
   int size = 0;
   const bool opened =
       cipher != nullptr &&
-      EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, key_.data(),
+      EVP_DecryptInit_ex(cipher.get(), aes_256_gcm(), nullptr, key_.data(),
                          data_of(Bytes(sealed))) == 1 &&
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag) == 1 &&
       update(cipher.get(), associated, data, data.data()) &&

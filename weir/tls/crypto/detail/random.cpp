@@ -1,5 +1,5 @@
-// RAND_set_rand_method() is deprecated in favour of a provider. It is the only way that reaches the
-// default library context after its first use.
+// RAND_set_rand_method() is deprecated in favour of a provider. It is the only way that reaches all
+// library contexts of a process after their first use.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "weir/tls/crypto/detail/random.hpp"
@@ -8,12 +8,12 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "weir/base/detail/random_source.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 
 namespace weir::tls::detail {
 namespace {
@@ -37,9 +37,10 @@ int fill(unsigned char* bytes, int size) {
 
 bool fill_random(MutableBytes target) noexcept {
   use_simulated_random();
-  if (target.size() > INT_MAX) return false;
-  const bool filled = RAND_bytes(reinterpret_cast<unsigned char*>(target.data()),
-                                 static_cast<int>(target.size())) == 1;
+  constexpr unsigned strength = 0;  // that of the generator
+  const bool filled =
+      RAND_bytes_ex(library_context(), reinterpret_cast<unsigned char*>(target.data()),
+                    target.size(), strength) == 1;
   if (!filled) ERR_clear_error();
   return filled;
 }

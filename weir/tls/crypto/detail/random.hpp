@@ -12,7 +12,7 @@ namespace weir::tls::detail {
 
 /// Makes OpenSSL take its random numbers from the simulation of each thread that has one; see
 /// RandomSource. Call it before a function of OpenSSL that makes keys, names or contexts. It has no
-/// effect on a thread without a simulation.
+/// effect on a thread without a simulation, and sets nothing in a process without one.
 /// Threads: any.
 void use_simulated_random() noexcept;
 /// Returns true if this thread runs a simulation.

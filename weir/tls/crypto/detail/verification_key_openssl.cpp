@@ -17,6 +17,7 @@
 #include <span>
 #include <utility>
 
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/crypto/detail/octets.hpp"
 #include "weir/tls/crypto/detail/verification_key.hpp"
 
@@ -49,16 +50,16 @@ NumberPtr number_of(Bytes bytes) {
   return NumberPtr(BN_bin2bn(data_of(bytes), static_cast<int>(bytes.size()), nullptr));
 }
 
-const EVP_MD* digest_of(SignatureAlgorithm algorithm) {
+const char* digest_of(SignatureAlgorithm algorithm) {
   switch (hash_of(algorithm)) {
     case Hash::sha_256:
-      return EVP_sha256();
+      return "SHA256";
     case Hash::sha_384:
-      return EVP_sha384();
+      return "SHA384";
     case Hash::sha_512:
       break;
   }
-  return EVP_sha512();
+  return "SHA512";
 }
 
 bool is_ecdsa(SignatureAlgorithm algorithm) {
@@ -71,7 +72,7 @@ bool is_pss(SignatureAlgorithm algorithm) {
 /// Makes a public key of this type from parameters; nullptr if they are not valid.
 EVP_PKEY* make_public(const char* type, OSSL_PARAM_BLD* builder) {
   const ParamsPtr params(OSSL_PARAM_BLD_to_param(builder));
-  const KeyContextPtr context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
+  const KeyContextPtr context(EVP_PKEY_CTX_new_from_name(library_context(), type, nullptr));
   EVP_PKEY* key = nullptr;
   if (params == nullptr || context == nullptr || EVP_PKEY_fromdata_init(context.get()) != 1 ||
       EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, params.get()) != 1) {
@@ -127,7 +128,7 @@ VerificationKey::Outcome VerificationKey::of_public(evp_pkey_st* key) {
   if (EVP_PKEY_is_a(key, "EC") != 1) {
     return std::unexpected("the public key is not one of RSA, ECDSA or Ed25519");
   }
-  const KeyContextPtr context(EVP_PKEY_CTX_new(key, nullptr));
+  const KeyContextPtr context(EVP_PKEY_CTX_new_from_pkey(library_context(), key, nullptr));
   if (context == nullptr || EVP_PKEY_public_check(context.get()) != 1) {
     ERR_clear_error();
     return std::unexpected("the point is not on the curve");
@@ -147,7 +148,8 @@ VerificationKey::Outcome VerificationKey::from_pem(std::string_view pem) {
   const Ptr<BIO, BIO_free> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   if (bio == nullptr) return std::unexpected("out of memory");
   const auto no_password = [](char*, int, int, void*) { return -1; };
-  return of_public(PEM_read_bio_PUBKEY(bio.get(), nullptr, no_password, nullptr));
+  return of_public(
+      PEM_read_bio_PUBKEY_ex(bio.get(), nullptr, no_password, nullptr, library_context(), nullptr));
 }
 
 VerificationKey::Outcome VerificationKey::rsa(Bytes n, Bytes e) {
@@ -193,7 +195,8 @@ VerificationKey::Outcome VerificationKey::ec(Curve curve, Bytes x, Bytes y) {
 
 VerificationKey::Outcome VerificationKey::ed25519(Bytes x) {
   if (x.size() != ed25519_bytes) return std::unexpected("x does not have 32 bytes");
-  return of_public(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, data_of(x), x.size()));
+  return of_public(
+      EVP_PKEY_new_raw_public_key_ex(library_context(), "ED25519", nullptr, data_of(x), x.size()));
 }
 
 bool VerificationKey::verify_public(SignatureAlgorithm algorithm, Bytes message,
@@ -207,16 +210,15 @@ bool VerificationKey::verify_public(SignatureAlgorithm algorithm, Bytes message,
     return false;  // OpenSSL does not check this for PSS
   const DigestPtr context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* options = nullptr;  // of the context
-  const EVP_MD* const hash =
-      algorithm == SignatureAlgorithm::eddsa ? nullptr : digest_of(algorithm);
-  const bool right =
-      context != nullptr &&
-      EVP_DigestVerifyInit(context.get(), &options, hash, nullptr, public_.get()) == 1 &&
-      (!is_pss(algorithm) ||
-       (EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) == 1 &&
-        EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) == 1)) &&
-      EVP_DigestVerify(context.get(), data_of(signature), signature.size(), data_of(message),
-                       message.size()) == 1;
+  const char* const hash = algorithm == SignatureAlgorithm::eddsa ? nullptr : digest_of(algorithm);
+  const bool right = context != nullptr &&
+                     EVP_DigestVerifyInit_ex(context.get(), &options, hash, library_context(),
+                                             nullptr, public_.get(), nullptr) == 1 &&
+                     (!is_pss(algorithm) ||
+                      (EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) == 1 &&
+                       EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) == 1)) &&
+                     EVP_DigestVerify(context.get(), data_of(signature), signature.size(),
+                                      data_of(message), message.size()) == 1;
   ERR_clear_error();
   return right;
 }

@@ -18,6 +18,7 @@
 #include "weir/tls/client.hpp"
 #include "weir/tls/detail/absent/no_openssl.hpp"
 #include "weir/tls/detail/records/aead_core.hpp"
+#include "weir/tls/openssl_memory.hpp"
 #include "weir/tls/server.hpp"
 
 namespace weir::tls {
@@ -27,6 +28,10 @@ class detail::ConnectorState {};
 
 // A stream refers to the ciphers of its core. There are no streams, and these have no ciphers.
 detail::AeadCore::~AeadCore() = default;
+
+bool erase_openssl_memory() noexcept {
+  return false;
+}
 
 // --- identities ----------------------------------------------------------------------------------
 

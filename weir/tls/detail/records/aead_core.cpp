@@ -2,23 +2,31 @@
 
 #include <openssl/evp.h>
 
+#include <array>
 #include <span>
 
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/crypto/detail/octets.hpp"
 
 namespace weir::tls::detail {
 namespace {
 
+/// Returns the cipher of a suite; nullptr if OpenSSL has none.
 const EVP_CIPHER* cipher_of(Suite suite) {
+  const auto fetch = [](const char* name) {
+    return EVP_CIPHER_fetch(library_context(), name, nullptr);
+  };
+  static const std::array<const EVP_CIPHER*, 3> ciphers{fetch("AES-128-GCM"), fetch("AES-256-GCM"),
+                                                        fetch("ChaCha20-Poly1305")};
   switch (suite) {
     case Suite::aes_128_gcm:
-      return EVP_aes_128_gcm();
+      return ciphers[0];
     case Suite::aes_256_gcm:
-      return EVP_aes_256_gcm();
+      return ciphers[1];
     case Suite::chacha20_poly1305:
       break;
   }
-  return EVP_chacha20_poly1305();
+  return ciphers[2];
 }
 
 }  // namespace
@@ -37,8 +45,9 @@ evp_cipher_ctx_st* AeadCore::prepare(bool seals, Suite suite, const TrafficKey& 
   if (context.cipher == nullptr) {
     context.cipher = EVP_CIPHER_CTX_new();
     if (context.cipher == nullptr) return nullptr;
-    if (EVP_CipherInit_ex(context.cipher, cipher_of(suite), nullptr, nullptr, nullptr, direction) !=
-        1) {
+    const EVP_CIPHER* const cipher = cipher_of(suite);
+    if (cipher == nullptr ||
+        EVP_CipherInit_ex(context.cipher, cipher, nullptr, nullptr, nullptr, direction) != 1) {
       EVP_CIPHER_CTX_free(context.cipher);
       context.cipher = nullptr;
       return nullptr;

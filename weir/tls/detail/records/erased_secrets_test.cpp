@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "weir/tls/detail/records/aead_records.hpp"
+#include "weir/tls/openssl_memory.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
 namespace weir::tls::detail::erased_secrets_test {
@@ -120,6 +121,9 @@ class SecretSearch {
   std::vector<Secret> secrets_;
 };
 
+// Before OpenSSL allocates memory. The tests of this program share its memory functions.
+[[maybe_unused]] const bool erases_memory = erase_openssl_memory();
+
 using Case = std::tuple<TlsVersion, AesGcm>;
 
 class ErasedSecretsTest : public EngineTest, public testing::WithParamInterface<Case> {
@@ -216,6 +220,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ErasedSecretsTest,
                          });
 
 TEST_P(ErasedSecretsTest, ClosedConnectionLeavesNone) {
+  ASSERT_TRUE(erases_memory);
   make_contexts();
   SSL_CTX_set_info_callback(&contexts_->first(), [](const SSL* ssl, int, int) { ssl_ = ssl; });
   make_engines();

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <span>
 
+#include "weir/tls/crypto/detail/library_context.hpp"
+
 namespace weir::tls::detail {
 namespace {
 
@@ -58,7 +60,7 @@ std::optional<ConnectionKeys> HandshakeKeys::keys_of(const ssl_st& ssl) const {
   const SSL_CIPHER* const cipher = SSL_get_current_cipher(&ssl);
   if (session == nullptr || cipher == nullptr || SSL_has_pending(&ssl) != 0) return std::nullopt;
   // The records of a program that demands FIPS stay with OpenSSL.
-  if (EVP_default_properties_is_fips_enabled(nullptr) == 1) return std::nullopt;
+  if (library_context() == nullptr) return std::nullopt;
   const std::optional<Suite> suite = suite_of(*cipher);
   if (!suite) return std::nullopt;
   ConnectionKeys keys;

@@ -23,6 +23,7 @@
 #include "weir/base/detail/random_source.hpp"
 #include "weir/tls/certificate/detail/openssl.hpp"
 #include "weir/tls/crypto/detail/hmac.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/detail/records/handshake_keys.hpp"
 #include "weir/tls/detail/records/key_schedule.hpp"
 
@@ -261,16 +262,16 @@ int begin(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH** f
 }
 
 OSSL_PROVIDER* load() noexcept {
-  // A fetch without a property query takes the provider that was asked first. Others than Weir must
-  // not get this one.
-  EVP_MAC_free(EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr));
-  EVP_KDF_free(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
-  EVP_KDF_free(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_PRF, nullptr));
+  OSSL_LIB_CTX* const context = library_context();
+  if (context == nullptr) return nullptr;  // the provider never joins the context of the program
+  // A fetch without a property query takes the provider that was asked first. Code of OpenSSL in
+  // this context fetches HMAC for other hashes, which this provider does not have.
+  EVP_MAC_free(EVP_MAC_fetch(context, OSSL_MAC_NAME_HMAC, nullptr));
+  EVP_KDF_free(EVP_KDF_fetch(context, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
+  EVP_KDF_free(EVP_KDF_fetch(context, OSSL_KDF_NAME_TLS1_PRF, nullptr));
   ERR_clear_error();
-  if (OSSL_PROVIDER_add_builtin(nullptr, "weir", &begin) != 1) return nullptr;
-  // The other providers stay those of the configuration, or the default one.
-  constexpr int keeps_default = 1;
-  return OSSL_PROVIDER_try_load(nullptr, "weir", keeps_default);
+  if (OSSL_PROVIDER_add_builtin(context, "weir", &begin) != 1) return nullptr;
+  return OSSL_PROVIDER_load(context, "weir");
 }
 
 // --- the trial -----------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ unsigned key_of_server(SSL*, const char*, unsigned char* target, unsigned room) 
 
 /// Performs a handshake of `version` in memory, with a shared key instead of a certificate.
 bool performs_handshake(const char* query, int version) noexcept {
-  const SslContextPtr context(SSL_CTX_new_ex(nullptr, query, TLS_method()));
+  const SslContextPtr context(SSL_CTX_new_ex(library_context(), query, TLS_method()));
   if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), version) != 1 ||
       SSL_CTX_set_max_proto_version(context.get(), version) != 1 ||
       SSL_CTX_set_cipher_list(context.get(), "PSK-AES128-GCM-SHA256") != 1) {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/detail/records/handshake_keys.hpp"
 #include "weir/tls/test/engine_fixture.hpp"
 
@@ -67,7 +68,7 @@ class KeyProviderTest : public testing::Test {
   /// Returns the derived bytes, or nullopt after a failure.
   static std::optional<std::string> derive(const char* query, const char* name,
                                            const Params& params, std::size_t size) {
-    const std::unique_ptr<EVP_KDF, KdfDeleter> kdf(EVP_KDF_fetch(nullptr, name, query));
+    const std::unique_ptr<EVP_KDF, KdfDeleter> kdf(EVP_KDF_fetch(library_context(), name, query));
     const std::unique_ptr<EVP_KDF_CTX, KdfDeleter> context(EVP_KDF_CTX_new(kdf.get()));
     std::string out(size, '\0');
     auto* const target = reinterpret_cast<unsigned char*>(out.data());
@@ -162,9 +163,9 @@ TEST_F(KeyProviderTest, OtherParametersAreRejected) {
 }
 
 TEST_F(KeyProviderTest, OtherAlgorithmsStayWithOpenssl) {
-  const std::unique_ptr<EVP_KDF, KdfDeleter> kdf(EVP_KDF_fetch(nullptr, "HKDF", query_));
+  const std::unique_ptr<EVP_KDF, KdfDeleter> kdf(EVP_KDF_fetch(library_context(), "HKDF", query_));
   ASSERT_NE(kdf, nullptr);
-  EXPECT_EQ(EVP_KDF_fetch(nullptr, "HKDF", "provider=weir"), nullptr);
+  EXPECT_EQ(EVP_KDF_fetch(library_context(), "HKDF", "provider=weir"), nullptr);
 }
 
 struct MacDeleter {
@@ -177,7 +178,7 @@ class MacTest : public KeyProviderTest {
   using ContextPtr = std::unique_ptr<EVP_MAC_CTX, MacDeleter>;
 
   static ContextPtr context(const char* query) {
-    const std::unique_ptr<EVP_MAC, MacDeleter> mac(EVP_MAC_fetch(nullptr, "HMAC", query));
+    const std::unique_ptr<EVP_MAC, MacDeleter> mac(EVP_MAC_fetch(library_context(), "HMAC", query));
     return ContextPtr(EVP_MAC_CTX_new(mac.get()));
   }
   static const unsigned char* data_of(const std::string& bytes) {

@@ -1,0 +1,37 @@
+#include "weir/tls/crypto/detail/library_context.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/provider.h>
+
+namespace weir::tls::detail {
+namespace {
+
+OSSL_LIB_CTX* make_library_context() noexcept {
+  // The provider for FIPS has parameters of its installation, which only the configuration of the
+  // default context knows.
+  const bool demands_fips = EVP_default_properties_is_fips_enabled(nullptr) == 1;
+  OSSL_LIB_CTX* context = demands_fips ? nullptr : OSSL_LIB_CTX_new();
+  // Another provider that is loaded first would replace the default one.
+  if (context != nullptr && OSSL_PROVIDER_load(context, "default") == nullptr) {
+    OSSL_LIB_CTX_free(context);
+    context = nullptr;
+  }
+  ERR_clear_error();
+  return context;
+}
+
+}  // namespace
+
+OSSL_LIB_CTX* library_context() noexcept {
+  static OSSL_LIB_CTX* const context = make_library_context();
+  return context;
+}
+
+const EVP_MD* sha_256() noexcept {
+  static const EVP_MD* const hash = EVP_MD_fetch(library_context(), "SHA256", nullptr);
+  return hash;
+}
+
+}  // namespace weir::tls::detail

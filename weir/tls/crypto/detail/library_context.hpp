@@ -1,0 +1,23 @@
+// The library context of OpenSSL in which Weir works.
+#pragma once
+
+#include <openssl/types.h>
+
+namespace weir::tls::detail {
+
+/// Returns Weir's own OSSL_LIB_CTX. The first call makes it. Weir shares a process with programs
+/// that use OpenSSL themselves: they may load providers, set default properties or configure the
+/// default context, and neither side sees the other's providers and algorithms. All functions of
+/// Weir that fetch an algorithm, read a key or draw random numbers take this context.
+///
+/// Nothing frees the context. OPENSSL_cleanup() of a program, which also runs at its exit,
+/// therefore leaves objects of Weir usable and destructible that outlive it. Returns: nullptr, the
+/// default context, if that one demands FIPS by its default properties at the first call, or if
+/// OpenSSL fails. Its providers are then those of the program's configuration. Threads: any.
+OSSL_LIB_CTX* library_context() noexcept;
+
+/// Returns SHA-256 of this context; nullptr if OpenSSL has failed.
+/// Threads: any.
+const EVP_MD* sha_256() noexcept;
+
+}  // namespace weir::tls::detail
