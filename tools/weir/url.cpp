@@ -13,6 +13,7 @@
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/method.hpp"
 #include "weir/http/syntax/uri.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -49,7 +50,7 @@ Result<Url> parse_url(std::string_view text) {
 
 Result<std::vector<Endpoint>> resolve(const Url& url) {
   // RFC 6761 §6.3: localhost resolves to loopback, even without a hosts file.
-  if (http::equals_ignoring_case(url.host, "localhost")) {
+  if (dns::equal_hosts(url.host, "localhost")) {
     constexpr std::array<std::uint8_t, 16> ipv6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     return std::vector<Endpoint>{Endpoint::ipv6(ipv6, url.port), Endpoint::loopback(url.port)};
   }

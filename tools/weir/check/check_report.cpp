@@ -191,7 +191,7 @@ std::string to_json(const CheckReport& report, const ReportOptions& options) {
     test_case.expected = each.verdict.expected;
     test_case.actual = each.verdict.actual;
   }
-  return json::write(json) + "\n";
+  return to_printable_json(json::write(json)) + "\n";
 }
 
 std::string to_list(const std::vector<const Case*>& cases) {
