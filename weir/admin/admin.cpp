@@ -10,6 +10,7 @@
 #include "weir/admin/detail/listener_parts.hpp"
 #include "weir/admin/detail/services/service_page.hpp"
 #include "weir/admin/detail/services/service_svg.hpp"
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/loop/loop.hpp"
 
@@ -102,7 +103,7 @@ Task<http::Response> show_page(AdminPtr admin) {
 
 Task<http::Response> show_json(AdminPtr admin) {
   const drawing::ServicePage page = co_await load_page(admin);
-  http::Response response = http::text(drawing::to_json(page));
+  http::Response response = http::text(to_printable_json(drawing::to_json(page)));
   response.set_header("Content-Type", "application/json");
   co_return with_security_headers(std::move(response));
 }

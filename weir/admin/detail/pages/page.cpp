@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weir/admin/detail/pages/page_style.hpp"
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/json.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/detail/turn_budget.hpp"
@@ -103,7 +104,8 @@ std::string Cell::to_text() const {
 }
 
 std::string Cell::to_json() const {
-  if (const auto* const text = std::get_if<std::string>(&value_)) return json::write(*text);
+  if (const auto* const text = std::get_if<std::string>(&value_))
+    return to_printable_json(json::write(*text));
   if (const auto* const count = std::get_if<std::uint64_t>(&value_)) return std::to_string(*count);
   if (const auto* const real = std::get_if<double>(&value_)) return number_json(*real);
   if (const auto* const flag = std::get_if<bool>(&value_)) return *flag ? "true" : "false";

@@ -2,18 +2,24 @@
 #include <algorithm>
 
 #include "weir/admin/detail/pages/page_style.hpp"
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/json.hpp"
 
 namespace weir::admin {
 namespace {
+
+/// Returns a string of JSON, which may be shown in a terminal.
+std::string quoted(std::string_view text) {
+  return to_printable_json(json::write(text));
+}
 
 class JsonStyle final : public PageStyle {
  public:
   using PageStyle::PageStyle;
 
   void begin_page(std::string& out, const Page& page) override {
-    out += "{\"page\":" + json::write(page.name) + ",\"title\":" + json::write(frame().title);
-    if (!page.note.empty()) out += ",\"note\":" + json::write(page.note);
+    out += "{\"page\":" + json::write(page.name) + ",\"title\":" + quoted(frame().title);
+    if (!page.note.empty()) out += ",\"note\":" + quoted(page.note);
   }
   void begin_section(std::string& out, const Section& section) override {
     if (!section.columns.empty()) out += "," + json::write(section.key) + ":[";
@@ -46,8 +52,8 @@ class JsonStyle final : public PageStyle {
   void lines(std::string& out, const Section& section, std::string_view text, bool first,
              bool last) override {
     if (first) out += "," + json::write(section.key) + ":\"";
-    const std::string quoted = json::write(text);
-    out += std::string_view(quoted).substr(1, quoted.size() - 2);
+    const std::string string = quoted(text);
+    out += std::string_view(string).substr(1, string.size() - 2);
     if (last) out += "\"";
   }
   void end_section(std::string&) override {}

@@ -79,8 +79,16 @@ TEST(AdminPage, EscapesLinksFormsAndPreformattedText) {
 TEST(AdminPage, HasNoControlCharactersInText) {
   const std::string text = to_text(sample_page("\x1b[2J\n\xc2\x9b"), frame);
   EXPECT_EQ(text.find('\x1b'), text.npos);
+  const std::string hostile = "\xc2\x9b\xe2\x80\xae\x7f";
+  for (const std::string& page :
+       {to_text(sample_page(hostile), frame), to_json(sample_page(hostile), frame),
+        to_html(sample_page(hostile), frame)}) {
+    EXPECT_FALSE(page.contains("\xc2\x9b")) << page;
+    EXPECT_FALSE(page.contains("\xe2\x80\xae")) << page;
+    EXPECT_FALSE(page.contains('\x7f')) << page;
+  }
   EXPECT_EQ(text.find('\x9b'), text.npos);
-  EXPECT_NE(text.find("!! ?[2J???"), text.npos) << text;
+  EXPECT_NE(text.find("!! \\x1b[2J\\x0a\\xc2\\x9b"), text.npos) << text;
 }
 
 TEST(AdminPage, IsAnObjectWithItsSectionsInJson) {
