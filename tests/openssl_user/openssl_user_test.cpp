@@ -1,6 +1,8 @@
 // Tests of Weir's TLS in a program that uses OpenSSL itself: with own contexts, own providers and
 // own default properties, and with OPENSSL_cleanup(). This binary has no other tests, because they
 // would change the process.
+#define OPENSSL_SUPPRESS_DEPRECATED  // for RAND_get_rand_method()
+
 #include <gtest/gtest.h>
 #include <openssl/core_dispatch.h>
 #include <openssl/crypto.h>

@@ -44,7 +44,7 @@ class RecordingPlatform final : public MemoryPlatform {
   void write_line(std::string_view line) noexcept override {
     if (on_log) on_log();
     if (control != nullptr) abandon_at_line.push_back(control->abandon_at());
-    MemoryPlatform::log(line);
+    MemoryPlatform::write_line(line);
   }
 
   std::vector<loop::LoopPlacement> placements;

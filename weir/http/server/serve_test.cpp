@@ -375,7 +375,7 @@ class ServeTaskTest : public testing::Test,
   struct FailingPlatform : MemoryPlatform {
     void write_line(std::string_view line) noexcept override {
       const TestHeap::NoAllocationFailure no_failure;
-      MemoryPlatform::log(line);
+      MemoryPlatform::write_line(line);
     }
     void close(int descriptor) noexcept override {
       MemoryPlatform::close(descriptor);

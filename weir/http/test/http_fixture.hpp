@@ -101,7 +101,7 @@ class HttpFixture : Continuation, loop::Runnable {
     using MemoryPlatform::MemoryPlatform;
     void write_line(std::string_view line) noexcept override {
       const TestHeap::NoAllocationFailure no_failure;
-      MemoryPlatform::log(line);
+      MemoryPlatform::write_line(line);
     }
     void close(int descriptor) noexcept override {
       const TestHeap::NoAllocationFailure no_failure;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "weir/base/text/detail/printable.hpp"
 #include "weir/base/text/detail/utf8.hpp"

@@ -77,7 +77,7 @@ class RestartPlatform final : public MemoryPlatform {
   }
   void write_line(std::string_view line) noexcept override {
     if (on_log) on_log();
-    MemoryPlatform::log(line);
+    MemoryPlatform::write_line(line);
   }
 
   HandoverRecord record;

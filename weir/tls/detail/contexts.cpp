@@ -322,7 +322,8 @@ bool set_tickets(SSL_CTX& context, const ServerSnapshot& snapshot, ClientCertifi
   const std::string rules = std::to_string(static_cast<int>(wanted)) + snapshot.trust;
   std::array<unsigned char, 32> id{};
   digest(Hash::sha_256, to_bytes(rules), id);
-  return SSL_CTX_set_session_id_context(&context, id.data(), id.size()) == 1 &&
+  return SSL_CTX_set_session_id_context(&context, id.data(), static_cast<unsigned>(id.size())) ==
+             1 &&
          SSL_CTX_set_tlsext_ticket_key_evp_cb(&context, &on_ticket) == 1 &&
          SSL_CTX_set_session_ticket_cb(&context, &on_new_ticket, &on_session_of_ticket, nullptr) ==
              1;

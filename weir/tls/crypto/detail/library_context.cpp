@@ -24,12 +24,12 @@ OSSL_LIB_CTX* make_library_context() noexcept {
 
 }  // namespace
 
-OSSL_LIB_CTX* library_context() noexcept {
+ossl_lib_ctx_st* library_context() noexcept {
   static OSSL_LIB_CTX* const context = make_library_context();
   return context;
 }
 
-const EVP_MD* sha_256() noexcept {
+const evp_md_st* sha_256() noexcept {
   static const EVP_MD* const hash = EVP_MD_fetch(library_context(), "SHA256", nullptr);
   return hash;
 }

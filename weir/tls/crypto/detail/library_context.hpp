@@ -1,7 +1,8 @@
 // The library context of OpenSSL in which Weir works.
 #pragma once
 
-#include <openssl/types.h>
+struct evp_md_st;
+struct ossl_lib_ctx_st;
 
 namespace weir::tls::detail {
 
@@ -14,10 +15,10 @@ namespace weir::tls::detail {
 /// therefore leaves objects of Weir usable and destructible that outlive it. Returns: nullptr, the
 /// default context, if that one demands FIPS by its default properties at the first call, or if
 /// OpenSSL fails. Its providers are then those of the program's configuration. Threads: any.
-OSSL_LIB_CTX* library_context() noexcept;
+ossl_lib_ctx_st* library_context() noexcept;
 
 /// Returns SHA-256 of this context; nullptr if OpenSSL has failed.
 /// Threads: any.
-const EVP_MD* sha_256() noexcept;
+const evp_md_st* sha_256() noexcept;
 
 }  // namespace weir::tls::detail
