@@ -79,10 +79,10 @@ std::string ip_text(const ASN1_OCTET_STRING* bytes) {
     const os::Address address = os::Address::ipv4({data[0], data[1], data[2], data[3]}, 0);
     return os::ip_text(os::ip_bytes(address).value());
   }
-  os::IpBytes bytes{};
-  if (size != static_cast<int>(bytes.size())) return {};
-  std::copy_n(data, bytes.size(), bytes.begin());
-  return os::ip_text(bytes);
+  os::IpBytes address{};
+  if (size != static_cast<int>(address.size())) return {};
+  std::copy_n(data, address.size(), address.begin());
+  return os::ip_text(address);
 }
 
 /// Calls `visit(type, text)` for each alternative name of a known type.
