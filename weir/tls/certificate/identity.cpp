@@ -130,6 +130,7 @@ Outcome<Identity> Identity::self_signed(const SelfSigned& wanted) {
     return std::unexpected(
         Failure(Error::invalid_options, "not a DNS name or IP address: " + each));
   }
+  if (detail::openssl_has_ended()) return detail::ended_openssl();
   ERR_clear_error();
   detail::use_simulated_random();
   const detail::KeyPtr key(EVP_PKEY_Q_keygen(detail::library_context(), nullptr, "EC", "P-256"));

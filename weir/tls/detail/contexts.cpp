@@ -72,6 +72,7 @@ Outcome<> check_lifetime(Duration lifetime, Duration lifetime_max) {
 /// Makes a context with the settings that both sides share.
 Outcome<SslContextPtr> make_common(const SSL_METHOD* method, TlsVersion version_min, bool tickets,
                                    RecordCode records) {
+  if (openssl_has_ended()) return ended_openssl();
   ERR_clear_error();
   use_simulated_random();
   const char* const provider = records == RecordCode::weir ? use_key_provider() : nullptr;

@@ -16,6 +16,7 @@
 #include "weir/loop/contract/detail/platform.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
+#include "weir/tls/crypto/detail/library_context.hpp"
 #include "weir/tls/crypto/detail/random.hpp"
 #include "weir/tls/detail/records/key_provider.hpp"
 #include "weir/tls/detail/session_cache.hpp"
@@ -99,6 +100,7 @@ class SslEngine::Use {
 };
 
 Outcome<std::unique_ptr<SslEngine>> SslEngine::make(ssl_ctx_st& context, Side side) {
+  if (openssl_has_ended()) return ended_openssl();
   ERR_clear_error();
   SslPtr ssl(SSL_new(&context));
   const BIO_METHOD* const method = EngineBio::method();

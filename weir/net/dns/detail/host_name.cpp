@@ -80,7 +80,9 @@ std::string normal_host(std::string_view host) {
 
 bool equal_hosts(std::string_view left, std::string_view right) noexcept {
   const auto equal = [](char a, char b) { return to_lower(a) == to_lower(b); };
-  if (std::ranges::equal(without_root(left), without_root(right), equal)) return true;
+  left = without_root(without_brackets(left));
+  right = without_root(without_brackets(right));
+  if (std::ranges::equal(left, right, equal)) return true;
   // Only an IPv6 address has several forms.
   if (left.find(':') == left.npos && right.find(':') == right.npos) return false;
   const auto address = ip_of(left);

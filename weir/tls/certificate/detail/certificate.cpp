@@ -146,6 +146,7 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 Outcome<std::vector<CertificatePtr>> read_certificates(std::string_view pem) {
+  if (openssl_has_ended()) return ended_openssl();
   const BioPtr in = view(pem);
   std::vector<CertificatePtr> all;
   ERR_clear_error();
@@ -169,6 +170,7 @@ Outcome<std::vector<CertificatePtr>> read_certificates(std::string_view pem) {
 }
 
 Outcome<KeyPtr> read_key(std::string_view pem) {
+  if (openssl_has_ended()) return ended_openssl();
   const BioPtr in = view(pem);
   ERR_clear_error();
   KeyPtr key(in == nullptr ? nullptr
@@ -179,6 +181,7 @@ Outcome<KeyPtr> read_key(std::string_view pem) {
 }
 
 Outcome<StorePtr> make_store(std::string_view pem) {
+  if (openssl_has_ended()) return ended_openssl();
   StorePtr store(X509_STORE_new());
   if (store == nullptr)
     return std::unexpected(Failure(Error::library_failure, take_openssl_error()));

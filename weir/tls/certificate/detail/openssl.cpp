@@ -34,6 +34,11 @@ std::string take_openssl_error() {
   return text;
 }
 
+std::unexpected<Failure> ended_openssl() {
+  return std::unexpected(
+      Failure(Error::library_failure, "the program has called OPENSSL_cleanup()"));
+}
+
 namespace {
 
 /// Returns the reason for an alert of the peer.

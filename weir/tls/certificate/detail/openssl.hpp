@@ -32,6 +32,8 @@ using StorePtr = std::unique_ptr<x509_store_st, OpensslDeleter>;
 
 /// Returns the text of the first error in OpenSSL's queue of this thread, and clears the queue.
 std::string take_openssl_error();
+/// Returns the failure of a function after OPENSSL_cleanup(); see openssl_has_ended().
+std::unexpected<Failure> ended_openssl();
 /// Returns the failure of a handshake for an error code of OpenSSL's queue; 0: the queue is empty.
 Failure failure_of_handshake_error(unsigned long code);
 

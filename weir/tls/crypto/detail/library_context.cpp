@@ -9,6 +9,7 @@ namespace weir::tls::detail {
 namespace {
 
 OSSL_LIB_CTX* make_library_context() noexcept {
+  if (openssl_has_ended()) return nullptr;
   // The provider for FIPS has parameters of its installation, which only the configuration of the
   // default context knows.
   const bool demands_fips = EVP_default_properties_is_fips_enabled(nullptr) == 1;
@@ -27,6 +28,11 @@ OSSL_LIB_CTX* make_library_context() noexcept {
 ossl_lib_ctx_st* library_context() noexcept {
   static OSSL_LIB_CTX* const context = make_library_context();
   return context;
+}
+
+bool openssl_has_ended() noexcept {
+  // Before the end, it initializes what each function of OpenSSL needs, and succeeds.
+  return OPENSSL_init_crypto(OPENSSL_INIT_BASE_ONLY, nullptr) != 1;
 }
 
 const evp_md_st* sha_256() noexcept {

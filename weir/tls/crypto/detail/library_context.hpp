@@ -17,6 +17,10 @@ namespace weir::tls::detail {
 /// OpenSSL fails. Its providers are then those of the program's configuration. Threads: any.
 ossl_lib_ctx_st* library_context() noexcept;
 
+/// Returns true after OPENSSL_cleanup(). Functions of OpenSSL that make something may crash then.
+/// Those of Weir ask before they begin a handshake or read a key, and fail. Threads: any.
+bool openssl_has_ended() noexcept;
+
 /// Returns SHA-256 of this context; nullptr if OpenSSL has failed.
 /// Threads: any.
 const evp_md_st* sha_256() noexcept;

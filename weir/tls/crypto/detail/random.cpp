@@ -37,6 +37,7 @@ int fill(unsigned char* bytes, int size) {
 
 bool fill_random(MutableBytes target) noexcept {
   use_simulated_random();
+  if (openssl_has_ended()) return false;
   constexpr unsigned strength = 0;  // that of the generator
   const bool filled =
       RAND_bytes_ex(library_context(), reinterpret_cast<unsigned char*>(target.data()),
