@@ -5,6 +5,8 @@
 #include <openssl/evp.h>
 #include <openssl/provider.h>
 
+#include <cstdint>
+
 namespace weir::tls::detail {
 namespace {
 
@@ -31,8 +33,8 @@ ossl_lib_ctx_st* library_context() noexcept {
 }
 
 bool openssl_has_ended() noexcept {
-  // Before the end, it initializes what each function of OpenSSL needs, and succeeds.
-  return OPENSSL_init_crypto(OPENSSL_INIT_BASE_ONLY, nullptr) != 1;
+  constexpr std::uint64_t nothing_more = 0;
+  return OPENSSL_init_crypto(nothing_more, nullptr) != 1;
 }
 
 const evp_md_st* sha_256() noexcept {
