@@ -133,10 +133,10 @@ inline Response no_content() noexcept {
   return Status::no_content;
 }
 
-/// Returns a redirect to `location`, a URI or a path, whose bytes that no URL has are sent as
-/// encode_reference() returns them. 303 makes the client send a GET there; 307
-/// and 308 keep the method. The caller never passes a text from a client without checking it. The
-/// server answers 500 instead if `location` is empty or `status` is not 301, 302, 303, 307 or 308.
+/// Returns a redirect to `location`, a URI or a path. Bytes that no URL has are percent-encoded;
+/// see encode_reference(). 303 makes the client send a GET there; 307 and 308 keep the method. The
+/// caller never passes a text from a client without checking it. The server answers 500 instead if
+/// `location` is empty or `status` is not 301, 302, 303, 307 or 308.
 Response redirect(std::string_view location, Status status = Status::see_other);
 
 /// StreamOptions describes the body that stream() sends.

@@ -29,9 +29,10 @@ std::optional<std::string> percent_decode(std::string_view in);
 std::string encode_segment(std::string_view text);
 
 /// Returns a reference that a peer has sent, such as the value of a Location header, in the form of
-/// a URL (RFC 3986 §4.1). As in browsers, curl and Go, bytes that no URL has are percent-encoded:
-/// raw UTF-8, spaces, control characters, quotes and angle brackets; in a path also a backslash and
-/// a '%' without two hexadecimal digits. The scheme and the authority do not change.
+/// a URL (RFC 3986 §4.1). Bytes that no URL has are percent-encoded, as in browsers, curl and Go.
+/// These are raw UTF-8, spaces, control characters, quotes and angle brackets. In a path, a
+/// backslash and a
+/// '%' without two hexadecimal digits are encoded too. The scheme and the authority do not change.
 std::string encode_reference(std::string_view reference);
 
 /// Checks the escapes in `text`.
