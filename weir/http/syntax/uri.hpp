@@ -31,8 +31,8 @@ std::string encode_segment(std::string_view text);
 /// Returns a reference that a peer has sent, such as the value of a Location header, in the form of
 /// a URL (RFC 3986 §4.1). Bytes that no URL has are percent-encoded, as in browsers, curl and Go.
 /// These are raw UTF-8, spaces, control characters, quotes and angle brackets. In a path, a
-/// backslash and a
-/// '%' without two hexadecimal digits are encoded too. The scheme and the authority do not change.
+/// backslash and a '%' without two hexadecimal digits are encoded too. The scheme and the authority
+/// do not change.
 std::string encode_reference(std::string_view reference);
 
 /// Checks the escapes in `text`.

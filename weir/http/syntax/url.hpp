@@ -14,8 +14,8 @@ namespace weir::http {
 
 /// An absolute URL with the scheme http or https. Its text is normalized: scheme and host are in
 /// lower case, the scheme's default port is left out, and the path is at least "/". An IPv6 address
-/// has the form of RFC 5952. Equal texts
-/// therefore mean equal URLs. The views that it returns point into the object.
+/// has the form of RFC 5952. Equal texts therefore mean equal URLs. The views that it returns point
+/// into the object.
 /// Threads: one at a time.
 class Url {
  public:
