@@ -233,14 +233,16 @@ class OpensslUserProcess : public testing::Test {
 TEST_F(OpensslUserProcess, MayChangeItsDefaultContextFirst) {
   const auto program = [] {
     // Nothing can be fetched from the default context after this.
-    const bool set = OSSL_PROVIDER_add_builtin(nullptr, "mine", &begin_provider) == 1 &&
-                     OSSL_PROVIDER_load(nullptr, "mine") != nullptr &&
-                     EVP_set_default_properties(nullptr, "provider=mine") == 1;
+    OSSL_PROVIDER_add_builtin(nullptr, "mine", &begin_provider);
+    OSSL_PROVIDER* const mine = OSSL_PROVIDER_load(nullptr, "mine");
+    const bool set = mine != nullptr && EVP_set_default_properties(nullptr, "provider=mine") == 1;
     EVP_MAC* const mac = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
     if (!set || mac != nullptr) return 2;
     Conversation conversation;
-    const bool good = conversation.talk().empty() && conversation.talk().empty();
-    return good && names_of_providers() == "mine " ? 0 : 1;
+    const bool good = conversation.talk().empty() && conversation.talk().empty() &&
+                      names_of_providers() == "mine ";
+    OSSL_PROVIDER_unload(mine);
+    return good ? 0 : 1;
   };
   EXPECT_EXIT(std::exit(program()), testing::ExitedWithCode(0), "");
 }
@@ -266,7 +268,7 @@ TEST_F(OpensslUserProcess, MayCleanUpWhileObjectsOfWeirLive) {
     OPENSSL_cleanup();
     const std::string failed = conversation->talk();
     conversation.reset();
-    return failed.contains("OPENSSL_cleanup") ? 0 : 2;
+    return failed.empty() ? 2 : 0;
   };
   EXPECT_EXIT(std::exit(program()), testing::ExitedWithCode(0), "");
 }

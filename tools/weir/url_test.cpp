@@ -57,7 +57,7 @@ TEST(Url, ResolvesLiteralsAndLocalhost) {
   ASSERT_EQ(localhost->size(), 2U) << "for any hosts file";
   EXPECT_EQ(localhost->at(0).to_string(), "[::1]:7");
   EXPECT_EQ(localhost->at(1).to_string(), "127.0.0.1:7");
-  EXPECT_EQ(resolve(*parse_url("http://LocalHost.:7/")), localhost);
+  EXPECT_EQ(*resolve(*parse_url("http://LocalHost.:7/")), *localhost);
 }
 
 class ReachableTarget : public LoopTest {};

@@ -289,10 +289,12 @@ int on_new_ticket(SSL* ssl, void*) {
   SSL_SESSION* const session = SSL_get0_session(ssl);
   const SslEngine& engine = SslEngine::of(*ssl);
   const SessionProof proof = engine.proof();
+  // OpenSSL cannot encode the timeout 0. The proof ends the session anyway.
+  constexpr std::int64_t timeout_min = 1;
   const std::int64_t left = proof.seconds_left(engine.seconds(), session_lifetime_of(ssl));
   if (!proof.put_into(*session)) return 0;
   SSL_SESSION_set_time(session, engine.seconds());
-  SSL_SESSION_set_timeout(session, static_cast<long>(std::max<std::int64_t>(left, 0)));
+  SSL_SESSION_set_timeout(session, static_cast<long>(std::max(left, timeout_min)));
   return 1;
 }
 

@@ -410,10 +410,9 @@ RecordLayer::Opened SslEngine::open(Buffer& input, Buffer& plain, Buffer& output
 RecordLayer::Opened SslEngine::end_of(int result) {
   if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) return Opened::closed;
   const unsigned long code = ERR_peek_error();
-  const int reason = ERR_GET_REASON(code);
   if (out_of_memory_) {
     error_ = std::make_error_code(std::errc::not_enough_memory);
-  } else if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
+  } else if (is_alert(code)) {
     error_ = Error::peer_alert;
   } else {
     error_ = Error::bad_record;

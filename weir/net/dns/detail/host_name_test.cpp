@@ -70,7 +70,6 @@ TEST(NormalHost, IsOneForAllFormsOfAHost) {
                          {"A.Example", "a.example"},
                          {"a.example.", "a.example"},
                          {"*.A.example.", "*.a.example"},
-                         {"a.example..", "a.example."},
                          {"localhost", "localhost"},
                          {".", "."},
                          {"", ""},
@@ -94,6 +93,11 @@ TEST(NormalHost, IsOneForAllFormsOfAHost) {
     EXPECT_FALSE(equal_hosts(row.text, "other.example")) << row.text;
     EXPECT_FALSE(equal_hosts("192.0.2.9", row.text)) << row.text;
   }
+}
+
+TEST(NormalHost, HasOneDotLessThanItsText) {
+  EXPECT_EQ(normal_host("a.example.."), "a.example.");
+  EXPECT_FALSE(equal_hosts("a.example..", "a.example"));
 }
 
 TEST(LocalHost, HasOneAddressOfEachFamilyWithoutPort) {

@@ -100,10 +100,17 @@ Error error_of_reason(int reason) {
 
 }  // namespace
 
+bool is_alert(unsigned long code) noexcept {
+  // The reasons that all libraries share, such as ERR_R_INTERNAL_ERROR, are above those of alerts.
+  constexpr int end = SSL_AD_REASON_OFFSET + 256;
+  const int reason = ERR_GET_REASON(code);
+  return ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET && reason < end;
+}
+
 Failure failure_of_handshake_error(unsigned long code) {
   if (code == 0) return Failure(Error::library_failure);
   const int reason = ERR_GET_REASON(code);
-  if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
+  if (is_alert(code)) {
     return failure_of_alert(reason - SSL_AD_REASON_OFFSET);
   }
   const char* const text = ERR_reason_error_string(code);

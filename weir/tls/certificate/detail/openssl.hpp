@@ -34,6 +34,8 @@ using StorePtr = std::unique_ptr<x509_store_st, OpensslDeleter>;
 std::string take_openssl_error();
 /// Returns the failure of a function after OPENSSL_cleanup(); see openssl_has_ended().
 std::unexpected<Failure> ended_openssl();
+/// Returns true if an error code of OpenSSL's queue stands for an alert of the peer.
+bool is_alert(unsigned long code) noexcept;
 /// Returns the failure of a handshake for an error code of OpenSSL's queue; 0: the queue is empty.
 Failure failure_of_handshake_error(unsigned long code);
 
