@@ -64,8 +64,17 @@ TEST(Identity, RejectsEachTruncationOfItsPem) {
   }
 }
 
+TEST(Identity, NamesHaveTheirNormalForm) {
+  SelfSigned options;
+  options.names = {"A.Example.", "*.b.example.", "::FFFF:192.0.2.1", "[2001:DB8::1]"};
+  const auto made = Identity::self_signed(options);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->names(),
+            (std::vector<std::string>{"a.example", "*.b.example", "192.0.2.1", "2001:db8::1"}));
+}
+
 TEST(Identity, RejectsNamesThatAreNone) {
-  for (const std::string name : {"", "a b", "a,DNS:b", "*.*.example", ".example", "example."}) {
+  for (const std::string name : {"", "a b", "a,DNS:b", "*.*.example", ".example", "example.."}) {
     SelfSigned options;
     options.names = {name};
     const auto made = Identity::self_signed(options);

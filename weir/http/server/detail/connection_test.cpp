@@ -396,7 +396,7 @@ TEST_F(ConnectionTest, LogLineOfAnExceptionIsOneLine) {
   EXPECT_EQ(answers[0].body, R"({"title":"Internal Server Error","status":500})");
   ASSERT_EQ(platform_.logged().size(), 1u);
   EXPECT_EQ(platform_.logged()[0],
-            "weir: GET /throws: handler failed: exception: a secret?of?mine");
+            "weir: GET /throws: handler failed: exception: a secret\\x0aof\\x09mine");
 }
 
 TEST_F(ConnectionTest, ForbiddenHeadersBecome500) {
