@@ -34,8 +34,8 @@ std::string_view without_brackets(std::string_view host) noexcept {
 std::optional<os::IpBytes> ip_of(std::string_view host) noexcept {
   host = without_brackets(host);
   // A zone is an interface of this machine, and no part of the peer's name (RFC 6874 §1).
-  const bool has_colon = host.find(':') != std::string_view::npos;
-  return os::parse_ip(has_colon ? host.substr(0, host.find('%')) : host);
+  if (host.find(':') != std::string_view::npos) return os::parse_ip(host.substr(0, host.find('%')));
+  return host.empty() || !is_digit(host.front()) ? std::nullopt : os::parse_ip(host);
 }
 
 }  // namespace
