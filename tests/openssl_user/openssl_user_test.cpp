@@ -261,6 +261,16 @@ TEST_F(OpensslUserProcess, MayChangeItsDefaultContextLater) {
   EXPECT_EXIT(std::exit(program()), testing::ExitedWithCode(0), "");
 }
 
+TEST_F(OpensslUserProcess, MayDemandFips) {
+  const auto program = [] {
+    if (EVP_set_default_properties(nullptr, "fips=yes") != 1) return 2;
+    // No provider for FIPS is loaded. Weir takes no algorithm of another one.
+    const auto identity = Identity::self_signed({});
+    return !identity && identity.error() == Error::library_failure ? 0 : 1;
+  };
+  EXPECT_EXIT(std::exit(program()), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(OpensslUserProcess, MayCleanUpWhileObjectsOfWeirLive) {
   const auto program = [] {
     auto conversation = std::make_unique<Conversation>();
