@@ -79,7 +79,8 @@ class RawInflater {
   ~RawInflater();
 
   /// Decompresses a part of a message. `output` is not empty (asserted). DEFLATE blocks that are
-  /// marked as final may be followed by others (RFC 7692 §7.2.3.4).
+  /// marked as final may be followed by others (RFC 7692 §7.2.3.4). A call returns behind each of
+  /// them, so that its work is bounded by `input` and `output`; see TurnWork.
   /// Returns: the progress. It is complete if the input is consumed and has no more output.
   /// Errors: DecompressError::corrupt; the decompressor is then of no use until reset(). Throws
   /// std::bad_alloc.

@@ -93,6 +93,20 @@ TEST_F(RawDeflate, KeepsTheWindowAfterAFinalBlock) {
   EXPECT_EQ(inflated(by, "\xf2\x00\x11\x00\x00"sv), "Hello");
 }
 
+TEST_F(RawDeflate, ReturnsBehindEachFinalBlock) {
+  auto by = inflater();
+  EXPECT_EQ(inflated(by, "\xf2\x48\xcd\xc9\xc9\x07\x00"sv), "Hello");
+  const std::string_view blocks = "\x03\x00\x03\x00\x03\x00"sv;
+  std::vector<std::byte> room(10);
+  for (std::size_t begin = 0; begin < blocks.size(); begin += 2) {
+    const auto progress = by.decompress(to_bytes(blocks.substr(begin)), room).value();
+    EXPECT_EQ(progress.consumed, 2U);
+    EXPECT_EQ(progress.produced, 0U);
+    EXPECT_EQ(progress.complete, begin + 2 == blocks.size());
+  }
+  EXPECT_EQ(inflated(by, "\xf2\x00\x11\x00\x00"sv), "Hello") << "the window stays";
+}
+
 TEST_F(RawDeflate, RejectsAReferenceThatResetHasForgotten) {
   auto by = inflater();
   EXPECT_EQ(inflated(by, "\xf2\x48\xcd\xc9\xc9\x07\x00"sv), "Hello");

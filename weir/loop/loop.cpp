@@ -81,7 +81,7 @@ bool Loop::run_ready() {
 }
 
 bool Loop::has_work() const noexcept {
-  return !ready_.empty() || !inbox_.empty() || timers_.next() <= platform_.now() || stopping();
+  return !ready_.empty() || !next_turn_.empty() || !inbox_.empty() || timers_.next() <= platform_.now() || stopping();
 }
 
 void Loop::wait(Instant until) {
@@ -106,6 +106,7 @@ bool Loop::turn(Instant until) {
   blocks_.set_time(started);
   const loop::StallDetector::Turn watched(stall_detector_, started);
   bool did = run_ready();
+  while (loop::Runnable* const runnable = next_turn_.pop()) ready_.push(*runnable);
   now_ = platform_.now();
   if (!turn_observers_.empty()) {
     notify_turn_observers();
@@ -123,7 +124,7 @@ bool Loop::turn(Instant until) {
   }
   counters_.turns.add();
   current_ = before;
-  return did || !ready_.empty();
+  return did || !ready_.empty() || !next_turn_.empty();
 }
 
 void Loop::notify_turn_observers() {

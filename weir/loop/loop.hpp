@@ -118,6 +118,10 @@ class Loop {
   /// Appends `runnable` to the ready queue.
   /// Threads: the loop's.
   void ready(loop::Runnable& runnable) noexcept { ready_.push(runnable); }
+  /// Appends `runnable` to the ready queue at the end of this turn. The loop submits operations and
+  /// takes input before it runs. Work that continues itself by ready() could fill a whole turn.
+  /// Threads: the loop's.
+  void ready_next_turn(loop::Runnable& runnable) noexcept { next_turn_.push(runnable); }
   /// Queues `runnable` and wakes the loop if it sleeps.
   /// Threads: any.
   void post(loop::Runnable& runnable) noexcept {
@@ -215,6 +219,7 @@ class Loop {
   BlockPool blocks_;
   loop::DestroyQueue& destroy_queue_;  // valid until ~Loop() closes it
   loop::RunQueue ready_;
+  loop::RunQueue next_turn_;  // joins the ready queue at the end of the turn
   loop::Inbox inbox_;
   Instant now_;
   Instant trim_at_ = never;  // when run() looks for free blocks that turns do not need

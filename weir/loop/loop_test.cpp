@@ -111,6 +111,24 @@ TEST_F(LoopOfMemory, ARunnableThatRequeuesItselfDoesNotStarveTimers) {
   EXPECT_EQ(platform_.now(), now) << "a loop with ready runnables does not wait";
 }
 
+TEST_F(LoopOfMemory, ARunnableOfTheNextTurnRunsOnceInEachTurn) {
+  int runs = 0;
+  std::optional<CallProbe> working;
+  working.emplace([&] {
+    ++runs;
+    loop_->ready_next_turn(*working);
+  });
+  loop_->ready_next_turn(*working);
+  EXPECT_TRUE(loop_->has_work());
+  EXPECT_TRUE(loop_->turn());
+  const Instant now = platform_.now();
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(runs, turn);
+    EXPECT_TRUE(loop_->turn());
+  }
+  EXPECT_EQ(platform_.now(), now) << "the loop does not wait";
+}
+
 TEST_F(LoopOfMemory, WaitsUntilTheNextTimerOrTheGivenMoment) {
   const Instant start = platform_.now();
   TimerProbe timer;

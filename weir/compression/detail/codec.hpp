@@ -42,7 +42,8 @@ struct DecodeStep {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  /// `output` is not empty. A step that neither ends nor fills the output needs more input.
+  /// `output` is not empty. A step that neither ends nor fills the output needs more input. A step
+  /// of raw DEFLATE also returns behind each final block, so that the caller counts its work.
   /// Errors: DecompressError::corrupt, DecompressError::window_too_large. Throws std::bad_alloc.
   virtual Result<DecodeStep> step(Bytes input, MutableBytes output) = 0;
   /// Begins new data.

@@ -103,18 +103,18 @@ class DeflateDecoder final : public Decoder {
   Result<DecodeStep> step(Bytes input, MutableBytes output) override {
     if (ended_) reset();
     stream_.set(input, output);
-    for (;;) {
-      const int status = inflate(&stream_.z, Z_SYNC_FLUSH);
-      if (status == Z_MEM_ERROR) throw std::bad_alloc();
-      if (status == Z_STREAM_END && is_raw_) {
-        begin_next_blocks();
-        if (stream_.z.avail_in > 0 && stream_.z.avail_out > 0) continue;
-      } else if (status != Z_OK && status != Z_BUF_ERROR && status != Z_STREAM_END) {
-        return fail(DecompressError::corrupt);
-      }
-      ended_ = status == Z_STREAM_END && !is_raw_;
-      return DecodeStep{stream_.consumed(), stream_.produced(), ended_};
+    const int status = inflate(&stream_.z, Z_SYNC_FLUSH);
+    if (status == Z_MEM_ERROR) throw std::bad_alloc();
+    if (status != Z_OK && status != Z_BUF_ERROR && status != Z_STREAM_END) {
+      return fail(DecompressError::corrupt);
     }
+    if (status == Z_STREAM_END && is_raw_) {
+      // Later blocks may refer to the window, which this reset keeps. A copy of the window for each
+      // final block would let two bytes of input cost 64 KiB of work.
+      inflateResetKeep(&stream_.z);
+    }
+    ended_ = status == Z_STREAM_END && !is_raw_;
+    return DecodeStep{stream_.consumed(), stream_.produced(), ended_};
   }
   void reset() override {
     ended_ = false;
@@ -123,15 +123,6 @@ class DeflateDecoder final : public Decoder {
   std::size_t memory_bytes() const noexcept override { return stream_.memory_bytes(); }
 
  private:
-  /// Continues after a final block. The window stays, because later blocks may refer to it.
-  void begin_next_blocks() noexcept {
-    std::array<Bytef, 32 * 1024> window;
-    uInt size = 0;
-    inflateGetDictionary(&stream_.z, window.data(), &size);
-    inflateReset(&stream_.z);
-    inflateSetDictionary(&stream_.z, window.data(), size);
-  }
-
   Stream stream_;
   const bool is_raw_;
   bool ended_ = false;

@@ -137,6 +137,26 @@ TEST_F(WebSocketDeflateTest, DecompressesALargeMessageInSteps) {
   EXPECT_GE(ran() - before, 16U);
 }
 
+// The message has no output at all: 100,000 final blocks, which are empty.
+TEST_F(WebSocketDeflateTest, LetsOthersRunWithinAMessageWithoutOutput) {
+  std::size_t received = 1;
+  const auto read = [&](WebSocket& socket) -> Task<Result<>> {
+    WEIR_CO_TRY(const auto message, co_await socket.read());
+    received = message.bytes.size();
+    co_return {};
+  };
+  routes_.websocket("/read", read, {.compression = WebSocketCompression{}});
+  MemoryPeer& peer = open("/read");
+  std::string blocks;
+  for (int count = 0; count < 100'000; ++count) blocks.append("\x03\x00", 2);
+  const std::string bytes = frame(ws::fin | rsv1 | ws::binary_frame, blocks + '\0');
+  const auto turns = [this] { return loop_->counters().turns.value(); };
+  const auto before = turns();
+  talk(peer, bytes);
+  EXPECT_EQ(received, 0U);
+  EXPECT_GE(turns() - before, blocks.size() / compression::TurnWork::input_max);
+}
+
 // A topic compresses a message once for all connections whose messages stand alone.
 TEST_F(WebSocketDeflateTest, CompressesTheMessagesOfATopicOnce) {
   Topic<SlowSubscriber::drop_oldest> topic;

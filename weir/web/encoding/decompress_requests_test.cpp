@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "weir/compression/detail/turn_work.hpp"
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http_testing/test_client.hpp"
 #include "weir/web/forms/multipart.hpp"

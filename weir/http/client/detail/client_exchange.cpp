@@ -18,6 +18,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/task/combinators.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/detail/next_turn.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/error.hpp"
@@ -31,6 +32,9 @@ using Kind = ResponseEvent::Kind;
 constexpr std::size_t short_body = 32 * 1024;
 // Bytes of a response that are read while the request is still being sent.
 constexpr std::size_t early_body_max = 64 * 1024;
+
+// Reads of a body in one turn. A server that never lets them wait would otherwise fill the turn.
+constexpr std::uint8_t body_reads_per_turn = 16;
 
 /// Cancels a source at the end of its block, also if an exception ends it.
 class CancelAtEnd {
@@ -539,6 +543,10 @@ Task<Result<Bytes>> ClientExchange::read() {
     if (event.kind == Kind::error) {
       abandon(ClientError::bad_response);
       break;
+    }
+    if (!reads_.allow(loop_, body_reads_per_turn)) {
+      co_await weir::detail::NextTurn(loop_);
+      continue;
     }
     if (late()) {
       abandon(ClientError::timed_out);

@@ -22,6 +22,7 @@
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/task/cancel.hpp"
+#include "weir/task/detail/turn_uses.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
@@ -140,6 +141,7 @@ class ClientExchange final : public ResponseSource {
   bool request_complete_ = false;
   bool ended_ = false;
   bool abandoned_ = false;
+  weir::detail::TurnUses reads_;
   std::unique_ptr<Sending> sending_;
   std::error_code error_;  ///< that of the body, for later reads
 };

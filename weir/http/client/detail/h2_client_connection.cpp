@@ -16,8 +16,8 @@
 namespace weir::http {
 namespace {
 
-// Reads in one runnable. Other work of the core then comes first.
-constexpr int reads_per_turn = 16;
+// Reads in one turn. A server that never lets them wait would otherwise fill the turn.
+constexpr std::uint8_t reads_per_turn = 16;
 
 }  // namespace
 
@@ -187,16 +187,21 @@ void H2ClientConnection::queue_turn() noexcept {
   loop_.ready(turn_);
 }
 
+void H2ClientConnection::queue_next_turn() noexcept {
+  if (closed_ || std::exchange(turn_queued_, true)) return;
+  loop_.ready_next_turn(turn_);
+}
+
 void H2ClientConnection::observe_input() noexcept {
   if (std::exchange(observing_, true)) return;
   connection_->stream().observe_hangup(this);
 }
 
 void H2ClientConnection::read() {
-  for (int count = 0; !closed_ && resume_at_ == never; ++count) {
+  while (!closed_ && resume_at_ == never) {
     if (reading_busy_) return;
     if (session_.streams_open() == 0 && !has_input_) return observe_input();
-    if (count == reads_per_turn) return queue_turn();
+    if (!reads_.allow(loop_, reads_per_turn)) return queue_next_turn();
     if (std::exchange(observing_, false)) connection_->stream().observe_hangup(nullptr);
     reading_busy_ = !start_receive(connection_->stream(), reading_);
     if (reading_busy_) return;

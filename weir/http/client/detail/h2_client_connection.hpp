@@ -16,6 +16,7 @@
 #include "weir/http/detail/h2/session.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
+#include "weir/task/detail/turn_uses.hpp"
 
 namespace weir::http {
 
@@ -107,6 +108,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   template <class Work>
   void run(const Work& work) noexcept;
   void queue_turn() noexcept;
+  void queue_next_turn() noexcept;
   void read();
   void write();
   void on_received();
@@ -158,6 +160,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   bool reading_busy_ = false;  // until its runnable runs
   bool writing_busy_ = false;
   bool turn_queued_ = false;
+  weir::detail::TurnUses reads_;
   bool running_ = false;
   bool closed_ = false;
 };

@@ -8,11 +8,16 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
 #include "weir/compression/decompressor.hpp"
+#include "weir/compression/detail/turn_work.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/task/context.hpp"
+#include "weir/task/detail/next_turn.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http::detail {
 
-/// Decompresses a body while it is read, one buffer at a time.
+/// Decompresses a body while it is read, one buffer at a time. It waits for the next turn of the
+/// loop when the work of one turn is done, see compression::TurnWork.
 /// Threads: one at a time.
 class DecompressingReader {
  public:
@@ -27,6 +32,7 @@ class DecompressingReader {
   template <class Source>
   Task<Result<Bytes>> read(Source& source) {
     if (!buffer_.owns_memory()) buffer_ = Buffer::with_capacity();
+    const Context own = co_await this_context();
     while (decompressor_) {
       if (pending_.empty() && complete_) {
         const Result<Bytes> piece = co_await source.read();
@@ -34,12 +40,20 @@ class DecompressingReader {
         if (piece->empty()) co_return end();
         pending_ = *piece;
       }
+      work_.enter(own.loop->counters().turns.value());
+      if (work_.is_used()) {
+        co_await weir::detail::NextTurn(*own.loop);
+        continue;
+      }
       buffer_.clear();
-      const auto progress = decompressor_->decompress(pending_, buffer_.room());
+      const MutableBytes room = buffer_.room();
+      const auto progress = decompressor_->decompress(work_.input(pending_),
+                                                      room.first(work_.output(room.size())));
       if (!progress) {
         decompressor_.reset();
         co_return fail(progress.error());
       }
+      work_.count(*progress);
       pending_ = pending_.subspan(progress->consumed);
       complete_ = progress->complete;
       buffer_.commit(progress->produced);
@@ -60,6 +74,7 @@ class DecompressingReader {
   }
 
   std::optional<compression::Decompressor> decompressor_;  // until the end of the body
+  compression::TurnWork work_;
   Buffer buffer_;
   Bytes pending_;         // compressed bytes of the last read
   bool complete_ = true;  // the decompressor has no more output without input

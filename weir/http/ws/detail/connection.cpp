@@ -159,6 +159,12 @@ void WsConnection::queue() noexcept {
   loop().ready(*activity_);
 }
 
+/// Lets run() follow in the next turn, so that a peer that never waits does not fill a turn.
+void WsConnection::queue_next_turn() noexcept {
+  if (activity_ == nullptr || ended_ || std::exchange(activity_->queued, true)) return;
+  loop().ready_next_turn(*activity_);
+}
+
 /// Sends what waits, and lets the reader go on.
 void WsConnection::run() {
   // A pending receive reports the end of the connection behind the last bytes. A reader that still
@@ -167,7 +173,6 @@ void WsConnection::run() {
   if (activity_->hung_up && !activity_->receiving && !has_message && !error()) {
     lose(system_error(ECONNRESET));
   }
-  activity_->receives = 0;
   pump_output();
   if (drops_) {
     drop_input();

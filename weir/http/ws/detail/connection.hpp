@@ -25,6 +25,7 @@
 #include "weir/net/any_stream.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/detail/turn_uses.hpp"
 #include "weir/task/sync/event.hpp"
 
 namespace weir::http {
@@ -51,7 +52,7 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   WsConnection& connection() noexcept { return receive.connection; }
 
   // The small members lie in the padding of the last base and together.
-  bool queued = false;  // it is in the ready queue
+  bool queued = false;  // it is in the ready queue, or will be in the next turn
   bool used = true;     // something has happened since the last check
   bool hung_up = false;
   bool going_idle = false;  // the receive was cancelled so that the activity can end
@@ -72,7 +73,7 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   bool result_in_message = false;
   bool collects_text = false;  // `message` is a text
   bool receiving = false;
-  std::uint8_t receives = 0;  // that have finished immediately, since the last run()
+  weir::detail::TurnUses receives;  // that have finished immediately
   std::optional<WebSocketCloseCode> close_order;
   // Output.
   static constexpr std::size_t pieces_max = TopicMember::messages_max;
@@ -187,6 +188,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void end_activity() noexcept;
   bool can_rest() const noexcept;
   void queue() noexcept;
+  void queue_next_turn() noexcept;
   /// Performs a step of a callback. Without memory, the connection ends.
   template <class Step>
   void guard(const Step& step) noexcept {
@@ -208,6 +210,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void check_ping(Instant now);
 
   bool start_receive();
+  bool may_receive() noexcept;
   void on_received();
   void read_on();
   void look_ahead();

@@ -107,7 +107,8 @@ void WsDeflateCore::collect(MetricSnapshot& sum) const {
 
 WsDeflate::WsDeflate(Loop& loop, WsRole role, const WebSocketDeflate& agreed,
                      const WebSocketCompression& options)
-    : core_(WsDeflateCore::of(loop)),
+    : loop_(loop),
+      core_(WsDeflateCore::of(loop)),
       sends_(role == WsRole::server ? agreed.server : agreed.client),
       receives_(role == WsRole::server ? agreed.client : agreed.server),
       level_(static_cast<std::uint8_t>(options.level)),
@@ -145,6 +146,7 @@ std::size_t WsDeflate::compress(Bytes slice, bool ends, MutableBytes out) {
       sends_.has_context ? *deflater_ : core_.deflater(sends_.window_bits, level_);
   const compression::Progress done = deflater.compress(slice, out, compression::Flush::sync);
   assert(done.complete && done.produced > deflate_message_tail.size());
+  work_.count(done);
   core_.compressed.add();
   return done.produced - (ends ? deflate_message_tail.size() : 0);
 }
@@ -165,16 +167,18 @@ WsDeflate::Step WsDeflate::decompress(WsEvent& part, std::uint64_t message_bytes
   }
   for (std::size_t added = 0;;) {
     const bool in_tail = part.bytes.empty() && part.ends;
-    const Bytes input = in_tail ? Bytes(deflate_message_tail).subspan(tail_used_) : part.bytes;
-    if (input.empty() && !output_full_) break;
-    if (added == room_max) return {};
+    const Bytes rest = in_tail ? Bytes(deflate_message_tail).subspan(tail_used_) : part.bytes;
+    if (rest.empty() && !output_full_) break;
+    if (added == room_max || turn_is_used()) return {};
+    const Bytes input = work_.input(rest);
     const std::uint64_t left = message_bytes_max - received_;
-    std::size_t room = std::min(chunk_max, room_max - added);
+    std::size_t room = work_.output(std::min(chunk_max, room_max - added));
     if (left < room) room = static_cast<std::size_t>(left) + 1;  // one more shows the excess
     out.make_room(room);
     const MutableBytes to = out.room().first(room);
     const Result<compression::Progress> step = inflater_->decompress(input, to);
     if (!step) return reject(WebSocketCloseCode::invalid_data);
+    work_.count(*step);
     if (in_tail) {
       tail_used_ = static_cast<std::uint8_t>(tail_used_ + step->consumed);
     } else {

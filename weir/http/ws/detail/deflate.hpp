@@ -11,6 +11,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/counter.hpp"
 #include "weir/base/text/detail/utf8.hpp"
+#include "weir/compression/detail/turn_work.hpp"
 #include "weir/compression/raw_deflate.hpp"
 #include "weir/http/ws/detail/extension.hpp"
 #include "weir/http/ws/detail/frame.hpp"
@@ -93,6 +94,13 @@ class WsDeflate {
             const WebSocketCompression& options);
   ~WsDeflate();
 
+  /// Returns true if the connection has done its work of the loop's present turn. It then neither
+  /// compresses nor decompresses until the next one.
+  bool turn_is_used() noexcept {
+    work_.enter(loop_.counters().turns.value());
+    return work_.is_used();
+  }
+
   // Sending.
 
   /// Decides if a message is compressed when its first piece is sent. `continues` is true for the
@@ -120,7 +128,8 @@ class WsDeflate {
     std::optional<WebSocketCloseCode> failure = {};
   };
   /// Decompresses a part of a message behind the bytes of `out`, and removes from `part` what was
-  /// used. It stops after `room_max` bytes. A text is checked up to the bytes that have arrived.
+  /// used. It stops after `room_max` bytes, and when turn_is_used(). A text is checked up to the
+  /// bytes that have arrived.
   /// Errors: invalid_data, or message_too_big after `message_bytes_max` bytes of one message, in
   /// `failure`. Throws std::bad_alloc.
   Step decompress(WsEvent& part, std::uint64_t message_bytes_max, std::size_t room_max,
@@ -130,7 +139,9 @@ class WsDeflate {
   static std::uint64_t bytes_max(const WebSocketCompression& options) noexcept;
 
  private:
+  Loop& loop_;
   WsDeflateCore& core_;
+  compression::TurnWork work_;
   const WebSocketDeflate::Direction sends_;
   const WebSocketDeflate::Direction receives_;
   const std::uint8_t level_;

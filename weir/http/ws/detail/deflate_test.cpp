@@ -26,6 +26,7 @@ class WsDeflateTest : public LoopTest {
   const ScopedBlockPool blocks_{loop_->blocks()};
 
   WsDeflate make(WsRole role, const WebSocketDeflate& agreed) { return {*loop_, role, agreed, {}}; }
+  void end_turn() { loop_->turn(platform_.now()); }
   /// Compresses a message in slices of `step` bytes.
   static std::string compressed(WsDeflate& by, std::string_view message,
                                 std::size_t step = WsDeflate::slice_max) {
@@ -40,7 +41,7 @@ class WsDeflateTest : public LoopTest {
     return out;
   }
   /// Decompresses a message whose parts have `step` bytes. Returns the message, or "<code>".
-  static std::string decompressed(WsDeflate& by, std::string_view input, bool is_text = false,
+  std::string decompressed(WsDeflate& by, std::string_view input, bool is_text = false,
                                   std::size_t step = whole, std::size_t room = whole,
                                   std::uint64_t bytes_max = unlimited) {
     std::string message;
@@ -60,7 +61,8 @@ class WsDeflateTest : public LoopTest {
         const WsDeflate::Step done = by.decompress(part, bytes_max, room, out);
         if (done.failure) return "<" + std::to_string(static_cast<int>(*done.failure)) + ">";
         EXPECT_LE(out.size(), room);
-        EXPECT_TRUE(done.complete || out.size() == room);
+        EXPECT_TRUE(done.complete || out.size() == room || by.turn_is_used());
+        if (!done.complete && by.turn_is_used()) end_turn();
         message += out.text();
         complete = done.complete;
       }
@@ -159,6 +161,55 @@ TEST_F(WsDeflateTest, LimitsABombWhileItIsDecompressed) {
         size <= 100'000)
         << size;
   }
+}
+
+// An empty final block has two bytes and no output (RFC 7692 §7.2.3.4).
+TEST_F(WsDeflateTest, BoundsTheWorkOfATurnByItsInput) {
+  using compression::TurnWork;
+  WsDeflate to = make(WsRole::server, contexts);
+  EXPECT_EQ(decompressed(to, compressed(to, std::string(40'000, 'a'))).size(), 40'000U);
+  end_turn();
+  std::string blocks;
+  for (int count = 0; count < 20'000; ++count) blocks.append("\x03\x00", 2);
+  std::string stored;
+  for (int count = 0; count < 8'000; ++count) stored.append("\x00\x00\x00\xff\xff", 5);
+  // The begin of the block whose other bytes are the tail.
+  for (const std::string& message : {blocks + '\0', stored + '\0'}) {
+    WsEvent part{.begins = true, .ends = true, .compressed = true, .bytes = to_bytes(message)};
+    Buffer out;
+    std::size_t turns = 0;
+    for (bool complete = false; !complete; ++turns) {
+      const std::size_t before = part.bytes.size();
+      const WsDeflate::Step step = to.decompress(part, unlimited, whole, out);
+      EXPECT_FALSE(step.failure);
+      EXPECT_LE(before - part.bytes.size(), TurnWork::input_max);
+      complete = step.complete;
+      EXPECT_TRUE(complete || to.turn_is_used());
+      EXPECT_TRUE(complete || !to.decompress(part, unlimited, whole, out).complete)
+          << "nothing more in this turn";
+      end_turn();
+    }
+    EXPECT_GE(turns, message.size() / TurnWork::input_max);
+    EXPECT_TRUE(out.empty());
+  }
+  EXPECT_EQ(decompressed(to, compressed(to, "after")), "after") << "by the context";
+}
+
+// Small messages that each become large ones share the work of a turn.
+TEST_F(WsDeflateTest, BoundsTheWorkOfATurnOverAllMessages) {
+  WsDeflate from = make(WsRole::client, no_contexts);
+  WsDeflate to = make(WsRole::server, no_contexts);
+  const std::string bomb = compressed(from, std::string(100'000, 'x'));
+  end_turn();
+  std::size_t produced = 0;
+  for (int count = 0; count < 10; ++count) {
+    WsEvent part{.begins = true, .ends = true, .compressed = true, .bytes = to_bytes(bomb)};
+    Buffer out;
+    const bool complete = to.decompress(part, unlimited, whole, out).complete;
+    produced += out.size();
+    if (!complete) break;
+  }
+  EXPECT_EQ(produced, compression::TurnWork::output_max);
 }
 
 TEST_F(WsDeflateTest, RejectsInvalidData) {

@@ -7,21 +7,17 @@
 namespace weir::http {
 namespace {
 
-// The slices of a message that are compressed before other tasks run.
-constexpr unsigned slices_in_a_row = 2;
 // The size of a piece of a compressed message.
 constexpr std::size_t piece_max = 16 * 1024;
-// The bytes of a message that are decompressed before other tasks run.
-constexpr std::size_t decompressed_in_a_row = 256 * 1024;
 
 }  // namespace
 
 /// Decompresses a part of a message behind the parts before it. Returns true if there is a result.
-/// The rest of a large part is held for later.
+/// The rest of a large part is held for the next turn.
 bool WsConnection::take_compressed(WsEvent part, bool whole) {
   WsActivity& a = *activity_;
   a.collects_text = part.is_text;
-  const std::size_t room = whole ? decompressed_in_a_row : piece_max;
+  const std::size_t room = whole ? compression::TurnWork::output_max : piece_max;
   WsDeflate::Step step;
   guard([&] { step = deflate_->decompress(part, limits_.message_bytes_max, room, a.message); });
   if (error()) return false;
@@ -43,12 +39,16 @@ bool WsConnection::take_compressed(WsEvent part, bool whole) {
 }
 
 /// Compresses slices of a message to the output, each to a frame of its own. Returns true if the
-/// whole message was compressed.
+/// whole message was compressed. The rest of a large message waits for the next turn.
 bool WsConnection::copy_compressed(WebSocketSend& send) {
   WsActivity& a = *activity_;
   const Bytes bytes = send.bytes_;
-  for (unsigned slices = 0; slices < slices_in_a_row; ++slices) {
+  for (;;) {
     if (a.output.size() >= limits_.output_max) return false;
+    if (deflate_->turn_is_used()) {
+      queue_next_turn();
+      return false;
+    }
     const Bytes rest = bytes.subspan(send.taken_);
     const Bytes slice = rest.first(std::min(rest.size(), WsDeflate::slice_max));
     const bool last = slice.size() == rest.size();
@@ -74,7 +74,6 @@ bool WsConnection::copy_compressed(WebSocketSend& send) {
     send.begun_ = true;
     if (last) return true;
   }
-  return false;
 }
 
 }  // namespace weir::http

@@ -10,7 +10,7 @@
 namespace weir::http {
 namespace {
 
-// The number of receives and of writes that may finish immediately before other tasks run.
+// The number of receives per turn that may finish immediately, and of writes in a row.
 constexpr unsigned steps_in_a_row = 8;
 
 std::error_code error_of(WebSocketCloseCode code) noexcept {
@@ -45,6 +45,11 @@ bool WsConnection::start_receive() {
   heard_ = loop().now();
   pinged_ = false;
   return true;
+}
+
+/// Returns true if one more receive may begin in this turn.
+bool WsConnection::may_receive() noexcept {
+  return activity_->receives.allow(loop(), steps_in_a_row);
 }
 
 /// Continues after a receive that had to wait.
@@ -176,7 +181,7 @@ bool WsConnection::take(bool whole) {
 /// Answers pings and takes a Close while the handler does not read. It stops at a message.
 void WsConnection::look_ahead() {
   WsActivity& a = *activity_;
-  for (unsigned steps = 0; steps < steps_in_a_row; ++steps) {
+  for (;;) {
     while (!error() && !a.has_held && has_event()) {
       const WsEvent event = next_event();
       if (event.kind == WsEvent::Kind::message) {
@@ -186,9 +191,10 @@ void WsConnection::look_ahead() {
         break;
       }
     }
-    if (error() || a.has_held || a.receiving || !start_receive()) return;
+    if (error() || a.has_held || a.receiving) return;
+    if (!may_receive()) return queue_next_turn();
+    if (!start_receive()) return;
   }
-  queue();
 }
 
 /// Drops messages until the Close of the peer. The bytes of the last message that was read stay.
@@ -200,20 +206,20 @@ void WsConnection::drop_input() {
     const WsEvent event = next_event();
     if (event.kind != WsEvent::Kind::message && !handle(event)) break;
   }
-  if (!error() && !a.receiving && start_receive()) queue();
+  if (!error() && !a.receiving && start_receive()) queue_next_turn();
   if (error() && reader_ != nullptr) std::exchange(reader_, nullptr)->grant();
 }
 
 /// Reads for the reader, until it has a result or more bytes must arrive.
 void WsConnection::read_on() {
-  for (unsigned steps = 0;; ++steps) {
+  for (;;) {
     if (take(reader_->whole())) {
       if (error() && !activity_->has_result) told_ = true;
       std::exchange(reader_, nullptr)->grant();
       return;
     }
     if (activity_ == nullptr || activity_->receiving) return;
-    if (steps == steps_in_a_row || activity_->has_held) return queue();
+    if (activity_->has_held || !may_receive()) return queue_next_turn();
     if (!start_receive()) return;
   }
 }
@@ -223,12 +229,11 @@ bool WsConnection::begin_read(WebSocketRead& read) {
   if (activity_ != nullptr && !drops_) {
     for (;;) {
       pump_output();
-      if (activity_->receives == steps_in_a_row || activity_->has_held) {
-        queue();  // other tasks run first
+      if (activity_->has_held || (!activity_->receiving && !error() && !may_receive())) {
+        queue_next_turn();  // other connections come first
         break;
       }
       if (activity_->receiving || (!error() && !start_receive())) break;
-      ++activity_->receives;
       if (take(read.whole())) return false;
     }
   }
@@ -346,7 +351,8 @@ bool WsConnection::try_send(WebSocketSend& send) {
   const std::size_t size =
       ws_header_size_max + (deflate_ == nullptr ? bytes : WsDeflate::room_for(bytes));
   if (!a.senders.empty() || (deflate_ != nullptr && bytes > WsDeflate::slice_max) ||
-      (used != 0 && used + size > limits_.output_max) || size > limits_.output_max) {
+      (used != 0 && used + size > limits_.output_max) || size > limits_.output_max ||
+      (deflate_ != nullptr && deflate_->turn_is_used())) {
     return false;
   }
   [[maybe_unused]] const bool copied = copy(send);
@@ -427,7 +433,7 @@ void WsConnection::pump_output() {
       a.sent_buffer = {};
       return;
     }
-    if (steps == steps_in_a_row) return queue();
+    if (steps == steps_in_a_row) return queue_next_turn();
     start_write();
   }
 }

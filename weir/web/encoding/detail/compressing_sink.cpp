@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/detail/next_turn.hpp"
 
 namespace weir::http::detail {
 
@@ -34,17 +36,23 @@ Task<Result<>> CompressingSink::finish(Bytes piece) {
 }
 
 Task<Result<>> CompressingSink::send(Bytes piece, Flush flush) {
+  Loop& loop = *(co_await this_context()).loop;
   for (bool ends = false; !ends;) {
-    const Bytes part = piece.first(std::min(piece.size(), slice));
+    work_.enter(loop.counters().turns.value());
+    if (work_.is_used()) {
+      co_await weir::detail::NextTurn(loop);
+      continue;
+    }
+    const Bytes part = work_.input(piece);
     piece = piece.subspan(part.size());
     ends = piece.empty();
     buffer_.clear();
     compressor_.append(part, ends ? flush : Flush::none, buffer_);
+    work_.count({.consumed = part.size()});
     if (!buffer_.empty()) {
       const Result<> sent = co_await to_.write(buffer_.bytes());
       if (!sent) co_return sent;
     }
-    if (!ends) co_await yield();
   }
   co_return {};
 }

@@ -6,13 +6,14 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/compression/compressor_pool.hpp"
+#include "weir/compression/detail/turn_work.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http::detail {
 
-/// Compresses the pieces of a body into another sink. Each write() is flushed. Other tasks of the
-/// core run between slices of 32 KiB.
+/// Compresses the pieces of a body into another sink. Each write() is flushed. A turn of the loop
+/// compresses 32 KiB, in one write() or in many: a compressor may have no output for them.
 class CompressingSink final : public BodySink {
  public:
   static constexpr std::size_t slice = 32 * 1024;
@@ -36,6 +37,7 @@ class CompressingSink final : public BodySink {
   BodySink& to_;
   compression::Compressor& compressor_;
   std::optional<std::uint64_t> left_;
+  compression::TurnWork work_{slice};
   Buffer buffer_;
 };
 

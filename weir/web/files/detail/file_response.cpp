@@ -13,6 +13,7 @@
 
 #include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/files.hpp"
+#include "weir/task/detail/next_turn.hpp"
 #include "weir/web/encoding/compress.hpp"
 #include "weir/web/files/byte_ranges.hpp"
 #include "weir/web/files/preconditions.hpp"
@@ -52,6 +53,7 @@ enum class NextPiece : std::uint8_t {
 /// Removes them from `part`. `when_full` becomes small when such a send has succeeded.
 Task<Result<NextPiece>> send_uncopied(BodySink& sink, loop::FileSystem& files, int file,
                                       ByteRange& part, std::uint64_t most, NextPiece& when_full) {
+  Loop& loop = *(co_await this_context()).loop;
   for (;;) {
     const auto size = static_cast<std::size_t>(std::min(part.size, most));
     if (size == 0) co_return NextPiece::none;
@@ -62,7 +64,7 @@ Task<Result<NextPiece>> send_uncopied(BodySink& sink, loop::FileSystem& files, i
     part.size -= *sent;
     if (*sent > 0) when_full = NextPiece::small;
     if (*sent < size) co_return when_full;
-    if (part.size > 0) co_await yield();
+    if (part.size > 0) co_await weir::detail::NextTurn(loop);
   }
 }
 
