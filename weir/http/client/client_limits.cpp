@@ -52,9 +52,11 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   bound.connection =
       sum({bound.idle_connection, frames_bytes, block(sizeof(ClientExchange)),
            block(Buffer::default_capacity), head_bytes(limits.response.head),
+           header_slots_bytes_max(limits.response.head),
            growing(limits.response.chunks.trailers_bytes_max), growing(limits.body_max)});
   const std::uint64_t response =
       sum({frames_bytes, block(sizeof(H2ClientExchange)), block(limits.http2.field_list_max),
+           header_slots_bytes_max(limits.response.head),
            growing(limits.http2.field_list_max), growing(limits.body_max)});
   bound.http2_connection =
       sum({bound.idle_connection, block(sizeof(H2ClientConnection)), block(HpackTable::memory_max),

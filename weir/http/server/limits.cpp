@@ -85,6 +85,7 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
                                   : std::min<std::uint64_t>(body, limits.h2.stream_window);
   const std::uint64_t stream = sum(
       {block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
+       header_slots_bytes_max(limits.head),
        first == 0 ? 0 : buffer(product(doubled, first)),
        options.websockets ? websocket_bytes(limits.websocket, options.websocket_compression) : 0,
        frames_of_stream, options.handler_bytes});
@@ -144,7 +145,8 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   MemoryBound bound{};
   bound.idle_connection = idle_bytes;
   bound.connection = sum({idle_bytes, frames_bytes, block(sizeof(RequestLoop)), input_bytes(head),
-                          body_bytes(body), trailers_bytes(limits.chunks), unread_bytes(), output,
+                          header_slots_bytes_max(limits.head), body_bytes(body),
+                          trailers_bytes(limits.chunks), unread_bytes(), output,
                           options.handler_bytes});
   // Rejected connections, each with the buffer of its response.
   constexpr std::uint64_t late = 2 * OpenConnections::rejections_max;

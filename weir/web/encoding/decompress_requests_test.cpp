@@ -39,11 +39,24 @@ Task<Result<Response>> count(Request& request) {
   co_return text(std::to_string(size));
 }
 
+/// Reads the body and answers with the number of turns that this took.
+Task<Result<Response>> count_turns(Request& request) {
+  const auto& turns = request.loop()->counters().turns;
+  const std::uint64_t before = turns.value();
+  for (;;) {
+    const auto piece = co_await request.read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) break;
+  }
+  co_return text(std::to_string(turns.value() - before));
+}
+
 Router routes(DecompressRequestLimits limits = {}) {
   Router router;
   router.use(decompress_requests(limits));
   router.post("/echo", echo);
   router.post("/count", count);
+  router.post("/turns", count_turns);
   router.post("/twice", [](Request& request) -> Task<Result<Response>> {
     const auto first = co_await request.body_view();
     if (!first) co_return fail(first.error());
@@ -157,6 +170,23 @@ TEST(DecompressRequests, RefusesBrokenContents) {
       EXPECT_EQ(post(client, "/echo", name_of(coding), body).status(), 400) << name_of(coding);
     }
   }
+}
+
+TEST(DecompressRequests, BoundsTheWorkOfATurn) {
+  using compression::TurnWork;
+  TestClient client(routes());
+  for (const Coding coding : available_codings()) {
+    const std::string body = compressed(coding, std::string(1'000'000, 'a'));
+    const auto response = post(client, "/turns", name_of(coding), body);
+    ASSERT_EQ(response.status(), 200) << response.body();
+    EXPECT_GE(std::stoull(std::string(response.body())), 1'000'000 / TurnWork::output_max);
+  }
+  if (!compression::is_available(Coding::gzip)) return;
+  std::string members;  // without output
+  while (members.size() < 10 * TurnWork::input_max) members += compressed(Coding::gzip, "");
+  const auto response = post(client, "/turns", "gzip", members);
+  ASSERT_EQ(response.status(), 200) << response.body();
+  EXPECT_GE(std::stoull(std::string(response.body())), 9U);
 }
 
 TEST(DecompressRequests, BoundsTheRequestsOfACore) {

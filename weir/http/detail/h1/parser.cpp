@@ -70,9 +70,9 @@ struct HeadParser::Cursor {
 HeadParser::HeadParser(const HeadLimits& limits, HostLineCache* host_line_cache) noexcept
     : limits_{std::min(limits.request_line_max, limit_max),
               std::min(limits.headers_bytes_max, limit_max),
-              std::min<std::uint32_t>(limits.headers_max, RequestHead::headers_max),
-              std::min(limits.empty_lines_max, limit_max)},
+              std::min(limits.headers_max, limit_max), std::min(limits.empty_lines_max, limit_max)},
       host_line_cache_(host_line_cache),
+      fast_headers_max_(std::min(limits.headers_max, MessageHead::inline_max)),
       end_max_(unlimited) {}
 
 void HeadParser::reset() noexcept {
@@ -182,7 +182,8 @@ HeadParser::Step HeadParser::finish_target(std::string_view text, MessageHead& h
     return finish(head);
   }
   if (is_space(first)) return fail_with(ParseError::folded_line);
-  if (head.info_.header_count == limits_.headers_max)
+  const bool is_full = head.info_.header_count == head.capacity_;
+  if (head.info_.header_count == limits_.headers_max || (is_full && !head.grow()))
     return fail_with(ParseError::too_many_headers);
   return Step::done;
 }

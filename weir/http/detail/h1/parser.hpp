@@ -16,14 +16,22 @@ namespace weir::http {
 
 /// The limits of a head. A request's head that exceeds a limit is answered with 414 or 431, with
 /// 400 for the empty lines, or with 501 if the method alone is too long (RFC 9112 §3). A value
-/// above 16 MiB counts as 16 MiB. A headers_max above RequestHead::headers_max counts as
-/// RequestHead::headers_max.
+/// above 16 MiB counts as 16 MiB. The limits hold for HTTP/1 and HTTP/2.
 struct HeadLimits {
   std::uint32_t request_line_max = 8 * 1024;    ///< bytes, without the CRLF; also a status line's
   std::uint32_t headers_bytes_max = 64 * 1024;  ///< bytes of all lines and of the empty line
-  std::uint32_t headers_max = RequestHead::headers_max;  ///< number of header lines
+  /// Number of header lines. A head with more than 100 needs memory of the heap, 48 bytes for each
+  /// line at most; see header_slots_bytes_max().
+  std::uint32_t headers_max = MessageHead::inline_max;
   std::uint32_t empty_lines_max = 4;  ///< before a request line, see RFC 9112 §2.2
 };
+
+/// Returns an upper bound of the heap memory for the headers of one head with these limits.
+constexpr std::uint64_t header_slots_bytes_max(const HeadLimits& limits) noexcept {
+  constexpr std::uint32_t line_min = 4;  // a name of one character, a colon, and the line's end
+  const std::uint32_t lines = limits.headers_bytes_max / line_min;
+  return MessageHead::heap_bytes_max(lines < limits.headers_max ? lines : limits.headers_max);
+}
 
 /// The result of HeadParser::parse().
 struct ParseResult {
@@ -107,6 +115,7 @@ class HeadParser {
 
   HeadLimits limits_;
   HostLineCache* host_line_cache_;
+  std::uint32_t fast_headers_max_;  ///< headers that the fast path reads
   std::uint32_t position_ = 0;     ///< the offset in the input that parse() has reached
   std::uint32_t mark_ = 0;         ///< Cursor::mark as an offset in the input
   std::uint32_t end_max_;          ///< Cursor::end_max of the current part

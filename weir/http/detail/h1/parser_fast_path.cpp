@@ -17,7 +17,7 @@ namespace weir::http {
   MessageHead::HeadInfo& info = head.info_;
   if (info.has_host || host_line_cache_ == nullptr || !host_line_cache_->matches(text))
     return false;
-  if (info.header_count >= limits_.headers_max) return false;
+  if (info.header_count >= fast_headers_max_) return false;
   const auto start = static_cast<std::uint32_t>(text.data() - head.base_);
   const MessageHead::Slice value{start + host_line_cache_->value_offset(),
                                  host_line_cache_->value_size()};
@@ -49,7 +49,7 @@ namespace weir::http {
     if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n') break;
     if (stop != value && (blank(*value) || blank(stop[-1]))) break;
     const std::uint32_t count = head.info_.header_count;
-    if (count >= limits_.headers_max) break;
+    if (count >= fast_headers_max_) break;
     MessageHead::HeaderSlices& header = head.headers_[count];
     header = {head.slice_of(between(position, colon)), head.slice_of(between(value, stop))};
     head.info_.header_count = count + 1;

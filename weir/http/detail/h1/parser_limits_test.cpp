@@ -160,18 +160,48 @@ TEST(ParserLimits, LinesAreCounted) {
   expect_error("GET / HTTP/1.0\r\n\r\n", ParseError::none, {.headers_max = 0});
 }
 
-TEST(ParserLimits, ALimitAbove100LinesCountsAs100) {
+TEST(ParserLimits, TheLimitOfLinesCanBeRaisedAbove100) {
   for (const std::string line : {"X: y\r\n", "X: y \r\n"}) {
-    std::string head = "GET / HTTP/1.0\r\n";
-    for (std::size_t each = 0; each < RequestHead::headers_max; ++each) head += line;
-    for (const std::uint32_t limit : {100U, 101U, 1000U, unlimited}) {
-      EXPECT_EQ(error_of(head + "\r\n", {.headers_max = limit}), ParseError::none);
-      EXPECT_EQ(error_of(head + line + "\r\n", {.headers_max = limit}),
-                ParseError::too_many_headers);
+    for (const std::uint32_t limit : {99U, 100U, 101U, 200U, 201U}) {
+      std::string head = "GET / HTTP/1.0\r\n";
+      for (std::uint32_t each = 0; each < limit; ++each) head += line;
+      expect_error(head + "\r\n", ParseError::none, {.headers_max = limit});
+      expect_error(head + "\r\n", ParseError::none, {.headers_max = unlimited});
+      expect_error(head + line + "\r\n", ParseError::too_many_headers, {.headers_max = limit});
     }
-    EXPECT_EQ(error_of(head + "\r\n", {.headers_max = 99}), ParseError::too_many_headers);
   }
-  EXPECT_EQ(RequestHead::headers_max, 100U);
+  EXPECT_EQ(HeadLimits().headers_max, 100U);
+}
+
+TEST(ParserLimits, AHeadKeepsAllOfItsLines) {
+  constexpr std::uint32_t lines = 1'000;
+  std::string text = "GET / HTTP/1.1\r\nHost: a\r\n";
+  for (std::uint32_t each = 1; each < lines; ++each) {
+    text += "X-" + std::to_string(each) + ": " + std::to_string(each * 7) + "\r\n";
+  }
+  text += "\r\n";
+  RequestHead head;
+  for (int round = 0; round < 2; ++round) {
+    HeadParser parser({.headers_max = lines});
+    ASSERT_EQ(parser.parse(text, head).kind, ParseResult::Kind::complete);
+  }
+  RequestHead copy(head);
+  for (RequestHead* const each : {&head, &copy}) {
+    ASSERT_EQ(each->header_count(), lines);
+    EXPECT_EQ(each->header_at(0).value, "a");
+    EXPECT_EQ(each->header("x-100"), "700");
+    EXPECT_EQ(each->header("x-999"), "6993");
+  }
+  copy.remove_header("X-5");
+  EXPECT_EQ(copy.header_count(), lines - 1);
+  EXPECT_EQ(copy.header("x-6"), "42");
+  EXPECT_EQ(head.header("x-5"), "35");
+  HeadParser parser;
+  ASSERT_EQ(parser.parse("GET / HTTP/1.0\r\nA: b\r\n\r\n", head).kind,
+            ParseResult::Kind::complete);
+  EXPECT_EQ(head.header_count(), 1U) << "the object can be filled again";
+  copy = head;
+  EXPECT_EQ(copy.header("a"), "b");
 }
 
 TEST(ParserLimits, EmptyLinesBeforeARequestAreCounted) {
@@ -236,12 +266,10 @@ TEST(ParserLimits, ACachedHostLineIsCountedToo) {
   ASSERT_EQ(parse("GET / HTTP/1.1\r\n" + host + "\r\n", {}), ParseError::none);
   ASSERT_TRUE(cache.matches(host));
   std::string lines;
-  for (std::uint32_t count = 0; count <= RequestHead::headers_max; ++count, lines += "X: y\r\n") {
+  for (std::uint32_t count = 0; count <= RequestHead::inline_max; ++count, lines += "X: y\r\n") {
     const std::string text = "GET / HTTP/1.1\r\n" + lines + host + "\r\n";
     EXPECT_EQ(parse(text, {.headers_max = count}), ParseError::too_many_headers) << count;
-    EXPECT_EQ(parse(text, {.headers_max = count + 1}),
-              count < 100 ? ParseError::none : ParseError::too_many_headers)
-        << count;
+    EXPECT_EQ(parse(text, {.headers_max = count + 1}), ParseError::none) << count;
   }
 }
 

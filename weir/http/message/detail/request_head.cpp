@@ -2,6 +2,7 @@
 #include "weir/http/message/detail/request_head.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "weir/http/syntax/detail/char_class.hpp"
 
@@ -26,10 +27,25 @@ bool MessageHead::repeats(std::string_view name) const noexcept {
   return count > 1;
 }
 
-void MessageHead::copy(const MessageHead& other) noexcept {
+void MessageHead::copy(const MessageHead& other) {
+  info_.header_count = 0;  // none of the old ones is kept
+  while (capacity_ < other.info_.header_count) {
+    if (!grow()) throw std::bad_alloc();
+  }
   base_ = other.base_;
   info_ = other.info_;
-  std::copy_n(other.headers_.begin(), other.info_.header_count, headers_.begin());
+  std::copy_n(other.headers_, other.info_.header_count, headers_);
+}
+
+bool MessageHead::grow() noexcept {
+  const std::uint32_t capacity = 2 * capacity_;
+  HeaderSlices* const more = new (std::nothrow) HeaderSlices[capacity];
+  if (more == nullptr) return false;
+  std::copy_n(headers_, info_.header_count, more);
+  release();
+  headers_ = more;
+  capacity_ = capacity;
+  return true;
 }
 
 }  // namespace weir::http

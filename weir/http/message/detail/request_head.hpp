@@ -20,20 +20,28 @@ namespace weir::http {
 /// The head of a received message as offsets into its bytes. It does not own the bytes; the caller
 /// may move them together, see rebase(). A HeadParser fills it; its content is defined only after
 /// the parser returned `complete`. One object can be filled any number of times, at no cost per
-/// header. A copy copies only the headers that are present.
+/// header. A copy copies only the headers that are present. Headers beyond inline_max need memory of
+/// the heap.
 /// Threads: one at a time.
 class MessageHead {
  public:
-  /// The maximum number of headers, which HeadLimits cannot raise.
-  static constexpr std::size_t headers_max = 100;
+  /// The number of headers that need no heap memory.
+  static constexpr std::uint32_t inline_max = 100;
 
-  MessageHead() noexcept {}  // NOLINT: headers_ stays uninitialized, on purpose
-  MessageHead(const MessageHead& other) noexcept { copy(other); }  // NOLINT: copies headers_
-  MessageHead& operator=(const MessageHead& other) noexcept {
+  MessageHead() noexcept {}  // NOLINT: first_ stays uninitialized, on purpose
+  /// Errors: throws std::bad_alloc if there are more than inline_max headers.
+  MessageHead(const MessageHead& other) { copy(other); }  // NOLINT: copies first_
+  MessageHead& operator=(const MessageHead& other) {
     if (this != &other) copy(other);
     return *this;
   }
-  ~MessageHead() = default;
+  ~MessageHead() { release(); }
+
+  /// Returns an upper bound of the heap memory of a head with this number of headers. The array
+  /// doubles while the old one still exists.
+  static constexpr std::uint64_t heap_bytes_max(std::uint64_t headers) noexcept {
+    return headers <= inline_max ? 0 : 3 * headers * sizeof(HeaderSlices);
+  }
 
   /// Returns 0 or 1; a higher minor version counts as 1 (RFC 9112 §2.3).
   int version_minor() const noexcept { return info_.version_minor; }
@@ -138,11 +146,19 @@ class MessageHead {
             static_cast<std::uint32_t>(text.size())};
   }
 
-  void copy(const MessageHead& other) noexcept;
+  void copy(const MessageHead& other);
+  /// Makes room for one more header at least. Returns false if there is no memory.
+  bool grow() noexcept;
+  /// Frees the memory of the heap.
+  void release() noexcept {
+    if (headers_ != first_.data()) delete[] headers_;
+  }
 
   const char* base_ = nullptr;
   HeadInfo info_;
-  std::array<HeaderSlices, headers_max> headers_;  // only the first header_count are valid
+  std::uint32_t capacity_ = inline_max;
+  HeaderSlices* headers_ = first_.data();  // only the first header_count are valid
+  std::array<HeaderSlices, inline_max> first_;
 };
 
 /// The head of a request; see MessageHead.

@@ -109,6 +109,18 @@ TEST_F(CompressingSinkTest, LetsOtherTasksRunBetweenSlices) {
   EXPECT_GE(turns, 9);
 }
 
+TEST_F(CompressingSinkTest, SharesTheWorkOfATurnBetweenWrites) {
+  const auto write_zeros = [](BodySink& sink) -> Task<Result<>> {
+    const std::string zeros(CompressingSink::slice / 2, 'z');
+    for (int count = 0; count < 64; ++count) WEIR_CO_TRY(co_await sink.write(zeros));
+    co_return {};
+  };
+  const std::uint64_t before = loop_->counters().turns.value();
+  CompressedBody coded(Body(StreamFunction(write_zeros)), borrow(Coding::gzip));
+  EXPECT_TRUE(run(coded(pieces_)).has_value());
+  EXPECT_GE(loop_->counters().turns.value() - before, 31U);
+}
+
 TEST_F(CompressingSinkTest, PassesTheErrorOfTheReceiverOn) {
   pieces_.fail_at = 3;
   CompressedBody coded(Body(StreamFunction(write_events)), borrow(Coding::gzip));
