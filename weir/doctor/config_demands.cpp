@@ -82,7 +82,8 @@ class Collector {
     if (limits_.connections_max != 0) {
       const unsigned cores = demands.cores.value_or(1);
       demands.connections_max = limits_.connections_max;
-      demands.memory_bytes = http::memory_bound(limits_, {.cores = cores}).total();
+      memory_.cores = cores;
+      demands.memory_bytes = http::memory_bound(limits_, memory_).total();
     }
     return std::move(options_);
   }
@@ -94,6 +95,7 @@ class Collector {
     for (const RawValue& item : table.items) {
       const bool client = of_client || item.name.find("client") != item.name.npos;
       take_number(item, client);
+      if (!client) take_features(item);
       take_texts(item);
       if (item.name == "real_time" && item.kind == Kind::table) take_real_time(item);
       if (item.kind == Kind::table) visit_table(item, client);
@@ -122,6 +124,17 @@ class Collector {
       demands.outgoing_connections =
           std::max(demands.outgoing_connections.value_or(0), static_cast<std::int64_t>(value));
     }
+  }
+
+  /// Takes the features of a server that need more memory for each connection.
+  void take_features(const RawValue& item) {
+    const bool is_on = item.kind == Kind::boolean ? item.boolean
+                                                  : !(item.kind == Kind::string &&
+                                                      (item.text.empty() || item.text == "off"));
+    if (!is_on) return;
+    if (item.name == "http2" || item.name == "plain_http2") memory_.http2 = true;
+    if (item.name == "websockets" || item.name == "websocket") memory_.websockets = true;
+    if (item.name == "proxy_protocol") memory_.proxy_protocol = true;
   }
 
   void take_texts(const RawValue& item) {
@@ -198,6 +211,7 @@ class Collector {
 
   DoctorOptions options_;
   http::Limits limits_;
+  http::MemoryBoundOptions memory_;
 };
 
 }  // namespace

@@ -198,14 +198,14 @@ bool Runtime::lock_memory() {
 void Runtime::announce() {
   Loop& loop = cores_.front()->loop();
   const auto limit = platform_.descriptor_limit();
-  const std::size_t connections = limit.descriptors_max > 64 ? limit.descriptors_max - 64 : 1;
   platform_.log("weir: " + std::to_string(cores_.size()) +
                 (cores_.size() == 1 ? " event loop (" : " event loops (") + topology_explanation_ +
                 ")");
   platform_.log("weir: backend " + std::string(loop.backend().name()) + " (" +
                 loop.backend_reason() + ")");
-  platform_.log("weir: at most " + std::to_string(connections) +
-                " connections (descriptors: " + limit.explanation + ")");
+  // A number of connections would be wrong here: each server has its own limit, see StartChecks.
+  platform_.log("weir: at most " + std::to_string(limit.descriptors_max) + " descriptors (" +
+                limit.explanation + ")");
   if (options_.busy_poll) platform_.log("weir: busy polling: loops never sleep");
   if (own_platform_ != nullptr) check_machine_of(loop, options_, limit.descriptors_max);
   if (!options_.real_time) return;

@@ -94,8 +94,10 @@ class RouteMethods {
   template <class F>
   auto websocket(std::type_identity_t<PatternOf<detail::WebSocketHandler<F>>> pattern, F handler,
                  WebSocketOptions options = {}) {
-    return derived().add("GET", pattern,
-                         detail::WebSocketHandler<F>(std::move(handler), std::move(options)), {});
+    RouteOptions of_route;
+    of_route.websocket = std::make_shared<const WebSocketOptions>(std::move(options));
+    detail::WebSocketHandler<F> opening(std::move(handler), of_route.websocket);
+    return derived().add("GET", pattern, std::move(opening), std::move(of_route));
   }
 
  private:

@@ -35,6 +35,7 @@ class PrefixRules {
   /// Returns the renderer for a raw path; an empty one if there is none.
   const ErrorRenderer& renderer(std::string_view path) const;
   std::vector<PrefixRule>& all() noexcept { return rules_; }
+  const std::vector<PrefixRule>& all() const noexcept { return rules_; }
 
  private:
   std::vector<PrefixRule> rules_;  // longest prefix first

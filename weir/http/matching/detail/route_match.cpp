@@ -8,7 +8,7 @@
 namespace weir::http {
 namespace {
 
-constexpr RouteOptions default_options;
+const RouteOptions default_options;
 
 }  // namespace
 

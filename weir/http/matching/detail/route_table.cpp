@@ -10,6 +10,8 @@
 #include "weir/base/detail/radix_tree.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/uri.hpp"
+#include "weir/http/ws/detail/extension.hpp"
+#include "weir/http/ws/websocket.hpp"
 
 namespace weir::http {
 namespace {
@@ -240,7 +242,31 @@ Result<const Route*> RouteTable::add(const Route& route) {
   if (const auto path = plain_path(route.pattern)) literal_routes_.insert(*path, &set);
   segments_max_ = std::max(segments_max_, route.pattern.segments().size());
   methods_ |= set_of(*method);
+  demands_.add(route);
   return &route;
+}
+
+RouteDemands RouteTable::demands() const noexcept {
+  RouteDemands all = demands_;
+  if (rules_ == nullptr) return all;
+  for (const PrefixRule& each : rules_->all()) {
+    if (each.fallback != nullptr) all.add(*each.fallback);
+  }
+  return all;
+}
+
+void RouteDemands::add(const Route& route) noexcept {
+  body_max = std::max(body_max, route.options.body_max.value_or(0));
+  if (route.options.websocket == nullptr) return;
+  websockets = true;
+  const std::optional<WebSocketCompression>& wanted = route.options.websocket->compression;
+  if (!wanted) return;
+  // Without a window of its own, a connection holds the largest one while a message arrives.
+  const auto receive = [](int bits) { return bits == 0 ? deflate_window_max : bits; };
+  if (!compression) compression = *wanted;
+  compression->send_window_bits = std::max(compression->send_window_bits, wanted->send_window_bits);
+  compression->receive_window_bits = std::max(receive(compression->receive_window_bits),
+                                              receive(wanted->receive_window_bits));
 }
 
 }  // namespace weir::http

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "weir/http/matching/route.hpp"
 #include "weir/http/message/detail/method_names.hpp"
 #include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/ws/websocket_limits.hpp"
 
 namespace weir::http {
 
@@ -97,6 +99,16 @@ class RouteSet {
   MethodSet methods_ = 0;
 };
 
+/// The memory that routes ask for, for MemoryBoundOptions.
+struct RouteDemands {
+  std::uint64_t body_max = 0;  ///< the largest RouteOptions::body_max
+  bool websockets = false;     ///< true if a route has RouteOptions::websocket
+  /// The largest windows of all routes with compression; nullopt if there is none.
+  std::optional<WebSocketCompression> compression = {};
+
+  void add(const Route& route) noexcept;
+};
+
 /// The routes and the middleware of a router, immutable once it is in use.
 /// Threads: const members on any thread, after all calls of other members.
 /// Lifetime: shorter than that of the routes and the middleware.
@@ -121,6 +133,9 @@ class RouteTable {
   }
   /// Sets the rules for requests that no route answers.
   void set_rules(const PrefixRules* rules) noexcept { rules_ = rules; }
+
+  /// Returns what the routes and the fallbacks ask for.
+  RouteDemands demands() const noexcept;
 
   /// Finds the route for the request with this head. `match` is reused without allocating.
   void match(const RequestHead& head, RouteMatch& match) const;
@@ -161,6 +176,7 @@ class RouteTable {
   std::size_t segments_max_ = 0;                  // maximum over all patterns
   MethodNames names_;
   MethodSet methods_ = 0;  // methods of all routes
+  RouteDemands demands_;   // of the routes
   std::span<const Middleware> middleware_;
   bool middleware_waits_ = false;
   const PrefixRules* rules_ = nullptr;

@@ -96,9 +96,8 @@ inline constexpr bool is_view_of_request<std::optional<P>> = is_view_of_request<
 template <class F, class... P>
 class WebSocketHandlerFor {
  public:
-  WebSocketHandlerFor(F serve, WebSocketOptions options)
-      : serve_(std::make_shared<const F>(std::move(serve))),
-        options_(std::make_shared<const WebSocketOptions>(std::move(options))) {
+  WebSocketHandlerFor(F serve, std::shared_ptr<const WebSocketOptions> options)
+      : serve_(std::make_shared<const F>(std::move(serve))), options_(std::move(options)) {
     static_assert((true && ... && !std::same_as<std::remove_cvref_t<P>, Request>),
                   "a WebSocket outlives its request: take the parts that the handler needs, or use "
                   "http::accept_websocket() in a handler of the request");

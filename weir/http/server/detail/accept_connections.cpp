@@ -133,19 +133,30 @@ Task<Result<>> accept_all(Scope& connections, ServerState& server, tcp::Listener
   co_return fail(Errc::cancelled);
 }
 
+/// Returns all that the memory of the server depends on, except for its limits.
+MemoryBoundOptions memory_options_of(ServerState& server, unsigned cores) noexcept {
+  const RouteDemands routes = server.routes().table().demands();
+  MemoryBoundOptions options;
+  options.cores = cores;
+  options.body_max = routes.body_max;
+  options.tls = server.tls() != nullptr ? &server.tls()->options() : nullptr;
+  options.http2 = server.plain_http2() != PlainHttp2::off;
+  options.websockets = routes.websockets;
+  options.websocket_compression = routes.compression;
+  options.proxy_protocol = server.proxy_protocol() != nullptr;
+  return options;
+}
+
 /// Returns what the server asks of its machine. Its memory counts only if the program has limited
 /// the connections, because the default is as many as the descriptors allow.
-checks::Demands demands_of(const ServerState& server, const Endpoint& endpoint) {
+checks::Demands demands_of(ServerState& server, const Endpoint& endpoint) {
   checks::Demands demands{.backlog = ListenOptions().backlog, .endpoints = {endpoint}};
   const Limits& limits = server.limits();
   if (limits.connections_max == 0) return demands;
   const auto cores = static_cast<unsigned>(server.loop().group().loops().size());
   demands.connections_max = limits.connections_max;
   demands.descriptors_own = checks::server_descriptors(cores);
-  const tls::Server* const tls = server.tls();
-  demands.memory_bytes =
-      memory_bound(limits, {.cores = cores, .tls = tls != nullptr ? &tls->options() : nullptr})
-          .total();
+  demands.memory_bytes = memory_bound(limits, memory_options_of(server, cores)).total();
   return demands;
 }
 
@@ -178,6 +189,9 @@ Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint
   }
   if (checks::StartChecks* const checks = checks::StartChecks::find(server.loop())) {
     checks->log(demands_of(server, endpoint));
+    if (server.limits().connections_max == 0) {
+      checks->log_default_connections(server.connections().permits_max());
+    }
   }
   if (through_drain) co_return co_await tcp::listen_through_drain(endpoint);
   co_return co_await tcp::listen(endpoint);

@@ -207,13 +207,15 @@ OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t mo
   if (!draining_) loop.observe_drain(*this);
 }
 
+std::size_t OpenConnections::permits_max() const noexcept {
+  if (reserved_ == nullptr) return connections_max_;
+  const std::size_t reserved = reserved_->load(std::memory_order_relaxed);
+  return connections_max_ - std::min(reserved, connections_max_ - 1);
+}
+
 /// Uses relaxed order, because only the number itself passes between cores.
 std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
-  std::size_t most = connections_max_;
-  if (reserved_ != nullptr) {
-    const std::size_t reserved = reserved_->load(std::memory_order_relaxed);
-    most -= std::min(reserved, most - 1);
-  }
+  const std::size_t most = permits_max();
   std::size_t in_use = permits_in_use_.load(std::memory_order_relaxed);
   do {
     if (in_use >= most) return std::nullopt;

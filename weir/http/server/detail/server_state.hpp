@@ -256,6 +256,8 @@ class OpenConnections : DrainObserver {
   OpenConnections(ServerState& server, Loop& loop, std::size_t most, ConnectionReserve* reserve);
   ~OpenConnections() { assert(open_.empty()); }
 
+  /// Returns the number of permits, which all servers of a runtime without a limit share.
+  std::size_t permits_max() const noexcept;
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
 

@@ -1,6 +1,7 @@
 #include "weir/runtime/checks/detail/start_checks.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "weir/loop/loop.hpp"
@@ -23,6 +24,14 @@ void StartChecks::log(const Demands& demands) {
     logged_.push_back(each);
     platform_.log("weir: " + each.to_line());
   }
+}
+
+void StartChecks::log_default_connections(std::size_t connections) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(names_connections_, true)) return;
+  platform_.log("weir: at most " + std::to_string(connections) +
+                " connections (all descriptors except " + std::to_string(descriptors_reserved) +
+                " and those of the admin listener)");
 }
 
 std::vector<Finding> StartChecks::logged() const {

@@ -28,6 +28,9 @@ class StartChecks {
 
   /// Logs the findings for these demands, except for notes and for checks that have a line.
   void log(const Demands& demands);
+  /// Logs the number of connections that servers without a limit of their own have together. Only
+  /// the first call logs it: the number follows from the descriptors.
+  void log_default_connections(std::size_t connections);
   /// Logs a line if no descriptor is left for a connection. It is called when the first of `loops`
   /// loops listens on an address.
   void log_lack_of_descriptors(std::size_t loops);
@@ -41,8 +44,9 @@ class StartChecks {
  private:
   loop::PlatformLog& platform_;
   const MachineFacts facts_;
-  mutable std::mutex mutex_;     // guards the next member
+  mutable std::mutex mutex_;     // guards the next members
   std::vector<Finding> logged_;  // at most one of each check
+  bool names_connections_ = false;  // true after log_default_connections()
 };
 
 }  // namespace weir::checks

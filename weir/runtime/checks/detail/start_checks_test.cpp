@@ -28,6 +28,15 @@ TEST(StartChecks, LogEachCheckOnce) {
   EXPECT_EQ(log.lines.size(), 2U) << "another server has the same problem";
 }
 
+TEST(StartChecks, LogTheDefaultNumberOfConnectionsOnce) {
+  Log log;
+  StartChecks checks(log, {});
+  checks.log_default_connections(96);
+  checks.log_default_connections(96);
+  ASSERT_EQ(log.lines.size(), 1U);
+  EXPECT_TRUE(log.lines[0].starts_with("weir: at most 96 connections (")) << log.lines[0];
+}
+
 TEST(StartChecks, LogNothingThatIsNotAskedForAndNoNotes) {
   MachineFacts facts;
   facts.backlog_max = 128;
