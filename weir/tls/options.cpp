@@ -9,6 +9,7 @@
 #include "weir/tls/detail/records/aead_core.hpp"
 #include "weir/tls/detail/records/aead_records.hpp"
 #include "weir/tls/detail/session.hpp"
+#include "weir/tls/detail/session_cache.hpp"
 
 namespace weir::tls {
 namespace {
@@ -63,6 +64,8 @@ ServerMemoryBound memory_bound(const ServerOptions& options) noexcept {
       options.records == RecordCode::weir ? block(sizeof(AeadRecords)) : engine_bytes;
   bound.idle_connection = sum({block(sizeof(Session)), layer, info_bytes,
                                certified ? product(peer_per_byte, input_max) : 0});
+  // The part, in a buffer that grows while the old one still exists, and the bytes of one read.
+  bound.incomplete_record = sum({block(record_bytes), 2 * buffer(0)});
   // A record that is complete, and one that is not while its buffer grows; the bytes of one read;
   // the sealed bytes of a write, the record that joins its pieces, and an alert.
   bound.connection =
@@ -74,6 +77,10 @@ ServerMemoryBound memory_bound(const ServerOptions& options) noexcept {
   bound.core = sum({core_bytes, product(generations * context_bytes, identities), sizeof(AeadCore),
                     AeadCore::memory_bytes_max, 2 * suite_count * cipher_bytes});
   return bound;
+}
+
+std::uint64_t kept_sessions_bytes_max(const ClientOptions& options) noexcept {
+  return options.tickets ? detail::SessionCache::memory_bytes_max : 0;
 }
 
 }  // namespace weir::tls

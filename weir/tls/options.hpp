@@ -151,11 +151,17 @@ struct ServerMemoryBound {
   std::uint64_t first_message;  ///< a client before its handshake, with the bytes that it has sent
   std::uint64_t handshake;      ///< a handshake in progress, in addition to `first_message`
   std::uint64_t core;           ///< one core, without its clients
+  /// What an idle connection holds in addition while its client has sent a part of a record.
+  std::uint64_t incomplete_record = 0;
 };
 
 /// Returns the bounds of a server with these options. A client certificate with very many names
 /// holds many times its size, so the bounds are large if the server asks for certificates. At most
 /// HandshakeLimits::concurrency_max handshakes are in progress on a core.
 ServerMemoryBound memory_bound(const ServerOptions& options) noexcept;
+
+/// Returns an upper bound, in bytes, of the session tickets that a Connector keeps: those of at most
+/// 1024 servers. It is 0 without ClientOptions::tickets.
+std::uint64_t kept_sessions_bytes_max(const ClientOptions& options) noexcept;
 
 }  // namespace weir::tls

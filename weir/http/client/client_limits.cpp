@@ -14,6 +14,7 @@
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
+#include "weir/tls/options.hpp"
 
 namespace weir::http {
 namespace {
@@ -68,6 +69,9 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   of_fields.list_bytes_max = limits.http2.field_list_max;
   bound.http2_total = sum({product(limits.connections_max, bound.http2_connection), waiting,
                            ResponseFieldReader::memory(of_fields)});
+  // Proxies and WebSockets have another connector, because they need HTTP/1.1.
+  constexpr std::uint64_t connectors = 2;
+  bound.tls_sessions = connectors * tls::kept_sessions_bytes_max(tls::ClientOptions());
   return bound;
 }
 

@@ -154,7 +154,7 @@ struct ClientOptions {
 
 /// Upper bounds, in bytes, of the memory of this process that the servers of one Client can make it
 /// hold. They exclude the kernel's socket buffers, the requests, a CookieJar, what the program
-/// keeps of the responses, and the memory of TLS: OpenSSL needs about 14 KiB for a connection. A
+/// keeps of the responses, and the connections of TLS: OpenSSL needs about 14 KiB for each. A
 /// bound that does not fit its type is the largest number of that type.
 struct ClientMemoryBound {
   std::uint64_t idle_connection;  ///< a connection that is idle
@@ -164,6 +164,9 @@ struct ClientMemoryBound {
   std::uint64_t waiting_request;  ///< a request that waits for a connection
   std::uint64_t total;            ///< all of them, when all connections are in use and of HTTP/1.1
   std::uint64_t http2_total;      ///< the same for HTTP/2
+  /// The session tickets of https servers on the core of the client, in addition to the totals. It
+  /// is 0 without tls::ClientOptions::tickets; see tls::kept_sessions_bytes_max().
+  std::uint64_t tls_sessions;
 };
 
 /// Returns the bound of a client with these limits. `body_max` and `connections_max` are the first

@@ -167,6 +167,32 @@ TEST_F(HttpsMemoryTest, HoldsForIdleConnections) {
   EXPECT_LE(most / limits_.connections_max, bound_.idle_connection + other_end);
 }
 
+TEST_F(HttpsMemoryTest, HoldsForIdleConnectionsWithAPartOfARecord) {
+  begin_https();
+  std::map<MemoryPeer*, std::string> records;
+  std::size_t sent = 0;
+  const std::size_t most = worst(20, [&](MemoryPeer& peer, int step) {
+    std::string& record = records[&peer];
+    if (step == 0) {
+      connect_securely(peer);
+      talk(peer, sealed(peer, "GET /large/1 HTTP/1.1\r\nHost: h\r\n\r\n"));
+      as_client([&] { record = std::string(); });
+      record = sealed(peer, std::string(RecordLayer::plain_max, 'x'));
+      record.pop_back();
+      end(peer);
+    }
+    const std::size_t part = record.size() / 20;
+    const std::size_t begin = static_cast<std::size_t>(step) * part;
+    sent += peer.send(std::string_view(record).substr(begin, step == 19 ? record.npos : part));
+  });
+  EXPECT_GT(sent, 0U);
+  const std::uint64_t each = bound_.idle_connection + bound_.incomplete_record;
+  // The record itself is the client's, and lies in the test.
+  EXPECT_LE(most / limits_.connections_max, each + other_end + records.begin()->second.capacity());
+  EXPECT_GT(most / limits_.connections_max, bound_.idle_connection + RecordLayer::plain_max);
+  EXPECT_EQ(bound_.idle(), limits_.connections_max * each + bound_.core);
+}
+
 TEST_F(HttpsMemoryTest, Http2AddsOneSmallBlockToAnIdleConnection) {
   begin_https();
   const auto growth = [this](std::vector<std::string> protocols, std::string_view first) {

@@ -119,6 +119,7 @@ bool chooses_http2(const tls::ServerOptions* options) noexcept {
 void add_tls(MemoryBound& bound, const tls::ServerOptions& options) noexcept {
   const tls::ServerMemoryBound tls = tls::memory_bound(options);
   bound.idle_connection = sum({bound.idle_connection, tls.idle_connection});
+  bound.incomplete_record = tls.incomplete_record;
   bound.connection = std::max(sum({bound.connection, tls.connection}),
                               sum({idle_bytes, frames_bytes, unread_bytes(), tls.first_message}));
   const std::uint64_t handshakes =
@@ -179,7 +180,8 @@ std::uint64_t MemoryBound::in_use() const noexcept {
 }
 
 std::uint64_t MemoryBound::idle() const noexcept {
-  return sum({product(connections, idle_connection), product(cores, core)});
+  return sum({product(connections, sum({idle_connection, incomplete_record})),
+              product(cores, core)});
 }
 
 std::uint64_t MemoryBound::total() const noexcept {
@@ -189,7 +191,7 @@ std::uint64_t MemoryBound::total() const noexcept {
 std::string MemoryBound::to_text() const {
   std::string text = "at most " + in_words(total()) + ": " + std::to_string(connections) +
                      " connections of " + in_words(connection) + " each (" +
-                     in_words(idle_connection) + " while idle), ";
+                     in_words(sum({idle_connection, incomplete_record})) + " while idle), ";
   text += std::to_string(cores) + (cores == 1 ? " core of " : " cores of ") + in_words(core) +
           " and " + in_words(cached_blocks) + " of free blocks each";
   return text;

@@ -108,10 +108,14 @@ struct MemoryBound {
   std::uint64_t cached_blocks;    ///< free blocks of one core, kept for later
   std::size_t connections;        ///< number of connections open at the same time
   unsigned cores;
+  /// What an idle connection over TLS holds in addition while its client has sent a part of a
+  /// record. `connection` contains it.
+  std::uint64_t incomplete_record = 0;
 
   /// Returns the bound when all connections are at their worst moment at the same time.
   std::uint64_t in_use() const noexcept;
-  /// Returns the bound when no connection has a request.
+  /// Returns the bound when no connection has a request. Clients may have sent a part of a record
+  /// of TLS on each.
   std::uint64_t idle() const noexcept;
   /// Returns the bytes that the server adds to the size of its process in the long run.
   std::uint64_t total() const noexcept;

@@ -216,6 +216,31 @@ TEST_F(SslEngineTest, TellsWhichStepsOfAServerUseKeys) {
   EXPECT_EQ(steps(TlsVersion::tls_1_3), "full yy") << "the last one verifies the certificate";
 }
 
+TEST_F(SslEngineTest, ClientKeepsSessionsWithinAStatedBound) {
+  sessions_ = std::make_shared<SessionCache>();
+  make();
+  shake();
+  std::string plain;
+  open(*client_, tickets_, plain);
+  ASSERT_EQ(sessions_->size(), 1U);
+  const std::size_t one = sessions_->bytes();
+  EXPECT_GT(one, 0U);
+  EXPECT_LE(one, SessionCache::session_bytes_max);
+  for (int server = 0; server < 2'000; ++server) {
+    SslSessionPtr session = sessions_->take("a.example");
+    ASSERT_NE(session, nullptr);
+    SSL_SESSION_up_ref(session.get());
+    sessions_->put("server" + std::to_string(server), SslSessionPtr(session.get()));
+    sessions_->put("a.example", std::move(session));
+    EXPECT_LE(sessions_->size(), SessionCache::servers_max);
+    EXPECT_LE(sessions_->bytes(), SessionCache::bytes_max);
+    EXPECT_EQ(sessions_->bytes(), one * sessions_->size());
+  }
+  EXPECT_GT(sessions_->size(), 500U);
+  EXPECT_EQ(kept_sessions_bytes_max({.tickets = false}), 0U);
+  EXPECT_GE(kept_sessions_bytes_max({}), SessionCache::bytes_max);
+}
+
 TEST_F(SslEngineTest, TicketSurvivesOneRotationOfItsKey) {
   ticket_keys_ = TicketKeys::random().value();
   for (int rotations = 0; rotations <= 2; ++rotations) {
