@@ -121,7 +121,7 @@ bool H2Session::handle(const FrameEvent& frame, H2Event& event) {
     case FrameEvent::Kind::ping:
       return on_ping(frame, event);
     case FrameEvent::Kind::goaway:
-      work_.spend(WorkUnits::frame);
+      work_.spend_on_frames(WorkUnits::frame);
       goaway_received_ = true;
       event.kind = Kind::goaway;
       event.error = frame.error;
@@ -132,7 +132,7 @@ bool H2Session::handle(const FrameEvent& frame, H2Event& event) {
     case FrameEvent::Kind::priority_update:
       return on_priority_update(frame, event);
     case FrameEvent::Kind::ignored:
-      work_.spend(WorkUnits::frame);
+      work_.spend_on_frames(WorkUnits::frame);
       return false;
     case FrameEvent::Kind::stream_error:
       return on_stream_error(frame, event);
@@ -205,9 +205,9 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
   receive_window_ -= size;
   return_connection_window();
   if (frame.content == 0 && (frame.flags & FrameFlag::end_stream) == 0) {
-    work_.spend(WorkUnits::frame);
+    work_.spend_on_frames(WorkUnits::frame);
   } else if (frame.content >= WorkUnits::data_bytes_min) {
-    work_.earn(WorkUnits::received_data);
+    work_.earn_by_data(WorkUnits::received_data);
   }
   H2Stream* const stream = find(frame.stream);
   if (stream == nullptr) return on_stray_data(frame, event);
@@ -239,8 +239,11 @@ bool H2Session::on_stray_data(const FrameEvent& frame, H2Event& event) {
   if (is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
   consume_on_connection(frame.value);
   const Closed how = how_closed(frame.stream);
-  work_.spend(how == Closed::ended || how == Closed::reset_by_peer ? WorkUnits::reset
-                                                                   : WorkUnits::frame);
+  if (how == Closed::ended || how == Closed::reset_by_peer) {
+    work_.spend(WorkUnits::reset);
+  } else {
+    work_.spend_on_frames(WorkUnits::frame);
+  }
   if (how != Closed::reset_here) send_rst_stream(frame.stream, H2Error::stream_closed);
   return false;
 }
@@ -263,7 +266,7 @@ bool H2Session::on_block(const FrameEvent& frame, H2Event& event) {
       block_error_ = frame.error;
       block_.clear();
     } else {
-      work_.spend(WorkUnits::frame);
+      work_.spend_on_frames(WorkUnits::frame);
     }
     if (++block_frames_ > limits_.block_frames_max) {
       return fail_with(H2Error::enhance_your_calm, event);
@@ -305,7 +308,7 @@ bool H2Session::on_new_stream(H2Event& event) {
   }
   last_stream_ = event.stream_id;
   if (last_stream_ > ignored_above_) {
-    work_.spend(WorkUnits::frame);
+    work_.spend_on_frames(WorkUnits::frame);
     event.kind = Kind::discarded;
     return true;
   }
@@ -363,7 +366,7 @@ bool H2Session::on_closed_block(H2Event& event) {
     case Closed::reset_by_peer:
       break;
     case Closed::reset_here:
-      work_.spend(WorkUnits::frame);
+      work_.spend_on_frames(WorkUnits::frame);
       event.kind = Kind::discarded;
       return true;
   }
@@ -376,7 +379,7 @@ bool H2Session::on_reset(const FrameEvent& frame, H2Event& event) {
   H2Stream* const stream = find(frame.stream);
   if (stream == nullptr) {
     if (is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
-    work_.spend(WorkUnits::frame);
+    work_.spend_on_frames(WorkUnits::frame);
     return false;
   }
   work_.spend(WorkUnits::reset);
@@ -388,7 +391,7 @@ bool H2Session::on_reset(const FrameEvent& frame, H2Event& event) {
 }
 
 bool H2Session::on_window_update(const FrameEvent& frame, H2Event& event) {
-  work_.spend(WorkUnits::frame);
+  work_.spend_on_frames(WorkUnits::frame);
   if (frame.stream == 0) {
     if (frame.value > window_max - send_window_) {
       return fail_with(H2Error::flow_control_error, event);
@@ -409,7 +412,7 @@ bool H2Session::on_window_update(const FrameEvent& frame, H2Event& event) {
 }
 
 bool H2Session::on_ping(const FrameEvent& frame, H2Event& event) {
-  work_.spend(WorkUnits::frame);
+  work_.spend_on_frames(WorkUnits::frame);
   if ((frame.flags & FrameFlag::ack) == 0) {
     send_ack(frame.bytes);
     return false;
@@ -424,7 +427,7 @@ bool H2Session::on_ping(const FrameEvent& frame, H2Event& event) {
 }
 
 bool H2Session::on_priority_update(const FrameEvent& frame, H2Event& event) {
-  work_.spend(WorkUnits::frame);
+  work_.spend_on_frames(WorkUnits::frame);
   if (role_ == H2Role::client) return fail_with(H2Error::protocol_error, event);
   const Priority priority = parse_priority(to_text(frame.bytes));
   if (H2Stream* const stream = find(frame.stream); stream != nullptr) {

@@ -443,7 +443,7 @@ class H2Session {
     stream.send_window_ -= static_cast<std::int32_t>(size);
     send_window_ -= static_cast<std::int32_t>(size);
     data_sent_ += size;
-    if (size >= WorkUnits::data_bytes_min) work_.earn(WorkUnits::sent_data);
+    if (size >= WorkUnits::data_bytes_min) work_.earn_by_data(WorkUnits::sent_data);
   }
   template <class Write>
   void send_control(std::size_t size, const Write& write);

@@ -69,6 +69,34 @@ TEST(H2Attack, RapidResetIsDelayedAndEnded) {
   expect_ended(course, 1'001);
 }
 
+TEST(H2Attack, DataDoesNotPayForResets) {
+  SessionDriver uploads;
+  uploads.handshake();
+  expect_ended(attack(uploads,
+                      [](std::uint32_t round) {
+                        const std::uint32_t id = stream_of(round);
+                        std::string all = headers(id, "POST", end_headers);
+                        for (int each = 0; each < 12; ++each) all += data(id, std::string(256, 'x'));
+                        return all + rst_stream(id);
+                      }),
+               1'001);
+  // The same with the DATA of the server.
+  SessionDriver downloads;
+  downloads.handshake();
+  downloads.feed(window_update(0, 100'000'000));
+  expect_ended(attack(downloads,
+                      [&](std::uint32_t round) {
+                        if (round == 0) return headers(1, "GET");
+                        const std::uint32_t id = stream_of(round - 1);
+                        for (int each = 0; each < 12; ++each) {
+                          const std::string part(256, 'x');
+                          downloads.session().send_data(downloads.stream(id), to_bytes(part), false);
+                        }
+                        return rst_stream(id) + headers(stream_of(round), "GET");
+                      }),
+               1'002);
+}
+
 TEST(H2Attack, AnEmptyAccountDelaysTheNextRequest) {
   H2Limits limits;
   limits.work.burst = WorkUnits::reset;

@@ -8,7 +8,7 @@
 namespace weir::http {
 
 bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
-  work_.spend(WorkUnits::frame);
+  work_.spend_on_frames(WorkUnits::frame);
   switch (frame.setting) {
     case SettingId::header_table_size:
       peer_.header_table_size = frame.value;
@@ -47,7 +47,7 @@ bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
 /// Changes the windows of all open streams by the difference (RFC 9113 §6.9.2).
 bool H2Session::set_initial_window(std::uint32_t value, H2Event& event) {
   if (value > window_max) return fail_with(H2Error::flow_control_error, event);
-  work_.spend(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
+  work_.spend_on_frames(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
   const std::int64_t change = std::int64_t{value} - std::exchange(peer_.initial_window_size, value);
   for (H2Stream* each : buckets()) {
     for (; each != nullptr; each = each->next_in_bucket_) {
@@ -61,7 +61,7 @@ bool H2Session::set_initial_window(std::uint32_t value, H2Event& event) {
 }
 
 bool H2Session::on_settings_end(H2Event& event) {
-  work_.spend(WorkUnits::frame);
+  work_.spend_on_frames(WorkUnits::frame);
   settings_received_ = true;
   send_settings_ack();
   event.kind = H2Event::Kind::settings;
@@ -70,7 +70,7 @@ bool H2Session::on_settings_end(H2Event& event) {
 
 /// Gives all open streams the window that the peer knows from now on.
 void H2Session::on_settings_ack() noexcept {
-  work_.spend(WorkUnits::frame);
+  work_.spend_on_frames(WorkUnits::frame);
   if (std::exchange(settings_acked_, true)) return;
   const auto change =
       static_cast<std::int32_t>(std::int64_t{limits_.stream_window} - std::int64_t{window_default});

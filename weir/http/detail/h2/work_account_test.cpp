@@ -45,6 +45,20 @@ TEST(WorkAccount, EarnsAtMostAFullBalance) {
   EXPECT_EQ(account.balance(), 100);
 }
 
+TEST(WorkAccount, DataEarnsBackWhatFramesHaveSpent) {
+  WorkAccount account(limits, Instant());
+  account.spend(50);
+  account.earn_by_data(50);
+  EXPECT_EQ(account.balance(), 50) << "no frame has spent anything";
+  account.spend_on_frames(20);
+  account.earn_by_data(15);
+  EXPECT_EQ(account.balance(), 45);
+  account.earn_by_data(15);
+  EXPECT_EQ(account.balance(), 50);
+  account.earn_by_data(1);
+  EXPECT_EQ(account.balance(), 50);
+}
+
 TEST(WorkAccount, IsExhaustedAfterItsDelays) {
   WorkAccount account(limits, Instant());
   account.spend(100);
