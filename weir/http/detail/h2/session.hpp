@@ -34,7 +34,9 @@ struct H2Limits {
   /// Bytes not consumed on a stream; flow control. In a server, the window of a body doubles while
   /// its handler reads. All windows together grow by at most half of connection_window.
   std::uint32_t stream_window = 64 * 1024;
-  /// Bytes not consumed on all streams, at least 65,535; flow control.
+  /// Bytes not consumed on all streams, at least 65,535; flow control. In a server, a body that its
+  /// handler does not read holds at most its share, a part of `streams_max`. Its other bytes count
+  /// only for the window of its stream, so that it does not keep the other bodies from arriving.
   std::uint32_t connection_window = 1024 * 1024;
   std::uint32_t block_bytes_max = 64 * 1024;  ///< encoded bytes of a field block; close
   std::uint32_t block_frames_max = 16;        ///< CONTINUATION frames of a field block; close
@@ -198,8 +200,8 @@ class H2Session {
   }
   /// Consumes like consume(). The window of the stream doubles with each WINDOW_UPDATE, unless the
   /// rest of the body fits into it. All streams together grow by at most half of
-  /// H2Limits::connection_window.
-  void consume_and_grow(H2Stream& stream, std::size_t count);
+  /// H2Limits::connection_window. The connection has back `returned` of the bytes already.
+  void consume_and_grow(H2Stream& stream, std::size_t count, std::size_t returned = 0);
   /// Returns `count` bytes of `data` to the window of the connection. allow_more() returns them to
   /// the window of the stream later.
   void consume_on_connection_only(H2Stream& stream, std::size_t count);

@@ -234,7 +234,7 @@ void H2Session::consume_on_connection_only(H2Stream& stream, std::size_t count) 
   consume_on_connection(bytes);
 }
 
-void H2Session::consume_and_grow(H2Stream& stream, std::size_t count) {
+void H2Session::consume_and_grow(H2Stream& stream, std::size_t count, std::size_t returned) {
   const std::uint32_t window = receive_window_max(stream);
   const bool updates = stream.window_returned_ + count >= window / 2;
   if (updates && stream.body_left_ > window && !stream.remote_ended_) {
@@ -246,7 +246,8 @@ void H2Session::consume_and_grow(H2Stream& stream, std::size_t count) {
     windows_grown_ += more;
     stream.window_returned_ += more;
   }
-  consume(stream, count);
+  consume_on_connection_only(stream, count - returned);
+  allow_more(stream, count);
 }
 
 void H2Session::allow_more(H2Stream& stream, std::size_t count) {

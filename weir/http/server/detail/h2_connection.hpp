@@ -1,6 +1,7 @@
 // The HTTP/2 side of a connection and of its requests.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -151,6 +152,9 @@ class H2Exchange final : public H2Stream,
   Task<Result<>> fetch();
   std::uint64_t announced_bytes() const noexcept { return length_.bytes().value_or(0); }
   void add_arrived(Bytes bytes);
+  void limit_share();
+  std::size_t take_returned(std::size_t count) noexcept;
+  void drop_arrived();
   void collect(std::size_t count);
   Status body_error_status() const noexcept;
 
@@ -168,6 +172,7 @@ class H2Exchange final : public H2Stream,
   std::uint64_t received_at_check_ = 0;
   std::size_t collected_ = 0;
   std::size_t withheld_ = 0;  // bytes that the window of the stream lacks, because of bodies_max
+  std::size_t returned_ = 0;  // bytes of both buffers that the window of the connection has back
   std::error_code body_error_;
   // The response.
   Bytes pending_;            // bytes that wait to be sent
@@ -235,6 +240,12 @@ class H2Connection : public ConnectionIo {
   /// Returns true if the client may have to wait because of that limit.
   bool needs_window(const H2Exchange& exchange) const noexcept {
     return exchange.withheld() >= server_.limits().h2.stream_window / 2;
+  }
+  /// Returns the bytes that the body of one stream may keep of the connection's window, unless
+  /// read() takes them.
+  std::size_t window_share() const noexcept {
+    const H2Limits& limits = server_.limits().h2;
+    return std::max(limits.connection_window, window_default) / std::max(limits.streams_max, 1U);
   }
   /// Returns true if a body of `size` bytes should be sent with send_in_place().
   bool sends_in_place(std::size_t size) noexcept {

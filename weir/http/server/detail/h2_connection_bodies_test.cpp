@@ -160,6 +160,36 @@ TEST_F(H2ConnectionBodies, ClientsThatMaySendAndDoNotAreRejected) {
   EXPECT_EQ(rejected_, uploads_max);
 }
 
+TEST_F(H2ConnectionBodies, LeaveTheWindowToOthersIfNobodyReadsThem) {
+  limits_.h2.bodies_max = Limits().h2.bodies_max;
+  routes_.post("/unread", []() -> Task<Response> {
+    std::ignore = co_await sleep(std::chrono::hours(1));
+    co_return text("late");
+  });
+  routes_.post("/first", [](Request& request) -> Task<Response> {
+    std::ignore = co_await request.read();
+    std::ignore = co_await sleep(std::chrono::hours(1));
+    std::ignore = co_await request.body();
+    co_return text("late");
+  });
+  begin(limits_);
+  for (std::uint32_t index = 0; index < 100; ++index) {
+    uploads_.push_back({.id = 2 * index + 1});
+    talk_once(post(uploads_.back().id, index % 2 == 0 ? "/unread" : "/first"));
+  }
+  while (send_parts()) {
+  }
+  for (const Upload& each : uploads_) {
+    EXPECT_EQ(each.window, 0) << "its stream alone limits the body";
+  }
+  EXPECT_GT(window_, 0);
+  uploads_.push_back({.id = 201});
+  talk_once(post(201, "/"));
+  while (send_parts()) {
+  }
+  EXPECT_TRUE(uploads_.back().answered);
+}
+
 TEST(H2BodiesBound, IsSmallForManyStreams) {
   const Limits limits;
   const MemoryBound bound = memory_bound(limits, {.connections_max = 1, .http2 = true});

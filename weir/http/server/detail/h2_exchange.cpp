@@ -169,7 +169,7 @@ Task<> H2Exchange::drop_body() {
   if (!hides_body || awaits_continue_ || announced_bytes() > most) co_return;
   call_.hold();
   drops_ = true;
-  connection_.session().consume(*this, std::exchange(arrived_, {}).size());
+  drop_arrived();
   connection_.wake_writer();
   while (!remote_ended() && !body_error_ && received_ <= most) {
     const auto more = co_await fetch();
@@ -367,7 +367,11 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
     connection_.session().consume(*this, bytes.size());
   } else if (!bytes.empty()) {
     add_arrived(bytes);
-    if (collects_) collect(bytes.size());
+    if (collects_) {
+      collect(bytes.size());
+    } else {
+      limit_share();
+    }
   }
   if (is_tunnel_) return give_input();
   input_.set();
@@ -391,9 +395,35 @@ void H2Exchange::add_arrived(Bytes bytes) {
   arrived_.commit(bytes.size());
 }
 
+/// Returns the bytes beyond the share of this body to the window of the connection. A body that its
+/// handler does not read would otherwise keep those of the other streams from arriving. The window
+/// of the stream still bounds the bytes.
+void H2Exchange::limit_share() {
+  const std::size_t held = lent_.size() + arrived_.size() - returned_;
+  const std::size_t share = connection_.window_share();
+  if (held <= share) return;
+  returned_ += held - share;  // also if there is no memory for the WINDOW_UPDATE
+  connection_.session().consume_on_connection_only(*this, held - share);
+  connection_.wake_writer();
+}
+
+/// Returns how many of `count` bytes that leave the buffers the connection has back already.
+std::size_t H2Exchange::take_returned(std::size_t count) noexcept {
+  const std::size_t taken = std::min(count, returned_);
+  returned_ -= taken;
+  return taken;
+}
+
+void H2Exchange::drop_arrived() {
+  const std::size_t count = std::exchange(arrived_, {}).size();
+  H2Session& session = connection_.session();
+  session.consume_on_connection_only(*this, count - take_returned(count));
+  session.allow_more(*this, count);
+}
+
 /// Counts bytes that are added to a collected body.
 void H2Exchange::collect(std::size_t count) {
-  connection_.session().consume_on_connection_only(*this, count);
+  connection_.session().consume_on_connection_only(*this, count - take_returned(count));
   collected_ += count;
   withheld_ += count;
   connection_.add_collected(*this, count);
@@ -459,11 +489,14 @@ Task<Result<>> H2Exchange::fetch() {
 
 Task<Result<Bytes>> H2Exchange::read() {
   was_read_ = true;
-  if (!collects_ && !lent_.empty() && !closed()) {
-    connection_.session().consume_and_grow(*this, lent_.size());
-    connection_.wake_writer();
+  if (!collects_) {
+    const std::size_t returned = take_returned(lent_.size());
+    if (!lent_.empty() && !closed()) {
+      connection_.session().consume_and_grow(*this, lent_.size(), returned);
+      connection_.wake_writer();
+    }
+    lent_ = {};
   }
-  if (!collects_) lent_ = {};
   while (arrived_.empty()) {
     if (body_error_) co_return fail(body_error_);
     if (remote_ended()) co_return Bytes();
@@ -477,7 +510,9 @@ Task<Result<std::string_view>> H2Exchange::read_all() {
   was_read_ = true;
   if (!std::exchange(collects_, true)) {
     // on_data() consumes the rest of a frame that is incomplete.
-    connection_.session().consume(*this, std::exchange(lent_, {}).size());
+    const std::size_t lent = std::exchange(lent_, {}).size();
+    connection_.session().consume_on_connection_only(*this, lent - take_returned(lent));
+    connection_.session().allow_more(*this, lent);
     collect(arrived_.size());
     connection_.wake_writer();
   }

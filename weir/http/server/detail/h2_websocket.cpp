@@ -48,8 +48,9 @@ std::error_code H2Exchange::input_error() const noexcept {
 }
 
 Buffer H2Exchange::take_input() {
+  const std::size_t returned = take_returned(arrived_.size());
   if (!closed()) {
-    connection_.session().consume_and_grow(*this, arrived_.size());
+    connection_.session().consume_and_grow(*this, arrived_.size(), returned);
     connection_.wake_writer();
   }
   return std::exchange(arrived_, {});
