@@ -56,6 +56,9 @@ class BodySource {
   virtual os::Address peer_address() const = 0;
   virtual const TlsInfo* tls() const noexcept { return nullptr; }
   virtual bool is_http2() const noexcept { return false; }
+  /// Returns an address that the sources of one connection to a client share, and those of others
+  /// do not have. It identifies the client to what its requests share with those of others.
+  virtual const void* connection() const noexcept { return this; }
   /// Returns true if the source has removed the coding that Content-Encoding names.
   virtual bool is_decoded() const noexcept { return false; }
 };

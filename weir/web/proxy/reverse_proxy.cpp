@@ -1,13 +1,17 @@
 #include "weir/web/proxy/reverse_proxy.hpp"
 
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <variant>
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/client/client.hpp"
+#include "weir/http/server/detail/client_side.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/status.hpp"
@@ -21,19 +25,37 @@
 namespace weir::http {
 namespace {
 
-// A response with at most this length is read as a whole, and needs no task that streams it.
-constexpr std::uint64_t whole_body_max = 16 * 1024;
+// A response with at most this length is read as a whole, so that its upstream is free before a
+// slow client has taken it. It needs no task that streams it.
+constexpr std::uint64_t whole_body_max = 64 * 1024;
 constexpr Status loop_detected{508};  // RFC 5842 §7.2
 
 /// The body of the client's request on its way to an upstream.
 struct Upload {
   Request& request;
+  ClientSide client;
   std::error_code error = {};  // why the client's body could not be read
+  std::string start = {};      // the bytes that were read before there was an upstream
+  bool ended = false;          // `start` is the whole body
 };
 
-Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
-  for (;;) {
+/// Reads a body of at most `most` bytes as a whole.
+Task<Result<>> read_short_body(Upload& upload, std::size_t most) {
+  while (!upload.ended && upload.start.size() <= most) {
     const auto piece = co_await upload.request.read();
+    if (!piece) co_return fail(piece.error());
+    upload.start.append(to_text(*piece));
+    upload.ended = piece->empty();
+  }
+  co_return {};
+}
+
+Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
+  if (!upload.start.empty()) {
+    if (auto sent = co_await sink.write(upload.start); !sent) co_return sent;
+  }
+  while (!upload.ended) {
+    const auto piece = co_await upload.client.read(upload.request.body_source());
     if (!piece) {
       // The client of the upstream cancels the wait when the upstream ends the request.
       if (piece.error() != Errc::cancelled) upload.error = piece.error();
@@ -86,6 +108,7 @@ struct Exchange {
 
 Task<Result<>> send_response_body(BodySink& sink, Exchange exchange) {
   ClientResponse& response = exchange.response;
+  ClientSide client(exchange.request.slot());
   if (!exchange.begin.empty()) {
     if (auto sent = co_await sink.write(exchange.begin); !sent) co_return sent;
   }
@@ -93,7 +116,7 @@ Task<Result<>> send_response_body(BodySink& sink, Exchange exchange) {
     const auto piece = co_await response.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
-    if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
+    if (auto sent = co_await client.write(sink, *piece); !sent) co_return sent;
   }
   forward_trailers(response, sink);
   co_return {};
@@ -215,11 +238,21 @@ ClientRequest request_to(Url url, const Request& request) {
   return {request.method_text(), std::move(url)};
 }
 
+/// Returns true if the body is read before the request takes an upstream, so that a slow client
+/// does not hold one. Otherwise an answer to a request that is not complete arrives immediately.
+bool reads_first(const Request& request, const ProxyCore& core,
+                 const ReverseProxyOptions& options) noexcept {
+  const RequestHead& head = request.head();
+  return core.is_busy() && head.has_content_length() && !head.expects_continue() &&
+         head.content_length() != 0 && head.content_length() <= options.short_body_max;
+}
+
 }  // namespace
 
 struct ReverseProxy::State {
   std::vector<Url> upstreams;
   ReverseProxyOptions options;
+  std::shared_ptr<UpstreamPlan> plan = std::make_shared<UpstreamPlan>();
 };
 
 Task<Response> ReverseProxy::operator()(Request& request) const {
@@ -234,9 +267,23 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   }
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core =
-      loop.slots().get<ProxyCores>().of(loop, state_, state.upstreams.size(), options);
+      loop.slots().get<ProxyCores>().of(loop, state_, state.upstreams.size(), options, state.plan);
   ProxyCore::Request proxied(core);
-  Upload upload{request};
+  Upload upload{request, ClientSide(proxied.slot())};
+  const void* const client = request.body_source().connection();
+  if (is_websocket) {
+    const bool is_stream = request.version() == Version::http_2;
+    if (!proxied.try_take_websocket_slot(is_stream ? client : nullptr)) {
+      co_return Response(Status::service_unavailable);
+    }
+  } else if (reads_first(request, core, options)) {
+    const Result<> whole = co_await read_short_body(upload, options.short_body_max);
+    if (!whole) co_return Response(to_status(whole.error()));
+  }
+  if (!is_websocket && !proxied.try_take_slot(client)) {
+    const Result<> taken = co_await proxied.take_slot(client);
+    if (!taken) co_return Response(taken.error());
+  }
   std::error_code error = make_error_code(ClientError::connect_failed);
   for (unsigned attempt = 0; attempt < options.attempts_max; ++attempt) {
     const auto index = proxied.choose();

@@ -63,6 +63,12 @@ struct ReverseProxyOptions {
   /// True to pass TRACE on. Its answer shows the client what the proxy adds to requests. Otherwise
   /// the proxy answers 405.
   bool pass_trace = false;
+  /// WebSockets at the upstreams of one core. One client connection has at most half of them, the
+  /// next one half of the rest, and so on; 503. memory_bound() includes them.
+  std::size_t websockets_max = 1024;
+  /// Bytes of a request's body that is complete before the request takes an upstream, if its length
+  /// is known and half of the requests to the upstreams are in use.
+  std::size_t short_body_max = 64 * 1024;
   /// Number of upstreams that a request may try; at least 1.
   unsigned attempts_max = 3;
   /// Number of failures in a row after which an upstream gets no requests for `eject_time`. It then
@@ -75,12 +81,13 @@ struct ReverseProxyOptions {
 /// A handler that passes requests on to one of several upstream servers; reverse_proxy() makes it.
 ///
 /// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
-/// side. The proxy holds one piece of each at a time, and a response of at most 16 KiB with a
-/// Content-Length as a whole. It sends the whole request before it passes the response on, unless
-/// the status is 300 or more or the response is complete earlier; see Client. Such an early answer
-/// is no failure of the upstream. The carrier of a message says if it has a body, whatever the method
-/// is. A body that decompress_requests() decodes is passed on decoded, without the headers that
-/// describe the coding.
+/// side. The proxy holds one piece of each at a time, and a response of at most 64 KiB with a
+/// Content-Length as a whole: its upstream is then free for others. See also
+/// ReverseProxyOptions::short_body_max. It sends the whole request before it passes the response
+/// on, unless the status is 300 or more or the response is complete earlier; see Client. Such an
+/// early answer is no failure of the upstream. The carrier of a message says if it has a body,
+/// whatever the method is. A body that decompress_requests() decodes is passed on decoded, without
+/// the headers that describe the coding.
 ///
 /// *Headers* of one connection are not passed on (RFC 9110 §7.6.1). These are Connection and those
 /// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin
@@ -98,6 +105,13 @@ struct ReverseProxyOptions {
 ///
 /// *Max-Forwards* of OPTIONS and TRACE is decremented; the proxy itself answers if it is 0 (RFC
 /// 9110 §7.6.2).
+///
+/// *Clients share the upstreams.* A core has as many requests at the upstreams as ClientLimits
+/// allows. One client connection has at most half of them, the next one half of the rest, and so
+/// on. Further requests wait, and the connections are served in turn. If a client with fewer
+/// requests waits, a request ends that has let its upstream wait for its client for more than a
+/// second, at less than 16 KiB per second; 408, or a reset. The sockets of all upstreams are at
+/// most half of the descriptors. Servers without a limit of connections leave them free.
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
 /// is 502; a timeout is 504; the limits of ClientLimits for waiting requests are 503. A client that
@@ -151,5 +165,14 @@ ReverseProxy reverse_proxy(const Url& upstream, ReverseProxyOptions options = {}
 /// Returns the bytes that the side of the upstream adds to a WebSocket at most. It is a part of
 /// MemoryBoundOptions::handler_bytes; MemoryBoundOptions::websockets counts the side of the client.
 std::size_t websocket_bytes_max(const ReverseProxyOptions& options) noexcept;
+
+/// Upper bounds, in bytes, of the memory that a reverse proxy holds beside its server.
+struct ProxyMemoryBound {
+  std::uint64_t request;  ///< one request, for MemoryBoundOptions::handler_bytes
+  std::uint64_t core;     ///< one core: its connections to the upstreams, and its WebSockets
+};
+
+/// Returns the bounds of a proxy with these options.
+ProxyMemoryBound memory_bound(const ReverseProxyOptions& options) noexcept;
 
 }  // namespace weir::http

@@ -45,6 +45,7 @@ class BodyReader final : public BodySource {
   }
   const Headers& trailers() const noexcept override { return decoder_.trailers(); }
   os::Address peer_address() const override { return io_.peer_address(); }
+  const void* connection() const noexcept override { return &io_; }
   const TlsInfo* tls() const noexcept override { return io_.stream().tls(); }
 
   /// Returns the whole body if it has a length and has arrived completely; an empty text if there

@@ -124,6 +124,7 @@ class H2Exchange final : public H2Stream,
   os::Address peer_address() const override;
   const TlsInfo* tls() const noexcept override;
   bool is_http2() const noexcept override { return true; }
+  const void* connection() const noexcept override { return &connection_; }
 
  private:
   class Sink;

@@ -2,8 +2,8 @@
 // between them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -31,8 +31,6 @@ namespace weir::detail {
 /// Threads: its loop's.
 /// Lifetime: it outlives its slots and waits (asserted).
 class FairSlots : loop::Timer {
-  struct Account;
-
  public:
   /// Identifies a client, such as the address of its connection.
   using Client = const void*;
@@ -62,6 +60,12 @@ class FairSlots : loop::Timer {
   Acquire acquire(Client client) noexcept;
 
  private:
+  /// A client with slots or waits.
+  struct Account : ListNode {
+    Client client = nullptr;
+    std::size_t held = 0;
+    WaitQueue<QueuedWait> waits;  // each is an Acquire
+  };
   using Accounts = std::unordered_map<Client, Account>;
 
   /// The time between two looks at the stalls, which bounds their cost.
@@ -88,13 +92,6 @@ class FairSlots : loop::Timer {
   std::vector<Accounts::node_type> spare_;  // memory of clients that have left
   List<Account> queue_;                    // accounts with waits, the next one first
   List<Stall> stalls_;
-};
-
-/// A client with slots or waits.
-struct FairSlots::Account : ListNode {
-  Client client = nullptr;
-  std::size_t held = 0;
-  WaitQueue<QueuedWait> waits;  // each is an Acquire
 };
 
 /// A Slot is given back when it is destroyed or released. A moved-from slot is none.

@@ -1,5 +1,6 @@
 #include "weir/web/proxy/detail/proxied_websocket.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -154,6 +155,21 @@ std::size_t websocket_bytes_max(const ReverseProxyOptions& options) noexcept {
   WebSocketLimits limits = options.websocket;
   limits.message_bytes_max = 0;  // no message is collected
   return weir::detail::sum({own, websocket_bytes_max(limits, std::nullopt)});
+}
+
+ProxyMemoryBound memory_bound(const ReverseProxyOptions& options) noexcept {
+  using weir::detail::product;
+  using weir::detail::sum;
+  constexpr std::uint64_t frames = 8 * 1024;
+  constexpr std::uint64_t grown = 3;  // a text of twice the size, and the one before it
+  const ClientMemoryBound client = memory_bound(options.client.limits);
+  ProxyMemoryBound bound{};
+  constexpr std::uint64_t response = 64 * 1024;  // one that is read as a whole
+  bound.request = sum({frames, product(grown, options.short_body_max), product(grown, response),
+                       weir::detail::buffer(0)});
+  bound.core = sum({std::max(client.total, client.http2_total), client.tls_sessions,
+                    product(options.websockets_max, websocket_bytes_max(options))});
+  return bound;
 }
 
 }  // namespace weir::http

@@ -1,15 +1,46 @@
 #include "weir/web/proxy/detail/proxy_core.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/base/detail/memory_sizes.hpp"
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/detail/metric_row.hpp"
+#include "weir/task/timeout.hpp"
+#include "weir/tls/client.hpp"
 
 namespace weir::http {
+namespace {
 
-ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options)
+/// Returns the number of requests that the client can have at the upstreams at the same time.
+std::size_t slots_of(const ClientOptions& options, std::size_t connections) noexcept {
+  const bool by_alpn = options.tls != nullptr &&
+                       std::ranges::find(options.tls->options().protocols, std::string_view("h2")) !=
+                           options.tls->options().protocols.end();
+  const std::uint64_t streams =
+      options.plain_http2 || by_alpn ? options.limits.http2.streams_max : 1;
+  return static_cast<std::size_t>(weir::detail::product(connections, streams));
+}
+
+}  // namespace
+
+ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options,
+                     std::shared_ptr<UpstreamPlan> plan)
     : DrainObserver(&on_drain),
       loop_(loop),
       client_options_(options.client),
+      plan_(std::move(plan)),
+      share_(plan_->share_of(loop, upstreams, options)),
+      reserve_(&plan_->reserve(), loop),
+      slots_(loop, slots_of(options.client, share_.connections)),
+      websocket_slots_(loop, share_.websockets),
       upstreams_(upstreams, options, loop.core()) {
-  client_options_.limits.redirects_max = 0;
+  ClientLimits& limits = client_options_.limits;
+  limits.connections_max = share_.connections;
+  limits.connections_per_origin_max =
+      std::min(limits.connections_per_origin_max, share_.connections);
+  limits.redirects_max = 0;
   client_options_.cookie_jar = nullptr;
   loop.metrics().add(*this);
   if (!loop.draining()) loop.observe_drain(*this);
@@ -22,6 +53,37 @@ ProxyCore::Request::Request(ProxyCore& core) : core_(&core) {
   }
   ++core.requests_;
   core.total_.add();
+}
+
+bool ProxyCore::Request::try_take_slot(Slots::Client client) {
+  if (auto slot = core_->slots_.try_acquire(client)) slot_ = std::move(*slot);
+  return static_cast<bool>(slot_);
+}
+
+bool ProxyCore::Request::try_take_websocket_slot(Slots::Client client) {
+  if (client == nullptr) {
+    tunnel_ = std::make_unique<char>();
+    client = tunnel_.get();
+  }
+  if (auto slot = core_->websocket_slots_.try_acquire(client)) slot_ = std::move(*slot);
+  if (!slot_) core_->refused_.add();
+  return static_cast<bool>(slot_);
+}
+
+Task<Result<>> ProxyCore::Request::take_slot(Slots::Client client) {
+  const ClientLimits& limits = core_->client_options_.limits;
+  if (core_->slots_.waiting() >= limits.waiting_max) {
+    core_->refused_.add();
+    co_return fail(ClientError::queue_full);
+  }
+  auto slot = co_await timeout(limits.queue_timeout, core_->slots_.acquire(client));
+  if (!slot) {
+    if (slot.error() != Errc::timed_out) co_return fail(slot.error());
+    core_->refused_.add();
+    co_return fail(ClientError::queue_timed_out);
+  }
+  slot_ = std::move(*slot);
+  co_return {};
 }
 
 std::optional<std::size_t> ProxyCore::Request::choose() {
@@ -58,6 +120,14 @@ void ProxyCore::collect(MetricSnapshot& sum) const {
        count_of<&ProxyCore::ejections_>,
        {"weir.proxy.upstream.ejections", "{ejection}",
         "Upstream servers taken out after failures."}},
+      {"http proxy requests without an upstream",
+       count_of<&ProxyCore::refused_>,
+       {"weir.proxy.requests.refused", "{request}",
+        "Requests and WebSockets that got no upstream, because all were in use."}},
+      {"http proxy websockets",
+       [](const ProxyCore& core) -> std::uint64_t { return core.websocket_slots_.in_use(); },
+       {"weir.proxy.websockets", "{connection}", "WebSockets at upstream servers."},
+       Metric::Kind::gauge},
   };
   weir::detail::collect_rows<ProxyCore>(sum, rows, *this);
 }
@@ -76,12 +146,13 @@ void ProxyCore::release_client() noexcept {
 }
 
 ProxyCore& ProxyCores::of(Loop& loop, const std::shared_ptr<const void>& owner,
-                          std::size_t upstreams, const ReverseProxyOptions& options) {
+                          std::size_t upstreams, const ReverseProxyOptions& options,
+                          const std::shared_ptr<UpstreamPlan>& plan) {
   for (Entry& each : entries_) {
     if (each.key == owner.get() && !each.owner.expired()) return *each.core;
   }
   std::erase_if(entries_, [](const Entry& each) { return each.owner.expired(); });
-  auto core = std::make_unique<ProxyCore>(loop, upstreams, options);
+  auto core = std::make_unique<ProxyCore>(loop, upstreams, options, plan);
   return *entries_.emplace_back(owner.get(), owner, std::move(core)).core;
 }
 

@@ -12,16 +12,24 @@
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/metrics.hpp"
+#include "weir/task/sync/detail/fair_slots.hpp"
+#include "weir/web/proxy/detail/upstream_plan.hpp"
 #include "weir/web/proxy/detail/upstreams.hpp"
 
 namespace weir::http {
 
 /// The client and the upstreams of one reverse proxy on one core. The client keeps idle connections
 /// to the upstreams. It is destroyed when the loop drains, with the last request.
+///
+/// A request needs a slot, as many as the client can have requests at a time, and a WebSocket one of
+/// its own kind. The clients of the proxy share them; see FairSlots.
 /// Threads: its loop's.
 class ProxyCore final : DrainObserver, MetricSource {
  public:
-  ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options);
+  using Slots = weir::detail::FairSlots;
+
+  ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options,
+            std::shared_ptr<UpstreamPlan> plan);
   ~ProxyCore() { detach(); }
 
   /// A request in progress. The client lives as long as it.
@@ -31,10 +39,25 @@ class ProxyCore final : DrainObserver, MetricSource {
     Request(Request&& other) noexcept
         : core_(std::exchange(other.core_, nullptr)),
           upstream_(other.upstream_),
-          tried_(std::move(other.tried_)) {}
+          tried_(std::move(other.tried_)),
+          tunnel_(std::move(other.tunnel_)),
+          slot_(std::move(other.slot_)) {}
     ~Request() {
-      if (core_ != nullptr) core_->end(*this);
+      if (core_ == nullptr) return;
+      slot_.release();
+      core_->end(*this);
     }
+
+    /// Takes a slot for a request of `client` without waiting. Returns false if there is none.
+    bool try_take_slot(Slots::Client client);
+    /// Takes one of the slots of WebSockets. `client` is nullptr for a connection that becomes the
+    /// WebSocket: its address may be used again. Returns false if there is no slot.
+    bool try_take_websocket_slot(Slots::Client client);
+    /// Waits for a slot, for at most ClientLimits::queue_timeout.
+    /// Errors: ClientError::queue_full, queue_timed_out; Errc::cancelled.
+    /// Cancel: leaves the queue.
+    Task<Result<>> take_slot(Slots::Client client);
+    Slots::Slot& slot() noexcept { return slot_; }
 
     Client& client() const noexcept { return *core_->client_; }
     /// Returns the pool that opens the connections of WebSockets, which it does not count.
@@ -49,7 +72,13 @@ class ProxyCore final : DrainObserver, MetricSource {
     ProxyCore* core_;
     std::optional<std::size_t> upstream_;
     std::vector<std::size_t> tried_;  // earlier ones
+    std::unique_ptr<char> tunnel_;    // whose address identifies a client that has no other
+    Slots::Slot slot_;
   };
+
+  /// Returns true if so many slots are in use that a request should read a short body before it
+  /// takes one.
+  bool is_busy() const noexcept { return slots_.in_use() >= (slots_.slots() + 1) / 2; }
 
  private:
   static void on_drain(DrainObserver& self);
@@ -59,6 +88,11 @@ class ProxyCore final : DrainObserver, MetricSource {
 
   Loop& loop_;
   ClientOptions client_options_;
+  std::shared_ptr<UpstreamPlan> plan_;
+  UpstreamPlan::Share share_;
+  ConnectionReserve::Use reserve_;
+  Slots slots_;
+  Slots websocket_slots_;
   Upstreams upstreams_;
   std::optional<Client> client_;
   std::optional<ClientPool> websocket_pool_;  // while there is a client
@@ -66,6 +100,7 @@ class ProxyCore final : DrainObserver, MetricSource {
   weir::detail::Counter total_;
   weir::detail::Counter failures_;
   weir::detail::Counter ejections_;
+  weir::detail::Counter refused_;
 };
 
 /// The reverse proxies that a core has used. The loop owns it.
@@ -75,7 +110,7 @@ class ProxyCores {
   /// Returns the part of the proxy with the state `owner` for `loop`. It lives as long as the state
   /// does, or longer.
   ProxyCore& of(Loop& loop, const std::shared_ptr<const void>& owner, std::size_t upstreams,
-                const ReverseProxyOptions& options);
+                const ReverseProxyOptions& options, const std::shared_ptr<UpstreamPlan>& plan);
 
  private:
   struct Entry {
