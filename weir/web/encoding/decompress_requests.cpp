@@ -8,8 +8,12 @@
 
 #include "weir/compression/error.hpp"
 #include "weir/http/message/detail/decompressing_reader.hpp"
+#include "weir/http/server/detail/client_side.hpp"
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/sync/detail/fair_slots.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/web/encoding/detail/encoding_core.hpp"
 
 namespace weir::http {
@@ -43,25 +47,33 @@ std::optional<Coding> coding_of(const RequestHead& head) noexcept {
   return coding;
 }
 
-/// The decompressed body of a request.
+/// The decompressed body of a request. It has a decompressor from its first bytes to its end, so that
+/// clients that send nothing hold none.
 class DecompressedBody final : public BodySource {
  public:
-  DecompressedBody(BodySource& from, Decompressor decompressor, detail::EncodingCore& core) noexcept
-      : from_(from), reader_(std::move(decompressor)), core_(core) {
-    core_.decompressors().add();
-  }
+  /// The coding is available.
+  DecompressedBody(BodySource& from, Coding coding, const DecompressRequestLimits& limits,
+                   detail::EncodingCore& core)
+      : from_(from),
+        coding_(coding),
+        limits_(limits),
+        core_(core),
+        slots_(core.decompressor_slots(limits.concurrency_max)) {}
   DecompressedBody(const DecompressedBody&) = delete;
   DecompressedBody& operator=(const DecompressedBody&) = delete;
   ~DecompressedBody() override { release(); }
 
   Task<Result<Bytes>> read() override {
     if (error_) co_return fail(error_);
-    const Result<Bytes> piece = co_await reader_.read(from_);
-    if (!reader_.ended()) co_return piece;
-    release();
-    if (piece) co_return piece;
-    core_.rejected_requests().add();
-    error_ = piece.error();
+    if (!reader_ && !ended_) {
+      const Result<> begun = co_await begin();
+      if (!begun) co_return fail_with(begun.error());
+    }
+    if (ended_) co_return Bytes();
+    const Result<Bytes> piece = co_await reader_->read(arriving_);
+    if (!piece && reader_->ended()) core_.rejected_requests().add();
+    if (!piece) co_return fail_with(piece.error());
+    if (reader_->ended()) end();
     co_return piece;
   }
   Task<Result<std::string_view>> read_all() override {
@@ -77,17 +89,89 @@ class DecompressedBody final : public BodySource {
   os::Address peer_address() const override { return from_.peer_address(); }
   const TlsInfo* tls() const noexcept override { return from_.tls(); }
   bool is_http2() const noexcept override { return from_.is_http2(); }
+  const void* connection() const noexcept override { return from_.connection(); }
   bool is_decoded() const noexcept override { return true; }
 
  private:
-  void release() noexcept {
-    if (std::exchange(counted_, false)) core_.decompressors().subtract();
+  using Slots = weir::detail::FairSlots;
+
+  /// The bytes that arrive, with those that begin() has read.
+  class Arriving {
+   public:
+    explicit Arriving(DecompressedBody& body) noexcept : body_(body), client_(body.slot_) {}
+    void set_first(Bytes first) noexcept { first_ = first; }
+    Task<Result<Bytes>> read() {
+      if (!first_.empty()) co_return std::exchange(first_, {});
+      auto reading = client_.read(body_.from_);
+      co_return co_await std::move(reading);
+    }
+
+   private:
+    DecompressedBody& body_;
+    ClientSide client_;
+    Bytes first_;
+  };
+
+  /// Waits for the first bytes of the body, and then for a decompressor.
+  /// Errors: those of the source; ClientError::queue_full, queue_timed_out.
+  Task<Result<>> begin() {
+    const Result<Bytes> first = co_await from_.read();
+    if (!first) co_return fail(first.error());
+    ended_ = first->empty();
+    if (ended_) co_return {};
+    arriving_.set_first(*first);
+    WEIR_CO_TRY(co_await take_slot());
+    auto decompressor = Decompressor::make(coding_, limits_.body);
+    if (!decompressor) co_return fail(decompressor.error());
+    reader_.emplace(std::move(*decompressor));
+    core_.decompressors().add();
+    co_return {};
+  }
+
+  Task<Result<>> take_slot() {
+    if (auto slot = slots_.try_acquire(from_.connection())) {
+      slot_ = std::move(*slot);
+      co_return {};
+    }
+    if (slots_.slots() == 0 || slots_.waiting() >= limits_.waiting_max) {
+      co_return fail(ClientError::queue_full);
+    }
+    auto slot = co_await timeout(limits_.queue_timeout, slots_.acquire(from_.connection()));
+    if (!slot) {
+      const bool late = slot.error() == Errc::timed_out;
+      co_return fail(late ? make_error_code(ClientError::queue_timed_out) : slot.error());
+    }
+    slot_ = std::move(*slot);
+    co_return {};
+  }
+
+  /// Keeps the error for later reads, unless the read can be repeated.
+  Result<Bytes> fail_with(std::error_code error) {
+    if (error != Errc::cancelled) {
+      error_ = error;
+      end();
+    }
+    return fail(error);
+  }
+  void end() {
+    ended_ = true;
+    release();
+  }
+  void release() {
+    if (reader_) core_.decompressors().subtract();
+    reader_.reset();
+    slot_.release();
   }
 
   BodySource& from_;
-  detail::DecompressingReader reader_;
+  const Coding coding_;
+  const DecompressRequestLimits limits_;
   detail::EncodingCore& core_;
-  bool counted_ = true;  // until the end of the body
+  Slots& slots_;
+  Slots::Slot slot_;
+  Arriving arriving_{*this};
+  std::optional<detail::DecompressingReader> reader_;  // from the first bytes to the end
+  bool ended_ = false;
   std::error_code error_;
   std::string all_;  // for read_all()
 };
@@ -126,13 +210,7 @@ Task<Response> DecompressRequests::operator()(Request& request, Next next) const
   if (!request.body_length().has_body()) co_return co_await next(request);
   const Context own = co_await this_context();
   detail::EncodingCore& core = detail::EncodingCore::of(*own.loop);
-  if (core.decompressors().value() >= limits_.concurrency_max) {
-    co_return Response(Status::service_unavailable);
-  }
-  auto decompressor = Decompressor::make(*coding, limits_.body);
-  if (!decompressor) co_return unsupported();
-  auto body =
-      std::make_unique<DecompressedBody>(request.body_source(), std::move(*decompressor), core);
+  auto body = std::make_unique<DecompressedBody>(request.body_source(), *coding, limits_, core);
   KeptBody& kept = request.set(KeptBody{std::move(body)});
   const ScopedBody scoped(request, *kept.body);
   co_return co_await next(request);

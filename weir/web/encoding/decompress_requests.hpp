@@ -1,9 +1,11 @@
 // Middleware that decompresses the bodies of requests.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
+#include "weir/base/time.hpp"
 #include "weir/compression/decompressor.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/message/request.hpp"
@@ -18,9 +20,15 @@ struct DecompressRequestLimits {
   /// Limits of one body; 413. The limit of the route (RouteOptions::body_max) is for the bytes that
   /// arrive, output_max for those that the handler reads.
   compression::DecompressLimits body = {.output_max = 1024 * 1024, .window_max = 1024 * 1024};
-  /// Requests on one core at the same time that are decompressed; 503. Each holds at most
-  /// compression::decompressor_bytes_max() and 16 KiB, and output_max if it is read as a whole.
+  /// Requests on one core at the same time that are decompressed, from their first bytes on; others
+  /// wait. Each holds at most compression::decompressor_bytes_max() and 16 KiB, and output_max if it
+  /// is read as a whole. One client connection has at most half of them, the next one half of the
+  /// rest, and so on. If a client with fewer ones waits, a request ends whose client has sent
+  /// nothing for a second; 408.
   std::size_t concurrency_max = 64;
+  std::size_t waiting_max = 1024;  ///< requests that wait on a core; 503
+  /// Time for which a request waits; 503. The connections are served in turn.
+  Duration queue_timeout = std::chrono::seconds(5);
 };
 
 /// The middleware that decompress_requests() returns.

@@ -9,12 +9,20 @@ EncodingCore& EncodingCore::of(Loop& loop) {
   return loop.slots().get<EncodingCore>(loop);
 }
 
-EncodingCore::EncodingCore(Loop& loop) {
+EncodingCore::EncodingCore(Loop& loop) : loop_(loop) {
   loop.metrics().add(*this);
 }
 
 EncodingCore::~EncodingCore() {
   detach();
+}
+
+weir::detail::FairSlots& EncodingCore::decompressor_slots(std::size_t slots) {
+  using weir::detail::FairSlots;
+  for (const auto& each : decompressor_slots_) {
+    if (each->slots() == slots) return *each;
+  }
+  return *decompressor_slots_.emplace_back(std::make_unique<FairSlots>(loop_, slots));
 }
 
 void EncodingCore::collect(MetricSnapshot& sum) const {

@@ -1,4 +1,4 @@
-#include "weir/web/proxy/detail/client_side.hpp"
+#include "weir/http/server/detail/client_side.hpp"
 
 #include <cstdint>
 #include <utility>
@@ -37,10 +37,10 @@ class ClientSide::Wait : weir::detail::FairSlots::Stall {
   CancelSource cancel_;
 };
 
-Task<Result<Bytes>> ClientSide::read(Request& request) {
+Task<Result<Bytes>> ClientSide::read(BodySource& body) {
   const Context own = co_await this_context();
   Wait wait(*this, own);
-  auto reading = in_context(wait.context(), request.read());
+  auto reading = in_context(wait.context(), body.read());
   const Result<Bytes> piece = co_await std::move(reading);
   if (!wait.end(piece ? piece->size() : 0)) co_return fail(ParseError::body_timed_out);
   co_return piece;

@@ -1,4 +1,5 @@
-// ClientSide: the reads and writes of a proxied request that wait for its client.
+// ClientSide: the reads and writes of a request that wait for its client while it holds what others
+// need.
 #pragma once
 
 #include <chrono>
@@ -14,8 +15,8 @@
 
 namespace weir::http {
 
-/// Reads from and writes to the client of a request that holds a slot for its upstream. A client
-/// that has let the upstream wait for a second, and is slower than 16 KiB per second, loses the slot
+/// Reads from and writes to the client of a request that holds a slot, such as one for an upstream. A
+/// client that lets the slot wait for a second, and is slower than 16 KiB per second, loses the slot
 /// to another client that waits for one; see FairSlots.
 /// Threads: one core's.
 /// Lifetime: the slot stays where it is.
@@ -27,9 +28,9 @@ class ClientSide {
   explicit ClientSide(Slot& slot) noexcept : slot_(slot), tracker_(rate) {}
 
   /// Returns the next bytes of the client's body.
-  /// Errors: those of Request::read(); ParseError::body_timed_out if the slot was lost.
-  /// Cancel: that of Request::read().
-  Task<Result<Bytes>> read(Request& request);
+  /// Errors: those of the source; ParseError::body_timed_out if the slot was lost.
+  /// Cancel: that of the source.
+  Task<Result<Bytes>> read(BodySource& body);
   /// Sends bytes to the client.
   /// Errors: those of BodySink::write(); Errc::timed_out if the slot was lost.
   /// Cancel: that of BodySink::write().
