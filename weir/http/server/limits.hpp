@@ -33,7 +33,8 @@ struct MinimumRate {
 /// status, a close of the connection, or both.
 struct Limits {
   HeadLimits head = {};                              ///< size limits; 414, 431, 400 for empty lines
-  ChunkLimits chunks = {};                           ///< limits of chunks; 400, 431 for trailers
+  /// Limits of chunks, and of trailers also in HTTP/2; 400, 431 for trailers.
+  ChunkLimits chunks = {};
   Duration head_timeout = std::chrono::seconds(10);  ///< time for a whole head; 408 and close
   Duration idle_timeout = std::chrono::seconds(60);  ///< time between requests; close
   /// Time until the first byte of a connection, and then until the first stream of HTTP/2, if it is

@@ -491,6 +491,7 @@ ResponseFieldReader& ClientPool::response_fields() {
   if (response_fields_ == nullptr) {
     ResponseFieldLimits limits;
     limits.head = options_->limits.response.head;
+    limits.chunks = options_->limits.response.chunks;
     limits.list_bytes_max = options_->limits.http2.field_list_max;
     response_fields_ = std::make_unique<ResponseFieldReader>(limits);
   }

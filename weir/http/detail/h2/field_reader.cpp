@@ -29,7 +29,7 @@ bool is_connection_field(std::string_view name, std::string_view value) noexcept
 }  // namespace
 
 FieldReader::FieldReader(const Limits& limits, std::size_t more)
-    : limits_{list_max(limits.list_bytes_max), limits.headers_max},
+    : limits_{list_max(limits.list_bytes_max), limits.trailers_max, limits.trailers_bytes_max},
       memory_(new char[memory(limits.list_bytes_max, more)]) {}
 
 HpackDecoder FieldReader::decoder_of(HpackTable& table, Bytes block,
@@ -107,16 +107,21 @@ void FieldReader::write_field(const Field& field) noexcept {
 FieldsResult FieldReader::read_trailers(HpackTable& table, Bytes block, Headers& trailers) {
   HpackDecoder decoder = begin(table, block);
   std::uint32_t count = 0;
+  std::size_t bytes = 0;  // of the lines in HTTP/1.1
   HpackDecoder::Step step;
   while ((step = decoder.next()) == HpackDecoder::Step::field) {
     const Field& field = decoder.field();
     if (failed()) continue;  // the rest of the block still changes the table
     write_field(field);
     if (failed()) continue;
+    constexpr std::size_t separator = 2;
+    bytes += field.name.size() + separator + field.value.size();
     if (is_forbidden_trailer(field.name)) {
       fail(Kind::rejected, ParseError::forbidden_trailer);
-    } else if (++count > limits_.headers_max) {
+    } else if (++count > limits_.trailers_max) {
       fail(Kind::rejected, ParseError::too_many_trailers);
+    } else if (bytes > limits_.trailers_bytes_max) {
+      fail(Kind::rejected, ParseError::trailers_too_long);
     } else if (!trailers.add(field.name, field.value)) {
       fail(Kind::rejected, ParseError::bad_header_value);
     }

@@ -63,7 +63,8 @@ class FieldReader {
 
   struct Limits {
     std::uint32_t list_bytes_max;
-    std::uint32_t headers_max;
+    std::uint32_t trailers_max;        ///< of ChunkLimits
+    std::uint32_t trailers_bytes_max;  ///< of ChunkLimits
   };
 
   /// Returns the limit of a field list, which is at most 16 MiB.

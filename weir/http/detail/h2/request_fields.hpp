@@ -7,6 +7,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/detail/h1/host_line_cache.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h2/field_reader.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
@@ -17,6 +18,7 @@ namespace weir::http {
 /// The limits of a request's fields.
 struct RequestFieldLimits {
   HeadLimits head{};                         ///< the limits of a head of HTTP/1.1
+  ChunkLimits chunks{};                      ///< the limits of trailers of HTTP/1.1
   std::uint32_t list_bytes_max = 64 * 1024;  ///< SETTINGS_MAX_HEADER_LIST_SIZE, at most 16 MiB
   bool extended_connect = false;             ///< accepts :protocol (RFC 8441 §4)
 };

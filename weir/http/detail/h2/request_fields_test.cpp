@@ -579,9 +579,12 @@ TEST(RequestFieldReader, RejectsInvalidTrailers) {
   RequestFieldLimits limits{.list_bytes_max = 102};
   EXPECT_EQ(result({{"a", "b"}, {"a", "b"}, {"a", "b"}}, limits), Kind::complete);
   EXPECT_EQ(result({{"a", "b"}, {"a", "b"}, {"a", "bc"}}, limits), ParseError::trailers_too_long);
-  limits.head.headers_max = 2;
+  limits.chunks.trailers_max = 2;
   EXPECT_EQ(result({{"a", "b"}, {"a", "b"}}, limits), Kind::complete);
   EXPECT_EQ(result({{"a", "b"}, {"a", "b"}, {"a", "b"}}, limits), ParseError::too_many_trailers);
+  limits.chunks.trailers_bytes_max = 8;  // "a: b" twice
+  EXPECT_EQ(result({{"a", "b"}, {"a", "b"}}, limits), Kind::complete);
+  EXPECT_EQ(result({{"a", "b"}, {"a", "bc"}}, limits), ParseError::trailers_too_long);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "weir/base/detail/bytes.hpp"
+#include "weir/http/detail/h1/chunked.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h2/field_reader.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
@@ -15,6 +16,7 @@ namespace weir::http {
 /// The limits of a response's fields.
 struct ResponseFieldLimits {
   HeadLimits head{};                         ///< the limits of a head of HTTP/1.1
+  ChunkLimits chunks{};                      ///< the limits of trailers of HTTP/1.1
   std::uint32_t list_bytes_max = 64 * 1024;  ///< SETTINGS_MAX_HEADER_LIST_SIZE, at most 16 MiB
 };
 

@@ -313,6 +313,7 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
 void ServerState::make_request_fields() {
   RequestFieldLimits limits;
   limits.head = limits_.head;
+  limits.chunks = limits_.chunks;
   limits.list_bytes_max = limits_.h2.field_list_max;
   limits.extended_connect = limits_.h2.connect_protocol;
   request_fields_ = std::make_unique<RequestFieldReader>(limits);
