@@ -114,7 +114,12 @@ class PageWriter {
     co_await weir::detail::NextTurn(loop_);
     begin_piece();
     while (const auto each = metrics.take()) {
-      if (!out_.begin(each->name, each->unit, each->help, each->kind)) continue;
+      if (!out_.begin(each->name, each->unit, each->help, each->kind)) {
+        if (piece_is_full(1)) {  // work without output counts too
+          WEIR_CO_TRY(co_await flush());
+        }
+        continue;
+      }
       for (const detail::ReadMetric::Sample& sample : each->samples) {
         names_.clear();
         for (const auto& label : sample.labels) names_.push_back(detail::label_name(label.first));
@@ -136,7 +141,12 @@ class PageWriter {
     const detail::Family* family = detail::Registry::instance().first();
     for (; family != nullptr; family = family->next()) {
       const detail::FamilyOptions& options = family->options();
-      if (!out_.begin(family->name(), options.unit, options.help, options.kind)) continue;
+      if (!out_.begin(family->name(), options.unit, options.help, options.kind)) {
+        if (piece_is_full(1)) {  // work without output counts too
+          WEIR_CO_TRY(co_await flush());
+        }
+        continue;
+      }
       names_.clear();
       for (const std::string& name : options.labels) names_.push_back(detail::label_name(name));
       for (const detail::Series* each = family->first(); each != nullptr;

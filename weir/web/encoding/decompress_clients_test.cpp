@@ -54,7 +54,7 @@ TEST_F(DecompressClients, ThatFallSilentGiveWayToOthers) {
   const std::string request = head(body.size()) + body;
   MemoryPeer& other = connect();
   EXPECT_EQ(talk(other, request), "") << "it waits for one that is silent";
-  pass(1500ms);
+  pass(2500ms);
   EXPECT_TRUE(other.take().ends_with("milk"));
   EXPECT_TRUE(silent.front()->received().starts_with("HTTP/1.1 408"));
 }

@@ -28,9 +28,12 @@ class MessageHead {
   /// The number of headers that need no heap memory.
   static constexpr std::uint32_t inline_max = 100;
 
-  MessageHead() noexcept {}  // NOLINT: first_ stays uninitialized, on purpose
+  MessageHead() noexcept { headers_ = first_.data(); }  // NOLINT: first_ stays uninitialized
   /// Errors: throws std::bad_alloc if there are more than inline_max headers.
-  MessageHead(const MessageHead& other) { copy(other); }  // NOLINT: copies first_
+  MessageHead(const MessageHead& other) {  // NOLINT: copies first_
+    headers_ = first_.data();
+    copy(other);
+  }
   MessageHead& operator=(const MessageHead& other) {
     if (this != &other) copy(other);
     return *this;
@@ -157,7 +160,7 @@ class MessageHead {
   const char* base_ = nullptr;
   HeadInfo info_;
   std::uint32_t capacity_ = inline_max;
-  HeaderSlices* headers_ = first_.data();  // only the first header_count are valid
+  HeaderSlices* headers_;  // only the first header_count are valid
   std::array<HeaderSlices, inline_max> first_;
 };
 
