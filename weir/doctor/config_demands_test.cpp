@@ -77,9 +77,8 @@ TEST(ConfigDemands, IncludeTheMemoryOfTheConnections) {
   ASSERT_TRUE(small.demands.memory_bytes && large.demands.memory_bytes);
   EXPECT_GT(*large.demands.memory_bytes, *small.demands.memory_bytes + 100 * 1'000'000ULL);
   EXPECT_FALSE(read("body_max = 1024").demands.memory_bytes);
-  for (const std::string feature :
-       {"plain_http2 = true", "http2 = \"prior_knowledge\"", "websockets = true",
-        "proxy_protocol = [\"10.0.0.0/8\"]"}) {
+  for (const std::string feature : {"plain_http2 = true", "http2 = \"prior_knowledge\"",
+                                    "websockets = true", "proxy_protocol = [\"10.0.0.0/8\"]"}) {
     const auto more = read("connections_max = 100\nbody_max = 1024\n" + feature);
     EXPECT_GT(*more.demands.memory_bytes, *small.demands.memory_bytes) << feature;
   }

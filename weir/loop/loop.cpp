@@ -81,7 +81,8 @@ bool Loop::run_ready() {
 }
 
 bool Loop::has_work() const noexcept {
-  return !ready_.empty() || !next_turn_.empty() || !inbox_.empty() || timers_.next() <= platform_.now() || stopping();
+  return !ready_.empty() || !next_turn_.empty() || !inbox_.empty() ||
+         timers_.next() <= platform_.now() || stopping();
 }
 
 void Loop::wait(Instant until) {

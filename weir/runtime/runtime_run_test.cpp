@@ -431,11 +431,11 @@ TEST_F(RuntimeRun, LogsItsConfigurationInThisOrder) {
   options_.real_time = RealTime{.priority = 7};
   platform_.set_descriptors_max(1000);
   EXPECT_EQ(run(nothing), 0);
-  EXPECT_EQ(platform_.logged(),
-            Lines({"weir: 2 event loops (2 simulated)", "weir: backend memory (simulated platform)",
-                   "weir: at most 1000 descriptors (simulated)",
-                   "weir: busy polling: loops never sleep",
-                   "weir: real time: requesting SCHED_FIFO with priority 7"}));
+  EXPECT_EQ(
+      platform_.logged(),
+      Lines({"weir: 2 event loops (2 simulated)", "weir: backend memory (simulated platform)",
+             "weir: at most 1000 descriptors (simulated)", "weir: busy polling: loops never sleep",
+             "weir: real time: requesting SCHED_FIFO with priority 7"}));
 }
 
 // The number of connections is that of each server. The runtime names none, because a server with

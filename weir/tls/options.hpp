@@ -160,8 +160,8 @@ struct ServerMemoryBound {
 /// HandshakeLimits::concurrency_max handshakes are in progress on a core.
 ServerMemoryBound memory_bound(const ServerOptions& options) noexcept;
 
-/// Returns an upper bound, in bytes, of the session tickets that a Connector keeps: those of at most
-/// 1024 servers. It is 0 without ClientOptions::tickets.
+/// Returns an upper bound, in bytes, of the session tickets that a Connector keeps: those of at
+/// most 1024 servers. It is 0 without ClientOptions::tickets.
 std::uint64_t kept_sessions_bytes_max(const ClientOptions& options) noexcept;
 
 }  // namespace weir::tls

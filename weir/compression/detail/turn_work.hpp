@@ -42,8 +42,8 @@ class TurnWork {
     return std::min<std::size_t>(room, output_left_);
   }
   void count(const Progress& step) noexcept {
-    input_left_ -= static_cast<std::uint32_t>(
-        std::min<std::size_t>(input_left_, step.consumed + step_price));
+    input_left_ -=
+        static_cast<std::uint32_t>(std::min<std::size_t>(input_left_, step.consumed + step_price));
     output_left_ -= static_cast<std::uint32_t>(std::min<std::size_t>(output_left_, step.produced));
   }
 

@@ -57,8 +57,8 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
            growing(limits.response.chunks.trailers_bytes_max), growing(limits.body_max)});
   const std::uint64_t response =
       sum({frames_bytes, block(sizeof(H2ClientExchange)), block(limits.http2.field_list_max),
-           header_slots_bytes_max(limits.response.head),
-           growing(limits.http2.field_list_max), growing(limits.body_max)});
+           header_slots_bytes_max(limits.response.head), growing(limits.http2.field_list_max),
+           growing(limits.body_max)});
   bound.http2_connection =
       sum({bound.idle_connection, block(sizeof(H2ClientConnection)), block(HpackTable::memory_max),
            block(Buffer::default_capacity), session_bytes_max(limits.http2, response)});

@@ -27,10 +27,10 @@ struct RouteOptions {
   /// Time limit of a handler that waits. The server then cancels the handler and answers 503.
   std::optional<Duration> timeout = std::nullopt;
   std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
-  /// The options of the WebSockets that the handler accepts, nullptr if it accepts none. They change
-  /// nothing; the check of memory at the start of a server counts them. RouteMethods::websocket()
-  /// sets them. A handler that calls accept_websocket() itself, and the route of a reverse_proxy()
-  /// with WebSockets, need them here.
+  /// The options of the WebSockets that the handler accepts, nullptr if it accepts none. They
+  /// change nothing; the check of memory at the start of a server counts them.
+  /// RouteMethods::websocket() sets them. A handler that calls accept_websocket() itself, and the
+  /// route of a reverse_proxy() with WebSockets, need them here.
   std::shared_ptr<const WebSocketOptions> websocket = nullptr;
 };
 

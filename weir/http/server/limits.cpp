@@ -85,8 +85,7 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
                                   : std::min<std::uint64_t>(body, limits.h2.stream_window);
   const std::uint64_t stream = sum(
       {block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
-       header_slots_bytes_max(limits.head),
-       first == 0 ? 0 : buffer(product(doubled, first)),
+       header_slots_bytes_max(limits.head), first == 0 ? 0 : buffer(product(doubled, first)),
        options.websockets ? websocket_bytes(limits.websocket, options.websocket_compression) : 0,
        frames_of_stream, options.handler_bytes});
   // The bytes of bodies beyond the first windows of their streams: those that handlers collect, and
@@ -145,10 +144,10 @@ MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options
   const std::uint64_t output = buffer(0);
   MemoryBound bound{};
   bound.idle_connection = idle_bytes;
-  bound.connection = sum({idle_bytes, frames_bytes, block(sizeof(RequestLoop)), input_bytes(head),
-                          header_slots_bytes_max(limits.head), body_bytes(body),
-                          trailers_bytes(limits.chunks), unread_bytes(), output,
-                          options.handler_bytes});
+  bound.connection =
+      sum({idle_bytes, frames_bytes, block(sizeof(RequestLoop)), input_bytes(head),
+           header_slots_bytes_max(limits.head), body_bytes(body), trailers_bytes(limits.chunks),
+           unread_bytes(), output, options.handler_bytes});
   // Rejected connections, each with the buffer of its response.
   constexpr std::uint64_t late = 2 * OpenConnections::rejections_max;
   bound.core =
@@ -180,8 +179,8 @@ std::uint64_t MemoryBound::in_use() const noexcept {
 }
 
 std::uint64_t MemoryBound::idle() const noexcept {
-  return sum({product(connections, sum({idle_connection, incomplete_record})),
-              product(cores, core)});
+  return sum(
+      {product(connections, sum({idle_connection, incomplete_record})), product(cores, core)});
 }
 
 std::uint64_t MemoryBound::total() const noexcept {

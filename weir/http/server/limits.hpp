@@ -32,7 +32,7 @@ struct MinimumRate {
 /// The limits of a server. Each comment ends with the reaction to a peer beyond the limit: a
 /// status, a close of the connection, or both.
 struct Limits {
-  HeadLimits head = {};                              ///< size limits; 414, 431, 400 for empty lines
+  HeadLimits head = {};  ///< size limits; 414, 431, 400 for empty lines
   /// Limits of chunks, and of trailers also in HTTP/2; 400, 431 for trailers.
   ChunkLimits chunks = {};
   Duration head_timeout = std::chrono::seconds(10);  ///< time for a whole head; 408 and close

@@ -82,8 +82,7 @@ TEST_P(ManyHeaders, FailAboveTheLimitOfTheClient) {
   EXPECT_EQ(status.error(), ClientError::bad_response);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, ManyHeaders,
-                         testing::Values(PlainHttp2::off, PlainHttp2::only));
+INSTANTIATE_TEST_SUITE_P(Versions, ManyHeaders, testing::Values(PlainHttp2::off, PlainHttp2::only));
 
 }  // namespace
 }  // namespace weir::http::many_headers_test

@@ -1,4 +1,5 @@
-// Tests of the memory that a server asks of its machine when it starts: each of its features counts.
+// Tests of the memory that a server asks of its machine when it starts: each of its features
+// counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>

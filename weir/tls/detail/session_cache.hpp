@@ -17,7 +17,7 @@ namespace weir::tls::detail {
 class SessionCache {
  public:
   static constexpr std::size_t servers_max = 1024;
-  static constexpr std::size_t session_bytes_max = 32 * 1024;    ///< a larger one is not kept
+  static constexpr std::size_t session_bytes_max = 32 * 1024;     ///< a larger one is not kept
   static constexpr std::size_t bytes_max = std::size_t{4} << 20;  ///< of all sessions
   /// An upper bound of the bytes that a cache holds, with the names of the servers.
   static constexpr std::size_t memory_bytes_max = bytes_max + servers_max * std::size_t{512};

@@ -47,8 +47,8 @@ std::optional<Coding> coding_of(const RequestHead& head) noexcept {
   return coding;
 }
 
-/// The decompressed body of a request. It has a decompressor from its first bytes to its end, so that
-/// clients that send nothing hold none.
+/// The decompressed body of a request. It has a decompressor from its first bytes to its end, so
+/// that clients that send nothing hold none.
 class DecompressedBody final : public BodySource {
  public:
   /// The coding is available.

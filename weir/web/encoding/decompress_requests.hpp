@@ -21,9 +21,9 @@ struct DecompressRequestLimits {
   /// arrive, output_max for those that the handler reads.
   compression::DecompressLimits body = {.output_max = 1024 * 1024, .window_max = 1024 * 1024};
   /// Requests on one core at the same time that are decompressed, from their first bytes on; others
-  /// wait. Each holds at most compression::decompressor_bytes_max() and 16 KiB, and output_max if it
-  /// is read as a whole. One client connection has at most half of them, the next one half of the
-  /// rest, and so on. If a client with fewer ones waits, a request ends whose client has sent
+  /// wait. Each holds at most compression::decompressor_bytes_max() and 16 KiB, and output_max if
+  /// it is read as a whole. One client connection has at most half of them, the next one half of
+  /// the rest, and so on. If a client with fewer ones waits, a request ends whose client has sent
   /// nothing for a second; 408.
   std::size_t concurrency_max = 64;
   std::size_t waiting_max = 1024;  ///< requests that wait on a core; 503

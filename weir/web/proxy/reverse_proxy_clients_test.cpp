@@ -127,8 +127,9 @@ TEST_F(ProxyClientsTest, ASlowUploadLosesItsUpstreamToAClientThatWaits) {
     std::vector<MemoryPeer*> peers;
     for (std::size_t count = 0; count < slots; ++count) {
       peers.push_back(&connect());
-      peers.back()->send("POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                         "5\r\nhello\r\n");
+      peers.back()->send(
+          "POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+          "5\r\nhello\r\n");
     }
     std::ignore = co_await sleep(10ms);
     EXPECT_EQ(uploads_, static_cast<int>(slots));

@@ -116,10 +116,10 @@ class HeadParser {
   HeadLimits limits_;
   HostLineCache* host_line_cache_;
   std::uint32_t fast_headers_max_;  ///< headers that the fast path reads
-  std::uint32_t position_ = 0;     ///< the offset in the input that parse() has reached
-  std::uint32_t mark_ = 0;         ///< Cursor::mark as an offset in the input
-  std::uint32_t end_max_;          ///< Cursor::end_max of the current part
-  std::uint32_t empty_lines_ = 0;  ///< empty lines skipped before this request
+  std::uint32_t position_ = 0;      ///< the offset in the input that parse() has reached
+  std::uint32_t mark_ = 0;          ///< Cursor::mark as an offset in the input
+  std::uint32_t end_max_;           ///< Cursor::end_max of the current part
+  std::uint32_t empty_lines_ = 0;   ///< empty lines skipped before this request
   Stage stage_ = Stage::start;
   bool reads_responses_ = false;
   ParseError error_ = ParseError::none;

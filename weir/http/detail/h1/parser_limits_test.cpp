@@ -197,8 +197,7 @@ TEST(ParserLimits, AHeadKeepsAllOfItsLines) {
   EXPECT_EQ(copy.header("x-6"), "42");
   EXPECT_EQ(head.header("x-5"), "35");
   HeadParser parser;
-  ASSERT_EQ(parser.parse("GET / HTTP/1.0\r\nA: b\r\n\r\n", head).kind,
-            ParseResult::Kind::complete);
+  ASSERT_EQ(parser.parse("GET / HTTP/1.0\r\nA: b\r\n\r\n", head).kind, ParseResult::Kind::complete);
   EXPECT_EQ(head.header_count(), 1U) << "the object can be filled again";
   copy = head;
   EXPECT_EQ(copy.header("a"), "b");

@@ -8,9 +8,9 @@
 namespace weir::http {
 
 RequestFieldReader::RequestFieldReader(const RequestFieldLimits& limits)
-    : FieldReader({limits.list_bytes_max, limits.chunks.trailers_max,
-                   limits.chunks.trailers_bytes_max},
-                  more_size(limits)),
+    : FieldReader(
+          {limits.list_bytes_max, limits.chunks.trailers_max, limits.chunks.trailers_bytes_max},
+          more_size(limits)),
       second_authority_size_(second_authority_size(limits)),
       extended_connect_(limits.extended_connect),
       parser_(limits.head, &host_line_cache_) {}

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "weir/base/detail/bytes.hpp"
-#include "weir/http/detail/h1/host_line_cache.hpp"
 #include "weir/http/detail/h1/chunked.hpp"
+#include "weir/http/detail/h1/host_line_cache.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h2/field_reader.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"

@@ -8,9 +8,9 @@
 namespace weir::http {
 
 ResponseFieldReader::ResponseFieldReader(const ResponseFieldLimits& limits)
-    : FieldReader({limits.list_bytes_max, limits.chunks.trailers_max,
-                   limits.chunks.trailers_bytes_max},
-                  0), parser_(limits.head) {}
+    : FieldReader(
+          {limits.list_bytes_max, limits.chunks.trailers_max, limits.chunks.trailers_bytes_max}, 0),
+      parser_(limits.head) {}
 
 /// Writes the status line. The first field is :status (RFC 9113 §8.3.2), three digits that the
 /// HeadParser checks.

@@ -76,7 +76,8 @@ TEST(H2Attack, DataDoesNotPayForResets) {
                       [](std::uint32_t round) {
                         const std::uint32_t id = stream_of(round);
                         std::string all = headers(id, "POST", end_headers);
-                        for (int each = 0; each < 12; ++each) all += data(id, std::string(256, 'x'));
+                        for (int each = 0; each < 12; ++each)
+                          all += data(id, std::string(256, 'x'));
                         return all + rst_stream(id);
                       }),
                1'001);
@@ -90,7 +91,8 @@ TEST(H2Attack, DataDoesNotPayForResets) {
                         const std::uint32_t id = stream_of(round - 1);
                         for (int each = 0; each < 12; ++each) {
                           const std::string part(256, 'x');
-                          downloads.session().send_data(downloads.stream(id), to_bytes(part), false);
+                          downloads.session().send_data(downloads.stream(id), to_bytes(part),
+                                                        false);
                         }
                         return rst_stream(id) + headers(stream_of(round), "GET");
                       }),

@@ -17,7 +17,7 @@ struct WorkUnits {
   static constexpr std::int32_t frame = 1;      ///< a control frame, an empty frame, a CONTINUATION
   static constexpr std::int32_t reset = 10;     ///< a reset of either side, or a refused stream
   static constexpr std::int32_t request = 10;   ///< earned by a request that ended normally
-  static constexpr std::int32_t sent_data = 2;      ///< earned back by DATA that was sent
+  static constexpr std::int32_t sent_data = 2;  ///< earned back by DATA that was sent
   static constexpr std::int32_t received_data = 1;  ///< earned back by DATA that was received
   /// The least content of DATA that earns something.
   static constexpr std::uint32_t data_bytes_min = 256;
@@ -35,10 +35,10 @@ struct WorkLimits {
 };
 
 /// A WorkAccount is a balance of units. Work that serves no request spends units; completed
-/// requests and time earn them. DATA earns back what frames have spent, and nothing else. An empty account delays the peer. After `delays_max` delays the
-/// peer has exhausted it. A RateLimiter would not do: requests earn nothing there, and it has
-/// waiters and a timer. The account reads no clock.
-/// Lifetime: the limits outlive the account.
+/// requests and time earn them. DATA earns back what frames have spent, and nothing else. An empty
+/// account delays the peer. After `delays_max` delays the peer has exhausted it. A RateLimiter
+/// would not do: requests earn nothing there, and it has waiters and a timer. The account reads no
+/// clock. Lifetime: the limits outlive the account.
 class WorkAccount {
  public:
   enum class Verdict : std::uint8_t {

@@ -265,8 +265,8 @@ void RouteDemands::add(const Route& route) noexcept {
   const auto receive = [](int bits) { return bits == 0 ? deflate_window_max : bits; };
   if (!compression) compression = *wanted;
   compression->send_window_bits = std::max(compression->send_window_bits, wanted->send_window_bits);
-  compression->receive_window_bits = std::max(receive(compression->receive_window_bits),
-                                              receive(wanted->receive_window_bits));
+  compression->receive_window_bits =
+      std::max(receive(compression->receive_window_bits), receive(wanted->receive_window_bits));
 }
 
 }  // namespace weir::http

@@ -47,8 +47,8 @@ class DecompressingReader {
       }
       buffer_.clear();
       const MutableBytes room = buffer_.room();
-      const auto progress = decompressor_->decompress(work_.input(pending_),
-                                                      room.first(work_.output(room.size())));
+      const auto progress =
+          decompressor_->decompress(work_.input(pending_), room.first(work_.output(room.size())));
       if (!progress) {
         decompressor_.reset();
         co_return fail(progress.error());

@@ -20,9 +20,8 @@ namespace weir::http {
 /// The head of a received message as offsets into its bytes. It does not own the bytes; the caller
 /// may move them together, see rebase(). A HeadParser fills it; its content is defined only after
 /// the parser returned `complete`. One object can be filled any number of times, at no cost per
-/// header. A copy copies only the headers that are present. Headers beyond inline_max need memory of
-/// the heap.
-/// Threads: one at a time.
+/// header. A copy copies only the headers that are present. Headers beyond inline_max need memory
+/// of the heap. Threads: one at a time.
 class MessageHead {
  public:
   /// The number of headers that need no heap memory.

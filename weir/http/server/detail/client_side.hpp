@@ -15,11 +15,10 @@
 
 namespace weir::http {
 
-/// Reads from and writes to the client of a request that holds a slot, such as one for an upstream. A
-/// client that lets the slot wait for a second, and is slower than 16 KiB per second, loses the slot
-/// to another client that waits for one; see FairSlots.
-/// Threads: one core's.
-/// Lifetime: the slot stays where it is.
+/// Reads from and writes to the client of a request that holds a slot, such as one for an upstream.
+/// A client that lets the slot wait for a second, and is slower than 16 KiB per second, loses the
+/// slot to another client that waits for one; see FairSlots. Threads: one core's. Lifetime: the
+/// slot stays where it is.
 class ClientSide {
  public:
   using Slot = weir::detail::FairSlots::Slot;

@@ -42,8 +42,8 @@ class WsDeflateTest : public LoopTest {
   }
   /// Decompresses a message whose parts have `step` bytes. Returns the message, or "<code>".
   std::string decompressed(WsDeflate& by, std::string_view input, bool is_text = false,
-                                  std::size_t step = whole, std::size_t room = whole,
-                                  std::uint64_t bytes_max = unlimited) {
+                           std::size_t step = whole, std::size_t room = whole,
+                           std::uint64_t bytes_max = unlimited) {
     std::string message;
     bool begins = true;
     do {

@@ -44,8 +44,8 @@ class StartChecks {
  private:
   loop::PlatformLog& platform_;
   const MachineFacts facts_;
-  mutable std::mutex mutex_;     // guards the next members
-  std::vector<Finding> logged_;  // at most one of each check
+  mutable std::mutex mutex_;        // guards the next members
+  std::vector<Finding> logged_;     // at most one of each check
   bool names_connections_ = false;  // true after log_default_connections()
 };
 

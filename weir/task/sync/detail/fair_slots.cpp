@@ -6,8 +6,7 @@
 namespace weir::detail {
 
 FairSlots::FairSlots(Loop& loop, std::size_t slots)
-    : loop::Timer(
-          [](loop::Timer& self) { static_cast<FairSlots&>(self).revoke_stalls(); }),
+    : loop::Timer([](loop::Timer& self) { static_cast<FairSlots&>(self).revoke_stalls(); }),
       loop_(loop),
       slots_(slots) {
   spare_.reserve(spare_max);

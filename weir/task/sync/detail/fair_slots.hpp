@@ -20,16 +20,15 @@ namespace weir::detail {
 /// FairSlots bound what the tasks of one core do at the same time for clients that may be slow or
 /// hostile, so that a client costs others nothing.
 ///
-/// *Share.* A client may have another slot while it has fewer than are free: one client gets at most
-/// half of the slots, the next one half of the rest. A newcomer thus finds a free slot. Fewer than
-/// `shared_min` slots have no shares.
+/// *Share.* A client may have another slot while it has fewer than are free: one client gets at
+/// most half of the slots, the next one half of the rest. A newcomer thus finds a free slot. Fewer
+/// than `shared_min` slots have no shares.
 ///
 /// *Queue.* Clients that wait get slots in turn, one each, however many requests a client has.
 ///
-/// *Stalls.* A slot whose work waits for its client may be revoked when its time is over, if a client
-/// with fewer slots waits. The bytes of a client that sends or reads slowly thus delay only itself.
-/// Threads: its loop's.
-/// Lifetime: it outlives its slots and waits (asserted).
+/// *Stalls.* A slot whose work waits for its client may be revoked when its time is over, if a
+/// client with fewer slots waits. The bytes of a client that sends or reads slowly thus delay only
+/// itself. Threads: its loop's. Lifetime: it outlives its slots and waits (asserted).
 class FairSlots : loop::Timer {
  public:
   /// Identifies a client, such as the address of its connection.
@@ -88,9 +87,9 @@ class FairSlots : loop::Timer {
   std::size_t waiting_ = 0;
   std::size_t revoked_ = 0;  // slots that were revoked and not given back yet
   Instant next_check_ = Instant::min();
-  Accounts accounts_;                      // of the clients with a slot or a wait
+  Accounts accounts_;                       // of the clients with a slot or a wait
   std::vector<Accounts::node_type> spare_;  // memory of clients that have left
-  List<Account> queue_;                    // accounts with waits, the next one first
+  List<Account> queue_;                     // accounts with waits, the next one first
   List<Stall> stalls_;
 };
 

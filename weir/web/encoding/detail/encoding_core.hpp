@@ -24,8 +24,8 @@ class EncodingCore final : public MetricSource {
   compression::CompressorPool& compressors() noexcept { return compressors_; }
   weir::detail::Counter& decompressors() noexcept { return decompressors_; }
   weir::detail::Counter& rejected_requests() noexcept { return rejected_requests_; }
-  /// Returns the slots of requests that are decompressed. Middleware with the same limit shares them.
-  /// Errors: throws std::bad_alloc.
+  /// Returns the slots of requests that are decompressed. Middleware with the same limit shares
+  /// them. Errors: throws std::bad_alloc.
   weir::detail::FairSlots& decompressor_slots(std::size_t slots);
 
  private:

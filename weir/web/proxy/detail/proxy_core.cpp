@@ -15,9 +15,9 @@ namespace {
 
 /// Returns the number of requests that the client can have at the upstreams at the same time.
 std::size_t slots_of(const ClientOptions& options, std::size_t connections) noexcept {
-  const bool by_alpn = options.tls != nullptr &&
-                       std::ranges::find(options.tls->options().protocols, std::string_view("h2")) !=
-                           options.tls->options().protocols.end();
+  const bool by_alpn = options.tls != nullptr && std::ranges::find(options.tls->options().protocols,
+                                                                   std::string_view("h2")) !=
+                                                     options.tls->options().protocols.end();
   const std::uint64_t streams =
       options.plain_http2 || by_alpn ? options.limits.http2.streams_max : 1;
   return static_cast<std::size_t>(weir::detail::product(connections, streams));

@@ -21,9 +21,8 @@ namespace weir::http {
 /// The client and the upstreams of one reverse proxy on one core. The client keeps idle connections
 /// to the upstreams. It is destroyed when the loop drains, with the last request.
 ///
-/// A request needs a slot, as many as the client can have requests at a time, and a WebSocket one of
-/// its own kind. The clients of the proxy share them; see FairSlots.
-/// Threads: its loop's.
+/// A request needs a slot, as many as the client can have requests at a time, and a WebSocket one
+/// of its own kind. The clients of the proxy share them; see FairSlots. Threads: its loop's.
 class ProxyCore final : DrainObserver, MetricSource {
  public:
   using Slots = weir::detail::FairSlots;

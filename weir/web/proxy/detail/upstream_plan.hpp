@@ -11,11 +11,10 @@
 
 namespace weir::http {
 
-/// The plan of one proxy on all cores. Its sockets are at most half of the descriptors that no other
-/// part of the runtime has reserved. Servers without a limit of connections leave them free, so that
-/// each of their clients can have an upstream.
-/// Threads: any.
-/// Lifetime: it outlives the reserves in use.
+/// The plan of one proxy on all cores. Its sockets are at most half of the descriptors that no
+/// other part of the runtime has reserved. Servers without a limit of connections leave them free,
+/// so that each of their clients can have an upstream. Threads: any. Lifetime: it outlives the
+/// reserves in use.
 class UpstreamPlan {
  public:
   /// The sockets of one core.
