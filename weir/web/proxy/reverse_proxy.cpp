@@ -27,7 +27,7 @@ namespace {
 
 // A response with at most this length is read as a whole, so that its upstream is free before a
 // slow client has taken it. It needs no task that streams it.
-constexpr std::uint64_t whole_body_max = 64 * 1024;
+constexpr std::uint64_t whole_body_max = 16 * 1024;
 constexpr Status loop_detected{508};  // RFC 5842 §7.2
 
 /// The body of the client's request on its way to an upstream.

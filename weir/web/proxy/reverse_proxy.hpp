@@ -81,7 +81,7 @@ struct ReverseProxyOptions {
 /// A handler that passes requests on to one of several upstream servers; reverse_proxy() makes it.
 ///
 /// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
-/// side. The proxy holds one piece of each at a time, and a response of at most 64 KiB with a
+/// side. The proxy holds one piece of each at a time, and a response of at most 16 KiB with a
 /// Content-Length as a whole: its upstream is then free for others. See also
 /// ReverseProxyOptions::short_body_max. It sends the whole request before it passes the response
 /// on, unless the status is 300 or more or the response is complete earlier; see Client. Such an

@@ -164,7 +164,7 @@ ProxyMemoryBound memory_bound(const ReverseProxyOptions& options) noexcept {
   constexpr std::uint64_t grown = 3;  // a text of twice the size, and the one before it
   const ClientMemoryBound client = memory_bound(options.client.limits);
   ProxyMemoryBound bound{};
-  constexpr std::uint64_t response = 64 * 1024;  // one that is read as a whole
+  constexpr std::uint64_t response = 16 * 1024;  // one that is read as a whole
   bound.request = sum({frames, product(grown, options.short_body_max), product(grown, response),
                        weir::detail::buffer(0)});
   bound.core = sum({std::max(client.total, client.http2_total), client.tls_sessions,
