@@ -48,7 +48,7 @@ struct BasicAuthOptions {
 class BasicAuth {
  public:
   /// Errors: throws std::invalid_argument for a realm with quotes or control characters, for a name
-  /// with a colon, for an empty token, and if there are no users, no tokens and no function.
+  /// with a colon, and for an empty token. It also does if there is nobody that may log in.
   explicit BasicAuth(BasicAuthOptions options);
 
   std::optional<Response> before(Request& request) const;
