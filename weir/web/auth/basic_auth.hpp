@@ -48,7 +48,8 @@ struct BasicAuthOptions {
 class BasicAuth {
  public:
   /// Errors: throws std::invalid_argument for a realm with quotes or control characters, for a name
-  /// with a colon, and for an empty token. It also does if there is nobody that may log in.
+  /// with a colon, and for an empty token. It also does if no user, no token and no function is
+  /// given.
   explicit BasicAuth(BasicAuthOptions options);
 
   std::optional<Response> before(Request& request) const;
