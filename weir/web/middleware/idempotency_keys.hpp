@@ -41,8 +41,8 @@ struct IdempotencyOptions {
   /// Equal keys of two owners are different. Without this function the owner is the first of these:
   /// the AuthenticatedUser, the issuer and the subject of the JwtClaims, or the headers
   /// Authorization and Cookie with the client's certificate. Set it if the clients of this service
-  /// log in by another header, such as X-Api-Key, if they change their cookies between a request
-  /// and its repetition, or if all clients are one owner.
+  /// log in by another header, such as X-Api-Key, or if all clients are one owner. Set it also if
+  /// clients change their cookies between a request and its repetition.
   std::function<std::optional<std::string>(const Request& request)> user = {};
 };
 
