@@ -72,4 +72,15 @@ Verdict not_applicable(std::string expected, std::string actual) {
   return verdict(VerdictKind::not_applicable, std::move(expected), std::move(actual));
 }
 
+Verdict with_sent(Verdict verdict, std::string_view bytes) {
+  constexpr std::size_t sent_max = 1000;
+  verdict.sent = bytes.substr(0, sent_max);
+  return verdict;
+}
+
+Verdict lenient_verdict(const CheckTarget& target, std::string expected, std::string actual) {
+  if (target.lenient) return passed(std::move(expected), std::move(actual));
+  return failed(std::move(expected), std::move(actual) + " (--lenient accepts it)");
+}
+
 }  // namespace weir::check

@@ -91,5 +91,9 @@ struct Verdict {
 Verdict passed(std::string expected, std::string actual);
 Verdict failed(std::string expected, std::string actual);
 Verdict not_applicable(std::string expected, std::string actual);
+/// Returns `verdict` with the bytes that were sent, of which it keeps the first 1,000.
+Verdict with_sent(Verdict verdict, std::string_view bytes);
+/// Returns the verdict on behaviour that the RFC allows, although a strict server avoids it.
+Verdict lenient_verdict(const CheckTarget& target, std::string expected, std::string actual);
 
 }  // namespace weir::check

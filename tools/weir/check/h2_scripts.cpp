@@ -49,29 +49,13 @@ H2Wire::Done done_of(H2Wanted wanted) {
   return flood_is_done;
 }
 
-/// Returns the verdict on an answer that the RFC allows, although another one is better.
-Verdict lenient_verdict(const CheckTarget& target, std::string expected, std::string actual) {
-  if (target.lenient) return passed(std::move(expected), std::move(actual));
-  return failed(std::move(expected), std::move(actual) + " (--lenient accepts it)");
-}
-
-/// Returns the verdict on a connection without HTTP/2.
-std::optional<Verdict> verdict_without_h2(const CheckTarget& target, const H2Wire& wire,
-                                          const std::string& expected) {
-  if (!wire.connected()) return failed(expected, wire.describe());
-  if (wire.answers().speaks_h2() && !wire.speaks_other()) return std::nullopt;
-  const bool plain = target.tls_http2 == nullptr;
-  return not_applicable(expected, wire.describe() + (plain ? ": no HTTP/2 by prior knowledge"
-                                                           : ": no HTTP/2 by ALPN"));
-}
-
 Verdict evaluate(const CheckTarget& target, const H2Case& test_case, const H2Wire& wire) {
   const std::string expected = describe_wanted(test_case);
   const std::string actual = wire.describe();
   const H2Answers& answers = wire.answers();
   const H2Answer answer = answers.on(1);
   const bool ended = wire.is_closed() || answers.goaway();
-  if (auto verdict = verdict_without_h2(target, wire, expected)) return *std::move(verdict);
+  if (auto verdict = wire.verdict_without_h2(expected)) return *std::move(verdict);
   switch (test_case.wanted) {
     case H2Wanted::served:
       if (answer.status != target.get.status || !answer.ended) return failed(expected, actual);
@@ -103,12 +87,6 @@ Verdict evaluate(const CheckTarget& target, const H2Case& test_case, const H2Wir
 const H2Case& row_of(const Case& test_case) {
   const std::string_view name = std::string_view(test_case.name).substr(sizeof("http2"));
   return *std::ranges::find(h2_cases(), name, &H2Case::name);
-}
-
-Verdict with_sent(Verdict verdict, std::string_view bytes) {
-  constexpr std::size_t sent_max = 1000;
-  verdict.sent = bytes.substr(0, sent_max);
-  return verdict;
 }
 
 Task<Verdict> check_frames(const CheckTarget& target, const Case& test_case) {
@@ -162,7 +140,7 @@ Task<Verdict> check_memory(const CheckTarget& target, const Case& test_case) {
     std::ignore = co_await wire.send(std::string_view(bytes).substr(begin), work_time);
     std::ignore = co_await sleep(work_time);
   }
-  if (auto verdict = verdict_without_h2(target, wire, expected)) {
+  if (auto verdict = wire.verdict_without_h2(expected)) {
     co_return with_sent(*std::move(verdict), bytes);
   }
   const auto during = target.memory ? target.memory() : std::nullopt;
@@ -197,7 +175,7 @@ Task<Verdict> check_client(const CheckTarget& target, const Case& test_case) {
     };
     bytes += own.frames;
     co_await wire.exchange(bytes, done, target.timeout);
-    if (auto verdict = verdict_without_h2(target, wire, expected)) co_return *std::move(verdict);
+    if (auto verdict = wire.verdict_without_h2(expected)) co_return *std::move(verdict);
     const int status = own.posts ? target.post.status : target.get.status;
     const auto served = [&](std::uint32_t stream) {
       const H2Answer answer = wire.answers().on(stream);
@@ -211,7 +189,7 @@ Task<Verdict> check_client(const CheckTarget& target, const Case& test_case) {
     }
     bytes.clear();
   }
-  if (auto verdict = verdict_without_h2(target, wire, expected)) co_return *std::move(verdict);
+  if (auto verdict = wire.verdict_without_h2(expected)) co_return *std::move(verdict);
   co_return passed(expected, std::to_string(client.rounds) + " rounds");
 }
 

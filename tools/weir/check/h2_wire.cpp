@@ -1,6 +1,6 @@
 #include "tools/weir/check/h2_wire.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -81,7 +81,7 @@ void H2Answers::take(const http::FrameHeader& header, std::string_view payload) 
   const bool ends = (header.flags & FrameFlag::end_stream) != 0;
   switch (header.type) {
     case FrameType::data:
-      answers_[header.stream].ended |= ends;
+      read_data(header, payload);
       break;
     case FrameType::headers:
       // The servers under test send neither padding nor priorities.
@@ -105,8 +105,32 @@ void H2Answers::take(const http::FrameHeader& header, std::string_view payload) 
     case FrameType::ping:
       if ((header.flags & FrameFlag::ack) != 0 && payload == h2_last_ping) ++pings_;
       break;
+    case FrameType::window_update:
+      if (header.stream == 0) granted_ += number_at(payload, 0, 4);
+      break;
+    case FrameType::settings:
+      read_settings(payload);
+      break;
     default:
       break;
+  }
+}
+
+void H2Answers::read_data(const http::FrameHeader& header, std::string_view payload) {
+  // The servers under test send no padding.
+  H2Answer& answer = answers_[header.stream];
+  answer.ended |= (header.flags & FrameFlag::end_stream) != 0;
+  const std::size_t room = Response::stored_body_bytes_max - answer.body.size();
+  answer.body += payload.substr(0, std::min(room, payload.size()));
+}
+
+void H2Answers::read_settings(std::string_view payload) {
+  constexpr std::size_t entry_size = 6;
+  for (std::size_t at = 0; at + entry_size <= payload.size(); at += entry_size) {
+    const auto id = static_cast<http::SettingId>(number_at(payload, at, 2));
+    if (id == http::SettingId::initial_window_size) {
+      initial_window_ = number_at(payload, at + 2, 4);
+    }
   }
 }
 
@@ -114,15 +138,24 @@ void H2Answers::read_block(std::string_view block) {
   std::string scratch(http::HpackDecoder::scratch_size(list_bytes_max), '\0');
   http::HpackDecoder decoder(table_, to_bytes(block), list_bytes_max, scratch);
   while (decoder.next() == http::HpackDecoder::Step::field) {
-    if (decoder.field().name == ":status") {
-      answers_[block_stream_].status = std::atoi(std::string(decoder.field().value).c_str());
+    const auto& field = decoder.field();
+    H2Answer& answer = answers_[block_stream_];
+    if (field.name == ":status") {
+      answer.status = std::atoi(std::string(field.value).c_str());
+    } else {
+      answer.fields.push_back({std::string(field.name), std::string(field.value)});
     }
   }
 }
 
-H2Answer H2Answers::on(std::uint32_t stream) const {
+const H2Answer& H2Answers::on(std::uint32_t stream) const {
+  static const H2Answer none;
   const auto found = answers_.find(stream);
-  return found == answers_.end() ? H2Answer() : found->second;
+  return found == answers_.end() ? none : found->second;
+}
+
+bool H2Answer::has(std::string_view name) const noexcept {
+  return std::ranges::find(fields, name, &H2Field::name) != fields.end();
 }
 
 Task<bool> H2Wire::open() {
@@ -131,6 +164,14 @@ Task<bool> H2Wire::open() {
 
 bool H2Wire::speaks_other() const noexcept {
   return answers_.speaks_other() || (tls() != nullptr && tls()->protocol != "h2");
+}
+
+std::optional<Verdict> H2Wire::verdict_without_h2(const std::string& expected) const {
+  if (!connected()) return failed(expected, describe());
+  if (answers_.speaks_h2() && !speaks_other()) return std::nullopt;
+  const bool plain = target().tls_http2 == nullptr;
+  return not_applicable(
+      expected, describe() + (plain ? ": no HTTP/2 by prior knowledge" : ": no HTTP/2 by ALPN"));
 }
 
 Task<> H2Wire::exchange(std::string_view bytes, const Done& done, Duration wait_timeout) {
@@ -145,7 +186,7 @@ std::string H2Wire::describe(std::uint32_t stream) const {
   const auto code = [](http::H2Error error) {
     return std::to_string(static_cast<unsigned>(error));
   };
-  const H2Answer answer = answers_.on(stream);
+  const H2Answer& answer = answers_.on(stream);
   if (speaks_other()) add("no HTTP/2");
   if (answer.status != 0) add(std::to_string(answer.status));
   if (answer.reset) add("RST_STREAM " + code(*answer.reset));

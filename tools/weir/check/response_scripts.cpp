@@ -7,6 +7,7 @@
 
 #include "tools/weir/check/case_registry.hpp"
 #include "tools/weir/check/check_connection.hpp"
+#include "tools/weir/check/exchange.hpp"
 #include "tools/weir/check/scripts.hpp"
 #include "tools/weir/check/wire_check.hpp"
 
@@ -15,46 +16,6 @@ namespace {
 
 constexpr std::string_view missing_path = "/weir-check-there-is-no-such-thing";
 constexpr Duration drain_timeout = std::chrono::seconds(1);
-
-StopCondition until_final_responses(const CheckTarget& target, std::size_t count) {
-  StopCondition until;
-  until.final_count = count;
-  until.wait_timeout = target.timeout;
-  return until;
-}
-
-std::string request(const CheckTarget& target, std::string_view method, std::string_view fields,
-                    std::string_view body = {}) {
-  const std::string& path = method == "POST" ? target.post_path : target.path;
-  std::string text = std::string(method) + " " + path + " HTTP/1.1\r\nHost: " + target.authority;
-  return text.append("\r\n").append(fields).append("\r\n").append(body);
-}
-
-/// Returns `verdict` with the bytes that were sent.
-Verdict with_sent(Verdict verdict, std::string sent) {
-  verdict.sent = std::move(sent);
-  return verdict;
-}
-
-/// One exchange on a new connection, and what follows the responses.
-struct Exchange {
-  std::string sent;
-  Outcome outcome;
-};
-Task<Exchange> exchange(const CheckTarget& target, std::string_view method, std::string sent,
-                        std::size_t count) {
-  Exchange made;
-  made.sent = std::move(sent);
-  CheckConnection connection(target);
-  connection.expect_response_to(method);
-  const bool opened = co_await connection.open();
-  if (opened) co_await connection.send_and_receive(made.sent, until_final_responses(target, count));
-  connection.finish_writing();
-  const bool ended = co_await connection.wait_for_close(std::min(drain_timeout, target.timeout));
-  static_cast<void>(ended);
-  made.outcome = connection.outcome();
-  co_return made;
-}
 
 // ---- Pipelining ---------------------------------------------------------------------------------
 

@@ -209,12 +209,6 @@ constexpr std::array frame_cases{
 };
 constexpr FrameCase bomb_case{"bomb", "64 MiB of zeros, compressed", bomb, Wanted::failed, 1009};
 
-Verdict with_sent(Verdict verdict, std::string_view bytes) {
-  constexpr std::size_t sent_max = 1000;
-  verdict.sent = bytes.substr(0, sent_max);
-  return verdict;
-}
-
 std::string_view row_name(const Case& test_case) {
   return std::string_view(test_case.name).substr(sizeof("websocket"));
 }
@@ -234,14 +228,6 @@ std::string in_words(const FrameCase& row) {
       break;
   }
   return "a pong, or the end of the connection; others are served";
-}
-
-/// Returns the verdict on a server whose path is no WebSocket.
-std::optional<Verdict> verdict_without_websocket(const WebSocketWire& wire,
-                                                 const std::string& expected) {
-  if (wire.accepted()) return std::nullopt;
-  if (!wire.connected() || wire.status() == 101) return failed(expected, wire.describe());
-  return not_applicable(expected, wire.describe() + ": the path is no WebSocket");
 }
 
 Verdict evaluate(const CheckTarget& target, const FrameCase& row, const WebSocketWire& wire) {
@@ -271,7 +257,7 @@ Task<Verdict> check_row(const CheckTarget& target, const FrameCase& row, std::st
   WebSocketWire wire(target);
   const bool opened = co_await wire.open();
   if (opened) co_await wire.exchange(bytes, target.timeout);
-  if (auto verdict = verdict_without_websocket(wire, in_words(row))) {
+  if (auto verdict = wire.verdict_without_websocket(in_words(row))) {
     co_return with_sent(*std::move(verdict), bytes);
   }
   Verdict verdict = evaluate(target, row, wire);
@@ -288,8 +274,7 @@ Task<Verdict> check_frames(const CheckTarget& target, const Case& test_case) {
 
 /// Sends the bomb if the server compresses messages.
 Task<Verdict> check_bomb(const CheckTarget& target, const Case&) {
-  std::string request = websocket_request(target);
-  request.insert(request.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  std::string request = deflating_websocket_request(target);
   const std::string expected = in_words(bomb_case);
   if (!compression::has_raw_deflate()) {
     co_return with_sent(not_applicable(expected, "this build has no zlib"), request);
@@ -298,7 +283,7 @@ Task<Verdict> check_bomb(const CheckTarget& target, const Case&) {
   const bool opened = co_await asking.open();
   const std::string last = websocket_frame(fin | ping, websocket_last_ping);
   if (opened) co_await asking.exchange(request + last, target.timeout);
-  if (auto verdict = verdict_without_websocket(asking, expected)) {
+  if (auto verdict = asking.verdict_without_websocket(expected)) {
     co_return with_sent(*std::move(verdict), request);
   }
   if (!asking.deflates()) {
@@ -319,7 +304,7 @@ Task<Verdict> check_handshake(const CheckTarget& target, const Case& test_case) 
   const bool opened = co_await correct.open();
   const std::string last = websocket_frame(fin | ping, websocket_last_ping);
   if (opened) co_await correct.exchange(websocket_request(target) + last, target.timeout);
-  if (auto verdict = verdict_without_websocket(correct, expected)) {
+  if (auto verdict = correct.verdict_without_websocket(expected)) {
     co_return with_sent(*std::move(verdict), request);
   }
   WebSocketWire wire(target);

@@ -33,12 +33,24 @@ std::string websocket_request(const CheckTarget& target, std::optional<std::stri
   return request.append("Sec-WebSocket-Key: ").append(key).append("\r\n\r\n");
 }
 
+std::string deflating_websocket_request(const CheckTarget& target) {
+  std::string request = websocket_request(target);
+  request.insert(request.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  return request;
+}
+
 Task<bool> WebSocketWire::open() {
   return connect(target().tls);
 }
 
 Task<> WebSocketWire::exchange(std::string_view bytes, Duration wait_timeout) {
   return transfer(bytes, wait_timeout);
+}
+
+std::optional<Verdict> WebSocketWire::verdict_without_websocket(const std::string& expected) const {
+  if (accepted_) return std::nullopt;
+  if (!connected() || status_ == 101) return failed(expected, describe());
+  return not_applicable(expected, describe() + ": the path is no WebSocket");
 }
 
 std::string WebSocketWire::describe() const {

@@ -22,6 +22,9 @@ std::string websocket_frame(int first, std::string_view payload = {});
 std::string websocket_request(const CheckTarget& target,
                               std::optional<std::string_view> fields = std::nullopt);
 
+/// Returns a request that also offers permessage-deflate.
+std::string deflating_websocket_request(const CheckTarget& target);
+
 /// A WebSocketWire sends the bytes of a case, and reads the response and the frames of the server.
 class WebSocketWire final : public Wire {
  public:
@@ -44,6 +47,8 @@ class WebSocketWire final : public Wire {
   bool answered() const noexcept { return answered_; }
   /// Returns the code of the Close of the server; 0: it has none; std::nullopt: there is no Close.
   std::optional<int> close_code() const noexcept { return close_code_; }
+  /// Returns the verdict on a server whose path is no WebSocket; nullopt: it is one.
+  std::optional<Verdict> verdict_without_websocket(const std::string& expected) const;
   /// Describes what the server did: "101, close 1002, closed".
   std::string describe() const;
 
