@@ -86,6 +86,10 @@ CaseRegistry::CaseRegistry() {
   }
   read_notes(data::http1_rules);
   add_answer_scripts(*this);
+  add_validator_scripts(*this);
+  add_forward_scripts(*this);
+  add_method_scripts(*this);
+  add_body_scripts(*this);
   add_limit_scripts(*this);
   add_content_scripts(*this);
   add_slow_scripts(*this);

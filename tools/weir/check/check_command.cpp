@@ -38,6 +38,7 @@ struct Command {
   std::string path;
   std::string post_path;
   std::string websocket_path;
+  std::string echo_path;
   std::string ca_file;
   std::vector<std::string> headers;
   std::vector<std::string> only;
@@ -64,6 +65,9 @@ void add_options(CLI::App& verb, Command& command) {
                   "a path that reads the body of a POST (default: the same path)");
   verb.add_option("--websocket-path", command.websocket_path,
                   "a path that opens a WebSocket (default: the cases about WebSockets do not run)");
+  verb.add_option("--echo-path", command.echo_path,
+                  "a path that answers any method with the body of the request (default: the cases "
+                  "about bodies do not run)");
   verb.add_option("--cacert", command.ca_file,
                   "verify the server's certificate with the CAs of this PEM file (default: the "
                   "certificate is not verified)");
@@ -166,7 +170,9 @@ std::string resolve_target(const Command& command, CheckTarget& target,
   target.path = command.path.empty() ? url->path_and_query : command.path;
   target.post_path = command.post_path.empty() ? target.path : command.post_path;
   target.websocket_path = command.websocket_path;
-  for (const std::string& path : {target.path, target.post_path, target.websocket_path}) {
+  target.echo_path = command.echo_path;
+  for (const std::string& path :
+       {target.path, target.post_path, target.websocket_path, target.echo_path}) {
     if (!path.empty() && !is_path(path)) return "not a path: '" + path + "'";
   }
   for (const std::string& each : command.headers) {
@@ -220,15 +226,8 @@ int run(const Command& command) {
   error = resolve_target(command, plan.target, endpoints);
   if (!error.empty()) return usage_error(error);
   const bool secure = bench::parse_url(command.url)->secure;
-  if (!secure)
-    std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "tls"); });
-  if (plan.cases.empty()) return usage_error("the cases about TLS require https://");
-  if (plan.target.websocket_path.empty()) {
-    std::erase_if(plan.cases, [](const Case* each) { return is_selected(*each, "websocket"); });
-    if (plan.cases.empty()) {
-      return usage_error("the cases about WebSockets require --websocket-path");
-    }
-  }
+  error = leave_out_cases(plan, secure);
+  if (!error.empty()) return usage_error(error);
   plan.concurrency = command.concurrency;
 
   OsPlatform platform;

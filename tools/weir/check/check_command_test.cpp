@@ -44,6 +44,8 @@ TEST(CheckCommand, RejectsWrongCommandLines) {
       {url, "--path", "no-path"},
       {url, "--post-path", "/a b"},
       {url, "--websocket-path", "x"},
+      {url, "--echo-path", "x"},
+      {url, "--only", "bodies"},
       {url, "--only", "websocket"},
       {url, "--timeout", "0"},
       {url, "--timeout", "nan"},
@@ -203,6 +205,8 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
   EXPECT_EQ(printed({url, "--cacert", "ca.pem"}), "weir check: --cacert requires https://\n");
   EXPECT_EQ(printed({url, "--only", "websocket"}),
             "weir check: the cases about WebSockets require --websocket-path\n");
+  EXPECT_EQ(printed({url, "--only", "bodies"}),
+            "weir check: the cases about bodies require --echo-path\n");
   EXPECT_EQ(printed({url, "--websocket-path", "x"}), "weir check: not a path: 'x'\n");
   EXPECT_EQ(printed({"here"}), "weir check: not a URL of a server: 'here'\n");
   EXPECT_EQ(printed({url, "--only", "manners"}),
@@ -238,6 +242,7 @@ url
 --path
 --post-path
 --websocket-path
+--echo-path
 --cacert
 --header
 --only

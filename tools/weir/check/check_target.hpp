@@ -35,6 +35,7 @@ struct CheckTarget {
   std::string path = "/";
   std::string post_path = "/";
   std::string websocket_path;  ///< empty: none is known
+  std::string echo_path;       ///< path that returns the body of any method; empty: none is known
   std::string headers;         ///< header lines, with their line ends, of each case of `contents`
   Duration timeout = std::chrono::seconds(5);  ///< limit for a response
   /// Limit until the server must cut off a slow client.

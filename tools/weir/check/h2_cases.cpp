@@ -77,6 +77,8 @@ std::vector<H2Case> field_cases() {
        [](const Target& target) { return get(target, {{"transfer-encoding", "chunked"}}); }},
       {"fields-te", "TE with a coding",
        [](const Target& target) { return get(target, {{"te", "gzip"}}); }},
+      {"fields-te-trailers", "TE with trailers only, as gRPC sends it",
+       [](const Target& target) { return get(target, {{"te", "trailers"}}); }, H2Wanted::served},
       {"fields-host", "another Host than :authority",
        [](const Target& target) { return get(target, {{"host", "other.test"}}); }},
   };
@@ -141,6 +143,11 @@ std::vector<H2Case> body_cases() {
        [](const Target& target) {
          return post(target, {{"content-length", "5"}, {"content-length", "6"}}) +
                 h2_frame(FrameType::data, FrameFlag::end_stream, 1, "hello");
+       }},
+      {"trailers-connection", "Connection in trailers",
+       [](const Target& target) {
+         return post(target) + h2_frame(FrameType::data, 0, 1, "hello") +
+                h2_frame(FrameType::headers, h2_whole, 1, h2_block({{"connection", "close"}}));
        }},
       {"trailers-pseudo", "a pseudo-header field in trailers",
        [](const Target& target) {

@@ -7,6 +7,14 @@ class CaseRegistry;
 
 /// Adds cases about the form and number of responses: pipelining, HEAD, close, Expect, splitting.
 void add_answer_scripts(CaseRegistry& registry);
+/// Adds cases about validators, and about the fields of HEAD and 304.
+void add_validator_scripts(CaseRegistry& registry);
+/// Adds cases about TRACE and about names with a dot at their end.
+void add_forward_scripts(CaseRegistry& registry);
+/// Adds cases about methods that a server may not know.
+void add_method_scripts(CaseRegistry& registry);
+/// Adds cases about the bodies of requests, on a path that returns them.
+void add_body_scripts(CaseRegistry& registry);
 /// Adds cases with forms, JSON texts, queries and headers that a handler cannot use.
 void add_content_scripts(CaseRegistry& registry);
 /// Adds cases that send more than a server should accept: targets, fields, bodies, chunk

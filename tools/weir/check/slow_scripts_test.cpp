@@ -178,6 +178,7 @@ TEST_F(SlowScripts, AServerThatStopsReadingGetsNoMoreRequests) {
 
 TEST_F(SlowScripts, EachCaseFailsWithoutAServer) {
   const CaseRegistry registry;
+  target_.echo_path = "/echo";
   std::size_t scripts = 0;
   for (const Case& each : registry.cases()) {
     if (each.script == nullptr) continue;
