@@ -95,6 +95,7 @@ CaseRegistry::CaseRegistry() {
   add_slow_scripts(*this);
   add_websocket_scripts(*this);
   add_h2_scripts(*this);
+  add_h2_upload_scripts(*this);
   add_tls_scripts(*this);
   add_tls_record_scripts(*this);
 }

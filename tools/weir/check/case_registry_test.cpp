@@ -107,6 +107,10 @@ method/purge: PURGE with a body
 limits/target: a target of 4 MiB
 limits/header-bytes: a header of 4 MiB
 limits/header-count: 700,000 headers
+limits/lines-101: 101 header lines
+limits/lines-1000: 1,000 header lines
+limits/upload: a body of 16 MiB, whose client reads nothing before its end
+limits/upload-chunked: the same in chunks
 limits/body: a body of 1 TiB is announced
 limits/chunk-extensions: 4 MiB of chunk extensions
 limits/trailers: 4 MiB of trailers

@@ -267,6 +267,10 @@ INSTANTIATE_TEST_SUITE_P(
         Finding{
             "Splitting", with(&Faults::echoes_target), "answers/splitting", {"answers/splitting"}},
         Finding{"NoDate", with(&Faults::lacks_date), "answers/date", {"answers/date"}},
+        Finding{"NoRestOfUploads",
+                with(&Faults::cuts_early),
+                "limits/upload",
+                {"limits/upload"}},  // it reads chunks without a limit
         Finding{"NoContinue",
                 with(&Faults::never_continues),
                 "expect",

@@ -29,6 +29,8 @@ struct Faults {
   bool lacks_date = false;
   bool never_continues = false;
   bool dies_of_nul = false;
+  bool lacks_allow = false;  ///< in the answers with 405
+  bool cuts_early = false;   ///< closes after an error without reading on, which is a reset
 };
 
 /// One connection of the server.
@@ -58,7 +60,7 @@ class FaultyConnection {
       std::string output;
       for (const std::string& each : std::exchange(answers_, {})) output += each;
       const auto written = co_await timeout(idle_timeout, stream_.write(output));
-      if (!written) co_return true;
+      if (!written || (closing_ && faults_.cuts_early)) co_return true;
       idle_deadline = after(context.loop->platform().now(), idle_timeout);
     }
     static_cast<void>(stream_.finish_writing());
@@ -164,6 +166,7 @@ class FaultyConnection {
     std::string text = "HTTP/1.1 " + std::to_string(status) + " Such\r\n";
     if (!faults_.lacks_date) text += "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
     if (!keep_) text += "Connection: close\r\n";
+    if (status == 405 && !faults_.lacks_allow) text += "Allow: GET, HEAD, POST\r\n";
     if (faults_.echoes_target) {
       text += "Location: " + http::percent_decode(target_).value_or("") + "\r\n";
     }

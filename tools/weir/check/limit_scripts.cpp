@@ -6,6 +6,7 @@
 
 #include "tools/weir/check/case_registry.hpp"
 #include "tools/weir/check/check_connection.hpp"
+#include "tools/weir/check/exchange.hpp"
 #include "tools/weir/check/scripts.hpp"
 #include "tools/weir/check/wire_check.hpp"
 
@@ -95,6 +96,71 @@ Task<Verdict> check_header_count(const CheckTarget& target, const Case&) {
   return check_headers(target, flood_of("X: y\r\n"));
 }
 
+/// Sends more header lines than some servers count. An answer says so; silence does not.
+Task<Verdict> check_field_lines(const CheckTarget& target, std::size_t count) {
+  const std::string expected = "an answer: that of fewer lines, 431 or another 4xx";
+  std::string fields;
+  for (std::size_t index = 2; index <= count; ++index) {  // Host is the first line
+    fields += "X-Check-" + std::to_string(index) + ": v\r\n";
+  }
+  const std::string sent = get_request(target, fields);
+  const Exchange made = co_await exchange(target, "GET", sent, 1);
+  const Outcome& outcome = made.outcome;
+  const Response* const first = outcome.first();
+  const bool right = first != nullptr && outcome.protocol_error.empty() &&
+                     (first->status == target.get.status || first->status / 100 == 4);
+  const std::string actual = describe(outcome);
+  co_return with_sent(right ? passed(expected, actual) : failed(expected, actual), sent);
+}
+
+Task<Verdict> check_101_lines(const CheckTarget& target, const Case&) {
+  return check_field_lines(target, 101);
+}
+
+Task<Verdict> check_1000_lines(const CheckTarget& target, const Case&) {
+  return check_field_lines(target, 1000);
+}
+
+// ---- Bodies that a server refuses early ---------------------------------------------------------
+
+constexpr std::size_t upload_bytes = std::size_t{16} << 20;
+constexpr std::size_t upload_piece = std::size_t{64} << 10;
+
+/// Sends a large body and reads nothing before its end, as many clients do. A server that refuses
+/// the body early must read on, or else a reset destroys its answer (RFC 9112 9.6).
+Task<Verdict> check_upload(const CheckTarget& target, const std::string& head,
+                           const std::string& piece, const std::string& end) {
+  const std::string expected = "an answer, after all of the body is sent";
+  CheckConnection connection(target);
+  const bool opened = co_await connection.open();
+  bool going = opened;
+  if (going) going = co_await connection.send(head, target.timeout);
+  for (std::size_t sent = 0; going && sent < upload_bytes; sent += upload_piece) {
+    going = co_await connection.send(piece, target.timeout);
+  }
+  if (going && !end.empty()) going = co_await connection.send(end, target.timeout);
+  co_await connection.receive(until_final_responses(target, 1));
+  const Outcome outcome = connection.outcome();
+  const std::string actual = describe(outcome) + (going ? "" : ", and the body cannot be sent");
+  if (outcome.first() == nullptr || !outcome.protocol_error.empty()) {
+    co_return with_sent(failed(expected, actual), head);
+  }
+  if (!going) co_return with_sent(lenient_verdict(target, expected, actual), head);
+  co_return with_sent(passed(expected, actual), head);
+}
+
+Task<Verdict> check_long_upload(const CheckTarget& target, const Case&) {
+  const std::string head =
+      post_head(target, "Content-Length: " + std::to_string(upload_bytes) + "\r\n");
+  co_return co_await check_upload(target, head, std::string(upload_piece, 'a'), {});
+}
+
+Task<Verdict> check_chunked_upload(const CheckTarget& target, const Case&) {
+  const std::string head = post_head(target, "Transfer-Encoding: chunked\r\n");
+  const std::string chunk = "10000\r\n" + std::string(upload_piece, 'a') + "\r\n";
+  co_return co_await check_upload(target, head, chunk, "0\r\n\r\n");
+}
+
 /// Announces the size only. A server with a limit can refuse immediately.
 Task<Verdict> check_body(const CheckTarget& target, const Case&) {
   const std::string expected = "413 or another 4xx";
@@ -164,6 +230,11 @@ void add_limit_scripts(CaseRegistry& registry) {
   registry.add("limits", "target", "a target of 4 MiB", check_target);
   registry.add("limits", "header-bytes", "a header of 4 MiB", check_header_bytes);
   registry.add("limits", "header-count", "700,000 headers", check_header_count);
+  registry.add("limits", "lines-101", "101 header lines", check_101_lines);
+  registry.add("limits", "lines-1000", "1,000 header lines", check_1000_lines);
+  registry.add("limits", "upload", "a body of 16 MiB, whose client reads nothing before its end",
+               check_long_upload);
+  registry.add("limits", "upload-chunked", "the same in chunks", check_chunked_upload);
   registry.add("limits", "body", "a body of 1 TiB is announced", check_body);
   registry.add("limits", "chunk-extensions", "4 MiB of chunk extensions", check_extensions);
   registry.add("limits", "trailers", "4 MiB of trailers", check_trailers);

@@ -75,6 +75,67 @@ TEST_F(LimitScripts, ALongHeadRequiresA4xx) {
   }
 }
 
+TEST_F(LimitScripts, ManyHeaderLinesGetAnAnswer) {
+  for (const std::string name : {"limits/lines-101", "limits/lines-1000"}) {
+    for (const int status : {200, 400, 431}) {
+      EXPECT_EQ(check_replies(name, {{response(status)}}),
+                "passed: " + std::to_string(status) + ", kept open");
+    }
+    EXPECT_EQ(check_replies(name, {{response(500)}}), "failed: 500, kept open");
+    EXPECT_EQ(check_replies(name, {{"", true}}), "failed: closed without an answer");
+    EXPECT_EQ(check_replies(name, {}), "failed: no answer");
+    EXPECT_TRUE(
+        verdict_.sent.starts_with("GET / HTTP/1.1\r\nHost: a.test:8080\r\nX-Check-2: v\r\n"));
+  }
+}
+
+/// Answers the head of an upload.
+enum class Upload : std::uint8_t {
+  read,     ///< and reads all of the body before
+  dropped,  ///< and reads the rest
+  cut,      ///< and closes, so that the rest of the body resets the connection
+  lost,     ///< closes without an answer
+};
+
+Task<> take_upload(tcp::Stream stream, Upload manner) {
+  std::size_t received = 0;
+  bool answered = false;
+  for (;;) {
+    const auto piece = co_await stream.read();
+    if (!piece) co_return;
+    received += piece->size();
+    const bool complete = received > (std::size_t{16} << 20);
+    const bool answers = manner != Upload::read || complete;
+    if (manner == Upload::lost) co_return;
+    if (answers && !std::exchange(answered, true)) {
+      const int status = manner == Upload::read ? 200 : 413;
+      const auto sent = co_await stream.write(response(status));
+      if (!sent) co_return;
+    }
+    if (manner == Upload::cut) co_return;
+  }
+}
+
+TEST_F(LimitScripts, AnUploadThatIsRefusedEarlyGetsItsAnswer) {
+  for (const std::string name : {"limits/upload", "limits/upload-chunked"}) {
+    const auto check_upload = [&](Upload manner) {
+      return check(name,
+                   [=](tcp::Stream stream) { return take_upload(std::move(stream), manner); });
+    };
+    target_.lenient = false;
+    EXPECT_EQ(check_upload(Upload::read), "passed: 200, kept open");
+    EXPECT_EQ(check_upload(Upload::dropped), "passed: 413, kept open");
+    EXPECT_TRUE(check_upload(Upload::cut).starts_with("failed: "));
+    EXPECT_TRUE(verdict_.actual.contains(", and the body cannot be sent")) << verdict_.actual;
+    EXPECT_EQ(check_upload(Upload::lost),
+              "failed: reset without an answer, and the body cannot be sent");
+    EXPECT_EQ(verdict_.expected, "an answer, after all of the body is sent");
+    target_.lenient = true;
+    EXPECT_EQ(check_upload(Upload::lost),
+              "failed: reset without an answer, and the body cannot be sent");
+  }
+}
+
 TEST_F(LimitScripts, AnAnnouncedBodyMayBeRefused) {
   const std::string name = "limits/body";
   for (const int status : {400, 413, 499}) {

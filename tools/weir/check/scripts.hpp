@@ -25,6 +25,10 @@ void add_slow_scripts(CaseRegistry& registry);
 
 /// Adds hostile frames and field blocks of HTTP/2.
 void add_h2_scripts(CaseRegistry& registry);
+/// Adds uploads over HTTP/2: early answers, and DATA for streams that have ended.
+void add_h2_upload_scripts(CaseRegistry& registry);
+/// Adds session tickets of TLS that are used for another name.
+void add_tls_ticket_scripts(CaseRegistry& registry);
 /// Adds hostile handshakes of TLS, made of raw records.
 void add_tls_scripts(CaseRegistry& registry);
 /// Adds hostile records on TLS connections whose handshake is complete.
