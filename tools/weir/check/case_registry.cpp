@@ -91,8 +91,10 @@ CaseRegistry::CaseRegistry() {
   add_method_scripts(*this);
   add_body_scripts(*this);
   add_limit_scripts(*this);
+  add_work_scripts(*this);
   add_content_scripts(*this);
   add_slow_scripts(*this);
+  add_share_scripts(*this);
   add_websocket_scripts(*this);
   add_h2_scripts(*this);
   add_h2_upload_scripts(*this);

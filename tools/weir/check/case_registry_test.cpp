@@ -59,7 +59,7 @@ TEST(CaseRegistry, SelectsCasesByNameBeginningAndCategory) {
   EXPECT_EQ(count("rule-01-01"), 1);
   EXPECT_EQ(count("slow/head-bytes"), 1);
   EXPECT_EQ(count("slow/head"), 2);
-  EXPECT_EQ(count("slow"), 11);
+  EXPECT_EQ(count("slow"), 12);
   EXPECT_EQ(count("rule-01"), 25);
   EXPECT_EQ(count("line-ends"), 25);
   EXPECT_EQ(count("rule-0"), 0) << "a beginning ends before a hyphen";
@@ -115,6 +115,9 @@ limits/body: a body of 1 TiB is announced
 limits/chunk-extensions: 4 MiB of chunk extensions
 limits/trailers: 4 MiB of trailers
 limits/empty-lines: 4 MiB of empty lines before a request
+limits/gzip-empty-blocks: bodies of 200,000 stored blocks without data
+limits/gzip-dynamic-blocks: bodies of blocks with codes and without data
+limits/gzip-empty-members: bodies of 50,000 gzip members without data
 slow/head-bytes: a header's value, byte by byte
 slow/head-lines: one header after the other
 slow/body: a body, byte by byte
@@ -126,6 +129,7 @@ slow/half-close: a request, then the end of sending
 slow/half-a-head: half a head, then the end of sending
 slow/vanishing: 20 clients that disconnect in the middle of a request
 slow/crowd: 100 clients that have sent half a head
+slow/crowd-gzip: 160 clients that are silent in a compressed upload
 )");
 }
 

@@ -18,6 +18,7 @@
 #include "tools/weir/check/private_networks.hpp"
 #include "tools/weir/check/probe.hpp"
 #include "tools/weir/option_limits.hpp"
+#include "tools/weir/process_cpu_time.hpp"
 #include "tools/weir/process_memory.hpp"
 #include "tools/weir/url.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -49,6 +50,7 @@ struct Command {
   std::size_t concurrency = 16;
   std::vector<int> server_processes;
   std::size_t memory_mebibytes = 32;
+  std::size_t latency_milliseconds = 200;
   bool allow_remote = false;
   bool lenient = false;
   bool list = false;
@@ -99,10 +101,15 @@ void add_options(CLI::App& verb, Command& command) {
       ->check(whole_number(1, concurrency_max))
       ->capture_default_str();
   verb.add_option("--server-pid", command.server_processes,
-                  "id of a local process of the server, whose memory is measured; may be repeated")
+                  "id of a local process of the server, whose memory and processor time are "
+                  "measured; may be repeated")
       ->allow_extra_args(false);
   verb.add_option("--memory-max", command.memory_mebibytes,
                   "MiB that an attack on one connection may make the server hold")
+      ->check(whole_number(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--latency-max", command.latency_milliseconds,
+                  "milliseconds by which an attack may delay the answers to others")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   verb.add_flag("--allow-remote", command.allow_remote,
@@ -187,6 +194,7 @@ std::string resolve_target(const Command& command, CheckTarget& target,
   if (command.idle_seconds) target.idle_timeout = duration_of(*command.idle_seconds);
   target.lenient = command.lenient;
   target.memory_max = std::uint64_t{command.memory_mebibytes} << 20U;
+  target.latency_max = std::chrono::milliseconds(command.latency_milliseconds);
   if (command.server_processes.empty()) return {};
   if (!bench::process_memory(command.server_processes)) {
     return "--server-pid: there is no such process";
@@ -195,6 +203,32 @@ std::string resolve_target(const Command& command, CheckTarget& target,
     const auto memory = bench::process_memory(processes);
     return memory ? std::optional(*memory) : std::nullopt;
   };
+  target.processor_time = [processes = command.server_processes]() -> std::optional<Duration> {
+    const auto time = bench::process_cpu_time(processes);
+    return time ? std::optional(*time) : std::nullopt;
+  };
+  return {};
+}
+
+/// Leaves out the cases that need what the command line does not name.
+/// Returns: empty, or what it must name if no case is left.
+std::string leave_out_cases(CheckPlan& plan, bool secure) {
+  struct Need {
+    std::string_view category;
+    bool met;
+    std::string_view message;
+  };
+  const Need needs[] = {
+      {"tls", secure, "the cases about TLS require https://"},
+      {"websocket", !plan.target.websocket_path.empty(),
+       "the cases about WebSockets require --websocket-path"},
+      {"bodies", !plan.target.echo_path.empty(), "the cases about bodies require --echo-path"},
+  };
+  for (const Need& need : needs) {
+    if (need.met) continue;
+    std::erase_if(plan.cases, [&](const Case* each) { return is_selected(*each, need.category); });
+    if (plan.cases.empty()) return std::string(need.message);
+  }
   return {};
 }
 

@@ -54,6 +54,7 @@ TEST(CheckCommand, RejectsWrongCommandLines) {
       {url, "--concurrency", "0"},
       {url, "--server-pid", "1073741824"},
       {url, "--memory-max", "0"},
+      {url, "--latency-max", "0"},
   };
   for (const auto& arguments : wrong) {
     std::string output;
@@ -71,7 +72,7 @@ TEST(CheckCommand, ListsCasesWithoutAServer) {
   EXPECT_EQ(run_tool({"--list", "--only", "slow", "--only", "rule-01-01"}, output), 0);
   EXPECT_TRUE(output.contains("slow/reader ")) << output;
   EXPECT_TRUE(output.contains("rule-01-01 ")) << output;
-  EXPECT_EQ(std::ranges::count(output, '\n'), 12);
+  EXPECT_EQ(std::ranges::count(output, '\n'), 13);
 }
 
 Task<> serve(Scope& scope, FaultyServer& server, std::promise<std::uint16_t>& port) {
@@ -227,13 +228,13 @@ TEST(CheckCommand, ExplainsWrongCommandLines) {
 TEST(CheckCommand, SkipsSelectedCases) {
   std::string output;
   EXPECT_EQ(run_tool({"--list", "--only", "slow", "--skip", "slow/head"}, output), 0);
-  EXPECT_EQ(std::ranges::count(output, '\n'), 9);
+  EXPECT_EQ(std::ranges::count(output, '\n'), 10);
   EXPECT_FALSE(output.contains("slow/head-")) << output;
   std::string all;
   EXPECT_EQ(run_tool({"--list"}, all), 0);
   std::string without;
   EXPECT_EQ(run_tool({"--list", "--skip", "slow", "--skip", "limits"}, without), 0);
-  EXPECT_EQ(std::ranges::count(all, '\n') - std::ranges::count(without, '\n'), 11 + 7);
+  EXPECT_EQ(std::ranges::count(all, '\n') - std::ranges::count(without, '\n'), 12 + 14);
 }
 
 TEST(CheckCommand, OffersItsOptionsWithTheirDefaults) {
@@ -255,6 +256,7 @@ url
 --concurrency 16
 --server-pid
 --memory-max 32
+--latency-max 200
 --allow-remote
 --all
 --json

@@ -47,6 +47,10 @@ struct CheckTarget {
   /// Returns the bytes that the server holds, if they are known; empty: they are never known.
   std::function<std::optional<std::uint64_t>()> memory;
   std::uint64_t memory_max = std::uint64_t{32} << 20U;  ///< bytes that an attack may add
+  /// Returns the processor time of the server, if it is known; empty: it is never known.
+  std::function<std::optional<Duration>()> processor_time;
+  /// Time by which an attack may delay the answers to other clients.
+  Duration latency_max = std::chrono::milliseconds(200);
 
   Baseline get;            ///< response to a GET of `path`
   Baseline post;           ///< response to a POST of five bytes to `post_path`

@@ -22,6 +22,10 @@ void add_content_scripts(CaseRegistry& registry);
 void add_limit_scripts(CaseRegistry& registry);
 /// Adds cases with clients that are slow, silent, half closed or gone.
 void add_slow_scripts(CaseRegistry& registry);
+/// Adds cases with many slow clients, whose cost others must not bear.
+void add_share_scripts(CaseRegistry& registry);
+/// Adds cases with input that costs work and gives no output.
+void add_work_scripts(CaseRegistry& registry);
 
 /// Adds hostile frames and field blocks of HTTP/2.
 void add_h2_scripts(CaseRegistry& registry);
