@@ -99,6 +99,7 @@ CaseRegistry::CaseRegistry() {
   add_h2_scripts(*this);
   add_h2_upload_scripts(*this);
   add_tls_scripts(*this);
+  add_tls_ticket_scripts(*this);
   add_tls_record_scripts(*this);
 }
 

@@ -340,6 +340,10 @@ const HelloCase record_cases[] = {
      .why = "a request without TLS",
      .bytes = [](const Target& target) { return get_request(target); },
      .wanted = Wanted::disconnected},
+    {.name = "plain-told",
+     .why = "a request without TLS, whose client must learn why it fails",
+     .bytes = [](const Target& target) { return get_request(target); },
+     .wanted = Wanted::told},
     {.name = "garbage",
      .why = "1,000 bytes that are no record",
      .bytes = [](const Target&) { return repeated(std::string_view("\xf1\0\xff\x7f~", 5), 200); },
@@ -456,6 +460,8 @@ std::string describe_wanted(const HelloCase& test_case) {
       return "a ServerHello";
     case Wanted::answered:
       return "an alert or a ServerHello";
+    case Wanted::told:
+      return "400 in plain text";
     case Wanted::disconnected:
       return "an alert, a close, or a rejection in plain text";
     case Wanted::ended:

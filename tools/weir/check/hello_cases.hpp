@@ -31,6 +31,7 @@ enum class Wanted : std::uint8_t {
   rejected,      ///< one of the alerts of the case
   served,        ///< a ServerHello
   answered,      ///< an alert or a ServerHello
+  told,          ///< 400 in plain text; --lenient accepts any other end without a ServerHello
   disconnected,  ///< any end without a ServerHello, and no 2xx in plain text
   ended,         ///< a ServerHello, and an alert or a close after the second bytes
 };

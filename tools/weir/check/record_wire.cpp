@@ -6,6 +6,7 @@
 #include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
+#include "weir/tls/detail/session_cache.hpp"
 
 namespace weir::check {
 
@@ -17,7 +18,9 @@ namespace {
 constexpr Duration renegotiation_timeout = std::chrono::seconds(1);
 
 /// Makes the client's side of a connection that verifies nothing.
-tls::Outcome<std::unique_ptr<SslEngine>> make_engine(const CheckTarget& target, TlsVersion newest) {
+tls::Outcome<std::unique_ptr<SslEngine>> make_engine(
+    const std::string& name, TlsVersion newest,
+    std::shared_ptr<tls::detail::SessionCache> sessions) {
   tls::ClientOptions options;
   options.trust = {};
   options.verification = tls::Verification::none;
@@ -26,7 +29,7 @@ tls::Outcome<std::unique_ptr<SslEngine>> make_engine(const CheckTarget& target, 
   WEIR_TRY(const auto context, tls::detail::make_client_context(options, nothing));
   WEIR_TRY(auto engine, SslEngine::make(*context, SslEngine::Side::client));
   engine->set_version_max(newest);
-  WEIR_TRY(engine->set_host(target.host, false, nullptr));
+  WEIR_TRY(engine->set_host(name, false, std::move(sessions)));
   return engine;
 }
 
@@ -35,6 +38,12 @@ std::string text_of(const Buffer& buffer) {
 }
 
 }  // namespace
+
+void RecordWire::use_sessions(std::string name,
+                              std::shared_ptr<tls::detail::SessionCache> sessions) {
+  name_ = std::move(name);
+  sessions_ = std::move(sessions);
+}
 
 Task<bool> RecordWire::open(TlsVersion newest) {
   const bool connected = co_await connect(nullptr);
@@ -48,7 +57,7 @@ Task<bool> RecordWire::open(TlsVersion newest) {
 
 /// Returns why there is no TLS connection; empty: there is one.
 Task<std::string> RecordWire::shake(TlsVersion newest) {
-  auto engine = make_engine(target(), newest);
+  auto engine = make_engine(name_, newest, sessions_);
   if (!engine) co_return engine.error().text();
   engine_ = std::move(*engine);
   Buffer input;

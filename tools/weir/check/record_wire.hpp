@@ -30,12 +30,17 @@ class RecordWire final : public Wire {
   /// The condition that ends exchange(), beside the end of the connection.
   enum class Until : std::uint8_t { response, end };
 
-  explicit RecordWire(const CheckTarget& target) noexcept : Wire(target) {}
+  explicit RecordWire(const CheckTarget& target) : Wire(target), name_(target.host) {}
 
   /// Connects, and performs a handshake that offers no version above `newest`.
   /// Returns: true if that has succeeded; else describe() has the reason.
   /// Cancel: returns false, like a failure to connect.
   Task<bool> open(TlsVersion newest);
+  /// Asks for `name` in the handshake of open(), with a ticket of `sessions` for it, and keeps the
+  /// tickets of the server there.
+  void use_sessions(std::string name, std::shared_ptr<tls::detail::SessionCache> sessions);
+  /// Returns true if the server has resumed a session.
+  bool resumed() const { return engine_->info().resumed; }
   TlsVersion version() const { return engine_->info().version; }
   /// Returns one record with `plain`.
   std::string sealed(std::string_view plain);
@@ -65,6 +70,8 @@ class RecordWire final : public Wire {
   void on_input(Buffer input) override { open_records(std::move(input)); }
   void on_end(std::error_code) override { end_ = End::cut; }
 
+  std::string name_;  // that of the handshake
+  std::shared_ptr<tls::detail::SessionCache> sessions_;
   std::unique_ptr<tls::detail::SslEngine> engine_;
   ResponseParser responses_;
   Until until_ = Until::end;

@@ -48,6 +48,11 @@ Verdict evaluate(const CheckTarget& target, const HelloCase& test_case, const Tl
     case Wanted::answered:
       if (!flight.hello() && !flight.alert()) return failed(expected, actual);
       break;
+    case Wanted::told:
+      if (is_plain_400(flight.other())) break;
+      if (flight.hello() || flight.other().contains("HTTP/1.1 2")) return failed(expected, actual);
+      if (!rejected) return failed(expected, actual);
+      return lenient_verdict(target, expected, actual);
     case Wanted::disconnected:
       if (flight.hello() || flight.other().contains("HTTP/1.1 2")) return failed(expected, actual);
       if (!rejected && flight.other().empty()) return failed(expected, actual);

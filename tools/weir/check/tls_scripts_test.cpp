@@ -126,6 +126,25 @@ TEST_F(TlsScripts, UnusualNamesNeedAnyAnswer) {
   }
 }
 
+TEST_F(TlsScripts, APlainRequestIsTold400) {
+  for (const HelloCase& each : cases_of(Wanted::told)) {
+    target_.lenient = false;
+    EXPECT_EQ(kind(each, "HTTP/1.0 400 Bad Request\r\n\r\nuse https\n", true), "passed");
+    EXPECT_EQ(kind(each, "HTTP/1.1 400 Bad Request\r\n\r\n"), "passed");
+    EXPECT_EQ(kind(each, "HTTP/1.1 200 OK\r\n\r\n", true), "failed");
+    EXPECT_EQ(kind(each, "HTTP/1.1 301 Moved\r\n\r\n", true), "failed");
+    EXPECT_EQ(kind(each, alert_record(10)), "failed");
+    EXPECT_EQ(kind(each, "", true), "failed");
+    EXPECT_EQ(kind(each, ""), "failed");
+    EXPECT_EQ(kind(each, server_hello()), "failed");
+    target_.lenient = true;
+    EXPECT_EQ(kind(each, alert_record(10)), "passed");
+    EXPECT_EQ(kind(each, "", true), "passed");
+    EXPECT_EQ(kind(each, "HTTP/1.1 200 OK\r\n\r\n", true), "failed");
+    EXPECT_EQ(kind(each, ""), "failed") << "no answer";
+  }
+}
+
 TEST_F(TlsScripts, FloodsAndGarbageMustBeCutOff) {
   const auto cases = cases_of(Wanted::disconnected);
   EXPECT_GT(cases.size(), 6U);
