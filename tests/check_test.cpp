@@ -29,7 +29,8 @@ struct Checked {
 Checked check(const std::string& server, std::vector<std::string> more,
               std::chrono::seconds timeout = default_timeout, const std::string& scheme = "http") {
   more.insert(more.begin(), {"check", scheme + "://" + server + "/"});
-  more.insert(more.end(), {"--timeout", std::to_string(timeout.count())});
+  // Other tests run beside this one, and delay the answers too.
+  more.insert(more.end(), {"--timeout", std::to_string(timeout.count()), "--latency-max", "2000"});
   Process tool(WEIR_TOOL_PROGRAM, more);
   Checked checked;
   checked.status = tool.wait_for_exit(2 * default_timeout);
@@ -121,6 +122,30 @@ TEST_P(Check, HandlersWithArgumentsRefuseContentsThatDoNotFit) {
     EXPECT_TRUE(checked.output.contains(counts)) << checked.output;
   }
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Check, SilentCompressedUploadsCostOthersNothing) {
+  Server server("compression", GetParam());
+  const Checked checked =
+      check(server.port(), {"--only", "slow/crowd-gzip", "--only", "limits/gzip", "--path",
+                            "/catalogue", "--post-path", "/measure"});
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_TRUE(checked.output.contains("4 passed, 0 failed, ")) << checked.output;
+  EXPECT_EQ(server.stop(), 0) << server.process().errors();
+}
+
+TEST_P(Check, SlowStreamsBehindTheGatewayCostOthersNothing) {
+  Server behind("hello", GetParam());
+  const std::string upstream = "http://127.0.0.1:" + std::to_string(behind.port());
+  Server gateway("gateway", GetParam(), {upstream, "--tls-self-signed"});
+  const std::string at = "127.0.0.1:" + std::to_string(gateway.port());
+  const Checked checked =
+      check(at, {"--only", "http2/share", "--path", "/api/", "--post-path", "/api/users/1/notes"},
+            default_timeout, "https");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_TRUE(checked.output.contains("2 passed, 0 failed, ")) << checked.output;
+  EXPECT_EQ(gateway.stop(), 0) << gateway.process().errors();
+  EXPECT_EQ(behind.stop(), 0) << behind.process().errors();
 }
 
 // Most machines resolve localhost to ::1 first, and no server listens there.
