@@ -490,12 +490,12 @@ Task<Result<>> H2Exchange::fetch() {
 Task<Result<Bytes>> H2Exchange::read() {
   was_read_ = true;
   if (!collects_) {
-    const std::size_t returned = take_returned(lent_.size());
-    if (!lent_.empty() && !closed()) {
-      connection_.session().consume_and_grow(*this, lent_.size(), returned);
+    const std::size_t lent = std::exchange(lent_, {}).size();
+    const std::size_t returned = take_returned(lent);
+    if (lent != 0 && !closed()) {
+      connection_.session().consume_and_grow(*this, lent, returned);
       connection_.wake_writer();
     }
-    lent_ = {};
   }
   while (arrived_.empty()) {
     if (body_error_) co_return fail(body_error_);

@@ -48,12 +48,13 @@ std::error_code H2Exchange::input_error() const noexcept {
 }
 
 Buffer H2Exchange::take_input() {
-  const std::size_t returned = take_returned(arrived_.size());
+  Buffer input = std::exchange(arrived_, {});  // also if there is no memory for WINDOW_UPDATE
+  const std::size_t returned = take_returned(input.size());
   if (!closed()) {
-    connection_.session().consume_and_grow(*this, arrived_.size(), returned);
+    connection_.session().consume_and_grow(*this, input.size(), returned);
     connection_.wake_writer();
   }
-  return std::exchange(arrived_, {});
+  return input;
 }
 
 bool H2Exchange::send_piece_now(Bytes piece) {
