@@ -40,6 +40,12 @@ std::vector<ClientCase> client_cases() {
                     .moment = SentResponse::Moment::after_its_head},
        .result = {.status = 413, .body = "too large"},
        .received = {.end = End::cut}});
+  add({.name = "ASuccessDuringTheUpload",
+       .request = {.method = "POST", .message = {.body = {"a part"}, .end = End::open}},
+       .response = {.message = {.body = {"enough"}},
+                    .moment = SentResponse::Moment::after_its_head},
+       .result = {.body = "enough"},
+       .received = {.end = End::cut}});
   return cases;
 }
 

@@ -19,7 +19,7 @@ namespace {
 /// The kernel's platform. It keeps the lines that it is to log.
 class LoggingPlatform final : public OsPlatform {
  public:
-  void log(std::string_view line) noexcept override {
+  void write_line(std::string_view line) noexcept override {
     const std::lock_guard lock(mutex_);
     lines_.emplace_back(line);
   }

@@ -55,7 +55,15 @@ struct MessageCase {
   std::vector<Exclusion> exclusions = {};
 };
 
+/// Returns all cases.
 std::vector<MessageCase> message_cases();
+
+// The cases of each subject.
+
+void add_body_cases(std::vector<MessageCase>& cases);
+void add_end_cases(std::vector<MessageCase>& cases);
+void add_field_cases(std::vector<MessageCase>& cases);
+void add_method_cases(std::vector<MessageCase>& cases);
 
 /// Returns the reason for which the case does not run on the carrier: one of the case itself, or
 /// what the protocol cannot express. nullopt: it runs.
