@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fuzz/require.hpp"
+#include "weir/base/text/detail/ascii_case.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h2/hpack_decoder.hpp"
 #include "weir/http/detail/h2/hpack_encoder.hpp"
@@ -66,7 +67,7 @@ void check_encoder(const Fields& fields) {
     const auto indexing = each.never_indexed ? HpackIndexing::never : HpackIndexing::allowed;
     const char* const end = write_hpack_field(each.name, each.value, out.data(), indexing);
     block.append(out, 0, static_cast<std::size_t>(end - out.data()));
-    std::transform(each.name.begin(), each.name.end(), each.name.begin(), to_lower);
+    std::transform(each.name.begin(), each.name.end(), each.name.begin(), weir::to_lower);
   }
   HpackTable table;
   require(decode(table, block, list_bytes_max) == expected);

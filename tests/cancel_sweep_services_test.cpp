@@ -127,6 +127,7 @@ constexpr std::string_view post =
     "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\n";
 constexpr std::string_view post_with_key =
     "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nIdempotency-Key: a\r\n"
+    "Authorization: Bearer a\r\n"
     "Content-Length: 4\r\n\r\n";
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 

@@ -38,6 +38,8 @@ NOT_SWEPT = {
     "http::EventReader::": "it is ClientResponse::read(), which has a case, and a parser",
     "http::FileSite::": "it waits for PoolLane::run(), which has a case",
     "http::ReverseProxy::": "it is Client::send() and ClientResponse::read(), which have cases",
+    "http::ClientSide::": "it is BodySource::read() and BodySink::write() with a limit of time",
+    "http::ProxyCore::": "it waits for FairSlots: fair_slots_test.cpp",
     "http::Health::": "it calls user code: health_test.cpp",
     "AdminListener::serve": "it does what http::serve() does: admin_drain_test.cpp",
     "tcp::listen_through_drain": "it shares the code of listen()",

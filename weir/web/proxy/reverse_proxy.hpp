@@ -81,8 +81,8 @@ struct ReverseProxyOptions {
 /// A handler that passes requests on to one of several upstream servers; reverse_proxy() makes it.
 ///
 /// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
-/// side. The proxy holds one piece of each at a time, and a response of at most 16 KiB with a
-/// Content-Length as a whole: its upstream is then free for others. See also
+/// side. The proxy holds one piece of each at a time. It holds a response of at most 16 KiB with a
+/// Content-Length as a whole, so that its upstream is free for others; see also
 /// ReverseProxyOptions::short_body_max. It sends the whole request before it passes the response
 /// on, unless the status is 300 or more or the response is complete earlier; see Client. Such an
 /// early answer is no failure of the upstream. The carrier of a message says if it has a body,
@@ -109,8 +109,8 @@ struct ReverseProxyOptions {
 /// *Clients share the upstreams.* A core has as many requests at the upstreams as ClientLimits
 /// allows. One client connection has at most half of them, the next one half of the rest, and so
 /// on. Further requests wait, and the connections are served in turn. If a client with fewer
-/// requests waits, a request ends that has let its upstream wait for its client for more than a
-/// second, at less than 16 KiB per second; 408, or a reset. The sockets of all upstreams are at
+/// requests waits, a slow request ends; 408, or a reset. It is one that has let its upstream wait
+/// for more than a second, at less than 16 KiB per second. The sockets of all upstreams are at
 /// most half of the descriptors. Servers without a limit of connections leave them free.
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
