@@ -5,7 +5,7 @@
 
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 void add_body_cases(std::vector<MessageCase>& cases) {
   const std::string large(40'000, 'x');
@@ -60,4 +60,4 @@ void add_body_cases(std::vector<MessageCase>& cases) {
        .handled = ExpectedRequest{.end = End::cut}});
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 std::vector<Carrier> all_carriers() {
   std::vector<Carrier> all;
@@ -26,4 +26,4 @@ std::string name_of(const Carrier& carrier) {
          ways.at(static_cast<std::size_t>(carrier.way));
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// The protocol of a client.
 enum class Protocol : std::uint8_t { http_1_0, http_1_1, http_2 };
@@ -25,4 +25,4 @@ std::vector<Carrier> all_carriers();
 /// Returns a text such as "HTTP/2, TLS, through a proxy with HTTP/1.1".
 std::string name_of(const Carrier& carrier);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -2,7 +2,7 @@
 
 #include "weir/http/syntax/client_error.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 std::vector<ClientCase> client_cases() {
   using http::ClientError;
@@ -63,4 +63,4 @@ std::optional<std::string> exclusion_of(const ClientCase& test, const ServerCarr
   return std::nullopt;
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

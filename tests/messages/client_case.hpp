@@ -10,7 +10,7 @@
 #include "tests/messages/message.hpp"
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// What the client of Weir returns for a request.
 struct ClientResult {
@@ -41,4 +41,4 @@ std::vector<ClientCase> client_cases();
 /// express. nullopt: it runs.
 std::optional<std::string> exclusion_of(const ClientCase& test, const ServerCarrier& carrier);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -22,6 +22,8 @@
 namespace weir::tests::client_messages_test {
 namespace {
 
+using namespace messages;
+
 using namespace std::chrono_literals;
 
 /// Makes the body of a request as its message describes it.

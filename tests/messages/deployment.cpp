@@ -14,7 +14,7 @@
 #include "weir/tls/client.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 using namespace std::chrono_literals;
@@ -107,4 +107,4 @@ Task<ReceivedResponse> Deployment::exchange(const SentRequest& request) {
   co_return ReceivedResponse();
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -14,7 +14,7 @@
 #include "weir/task/task.hpp"
 #include "weir/web/proxy/reverse_proxy.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// What the servers of a test have in common, whatever the carrier.
 struct DeploymentOptions {
@@ -56,4 +56,4 @@ class Deployment {
   os::Address address_;  // of front()
 };
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

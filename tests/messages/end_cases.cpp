@@ -5,7 +5,7 @@
 
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 using Counters = http::ServerCounters;
@@ -45,4 +45,4 @@ void add_end_cases(std::vector<MessageCase>& cases) {
        .handled = ExpectedRequest{.end = End::cut}});
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

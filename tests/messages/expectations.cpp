@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 void expect_fields(const Fields& fields, const ExpectedFields& expected, const std::string& what) {
@@ -37,4 +37,4 @@ void expect_request(const ReceivedRequest& request, const ExpectedRequest& expec
   expect_fields(request.trailers, expected.trailers, "the trailers of the received request");
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

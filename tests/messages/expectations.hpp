@@ -4,9 +4,9 @@
 #include "tests/messages/message.hpp"
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 void expect_response(const ReceivedResponse& response, const ExpectedResponse& expected);
 void expect_request(const ReceivedRequest& request, const ExpectedRequest& expected);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -5,7 +5,7 @@
 
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 bool is_direct(const Carrier& carrier) {
@@ -79,4 +79,4 @@ void add_field_cases(std::vector<MessageCase>& cases) {
        .exclusions = {proxy_only}});
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

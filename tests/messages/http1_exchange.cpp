@@ -9,7 +9,7 @@
 #include "tests/messages/http1_writer.hpp"
 #include "weir/task/scope.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 Task<Result<>> send(Stream& stream, Protocol protocol, const SentRequest& request) {
@@ -73,4 +73,4 @@ Task<ReceivedResponse> exchange_http1(Stream& stream, Protocol protocol,
   co_return response;
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

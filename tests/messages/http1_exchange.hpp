@@ -6,7 +6,7 @@
 #include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// Sends the request, and reads the response meanwhile. A response is `cut` if its framing is not
 /// complete, or if the stream ends by a failure before a body without a length has ended.
@@ -16,4 +16,4 @@ namespace weir::tests {
 Task<ReceivedResponse> exchange_http1(Stream& stream, Protocol protocol,
                                       const SentRequest& request);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

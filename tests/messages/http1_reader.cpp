@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 Task<bool> Http1Reader::read_line(std::string& line) {
   std::size_t end = input_.find("\r\n");
@@ -73,4 +73,4 @@ Task<bool> Http1Reader::fill() {
   co_return piece.has_value();
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -9,7 +9,7 @@
 #include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// An Http1Reader reads the parts of messages, and knows how the stream has ended. Each function
 /// that returns false has met the end of the stream.
@@ -40,4 +40,4 @@ class Http1Reader {
   std::error_code end_;
 };
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

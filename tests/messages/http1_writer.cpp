@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 std::string to_lines(const Fields& fields) {
@@ -44,4 +44,4 @@ Task<Result<>> write_http1(Stream& stream, std::string start, const SentMessage&
   co_return {};
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

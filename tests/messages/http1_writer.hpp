@@ -9,7 +9,7 @@
 #include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 enum class Http1Framing : std::uint8_t {
   none,    ///< no body, or one that the end of the connection ends
@@ -25,4 +25,4 @@ enum class Http1Framing : std::uint8_t {
 Task<Result<>> write_http1(Stream& stream, std::string start, const SentMessage& message,
                            Http1Framing framing);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -7,7 +7,7 @@
 #include "tests/messages/http2_peer.hpp"
 #include "weir/task/scope.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 Task<ReceivedResponse> exchange_http2(Stream& stream, const SentRequest& request) {
   Http2Peer peer(stream, Http2Peer::Role::client);
@@ -32,4 +32,4 @@ Task<ReceivedResponse> exchange_http2(Stream& stream, const SentRequest& request
   co_return response;
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

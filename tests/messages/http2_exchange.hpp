@@ -5,7 +5,7 @@
 #include "weir/net/stream.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// Sends the request on a stream of a new connection, and reads the response meanwhile.
 /// Returns: the response; its status is 0 if none has come.
@@ -13,4 +13,4 @@ namespace weir::tests {
 /// Lifetime: the arguments outlive the task.
 Task<ReceivedResponse> exchange_http2(Stream& stream, const SentRequest& request);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -9,7 +9,7 @@
 #include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/task/scope.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 using http::FrameEvent;
@@ -238,4 +238,4 @@ Task<> Http2Peer::wait_for_end(std::uint32_t stream) {
   }
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -15,7 +15,7 @@
 #include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// An Http2Peer reads and writes the frames of one connection while run() runs. It respects the
 /// windows of the other side, and opens its own at the begin.
@@ -81,4 +81,4 @@ class Http2Peer {
   bool ended_ = false;
 };
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -13,7 +13,7 @@
 #include "weir/runtime/runtime.hpp"
 #include "weir/sim/world.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 /// The kernel's platform. It keeps the lines that it is to log.
@@ -77,4 +77,4 @@ std::vector<std::string> run_on(Machine machine, const std::function<Task<>(Scop
   return platform.take_lines();
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

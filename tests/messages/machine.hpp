@@ -11,7 +11,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 enum class Machine : std::uint8_t { uring, uring_6_1, epoll, poll, world };
 
@@ -28,4 +28,4 @@ std::optional<std::string> lacks(Machine machine);
 /// Returns: the lines that the runtime has logged.
 std::vector<std::string> run_on(Machine machine, const std::function<Task<>(Scope&)>& body);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 std::optional<std::string> find(const Fields& fields, std::string_view name) {
   const auto same = [](char a, char b) {
@@ -28,4 +28,4 @@ std::string_view name_of(End end) noexcept {
   return "cut";
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

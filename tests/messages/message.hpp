@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
@@ -71,4 +71,4 @@ struct ReceivedResponse {
   End end = End::open;
 };
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -1,6 +1,6 @@
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 std::vector<MessageCase> message_cases() {
   std::vector<MessageCase> cases;
@@ -26,4 +26,4 @@ std::optional<std::string> exclusion_of(const MessageCase& test, const Carrier& 
   return std::nullopt;
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -13,7 +13,7 @@
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// The fields that a message must have and must not have.
 struct ExpectedFields {
@@ -72,4 +72,4 @@ std::optional<std::string> exclusion_of(const MessageCase& test, const Carrier& 
 /// Returns the routes of all cases. Their handlers add the requests to `received`.
 http::Router message_routes(std::vector<ReceivedRequest>& received);
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

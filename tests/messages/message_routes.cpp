@@ -7,7 +7,7 @@
 #include "tests/messages/message_case.hpp"
 #include "weir/http.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 namespace {
 
 Task<http::Response> echo(std::vector<ReceivedRequest>& received, http::Request& request) {
@@ -77,4 +77,4 @@ http::Router message_routes(std::vector<ReceivedRequest>& received) {
   return routes;
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -16,6 +16,8 @@
 namespace weir::tests::messages_test {
 namespace {
 
+using namespace messages;
+
 void expect_requests(const std::vector<ReceivedRequest>& received, const MessageCase& test) {
   ASSERT_EQ(received.size(), test.handled ? 1U : 0U) << "calls of the handler";
   if (!test.handled) return;

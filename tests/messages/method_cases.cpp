@@ -5,7 +5,7 @@
 
 #include "tests/messages/message_case.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 void add_method_cases(std::vector<MessageCase>& cases) {
   const auto add = [&cases](MessageCase test) { cases.push_back(std::move(test)); };
@@ -17,4 +17,4 @@ void add_method_cases(std::vector<MessageCase>& cases) {
   }
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

@@ -8,7 +8,7 @@
 #include "tests/messages/http2_peer.hpp"
 #include "weir/net/tcp.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 ScriptedOrigin::ScriptedOrigin(Protocol protocol, Layer layer, SentResponse response)
     : protocol_(protocol), layer_(layer), response_(std::move(response)) {}
@@ -102,7 +102,14 @@ Task<> ScriptedOrigin::serve_http1(Stream& stream) {
     }
     const bool by_close =
         response_.message.length == Length::undeclared && protocol_ == Protocol::http_1_0;
-    if (response_.message.end != End::complete || by_close) co_return;
+    if (response_.message.end != End::complete) co_return;
+    if (by_close) {
+      // The end of TLS needs room in the kernel, which a close would not wait for.
+      std::ignore = stream.finish_writing();
+      std::string rest;
+      std::ignore = co_await input.read_all(rest);
+      co_return;
+    }
   }
 }
 
@@ -147,4 +154,4 @@ Task<> ScriptedOrigin::serve_http2(Stream& stream) {
   }
 }
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages

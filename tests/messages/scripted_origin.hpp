@@ -17,7 +17,7 @@
 #include "weir/task/task.hpp"
 #include "weir/tls/server.hpp"
 
-namespace weir::tests {
+namespace weir::tests::messages {
 
 /// A ScriptedOrigin answers each request with the same response. It does not use Weir's HTTP.
 /// Threads: its loop's.
@@ -51,4 +51,4 @@ class ScriptedOrigin {
   std::size_t connections_ = 0;
 };
 
-}  // namespace weir::tests
+}  // namespace weir::tests::messages
