@@ -36,7 +36,7 @@ def kinds_of(reading):
         return {"refused": {"400", "408", "413", "414", "417", "431", "501", "505"},
                 "incomplete": {"wait", "100"}, "all": {"wait"}}[reading.end]
     first = reading.requests[0]
-    kinds = {"200", "closeok", "100"} if first.method in METHODS else {"501", "400"}
+    kinds = {"200", "closeok", "100"} if first.method in METHODS else {"405", "501", "400"}
     return kinds | {"400"} if first.method in ("CONNECT", "TRACE") else kinds
 
 

@@ -25,8 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view origin = "https://server";
 constexpr int changes_max = 60;
-constexpr Duration idle_max = 5s;  // of a connection
-constexpr Duration ticket_lifetime = 8h;
+constexpr Duration idle_max = 5s;         // of a connection
+constexpr Duration ticket_lifetime = 8h;  // since the last full handshake
 
 tls::Identity identity_of(const std::string& name) {
   tls::SelfSigned certificate;
@@ -166,11 +166,15 @@ Task<> TlsScenario::send_requests(unsigned worker) {
   http::ClientOptions options;
   options.tls = trusted_;
   http::Client client(std::move(options));
+  const Context own = co_await this_context();
+  Instant proof{};  // of the last full handshake, or earlier
   for (unsigned number = 0; number < options_.requests; ++number) {
     const Duration pause = draw_pause();
     const auto slept = co_await sleep(pause);
     if (!slept) co_return;
-    const bool resumes = number > 0 && pause > idle_max && pause < ticket_lifetime - idle_max &&
+    const bool connects = number == 0 || pause > idle_max;
+    const Instant now = own.loop->now();
+    const bool resumes = number > 0 && connects && now - proof < ticket_lifetime - idle_max &&
                          !options_.sets_keys && !options_.may_fail;
     const std::size_t size = random_->below(random_->bernoulli(0.2) ? 200'000 : 2000);
     const bool posts = random_->below(3) == 0;
@@ -192,6 +196,8 @@ Task<> TlsScenario::send_requests(unsigned worker) {
         ++resumed_;
       } else if (resumes) {
         fail_with("client " + std::to_string(worker) + " has not resumed its session");
+      } else if (connects) {
+        proof = now;
       }
     } else if (text) {
       fail_with("client " + std::to_string(worker) + " has another body");
