@@ -222,8 +222,7 @@ TEST_F(H2ConnectionLoadTest, LeavesTheWindowOfUnreadBodiesToOthers) {
   }
   EXPECT_NE(lines.find("window_update 0 "), std::string::npos) << lines;
   EXPECT_EQ(lines.find("reset"), std::string::npos) << "2 MB in a window of 1 MiB";
-  EXPECT_TRUE(
-      answer(post(65, "/") + data(65, "hello", end_stream)).ends_with("data 65 5 end\n"));
+  EXPECT_TRUE(answer(post(65, "/") + data(65, "hello", end_stream)).ends_with("data 65 5 end\n"));
   for (std::uint32_t id = 1; id < 65; id += 2) answer(data(id, "", end_stream));
   pass(std::chrono::seconds(62));
   lines = received();
