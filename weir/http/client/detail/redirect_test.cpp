@@ -74,20 +74,6 @@ TEST(Redirect, EachStatusHasItsMethod) {
   }
 }
 
-TEST(Redirect, GetHasNoHeaderOfTheDroppedContent) {
-  constexpr std::string_view names[] = {
-      "Content-Language", "Content-Location", "Content-Digest", "Content-Range",      "Content-MD5",
-      "Repr-Digest",      "Digest",           "Last-Modified",  "Content-Disposition"};
-  for (const int status : {303, 307}) {
-    ClientRequest made = request(Method::post);
-    for (const std::string_view name : names) made.set_header(name, "1");
-    EXPECT_EQ(follow(made, status), Redirect::follow);
-    for (const std::string_view name : names) {
-      EXPECT_EQ(made.headers().contains(name), status == 307) << name;
-    }
-  }
-}
-
 TEST(Redirect, OtherStatusesAreNone) {
   for (const int status : {200, 201, 300, 304, 305, 306, 404, 500}) {
     ClientRequest made = request(Method::get);
