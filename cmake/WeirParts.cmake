@@ -86,7 +86,7 @@ set(weir_checks "")                                     # of weir-config.cmake
 string(CONCAT weir_tls_without_openssl
   "/tls/detail/(absent/.*|session|records/multi_buffer_gcm)\\.cpp$|"
   "/tls/crypto/detail/(sha[12]|hmac|verification_key)\\.cpp$|"
-  "/tls/(certificate/error|options|stream|ticket_keys)\\.cpp$")
+  "/tls/(certificate/error|options|program_options|stream|ticket_keys)\\.cpp$")
 if(WEIR_TLS)
   find_package(OpenSSL 3.0 QUIET COMPONENTS SSL Crypto GLOBAL)
 endif()

@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <new>
 #include <string_view>
@@ -21,10 +19,10 @@
 #include "weir/tls/crypto/detail/hmac.hpp"
 #include "weir/tls/detail/contexts.hpp"
 #include "weir/tls/detail/handshakes.hpp"
+#include "weir/tls/detail/program_server.hpp"
 #include "weir/tls/detail/server_tickets.hpp"
 #include "weir/tls/detail/ssl_engine.hpp"
 #include "weir/tls/detail/tls_files.hpp"
-#include "weir/tls/openssl_memory.hpp"
 
 namespace weir::tls {
 
@@ -352,33 +350,12 @@ Outcome<ServerOptions> server_options(const TlsArguments& arguments, WallTime no
   return options;
 }
 
-ProgramOptions program_options(const char* program, weir::ServerOptions of_server,
-                               const TlsArguments& arguments) {
-  erase_openssl_memory();  // the program owns its process
-  ProgramOptions options;
-  static_cast<weir::ServerOptions&>(options) = std::move(of_server);
-  if (!arguments.used()) return options;
-  auto made = server_options(arguments, OsPlatform().wall_time());
-  if (!made) {
-    std::fprintf(stderr, "%s: tls: %s\n", program, made.error().text().c_str());
-    std::exit(1);
-  }
-  options.tls = std::make_shared<Server>(std::move(*made));
-  return options;
-}
-
 }  // namespace
 
-ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
-  TlsArguments arguments;
-  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments);
-  return program_options(argv[0], std::move(of_server), arguments);
-}
-
-ProgramOptions ProgramOptions::from_args(int argc, char** argv, HttpArguments& http) {
-  TlsArguments arguments;
-  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments, http);
-  return program_options(argv[0], std::move(of_server), arguments);
+Outcome<std::shared_ptr<Server>> detail::program_server(const TlsArguments& arguments) {
+  auto options = server_options(arguments, OsPlatform().wall_time());
+  if (!options) return std::unexpected(std::move(options.error()));
+  return std::make_shared<Server>(std::move(*options));
 }
 
 Acceptor::Acceptor(Loop& loop, const Server& server)

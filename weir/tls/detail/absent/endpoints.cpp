@@ -1,8 +1,6 @@
 // The server, the client and the identities of a build without OpenSSL. A Server or a Client can be
 // constructed, because a program may decide at run time whether it uses TLS. Each function that
 // makes an identity, loads certificates or begins a handshake fails with no_openssl().
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -17,6 +15,7 @@
 #include "weir/tls/certificate/identity.hpp"
 #include "weir/tls/client.hpp"
 #include "weir/tls/detail/absent/no_openssl.hpp"
+#include "weir/tls/detail/program_server.hpp"
 #include "weir/tls/detail/records/aead_core.hpp"
 #include "weir/tls/openssl_memory.hpp"
 #include "weir/tls/server.hpp"
@@ -74,29 +73,8 @@ Task<Outcome<>> Server::load_once() {
 
 void Server::set_ticket_keys(const TicketKeys&) {}
 
-namespace {
-
-ProgramOptions program_options(const char* program, weir::ServerOptions of_server,
-                               const TlsArguments& arguments) {
-  ProgramOptions options;
-  static_cast<weir::ServerOptions&>(options) = std::move(of_server);
-  if (!arguments.used()) return options;
-  std::fprintf(stderr, "%s: tls: %s\n", program, detail::no_openssl().error().text().c_str());
-  std::exit(1);
-}
-
-}  // namespace
-
-ProgramOptions ProgramOptions::from_args(int argc, char** argv) {
-  TlsArguments arguments;
-  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments);
-  return program_options(argv[0], std::move(of_server), arguments);
-}
-
-ProgramOptions ProgramOptions::from_args(int argc, char** argv, HttpArguments& http) {
-  TlsArguments arguments;
-  auto of_server = weir::ServerOptions::from_args(argc, argv, arguments, http);
-  return program_options(argv[0], std::move(of_server), arguments);
+Outcome<std::shared_ptr<Server>> detail::program_server(const TlsArguments&) {
+  return detail::no_openssl();
 }
 
 Acceptor::Acceptor(Loop&, const Server&) {}
