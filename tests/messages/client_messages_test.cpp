@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/messages/carrier_tls.hpp"
 #include "tests/messages/client_case.hpp"
 #include "tests/messages/expectations.hpp"
 #include "tests/messages/machine.hpp"
@@ -17,7 +18,6 @@
 #include "weir/http/client/client.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
-#include "weir/tls/client.hpp"
 
 namespace weir::tests::client_messages_test {
 namespace {
@@ -47,11 +47,7 @@ http::ClientOptions options_of(const ServerCarrier& carrier) {
   http::ClientOptions options;
   options.plain_http2 = carrier.protocol == Protocol::http_2;
   options.limits.body_timeout = 5s;
-  tls::ClientOptions with_tls;
-  with_tls.trust = {};
-  with_tls.verification = tls::Verification::none;
-  with_tls.protocols = {carrier.protocol == Protocol::http_2 ? "h2" : "http/1.1"};
-  options.tls = std::make_shared<tls::Client>(std::move(with_tls));
+  options.tls = trusting_client(carrier.protocol);
   return options;
 }
 

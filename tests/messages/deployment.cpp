@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/messages/carrier_tls.hpp"
 #include "tests/messages/http1_exchange.hpp"
 #include "tests/messages/http2_exchange.hpp"
 #include "weir/http/server/detail/accept_connections.hpp"
@@ -21,19 +22,7 @@ using namespace std::chrono_literals;
 
 std::shared_ptr<tls::Server> server_of(Layer layer) {
   if (layer == Layer::plain) return nullptr;
-  tls::ServerOptions options;
-  options.self_signed.emplace();
-  options.self_signed->names = {"weir.test"};
-  return std::make_shared<tls::Server>(std::move(options));
-}
-
-/// Returns a client that accepts the certificate of the test.
-std::shared_ptr<tls::Client> client_of(Protocol protocol) {
-  tls::ClientOptions options;
-  options.trust = {};
-  options.verification = tls::Verification::none;
-  options.protocols = {protocol == Protocol::http_2 ? "h2" : "http/1.1"};
-  return std::make_shared<tls::Client>(std::move(options));
+  return std::make_shared<tls::Server>(self_signed_options());
 }
 
 Task<ReceivedResponse> exchange_over(Stream& stream, Protocol protocol,
@@ -60,7 +49,7 @@ Task<Result<>> Deployment::open(Scope& scope) {
   http::ReverseProxyOptions options = options_.proxy;
   const bool http2 = carrier_.way == Way::proxied_http_2;
   options.client.plain_http2 = http2;
-  options.client.tls = client_of(http2 ? Protocol::http_2 : Protocol::http_1_1);
+  options.client.tls = trusting_client(http2 ? Protocol::http_2 : Protocol::http_1_1);
   const std::string scheme = carrier_.layer == Layer::tls ? "https://" : "http://";
   proxy_routes_.group("").fallback(
       http::reverse_proxy(scheme + address_.to_string(), std::move(options)));
@@ -92,7 +81,7 @@ Task<ReceivedResponse> Deployment::exchange_now(const SentRequest& request) {
     response = co_await exchange_over(*stream, carrier_.protocol, request);
     co_return response;
   }
-  const auto client = client_of(carrier_.protocol);
+  const auto client = trusting_client(carrier_.protocol);
   tls::Connector connector(loop_, *client);
   auto secured = co_await connector.connect(std::move(*stream), "weir.test");
   EXPECT_TRUE(secured) << secured.error().text();

@@ -47,7 +47,7 @@ struct MessageCase {
   std::string name;
   SentRequest request;
   ExpectedResponse response = {};
-  /// The request that the handler gets; nullopt: the handler is not called.
+  /// The request that a handler of /echo or /limited gets; nullopt: none is called.
   std::optional<ExpectedRequest> handled = ExpectedRequest();
   /// Counters of the server of the handler that grow by one.
   std::vector<weir::detail::Counter http::ServerCounters::*> counted = {};

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tests/messages/carrier_tls.hpp"
 #include "tests/messages/http1_reader.hpp"
 #include "tests/messages/http1_writer.hpp"
 #include "tests/messages/http2_peer.hpp"
@@ -15,10 +16,8 @@ ScriptedOrigin::ScriptedOrigin(Protocol protocol, Layer layer, SentResponse resp
 
 Task<Result<>> ScriptedOrigin::open(Scope& scope) {
   if (layer_ == Layer::tls) {
-    tls::ServerOptions options;
-    options.self_signed.emplace();
-    options.self_signed->names = {"weir.test"};
-    options.protocols = {protocol_ == Protocol::http_2 ? "h2" : "http/1.1"};
+    tls::ServerOptions options = self_signed_options();
+    options.protocols = {alpn_of(protocol_)};
     tls_ = std::make_unique<tls::Server>(std::move(options));
     const auto loaded = co_await tls_->load();
     if (!loaded) co_return fail(loaded.error());
