@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/web/encoding/decompress_requests.hpp"
 
 namespace weir::http::decompress_clients_test {
@@ -27,10 +29,20 @@ class DecompressClients : public HttpTest {
       if (!body) co_return Response(to_status(body.error()));
       co_return text(std::move(*body));
     });
+    routes_.post("/patient", [](Request& request) -> Task<Response> {
+      std::string all;
+      for (;;) {
+        const auto piece = co_await timeout(100ms, request.read());
+        if (!piece && piece.error() == Errc::timed_out) continue;
+        if (!piece) co_return Response(to_status(piece.error()));
+        if (piece->empty()) co_return text(std::move(all));
+        all += to_text(*piece);
+      }
+    });
     serve();
   }
-  static std::string head(std::size_t length) {
-    return "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: " +
+  static std::string head(std::size_t length, const std::string& path = "/echo") {
+    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: " +
            std::to_string(length) + "\r\n\r\n";
   }
   std::string ask() {
@@ -57,6 +69,15 @@ TEST_F(DecompressClients, ThatFallSilentGiveWayToOthers) {
   pass(2500ms);
   EXPECT_TRUE(other.take().ends_with("milk"));
   EXPECT_TRUE(silent.front()->received().starts_with("HTTP/1.1 408"));
+}
+
+TEST_F(DecompressClients, LoseNothingByAReadThatIsCancelledInTheQueue) {
+  const std::string body = compression::compressed(Coding::gzip, "milk");
+  for (int count = 0; count < 20; ++count) talk(connect(), head(body.size()) + body.substr(0, 1));
+  MemoryPeer& other = connect();
+  EXPECT_EQ(talk(other, head(body.size(), "/patient") + body), "");
+  pass(2500ms);
+  EXPECT_TRUE(other.take().ends_with("milk"));
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ class DecompressedBody final : public BodySource {
    public:
     explicit Arriving(DecompressedBody& body) noexcept : body_(body), client_(body.slot_) {}
     void set_first(Bytes first) noexcept { first_ = first; }
+    bool has_first() const noexcept { return !first_.empty(); }
     Task<Result<Bytes>> read() {
       if (!first_.empty()) co_return std::exchange(first_, {});
       auto reading = client_.read(body_.from_);
@@ -115,11 +116,14 @@ class DecompressedBody final : public BodySource {
   /// Waits for the first bytes of the body, and then for a decompressor.
   /// Errors: those of the source; ClientError::queue_full, queue_timed_out.
   Task<Result<>> begin() {
-    const Result<Bytes> first = co_await from_.read();
-    if (!first) co_return fail(first.error());
-    ended_ = first->empty();
-    if (ended_) co_return {};
-    arriving_.set_first(*first);
+    // A read that was cancelled in the queue has left the first bytes.
+    if (!arriving_.has_first()) {
+      const Result<Bytes> first = co_await from_.read();
+      if (!first) co_return fail(first.error());
+      ended_ = first->empty();
+      if (ended_) co_return {};
+      arriving_.set_first(*first);
+    }
     WEIR_CO_TRY(co_await take_slot());
     auto decompressor = Decompressor::make(coding_, limits_.body);
     if (!decompressor) co_return fail(decompressor.error());
