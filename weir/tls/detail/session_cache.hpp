@@ -10,6 +10,19 @@
 
 namespace weir::tls::detail {
 
+/// A session in its encoded form, which has its secret. The bytes are erased at the end.
+class EncodedSession {
+ public:
+  explicit EncodedSession(std::size_t size) : bytes_(size, '\0') {}
+  EncodedSession(EncodedSession&&) noexcept = default;
+  ~EncodedSession();
+  std::string& bytes() noexcept { return bytes_; }
+  std::size_t size() const noexcept { return bytes_.size(); }
+
+ private:
+  std::string bytes_;
+};
+
 /// Keeps the newest ticket of each server. A ticket of TLS 1.3 is used once, so that an observer
 /// cannot link two connections (RFC 8446, C.4). A session is kept in its encoded form: the objects
 /// of its certificates would have many times the size, which servers choose.
@@ -36,7 +49,7 @@ class SessionCache {
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  using Sessions = std::unordered_map<std::string, std::string>;  // encoded, by server
+  using Sessions = std::unordered_map<std::string, EncodedSession>;  // by server
 
   void erase(Sessions::iterator session) noexcept;
 
