@@ -11,10 +11,12 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/text/detail/hash.hpp"
 #include "weir/http/message/problem.hpp"
+#include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/http/syntax/status_category.hpp"
 #include "weir/loop/loop.hpp"
+#include "weir/net/dns/detail/host_name.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/task/context.hpp"
 #include "weir/web/auth/authenticated_user.hpp"
@@ -60,11 +62,11 @@ void append_headers(std::string& out, const RequestHead& head, std::string_view 
   }
 }
 
-/// Appends a host in lower case.
-void append_host(std::string& out, std::string_view host) {
-  std::string lower(host);
-  std::ranges::transform(lower, lower.begin(), [](char each) { return to_lower(each); });
-  append_part(out, lower);
+/// Appends a host and its port, each host in its one normal form.
+void append_host(std::string& out, std::string_view authority) {
+  const auto parsed = parse_authority(authority);
+  append_part(out, parsed ? dns::normal_host(parsed->host) : std::string(authority));
+  append_part(out, parsed && parsed->port ? std::to_string(*parsed->port) : std::string());
 }
 
 /// Returns the owner of the keys of a request; std::nullopt if nothing tells it.

@@ -276,8 +276,9 @@ TEST_F(IdempotencyTest, KeysOfTwoHostsAreDifferent) {
   TestClient client(routes());
   EXPECT_EQ(pay(client, "a", 7, {{"Host", "a.example"}}).status(), 201);
   EXPECT_EQ(header_of(pay(client, "a", 7, {{"Host", "b.example"}}), "Idempotency-Replayed"), "-");
-  EXPECT_EQ(header_of(pay(client, "a", 7, {{"Host", "A.example"}}), "Idempotency-Replayed"),
-            "true");
+  for (const std::string_view same : {"A.example", "a.example."}) {
+    EXPECT_EQ(header_of(pay(client, "a", 7, {{"Host", same}}), "Idempotency-Replayed"), "true");
+  }
   EXPECT_EQ(runs_, 2);
 }
 
