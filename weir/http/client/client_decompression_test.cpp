@@ -1,4 +1,6 @@
 // Tests of compressed responses in the client.
+#include <array>
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -51,6 +53,26 @@ TEST_F(ClientDecompression, DecompressesAndHidesTheCoding) {
     ASSERT_EQ(server_of_scripts_.requests.size(), 1u);
     EXPECT_NE(server_of_scripts_.requests[0].find("Accept-Encoding: "), std::string::npos);
   }
+}
+
+// A digest in a trailer names the bytes of the coding (RFC 9530 §3).
+TEST_F(ClientDecompression, HidesTrailersThatDescribeTheCoding) {
+  const std::string data = compressed(Coding::gzip, words(100));
+  std::array<char, 16> size{};
+  const auto end = std::to_chars(size.data(), size.data() + size.size(), data.size(), 16).ptr;
+  Step step;
+  step.answer = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                std::string(size.data(), end) + "\r\n" + data +
+                "\r\n0\r\nContent-Digest: sha-256=:AA==:\r\nX-Sum: 4\r\n\r\n";
+  with_server({{step}}, options(), [&](Client& client) -> Task<> {
+    auto response = co_await client.get("http://127.0.0.1:81/");
+    EXPECT_TRUE(response.has_value());
+    if (!response) co_return;
+    const auto body = co_await response->body();
+    EXPECT_TRUE(body && *body == words(100));
+    EXPECT_EQ(response->trailers().get("content-digest"), std::nullopt);
+    EXPECT_EQ(response->trailers().get("x-sum"), "4");
+  });
 }
 
 TEST_F(ClientDecompression, IsOffByDefault) {

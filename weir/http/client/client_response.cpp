@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "weir/compression/error.hpp"
@@ -90,6 +91,7 @@ class DecodedResponse final : public WeakResponse {
     if (error_) co_return fail(error_);
     if (!reader_) co_return co_await from().read();
     const Result<Bytes> piece = co_await reader_->read(from());
+    if (piece && piece->empty()) keep_trailers();
     if (piece || !reader_->ended()) co_return piece;
     abandon(to_client_error(piece.error()));
     co_return fail(error_);
@@ -101,10 +103,20 @@ class DecodedResponse final : public WeakResponse {
   BodyLength length() const noexcept override {
     return reader_ ? BodyLength::unknown() : BodyLength();
   }
+  /// Returns those that do not describe the coded bytes.
+  const Headers& trailers() const noexcept override { return trailers_; }
   bool is_decoded() const noexcept override { return true; }
 
  private:
+  void keep_trailers() {
+    trailers_.clear();
+    for (const HeaderField field : from().trailers()) {
+      if (!is_coding_field(field.name)) std::ignore = trailers_.add(field.name, field.value);
+    }
+  }
+
   std::optional<detail::DecompressingReader> reader_;
+  Headers trailers_;
   std::error_code error_;
 };
 
