@@ -476,7 +476,8 @@ void ClientExchange::end_sending(const Result<>& sent) noexcept {
 /// headers are valid as long as the response.
 void ClientExchange::keep_head() {
   ReceivedResponseHead& head = parser_.head();
-  const bool whole = head.has_content_length() && head.content_length() <= input_.size();
+  const std::optional<std::uint64_t> length = parser_.body_length().bytes();
+  const bool whole = length && *length <= input_.size();
   if (!head_text_.empty() || whole) return;
   head_text_ = head.bytes();
   head.rebase(head_text_.data());
