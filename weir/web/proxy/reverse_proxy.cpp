@@ -39,8 +39,8 @@ struct Upload {
   bool ended = false;          // `start` is the whole body
 };
 
-/// Reads a body of at most `most` bytes as a whole.
-Task<Result<>> read_short_body(Upload& upload, std::size_t most) {
+/// Reads the body until it has ended, or until there are more than `most` bytes.
+Task<Result<>> read_start(Upload& upload, std::size_t most) {
   while (!upload.ended && upload.start.size() <= most) {
     const auto piece = co_await upload.request.read();
     if (!piece) co_return fail(piece.error());
@@ -238,13 +238,17 @@ ClientRequest request_to(Url url, const Request& request) {
   return {request.method_text(), std::move(url)};
 }
 
-/// Returns true if the body is read before the request takes an upstream, so that a slow client
-/// does not hold one. Otherwise an answer to a request that is not complete arrives immediately.
-bool reads_first(const Request& request, const ProxyCore& core,
-                 const ReverseProxyOptions& options) noexcept {
-  const RequestHead& head = request.head();
-  return core.is_busy() && head.has_content_length() && !head.expects_continue() &&
-         head.content_length() != 0 && head.content_length() <= options.short_body_max;
+/// Returns how many bytes of the body are read before the request takes an upstream; std::nullopt:
+/// none, so that an answer to a request that is not complete arrives immediately. A short body is
+/// read as a whole, so that a slow client holds no upstream. A decoded one waits for its decoder
+/// first: that wait is none for the client, and no request waits for both in the other order.
+std::optional<std::size_t> bytes_read_first(const Request& request, const ProxyCore& core,
+                                            const ReverseProxyOptions& options) noexcept {
+  if (request.has_decoded_body()) return 0;
+  const auto length = request.body_length().bytes();
+  const bool is_short = length && *length != 0 && *length <= options.short_body_max;
+  if (!is_short || !core.is_busy() || request.head().expects_continue()) return std::nullopt;
+  return options.short_body_max;
 }
 
 }  // namespace
@@ -276,9 +280,9 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     if (!proxied.try_take_websocket_slot(is_stream ? client : nullptr)) {
       co_return Response(Status::service_unavailable);
     }
-  } else if (reads_first(request, core, options)) {
-    const Result<> whole = co_await read_short_body(upload, options.short_body_max);
-    if (!whole) co_return Response(to_status(whole.error()));
+  } else if (const auto bytes = bytes_read_first(request, core, options)) {
+    const Result<> start = co_await read_start(upload, *bytes);
+    if (!start) co_return Response(to_status(start.error()));
   }
   if (!is_websocket && !proxied.try_take_slot(client)) {
     const Result<> taken = co_await proxied.take_slot(client);
