@@ -11,10 +11,6 @@ namespace {
 bool is_direct(const Carrier& carrier) {
   return carrier.way == Way::direct;
 }
-bool has_http1_upstream(const Carrier& carrier) {
-  return carrier.way == Way::proxied_http_1_1;
-}
-
 const Exclusion proxy_only{&is_direct, "the case is a rule of a proxy"};
 
 std::string only_letters(std::string text) {
@@ -57,8 +53,7 @@ void add_field_cases(std::vector<MessageCase>& cases) {
        .request = {.method = "POST",
                    .target = "/echo",
                    .message = {.fields = {{"TE", "trailers"}}}},
-       .handled = ExpectedRequest{.fields = {.present = {{"TE", "trailers"}}}},
-       .exclusions = {{&has_http1_upstream, "TE names a feature of one connection of HTTP/1.1"}}});
+       .handled = ExpectedRequest{.fields = {.present = {{"TE", "trailers"}}}}});
   add({.name = "MaxForwardsEndsAtTheProxy",
        .request = {.method = "OPTIONS",
                    .target = "/echo",

@@ -113,11 +113,6 @@ class ClientRequest {
   void ignore_idempotency_key() noexcept { ignores_key_ = true; }
   bool ignores_idempotency_key() const noexcept { return ignores_key_; }
 
-  /// Says that the sender reads the trailers of the response. HTTP/2 sends "TE: trailers" then (RFC
-  /// 9110 §10.1.4), which servers of gRPC demand. HTTP/1.1 sends nothing.
-  void accept_trailers() noexcept { accepts_trailers_ = true; }
-  bool accepts_trailers() const noexcept { return accepts_trailers_; }
-
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
@@ -136,7 +131,6 @@ class ClientRequest {
   std::unique_ptr<const std::string> other_method_;  // the name of Method::other
   Method method_;
   bool ignores_key_ = false;
-  bool accepts_trailers_ = false;
 };
 
 }  // namespace weir::http

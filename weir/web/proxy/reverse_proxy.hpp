@@ -96,7 +96,7 @@ struct ReverseProxyOptions {
 /// body is sent anew, so a message has one length only. The proxy answers "Expect: 100-continue"
 /// itself when the upstream takes the body. The Date of a response is that of this server. 1xx
 /// responses of upstreams are not passed on, because a handler sends only one response. "TE:
-/// trailers" of a client is sent to an upstream over HTTP/2. A name with underscores is not passed
+/// trailers" of a client is sent anew to the upstream. A name with underscores is not passed
 /// on if programs behind CGI would read it as one of the headers above.
 ///
 /// *Trailers* are passed on if the framing of the other side can carry them. The rules of headers

@@ -194,16 +194,16 @@ TEST_P(ProxyCarriersTest, TrailersOfRequestsObeyTheRulesOfHeaders) {
   });
 }
 
-TEST_P(ProxyCarriersTest, TeIsSentToUpstreamsOverHttp2) {
+TEST_P(ProxyCarriersTest, TheWishForTrailersIsPassedOn) {
   with_carriers([](Client& client) -> Task<> {
     ClientRequest request(Method::post, "http://127.0.0.1/any");
-    if (client_uses_http2()) {
-      request.accept_trailers();
-    } else {
-      request.add_header("TE", "gzip, trailers");
-    }
+    request.add_header("TE", client_uses_http2() ? "trailers" : "gzip, trailers");
     const std::string answer = co_await outcome_of(client, std::move(request));
-    EXPECT_EQ(answer, upstream_uses_http2() ? "POST none []\nte: trailers\n" : "POST none []\n");
+    EXPECT_EQ(answer.substr(0, 13), "POST none []\n");
+    std::string rest = answer.substr(13);
+    std::ranges::transform(rest, rest.begin(), [](char each) { return to_lower(each); });
+    EXPECT_NE(rest.find("te: trailers\n"), rest.npos) << answer;
+    EXPECT_EQ(rest.find("gzip"), rest.npos) << answer;
     ClientRequest without(Method::post, "http://127.0.0.1/any");
     const std::string other = co_await outcome_of(client, std::move(without));
     EXPECT_EQ(other, "POST none []\n");

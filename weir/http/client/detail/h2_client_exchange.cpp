@@ -104,7 +104,7 @@ Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view he
   method_ = request.method();
   Body& body = request.body();
   connection_->open(*this);
-  send_request_head(request, head);
+  send_head(request.url().scheme(), head, !body.is_stream() && body.text().empty());
   if (!body.is_stream()) {
     pending_ = to_bytes(body.text());
     if (pending_.empty() || send_now(true)) co_return co_await read_head(limits_->head_timeout);
@@ -113,16 +113,6 @@ Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view he
   const Result<> sent = co_await send_before_head(body);
   if (!sent || has_head_) co_return sent;
   co_return co_await read_head(limits_->head_timeout);
-}
-
-void H2ClientExchange::send_request_head(const ClientRequest& request, std::string_view head) {
-  const std::string_view scheme = request.url().scheme();
-  const bool ends = !request.body().is_stream() && request.body().text().empty();
-  if (!request.accepts_trailers()) return send_head(scheme, head, ends);
-  std::string more(head.substr(0, head.size() - line_end.size()));
-  more.append("TE: trailers\r\n\r\n");
-  // The server may not take a longer list of fields.
-  send_head(scheme, connection_->accepts(scheme, more) ? std::string_view(more) : head, ends);
 }
 
 void H2ClientExchange::send_head(std::string_view scheme, std::string_view head, bool ends) {

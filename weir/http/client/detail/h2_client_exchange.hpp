@@ -124,7 +124,6 @@ class H2ClientExchange final : public ResponseSource,
 
   Duration limited(Duration timeout) const;
   bool late() const;
-  void send_request_head(const ClientRequest& request, std::string_view head);
   void send_head(std::string_view scheme, std::string_view head, bool ends);
   bool send_now(bool ends);
   /// Sends the body until the deadline. Its function can wait for something else than the server.

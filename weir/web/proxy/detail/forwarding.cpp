@@ -412,7 +412,7 @@ void forward_request_headers(const Request& request, const ReverseProxyOptions& 
         out.add_header(field.name, next_max_forwards(request, field.value));
         break;
       case Rule::te:
-        if (any_element(field.value, is_trailers)) out.accept_trailers();
+        if (any_element(field.value, is_trailers)) out.set_header("TE", "trailers");
         break;
       default:
         break;
