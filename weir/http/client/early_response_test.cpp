@@ -251,6 +251,46 @@ TEST_F(EarlyHttp2ResponseTest, LongResponseIsNotLost) {
   }
 }
 
+/// Opens the windows for all of a body, 32 KiB every 300 ms.
+Task<> open_windows(H2Peer& peer, std::size_t size) {
+  for (std::size_t opened = 65'535; opened < size; opened += 32 * 1024) {
+    std::ignore = co_await sleep(300ms);
+    co_await peer.send(frames::window_update(0, 32 * 1024) + frames::window_update(1, 32 * 1024));
+  }
+}
+
+// The server takes 32 KiB of one piece every 300 ms, while its response has no room.
+TEST_F(EarlyHttp2ResponseTest, ServerThatTakesMoreGetsAll) {
+  constexpr std::size_t size = 256 * 1024;
+  Answer answer;
+  const auto serve = [&](H2Peer& peer) -> Task<> {
+    EXPECT_TRUE(co_await peer.receive("settings_ack"));
+    EXPECT_TRUE(co_await peer.receive("head 1"));
+    co_await peer.send(frames::answer(1, "200", FrameFlag::end_headers));
+    for (int count = 0; count < 4; ++count) {
+      co_await peer.send(frames::data(1, std::string(16'384, 'a')));
+    }
+    const auto take = [&peer](Scope& scope) -> Task<> {
+      scope.spawn(open_windows(peer, size));
+      EXPECT_TRUE(co_await peer.receive("data 1  end"));
+    };
+    std::ignore = co_await with_scope(OnFailure::isolate, take);
+    co_await peer.send(frames::data(1, "end", FrameFlag::end_stream));
+    co_await peer.end();
+  };
+  with_scripts({serve}, http2(impatient()), [&](Client& client) -> Task<> {
+    ClientRequest request(Method::post, "http://127.0.0.1:81/");
+    request.set_body("text/plain", Body(StreamFunction([](BodySink& sink) -> Task<Result<>> {
+                       const std::string piece(size, 's');
+                       co_return co_await sink.write(piece);
+                     })));
+    answer = co_await answer_to(client, std::move(request));
+  });
+  EXPECT_EQ(answer.status, "200");
+  EXPECT_TRUE(answer.body.ends_with("end")) << testing::PrintToString(answer);
+  EXPECT_GT(answer.took, 1500ms) << "the whole piece was sent";
+}
+
 TEST_F(EarlyHttp2ResponseTest, TaskOfAScopeSendsOn) {
   const auto serve = [](H2Peer& peer) -> Task<> {
     EXPECT_TRUE(co_await peer.receive("head 1"));

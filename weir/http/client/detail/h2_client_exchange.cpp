@@ -144,7 +144,10 @@ void H2ClientExchange::send_part() {
   assert(sent != 0 && "it was the next sender");
   pending_ = pending_.subspan(sent);
   count_sent(sent);
-  if (!pending_.empty()) return;
+  if (!pending_.empty()) {
+    if (output_alarm_.armed()) start_output_alarm();
+    return;
+  }
   connection_->session().stop_sending(*this);
   output_.set();
   if (is_tunnel_) on_piece_sent();
@@ -160,6 +163,7 @@ Task<Result<>> H2ClientExchange::send_piece(Bytes piece, bool ends) {
   pending_ends_ = ends;
   connection_->session().want_send(*this);
   Duration most = limits_->body_timeout;
+  output_until_ = after(loop_.now(), most);
   if (response_stalls()) most = std::min(most, answered_stall_max);
   const Result<> sent = co_await wait(output_, output_alarm_, most, ClientError::body_timed_out);
   const bool whole = std::exchange(pending_, {}).empty();
@@ -310,6 +314,13 @@ void H2ClientExchange::limit_stall() noexcept {
   const Instant until = after(loop_.now(), answered_stall_max);
   if (output_alarm_.armed() && output_alarm_.deadline() <= until) return;
   loop_.timers().start(output_alarm_, until);
+}
+
+/// Begins the time of a piece anew after progress. A stall ends it only without any.
+void H2ClientExchange::start_output_alarm() noexcept {
+  const Instant stall = after(loop_.now(), answered_stall_max);
+  loop_.timers().start(output_alarm_,
+                       response_stalls() ? std::min(output_until_, stall) : output_until_);
 }
 
 void H2ClientExchange::end_sending(const Result<>& sent) noexcept {

@@ -140,6 +140,7 @@ class H2ClientExchange final : public ResponseSource,
   void end_request_early() noexcept;
   bool response_stalls() const noexcept;
   void limit_stall() noexcept;
+  void start_output_alarm() noexcept;
   bool is_sending() const noexcept override { return sending_ != nullptr && writer_ != nullptr; }
   Task<Result<>> read_head(Duration timeout);
   /// Waits for an event. It fails with `timed_out` after the timeout.
@@ -166,6 +167,7 @@ class H2ClientExchange final : public ResponseSource,
   Bytes pending_;            // bytes that wait to be sent
   ManualResetEvent output_;  // the pending bytes have been sent
   Alarm output_alarm_{output_};
+  Instant output_until_{};          // the end of the time of the pending piece
   CancelSource* writer_ = nullptr;  // that of the body's sender
   std::unique_ptr<Sending> sending_;
   std::uint64_t begins_at_ = 0;  // bytes of the connection before the request
