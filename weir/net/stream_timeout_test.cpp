@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <optional>
@@ -105,6 +107,42 @@ TEST_P(StreamTimeoutTest, WritesTimeOutWithAPartSent) {
     const auto heard = co_await read_to_end(pair.server);
     EXPECT_TRUE(heard.first.starts_with("first;"));
     EXPECT_LT(heard.first.size(), much.size());
+  };
+  run(talk());
+}
+
+/// Returns the number of threads that the kernel has started for requests of io_uring.
+int kernel_workers() {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name.starts_with("iou-wrk")) ++count;
+  }
+  return count;
+}
+
+// The end of the peer's sending wakes a send that waits in io_uring, although it has no room.
+TEST_P(StreamTimeoutTest, WriteToAPeerThatHasFinishedTimesOutAndTakesNoThread) {
+  const auto talk = []() -> Task<> {
+    const std::string much(64 << 20, 'x');
+    for (const bool before : {true, false}) {
+      Pair pair = co_await connect_pair();
+      if (before) EXPECT_TRUE(pair.server.finish_writing());
+      const auto write = [](Stream& to, std::string_view text) -> Task<std::error_code> {
+        co_return (co_await to.write(text, {.timeout = 30ms})).error();
+      };
+      const auto finish = [](Pair& of) -> Task<std::error_code> {
+        std::ignore = co_await sleep(10ms);
+        std::ignore = of.server.finish_writing();
+        co_return (co_await of.client.read()).error();
+      };
+      const auto errors = co_await all(write(pair.client, much), finish(pair));
+      EXPECT_TRUE(errors);
+      EXPECT_EQ(std::get<0>(*errors), Errc::timed_out);
+      EXPECT_EQ(std::get<1>(*errors), Errc::end_of_stream);
+      EXPECT_EQ(kernel_workers(), 0);
+    }
   };
   run(talk());
 }

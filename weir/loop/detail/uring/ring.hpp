@@ -18,7 +18,17 @@ namespace weir::loop::uring {
 
 /// The kind of request that a completion belongs to, in the low bits of its user data. The other
 /// bits are a pointer to an object that lives until its last request has completed.
-enum class Tag : std::uint8_t { none, receive, send, connect, accept, hangup, wake, file };
+enum class Tag : std::uint8_t {
+  none,
+  receive,
+  send,
+  sendable,
+  connect,
+  accept,
+  hangup,
+  wake,
+  file
+};
 
 struct Completion {
   void* object;

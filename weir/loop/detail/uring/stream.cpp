@@ -53,9 +53,14 @@ void Stream::cancel(BackendContext& context, Operation& operation) {
   if (&operation == receiving_) {
     receiving_ = nullptr;  // bytes that arrive now are queued
     context.finish(operation, Errc::cancelled);
+  } else if (&operation == output_ && send_waits_) {
+    send_waits_ = false;
+    output_ = nullptr;
+    context.finish(operation, Errc::cancelled);
   } else if (&operation == output_ && !output_cancelling_) {
     output_cancelling_ = true;
-    context.ring.cancel(this, operation.kind() == Operation::Kind::send ? Tag::send : Tag::connect);
+    // A send ends as soon as the kernel has it.
+    if (operation.kind() == Operation::Kind::connect) context.ring.cancel(this, Tag::connect);
   }
 }
 
@@ -96,6 +101,7 @@ void Stream::stop(BackendContext& context) {
   observer_ = nullptr;
   if (receive_armed_) context.ring.cancel(this, Tag::receive);
   if (hangup_armed_) context.ring.cancel(this, Tag::hangup);
+  if (sendable_armed_) context.ring.cancel(this, Tag::sendable);
 }
 
 void Stream::completed(BackendContext& context, const Completion& completion) {
@@ -105,6 +111,8 @@ void Stream::completed(BackendContext& context, const Completion& completion) {
     case Tag::send:
       --in_flight;
       return send_completed(context, completion.result);
+    case Tag::sendable:
+      return sendable_completed(context, completion);
     case Tag::connect:
       --in_flight;
       return connect_completed(context, completion.result);

@@ -71,6 +71,10 @@ class ReceiveQueue {
 /// stays armed forever and reports nothing. A stream whose receive stays armed after data is
 /// therefore hangup_unconfirmed. check_hangup() adds one poll request beside the receive. If the
 /// poll reports an end, the stream cancels the receive and starts it again.
+///
+/// A send never waits in the kernel. If the peer has no room, a poll request that stays armed tells
+/// when to go on. A send that waits in the kernel wakes at once if the peer has finished sending,
+/// 128 times, and then blocks a thread of the kernel; a cancellation can miss it meanwhile (6.18).
 class Stream : public SocketState {
  public:
   Stream(int value, std::size_t unread_max) noexcept;
@@ -94,6 +98,7 @@ class Stream : public SocketState {
  private:
   void receive_completed(BackendContext& context, const Completion& completion);
   void send_completed(BackendContext& context, int result);
+  void sendable_completed(BackendContext& context, const Completion& completion);
   void connect_completed(BackendContext& context, int result);
   void hangup_completed(BackendContext& context, const Completion& completion);
 
@@ -106,6 +111,7 @@ class Stream : public SocketState {
   void receive_failed(BackendContext& context, int error);
   void take_unread(ReceiveOperation& operation) noexcept;
   void submit_send(BackendContext& context);
+  void wait_until_sendable(BackendContext& context);
   bool send_partially(BackendContext& context, SendOperation& operation);
   /// Returns true if the errno of a send says that the peer has reset the stream.
   bool is_reset(int error) const noexcept;
@@ -122,9 +128,11 @@ class Stream : public SocketState {
   bool hangup_armed_ : 1 = false;
   bool hangup_unconfirmed_ : 1 = false;  // true if in BackendContext::hangup_unconfirmed
   bool waiting_for_buffer_ : 1 = false;  // true if in BackendContext::waiting_for_buffer
-  bool output_cancelling_ : 1 = false;   // true if the pending send or connect has been cancelled
-  bool ended_ : 1 = false;               // true if the peer has finished sending
-  bool finished_ : 1 = false;            // true if this side has finished sending
+  bool sendable_armed_ : 1 = false;
+  bool send_waits_ : 1 = false;         // true if the pending send waits for the poll
+  bool output_cancelling_ : 1 = false;  // true if the pending send or connect has been cancelled
+  bool ended_ : 1 = false;              // true if the peer has finished sending
+  bool finished_ : 1 = false;           // true if this side has finished sending
   bool reset_ : 1 = false;  // true if a send failed with a reset, which is reported only once
   bool dead_ : 1 = false;
   std::int16_t error_ = 0;  // errno of every further receive

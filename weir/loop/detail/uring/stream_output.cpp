@@ -1,4 +1,5 @@
 // The sending half of a stream on io_uring, and its connect.
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void Stream::submit_send(BackendContext& context) {
   std::size_t first = 0;
   while (skip >= operation.pieces[first].size()) skip -= operation.pieces[first++].size();
   // MSG_MORE: the end of the stream goes into the packet of the last bytes.
-  const int flags = MSG_NOSIGNAL | (operation.last ? MSG_MORE : 0);
+  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (operation.last ? MSG_MORE : 0);
   const std::size_t count = std::min(operation.pieces.size() - first, pieces_max);
   io_uring_sqe& entry = context.ring.next();
   const auto piece_at = [&](std::size_t index) {
@@ -85,6 +86,8 @@ void Stream::send_completed(BackendContext& context, int result) {
       if (!output_cancelling_) return submit_send(context);
       error = Errc::cancelled;
     }
+  } else if (result == -EAGAIN && !output_cancelling_) {
+    return wait_until_sendable(context);
   } else if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) {
     if (!output_cancelling_) return submit_send(context);
     error = Errc::cancelled;
@@ -97,6 +100,28 @@ void Stream::send_completed(BackendContext& context, int result) {
   if (!is_reset(-result)) return;
   reset_ = true;
   if (!dead_) mark_dead(context);
+}
+
+/// Arms the poll, or waits for its next report. A report of room that the last send did not see
+/// completes after that send.
+void Stream::wait_until_sendable(BackendContext& context) {
+  send_waits_ = true;
+  if (sendable_armed_) return;
+  io_uring_sqe& entry = context.ring.next();
+  io_uring_prep_poll_multishot(&entry, descriptor, POLLOUT);
+  context.started(entry, *this, Tag::sendable);
+  sendable_armed_ = true;
+}
+
+/// Tries to send. The events do not matter: they can be those of the peer's end only.
+void Stream::sendable_completed(BackendContext& context, const Completion& completion) {
+  if (!completion.more()) {
+    sendable_armed_ = false;
+    --in_flight;
+  }
+  if (closing || !send_waits_) return;
+  send_waits_ = false;
+  submit_send(context);
 }
 
 bool Stream::is_reset(int error) const noexcept {

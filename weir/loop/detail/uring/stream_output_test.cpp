@@ -92,7 +92,8 @@ TEST_F(UringRequestsTest, LastSendWaitsForTheEndOfTheStream) {
       ASSERT_FALSE(stream_->send(context_, send));
       const auto requests = recorded();
       ASSERT_EQ(requests.size(), 1U);
-      EXPECT_EQ(requests[0].msg_flags, static_cast<unsigned>(MSG_NOSIGNAL | (last ? MSG_MORE : 0)));
+      EXPECT_EQ(requests[0].msg_flags,
+                static_cast<unsigned>(MSG_NOSIGNAL | MSG_DONTWAIT | (last ? MSG_MORE : 0)));
       complete(Tag::send, count == 1 ? 5 : 11);
       EXPECT_EQ(run_ready(), 1);
       EXPECT_EQ(send.runs, 1);
@@ -125,10 +126,8 @@ TEST_F(UringRequestsTest, ASendContinuesAfterThePartThatWasTaken) {
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].opcode, IORING_OP_SEND) << "a single piece is left";
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(requests[0].addr), requests[0].len), "world");
-  for (const int error : {EINTR, EAGAIN}) {
-    complete(Tag::send, -error);
-    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_SEND}) << "it tries again";
-  }
+  complete(Tag::send, -EINTR);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_SEND}) << "it tries again";
   EXPECT_EQ(stream_->in_flight, 1);
   complete(Tag::send, 5);
   expect_sent({}, 11);
@@ -142,8 +141,8 @@ TEST_F(UringRequestsTest, ACancelledSendReportsThePartThatWasTaken) {
     ASSERT_NO_FATAL_FAILURE(start_send());
     stream_->cancel(context_, send_);
     stream_->cancel(context_, send_);
-    EXPECT_EQ(recorded_operations(), (Operations{IORING_OP_SENDMSG, IORING_OP_ASYNC_CANCEL}));
-    complete(Tag::send, taken == 0 ? -ECANCELED : taken);
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_SENDMSG}) << "it does not wait there";
+    complete(Tag::send, taken == 0 ? -EAGAIN : taken);
     expect_sent(make_error_code(Errc::cancelled), static_cast<std::size_t>(taken));
     EXPECT_TRUE(recorded().empty());
   }
@@ -158,6 +157,48 @@ TEST_F(UringRequestsTest, ACancelledSendReportsThePartThatWasTaken) {
       << "an earlier cancellation has no effect";
   complete(Tag::send, 11);
   expect_sent({}, 11);
+}
+
+TEST_F(UringRequestsTest, ASendWithoutRoomWaitsForAPollThatStaysArmed) {
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  recorded();
+  complete(Tag::send, -EAGAIN);
+  const auto requests = recorded();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].opcode, IORING_OP_POLL_ADD);
+  EXPECT_EQ(requests[0].poll32_events, static_cast<std::uint32_t>(POLLOUT));
+  for (const int events : {POLLRDHUP, POLLOUT}) {
+    complete(Tag::sendable, events, IORING_CQE_F_MORE);
+    EXPECT_EQ(recorded_operations(), Operations{IORING_OP_SENDMSG});
+    complete(Tag::send, -EAGAIN);
+    EXPECT_TRUE(recorded().empty()) << "the poll is armed";
+  }
+  complete(Tag::sendable, POLLOUT, IORING_CQE_F_MORE);
+  recorded();
+  complete(Tag::sendable, POLLOUT);
+  EXPECT_TRUE(recorded().empty()) << "the send has not ended yet";
+  complete(Tag::send, -EAGAIN);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_POLL_ADD}) << "the poll had ended";
+  complete(Tag::sendable, POLLOUT, IORING_CQE_F_MORE);
+  complete(Tag::send, 11);
+  expect_sent({}, 11);
+  recorded();
+  complete(Tag::sendable, POLLOUT, IORING_CQE_F_MORE);
+  stream_->stop(context_);
+  EXPECT_EQ(recorded_operations(), Operations{IORING_OP_ASYNC_CANCEL});
+  complete(Tag::sendable, -ECANCELED);
+  EXPECT_EQ(stream_->in_flight, 0);
+}
+
+TEST_F(UringRequestsTest, ASendThatWaitsForRoomIsCancelledImmediately) {
+  ASSERT_NO_FATAL_FAILURE(start_send());
+  complete(Tag::send, 3);
+  complete(Tag::send, -EAGAIN);
+  recorded();
+  stream_->cancel(context_, send_);
+  expect_sent(make_error_code(Errc::cancelled), 3);
+  complete(Tag::sendable, POLLOUT, IORING_CQE_F_MORE);
+  EXPECT_TRUE(recorded().empty());
 }
 
 TEST_F(UringRequestsTest, AFailedSendReportsAResetToReceives) {
@@ -525,23 +566,20 @@ TEST_F(UringRequestsTest, CancellationsOfInputNameTheArmedRequests) {
   EXPECT_EQ(stopped[1].addr, watching);
 }
 
-TEST_F(UringRequestsTest, ACancellationOfOutputNamesItsRequestAndIsMadeOnce) {
+TEST_F(UringRequestsTest, ACancellationOfAConnectNamesItsRequestAndIsMadeOnce) {
   Connect connect;
   connect.peer = os::Address::loopback(80);
-  for (const bool sends : {true, false}) {
-    sends ? start_send() : static_cast<void>(stream_->connect(context_, connect));
-    const auto started = recorded();
-    ASSERT_EQ(started.size(), 1U);
-    Operation& operation = sends ? static_cast<Operation&>(send_) : connect;
-    for (int times = 0; times < 2; ++times) stream_->cancel(context_, operation);
-    const auto cancelled = recorded();
-    ASSERT_EQ(cancelled.size(), 1U) << sends;
-    EXPECT_EQ(cancelled[0].opcode, IORING_OP_ASYNC_CANCEL);
-    EXPECT_EQ(cancelled[0].addr, started[0].user_data) << sends;
-    complete(sends ? Tag::send : Tag::connect, -ECANCELED);
-    EXPECT_EQ(run_ready(), 1);
-    EXPECT_EQ(operation.error(), Errc::cancelled);
-  }
+  EXPECT_FALSE(stream_->connect(context_, connect));
+  const auto started = recorded();
+  ASSERT_EQ(started.size(), 1U);
+  for (int times = 0; times < 2; ++times) stream_->cancel(context_, connect);
+  const auto cancelled = recorded();
+  ASSERT_EQ(cancelled.size(), 1U);
+  EXPECT_EQ(cancelled[0].opcode, IORING_OP_ASYNC_CANCEL);
+  EXPECT_EQ(cancelled[0].addr, started[0].user_data);
+  complete(Tag::connect, -ECANCELED);
+  EXPECT_EQ(run_ready(), 1);
+  EXPECT_EQ(connect.error(), Errc::cancelled);
 }
 
 // Lost bytes must not look like a complete stream.
