@@ -46,9 +46,9 @@ std::vector<std::string> dump(std::uint64_t seed) {
 TEST(WorldTasks, ASignalNamesAStuckTaskOfAService) {
   const auto lines = dump(1);
   EXPECT_THAT(lines, Contains(HasSubstr("stuck_part [scope], 10.0 s")));
-  EXPECT_THAT(
-      lines,
-      Contains(HasSubstr("never_granted awaits weir::EventWait<weir::ManualResetEvent>, 10.0 s")));
+  // It has no age if the compiler has put its frame into that of its caller.
+  EXPECT_THAT(lines,
+              Contains(HasSubstr("never_granted awaits weir::EventWait<weir::ManualResetEvent>")));
   EXPECT_THAT(lines, Contains(HasSubstr("500 x weir::as_task<")));
 }
 
