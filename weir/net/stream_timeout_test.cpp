@@ -128,7 +128,9 @@ TEST_P(StreamTimeoutTest, WriteToAPeerThatHasFinishedTimesOutAndTakesNoThread) {
     const std::string much(64 << 20, 'x');
     for (const bool before : {true, false}) {
       Pair pair = co_await connect_pair();
-      if (before) EXPECT_TRUE(pair.server.finish_writing());
+      if (before) {
+        EXPECT_TRUE(pair.server.finish_writing());
+      }
       const auto write = [](Stream& to, std::string_view text) -> Task<std::error_code> {
         co_return (co_await to.write(text, {.timeout = 30ms})).error();
       };
