@@ -17,13 +17,20 @@ std::vector<Carrier> all_carriers() {
   return all;
 }
 
-std::string name_of(const Carrier& carrier) {
+std::string name_of(Protocol protocol) {
   constexpr std::array protocols{"HTTP/1.0", "HTTP/1.1", "HTTP/2"};
-  constexpr std::array layers{", plain", ", TLS"};
-  constexpr std::array ways{"", ", through a proxy with HTTP/1.1", ", through a proxy with HTTP/2"};
-  return std::string(protocols.at(static_cast<std::size_t>(carrier.protocol))) +
-         layers.at(static_cast<std::size_t>(carrier.layer)) +
-         ways.at(static_cast<std::size_t>(carrier.way));
+  return protocols.at(static_cast<std::size_t>(protocol));
+}
+
+std::string name_of(Way way) {
+  constexpr std::array ways{"direct", "through a proxy with HTTP/1.1",
+                            "through a proxy with HTTP/2"};
+  return ways.at(static_cast<std::size_t>(way));
+}
+
+std::string name_of(const Carrier& carrier) {
+  const std::string layer = carrier.layer == Layer::tls ? ", TLS, " : ", plain, ";
+  return name_of(carrier.protocol) + layer + name_of(carrier.way);
 }
 
 }  // namespace weir::tests::messages

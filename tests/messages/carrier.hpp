@@ -20,8 +20,14 @@ struct Carrier {
   Way way = Way::direct;
 };
 
+inline bool is_direct(const Carrier& carrier) {
+  return carrier.way == Way::direct;
+}
 /// Returns every combination.
 std::vector<Carrier> all_carriers();
+std::string name_of(Protocol protocol);
+/// Returns "direct", or a text such as "through a proxy with HTTP/1.1".
+std::string name_of(Way way);
 /// Returns a text such as "HTTP/2, TLS, through a proxy with HTTP/1.1".
 std::string name_of(const Carrier& carrier);
 

@@ -1,7 +1,6 @@
 // The cases of the suite of messages for the client: what a server sends, and what the client gets.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -9,6 +8,7 @@
 
 #include "tests/messages/message.hpp"
 #include "tests/messages/message_case.hpp"
+#include "weir/http/client/client_limits.hpp"
 
 namespace weir::tests::messages {
 
@@ -29,10 +29,12 @@ struct ClientCase {
   std::string name;
   SentRequest request = {};
   SentResponse response = {};
+  std::vector<SentResponse> then = {};  ///< responses to the next requests; the last one repeats
+  http::ResponseLimits limits = {};
   std::error_code error = {};  ///< the error of the client
   ExpectedResponse result = {};
   ExpectedRequest received = {};
-  std::size_t requests = 1;  ///< requests that the server gets
+  std::vector<std::string> targets = {"/"};  ///< of the requests that the server gets
 };
 
 std::vector<ClientCase> client_cases();

@@ -28,10 +28,8 @@ using namespace std::chrono_literals;
 
 /// Makes the body of a request as its message describes it.
 http::Body body_of(const SentMessage& message) {
-  std::size_t size = message.end == End::complete ? 0 : 1;  // the byte that never comes
-  for (const std::string& piece : message.body) size += piece.size();
   std::optional<std::uint64_t> length;
-  if (message.length == Length::declared) length = size;
+  if (message.length == Length::declared) length = announced_bytes(message);
   http::StreamFunction write = [&message](http::BodySink& sink) -> Task<Result<>> {
     for (const std::string& piece : message.body) WEIR_CO_TRY(co_await sink.write(piece));
     if (message.end == End::open) {
@@ -43,10 +41,11 @@ http::Body body_of(const SentMessage& message) {
   return http::Body(std::move(write), length);
 }
 
-http::ClientOptions options_of(const ServerCarrier& carrier) {
+http::ClientOptions options_of(const ClientCase& test, const ServerCarrier& carrier) {
   http::ClientOptions options;
   options.plain_http2 = carrier.protocol == Protocol::http_2;
   options.limits.body_timeout = 5s;
+  options.limits.response = test.limits;
   options.tls = trusting_client(carrier.protocol);
   return options;
 }
@@ -79,28 +78,32 @@ Task<ClientResult> ask(http::Client& client, std::string url, const SentRequest&
   co_return result;
 }
 
-void run_case(const ClientCase& test, const ServerCarrier& carrier, Machine machine) {
+Task<> run_case(const ClientCase& test, const ServerCarrier& carrier) {
+  SCOPED_TRACE(name_of(Carrier{carrier.protocol, carrier.layer, Way::direct}));
   ClientResult result;
-  ScriptedOrigin origin(carrier.protocol, carrier.layer, test.response);
-  const auto talk = [&](Scope&) -> Task<> {
-    const auto body = [&](Scope& scope) -> Task<> {
-      const auto opened = co_await origin.open(scope);
-      EXPECT_TRUE(opened);
-      http::Client client(options_of(carrier));
-      const std::string scheme = carrier.layer == Layer::tls ? "https://" : "http://";
-      const std::string url = scheme + origin.address().to_string() + test.request.target;
-      auto asked = co_await timeout(20s, ask(client, url, test.request));
-      if (asked) result = std::move(*asked);
-      if (!asked) result.error = asked.error();
-      scope.cancel();
-    };
-    std::ignore = co_await with_scope(OnFailure::isolate, body);
+  std::vector<SentResponse> responses{test.response};
+  responses.insert(responses.end(), test.then.begin(), test.then.end());
+  ScriptedOrigin origin(carrier.protocol, carrier.layer, std::move(responses));
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto opened = co_await origin.open(scope);
+    EXPECT_TRUE(opened);
+    http::Client client(options_of(test, carrier));
+    const std::string scheme = carrier.layer == Layer::tls ? "https://" : "http://";
+    const std::string url = scheme + origin.address().to_string() + test.request.target;
+    auto asked = co_await timeout(20s, ask(client, url, test.request));
+    if (asked) result = std::move(*asked);
+    if (!asked) result.error = asked.error();
+    scope.cancel();
   };
-  run_on(machine, talk);
+  std::ignore = co_await with_scope(OnFailure::isolate, body);
   EXPECT_EQ(result.error, test.error) << result.error.message();
   if (!test.error) expect_response(result.response, test.result);
-  ASSERT_EQ(origin.received().size(), test.requests);
-  for (const ReceivedRequest& each : origin.received()) expect_request(each, test.received);
+  std::vector<std::string> targets;
+  for (const ReceivedRequest& each : origin.received()) {
+    targets.push_back(each.target);
+    expect_request(each, test.received);
+  }
+  EXPECT_EQ(targets, test.targets);
 }
 
 using Parameter = std::tuple<Machine, std::size_t>;
@@ -116,14 +119,15 @@ TEST_P(ClientMessages, Arrive) {
   const auto [machine, index] = GetParam();
   if (const auto reason = lacks(machine)) GTEST_SKIP() << *reason;
   const ClientCase& test = cases().at(index);
-  for (const auto protocol : {Protocol::http_1_0, Protocol::http_1_1, Protocol::http_2}) {
-    for (const auto layer : {Layer::plain, Layer::tls}) {
-      const ServerCarrier carrier{protocol, layer};
-      if (exclusion_of(test, carrier)) continue;
-      SCOPED_TRACE(name_of(Carrier{protocol, layer, Way::direct}));
-      run_case(test, carrier, machine);
+  run_on(machine, [&](Scope&, const TakeLines&) -> Task<> {
+    for (const auto protocol : {Protocol::http_1_0, Protocol::http_1_1, Protocol::http_2}) {
+      for (const auto layer : {Layer::plain, Layer::tls}) {
+        const ServerCarrier carrier{protocol, layer};
+        if (exclusion_of(test, carrier)) continue;
+        co_await run_case(test, carrier);
+      }
     }
-  }
+  });
 }
 
 std::string name_of_parameter(const testing::TestParamInfo<Parameter>& info) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -25,12 +26,17 @@ std::shared_ptr<tls::Server> server_of(Layer layer) {
   return std::make_shared<tls::Server>(self_signed_options());
 }
 
-Task<ReceivedResponse> exchange_over(Stream& stream, Protocol protocol,
-                                     const SentRequest& request) {
-  if (protocol != Protocol::http_2) {
-    return exchange_http1(stream, protocol, request);
+/// Resets the connection at the end if the response has not come.
+Task<ReceivedResponse> exchange_over(Stream& stream, Protocol protocol, const SentRequest& request,
+                                     const std::vector<SentRequest>& before) {
+  ReceivedResponse response;
+  if (protocol == Protocol::http_2) {
+    response = co_await exchange_http2(stream, request, before);
+  } else {
+    response = co_await exchange_http1(stream, protocol, request);
   }
-  return exchange_http2(stream, request);
+  if (response.end == End::open) std::ignore = stream.set_close_mode(CloseMode::reset);
+  co_return response;
 }
 
 }  // namespace
@@ -51,8 +57,11 @@ Task<Result<>> Deployment::open(Scope& scope) {
   options.client.plain_http2 = http2;
   options.client.tls = trusting_client(http2 ? Protocol::http_2 : Protocol::http_1_1);
   const std::string scheme = carrier_.layer == Layer::tls ? "https://" : "http://";
+  if (options_.before_proxy) options_.before_proxy(proxy_routes_);
+  constexpr std::uint64_t body_max = 64 * 1024 * 1024;  // the origin has the limits of its routes
   proxy_routes_.group("").fallback(
-      http::reverse_proxy(scheme + address_.to_string(), std::move(options)));
+      http::reverse_proxy(scheme + address_.to_string(), std::move(options)),
+      {.body_max = body_max});
   proxy_.emplace(loop_, proxy_routes_, options_.limits, server_of(carrier_.layer),
                  http::PlainHttp2::prior_knowledge);
   const auto opened = co_await open(scope, *proxy_, address_);
@@ -72,13 +81,14 @@ Task<Result<>> Deployment::open(Scope& scope, http::ServerState& server, os::Add
   co_return {};
 }
 
-Task<ReceivedResponse> Deployment::exchange_now(const SentRequest& request) {
+Task<ReceivedResponse> Deployment::exchange_now(const SentRequest& request,
+                                                const std::vector<SentRequest>& before) {
   ReceivedResponse response;
   auto stream = co_await tcp::connect(address_);
   EXPECT_TRUE(stream);
   if (!stream) co_return response;
   if (carrier_.layer == Layer::plain) {
-    response = co_await exchange_over(*stream, carrier_.protocol, request);
+    response = co_await exchange_over(*stream, carrier_.protocol, request, before);
     co_return response;
   }
   const auto client = trusting_client(carrier_.protocol);
@@ -86,12 +96,13 @@ Task<ReceivedResponse> Deployment::exchange_now(const SentRequest& request) {
   auto secured = co_await connector.connect(std::move(*stream), "weir.test");
   EXPECT_TRUE(secured) << secured.error().text();
   if (!secured) co_return response;
-  response = co_await exchange_over(*secured, carrier_.protocol, request);
+  response = co_await exchange_over(*secured, carrier_.protocol, request, before);
   co_return response;
 }
 
-Task<ReceivedResponse> Deployment::exchange(const SentRequest& request) {
-  auto response = co_await timeout(20s, exchange_now(request));
+Task<ReceivedResponse> Deployment::exchange(const SentRequest& request,
+                                            const std::vector<SentRequest>& before) {
+  auto response = co_await timeout(20s, exchange_now(request, before));
   if (response) co_return std::move(*response);
   co_return ReceivedResponse();
 }

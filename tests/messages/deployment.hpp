@@ -3,24 +3,18 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "tests/messages/carrier.hpp"
+#include "tests/messages/deployment_options.hpp"
 #include "tests/messages/message.hpp"
 #include "weir/http/router/router.hpp"
 #include "weir/http/server/detail/server_state.hpp"
-#include "weir/http/server/limits.hpp"
 #include "weir/os/address.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/task.hpp"
-#include "weir/web/proxy/reverse_proxy.hpp"
 
 namespace weir::tests::messages {
-
-/// What the servers of a test have in common, whatever the carrier.
-struct DeploymentOptions {
-  http::Limits limits = {};              ///< of both servers
-  http::ReverseProxyOptions proxy = {};  ///< its client's carrier is set by the Deployment
-};
 
 /// A Deployment is the server of the handlers, and the reverse proxy before it if the carrier has
 /// one. All of them run on one loop and have ports of their own.
@@ -34,9 +28,12 @@ class Deployment {
   /// Listens, and serves until `scope` is cancelled.
   /// Errors: those of http::open_listener().
   Task<Result<>> open(Scope& scope);
-  /// Sends the request from a client to the first server; see exchange_http1(), exchange_http2().
-  /// Returns: the response; its status is 0 if none has come within 20 s.
-  Task<ReceivedResponse> exchange(const SentRequest& request);
+  /// Sends the request from a new client to the first server; see exchange_http1(),
+  /// exchange_http2(). On HTTP/2, the connection sends `before` first, whose responses are not
+  /// read. Returns: the response; its status is 0 if none has come within 20 s. Cancel: the client
+  /// resets its connection.
+  Task<ReceivedResponse> exchange(const SentRequest& request,
+                                  const std::vector<SentRequest>& before);
 
   /// Returns the server of the handlers.
   http::ServerState& origin() noexcept { return origin_; }
@@ -45,7 +42,8 @@ class Deployment {
 
  private:
   Task<Result<>> open(Scope& scope, http::ServerState& server, os::Address& address);
-  Task<ReceivedResponse> exchange_now(const SentRequest& request);
+  Task<ReceivedResponse> exchange_now(const SentRequest& request,
+                                      const std::vector<SentRequest>& before);
 
   Loop& loop_;
   Carrier carrier_;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+
+#include "weir/http/detail/h2/frame.hpp"
 
 namespace weir::tests::messages {
 namespace {
@@ -21,6 +24,9 @@ void expect_fields(const Fields& fields, const ExpectedFields& expected, const s
 void expect_response(const ReceivedResponse& response, const ExpectedResponse& expected) {
   EXPECT_EQ(response.status, expected.status) << response.body;
   EXPECT_EQ(name_of(response.end), name_of(expected.end));
+  if (response.reset) {
+    EXPECT_EQ(*response.reset, static_cast<std::uint32_t>(http::H2Error::internal_error));
+  }
   if (expected.body) {
     EXPECT_EQ(response.body, *expected.body);
   }
@@ -32,6 +38,9 @@ void expect_request(const ReceivedRequest& request, const ExpectedRequest& expec
   EXPECT_EQ(name_of(request.end), name_of(expected.end)) << "the received request";
   if (expected.body) {
     EXPECT_EQ(request.body, *expected.body);
+  }
+  if (expected.kind) {
+    EXPECT_EQ(static_cast<int>(request.kind), static_cast<int>(*expected.kind)) << "the body";
   }
   expect_fields(request.fields, expected.fields, "the received request");
   expect_fields(request.trailers, expected.trailers, "the trailers of the received request");

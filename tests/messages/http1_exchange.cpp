@@ -20,7 +20,7 @@ Task<Result<>> send(Stream& stream, Protocol protocol, const SentRequest& reques
   if (has_body && message.length == Length::undeclared) framing = Http1Framing::chunks;
   std::string start = request.method + " " + request.target +
                       (protocol == Protocol::http_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n") +
-                      "Host: weir.test\r\n";
+                      "Host: " + request.host + "\r\n";
   const auto sent = co_await write_http1(stream, std::move(start), message, framing);
   co_return sent;
 }
@@ -65,7 +65,12 @@ Task<ReceivedResponse> exchange_http1(Stream& stream, Protocol protocol,
       stream.close();
       co_return;
     }
-    scope.spawn(send(stream, protocol, request));
+    if (request.reading == SentRequest::Reading::after_sending) {
+      const auto sent = co_await send(stream, protocol, request);
+      if (!sent) co_return;  // the client sees no response
+    } else {
+      scope.spawn(send(stream, protocol, request));
+    }
     co_await receive(stream, request.method, response);
     scope.cancel();
   };

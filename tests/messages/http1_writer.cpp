@@ -25,14 +25,15 @@ std::string to_hex(std::size_t size) {
 
 Task<Result<>> write_http1(Stream& stream, std::string start, const SentMessage& message,
                            Http1Framing framing) {
-  std::size_t size = message.end == End::complete ? 0 : 1;
-  for (const std::string& piece : message.body) size += piece.size();
   std::string head = std::move(start) + to_lines(message.fields);
   if (framing == Http1Framing::chunks) head += "Transfer-Encoding: chunked\r\n";
-  if (framing == Http1Framing::length) head += "Content-Length: " + std::to_string(size) + "\r\n";
+  if (framing == Http1Framing::length)
+    head += "Content-Length: " + std::to_string(announced_bytes(message)) + "\r\n";
   head += "\r\n";
   WEIR_CO_TRY(co_await stream.write(head));
-  for (const std::string& piece : message.body) {
+  const std::size_t pieces = message.body.size() * message.body_repeats;
+  for (std::size_t index = 0; index < pieces; ++index) {
+    const std::string& piece = message.body[index % message.body.size()];
     std::string bytes = piece;
     if (framing == Http1Framing::chunks) bytes = to_hex(piece.size()) + "\r\n" + piece + "\r\n";
     WEIR_CO_TRY(co_await stream.write(bytes));

@@ -108,6 +108,7 @@ void Http2Peer::take(const FrameEvent& event) {
       if (event.last && (event.flags & FrameFlag::end_headers) != 0) take_block(event.stream);
       break;
     case FrameEvent::Kind::reset:
+      if (messages_[event.stream].end == End::open) messages_[event.stream].reset = event.value;
       end(event.stream, End::cut);
       break;
     case FrameEvent::Kind::setting:
@@ -171,8 +172,7 @@ std::int64_t& Http2Peer::window_of(std::uint32_t stream) {
 
 Task<> Http2Peer::send(std::uint32_t stream, Fields pseudo, const SentMessage& message) {
   Fields fields = std::move(pseudo);
-  std::size_t size = message.end == End::complete ? 0 : 1;  // the byte that never comes
-  for (const std::string& each : message.body) size += each.size();
+  const std::size_t size = announced_bytes(message);
   for (const auto& [name, value] : message.fields) fields.emplace_back(lower(name), value);
   if (message.length == Length::declared && size > 0) {
     fields.emplace_back("content-length", std::to_string(size));
@@ -182,7 +182,9 @@ Task<> Http2Peer::send(std::uint32_t stream, Fields pseudo, const SentMessage& m
   put(frames::headers(stream, block_of(fields),
                       FrameFlag::end_headers | (only_head ? FrameFlag::end_stream : 0)));
   if (only_head) co_return;
-  for (const std::string& each : message.body) {
+  const std::size_t pieces = message.body.size() * message.body_repeats;
+  for (std::size_t index = 0; index < pieces; ++index) {
+    const std::string& each = message.body[index % message.body.size()];
     for (std::size_t at = 0; at < each.size();) {
       while (window_of(stream) <= 0 || window_ <= 0) {
         const auto waited = co_await changed_.wait();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ class Http2Peer {
     std::string body = {};
     Fields trailers = {};
     End end = End::open;
+    std::optional<std::uint32_t> reset = {};  ///< the code of the reset that has cut it
     bool has_head = false;
   };
   Http2Peer(Stream& stream, Role role);

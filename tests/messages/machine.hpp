@@ -23,9 +23,12 @@ std::string name_of(Machine machine);
 /// Returns the reason for which this computer lacks the machine; nullopt if it has it.
 std::optional<std::string> lacks(Machine machine);
 
+/// Returns the lines that the program has logged since the last call, except for those about slow
+/// turns, which a busy computer causes.
+using TakeLines = std::function<std::vector<std::string>()>;
+
 /// Runs `body` on the one core of a runtime. A failure of the runtime or of the World fails the
 /// test.
-/// Returns: the lines that the runtime has logged.
-std::vector<std::string> run_on(Machine machine, const std::function<Task<>(Scope&)>& body);
+void run_on(Machine machine, const std::function<Task<>(Scope&, const TakeLines&)>& body);
 
 }  // namespace weir::tests::messages

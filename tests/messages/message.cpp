@@ -16,6 +16,12 @@ std::optional<std::string> find(const Fields& fields, std::string_view name) {
   return std::nullopt;
 }
 
+std::size_t announced_bytes(const SentMessage& message) noexcept {
+  std::size_t pieces = 0;
+  for (const std::string& piece : message.body) pieces += piece.size();
+  return pieces * message.body_repeats + (message.end == End::complete ? 0 : 1);
+}
+
 std::string_view name_of(End end) noexcept {
   switch (end) {
     case End::open:

@@ -11,6 +11,17 @@ std::vector<MessageCase> message_cases() {
   return cases;
 }
 
+MessageCase in_order(std::string name, std::vector<Exchange> exchanges) {
+  const Exchange& first = exchanges.front();
+  MessageCase test{.name = std::move(name),
+                   .request = first.request,
+                   .response = first.response,
+                   .handled = first.handled,
+                   .departure = first.departure};
+  test.then.assign(exchanges.begin() + 1, exchanges.end());
+  return test;
+}
+
 std::optional<std::string> exclusion_of(const MessageCase& test, const Carrier& carrier) {
   for (const Exclusion& each : test.exclusions) {
     if (each.matches(carrier)) return each.reason;
@@ -22,6 +33,13 @@ std::optional<std::string> exclusion_of(const MessageCase& test, const Carrier& 
   }
   if (carrier.protocol == Protocol::http_1_0 && !test.response.trailers.present.empty()) {
     return "HTTP/1.0 has no trailers";
+  }
+  if (carrier.protocol == Protocol::http_2 &&
+      test.request.reading == SentRequest::Reading::after_sending) {
+    return "a client of HTTP/2 has to read windows while it sends";
+  }
+  if (carrier.protocol != Protocol::http_2 && !test.meanwhile.empty()) {
+    return "HTTP/1 has one request at a time on a connection";
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // The cases of the suite of messages: what a client sends, and what must arrive on every carrier.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "tests/messages/carrier.hpp"
+#include "tests/messages/deployment_options.hpp"
 #include "tests/messages/message.hpp"
 #include "weir/base/detail/counter.hpp"
 #include "weir/http/router/router.hpp"
@@ -23,6 +25,7 @@ struct ExpectedFields {
 
 struct ExpectedRequest {
   std::optional<std::string> body = {};
+  std::optional<BodyKind> kind = {};
   ExpectedFields fields = {};
   ExpectedFields trailers = {};
   End end = End::complete;
@@ -42,18 +45,41 @@ struct Exclusion {
   const char* reason;
 };
 
+inline const Exclusion proxy_only{&is_direct, "the case is a rule of a proxy"};
+
+/// A request, and what becomes of it.
+struct Exchange {
+  /// The moment at which the client leaves. It resets its connection before a response, and the
+  /// next exchange begins when the handler was cancelled.
+  enum class Departure : std::uint8_t { after_the_response, when_the_handler_runs };
+  SentRequest request;
+  ExpectedResponse response = {};  ///< not compared if the client leaves before
+  /// The request that a handler records; nullopt: no such handler is called.
+  std::optional<ExpectedRequest> handled = ExpectedRequest();
+  Departure departure = Departure::after_the_response;
+};
+
 /// A MessageCase is written once, and runs on every carrier that can express it.
 struct MessageCase {
   std::string name;
   SentRequest request;
   ExpectedResponse response = {};
-  /// The request that a handler of /echo or /limited gets; nullopt: none is called.
-  std::optional<ExpectedRequest> handled = ExpectedRequest();
+  std::optional<ExpectedRequest> handled = ExpectedRequest();  ///< see Exchange::handled
+  Exchange::Departure departure = Exchange::Departure::after_the_response;
+  std::vector<Exchange> then = {};  ///< what follows, each by a new client
+  /// Requests to /hold on the connection of the first request, which are open until its response
+  /// has come.
+  std::vector<SentRequest> meanwhile = {};
+  DeploymentOptions options = {};
   /// Counters of the server of the handler that grow by one.
   std::vector<weir::detail::Counter http::ServerCounters::*> counted = {};
-  std::vector<std::string> logged = {};  ///< texts of which each is a part of a line of the log
+  /// Texts of which each is a part of a line of the log. There are no other lines.
+  std::vector<std::string> logged = {};
   std::vector<Exclusion> exclusions = {};
 };
+
+/// Makes one case of exchanges that follow each other.
+MessageCase in_order(std::string name, std::vector<Exchange> exchanges);
 
 /// Returns all cases.
 std::vector<MessageCase> message_cases();
@@ -69,7 +95,13 @@ void add_method_cases(std::vector<MessageCase>& cases);
 /// what the protocol cannot express. nullopt: it runs.
 std::optional<std::string> exclusion_of(const MessageCase& test, const Carrier& carrier);
 
-/// Returns the routes of all cases. Their handlers add the requests to `received`.
-http::Router message_routes(std::vector<ReceivedRequest>& received);
+/// What the handlers have received.
+struct HandlerRecord {
+  std::vector<ReceivedRequest> requests = {};
+  std::size_t held = 0;  ///< requests to /hold
+};
+
+/// Returns the routes of all cases. Their handlers write the record.
+http::Router message_routes(HandlerRecord& record);
 
 }  // namespace weir::tests::messages

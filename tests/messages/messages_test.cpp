@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -12,46 +14,116 @@
 #include "tests/messages/expectations.hpp"
 #include "tests/messages/machine.hpp"
 #include "tests/messages/message_case.hpp"
+#include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::tests::messages_test {
 namespace {
 
 using namespace messages;
+using namespace std::chrono_literals;
 
-void expect_requests(const std::vector<ReceivedRequest>& received, const MessageCase& test) {
-  ASSERT_EQ(received.size(), test.handled ? 1U : 0U) << "calls of the handler";
-  if (!test.handled) return;
-  EXPECT_EQ(received.front().method, test.request.method);
-  expect_request(received.front(), *test.handled);
+/// Returns all exchanges of a case.
+std::vector<Exchange> exchanges_of(const MessageCase& test) {
+  std::vector<Exchange> all{{test.request, test.response, test.handled, test.departure}};
+  all.insert(all.end(), test.then.begin(), test.then.end());
+  return all;
 }
 
-void expect_log(const std::vector<std::string>& lines, const MessageCase& test) {
+void expect_requests(const HandlerRecord& record, const std::vector<Exchange>& exchanges) {
+  std::size_t index = 0;
+  for (const Exchange& each : exchanges) {
+    if (!each.handled) continue;
+    ASSERT_LT(index, record.requests.size()) << "calls of the handler";
+    const ReceivedRequest& received = record.requests[index++];
+    EXPECT_EQ(received.method, each.request.method);
+    expect_request(received, *each.handled);
+  }
+  EXPECT_EQ(index, record.requests.size()) << "calls of the handler";
+}
+
+/// Returns true if a terminal shows the line as one, with all of its characters.
+bool is_printable(std::string_view line) {
+  for (const auto* part : {"\xc2\x80", "\xc2\x85", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6"}) {
+    if (line.contains(part)) return false;
+  }
+  return std::ranges::none_of(
+      line, [](char each) { return static_cast<unsigned char>(each) < ' ' || each == '\x7f'; });
+}
+
+/// A proxy logs a response that is cut, too.
+void expect_log(const std::vector<std::string>& lines, const MessageCase& test,
+                const Carrier& carrier) {
+  const bool both = !is_direct(carrier) && test.response.end == End::cut;
+  EXPECT_EQ(lines.size(), test.logged.size() + (both ? 1 : 0)) << testing::PrintToString(lines);
+  EXPECT_TRUE(std::ranges::all_of(lines, is_printable)) << testing::PrintToString(lines);
   for (const std::string& part : test.logged) {
-    const bool found = std::ranges::any_of(
-        lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
-    EXPECT_TRUE(found) << "no line with \"" << part << "\" in " << testing::PrintToString(lines);
+    const auto found =
+        std::ranges::count_if(lines, [&](const std::string& line) { return line.contains(part); });
+    EXPECT_EQ(found, 1) << "lines with \"" << part << "\" in " << testing::PrintToString(lines);
   }
 }
 
-void run_case(const MessageCase& test, const Carrier& carrier, Machine machine) {
-  std::vector<ReceivedRequest> received;
-  const auto talk = [&](Scope& scope) -> Task<> {
-    const http::Router routes = message_routes(received);
-    Deployment servers(scope.loop(), carrier, routes, {});
-    const auto body = [&](Scope& own) -> Task<> {
-      const auto opened = co_await servers.open(own);
-      EXPECT_TRUE(opened);
-      expect_response(co_await servers.exchange(test.request), test.response);
-      for (const auto counter : test.counted) {
-        EXPECT_EQ((servers.origin().counters().*counter).value(), 1U);
-      }
-      own.cancel();
-    };
-    std::ignore = co_await with_scope(OnFailure::isolate, body);
+const std::vector<SentRequest> none;
+
+/// Sends a request whose client leaves when a handler has it.
+Task<> leave(Deployment& servers, const SentRequest& request, const HandlerRecord& record) {
+  const std::size_t before = record.requests.size();
+  const auto body = [&](Scope& scope) -> Task<> {
+    const auto send = [&]() -> Task<> { std::ignore = co_await servers.exchange(request, none); };
+    scope.spawn(send());
+    while (record.requests.size() == before) {
+      const auto slept = co_await sleep(1ms);
+      if (!slept) break;
+    }
+    scope.cancel();
   };
-  const auto lines = run_on(machine, talk);
-  expect_requests(received, test);
-  expect_log(lines, test);
+  std::ignore = co_await with_scope(OnFailure::isolate, body);
+  while (record.requests.back().end != End::cut) {
+    const auto slept = co_await sleep(1ms);
+    if (!slept) break;
+  }
+}
+
+/// Runs the exchanges one after the other. No case waits for a timeout: on the World, where only
+/// waits take time, `took_max` bounds each exchange.
+Task<> run_exchanges(Deployment& servers, const std::vector<Exchange>& exchanges,
+                     const MessageCase& test, const HandlerRecord& record, Duration took_max) {
+  const std::vector<SentRequest>* before = &test.meanwhile;
+  for (const Exchange& each : exchanges) {
+    SCOPED_TRACE(each.request.method + " " + each.request.target.substr(0, 50));
+    const Instant begin = Loop::current()->now();
+    if (each.departure == Exchange::Departure::when_the_handler_runs) {
+      auto left = co_await timeout(20s, leave(servers, each.request, record));
+      EXPECT_TRUE(left) << "no handler was called";
+    } else {
+      const ReceivedResponse response = co_await servers.exchange(each.request, *before);
+      expect_response(response, each.response);
+    }
+    before = &none;
+    EXPECT_LE(Loop::current()->now() - begin, took_max);
+  }
+  EXPECT_EQ(record.held, test.meanwhile.size());
+}
+
+Task<> run_case(Loop& loop, const MessageCase& test, const std::vector<Exchange>& exchanges,
+                const Carrier& carrier, Duration took_max, const TakeLines& take_lines) {
+  SCOPED_TRACE(name_of(carrier));
+  HandlerRecord record;
+  const http::Router routes = message_routes(record);
+  Deployment servers(loop, carrier, routes, test.options);
+  const auto body = [&](Scope& own) -> Task<> {
+    const auto opened = co_await servers.open(own);
+    EXPECT_TRUE(opened);
+    co_await run_exchanges(servers, exchanges, test, record, took_max);
+    for (const auto counter : test.counted) {
+      EXPECT_EQ((servers.origin().counters().*counter).value(), 1U);
+    }
+    own.cancel();
+  };
+  std::ignore = co_await with_scope(OnFailure::isolate, body);
+  expect_requests(record, exchanges);
+  expect_log(take_lines(), test, carrier);
 }
 
 using Parameter = std::tuple<Machine, std::size_t>;
@@ -67,21 +139,29 @@ TEST_P(Messages, Arrive) {
   const auto [machine, index] = GetParam();
   if (const auto reason = lacks(machine)) GTEST_SKIP() << *reason;
   const MessageCase& test = cases().at(index);
-  for (const Carrier& carrier : all_carriers()) {
-    if (exclusion_of(test, carrier)) continue;
-    SCOPED_TRACE(name_of(carrier));
-    run_case(test, carrier, machine);
-  }
+  const std::vector<Exchange> exchanges = exchanges_of(test);
+  const Duration took_max = machine == Machine::world ? Duration(1s) : Duration::max();
+  run_on(machine, [&](Scope& scope, const TakeLines& take_lines) -> Task<> {
+    for (const Carrier& carrier : all_carriers()) {
+      if (exclusion_of(test, carrier)) continue;
+      co_await run_case(scope.loop(), test, exchanges, carrier, took_max, take_lines);
+    }
+  });
 }
 
 std::string name_of_parameter(const testing::TestParamInfo<Parameter>& info) {
-  return name_of(std::get<0>(info.param)) + "_" + cases().at(std::get<1>(info.param)).name;
+  return cases().at(std::get<1>(info.param)).name;
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Messages,
-                         testing::Combine(testing::ValuesIn(all_machines),
-                                          testing::Range<std::size_t>(0, cases().size())),
-                         name_of_parameter);
+// One suite for each machine, since ctest runs suites side by side.
+auto cases_on(Machine machine) {
+  return testing::Combine(testing::Values(machine), testing::Range<std::size_t>(0, cases().size()));
+}
+INSTANTIATE_TEST_SUITE_P(Uring, Messages, cases_on(Machine::uring), name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(Uring61, Messages, cases_on(Machine::uring_6_1), name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(Epoll, Messages, cases_on(Machine::epoll), name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(Poll, Messages, cases_on(Machine::poll), name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(World, Messages, cases_on(Machine::world), name_of_parameter);
 
 }  // namespace
 }  // namespace weir::tests::messages_test

@@ -11,8 +11,8 @@
 
 namespace weir::tests::messages {
 
-ScriptedOrigin::ScriptedOrigin(Protocol protocol, Layer layer, SentResponse response)
-    : protocol_(protocol), layer_(layer), response_(std::move(response)) {}
+ScriptedOrigin::ScriptedOrigin(Protocol protocol, Layer layer, std::vector<SentResponse> responses)
+    : protocol_(protocol), layer_(layer), responses_(std::move(responses)) {}
 
 Task<Result<>> ScriptedOrigin::open(Scope& scope) {
   if (layer_ == Layer::tls) {
@@ -51,16 +51,17 @@ Task<> ScriptedOrigin::serve(AnyStream stream) {
   }
 }
 
-Task<Result<>> ScriptedOrigin::answer_http1(Stream& stream, const std::string& method) {
-  const SentMessage& message = response_.message;
-  const bool has_body = method != "HEAD" && response_.status != 204 && response_.status != 304;
+Task<Result<>> ScriptedOrigin::answer_http1(Stream& stream, const std::string& method,
+                                            const SentResponse& response) {
+  const SentMessage& message = response.message;
+  const bool has_body = method != "HEAD" && response.status != 204 && response.status != 304;
   Http1Framing framing = Http1Framing::length;
   if (message.length == Length::undeclared) {
     framing = protocol_ == Protocol::http_1_0 ? Http1Framing::none : Http1Framing::chunks;
   }
   if (!has_body) framing = Http1Framing::none;
   const std::string start = (protocol_ == Protocol::http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ") +
-                            std::to_string(response_.status) + " Reason\r\n";
+                            std::to_string(response.status) + " Reason\r\n";
   const auto written = co_await write_http1(stream, start, message, framing);
   co_return written;
 }
@@ -76,9 +77,10 @@ Task<> ScriptedOrigin::serve_http1(Stream& stream) {
                          .target = line.substr(space + 1, line.rfind(' ') - space - 1)});
     if (!co_await input.read_fields(received_[index].fields)) co_return;
     const std::string method = received_[index].method;
-    const bool early = response_.moment == SentResponse::Moment::after_its_head;
+    const SentResponse& response = response_to(index);
+    const bool early = response.moment == SentResponse::Moment::after_its_head;
     if (early) {
-      const auto answered = co_await answer_http1(stream, method);
+      const auto answered = co_await answer_http1(stream, method, response);
       if (!answered) co_return;
     }
     const auto length = find(received_[index].fields, "Content-Length");
@@ -96,12 +98,12 @@ Task<> ScriptedOrigin::serve_http1(Stream& stream) {
     received_[index].end = end;
     if (end == End::cut) co_return;
     if (!early) {
-      const auto answered = co_await answer_http1(stream, method);
+      const auto answered = co_await answer_http1(stream, method, response);
       if (!answered) co_return;
     }
     const bool by_close =
-        response_.message.length == Length::undeclared && protocol_ == Protocol::http_1_0;
-    if (response_.message.end != End::complete) co_return;
+        response.message.length == Length::undeclared && protocol_ == Protocol::http_1_0;
+    if (response.message.end != End::complete) co_return;
     if (by_close) {
       // The end of TLS needs room in the kernel, which a close would not wait for.
       std::ignore = stream.finish_writing();
@@ -114,19 +116,20 @@ Task<> ScriptedOrigin::serve_http1(Stream& stream) {
 
 Task<> ScriptedOrigin::serve_http2(Stream& stream) {
   Http2Peer peer(stream, Http2Peer::Role::server);
-  const Fields pseudo{{":status", std::to_string(response_.status)}};
   const auto receive = [&](std::uint32_t id, std::size_t index) -> Task<> {
-    if (response_.moment == SentResponse::Moment::after_its_head) {
-      co_await peer.send(id, pseudo, response_.message);
+    const SentResponse& response = response_to(index);
+    const Fields pseudo{{":status", std::to_string(response.status)}};
+    if (response.moment == SentResponse::Moment::after_its_head) {
+      co_await peer.send(id, pseudo, response.message);
     }
     co_await peer.wait_for_end(id);
     const Http2Peer::Message& message = peer.message(id);
     received_[index].body = message.body;
     received_[index].trailers = message.trailers;
     received_[index].end = message.end;
-    if (response_.moment == SentResponse::Moment::after_the_request &&
+    if (response.moment == SentResponse::Moment::after_the_request &&
         message.end == End::complete) {
-      co_await peer.send(id, pseudo, response_.message);
+      co_await peer.send(id, pseudo, response.message);
     }
   };
   std::vector<std::size_t> indices;

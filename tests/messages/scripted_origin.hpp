@@ -2,6 +2,7 @@
 // client and of the reverse proxy.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -19,12 +20,14 @@
 
 namespace weir::tests::messages {
 
-/// A ScriptedOrigin answers each request with the same response. It does not use Weir's HTTP.
+/// A ScriptedOrigin answers requests with its responses in order, and all further ones with the
+/// last. It does not use Weir's HTTP.
 /// Threads: its loop's.
 /// Lifetime: it outlives the scope of open().
 class ScriptedOrigin {
  public:
-  ScriptedOrigin(Protocol protocol, Layer layer, SentResponse response);
+  /// `responses` is not empty.
+  ScriptedOrigin(Protocol protocol, Layer layer, std::vector<SentResponse> responses);
 
   /// Listens on a port of loopback, and serves until `scope` is cancelled.
   /// Errors: those of tcp::listen() and tls::Server::load().
@@ -39,11 +42,16 @@ class ScriptedOrigin {
   Task<> serve(AnyStream stream);
   Task<> serve_http1(Stream& stream);
   Task<> serve_http2(Stream& stream);
-  Task<Result<>> answer_http1(Stream& stream, const std::string& method);
+  Task<Result<>> answer_http1(Stream& stream, const std::string& method,
+                              const SentResponse& response);
+  /// Returns the response to a request.
+  const SentResponse& response_to(std::size_t index) const {
+    return responses_[std::min(index, responses_.size() - 1)];
+  }
 
   Protocol protocol_;
   Layer layer_;
-  SentResponse response_;
+  std::vector<SentResponse> responses_;
   std::unique_ptr<tls::Server> tls_;
   std::optional<tls::Acceptor> acceptor_;
   os::Address address_;
