@@ -7,7 +7,10 @@ std::vector<MessageCase> message_cases() {
   add_body_cases(cases);
   add_end_cases(cases);
   add_field_cases(cases);
+  add_key_cases(cases);
   add_method_cases(cases);
+  add_upload_cases(cases);
+  add_validator_cases(cases);
   return cases;
 }
 

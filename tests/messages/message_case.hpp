@@ -89,7 +89,10 @@ std::vector<MessageCase> message_cases();
 void add_body_cases(std::vector<MessageCase>& cases);
 void add_end_cases(std::vector<MessageCase>& cases);
 void add_field_cases(std::vector<MessageCase>& cases);
+void add_key_cases(std::vector<MessageCase>& cases);
 void add_method_cases(std::vector<MessageCase>& cases);
+void add_upload_cases(std::vector<MessageCase>& cases);
+void add_validator_cases(std::vector<MessageCase>& cases);
 
 /// Returns the reason for which the case does not run on the carrier: one of the case itself, or
 /// what the protocol cannot express. nullopt: it runs.
