@@ -10,7 +10,6 @@
 #include "weir/http/client/client.hpp"
 #include "weir/http/matching/arguments.hpp"
 #include "weir/http/test/http_fixture.hpp"
-#include "weir/task/combinators.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
@@ -19,11 +18,6 @@ namespace weir::http::h2_client_test {
 namespace {
 
 constexpr std::string_view origin = "http://127.0.0.1";
-
-Task<Response> echo(Request& request) {
-  auto body = co_await request.body();
-  co_return body ? text(std::string(*body)) : Response(to_status(body.error()));
-}
 
 Task<Response> wait_and_answer() {
   static_cast<void>(co_await sleep(std::chrono::milliseconds(10)));
@@ -190,44 +184,6 @@ TEST_F(H2ClientTest, RequestsAboveTheLimitOpenAnotherConnectionOrWait) {
       limits);
 }
 
-TEST_F(H2ClientTest, LongBodiesPassInBothDirections) {
-  routes_.post("/", echo);
-  with_client([](Client& client) -> Task<> {
-    std::string sent(900'000, 'x');
-    sent.back() = 'y';
-    auto response = co_await client.post(url("/"), "text/plain", sent);
-    EXPECT_TRUE(response);
-    if (!response) co_return;
-    EXPECT_EQ(response->status(), Status::ok);
-    const auto body = co_await response->body();
-    EXPECT_TRUE(body && *body == sent);
-  });
-}
-
-TEST_F(H2ClientTest, AStreamedBodyIsSentAsItsFunctionWritesIt) {
-  routes_.post("/", echo);
-  with_client([](Client& client) -> Task<> {
-    for (const bool known : {false, true}) {
-      const auto write = [](BodySink& sink) -> Task<Result<>> {
-        for (int count = 0; count < 3; ++count) {
-          static_cast<void>(co_await sleep(std::chrono::milliseconds(1)));
-          const std::string piece(100'000, static_cast<char>('a' + count));
-          const Result<> written = co_await sink.write(piece);
-          if (!written) co_return written;
-        }
-        co_return {};
-      };
-      Body body(StreamFunction(write),
-                known ? std::optional<std::uint64_t>(300'000) : std::nullopt);
-      auto response = co_await client.post(url("/"), "text/plain", std::move(body));
-      EXPECT_TRUE(response);
-      if (!response) co_return;
-      const auto answer = co_await response->body();
-      EXPECT_TRUE(answer && answer->size() == 300'000 && answer->back() == 'c');
-    }
-  });
-}
-
 TEST_F(H2ClientTest, ADroppedResponseKeepsTheConnection) {
   routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
   routes_.get("/", [] { return text("small"); });
@@ -258,21 +214,6 @@ TEST_F(H2ClientTest, AnUnreadResponseDelaysNoOther) {
     EXPECT_EQ(client.connection_count(), 1U);
     const auto whole = co_await unread.back().body();
     EXPECT_TRUE(whole && whole->size() == 1'000'000);
-  });
-}
-
-TEST_F(H2ClientTest, ResponsesWithoutABodyEnd) {
-  routes_.get("/", [] { return text("text"); });
-  routes_.get("/none", [] { return Response(Status::no_content); });
-  with_client([](Client& client) -> Task<> {
-    auto head = co_await client.head(url("/"));
-    EXPECT_TRUE(head);
-    if (!head) co_return;
-    EXPECT_EQ(head->header("content-length"), "4");
-    const auto nothing = co_await head->body();
-    EXPECT_TRUE(nothing && nothing->empty());
-    auto none = co_await client.get(url("/none"));
-    EXPECT_TRUE(none && none->status() == Status::no_content);
   });
 }
 

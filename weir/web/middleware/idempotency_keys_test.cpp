@@ -381,18 +381,6 @@ TEST_F(IdempotencyConnectionTest, ARequestThatRunsIsAConflict) {
   EXPECT_EQ(runs_, 1);
 }
 
-TEST_F(IdempotencyConnectionTest, AKeyIsNotFreeWhenItsClientLeaves) {
-  MemoryPeer& first = connect();
-  talk(first, post("a"));
-  first.reset();
-  settle();
-  MemoryPeer& second = connect();
-  const std::string unknown = talk(second, post("a"));
-  EXPECT_TRUE(unknown.starts_with("HTTP/1.1 409 ")) << unknown;
-  EXPECT_FALSE(unknown.contains("Retry-After"));
-  EXPECT_EQ(runs_, 1);
-}
-
 TEST_F(IdempotencyConnectionTest, AKeyIsNotFreeAfterTheTimeoutOfItsRoute) {
   MemoryPeer& first = connect();
   talk(first, post("a", "/limited"));
