@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,21 @@ struct TlsInfo {
   /// Certificate of the peer; nullptr if the peer has sent none. It is verified, unless a client
   /// has Verification::none.
   std::unique_ptr<const TlsPeer> peer;
+  /// Time at which the proof of the peer's identity ends. It is the first end of a certificate of
+  /// the verified chain, but at most the options' session_lifetime after the full handshake. It is
+  /// WallTime::max() without a verified certificate.
+  WallTime proven_until = WallTime::max();
+  /// True when a reload has replaced the trusted CAs that verified the certificate by others. It is
+  /// nullptr without a verified certificate.
+  std::shared_ptr<const std::atomic<bool>> trust_replaced = {};
+
+  /// Returns true if the certificate of the peer no longer proves its identity at the wall time
+  /// `now`. An HTTP server then takes no new request on the connection, and a client sends none.
+  bool proof_ended(WallTime now) const noexcept {
+    // relaxed: no other memory depends on it
+    return now >= proven_until ||
+           (trust_replaced != nullptr && trust_replaced->load(std::memory_order_relaxed));
+  }
 };
 
 }  // namespace weir

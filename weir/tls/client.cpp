@@ -41,6 +41,7 @@ std::shared_ptr<const ClientSnapshot> Client::snapshot() const {
 Task<Outcome<>> Client::load() {
   WEIR_CO_TRY(auto fresh, co_await read());
   const std::lock_guard lock(mutex_);
+  detail::replace_trust(snapshot_.get(), *fresh);
   snapshot_ = std::move(fresh);
   co_return {};
 }
@@ -53,7 +54,7 @@ Task<Outcome<>> Client::load_once() {
 }
 
 /// Reads the trusted CAs. The pool parses them, which takes 27 ms for those of a Debian system.
-Task<Outcome<std::shared_ptr<const ClientSnapshot>>> Client::read() const {
+Task<Outcome<std::shared_ptr<ClientSnapshot>>> Client::read() const {
   auto fresh = std::make_shared<ClientSnapshot>();
   if (options_.verification != Verification::none) {
     WEIR_CO_TRY(fresh->trust, co_await detail::read_trust(options_.trust));
@@ -63,7 +64,7 @@ Task<Outcome<std::shared_ptr<const ClientSnapshot>>> Client::read() const {
   const Result<> ran = co_await detail::run_in_pool(std::move(work));
   if (!ran) co_return std::unexpected(Failure(ran.error()));
   if (!made) co_return std::unexpected(std::move(made.error()));
-  co_return std::shared_ptr<const ClientSnapshot>(std::move(fresh));
+  co_return fresh;
 }
 
 class detail::ConnectorState {
@@ -83,7 +84,8 @@ class detail::ConnectorState {
     engine->set_clock(loop_.platform());
     const bool checked = client_.options().verification == Verification::full;
     WEIR_CO_TRY(engine->set_host(host, checked, sessions_));
-    co_return co_await handshakes_.run(std::move(engine), std::move(inner));
+    detail::ProofLimits proof{client_.options().session_lifetime, used_->trust_replaced};
+    co_return co_await handshakes_.run(std::move(engine), std::move(inner), std::move(proof));
   }
 
  private:

@@ -33,7 +33,8 @@ class Client {
 
   const ClientOptions& options() const noexcept { return options_; }
   /// Reads and checks the trusted CAs, and uses them from then on. A Connector calls it if the
-  /// program has not; call it to fail early, or after a change of the files.
+  /// program has not; call it to fail early, or after a change of the files. Other trusted CAs end
+  /// the proof of the servers on open connections (TlsInfo::proof_ended()), and their tickets.
   /// Errors: Error::unreadable_file, invalid_certificate, invalid_options, library_failure;
   /// Errc::cancelled.
   /// Cancel: changes nothing.
@@ -42,7 +43,7 @@ class Client {
  private:
   friend detail::ConnectorState;
   std::shared_ptr<const detail::ClientSnapshot> snapshot() const;
-  Task<Outcome<std::shared_ptr<const detail::ClientSnapshot>>> read() const;
+  Task<Outcome<std::shared_ptr<detail::ClientSnapshot>>> read() const;
   Task<Outcome<>> load_once();
 
   const ClientOptions options_;

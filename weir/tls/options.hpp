@@ -96,7 +96,8 @@ struct ServerOptions {
   bool tickets = true;      ///< true to resume sessions; see TicketKeys
   /// Time after a full handshake for which tickets resume its session; more than 0, at most 8 h. A
   /// resumed session gets a new ticket, which ends at the same time. A session thus never outlives
-  /// the proof of a client certificate by more than this, and never the dates of its chain. A
+  /// the proof of a client certificate by more than this, and never the dates of its chain. An open
+  /// connection whose client has proved a certificate obeys the same; see TlsInfo::proof_ended(). A
   /// ticket resumes only with the server name (SNI) for which it was issued (RFC 6066 §3); a client
   /// with another name gets a full handshake.
   Duration session_lifetime = std::chrono::hours(8);
@@ -135,7 +136,8 @@ struct ClientOptions {
   bool tickets = true;  ///< true to resume sessions
   /// Time after a full handshake for which the client resumes its session; more than 0, at most 7
   /// days (RFC 8446 §4.6.1). After it, and when a certificate of the server's chain has expired,
-  /// the client verifies the server again.
+  /// the client verifies the server again. An http::Client then uses an open connection for no new
+  /// request; see TlsInfo::proof_ended().
   Duration session_lifetime = std::chrono::hours(8);
   HandshakeLimits limits = {};
 };

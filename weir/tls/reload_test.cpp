@@ -310,6 +310,56 @@ TEST_P(WatchTest, ChangedTrustEndsOlderTickets) {
   });
 }
 
+TEST_P(ReloadTest, ReplacedTrustEndsTheProofOfTheOtherSide) {
+  server_options_.client_certificates = ClientCertificates::required;
+  server_options_.client_trust.files = {"/clients.pem"};
+  server_options_.session_lifetime = 2h;
+  client_options_.trust = {.system = false, .files = {"/servers.pem"}, .pem = {}};
+  client_options_.session_lifetime = 1h;
+  client_options_.identity = named("alice");
+  const auto talk = [this]() -> Task<> {
+    const std::string same = authority_.pem();
+    const std::string other = same + CertificateAuthority("Other Root").pem();
+    co_await store(named("old"));
+    EXPECT_TRUE(co_await files::write_file("/clients.pem", same));
+    EXPECT_TRUE(co_await files::write_file("/servers.pem", same));
+    SecurePair pair = co_await secure_pair();
+    const auto ended = [&pair, this](Duration later) {
+      const WallTime then = platform_->wall_time() + later;
+      return std::pair(pair.server.tls()->proof_ended(then), pair.client.tls()->proof_ended(then));
+    };
+    EXPECT_EQ(ended(1h), std::pair(false, false));
+    EXPECT_EQ(ended(1h + 1s), std::pair(false, true));
+    EXPECT_EQ(ended(2h), std::pair(false, true));
+    EXPECT_EQ(ended(2h + 1s), std::pair(true, true));
+    EXPECT_TRUE(co_await server_->load());
+    EXPECT_TRUE(co_await client_->load());
+    EXPECT_EQ(ended(0s), std::pair(false, false)) << "the CAs are the same";
+    EXPECT_TRUE(co_await files::write_file("/clients.pem", other));
+    EXPECT_TRUE(co_await server_->load());
+    EXPECT_EQ(ended(0s), std::pair(true, false));
+    EXPECT_TRUE(co_await files::write_file("/servers.pem", other));
+    EXPECT_TRUE(co_await client_->load());
+    EXPECT_EQ(ended(0s), std::pair(true, true));
+    const SecurePair fresh = co_await secure_pair();
+    EXPECT_FALSE(fresh.server.tls()->proof_ended(platform_->wall_time()));
+    EXPECT_FALSE(fresh.client.tls()->proof_ended(platform_->wall_time()));
+  };
+  run(talk());
+}
+
+TEST_P(ReloadTest, SideWithoutAVerifiedCertificateHasNoProof) {
+  client_options_.verification = Verification::none;
+  const auto talk = [this]() -> Task<> {
+    co_await store(named("old"));
+    const SecurePair pair = co_await secure_pair();
+    EXPECT_FALSE(pair.server.tls()->proof_ended(WallTime::max() - 1s));
+    EXPECT_FALSE(pair.client.tls()->proof_ended(WallTime::max() - 1s));
+    EXPECT_NE(pair.client.tls()->peer, nullptr);
+  };
+  run(talk());
+}
+
 TEST_P(ReloadTest, OwnTicketKeysRotate) {
   const auto talk = [this]() -> Task<> {
     co_await store(named("old"));

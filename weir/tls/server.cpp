@@ -45,6 +45,7 @@ std::shared_ptr<const ServerSnapshot> Server::snapshot() const {
 /// Publishes `fresh`. The caller has locked the mutex. Each call has a generation of its own.
 void Server::publish(std::shared_ptr<ServerSnapshot> fresh) {
   if (fresh->ticket_keys) tickets_->set(*fresh->ticket_keys);
+  detail::replace_trust(snapshot_.get(), *fresh);
   fresh->generation = snapshot_ == nullptr ? 1 : snapshot_->generation + 1;
   snapshot_ = std::move(fresh);
   loaded_status_ = nullptr;  // the files may be older ones again
@@ -294,7 +295,9 @@ class detail::AcceptorState {
     auto engine = SslEngine::make(used->first(), SslEngine::Side::server);
     if (!engine) co_return std::unexpected(handshakes_.failed(std::move(engine.error())));
     (*engine)->set_clock(loop_.platform());
-    co_return co_await handshakes_.run(std::move(*engine), std::move(inner), std::move(entry));
+    detail::ProofLimits proof{server_.options().session_lifetime, used->snapshot().trust_replaced};
+    co_return co_await handshakes_.run(std::move(*engine), std::move(inner), std::move(proof),
+                                       std::move(entry));
   }
 
  private:

@@ -38,8 +38,9 @@ class ServerTickets;
 ///
 /// Nothing is read before load(). A change replaces everything or nothing: the new identities are
 /// read and checked first, and the old ones stay in use after a failure. Handshakes that begin
-/// later use the new ones; connections continue. A server that is made before worker processes are
-/// forked has the same session tickets in all of them (TicketKeys).
+/// later use the new ones; connections continue. Other trusted CAs end the proof of the client
+/// certificates on open connections (TlsInfo::proof_ended()). A server that is made before worker
+/// processes are forked has the same session tickets in all of them (TicketKeys).
 /// Threads: any.
 /// Lifetime: outlives its acceptors.
 class Server {
@@ -52,8 +53,9 @@ class Server {
   const ServerOptions& options() const noexcept { return options_; }
   /// Reads the files of the options, checks everything, and uses it from then on. Each key must
   /// belong to its certificate, and each certificate must be valid now. Call it again after a
-  /// change of the files. Other trusted CAs also make all older tickets invalid. A program with
-  /// ServerOptions::watch need not call it again.
+  /// change of the files. Other trusted CAs also make all older tickets invalid, and end the proof
+  /// of the client certificates on open connections. A program with ServerOptions::watch need not
+  /// call it again.
   /// Errors: Error::unreadable_file, invalid_certificate, invalid_key, key_mismatch,
   /// certificate_expired, certificate_not_yet_valid, invalid_options, library_failure;
   /// Errc::cancelled.

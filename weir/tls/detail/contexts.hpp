@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,12 +25,17 @@ namespace weir::tls::detail {
 /// The SHA-256 of the contents of files.
 using FilesDigest = std::array<std::uint8_t, 32>;
 
+using TrustReplaced = std::shared_ptr<std::atomic<bool>>;
+
 /// Everything that a server uses at one time. It does not change. All cores share the store, which
 /// is large and counts its users atomically; each core makes the other objects of OpenSSL on its
 /// own.
 struct ServerSnapshot {
   std::vector<Identity> identities;
   std::string trust;  ///< the trusted certificates in PEM
+  /// True when a later snapshot has other trusted certificates. Snapshots with the same ones share
+  /// it, and so do the connections whose peers they have verified.
+  TrustReplaced trust_replaced = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<x509_store_st> store;
   std::optional<TicketKeys> ticket_keys;  ///< those of ServerOptions::ticket_key_file
   FilesDigest digest{};                   ///< of the files that all this comes from
@@ -39,8 +45,21 @@ struct ServerSnapshot {
 /// Everything that a client uses at one time.
 struct ClientSnapshot {
   std::string trust;
+  TrustReplaced trust_replaced = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<x509_store_st> store;
 };
+
+/// Makes `fresh` the newest snapshot after `last`, which may be nullptr: both share trust_replaced
+/// if they trust the same certificates, and else it becomes true for `last`.
+template <class Snapshot>
+void replace_trust(const Snapshot* last, Snapshot& fresh) noexcept {
+  if (last == nullptr) return;
+  if (last->trust == fresh.trust) {
+    fresh.trust_replaced = last->trust_replaced;
+  } else {
+    last->trust_replaced->store(true, std::memory_order_relaxed);
+  }
+}
 
 /// The objects of OpenSSL for the identities of a server on one core.
 /// Threads: one core's, and threads of a pool that continue handshakes of this core.
@@ -60,6 +79,7 @@ class ServerContexts {
   /// Returns the context of the identity for a name in the form of dns::normal_host(), or nullptr.
   ssl_ctx_st* find(std::string_view name) const;
   const ServerOptions& options() const noexcept { return options_; }
+  const ServerSnapshot& snapshot() const noexcept { return *snapshot_; }
   /// The keys of the next ticket, in either direction; not nullptr during a handshake.
   void set_ticket_keys(std::shared_ptr<const TicketKeys> keys) noexcept {
     const std::lock_guard lock(mutex_);

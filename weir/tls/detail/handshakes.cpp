@@ -215,7 +215,7 @@ Task<Failure> Handshakes::refuse_plain(AnyStream inner, std::string_view answer,
 }
 
 Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStream inner,
-                                      std::optional<HandshakeEntry> entry) {
+                                      ProofLimits proof, std::optional<HandshakeEntry> entry) {
   const bool entered = entry.has_value();
   if (!entered) {
     counters_.begun.add();
@@ -227,6 +227,10 @@ Task<Outcome<Stream>> Handshakes::run(std::unique_ptr<SslEngine> engine, AnyStre
   const Result<> shaken = co_await timeout(entry->end - clock_.now(), std::move(shaking));
   if (shaken) {
     TlsInfo info = engine->info();
+    if (engine->has_verified_peer()) {
+      info.proven_until = engine->proof().end(proof.lifetime);
+      info.trust_replaced = std::move(proof.trust_replaced);
+    }
     counters_.count_success(info);
     auto shared = share(std::move(info));
     auto records = records_of(std::move(engine));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,12 @@ struct HandshakeEntry {
   Instant end;  ///< of HandshakeLimits::timeout
 };
 
+/// The limits of the proof by a peer's certificate; see TlsInfo::proof_ended().
+struct ProofLimits {
+  Duration lifetime;  ///< after the full handshake
+  std::shared_ptr<const std::atomic<bool>> trust_replaced;
+};
+
 /// Runs handshakes, at most HandshakeLimits::concurrency_max at the same time. When others wait for
 /// a permit, a handshake of a server that has waited for its client for stall_max ends. A few
 /// silent clients thus cannot keep all permits.
@@ -96,10 +103,11 @@ class Handshakes : loop::Timer {
   /// Errors: Error::timed_out, peer_left, input_too_large, too_many_handshakes; Errc::cancelled.
   /// Cancel: ends the wait.
   Task<Outcome<>> enter(AnyStream& inner, Duration hello_timeout, HandshakeEntry& entry);
-  /// Performs the handshake over `inner`, counts the result, and makes the stream.
+  /// Performs the handshake over `inner`, counts the result, and makes the stream. `proof` limits
+  /// the proof by a certificate that the handshake verifies.
   /// Errors: see Acceptor::accept() and Connector::connect().
   /// Cancel: closes `inner`.
-  Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner,
+  Task<Outcome<Stream>> run(std::unique_ptr<SslEngine> engine, AnyStream inner, ProofLimits proof,
                             std::optional<HandshakeEntry> entry = {});
   /// Sends an answer to a client that speaks no TLS, and closes `inner` when the client can have
   /// read it. The failure is counted. Returns: Error::plain_http. Cancel: closes `inner`.

@@ -67,8 +67,16 @@ bool SessionProof::put_into(ssl_session_st& session) const noexcept {
 
 std::int64_t SessionProof::seconds_left(std::int64_t now, Duration lifetime) const noexcept {
   if (now < proven_at) return -1;  // the clock has gone back, so the age is unknown
+  return end_seconds(lifetime) - now;
+}
+
+WallTime SessionProof::end(Duration lifetime) const noexcept {
+  return WallTime(std::chrono::seconds(end_seconds(lifetime) + 1));
+}
+
+std::int64_t SessionProof::end_seconds(Duration lifetime) const noexcept {
   const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(lifetime).count();
-  return std::min(seconds - (now - proven_at), valid_until - now);
+  return std::min(proven_at + seconds, valid_until);
 }
 
 }  // namespace weir::tls::detail

@@ -30,6 +30,12 @@ struct SessionProof {
   /// Returns the number of seconds after `now` for which the proof still holds, if it holds for at
   /// most `lifetime` after the full handshake. It is negative when the proof has ended.
   std::int64_t seconds_left(std::int64_t now, Duration lifetime) const noexcept;
+  /// Returns the begin of the first second in which seconds_left() is negative: certificates are
+  /// valid in the second of their `not_after` too (RFC 5280 §4.1.2.5).
+  WallTime end(Duration lifetime) const noexcept;
+
+ private:
+  std::int64_t end_seconds(Duration lifetime) const noexcept;
 };
 
 }  // namespace weir::tls::detail

@@ -335,6 +335,11 @@ TlsInfo SslEngine::info() const {
   return info;
 }
 
+bool SslEngine::has_verified_peer() const noexcept {
+  return SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE &&
+         SSL_get0_peer_certificate(ssl_.get()) != nullptr;
+}
+
 /// OpenSSL calls it for each header of a record and each message of a handshake. Records without
 /// data are tickets, KeyUpdates, warnings and empty ones. One call of OpenSSL may use many records,
 /// so a violation ends its input and its output. The caller of OpenSSL returns the error.

@@ -84,8 +84,11 @@ class SslEngine final : public RecordLayer {
   bool may_hold_output() const noexcept;
   /// Returns why the handshake has failed.
   Failure take_failure();
-  /// Returns the facts of the finished handshake.
+  /// Returns the facts of the finished handshake, without the end of the proof.
   TlsInfo info() const;
+  /// Returns true if this handshake, or the one whose session it resumes, has verified a
+  /// certificate of the peer.
+  bool has_verified_peer() const noexcept;
   /// The callbacks of the context set the reason of a failure that they cause.
   void reject(Failure failure) { rejection_.emplace(std::move(failure)); }
   /// Returns true if the proof of `session` still holds for a session of at most `lifetime`.
