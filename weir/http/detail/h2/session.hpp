@@ -303,7 +303,9 @@ class H2Session {
   /// Sends the final GOAWAY: later streams are ignored.
   void finish_drain();
   /// Returns true if no stream is open or will be accepted.
-  bool drained() const noexcept { return goaway_sent_ == GoAway::final && held_ == 0; }
+  bool drained() const noexcept { return drain_finished() && held_ == 0; }
+  /// Returns true after finish_drain().
+  bool drain_finished() const noexcept { return goaway_sent_ == GoAway::final; }
   /// Ends the connection with GOAWAY.
   void fail(H2Error error);
   bool failed() const noexcept { return failed_; }

@@ -41,6 +41,8 @@ Connection::~Connection() {
 void Connection::open(CancelSource* cancel) noexcept {
   cancel_ = cancel;
   totals_.begin(server().loop().now());
+  const TlsInfo* const tls = stream_->tls();
+  has_proof_ = tls != nullptr && tls->proven_until != WallTime::max();
   server().connections().add(*this);
 }
 
@@ -123,14 +125,27 @@ void Connection::drain() {
   }
 }
 
+bool Connection::now_unproven() const noexcept {
+  return stream_->tls()->proof_ended(server().loop().platform().wall_time());
+}
+
+Instant Connection::proof_deadline() const noexcept {
+  if (!has_proof_) return never;
+  const Duration left = stream_->tls()->proven_until - server().loop().platform().wall_time();
+  return after(server().loop().now(), left);
+}
+
 Instant Connection::request_deadline() const noexcept {
-  if (is_http2()) return server().draining() ? loop().now() : http2_->idle_deadline(server());
+  if (is_http2()) {
+    return ends() ? loop().now() : std::min(http2_->idle_deadline(server()), proof_deadline());
+  }
   const Limits& most = server().limits();
   const Duration idle =
       was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
   const Duration grace = was_active_ ? drain_grace : drain_grace_new;
   const Instant now = server().loop().now();
-  const Instant deadline = after(now, server().draining() ? std::min(idle, grace) : idle);
+  const Duration wait_max = server().draining() ? std::min(idle, grace) : idle;
+  const Instant deadline = std::min(after(now, wait_max), proof_deadline());
   return was_active_ ? deadline : std::min(deadline, read_deadline_);
 }
 
@@ -250,11 +265,12 @@ Action NextRequest::await_resume() {
 }
 
 /// Calls Connection::linger(). Its frame does not become a part of the caller's, which is idle for
-/// most of the time. Clients may still send bodies of answered requests when a drain has ended.
+/// most of the time. Clients may still send bodies of answered requests when the server has ended
+/// the connection.
 [[gnu::noinline]] Task<> linger_apart(Connection& connection) {
   using LateInput = Connection::LateInput;
-  ServerState& server = connection.server();
-  return connection.linger(server.limits(), server.draining() ? LateInput::body : LateInput::none);
+  const Limits& limits = connection.server().limits();
+  return connection.linger(limits, connection.ends() ? LateInput::body : LateInput::none);
 }
 
 /// Serves HTTP/2 until the connection is idle or ends. Lingers if the peer should read the last

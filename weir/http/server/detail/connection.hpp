@@ -227,6 +227,14 @@ class Connection final : public ConnectionNode, loop::Timer {
   };
   Parts release() noexcept;
 
+  /// Returns true if the certificate of the peer no longer proves its identity. The connection then
+  /// takes no new request; the present ones run to their ends. See TlsInfo::proof_ended().
+  bool proof_ended() const noexcept { return has_proof_ && now_unproven(); }
+  /// Returns when the proof ends by time; `never` without a certificate.
+  Instant proof_deadline() const noexcept;
+  /// Returns true if the connection ends after its present requests.
+  bool ends() const noexcept { return server().draining() || proof_ended(); }
+
   /// Returns the deadline of the first bytes of the next request, or of any bytes of HTTP/2.
   Instant request_deadline() const noexcept;
   /// Time for the rest of a head when the server drains.
@@ -254,6 +262,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   static std::size_t size_of(std::size_t bytes) noexcept { return bytes; }
   static void on_timer(loop::Timer& timer);
   void forget_peer() noexcept;
+  bool now_unproven() const noexcept;
   void begin_read(ReadState what, Instant deadline) noexcept {
     read_state_ = what;
     read_deadline_ = deadline;
@@ -271,9 +280,10 @@ class Connection final : public ConnectionNode, loop::Timer {
 
   // The small members lie in the padding of Timer's last word.
   ReadState read_state_ = ReadState::none;
-  bool was_active_ = false;
+  bool was_active_ : 1 = false;
+  bool is_http2_ : 1 = false;
+  bool has_proof_ : 1 = false;  // a certificate of the peer was verified
   std::uint8_t turn_uses_ = 0;
-  bool is_http2_ = false;
   std::uint16_t budget_turn_ = 0;
   ConnectionPermit permit_;  // released after the stream is closed
   AnyStream stream_;

@@ -80,6 +80,7 @@ class ConnectionIo {
   ConnectionIo(const ConnectionIo&) = delete;
   ConnectionIo& operator=(const ConnectionIo&) = delete;
 
+  Connection& connection() const noexcept { return connection_; }
   Stream& stream() noexcept { return connection_.stream(); }
   /// Returns the address of the peer; see Connection::peer_address().
   os::Address peer_address() { return connection_.peer_address(); }

@@ -113,6 +113,8 @@ Task<bool> H2Connection::read_all() {
 /// Handles the input until it is used up or cannot be used. Returns false if something must happen
 /// first: the output is full, the session asks for a delay, or a request waits for run().
 bool H2Connection::handle_input() {
+  // The client may send the streams that it opens from now on again (RFC 9113 §6.8).
+  if (owner_.proof_ended()) session_.finish_drain();
   for (bool more = true; more;) {
     if (output_full() || delay_ != Duration::zero() || waiting_ != nullptr) return false;
     const H2Event event = session_.next(input().bytes(), loop().now());
@@ -126,7 +128,7 @@ bool H2Connection::handle_input() {
 /// Returns true if the H2Connection has nothing to keep except its state and its output.
 bool H2Connection::is_idle() const noexcept {
   return session_.streams_held() == 0 && exchanges_.empty() && !session_.within_frame() &&
-         !session_.failed() && !server_.draining();
+         !session_.failed() && !owner_.ends();
 }
 
 /// Returns true if the reader, which would wait until `until`, can end instead.
@@ -394,6 +396,7 @@ Instant H2Connection::deadline() noexcept {
     until = drain_until_ = after(now, drain_grace);
   }
   if (frame_since_ != never) until = std::min(until, after(frame_since_, limits.head_timeout));
+  if (!session_.drain_finished()) until = std::min(until, owner_.proof_deadline());
   if (session_.streams_held() == 0) {
     until = std::min(until, state_.idle_deadline(server_));
     const Instant grace_end = after(state_.idle_since, idle_grace);

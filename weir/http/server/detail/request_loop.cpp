@@ -115,12 +115,20 @@ RequestLoop::Action RequestLoop::advance() {
     if (parsed.kind == ParseResult::Kind::incomplete) return Action::read_more;
     if (parsed.kind == ParseResult::Kind::error) return reject_head(parsed.error);
     input().consume(parsed.consumed);
+    if (connection().proof_ended()) return end_unproven();
     ++heads_;
     keep_alive_ = call_.head().keep_alive() && !server_.draining();
     call_.begin();
     const Action action = call_.stage() == Call::Stage::routed ? start_call() : Action::finish;
     if (action != Action::idle) return action;
   }
+}
+
+/// Closes the connection without an answer, as if the request had met the end of idle_timeout. A
+/// client then repeats an idempotent request on another connection (RFC 9112 §9.3.1).
+RequestLoop::Action RequestLoop::end_unproven() noexcept {
+  if (call_.head().has_body()) late_input_ = Connection::LateInput::body;
+  return Action::close;
 }
 
 /// Rejects a head that cannot be parsed, after which the connection closes. A body may follow a
@@ -209,7 +217,7 @@ void RequestLoop::expect_rest_of_body() noexcept {
 void RequestLoop::decide_keep_alive() {
   const bool ends_with_connection =
       !call_.response().body().length() && call_.head().version_minor() == 0 && !call_.head_only();
-  if (ends_with_connection || server_.draining() || context_.cancelled()) keep_alive_ = false;
+  if (ends_with_connection || connection().ends() || context_.cancelled()) keep_alive_ = false;
 }
 
 /// Returns the response's head as it is sent.
@@ -233,7 +241,7 @@ ResponseHead RequestLoop::make_response_head() const {
 /// Returns true for a response of the common kind; see ResponseHeadCache.
 bool RequestLoop::is_common() const noexcept {
   return call_.has_common_head() && call_.head().version_minor() > 0 && keep_alive_ &&
-         !server_.draining() && !context_.cancelled();
+         !connection().ends() && !context_.cancelled();
 }
 
 /// Appends the whole response to the output. Returns false if it does not fit or is streamed.

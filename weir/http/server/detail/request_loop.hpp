@@ -85,6 +85,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
  private:
   Instant head_deadline() noexcept;
   Action start_call();
+  Action end_unproven() noexcept;
   Action reject_head(ParseError error);
   Action reject(ParseError error);
   Action finish_now();
