@@ -322,6 +322,38 @@ TEST_P(HttpsTest, PlainServerIsNoTlsServer) {
   });
 }
 
+TEST_P(HttpsTest, ClientWithOtherTrustOpensAnotherConnection) {
+  routes_.get("/", [] { return text("hello"); });
+  serve_https();
+  const std::string pem = client_options_.trust.pem;
+  const std::string more = identity_of("other.example", platform_.wall_time()).chain();
+  client_options_.trust = {.system = false, .files = {"/trust.pem"}, .pem = {}};
+  for (const std::string protocol : {"http/1.1", "h2"}) {
+    SCOPED_TRACE(protocol);
+    client_options_.protocols = {protocol};
+    ClientOptions options;
+    options.tls = std::make_shared<tls::Client>(client_options_);
+    const auto talk = [&]() -> Task<> {
+      const std::uint64_t before = server_->counters().connections_accepted.value();
+      const auto accepted = [&] {
+        return server_->counters().connections_accepted.value() - before;
+      };
+      Client client(options);
+      EXPECT_TRUE(co_await files::write_file("/trust.pem", pem));
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_TRUE(co_await options.tls->load());
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(accepted(), 1U);
+      EXPECT_TRUE(co_await files::write_file("/trust.pem", pem + more));
+      EXPECT_TRUE(co_await options.tls->load());
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(co_await ask(client), "hello");
+      EXPECT_EQ(accepted(), 2U);
+    };
+    weir::run(*loop_, talk());
+  }
+}
+
 TEST_P(HttpsTest, HandlerReadsTheCertificateOfTheClient) {
   const tls::Identity own = identity_of("worker.example", platform_.wall_time());
   client_options_.identity = own;

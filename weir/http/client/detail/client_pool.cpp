@@ -15,6 +15,7 @@
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/connect_targets.hpp"
+#include "weir/net/tls_info.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -56,6 +57,11 @@ PooledConnection::PooledConnection(AnyStream stream) noexcept
       }),
       opened_(stream->loop().platform().now()),
       stream_(std::move(stream)) {}
+
+bool PooledConnection::proof_ended() const noexcept {
+  const TlsInfo* const tls = stream_->tls();
+  return tls != nullptr && tls->proof_ended(stream_->loop().platform().wall_time());
+}
 
 ClientPool::ClientPool(const ClientOptions& options) noexcept
     : options_(&options),
@@ -282,7 +288,7 @@ BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
   while (const Node* const node = origin.idle.front()) {
     PooledConnection& chosen = node->connection;
     // The timer is late after a long turn, or after a pause of the process.
-    if (chosen.idle_until_ <= chosen.stream_->loop().platform().now()) {
+    if (chosen.idle_until_ <= chosen.stream_->loop().platform().now() || chosen.proof_ended()) {
       close(chosen);
       continue;
     }

@@ -305,6 +305,9 @@ class PooledConnection : loop::HangupObserver, loop::Timer {
 
   Stream& stream() noexcept { return *stream_; }
   AnyStream take_stream() noexcept { return std::move(stream_); }
+  /// Returns true if the certificate of the server no longer proves its identity, so that the
+  /// connection takes no new request; see TlsInfo::proof_ended().
+  bool proof_ended() const noexcept;
 
  private:
   friend ClientPool;

@@ -92,7 +92,8 @@ H2ClientConnection::~H2ClientConnection() {
 // Requests.
 
 bool H2ClientConnection::may_open() const noexcept {
-  return !retired_ && !suspected_ && session_.may_open() && loop_.now() < usable_until_;
+  return !retired_ && !suspected_ && session_.may_open() && loop_.now() < usable_until_ &&
+         !connection_->proof_ended();
 }
 
 bool H2ClientConnection::accepts(std::string_view scheme, std::string_view head) const noexcept {
