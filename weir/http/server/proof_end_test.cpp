@@ -237,6 +237,21 @@ TEST_P(ProofEndTest, ReplacedTrustEndsTheConnectionAtItsNextRequest) {
   EXPECT_EQ(failed(tls::Error::unknown_ca), 1U);
 }
 
+TEST_P(ProofEndTest, WatchedServerEndsIdleConnections) {
+  server_options_.watch.emplace();
+  run([this]() -> Task<> {
+    Peer peer = co_await connect();
+    EXPECT_EQ(co_await peer.ask(), "200");
+    Peer busy = co_await connect();
+    co_await busy.send("/slow");
+    co_await until(10s);
+    EXPECT_TRUE(co_await files::write_file("/trust.pem", authority_.pem()));
+    co_await until(15s);
+    EXPECT_TRUE(co_await peer.ended());
+    EXPECT_EQ(co_await busy.response(), "200 close");
+  });
+}
+
 TEST_P(ProofEndTest, RequestDuringTheReplacementIsTheLast) {
   run([this]() -> Task<> {
     Peer peer = co_await connect();

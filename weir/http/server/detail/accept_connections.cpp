@@ -160,6 +160,20 @@ checks::Demands demands_of(ServerState& server, const Endpoint& endpoint) {
   return demands;
 }
 
+/// Ends idle connections soon after a reload has replaced the CAs of their clients, so that these
+/// do not send requests in vain.
+Task<> watch_trust(ServerState& server) {
+  const tls::Server& tls = *server.tls();
+  if (tls.options().client_certificates == tls::ClientCertificates::none) co_return;
+  for (std::uint64_t seen = tls.generation();;) {
+    const Result<> slept = co_await sleep(tls.options().watch->poll_interval);
+    if (!slept) co_return;
+    if (tls.generation() == seen) continue;
+    seen = tls.generation();
+    server.connections().drain_unproven();
+  }
+}
+
 }  // namespace
 
 Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::Listener given) {
@@ -170,6 +184,7 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
   // The files are watched as long as the server accepts.
   const auto watched = [&](Scope& watching) -> Task<Result<>> {
     watching.spawn(server.tls()->watch());
+    watching.spawn(watch_trust(server));
     const Result<> accepted = co_await accept_all(connections, server, std::move(given));
     watching.cancel();
     co_return accepted;

@@ -255,6 +255,13 @@ void OpenConnections::drain() {
   while (DrainNode* const other = others_.pop_front()) other->drain();
 }
 
+void OpenConnections::drain_unproven() {
+  for (ConnectionNode* each = open_.front(); each != nullptr; each = open_.next(*each)) {
+    auto& connection = static_cast<Connection&>(*each);
+    if (connection.proof_ended()) connection.drain();
+  }
+}
+
 /// Waits until no WebSocket is open; a cancellation does not end it.
 class OpenWebSockets::AllClosedAwaiter : public Waiter {
  public:

@@ -275,6 +275,9 @@ class OpenConnections : DrainObserver {
     while (each != nullptr && see(*each)) each = open_.next(*each);
   }
 
+  /// Drains the open connections whose proof has ended; see Connection::proof_ended().
+  void drain_unproven();
+
   bool draining() const noexcept { return draining_; }
   /// Drains the open connections, handshakes and WebSockets, and every later connection.
   void drain();
