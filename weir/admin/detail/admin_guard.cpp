@@ -29,7 +29,7 @@ AdminGuard::AdminGuard(const std::string& token, const std::vector<std::string>&
     : any_host_(any_host), hosts_(hosts_of(hosts)) {
   if (token.empty()) return;
   bearer_.emplace(http::BearerAuthOptions{.users = {{token, "admin"}}});
-  basic_.emplace(http::BasicAuthOptions{.realm = "admin", .tokens = {token}});
+  basic_.emplace(http::BasicAuthOptions{.realm = "admin", .tokens = {{token, "admin"}}});
 }
 
 std::optional<http::Response> AdminGuard::before(http::Request& request) const {

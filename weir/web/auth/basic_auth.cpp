@@ -79,23 +79,26 @@ BasicAuth::BasicAuth(BasicAuthOptions options) : verify_(std::move(options.verif
     }
     users_.push_back(digest_of(each.name, each.password));
   }
-  for (const std::string& each : options.tokens) {
-    if (each.empty()) throw std::invalid_argument("basic_auth: a token is empty");
-    tokens_.push_back(secret_digest(each));
+  for (BearerUser& each : options.tokens) {
+    if (each.token.empty()) throw std::invalid_argument("basic_auth: a token is empty");
+    tokens_.emplace_back(secret_digest(each.token), std::move(each.name));
   }
 }
 
-bool BasicAuth::knows(const Basic& basic) const {
+std::optional<std::string> BasicAuth::find_user(const Basic& basic) const {
   const bool is_user = has_digest(users_, digest_of(basic.name, basic.password));
-  const bool is_token = has_digest(tokens_, secret_digest(basic.password));
-  return is_user || is_token || (verify_ && verify_(basic.name, basic.password));
+  const std::string* const token_user = find_name(tokens_, secret_digest(basic.password));
+  if (!is_user && token_user != nullptr) return *token_user;
+  if (is_user || (verify_ && verify_(basic.name, basic.password))) return basic.name;
+  return std::nullopt;
 }
 
 std::optional<Response> BasicAuth::before(Request& request) const {
   auto basic = read_basic(request, challenge_);
   if (!basic) return std::move(basic.error());
-  if (!knows(*basic)) return unauthorized(challenge_);
-  request.set(AuthenticatedUser{std::move(basic->name)});
+  auto user = find_user(*basic);
+  if (!user) return unauthorized(challenge_);
+  request.set(AuthenticatedUser{std::move(*user)});
   return std::nullopt;
 }
 

@@ -15,6 +15,7 @@
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/web/auth/authenticated_user.hpp"
+#include "weir/web/auth/bearer_auth.hpp"
 
 namespace weir::http {
 
@@ -34,8 +35,9 @@ struct BasicAuthOptions {
   std::string realm = "service";  ///< the name that a browser shows
   /// All users. Only digests of their passwords are kept, and all are compared in constant time.
   std::vector<Basic> users = {};
-  /// Passwords that count with any name, such as tokens. They are kept and compared as those above.
-  std::vector<std::string> tokens = {};
+  /// Tokens, which clients send as the password. A token tells its user: the name that a client
+  /// sends beside it is ignored. Tokens are kept and compared like the passwords.
+  std::vector<BearerUser> tokens = {};
   /// Returns true if there is such a user. It is called for users that are not in the list, on the
   /// core of the request, and must not wait. It compares a password in constant time whatever the
   /// sizes are, for example its digest.
@@ -56,11 +58,12 @@ class BasicAuth {
 
  private:
   using Digest = std::array<std::uint8_t, 32>;
-  bool knows(const Basic& basic) const;
+  /// Returns the name that the credentials prove; std::nullopt if they prove none.
+  std::optional<std::string> find_user(const Basic& basic) const;
 
   std::string challenge_;
   std::vector<Digest> users_;
-  std::vector<Digest> tokens_;
+  std::vector<std::pair<Digest, std::string>> tokens_;
   std::function<bool(std::string_view name, std::string_view password)> verify_;
 };
 

@@ -18,13 +18,7 @@ BearerAuth::BearerAuth(BearerAuthOptions options) : verify_(std::move(options.ve
 }
 
 std::optional<std::string> BearerAuth::find_user(std::string_view token) const {
-  const SecretDigest digest = secret_digest(token);
-  const std::string* name = nullptr;
-  for (const auto& [known, user] : users_) {
-    // All are compared, so that the time does not tell the place of a token in the list.
-    if (is_same_secret(known, digest)) name = &user;
-  }
-  if (name != nullptr) return *name;
+  if (const std::string* const name = find_name(users_, secret_digest(token))) return *name;
   return verify_ ? verify_(token) : std::nullopt;
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/text/detail/constant_time.hpp"
@@ -25,6 +27,17 @@ inline SecretDigest secret_digest(std::string_view secret) noexcept {
 /// Compares two digests in constant time.
 inline bool is_same_secret(const SecretDigest& a, const SecretDigest& b) noexcept {
   return constant_time_equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+}
+
+/// Returns the name that belongs to a secret; nullptr if the list does not have the secret. All
+/// digests are compared, so that the time does not tell the place in the list.
+inline const std::string* find_name(std::span<const std::pair<SecretDigest, std::string>> list,
+                                    const SecretDigest& digest) noexcept {
+  const std::string* name = nullptr;
+  for (const auto& [known, owner] : list) {
+    if (is_same_secret(known, digest)) name = &owner;
+  }
+  return name;
 }
 
 }  // namespace weir::http
