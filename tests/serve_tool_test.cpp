@@ -181,13 +181,19 @@ TEST_P(ServeTool, AnswersForItsHostsOnly) {
   Process tool = start({"--host", "site.example", "--host", "*.other.example"});
   auto port = tool.wait_for_port();
   ASSERT_TRUE(port) << tool.errors();
-  for (const auto* host : {"localhost", "localhost:8080", "127.0.0.1", "[::1]:80", "10.1.2.3",
-                           "site.example", "a.other.example"}) {
+  for (const auto* host : {"localhost", "localhost:8080", "127.0.0.1", "[::1]:80", "site.example",
+                           "a.other.example"}) {
     EXPECT_EQ(status(*port, host), 200) << host;
   }
-  for (const auto* host : {"evil.example", "localhost.evil.example", "other.example"}) {
+  for (const auto* host : {"evil.example", "localhost.evil.example", "other.example", "10.1.2.3",
+                           "0.0.0.0", "[::]", "[::ffff:127.0.0.1]"}) {
     EXPECT_EQ(status(*port, host), 421) << host;
   }
+  Process anywhere = start({"--address", "0.0.0.0"});
+  port = anywhere.wait_for_port();
+  ASSERT_TRUE(port) << anywhere.errors();
+  EXPECT_EQ(status(*port, "10.1.2.3"), 200);
+  EXPECT_EQ(status(*port, "0.0.0.0"), 421);
   Process open = start({"--any-host"});
   port = open.wait_for_port();
   ASSERT_TRUE(port) << open.errors();

@@ -17,6 +17,7 @@
 #include "weir/http/server/program_options.hpp"
 #include "weir/http/server/serve.hpp"
 #include "weir/os/detail/io/line_output.hpp"
+#include "weir/os/ip_range.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/web/files/files.hpp"
 #include "weir/web/middleware/access_log.hpp"
@@ -100,7 +101,10 @@ int run(const Command& command, std::vector<std::string> more) {
   if (!command.any_host) {
     std::vector<std::string> hosts = command.hosts;
     hosts.emplace_back("localhost");
-    router.use(http::allowed_hosts({.hosts = std::move(hosts), .addresses = true}));
+    const auto bytes = os::ip_bytes(options.endpoint);
+    const auto addresses =
+        bytes && os::is_loopback(*bytes) ? http::HostAddresses::loopback : http::HostAddresses::all;
+    router.use(http::allowed_hosts({.hosts = std::move(hosts), .addresses = addresses}));
   }
   return Runtime(options).run_on_each_core(http::serve, std::cref(router), options.serve_options());
 }

@@ -75,7 +75,7 @@ AdminListener::AdminListener(AdminListenerOptions options)
   router.use(admin::SecurityHeaders());
   // Any page of the web may name a loopback address, for example as the source of an image.
   router.use(http::cross_origin_protection({.safe_methods = true}));
-  router.use(admin::AdminGuard(set.token, set.hosts, !set.endpoint.is_inet()));
+  router.use(admin::AdminGuard(set));
   state_->health.add_routes(router);
   if (set.app != nullptr) {
     admin::add_services(state_->health, *set.app, set.optional_services);

@@ -63,7 +63,7 @@ class AdminListenerTest : public AppTest {
     return ask(path, "Host: [::1]:80\r\nAuthorization: " + credentials + "\r\n").status;
   }
 
-  const os::Address at_ = os::Address::loopback(9090);
+  os::Address at_ = os::Address::loopback(9090);
   std::optional<AdminListener> admin_;
 };
 
@@ -154,7 +154,8 @@ TEST_F(AdminListenerTest, RefusesRequestsOfOtherPages) {
       for (const std::string lines :
            {"Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n",
             "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
-            "Origin: https://evil.example\r\n", "Origin: null\r\n"}) {
+            "Origin: https://evil.example\r\n", "Origin: null\r\n",
+            "Origin: http://evil.example\r\nReferer: http://localhost/\r\n"}) {
         const sim::HttpResponse refused = ask(path, "Host: localhost\r\n" + lines, method);
         EXPECT_EQ(refused.status, 403) << method << path << lines;
         EXPECT_EQ(refused.header("Cross-Origin-Resource-Policy"), "same-origin");
@@ -167,6 +168,34 @@ TEST_F(AdminListenerTest, RefusesRequestsOfOtherPages) {
     EXPECT_EQ(page.status, 200) << site;
     EXPECT_EQ(page.header("Cross-Origin-Resource-Policy"), "same-origin");
   }
+}
+
+// Over plain HTTP, browsers send Sec-Fetch-Site only to localhost, 127.0.0.0/8 and [::1].
+TEST_F(AdminListenerTest, RefusesImagesOfOtherPagesThatDoNotSaySo) {
+  start_serving();
+  const std::string profile = "/profile?seconds=2&hz=999";
+  for (const std::string host :
+       {"0.0.0.0:9090", "[::]:9090", "[::ffff:127.0.0.1]:9090", "[::ffff:7f00:1]", "10.1.2.3"}) {
+    EXPECT_EQ(ask(profile, "Host: " + host + "\r\n").status, 421) << host;
+    EXPECT_EQ(ask("/weir/cores", "Host: " + host + "\r\n").status, 421) << host;
+  }
+  EXPECT_EQ(ask(profile, "Host: localhost\r\nReferer: http://evil.example/\r\n").status, 403);
+  EXPECT_EQ(ask(profile, "Host: localhost\r\nReferer: http://localhost/weir/cores\r\n").status, 501)
+      << "a platform in memory takes no profiles";
+}
+
+TEST_F(AdminListenerTest, StartsAProfileOfAnotherMachineOverPlainHttpByBearerOnly) {
+  at_ = *os::Address::parse("10.1.2.3:9090");
+  start_serving({.token = "s3cret"});
+  const std::string host = "Host: 10.1.2.3:9090\r\n";
+  const std::string basic = host + "Authorization: Basic YWRtaW46czNjcmV0\r\n";  // admin:s3cret
+  EXPECT_EQ(ask("/weir/cores", basic).status, 200);
+  const sim::HttpResponse refused = ask("/profile", basic);
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_TRUE(refused.header("WWW-Authenticate").starts_with("Bearer"));
+  EXPECT_EQ(ask("/profile", host + "Authorization: Bearer s3cret\r\n").status, 501)
+      << "a platform in memory takes no profiles";
+  EXPECT_EQ(ask("/weir/cores", "Host: 0.0.0.0:9090\r\n").status, 421);
 }
 
 TEST_F(AdminListenerTest, RefusesRequestsOfOtherPagesBeforeItAsksForTheToken) {
@@ -187,7 +216,7 @@ TEST_F(AdminListenerTest, RefusesNamesOfOtherHosts) {
   EXPECT_EQ(status_for_host("localhost:9090"), 200);
   EXPECT_EQ(status_for_host("127.0.0.1:9090"), 200);
   EXPECT_EQ(status_for_host("[::1]"), 200);
-  EXPECT_EQ(status_for_host("10.1.2.3:80"), 200) << "rebinding needs a name";
+  EXPECT_EQ(status_for_host("127.8.0.1"), 200) << "rebinding needs a name";
   EXPECT_EQ(status_for_host("admin.example.org"), 200);
   const sim::HttpResponse refused = ask("/", "Host: evil.example\r\n");
   EXPECT_TRUE(refused.header("Content-Security-Policy").starts_with("default-src 'none'"));

@@ -64,6 +64,11 @@ bool is_ipv4(const IpBytes& bytes) noexcept {
   return std::equal(mapped_prefix.begin(), mapped_prefix.end(), bytes.begin());
 }
 
+bool is_loopback(const IpBytes& bytes) noexcept {
+  constexpr IpBytes ipv6_loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return bytes == ipv6_loopback || (is_ipv4(bytes) && bytes[mapped_prefix.size()] == 127);
+}
+
 std::string ip_text(const IpBytes& bytes) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const bool ipv4 = is_ipv4(bytes);

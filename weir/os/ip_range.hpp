@@ -26,6 +26,9 @@ std::optional<IpBytes> parse_ip(std::string_view text) noexcept;
 /// Returns true if the bytes are those of an IPv4 address.
 bool is_ipv4(const IpBytes& bytes) noexcept;
 
+/// Returns true for an address of 127.0.0.0/8 and for ::1, which only this machine reaches.
+bool is_loopback(const IpBytes& bytes) noexcept;
+
 /// Returns the text without a port: "192.0.2.1", also for mapped bytes, or "2001:db8::1" (RFC
 /// 5952).
 std::string ip_text(const IpBytes& bytes);

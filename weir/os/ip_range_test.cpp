@@ -33,6 +33,17 @@ TEST(IpRange, ContainsMappedAddresses) {
   EXPECT_FALSE(contains("::ffff:10.0.0.0/104", "11.1.2.3"));
 }
 
+TEST(IpRange, KnowsTheAddressesOfLoopback) {
+  for (const char* text :
+       {"127.0.0.0", "127.0.0.1", "127.255.255.255", "::ffff:127.0.0.1", "::1"}) {
+    EXPECT_TRUE(is_loopback(parse_ip(text).value())) << text;
+  }
+  for (const char* text :
+       {"126.255.255.255", "128.0.0.0", "0.0.0.0", "::", "::2", "::127.0.0.1", "1::1", "7f00::1"}) {
+    EXPECT_FALSE(is_loopback(parse_ip(text).value())) << text;
+  }
+}
+
 TEST(IpRange, RejectsOtherTexts) {
   for (const char* text :
        {"", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "10.0.0.1/8", "10.0.0",

@@ -29,9 +29,9 @@ namespace weir::profile {
 ///
 /// The route has no authentication, shows names of functions and costs CPU time. Mount it on a
 /// router that is served internally, such as on loopback, and never on a public router. Any page of
-/// the web can still name a loopback address. So the router needs
-/// http::cross_origin_protection({.safe_methods = true}), as that of an AdminListener has it. Call
-/// this before the router is served.
+/// the web can still name a loopback address. So the router needs http::allowed_hosts() and
+/// http::cross_origin_protection({.safe_methods = true}), as that of an AdminListener has them.
+/// Call this before the router is served.
 void mount_profile(http::Router& router, std::string_view path = "/profile");
 
 }  // namespace weir::profile

@@ -3,30 +3,41 @@
 
 #include <utility>
 
+#include "weir/os/ip_range.hpp"
+
 namespace weir::admin {
 namespace {
 
-http::AllowedHosts hosts_of(std::vector<std::string> hosts) {
+http::AllowedHosts hosts_of(const AdminListenerOptions& options) {
+  std::vector<std::string> hosts = options.hosts;
   hosts.emplace_back("localhost");
-  return http::allowed_hosts({.hosts = std::move(hosts), .addresses = true});
+  const auto addresses =
+      is_local(options.endpoint) ? http::HostAddresses::loopback : http::HostAddresses::all;
+  return http::allowed_hosts({.hosts = std::move(hosts), .addresses = addresses});
 }
 
 bool is_health(std::string_view path) {
   return path == "/livez" || path == "/readyz" || path == "/startupz";
 }
 
+/// Returns true if a request costs the service more than a page.
+bool is_costly(std::string_view path) {
+  return path == "/profile";
+}
+
 }  // namespace
 
 bool is_local(const Endpoint& endpoint) noexcept {
   if (endpoint.family() == os::AddressFamily::local) return true;
-  if (!endpoint.is_inet()) return false;
-  const std::string text = endpoint.with_port(0).to_string();
-  return text == "[::1]:0" || text.starts_with("127.");
+  const auto bytes = os::ip_bytes(endpoint);
+  return bytes && os::is_loopback(*bytes);
 }
 
-AdminGuard::AdminGuard(const std::string& token, const std::vector<std::string>& hosts,
-                       bool any_host)
-    : any_host_(any_host), hosts_(hosts_of(hosts)) {
+AdminGuard::AdminGuard(const AdminListenerOptions& options)
+    : any_host_(!options.endpoint.is_inet()),
+      is_remote_and_plain_(!is_local(options.endpoint) && options.tls == nullptr),
+      hosts_(hosts_of(options)) {
+  const std::string& token = options.token;
   if (token.empty()) return;
   bearer_.emplace(http::BearerAuthOptions{.users = {{token, "admin"}}});
   basic_.emplace(http::BasicAuthOptions{.realm = "admin", .tokens = {{token, "admin"}}});
@@ -41,7 +52,9 @@ std::optional<http::Response> AdminGuard::before(http::Request& request) const {
   const auto given = request.header("Authorization");
   const bool has_bearer = given && given->size() > 7 &&
                           (given->starts_with("Bearer ") || given->starts_with("bearer "));
-  return has_bearer ? bearer_->before(request) : basic_->before(request);
+  // A browser adds Basic credentials to requests of any page, and does not say which page it is.
+  const bool needs_bearer = is_remote_and_plain_ && is_costly(request.path_text());
+  return has_bearer || needs_bearer ? bearer_->before(request) : basic_->before(request);
 }
 
 void SecurityHeaders::after(http::Request&, http::Response& response) const {

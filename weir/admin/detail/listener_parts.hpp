@@ -15,6 +15,7 @@
 #include "weir/admin/detail/pages/history.hpp"
 #include "weir/admin/detail/pages/page.hpp"
 #include "weir/admin/detail/pages/runtime_pages.hpp"
+#include "weir/admin/listener.hpp"
 #include "weir/app/app.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/message/request.hpp"
@@ -34,18 +35,18 @@ namespace weir::admin {
 /// Returns true if only this machine reaches the endpoint: a loopback address or a Unix socket.
 bool is_local(const Endpoint& endpoint) noexcept;
 
-/// Middleware that checks the Host of a request and its token.
+/// Middleware that checks the Host of a request and its token. A Unix socket accepts all hosts,
+/// because no page of a browser reaches it.
 /// Threads: any.
 class AdminGuard {
  public:
-  /// An empty `token` accepts all. `any_host` accepts all hosts: no page of a browser reaches a
-  /// Unix socket.
-  AdminGuard(const std::string& token, const std::vector<std::string>& hosts, bool any_host);
+  explicit AdminGuard(const AdminListenerOptions& options);
 
   std::optional<http::Response> before(http::Request& request) const;
 
  private:
   bool any_host_;
+  bool is_remote_and_plain_;  // browsers send no Sec-Fetch-Site
   http::AllowedHosts hosts_;
   std::optional<http::BasicAuth> basic_;
   std::optional<http::BearerAuth> bearer_;

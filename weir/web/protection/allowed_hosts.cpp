@@ -5,22 +5,32 @@
 
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
+#include "weir/os/ip_range.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {
 
-/// Returns true for an IP address as it is in a URL, without its port.
-bool is_address(std::string_view host) noexcept {
-  if (!host.starts_with('[')) return is_ipv4_address(host);
-  return is_ipv6_address(host.substr(1, host.size() - 2));
+/// Returns the IP address that the host of a URL is; std::nullopt for a name.
+std::optional<os::IpBytes> address_of(std::string_view host) noexcept {
+  if (host.starts_with('[')) return os::parse_ip(host.substr(1, host.size() - 2));
+  return is_ipv4_address(host) ? os::parse_ip(host) : std::nullopt;
+}
+
+bool is_unspecified(const os::IpBytes& address) noexcept {
+  return os::to_address(address, 0).is_any();
+}
+
+bool allows_address(HostAddresses allowed, const os::IpBytes& address) noexcept {
+  if (allowed == HostAddresses::loopback) return os::is_loopback(address);
+  return allowed == HostAddresses::all && !is_unspecified(address);
 }
 
 }  // namespace
 
 AllowedHosts::AllowedHosts(AllowedHostsOptions options)
     : addresses_(options.addresses), status_(options.status) {
-  if (options.hosts.empty() && !addresses_) {
+  if (options.hosts.empty() && addresses_ == HostAddresses::none) {
     throw std::invalid_argument("allowed_hosts: the list is empty");
   }
   for (const std::string& each : options.hosts) {
@@ -40,7 +50,11 @@ AllowedHosts::AllowedHosts(AllowedHostsOptions options)
 bool AllowedHosts::allows(std::string_view authority) const {
   const auto parsed = parse_authority(authority);
   if (!parsed) return false;
-  if (addresses_ && is_address(parsed->host)) return true;
+  if (const auto address = address_of(parsed->host)) {
+    const bool is_mapped = parsed->host.starts_with('[') && os::is_ipv4(*address);
+    if (is_mapped) return false;
+    if (allows_address(addresses_, *address)) return true;
+  }
   const std::string host = dns::normal_host(parsed->host);
   return std::ranges::any_of(hosts_, [&](const Host& each) {
     // Clients leave out the default port of the scheme.

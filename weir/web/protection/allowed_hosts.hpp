@@ -14,22 +14,32 @@
 
 namespace weir::http {
 
+/// The IP addresses that a request may name as its host, besides those of the list. None of them is
+/// 0.0.0.0 or [::]. These lead a browser to its own machine too, but it sends no Sec-Fetch-Site
+/// there, which says what page has sent the request.
+enum class HostAddresses : std::uint8_t {
+  none,
+  loopback,  ///< 127.0.0.0/8 and [::1], for a server on loopback
+  all,       ///< all addresses, for a server of the own network
+};
+
 /// AllowedHostsOptions has the list of hosts.
 struct AllowedHostsOptions {
   /// Hosts such as "example.org", "[::1]", or "*.example.org" for all subdomains. A host with a
   /// port allows only this port; one without a port allows all. The ports 80 and 443 also allow a
   /// host without a port.
   std::vector<std::string> hosts = {};
-  /// True to allow each IP address too. DNS rebinding needs a name, so a server of the own machine
-  /// or network may do so.
-  bool addresses = false;
+  /// The IP addresses that are allowed too. DNS rebinding needs a name, so a server of the own
+  /// machine or network may allow addresses.
+  HostAddresses addresses = HostAddresses::none;
   /// The status of other requests (RFC 9110 §15.5.20).
   Status status = Status::misdirected_request;
 };
 
 /// The middleware that allowed_hosts() makes. It compares Request::authority(), in any letter case,
 /// with or without a dot at its end, and in any form of an IP address. A request without a host, as
-/// HTTP/1.0 allows, is refused.
+/// HTTP/1.0 allows, is refused. So is one with an IPv4-mapped address such as [::ffff:127.0.0.1],
+/// for which browsers send no Sec-Fetch-Site either.
 /// Behind trusted_proxies(), it also compares the host that a proxy names.
 /// Threads: any.
 class AllowedHosts {
@@ -50,7 +60,7 @@ class AllowedHosts {
   };
 
   std::vector<Host> hosts_;
-  bool addresses_;
+  HostAddresses addresses_;
   Status status_;
 };
 

@@ -38,7 +38,7 @@ TEST(AllowedHosts, MayBeWithoutTheirDefaultPort) {
 }
 
 TEST(AllowedHosts, MayBeAnyAddress) {
-  const auto hosts = allowed_hosts({.hosts = {"localhost"}, .addresses = true});
+  const auto hosts = allowed_hosts({.hosts = {"localhost"}, .addresses = HostAddresses::all});
   for (const char* host :
        {"localhost", "127.0.0.1", "10.1.2.3:80", "[::1]", "[2001:db8::7]:9090", "localhost.:1"}) {
     EXPECT_TRUE(hosts.allows(host)) << host;
@@ -48,13 +48,39 @@ TEST(AllowedHosts, MayBeAnyAddress) {
         "[v1.a]", "[fe80::1%25lo]", "127.0.0.1.", "unix", "unix:80"}) {
     EXPECT_FALSE(hosts.allows(host)) << host;
   }
-  EXPECT_TRUE(allowed_hosts({.addresses = true}).allows("127.0.0.1"));
+  EXPECT_TRUE(allowed_hosts({.addresses = HostAddresses::all}).allows("127.0.0.1"));
+}
+
+TEST(AllowedHosts, MayBeAnyLoopbackAddress) {
+  const auto hosts = allowed_hosts({.addresses = HostAddresses::loopback});
+  for (const char* host : {"127.0.0.1", "127.0.0.1:9", "127.255.0.2", "[::1]", "[0::0:1]:80"}) {
+    EXPECT_TRUE(hosts.allows(host)) << host;
+  }
+  for (const char* host : {"localhost", "10.1.2.3", "126.0.0.1", "128.0.0.1", "[::2]", "[::]",
+                           "0.0.0.0", "[::127.0.0.1]", "[2001:db8::1]"}) {
+    EXPECT_FALSE(hosts.allows(host)) << host;
+  }
+}
+
+// Linux leads these to loopback, and browsers send no Sec-Fetch-Site to them: W3C Secure Contexts
+// trusts 127.0.0.0/8 and ::1 only.
+TEST(AllowedHosts, AreNoAddressesThatHideTheSender) {
+  for (const auto addresses : {HostAddresses::none, HostAddresses::loopback, HostAddresses::all}) {
+    const auto hosts = allowed_hosts({.hosts = {"127.0.0.1"}, .addresses = addresses});
+    EXPECT_TRUE(hosts.allows("127.0.0.1:80"));
+    for (const char* host : {"0.0.0.0", "0.0.0.0:80", "[::]", "[::]:80", "[0:0::0]", "[::0.0.0.0]",
+                             "[::ffff:127.0.0.1]", "[::ffff:7f00:1]:80", "[0:0:0:0:0:FFFF:7f00:1]",
+                             "[::ffff:0.0.0.0]", "[::ffff:10.1.2.3]"}) {
+      EXPECT_FALSE(hosts.allows(host)) << host;
+    }
+  }
+  EXPECT_TRUE(allowed_hosts({.hosts = {"0.0.0.0"}}).allows("0.0.0.0:80")) << "the list has it";
 }
 
 TEST(AllowedHosts, MayHaveAnotherForm) {
   const auto hosts = allowed_hosts({.hosts = {"*.Example.org.", "[0:0:0:0:0:0:0:1]", "127.0.0.1"}});
   for (const char* host : {"a.example.org", "A.EXAMPLE.ORG.", "a.example.org.:80", "[::1]",
-                           "[0::0:1]:8080", "[::ffff:127.0.0.1]", "127.0.0.1."}) {
+                           "[0::0:1]:8080", "127.0.0.1."}) {
     EXPECT_TRUE(hosts.allows(host)) << host;
   }
   for (const char* host : {"example.org", "a.example.org..", "[::2]", "[::ffff:127.0.0.2]"}) {

@@ -74,6 +74,37 @@ TEST(CrossOriginProtection, ChecksSafeMethodsByOption) {
   EXPECT_EQ(status({{"Origin", "https://example.org"}}), 200);
 }
 
+// The image of a page has no Origin, and over plain HTTP to a name it has no Sec-Fetch-Site either.
+TEST(CrossOriginProtection, ComparesTheRefererOfSafeMethods) {
+  Router router;
+  router.use(cross_origin_protection({.origins = {"https://app.test"}, .safe_methods = true}));
+  router.get("/", [] { return text("read"); });
+  router.post("/", [] { return text("written"); });
+  TestClient client(std::move(router));
+  const auto status = [&](HeaderList headers, Method method = Method::get) {
+    headers.emplace_back("Host", "example.org");
+    return code_of(ask(client, method, "/", headers).status());
+  };
+  for (const char* referer :
+       {"http://example.org/", "http://example.org", "https://EXAMPLE.org:443/a?b=/://evil.test",
+        "http://example.org?a", "https://app.test/page", ""}) {
+    EXPECT_EQ(status({{"Referer", referer}}), 200) << referer;
+  }
+  for (const char* referer :
+       {"http://evil.test/", "https://evil.test", "http://example.org.evil.test/",
+        "http://example.org:81/", "http://evil.test/http://example.org/", "example.org", "/a",
+        "http://example.org@evil.test/", "about:blank", "http://app.test/"}) {
+    EXPECT_EQ(status({{"Referer", referer}}), 403) << referer;
+    EXPECT_EQ(status({{"Referer", referer}}, Method::head), 403) << referer;
+  }
+  EXPECT_EQ(status({{"Referer", "http://evil.test/"}, {"Sec-Fetch-Site", "none"}}), 200);
+  EXPECT_EQ(status({{"Referer", "http://evil.test/"}, {"Origin", "http://example.org"}}), 200);
+  EXPECT_EQ(status({{"Referer", "http://example.org/"}, {"Sec-Fetch-Site", "cross-site"}}), 403);
+  EXPECT_EQ(status({{"Referer", "http://example.org/"}, {"referer", "http://evil.test/"}}), 403);
+  EXPECT_EQ(status({{"Referer", "http://evil.test/"}}, Method::post), 200)
+      << "a browser sends Origin with a POST";
+}
+
 TEST(CrossOriginProtection, RefusesARepeatedHeader) {
   EXPECT_EQ(status_of(Method::post,
                       {{"Sec-Fetch-Site", "same-origin"}, {"sec-fetch-site", "cross-site"}}),
