@@ -2,6 +2,7 @@
 #include "weir/telemetry/traces/http_spans.hpp"
 
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -31,6 +32,18 @@ std::string_view parent_text(const http::RequestHead& head) noexcept {
     ++count;
   }
   return count == 1 ? found : std::string_view();
+}
+
+/// Returns true if a request has one valid traceparent (W3C Trace Context §3.2).
+bool has_parent(const http::Headers& headers) noexcept {
+  std::optional<TraceParent> parent;
+  for (const http::HeaderField field : headers) {
+    if (!http::equals_ignoring_case(field.name, "traceparent")) continue;
+    if (parent) return false;
+    parent = parse_traceparent(field.value);
+    if (!parent) return false;
+  }
+  return parent.has_value();
 }
 
 std::string_view method_of(http::Method method, std::string_view text) noexcept {
@@ -144,7 +157,6 @@ void add_headers(http::ClientRequest& request, const ActiveSpan& span,
                            .sampled = span.sampled,
                            .random = span.random};
   request.set_header("traceparent", parent.text());
-  if (trace_state.empty() || request.headers().contains("tracestate")) return;
   const auto state = TraceState::parse(trace_state);
   if (state && !state->empty()) request.set_header("tracestate", state->text());
 }
@@ -202,12 +214,15 @@ Span* span_of(const http::Request& request) noexcept {
 }
 
 std::unique_ptr<http::ClientObserver::Call> TraceClient::begin(http::ClientRequest& request) {
-  if (!tracer_.enabled() || request.error()) return nullptr;
-  if (request.headers().contains("traceparent")) {
-    if (tracer_.options().sampler.trusts_callers()) return nullptr;
-    request.remove_header("traceparent");  // a reverse proxy has passed on that of its client
-    request.remove_header("tracestate");
+  if (request.error()) return nullptr;
+  if (tracer_.options().sampler.trusts_callers()) {
+    if (!tracer_.enabled() || has_parent(request.headers())) return nullptr;
   }
+  // A reverse proxy has passed on those of its client. A tracestate belongs to a valid traceparent
+  // (W3C Trace Context §4).
+  request.remove_header("traceparent");
+  request.remove_header("tracestate");
+  if (!tracer_.enabled()) return nullptr;
   const TraceContext* const trace = loop::CurrentActivity::trace();
   // A tracestate belongs to the traceparent that this trace continues, if there is one.
   const bool continues = trace != nullptr && trace->span().exists && trace->span().remote;

@@ -56,9 +56,13 @@ Span* span_of(const http::Request& request) noexcept;
 ///
 /// The span belongs to the span of the task that sends the request. Without one, it is the first of
 /// a trace. It ends when the head of the response arrives, or a WebSocket is open. It has the
-/// status `error` if the request fails or the response is 400 or more. A request that has a
-/// traceparent keeps it and gets no span. With Sampler::public_edge() the span's ids replace it,
-/// because a reverse_proxy() passes on that of its client.
+/// status `error` if the request fails or the response is 400 or more.
+///
+/// A reverse_proxy() passes on the headers of its client. A request that has one valid traceparent
+/// keeps it and its tracestate, and gets no span. An invalid or repeated traceparent is replaced by
+/// the span's ids, and a tracestate without a valid one is removed (W3C Trace Context §4). With
+/// Sampler::public_edge() the span's ids replace both in any case; without a span, if
+/// TraceOptions::enabled is false, both are removed.
 /// Threads: any core.
 /// Lifetime: outlives its clients; the tracer outlives it.
 class TraceClient final : public http::ClientObserver {

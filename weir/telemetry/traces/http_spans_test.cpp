@@ -35,10 +35,11 @@ class HttpSpans : public testing::Test {
   void serve(const std::string& host, std::function<void(http::Router&, Tracer&)> add,
              Sampler sampler = {}) {
     world_.host(host).start_service(
-        [host, sampler, add = std::move(add)](loop::Platform& platform) {
+        [host, sampler, enabled = tracing_, add = std::move(add)](loop::Platform& platform) {
           TraceOptions options = collector_options();
           options.service_name = host;
           options.sampler = sampler;
+          options.enabled = enabled;
           Tracer tracer(platform, options);
           http::Router routes;
           routes.use(trace_requests(tracer));
@@ -86,6 +87,7 @@ class HttpSpans : public testing::Test {
 
   sim::World world_{{.seed = 1, .jitter = sim::no_jitter}};
   Collector collector_;
+  bool tracing_ = true;  ///< TraceOptions::enabled of the services that start from now on
 };
 
 TEST_F(HttpSpans, DescribeARequestByTheConventions) {
@@ -236,14 +238,26 @@ void add_traced_call(http::Router& routes, Tracer& tracer) {
     http::Client client(std::move(options));
     http::ClientRequest asked(http::Method::get, "http://back/");
     // As a reverse proxy does.
-    for (const auto* name : {"traceparent", "tracestate"}) {
-      if (const auto value = request.header(name)) asked.set_header(name, *value);
+    for (std::size_t index = 0; index < request.head().header_count(); ++index) {
+      const auto [name, value] = request.head().header_at(index);
+      if (name.starts_with("trace")) asked.add_header(name, value);
     }
     auto response = co_await client.send(std::move(asked));
     if (!response) co_return http::Response(http::Status::bad_gateway);
     co_return http::text((co_await response->body()).value_or(""));
   });
 }
+
+class BrokenTraceParents : public HttpSpans,
+                           public testing::WithParamInterface<std::vector<std::string_view>> {};
+
+INSTANTIATE_TEST_SUITE_P(Some, BrokenTraceParents,
+                         testing::Values(std::vector<std::string_view>{},
+                                         std::vector<std::string_view>{"zz"},
+                                         std::vector<std::string_view>{""},
+                                         std::vector<std::string_view>{sampled, sampled},
+                                         std::vector<std::string_view>{sampled, "zz"},
+                                         std::vector<std::string_view>{"zz", sampled}));
 
 void add_echo_of_headers(http::Router& routes, Tracer&) {
   routes.get("/", [](const http::Request& request) {
@@ -261,6 +275,59 @@ TEST_F(HttpSpans, BeginTracesOfTheirOwnAtAPublicEdge) {
   EXPECT_FALSE(outcome.contains(trace)) << outcome;
   EXPECT_TRUE(outcome.ends_with("-02 none")) << outcome << ": not sampled, no state of the client";
   EXPECT_TRUE(collector_.spans.empty()) << "the client cannot force a span";
+}
+
+TEST_F(HttpSpans, PassNoTraceStateOfAClientOnAtAPublicEdge) {
+  serve("back", add_echo_of_headers);
+  serve("front", add_traced_call, Sampler::public_edge(Sampler::always_off()));
+  const std::string outcome = ask("http://front/", {{"tracestate", "evil=1"}});
+  EXPECT_TRUE(outcome.starts_with("200 00-")) << outcome;
+  EXPECT_TRUE(outcome.ends_with("-02 none")) << outcome;
+}
+
+TEST_F(HttpSpans, PassNothingOfAClientOnAtAPublicEdgeWithoutTracing) {
+  serve("back", add_echo_of_headers);
+  tracing_ = false;
+  serve("front", add_traced_call, Sampler::public_edge(Sampler::always_on()));
+  EXPECT_EQ(ask("http://front/", {{"traceparent", std::string(sampled)}, {"tracestate", "a=1"}}),
+            "200 none none");
+}
+
+TEST_F(HttpSpans, LeaveTheHeadersOfACallerAloneWithoutTracing) {
+  serve("back", add_echo_of_headers);
+  tracing_ = false;
+  serve("front", add_traced_call);
+  EXPECT_EQ(ask("http://front/", {{"traceparent", std::string(sampled)}, {"tracestate", "a=1"}}),
+            "200 " + std::string(sampled) + " a=1");
+}
+
+TEST_F(HttpSpans, PassAValidTraceParentOnWithItsTraceState) {
+  serve("back", add_echo_of_headers);
+  serve("front", add_traced_call);
+  EXPECT_EQ(ask("http://front/", {{"traceparent", std::string(sampled)}, {"tracestate", "a=1"}}),
+            "200 " + std::string(sampled) + " a=1");
+}
+
+// An upstream gets a valid parent even if the client's is broken, and this trace goes on.
+TEST_P(BrokenTraceParents, AreReplacedWhenAProxyPassesThemOn) {
+  serve("back", [](http::Router& routes, Tracer&) {
+    routes.get("/", [](const http::Request& request) {
+      std::string text;
+      for (std::size_t index = 0; index < request.head().header_count(); ++index) {
+        const auto [name, value] = request.head().header_at(index);
+        if (name.starts_with("trace")) text.append(name).append("=").append(value).append(" ");
+      }
+      return http::text(std::move(text));
+    });
+  });
+  serve("front", add_traced_call);
+  Headers headers{{"tracestate", "evil=1"}};
+  for (const std::string_view each : GetParam()) headers.emplace_back("traceparent", each);
+  const std::string outcome = ask("http://front/", std::move(headers));
+  const ReceivedSpan call = span("GET");
+  EXPECT_EQ(outcome, "200 traceparent=00-" + call.trace_id + "-" + call.span_id + "-03 ");
+  EXPECT_EQ(collector_.spans.size(), 3U);
+  for (const ReceivedSpan& each : collector_.spans) EXPECT_EQ(each.trace_id, call.trace_id);
 }
 
 TEST_F(HttpSpans, PassNoTraceStateOnWithoutItsTraceParent) {

@@ -40,7 +40,9 @@ class Sampler {
 
   /// Begins a trace of its own for each request, with an id of this program, and decides by `root`.
   /// The traceparent and the tracestate of a client have no effect (W3C Trace Context §4.2, restart
-  /// of a trace). It is meant for a service that anybody can reach.
+  /// of a trace). It is meant for a service that anybody can reach. The header baggage is not part
+  /// of a trace: Weir does not read it, and a reverse_proxy() passes it on like other headers. An
+  /// upstream must not believe the baggage of a client.
   static constexpr Sampler public_edge(Sampler root) noexcept {
     root.parent_based_ = false;
     root.trusts_callers_ = false;
