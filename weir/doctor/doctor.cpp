@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/doctor/detail/examination.hpp"
 #include "weir/json/write.hpp"
 #include "weir/loop/os/os_platform.hpp"
@@ -70,7 +71,7 @@ std::string DoctorReport::to_json() const {
     report.findings.push_back({each.check, name_of(each.severity), each.found, each.wanted,
                                each.consequence, each.remedy});
   }
-  return json::write(report);
+  return to_printable_json(json::write(report));
 }
 
 DoctorReport examine(const DoctorOptions& options) {

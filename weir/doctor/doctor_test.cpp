@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/test/temporary_tree.hpp"
@@ -131,6 +132,20 @@ TEST_F(DoctorTest, NamesFilesOfCertificatesThatAreMissingOrDoNotFit) {
   options_.certificates[0].key = "/tls/missing.pem";
   EXPECT_TRUE(lines().starts_with("certificate: /tls/missing.pem: No such file or directory, "))
       << lines();
+}
+
+// A configuration may be another's, and people paste a remedy into a shell.
+TEST_F(DoctorTest, TextsOfAConfigurationActOnNothing) {
+  options_.names = {"ho\x1b[31mst; rm x"};
+  options_.certificates = {{"/tls/a;b\xc2\x9b.pem", "/tls/key.pem"}};
+  const std::string text = lines();
+  EXPECT_TRUE(text.contains(R"((getent hosts 'ho\x1b[31mst; rm x'; cat /etc/resolv.conf))"))
+      << text;
+  EXPECT_TRUE(text.contains(R"((ls -l '/tls/a;b\xc2\x9b.pem'))")) << text;
+  EXPECT_FALSE(text.contains('\x1b') || text.contains('\x9b')) << text;
+  const std::string json = examined().to_json();
+  EXPECT_TRUE(json.contains(R"(getent hosts 'ho\u001b[31mst; rm x')")) << json;
+  EXPECT_EQ(printable_prefix(json), json.size()) << json;
 }
 
 TEST_F(DoctorTest, ReachesStores) {

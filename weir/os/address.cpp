@@ -12,6 +12,8 @@
 #include <cstring>
 #include <optional>
 
+#include "weir/base/text/detail/printable.hpp"
+
 namespace weir::os {
 namespace {
 
@@ -79,20 +81,16 @@ Result<Address> parse_ipv6(std::string_view host, std::uint16_t port) {
   return Address::ipv6(*bytes, port, scope);
 }
 
+/// Returns the name in printable text. A backslash is \x5c, so that no two names have one text.
 std::string escape(std::string_view name) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string result;
-  for (const char each : name) {
-    const auto byte = static_cast<unsigned char>(each);
-    if (byte >= 0x20 && byte != 0x7f && byte != '\\') {
-      result += each;
-    } else {
-      result += "\\x";
-      result += digits[byte >> 4];
-      result += digits[byte & 15];
-    }
+  for (;;) {
+    const std::size_t backslash = std::min(name.find('\\'), name.size());
+    result += to_printable(name.substr(0, backslash));
+    if (backslash == name.size()) return result;
+    result += "\\x5c";
+    name.remove_prefix(backslash + 1);
   }
-  return result;
 }
 
 /// Returns the bytes of a Unix socket's name. An abstract name starts with a zero byte.

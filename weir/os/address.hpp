@@ -64,8 +64,8 @@ class Address {
   std::string_view path() const noexcept;
 
   /// Returns a text such as `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/a.sock` or `unix:@abstract`.
-  /// An unnamed Unix socket is `unix:`, and no address is `-`. Control bytes and backslashes in a
-  /// name are written as \xNN, so that the text is safe to log.
+  /// An unnamed Unix socket is `unix:`, and no address is `-`. Backslashes and bytes of a name that
+  /// are not printable are written as \xNN, so that the text is safe to log. It may have spaces.
   std::string to_string() const;
 
   /// Returns the sockaddr of size() bytes for a system call.

@@ -110,9 +110,10 @@ TEST(Address, ReadsTheScopeFromTheNameOfAnInterface) {
   EXPECT_EQ(round_trip("[fe80::1%4294967295]:9"), "[fe80::1%4294967295]:9");
 }
 
-TEST(Address, EscapesControlBytesAndBackslashesOnly) {
-  const std::string bytes = "\x01\x1f ~\x7f\x80\xff\\[]'%@";
-  const std::string escaped = "\\x01\\x1f ~\\x7f\x80\xff\\x5c[]'%@";
+TEST(Address, EscapesBytesThatAreNotPrintableAndBackslashesOnly) {
+  const std::string bytes = "\x01\x1f ~\x7f\x80\xff\\[]'%@k\xc3\xb6ln\\\\\xc2\x9b\xe2\x80\xae";
+  const std::string escaped =
+      "\\x01\\x1f ~\\x7f\\x80\\xff\\x5c[]'%@k\xc3\xb6ln\\x5c\\x5c\\xc2\\x9b\\xe2\\x80\\xae";
   EXPECT_EQ(Address::local("/" + bytes)->to_string(), "unix:/" + escaped);
   EXPECT_EQ(Address::local("@" + bytes)->to_string(), "unix:@" + escaped);
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "weir/base/result.hpp"
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/os/detail/io/clock.hpp"
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
@@ -80,16 +81,21 @@ Endpoint to_peer(const Endpoint& endpoint) {
   return endpoint.is_any() ? Endpoint::loopback(endpoint.port()) : endpoint;
 }
 
-/// Returns the first line of the body, without control characters.
-std::string first_line(std::string_view response) {
+/// Returns the first line of the body, at most 500 bytes of it.
+std::string_view first_line(std::string_view response) {
   const std::size_t end = response.find("\r\n\r\n");
   if (end == response.npos) return {};
-  std::string line(response.substr(end + 4));
-  line.resize(
-      std::min<std::size_t>(line.find_first_of("\r\n"), std::min<std::size_t>(line.size(), 500)));
-  std::ranges::replace_if(
-      line, [](char each) { return static_cast<unsigned char>(each) < 0x20 || each == 0x7f; }, '?');
-  return line;
+  const std::string_view body = response.substr(end + 4);
+  return body.substr(0, std::min<std::size_t>(body.find_first_of("\r\n"), 500));
+}
+
+/// Returns the status code of a response; empty if the bytes are none of HTTP/1.1.
+std::string_view status_of(std::string_view response) {
+  constexpr std::string_view version = "HTTP/1.1 ";
+  if (!response.starts_with(version)) return {};
+  const std::string_view status = response.substr(version.size(), 3);
+  const auto is_digit = [](char each) { return each >= '0' && each <= '9'; };
+  return status.size() == 3 && std::ranges::all_of(status, is_digit) ? status : std::string_view();
 }
 
 }  // namespace
@@ -100,12 +106,9 @@ HealthAnswer ask_health(const Endpoint& endpoint, const std::string& path, Durat
   const auto received = exchange(
       peer, "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", limit);
   if (!received) return {false, peer.to_string() + ": " + received.error().message()};
-  constexpr std::string_view version = "HTTP/1.1 ";
-  if (!received->starts_with(version) || received->size() < version.size() + 3) {
-    return {false, peer.to_string() + ": this is not a plain HTTP server"};
-  }
-  const std::string status = received->substr(version.size(), 3);
-  std::string text = status + ": " + first_line(*received);
+  const std::string status(status_of(*received));
+  if (status.empty()) return {false, peer.to_string() + ": this is not a plain HTTP server"};
+  std::string text = status + ": " + to_printable(first_line(*received));
   if (status == "404") text = "404: the server has no route " + path + "; see http::Health";
   return {status == "200", std::move(text)};
 }

@@ -12,7 +12,9 @@ namespace weir {
 /// The answer of a running instance.
 struct HealthAnswer {
   bool ready = false;
-  std::string text;  ///< a line for people: "200: {"status":"ok"}", or why there is no answer
+  /// A line for people: "200: {"status":"ok"}", or why there is no answer. Bytes of the server that
+  /// are not printable are \xNN.
+  std::string text;
 };
 
 /// Sends `GET path` to a plain HTTP server of this machine or another, and waits for the answer. An

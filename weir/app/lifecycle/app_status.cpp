@@ -84,7 +84,7 @@ std::string Explanation::to_text() const {
 std::string Explanation::to_dot() const {
   std::string dot = "digraph services {\n  rankdir=LR;\n  node [shape=box, style=filled];\n";
   for (std::size_t i = 0; i < services.size(); ++i) {
-    dot += "  n" + std::to_string(i) + " [label=" + quoted(full_name(services[i])) +
+    dot += "  n" + std::to_string(i) + " [label=" + quoted(to_printable(full_name(services[i]))) +
            ", fillcolor=" + std::string(colour_of(services[i].state)) + "];\n";
   }
   for (std::size_t i = 0; i < services.size(); ++i) {

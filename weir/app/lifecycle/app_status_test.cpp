@@ -79,6 +79,14 @@ TEST(AppStatus, TheDotGraphHasLabelsColoursAndEdges) {
             "}\n");
 }
 
+TEST(AppStatus, TheDotGraphIsPrintable) {
+  Explanation all;
+  all.services = {
+      report("a\n\x1b[2J\xc2\x9b\xe2\x80\xae", Placement::shared, 0, ServiceState::running)};
+  EXPECT_TRUE(all.to_dot().contains(R"([label="a\\x0a\\x1b[2J\\xc2\\x9b\\xe2\\x80\\xae",)"))
+      << all.to_dot();
+}
+
 TEST(AppStatus, EachStateHasItsColour) {
   constexpr std::array<std::pair<ServiceState, std::string_view>, 5> colours{
       {{ServiceState::waiting, "lightgrey"},

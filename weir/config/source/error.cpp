@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/json/detail/writer.hpp"
 
 namespace weir::config {
@@ -48,7 +49,7 @@ std::string Error::message() const {
   std::string message = source;
   // An option's source ends with its key.
   if (!key.empty() && !source.ends_with("--" + key)) message.append(": ").append(key);
-  return message.append(": ").append(what);
+  return to_printable(message.append(": ").append(what));
 }
 
 void Errors::add(Error error) {

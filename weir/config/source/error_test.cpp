@@ -18,6 +18,11 @@ TEST(ConfigError, MessageHasSourceKeyAndText) {
             "argument --server.port: given twice");
 }
 
+TEST(ConfigError, MessageIsPrintable) {
+  EXPECT_EQ((Error{"a\x1b[31m.toml", "k\xc2\x9b", "is\n\xff"}.message()),
+            R"(a\x1b[31m.toml: k\xc2\x9b: is\x0a\xff)");
+}
+
 TEST(ConfigError, StoresABoundedNumber) {
   Errors errors;
   EXPECT_TRUE(errors.empty());

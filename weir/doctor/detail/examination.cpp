@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "weir/doctor/detail/shell_word.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/files.hpp"
 #include "weir/task/context.hpp"
@@ -57,7 +58,7 @@ Task<> Examination::check_certificate(tls::IdentityFiles files) {
           certificate(checks::Severity::fatal, *paths[index], text.error().message());
       finding.wanted = "a file that this user may read";
       finding.consequence = "the service cannot serve HTTPS";
-      finding.remedy = "ls -l " + *paths[index];
+      finding.remedy = "ls -l " + shell_word(*paths[index]);
       add(std::move(finding));
       co_return;
     }
@@ -69,8 +70,8 @@ Task<> Examination::check_certificate(tls::IdentityFiles files) {
         certificate(checks::Severity::fatal, files.chain, identity.error().text());
     finding.wanted = "a chain in PEM and the key of its first certificate";
     finding.consequence = "the service cannot serve HTTPS";
-    finding.remedy = "compare: openssl x509 -noout -pubkey -in " + files.chain +
-                     "; openssl pkey -pubout -in " + files.key;
+    finding.remedy = "compare: openssl x509 -noout -pubkey -in " + shell_word(files.chain) +
+                     "; openssl pkey -pubout -in " + shell_word(files.key);
     add(std::move(finding));
     co_return;
   }
@@ -96,7 +97,7 @@ void Examination::check_dates(const std::string& path, const tls::Identity& iden
     return;
   }
   finding.wanted = "a valid certificate";
-  finding.remedy = "renew it; openssl x509 -noout -dates -in " + path;
+  finding.remedy = "renew it; openssl x509 -noout -dates -in " + shell_word(path);
   add(std::move(finding));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weir/doctor/detail/examination.hpp"
+#include "weir/doctor/detail/shell_word.hpp"
 #include "weir/net/dns/connect.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/timeout.hpp"
@@ -103,7 +104,7 @@ void Examination::add_unresolved(const std::string& name, std::error_code error)
        .found = name + ": " + describe(error),
        .wanted = "an address",
        .consequence = "connections to it fail",
-       .remedy = "getent hosts " + name + "; cat /etc/resolv.conf"});
+       .remedy = "getent hosts " + shell_word(name) + "; cat /etc/resolv.conf"});
 }
 
 Task<> Examination::check_name(std::string name) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
+
 namespace weir::checks {
 
 std::string_view name_of(Severity severity) noexcept {
@@ -22,7 +24,7 @@ std::string Finding::to_line() const {
   if (!wanted.empty()) line += ", wanted " + wanted;
   line += ": " + consequence;
   if (!remedy.empty()) line += " (" + remedy + ")";
-  return line;
+  return to_printable(line);
 }
 
 void sort_by_severity(std::vector<Finding>& findings) {

@@ -27,7 +27,8 @@ struct Finding {
   std::string consequence = {};  ///< "6 connections; further clients wait without an answer"
   std::string remedy = {};       ///< a command or a line of a file that mends it; may be empty
 
-  /// Returns one line: "descriptors: FOUND, wanted WANTED: CONSEQUENCE (REMEDY)".
+  /// Returns one line: "descriptors: FOUND, wanted WANTED: CONSEQUENCE (REMEDY)". Bytes that are
+  /// not printable, such as those of a name in a file, are \xNN.
   std::string to_line() const;
 };
 

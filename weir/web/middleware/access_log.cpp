@@ -108,14 +108,14 @@ std::string_view user_of(const Request& request) noexcept {
   return claims != nullptr ? std::string_view(claims->subject) : std::string_view();
 }
 
-/// Appends the user of a line in the common format, in which a space would end it.
-void append_user(std::string& out, std::string_view user) {
-  if (user.empty()) out += '-';
-  while (!user.empty()) {
-    const std::size_t space = std::min(user.find(' '), user.size());
-    append_escaped(out, user.substr(0, space));
-    if (space < user.size()) out += "\\x20";
-    user.remove_prefix(std::min(space + 1, user.size()));
+/// Appends a field of the common format that has no quotes: a space would end it.
+void append_word(std::string& out, std::string_view text) {
+  if (text.empty()) out += '-';
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    append_escaped(out, text.substr(0, space));
+    if (space < text.size()) out += "\\x20";
+    text.remove_prefix(std::min(space + 1, text.size()));
   }
 }
 
@@ -143,8 +143,10 @@ AccessRecord record_of(const Request& request, const SentResponse& sent, Duratio
 
 std::string access_line(const AccessRecord& record, AccessLogFormat format) {
   if (format == AccessLogFormat::json) return json_line(record);
-  std::string line = record.peer + " - ";
-  append_user(line, record.user);
+  std::string line;
+  append_word(line, record.peer);  // a client may give its Unix socket any name
+  line += " - ";
+  append_word(line, record.user);
   append_clf_time(line, record.time);
   line += " \"";
   append_escaped(line, record.method);

@@ -67,8 +67,23 @@ TEST(AccessLog, NamesTheUserOfALogin) {
   EXPECT_TRUE(lines[1].contains(" - - [")) << lines[1];
 }
 
+// A client may bind its end of a Unix connection to any abstract name.
+TEST(AccessLog, ThePeerIsOneField) {
+  AccessRecord record = example();
+  record.peer =
+      "unix:@x - admin [29/Nov/2026:16:00:00 +0000] \"POST / HTTP/1.1\" 200 5 \xc2\x9b\xff\n";
+  const std::string line = access_line(record, AccessLogFormat::common);
+  EXPECT_TRUE(line.starts_with(
+      R"(unix:@x\x20-\x20admin\x20[29/Nov/2026:16:00:00\x20+0000]\x20\x22POST\x20/\x20)"
+      R"(HTTP/1.1\x22\x20200\x205\x20\xc2\x9b\xff\x0a - - [06/Nov/1994)"))
+      << line;
+  record.peer.clear();
+  EXPECT_TRUE(access_line(record, AccessLogFormat::combined).starts_with("- - - [06/Nov/1994"));
+}
+
 TEST(AccessLog, LinesArePrintable) {
   AccessRecord record = example();
+  record.peer = "unix:@\xe2\x80\xae\x1b";
   record.user = "\xc2\x85";
   record.user_agent = "a\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\x7f\n\x1b";
   record.target = "/caf\xc3\xa9\xe2\x80\xa8";
