@@ -78,11 +78,11 @@ bool CookieJar::store(const Url& url, std::string_view set_cookie, WallTime now)
   const std::size_t bytes =
       parsed->name.size() + parsed->value.size() + domain.size() + path.size();
   if (bytes > limits_.cookie_bytes_max) return false;
+  if (!https && hides_secure_cookie(parsed->name, domain, path, now)) return false;
   const auto same = std::ranges::find_if(cookies_, [&](const Stored& each) {
     return each.name == parsed->name && each.domain == domain && each.path == path &&
            each.host_only == host_only;
   });
-  if (same != cookies_.end() && same->secure && !https) return false;
   const WallTime expires = expiry_of(*parsed, now);
   if (expires <= now) {
     if (same != cookies_.end()) cookies_.erase(same);
@@ -109,6 +109,18 @@ bool CookieJar::store(const Url& url, std::string_view set_cookie, WallTime now)
   return true;
 }
 
+/// Returns true if a server would get a cookie of this name, domain and path in place of a Secure
+/// one, or before it (RFC 6265bis §5.7, "leave secure cookies alone").
+bool CookieJar::hides_secure_cookie(std::string_view name, std::string_view domain,
+                                    std::string_view path, WallTime now) const {
+  return std::ranges::any_of(cookies_, [&](const Stored& each) {
+    if (!each.secure || each.name != name || each.expires <= now) return false;
+    const bool same_hosts =
+        each.domain == domain || is_below(each.domain, domain) || is_below(domain, each.domain);
+    return same_hosts && path_matches(path, each.path);
+  });
+}
+
 /// Drops cookies until the limits allow one more of `domain`.
 void CookieJar::make_room(std::string_view domain, WallTime now) {
   std::erase_if(cookies_, [now](const Stored& each) { return each.expires <= now; });
@@ -120,12 +132,14 @@ void CookieJar::make_room(std::string_view domain, WallTime now) {
   if (cookies_.size() >= limits_.cookies_max) drop_least_recent({});
 }
 
-/// Drops a cookie of `domain`, or of any domain if it is empty.
+/// Drops a cookie of `domain`, or of any domain if it is empty. Secure ones come last, so that a
+/// plain server does not displace them (RFC 6265bis §5.7).
 void CookieJar::drop_least_recent(std::string_view domain) {
   auto found = cookies_.end();
   for (auto each = cookies_.begin(); each != cookies_.end(); ++each) {
     if (!domain.empty() && each->domain != domain) continue;
-    if (found == cookies_.end() || each->used < found->used) found = each;
+    const auto rank = [](const Stored& cookie) { return std::pair(cookie.secure, cookie.used); };
+    if (found == cookies_.end() || rank(*each) < rank(*found)) found = each;
   }
   if (found != cookies_.end()) cookies_.erase(found);
 }

@@ -13,7 +13,7 @@
 namespace weir::http {
 
 /// The limits of a CookieJar. Beyond a number, the jar drops the cookie that was not used for the
-/// longest time.
+/// longest time; a Secure one only if there is no other.
 struct CookieLimits {
   std::size_t cookies_max = 1000;           ///< number of cookies, 0 to keep none
   std::size_t cookies_per_domain_max = 50;  ///< number of cookies of one domain
@@ -31,9 +31,12 @@ struct CookieLimits {
 /// host or a parent with a dot inside. Weir has no list of public suffixes: hosts below "co.uk" can
 /// set cookies for each other. Use one jar for hosts that trust each other.
 ///
-/// Secure cookies need https, to be set as well as to be sent. A cookie lives for at most 400 days.
-/// Cookies without Expires and Max-Age live as long as the jar.
-/// Threads: one core's.
+/// Secure cookies need https, to be set as well as to be sent. A response over plain http sets no
+/// cookie that would replace a Secure one of its name, or be sent before it (RFC 6265bis §5.7). It
+/// would if it is for the same host, or one above or below it, and for the same path or one below.
+///
+/// A cookie lives for at most 400 days. Cookies without Expires and Max-Age live as long as the
+/// jar. Threads: one core's.
 class CookieJar {
  public:
   explicit CookieJar(const CookieLimits& limits = {}) noexcept : limits_(limits) {}
@@ -66,6 +69,8 @@ class CookieJar {
     bool secure = false;
   };
 
+  bool hides_secure_cookie(std::string_view name, std::string_view domain, std::string_view path,
+                           WallTime now) const;
   void make_room(std::string_view domain, WallTime now);
   void drop_least_recent(std::string_view domain);
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir::http::cookie_jar_test {
 namespace {
@@ -123,6 +124,58 @@ TEST_F(CookieJarTest, SecureCookiesNeedHttps) {
   EXPECT_EQ(header("https://a.test/"), "id=1");
   EXPECT_FALSE(store("http://a.test/", "id=2")) << "it would replace a secure cookie";
   EXPECT_EQ(header("https://a.test/"), "id=1");
+}
+
+// Whoever is between the client and a plain server could otherwise choose the session of a secure
+// one.
+TEST_F(CookieJarTest, APlainResponseSetsNothingBeforeASecureCookie) {
+  ASSERT_TRUE(store("https://shop.example/", "sid=good; Secure; Path=/app"));
+  for (const auto& [url, cookie] : {
+           std::pair("http://shop.example/", "sid=evil; Path=/app"),
+           std::pair("http://shop.example/", "sid=evil; Path=/app/account"),
+           std::pair("http://www.shop.example/", "sid=evil; Domain=shop.example; Path=/app/x"),
+           std::pair("http://www.shop.example/", "sid=evil; Path=/app"),
+           std::pair("http://example/", "sid=evil; Path=/app"),
+           std::pair("http://shop.example/app/x/y", "sid=evil"),
+           std::pair("http://shop.example/", "sid=evil; Path=/app; Max-Age=0"),
+       }) {
+    EXPECT_FALSE(store(url, cookie)) << url << cookie;
+  }
+  EXPECT_EQ(header("https://shop.example/app/account"), "sid=good");
+  EXPECT_EQ(header("https://shop.example/app/x/y"), "sid=good");
+  for (const auto& [url, cookie] : {
+           std::pair("http://shop.example/", "sid=short; Path=/"),
+           std::pair("http://shop.example/", "sid=other; Path=/application"),
+           std::pair("http://shop.example/", "SID=name; Path=/app"),
+           std::pair("http://xshop.example/", "sid=host; Path=/app"),
+           std::pair("https://shop.example/", "sid=own; Path=/app/y"),
+       }) {
+    EXPECT_TRUE(store(url, cookie)) << url << cookie;
+  }
+  EXPECT_EQ(header("https://shop.example/app"), "sid=good; SID=name; sid=short");
+}
+
+TEST_F(CookieJarTest, APlainResponseHidesNoSecureCookieOfAParent) {
+  ASSERT_TRUE(store("https://www.shop.example/",
+                    "sid=good; Secure; Domain=shop.example; Path=/; Max-Age=60"));
+  EXPECT_FALSE(store("http://a.b.shop.example/", "sid=evil; Path=/x"));
+  EXPECT_FALSE(store("http://shop.example/", "sid=evil; Path=/x"));
+  EXPECT_TRUE(store("http://shop.example/", "sid=late; Path=/x", now + 61s))
+      << "the Secure one has expired";
+}
+
+TEST_F(CookieJarTest, PlainCookiesDisplaceNoSecureOnes) {
+  CookieJar jar({.cookies_max = 3, .cookies_per_domain_max = 2});
+  const auto store_in = [&](std::string_view url, std::string_view text) {
+    return jar.store(*Url::parse(url), text, now);
+  };
+  EXPECT_TRUE(store_in("https://a.test/", "sid=good; Secure"));
+  for (const char* text : {"a=1", "b=1", "c=1"}) EXPECT_TRUE(store_in("http://a.test/", text));
+  EXPECT_EQ(jar.header_for(*Url::parse("https://a.test/"), now), "sid=good; c=1");
+  EXPECT_TRUE(store_in("http://b.test/", "d=1"));
+  EXPECT_TRUE(store_in("http://c.test/", "e=1"));
+  EXPECT_EQ(jar.size(), 3U);
+  EXPECT_TRUE(jar.header_for(*Url::parse("https://a.test/"), now).starts_with("sid=good"));
 }
 
 TEST_F(CookieJarTest, PrefixesOfNamesAreKept) {
