@@ -63,9 +63,9 @@ int main(int argc, char** argv, char** environment) {
   Shop shop(tracer, log);
   http::Router routes;
   routes.use(telemetry::trace_requests(tracer));
-  routes.get("/buy/{item}", [&shop](const http::Request& request, std::string item) {
-    return shop.buy("http://" + std::string(request.authority()), std::move(item));
-  });
+  // This service itself; the Host of a request is a choice of the client, and may be any address.
+  const std::string own = "http://127.0.0.1:" + std::to_string(options.endpoint.port());
+  routes.get("/buy/{item}", [&](std::string item) { return shop.buy(own, std::move(item)); });
   routes.get("/stock/{item}", [&shop](const http::Request& request, std::string_view item) {
     return shop.stock(request, item);
   });

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 import threading
@@ -239,7 +240,10 @@ def run(program, protocol, compression):
                        OTEL_EXPORTER_OTLP_COMPRESSION=compression,
                        OTEL_RESOURCE_ATTRIBUTES="deployment.environment.name=test",
                        OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.server_port}")
-    service = subprocess.Popen([program, "--address", "127.0.0.1", "--port", "0",
+    # The service asks itself, so it must know its port before it listens.
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        own_port = free.getsockname()[1]
+    service = subprocess.Popen([program, "--address", "127.0.0.1", "--port", str(own_port),
                                 "--cores", "1", "--no-pin"],
                                stderr=subprocess.PIPE, text=True, env=environment)
     try:
@@ -253,6 +257,7 @@ def run(program, protocol, compression):
         threading.Thread(target=lambda: lines.extend(service.stderr), daemon=True).start()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_MAX)
         connection.request("GET", "/buy/tea", headers={
+            "Host": f"127.0.0.1:{collector.server_port}",  # no request goes there
             "traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": "a=1",
             "User-Agent": b"b\xffd".decode("latin-1")})
         response = connection.getresponse()

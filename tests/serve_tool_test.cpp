@@ -90,7 +90,8 @@ TEST_P(ServeTool, ServesFilesAndLogsRequests) {
 
 TEST_P(ServeTool, NeverServesAFileOutsideOfTheFolder) {
   for (const std::vector<std::string>& options :
-       {std::vector<std::string>{}, {"--follow-links", "--dotfiles", "--listing"}}) {
+       {std::vector<std::string>{},
+        {"--follow-links", "--dotfiles", "--listing", "--precompressed"}}) {
     Process tool = start(options);
     const auto port = tool.wait_for_port();
     ASSERT_TRUE(port) << tool.errors();
@@ -155,6 +156,22 @@ TEST_P(ServeTool, HasOptionsForPagesAndTls) {
                    "--connections", "2", "--body-bytes", std::to_string(size)});
     EXPECT_EQ(check.wait_for_exit(), 0) << check.output() << check.errors();
   }
+}
+
+// A file NAME.gz in any folder need not have the content of NAME.
+TEST_P(ServeTool, SendsPrecompressedNeighboursByOption) {
+  tree_.write("www/b.js", "plain");
+  tree_.write("www/b.js.gz", "zipped");
+  const auto answer = [&](std::vector<std::string> options) {
+    Process tool = start(std::move(options));
+    const auto port = tool.wait_for_port();
+    EXPECT_TRUE(port) << tool.errors();
+    if (!port) return std::string();
+    Client client(*port);
+    return ask(client, request("/b.js", "Accept-Encoding: gzip\r\n")).body;
+  };
+  EXPECT_EQ(answer({}), "plain");
+  EXPECT_EQ(answer({"--precompressed"}), "zipped");
 }
 
 TEST_P(ServeTool, ListensOnLoopbackUnlessItHasAnAddress) {

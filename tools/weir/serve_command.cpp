@@ -33,6 +33,7 @@ struct Command {
   bool spa = false;
   bool dotfiles = false;
   bool follow_links = false;
+  bool precompressed = false;
   std::vector<std::string> hosts;  // besides localhost and IP addresses
   bool any_host = false;
 };
@@ -94,7 +95,7 @@ int run(const Command& command, std::vector<std::string> more) {
   if (command.spa) files.spa_fallback = files.index;
   files.dotfiles = command.dotfiles;
   files.follow_links = command.follow_links;
-  files.precompressed = true;
+  files.precompressed = command.precompressed;
   http::Router router = http::files(command.folder, std::move(files));
   router.use(access_log());
   router.use(no_sniff());
@@ -122,6 +123,9 @@ void add_command(CLI::App& tool, int& status) {
   verb->add_flag("--dotfiles", command->dotfiles, "serve names that begin with a dot too");
   verb->add_flag("--follow-links", command->follow_links,
                  "follow relative symbolic links that stay inside the folder");
+  verb->add_flag("--precompressed", command->precompressed,
+                 "send NAME.br, NAME.zst and NAME.gz in place of NAME to clients that accept these "
+                 "codings, unless they are older");
   verb->add_option("--host", command->hosts,
                    "name of this server, besides localhost and IP addresses (may be repeated); "
                    "a request for another host gets 421")
@@ -132,8 +136,7 @@ void add_command(CLI::App& tool, int& status) {
   verb->footer(
       "The server listens on 127.0.0.1; --address :: or --address 0.0.0.0 opens it to other\n"
       "machines. More options: --port, --cores, --backend, --http2-plain, --tls-self-signed,\n"
-      "--tls-cert, --tls-key. NAME.br, NAME.zst and NAME.gz are sent to clients that accept these "
-      "codings.\n"
+      "--tls-cert, --tls-key.\n"
       "Standard output has a line for each request.");
   verb->allow_extras();
   verb->callback([command, verb, &status] { status = run(*command, verb->remaining()); });

@@ -62,6 +62,8 @@ struct FilesOptions {
   /// also not absolute ones whose target is below the folder.
   bool follow_links = false;
   /// Serve the neighbours `NAME.br`, `NAME.zst` and `NAME.gz` to clients that accept these codings.
+  /// A neighbour that was modified before its file is left out, because it has the former content.
+  /// A program that copies files sets their times of modification in that order, or keeps them.
   bool precompressed = false;
   /// The first rule that matches counts.
   std::vector<CacheRule> cache_control = {};

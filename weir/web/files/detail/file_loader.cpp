@@ -74,6 +74,7 @@ Result<LoadedFile> load_file(loop::FileSystem& files, const FileQuery& query) {
     const std::string path = loaded.path + std::string(neighbours[each].extension);
     auto opened = files.open_beneath(query.root, path, query.links);
     if (!opened || !opened->file) continue;  // also one that may not be read
+    if (opened->status.modified < loaded.variants[0].status.modified) continue;
     auto variant = load_opened(files, std::move(*opened), query.known[each + 1]);
     if (variant) loaded.variants[each + 1] = std::move(*variant);
   }

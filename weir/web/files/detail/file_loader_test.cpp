@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -115,6 +117,30 @@ TEST_F(FileLoader, FollowsLinksInsideTheFolderByOption) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(*loaded->variants[0].bytes, "content");
   EXPECT_EQ(*loaded->variants[3].bytes, "zipped");
+}
+
+TEST_F(FileLoader, LeavesOutNeighboursThatAreOlderThanTheirFile) {
+  tree.write("www/a.txt.br", "brotli");
+  tree.write("www/a.txt.zst", "zstd");
+  tree.write("www/a.txt.gz", "gzip");
+  const auto modified = fs::last_write_time(tree.path("www/a.txt"));
+  fs::last_write_time(tree.path("www/a.txt.br"), modified - std::chrono::microseconds(1));
+  fs::last_write_time(tree.path("www/a.txt.zst"), modified);
+  FileQuery again = query("a.txt");
+  for (int time = 0; time < 2; ++time) {
+    const auto loaded = load(again);
+    ASSERT_TRUE(loaded);
+    EXPECT_EQ(loaded->variants[1].content, Content::missing);
+    EXPECT_NE(loaded->variants[2].content, Content::missing);
+    EXPECT_NE(loaded->variants[3].content, Content::missing);
+    for (const std::size_t each : {0U, 2U, 3U}) again.known[each] = loaded->variants[each].status;
+  }
+  fs::last_write_time(tree.path("www/a.txt"), modified + std::chrono::hours(1));
+  const auto touched = load(again);
+  ASSERT_TRUE(touched);
+  for (std::size_t each = 1; each < variants_max; ++each) {
+    EXPECT_EQ(touched->variants[each].content, Content::missing) << each;
+  }
 }
 
 TEST_F(FileLoader, ReadsNeighboursOnlyByOption) {
