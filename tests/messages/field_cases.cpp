@@ -35,12 +35,17 @@ void add_client_address_cases(std::vector<MessageCase>& cases) {
                                                      {"X-Forwarded-Proto", "gopher"},
                                                      {"X-Forwarded-Port", "1"},
                                                      {"X-Real-IP", "6.6.6.6"},
-                                                     {"Forwarded", "for=6.6.6.6"}}}};
+                                                     {"Forwarded", "for=6.6.6.6"},
+                                                     {"X_Forwarded_For", "6.6.6.6"},
+                                                     {"X.Forwarded.For", "6.6.6.6"},
+                                                     {"X~Real~IP", "6.6.6.6"}}}};
   const auto expected = [](std::string scheme) {
-    return ExpectedRequest{.fields = {.present = {{"X-Forwarded-For", "127.0.0.1"},
-                                                  {"X-Forwarded-Host", "weir.test"},
-                                                  {"X-Forwarded-Proto", std::move(scheme)}},
-                                      .absent = {"X-Forwarded-Port", "X-Real-IP", "Forwarded"}}};
+    return ExpectedRequest{
+        .fields = {.present = {{"X-Forwarded-For", "127.0.0.1"},
+                               {"X-Forwarded-Host", "weir.test"},
+                               {"X-Forwarded-Proto", std::move(scheme)}},
+                   .absent = {"X-Forwarded-Port", "X-Real-IP", "Forwarded", "X_Forwarded_For",
+                              "X.Forwarded.For", "X~Real~IP"}}};
   };
   add({.name = "AClientCannotInventItsAddress",
        .request = inventive,
@@ -128,7 +133,8 @@ void add_trailer_cases(std::vector<MessageCase>& cases) {
               {"Content-Type", "text/evil"},
               {"Max-Forwards", "9"},
               {"If-Match", "evil"},
-              {"X_Forwarded_For", "1.2.3.4"}};
+              {"X_Forwarded_For", "1.2.3.4"},
+              {"X.Forwarded.For", "1.2.3.4"}};
   for (const auto& [name, value] : sent) passed.absent.push_back(name);
   sent.emplace_back("X-Sum", "7");
   const auto post = [](Fields fields, Fields trailers) {

@@ -96,8 +96,9 @@ struct ReverseProxyOptions {
 /// body is sent anew, so a message has one length only. The proxy answers "Expect: 100-continue"
 /// itself when the upstream takes the body. The Date of a response is that of this server. 1xx
 /// responses of upstreams are not passed on, because a handler sends only one response. "TE:
-/// trailers" of a client is sent anew to the upstream. A name with underscores is not passed
-/// on if programs behind CGI would read it as one of the headers above.
+/// trailers" of a client is sent anew to the upstream. Some programs behind CGI read a "-" for each
+/// character of a name that is no letter and no digit. So X_Forwarded_For and X.Real.IP are dropped
+/// like the names that they imitate.
 ///
 /// *Trailers* are passed on if the framing of the other side can carry them. The rules of headers
 /// hold for them, and credentials, Set-Cookie and other fields of a head are left out (RFC 9110

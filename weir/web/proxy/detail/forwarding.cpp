@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -54,6 +55,7 @@ constexpr std::array named_rules{
     Named{"x-real-ip", Rule::forwarded},
     Named{"connection", Rule::connection},
     Named{"keep-alive", Rule::drop},
+    Named{"x-forwarded", Rule::forwarded},
     Named{"max-forwards", Rule::max_forwards},
     Named{"proxy-status", Rule::pass_in_responses},  // RFC 9209: it is for all recipients
     Named{"http2-settings", Rule::drop},
@@ -84,11 +86,18 @@ consteval auto ends_of_sizes() {
 
 Rule rule_of(std::string_view name);
 
-/// Returns the rule of a name with underscores. It is dropped if a program behind CGI or WSGI,
-/// where both characters are one, would take it for another header that does not simply pass.
+/// Returns true for the characters that the names of almost all headers consist of.
+constexpr bool is_common(char character) noexcept {
+  const char lower = to_lower(character);
+  return (lower >= 'a' && lower <= 'z') || is_in(character, CharClass::digit) || character == '-';
+}
+
+/// Returns the rule of a name with other characters than letters, digits and '-'. It is dropped if
+/// a program would take it for another header that does not simply pass. CGI and WSGI make '-' and
+/// '_' one character (RFC 3875 §4.1.18); some programs do so with all others, or with '.'.
 [[gnu::noinline]] Rule rule_of_imitation(std::string_view name) {
   std::string imitated(name);
-  std::ranges::replace(imitated, '_', '-');
+  std::ranges::replace_if(imitated, std::not_fn(is_common), '-');
   return rule_of(imitated) == Rule::pass ? Rule::pass : Rule::drop;
 }
 
@@ -104,7 +113,7 @@ Rule rule_of(std::string_view name) {
   constexpr std::string_view of_client = "x-forwarded-";
   if (equals_ignoring_case(name.substr(0, of_proxy.size()), of_proxy)) return Rule::drop;
   if (equals_ignoring_case(name.substr(0, of_client.size()), of_client)) return Rule::forwarded;
-  return name.find('_') == name.npos ? Rule::pass : rule_of_imitation(name);
+  return std::ranges::all_of(name, is_common) ? Rule::pass : rule_of_imitation(name);
 }
 
 /// The directions of fields through the proxy.

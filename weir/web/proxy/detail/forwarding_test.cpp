@@ -138,6 +138,21 @@ TEST(ForwardingTest, ImitationsOfNamesWithUnderscoresAreDropped) {
             "X_Any: 8\r\n");
 }
 
+TEST(ForwardingTest, ImitationsOfNamesWithOtherCharactersAreDropped) {
+  for (const std::string_view other :
+       {"!", "#", "$", "%", "&", "'", "*", "+", ".", "^", "_", "`", "|", "~"}) {
+    std::string lines;
+    for (std::string name : {"x-forwarded-for", "X-Real-IP", "X-Forwarded", "Transfer-Encoding",
+                             "Max-Forwards", "Proxy-Any"}) {
+      name.replace(name.find('-'), 1, other);
+      lines.append(name).append(": 1\r\n");
+    }
+    const std::string kept = "X" + std::string(other) + "Any: 2\r\n";
+    EXPECT_EQ(passed(lines + kept), kept);
+  }
+  EXPECT_EQ(passed("X-Forwarded: for=6\r\n"), "");
+}
+
 TEST(ForwardingTest, DateOfARequestPasses) {
   EXPECT_EQ(passed("Date: never\r\nProxy-Status: a\r\nHTTP2-Settings: AA\r\n"), "Date: never\r\n");
 }
