@@ -62,11 +62,14 @@ void append_headers(std::string& out, const RequestHead& head, std::string_view 
   }
 }
 
-/// Appends a host and its port, each host in its one normal form.
-void append_host(std::string& out, std::string_view authority) {
+/// Appends a host and its port, each host in its one normal form. The default port of the scheme
+/// is no port (RFC 9110 §4.2.3).
+void append_host(std::string& out, std::string_view authority, bool is_https) {
   const auto parsed = parse_authority(authority);
   append_part(out, parsed ? dns::normal_host(parsed->host) : std::string(authority));
-  append_part(out, parsed && parsed->port ? std::to_string(*parsed->port) : std::string());
+  const std::uint16_t default_port = is_https ? 443 : 80;
+  const std::uint16_t port = parsed ? parsed->port.value_or(default_port) : default_port;
+  append_part(out, port == default_port ? std::string() : std::to_string(port));
 }
 
 /// Returns the owner of the keys of a request; std::nullopt if nothing tells it.
@@ -191,14 +194,18 @@ IdempotencyStore::KeyedRequest identify(const Request& request, const KeyParts& 
   keyed.owner = hash_bytes(of.owner, seed);
   std::string parts;
   append_part(parts, of.owner);
-  append_host(parts, request.authority());
+  const bool is_https = is_secure(request);
+  append_host(parts, request.authority(), is_https);
   const auto* const client = request.get<ClientAddress>();
-  append_host(parts, client != nullptr ? std::string_view(client->host) : std::string_view());
+  append_host(parts, client != nullptr ? client->host : std::string_view(), is_https);
   append_part(parts, of.name);
   keyed.key = hash_bytes(parts, seed);
   parts.clear();
   append_part(parts, request.method_text());
-  append_part(parts, request.head().target());
+  // The absolute form of the target has the host too, in any of its spellings.
+  append_part(parts, request.path_text());
+  append_part(parts, request.head().has_query() ? "?" : "");
+  append_part(parts, request.query_text());
   append_headers(parts, request.head(), "Content-Type");
   append_headers(parts, request.head(), "Content-Encoding");
   append_part(parts, of.body);

@@ -282,6 +282,27 @@ TEST_F(IdempotencyTest, KeysOfTwoHostsAreDifferent) {
   EXPECT_EQ(runs_, 2);
 }
 
+// RFC 9110 §4.2.3: the default port may be left out.
+TEST_F(IdempotencyTest, TheDefaultPortIsNoOtherHost) {
+  Router router;
+  router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));
+  router.mount("", routes());
+  TestClient client(std::move(router));
+  const auto replays = [&](std::string_view host, std::string_view proto) {
+    const HeaderList headers{
+        {"Host", host}, {"X-Forwarded-For", "192.0.2.1"}, {"X-Forwarded-Proto", proto}};
+    return header_of(pay(client, "a", 7, headers), "Idempotency-Replayed") == "true";
+  };
+  EXPECT_FALSE(replays("shop.example", "http"));
+  EXPECT_TRUE(replays("shop.example:80", "http"));
+  EXPECT_TRUE(replays("shop.example:443", "https"));
+  EXPECT_FALSE(replays("shop.example:80", "https"));
+  EXPECT_FALSE(replays("shop.example:443", "http"));
+  EXPECT_FALSE(replays("[::1]", "http"));
+  EXPECT_TRUE(replays("[::0001]:80", "http"));
+  EXPECT_EQ(runs_, 4);
+}
+
 TEST_F(IdempotencyTest, KeysOfTwoHostsBehindAProxyAreDifferent) {
   Router router;
   router.use<ClientAddress>(trusted_proxies({.proxies = {"0.0.0.0/0", "::/0"}}));
@@ -378,6 +399,18 @@ TEST_F(IdempotencyConnectionTest, ARequestThatRunsIsAConflict) {
   pass(1s);
   EXPECT_TRUE(first.take().ends_with("slow"));
   EXPECT_TRUE(talk(second, post("a")).ends_with("slow"));
+  EXPECT_EQ(runs_, 1);
+}
+
+// RFC 9112 §3.2: both forms of the target name one resource.
+TEST_F(IdempotencyConnectionTest, TheFormOfTheTargetIsNoOtherRequest) {
+  MemoryPeer& peer = connect();
+  talk(peer, post("a", "/deaf?x=1"));
+  pass(1s);
+  EXPECT_TRUE(peer.take().ends_with("done"));
+  EXPECT_TRUE(talk(peer, post("a", "http://a:80/deaf?x=1")).ends_with("done"));
+  EXPECT_TRUE(talk(peer, post("a", "http://a/deaf?x=2")).starts_with("HTTP/1.1 422 "));
+  EXPECT_TRUE(talk(peer, post("a", "http://a/deaf")).starts_with("HTTP/1.1 422 "));
   EXPECT_EQ(runs_, 1);
 }
 
