@@ -12,6 +12,7 @@
 #include "weir/compression/error.hpp"
 #include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/message/detail/decompressing_reader.hpp"
+#include "weir/http/message/detail/weak_etag.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 
@@ -62,7 +63,7 @@ class WeakResponse : public ResponseSource {
 
   /// Makes a tag weak in a copy of the head.
   void weaken(std::size_t index, std::string_view tag) {
-    const std::string weak = std::string("W/").append(tag);
+    const std::string weak = weak_etag(tag);
     const std::string_view bytes = head_.bytes();
     bytes_.reserve(bytes.size() + weak.size());
     bytes_.append(bytes).append(weak);
@@ -119,20 +120,6 @@ class DecodedResponse final : public WeakResponse {
   Headers trailers_;
   std::error_code error_;
 };
-
-/// Returns true if the request names the weak form of this tag only, which a decoded response has.
-bool knows_weak_tag(const Headers& request, std::string_view tag) {
-  bool knows = false;
-  for (const HeaderField field : request) {
-    if (!equals_ignoring_case(field.name, "if-none-match")) continue;
-    for (std::size_t at = field.value.find(tag); at != field.value.npos;
-         at = field.value.find(tag, at + tag.size())) {
-      if (!field.value.substr(0, at).ends_with("W/")) return false;
-      knows = true;
-    }
-  }
-  return knows;
-}
 
 std::string make_accept_encoding_line() {
   std::string line;
@@ -210,7 +197,7 @@ detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, const Headers
   const Status status = head.status();
   if (status == Status::not_modified) {
     const auto tag = head.header("etag");
-    if (!tag || !tag->starts_with('"') || !knows_weak_tag(request, *tag)) return exchange;
+    if (!tag || !tag->starts_with('"') || !knows_weak_etag(request, *tag)) return exchange;
     return detail::ExchangePtr(new WeakResponse(std::move(exchange)));
   }
   // A part of the coded bytes cannot be decoded.

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "weir/base/buffer.hpp"
 #include "weir/compression/compressor_pool.hpp"
+#include "weir/http/message/detail/field_search.hpp"
+#include "weir/http/message/detail/weak_etag.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/web/encoding/accept_encoding.hpp"
 #include "weir/web/encoding/detail/compressing_sink.hpp"
 #include "weir/web/encoding/detail/encoding_core.hpp"
-#include "weir/web/encoding/detail/weak_etag.hpp"
 
 namespace weir::http {
 namespace {
@@ -21,29 +25,13 @@ using compression::CodingLevel;
 constexpr std::string_view vary_value = "Accept-Encoding";
 constexpr std::size_t media_type_max = 127;
 
-/// Returns true if a list of header values, such as that of Vary, has the token.
-bool has_token(std::string_view list, std::string_view token) noexcept {
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    if (equals_ignoring_case(trim(list.substr(0, end)), token)) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
-}
-
-bool any_has_token(const Response& response, std::string_view name, std::string_view token) {
-  if (response.is_plain()) return false;
-  for (const HeaderField each : response.headers()) {
-    if (equals_ignoring_case(each.name, name) && has_token(each.value, token)) return true;
-  }
-  return false;
-}
-
 /// Returns true if a header describes the bytes of the body, so that these must stay.
 bool describes_bytes(const Response& response) noexcept {
   if (response.is_plain()) return false;
+  const bool is_part = response.status() == Status::partial_content;
   for (const HeaderField each : response.headers()) {
-    if (is_coding_field(each.name) || equals_ignoring_case(each.name, "content-range")) return true;
+    if (is_coding_field(each.name)) return true;
+    if (!is_part && equals_ignoring_case(each.name, "content-range")) return true;
   }
   return false;
 }
@@ -63,27 +51,51 @@ bool has_compressible_type(const Response& response, const CompressOptions& opti
   return options.is_compressible({lower.data(), type.size()});
 }
 
-/// Returns false if the status, the size or the media type exclude a coding. A 304 may keep the
-/// content and the type of its 200, as etag() does. What it does not keep excludes nothing.
-bool has_compressible_content(const Response& response, const CompressOptions& options) {
-  const Status status = response.status();
-  const bool unchanged = status == Status::not_modified;
-  const bool has_body =
-      may_have_body(status) && status != Status::reset_content && status != Status::partial_content;
-  if (!has_body && !unchanged) return false;
+/// Returns true if the media type and the size allow a coding. A size that is not known does.
+bool has_compressible_content(const Response& response, std::optional<std::uint64_t> length,
+                              const CompressOptions& options) {
+  return length.value_or(options.size_min) >= options.size_min &&
+         has_compressible_type(response, options);
+}
+
+/// Returns the size of the whole of which a 206 has a part; std::nullopt if it does not say so.
+std::optional<std::uint64_t> whole_length(const Response& part) {
+  const std::string_view range = part.headers().get("content-range").value_or("");
+  const std::size_t slash = range.find('/');
+  if (slash == range.npos) return std::nullopt;
+  std::uint64_t length = 0;
+  const auto read = std::from_chars(range.data() + slash + 1, range.data() + range.size(), length);
+  return read.ec == std::errc() ? std::optional(length) : std::nullopt;
+}
+
+/// Returns true if the 200 in place of a 304 may get a coding. The 304 of etag() and files() keeps
+/// the content and the type of its 200. If one of them is missing, the client tells its ETag.
+bool is_unchanged_candidate(const Request& request, const Response& response,
+                            const CompressOptions& options) {
+  const bool knows_type = !type_of(response).empty();
+  if (knows_type && !has_compressible_type(response, options)) return false;
   const auto length = response.body().length();
-  const bool knows_length = !unchanged || length != 0;
-  if (knows_length && length && *length < options.size_min) return false;
-  const bool knows_type = !unchanged || !type_of(response).empty();
-  return !knows_type || has_compressible_type(response, options);
+  if (length && *length != 0) {
+    if (*length < options.size_min) return false;
+    if (knows_type) return true;
+  }
+  const auto etag = response.headers().get("etag");
+  return etag && etag->starts_with('"') && knows_weak_etag(request.head(), *etag);
 }
 
 /// Returns true if another request of this resource may get a coding.
 bool is_candidate(const Request& request, const Response& response,
                   const CompressOptions& options) {
-  if (!has_compressible_content(response, options)) return false;
-  if (request.get<NoCompression>() != nullptr) return false;
-  return !describes_bytes(response) && !any_has_token(response, "cache-control", "no-transform");
+  if (request.get<NoCompression>() != nullptr || describes_bytes(response)) return false;
+  if (!response.is_plain() && forbids_transform(response.headers())) return false;
+  const Status status = response.status();
+  if (status == Status::not_modified) return is_unchanged_candidate(request, response, options);
+  if (status == Status::partial_content) {
+    if (type_of(response).starts_with("multipart/byteranges")) return true;  // any type
+    return has_compressible_content(response, whole_length(response), options);
+  }
+  return may_have_body(status) && status != Status::reset_content &&
+         has_compressible_content(response, response.body().length(), options);
 }
 
 /// Makes a strong ETag weak: the bytes of the coding are not those that it names.
@@ -101,14 +113,15 @@ void mark_encoded(Response& response, const CodingLevel& level) {
   if (response.headers().contains("accept-ranges")) response.set_header("Accept-Ranges", "none");
 }
 
-/// Compresses the body of a candidate, if there is a compressor for it and it becomes smaller.
+/// Compresses the body of a candidate, if there is a compressor for it. A body that becomes no
+/// smaller is sent with the coding too: HEAD and 304 do not know the bytes, and have its headers.
 void encode(Response& response, const CodingLevel& level, const CompressOptions& options,
             Loop& loop) {
   compression::CompressorPool& pool = detail::EncodingCore::of(loop).compressors();
   Body& body = response.body();
   if (!body.is_stream() && body.text().size() <= options.whole_max) {
     auto small = pool.compress(level, to_bytes(body.text()));
-    if (!small || small->size() >= body.text().size()) return;
+    if (!small) return;
     body = Body(std::move(*small));
   } else {
     auto compressor = pool.borrow(level, options.streams_max);
@@ -176,6 +189,7 @@ Compress::Compress(CompressOptions options) {
 void Compress::after(Request& request, Response& response) const {
   if (request.loop() == nullptr || !is_candidate(request, response, *options_)) return;
   response.add_vary(vary_value);
+  if (response.status() == Status::partial_content) return;  // a part of the identity
   const ContentCoding chosen = AcceptEncoding(request.head()).choose(offered_);
   const auto level = std::ranges::find(options_->codings, chosen, &CodingLevel::coding);
   if (level == options_->codings.end()) return;

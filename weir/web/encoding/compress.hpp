@@ -75,17 +75,17 @@ class Compress {
 /// The client's Accept-Encoding decides (RFC 9110 §12.5.3): the coding with the highest weight,
 /// and CompressOptions::codings among equal ones. A client that accepts neither a coding nor the
 /// identity gets the identity, as files() do. A response is compressed if it is streamed or has at
-/// least size_min bytes, if its media type is compressible, and if it becomes smaller. A response
-/// with Content-Encoding, Content-Range, Content-Digest, Repr-Digest, Digest, Content-MD5 or
-/// "Cache-Control: no-transform" stays as it is. So does one with status 204, 205 or 206, and one
-/// with NoCompression.
+/// least size_min bytes, and if its media type is compressible. A response with Content-Encoding,
+/// Content-Range, Content-Digest, Repr-Digest, Digest, Content-MD5 or "Cache-Control:
+/// no-transform" stays as it is. So does one with status 204 or 205, and one with NoCompression.
 ///
 /// Such a response has Content-Encoding and "Vary: Accept-Encoding"; the latter also without a
 /// coding, if another client would get one. A strong ETag becomes weak ("W/"), so that
 /// If-None-Match still matches the ETag of the handler, and If-Range does not. Responses to HEAD
-/// have the headers of GET. A 304 has the ETag and the Vary that its 200 would have. It is judged
-/// by the content and the type that it keeps, as that of etag() and files() does; a 304 of a
-/// handler that keeps neither counts as compressible.
+/// have the headers of GET, except that Content-Length may be missing. A 206 gets only the Vary of
+/// its 200. A 304 has the ETag and the Vary of its 200. It is judged by the content and the type
+/// that it keeps, as that of etag() and files() does. The ETag and the Vary of a 304 that keeps
+/// less change only if the client names the weak form of the ETag in If-None-Match.
 ///
 /// A streamed body is flushed with each write() of its function: the client can decompress all
 /// bytes that were written. Events (text/event-stream) are sent as they are.

@@ -112,9 +112,39 @@ TEST(Compress, LeavesOtherResponsesAlone) {
     EXPECT_EQ(header(response, "Vary"), "-") << path;
   }
   EXPECT_EQ(header(ask(client, "/border", "gzip"), "Content-Encoding"), "gzip");
+}
+
+// The head alone decides, so that HEAD and 304 have the fields of the 200.
+TEST(Compress, SendsACodingThatMakesTheBodyNoSmaller) {
+  TestClient client(routes());
   const auto noisy = ask(client, "/noise", "gzip");
-  EXPECT_EQ(header(noisy, "Content-Encoding"), "-");
-  EXPECT_EQ(noisy.body(), noise(size));
+  EXPECT_EQ(header(noisy, "Content-Encoding"), "gzip");
+  EXPECT_EQ(decompressed(Coding::gzip, noisy.body()), noise(size));
+  EXPECT_LT(noisy.body().size(), size + 64);
+}
+
+/// A response as that of a proxy, which knows only the length of what HEAD announces.
+Response respond_like_a_proxy(const Request& request) {
+  Response response(Status::ok, json_type, Body(noise(3000)));
+  if (request.method() == Method::head) {
+    response.body() =
+        Body(StreamFunction([](BodySink&) -> Task<Result<>> { co_return Result<>(); }), 3000);
+  }
+  response.add_header("ETag", "\"1\"");
+  return response;
+}
+
+TEST(Compress, HasTheHeadersOfGetForAHeadThatIsAnnounced) {
+  Router router;
+  router.use(compress());
+  router.get("/any", respond_like_a_proxy);
+  TestClient client(std::move(router));
+  const auto got = ask(client, "/any", "gzip");
+  const auto head = ask(client, "/any", "gzip", Method::head);
+  for (const auto* name : {"Content-Encoding", "ETag", "Vary"}) {
+    EXPECT_EQ(header(head, name), header(got, name)) << name;
+  }
+  EXPECT_EQ(header(head, "Content-Length"), "-");
 }
 
 TEST(Compress, HasTheHeadersOfGetForHead) {
@@ -178,12 +208,11 @@ TEST_F(CompressWithHeader, LeavesOtherRepresentationsAlone) {
   EXPECT_NE(ask_with("Cache-Control", "no-transformation").body(), words(size));
 }
 
-TEST(Compress, AddsVaryToNotModified) {
-  Router router;
-  router.use(compress());
-  router.get("/unchanged", [] { return Response(Status::not_modified); });
-  TestClient client(std::move(router));
-  EXPECT_EQ(header(ask(client, "/unchanged", "gzip"), "Vary"), "Accept-Encoding");
+TestResponse ask_if_none_match(TestClient& client, std::string_view path, std::string_view known) {
+  ClientRequest request = client.request(Method::get, path);
+  request.set_header("Accept-Encoding", "gzip");
+  request.set_header("If-None-Match", known);
+  return client.send(std::move(request));
 }
 
 /// Returns the ETag of a response to a request with these headers, or its status if it has none.
@@ -231,15 +260,13 @@ Router tagged_routes(bool keeps_content) {
 
 // RFC 9110 §15.4.5: a 304 has the ETag that the 200 would have had.
 TEST(Compress, GivesA304TheEtagOfThe200) {
-  for (const bool keeps_content : {true, false}) {
-    TestClient client(tagged_routes(keeps_content));
-    for (const Method method : {Method::get, Method::head}) {
-      for (const auto* known : {"W/\"1\"", "\"1\"", "*"}) {
-        EXPECT_EQ(tag_of(client, "/json", "gzip", "", method), "W/\"1\"");
-        EXPECT_EQ(tag_of(client, "/json", "gzip", known, method), "W/\"1\"") << known;
-        EXPECT_EQ(tag_of(client, "/json", "", known, method), "\"1\"") << known;
-        EXPECT_EQ(tag_of(client, "/json", "gzip;q=0", known, method), "\"1\"") << known;
-      }
+  TestClient client(tagged_routes(true));
+  for (const Method method : {Method::get, Method::head}) {
+    for (const auto* known : {"W/\"1\"", "\"1\"", "*"}) {
+      EXPECT_EQ(tag_of(client, "/json", "gzip", "", method), "W/\"1\"");
+      EXPECT_EQ(tag_of(client, "/json", "gzip", known, method), "W/\"1\"") << known;
+      EXPECT_EQ(tag_of(client, "/json", "", known, method), "\"1\"") << known;
+      EXPECT_EQ(tag_of(client, "/json", "gzip;q=0", known, method), "\"1\"") << known;
     }
   }
 }
@@ -252,20 +279,50 @@ TEST(Compress, LeavesA304OfAnIncompressible200Alone) {
   }
 }
 
+TEST(Compress, BelievesTheClientAboutA304WithoutContent) {
+  TestClient client(tagged_routes(false));
+  for (const auto* path : {"/json", "/small", "/image"}) {
+    for (const auto* strong : {"\"1\"", "W/\"1\", \"1\"", "W/\"2\", \"1\"", "*"}) {
+      const auto response = ask_if_none_match(client, path, strong);
+      EXPECT_EQ(header(response, "ETag"), "\"1\"") << path << strong;
+      EXPECT_EQ(header(response, "Vary"), "-") << path << strong;
+    }
+    const auto response = ask_if_none_match(client, path, "\"0\", W/\"1\"");
+    EXPECT_EQ(header(response, "ETag"), "W/\"1\"") << path;
+    EXPECT_EQ(header(response, "Vary"), "Accept-Encoding") << path;
+  }
+}
+
 TEST_F(CompressWithHeader, OffersNoRangesOfACodedResponse) {
   EXPECT_EQ(header(ask_with("Accept-Ranges", "bytes"), "Accept-Ranges"), "none");
 }
 
-TEST(Compress, LeavesAPartOfARepresentationAlone) {
+// RFC 9110 §15.3.7: a 206 has the Vary of its 200.
+TEST(Compress, AddsOnlyVaryToAPartOfARepresentation) {
   Router router;
   router.use(compress());
-  router.get("/partial", [] {
-    Response response = json_text();
-    response.set_status(Status::partial_content);
-    return response;
-  });
+  const auto part = [](MediaType type, std::string_view range) {
+    return [type, range] {
+      Response response(Status::partial_content, type, Body(words(size)));
+      response.add_header("Content-Range", range);
+      response.add_header("ETag", "\"1\"");
+      return response;
+    };
+  };
+  router.get("/text", part(json_type, "bytes 0-9999/20000"));
+  router.get("/unknown", part(json_type, "bytes 0-9999/*"));
+  router.get("/small", part(json_type, "bytes 0-9/1023"));
+  router.get("/parts", part("multipart/byteranges; boundary=a", ""));
+  router.get("/image", part("image/png", "bytes 0-9999/20000"));
   TestClient client(std::move(router));
-  EXPECT_EQ(ask(client, "/partial", "gzip").body(), words(size));
+  for (const std::string_view path : {"/text", "/unknown", "/parts", "/small", "/image"}) {
+    const auto response = ask(client, path, "gzip");
+    EXPECT_EQ(response.body(), words(size));
+    EXPECT_EQ(header(response, "Content-Encoding"), "-");
+    EXPECT_EQ(header(response, "ETag"), "\"1\"");
+    const bool varies = path != "/small" && path != "/image";
+    EXPECT_EQ(header(response, "Vary"), varies ? "Accept-Encoding" : "-") << path;
+  }
 }
 
 TEST(Compress, MakesAStrongEtagWeak) {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "weir/web/encoding/detail/weak_etag.hpp"
+#include "weir/http/message/detail/weak_etag.hpp"
 #include "weir/web/files/entity_tag.hpp"
 #include "weir/web/files/preconditions.hpp"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "weir/http/syntax/detail/char_class.hpp"
+#include "weir/http/syntax/detail/list.hpp"
 #include "weir/http/syntax/uri.hpp"
 #include "weir/os/ip_range.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
@@ -124,20 +125,6 @@ bool passes(Rule rule, Direction direction) noexcept {
   const Rule in_direction =
       direction == Direction::to_upstream ? Rule::pass_in_requests : Rule::pass_in_responses;
   return rule == Rule::pass || rule == in_direction;
-}
-
-/// Calls `use(token)` for each element of a list, until it returns true. Returns true then.
-template <class Use>
-bool any_element(std::string_view list, const Use& use) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view each = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    while (!each.empty() && is_space(each.front())) each.remove_prefix(1);
-    while (!each.empty() && is_space(each.back())) each.remove_suffix(1);
-    if (!each.empty() && use(each)) return true;
-  }
-  return false;
 }
 
 bool is_usual_option(std::string_view token) noexcept {
