@@ -125,6 +125,8 @@ void add_request_coding_cases(std::vector<MessageCase>& cases) {
   for (const Length length : {Length::declared, Length::undeclared}) {
     const std::string of = length == Length::declared ? "OfAKnownLength" : "OfAnUnknownLength";
     const SentMessage message{.fields = gzip, .body = {data}, .length = length};
+    SentMessage untouchable = message;
+    untouchable.fields.emplace_back("Cache-Control", "no-transform");
     add({.name = "ACodedBodyReachesAHandlerThatDecodes" + of,
          .request = {.method = "POST", .target = "/decoded", .message = message},
          .response = {.body = content},
@@ -134,6 +136,8 @@ void add_request_coding_cases(std::vector<MessageCase>& cases) {
          .handled = ExpectedRequest{.body = content,
                                     .kind = BodyKind::unknown_length,
                                     .fields = {.absent = {"Content-Encoding", "Content-Digest"}}},
+         .then = {{.request = {.method = "POST", .target = "/echo", .message = untouchable},
+                   .handled = ExpectedRequest{.body = data, .fields = {.present = gzip}}}},
          .options = decoding,
          .exclusions = {proxy_only}});
   }

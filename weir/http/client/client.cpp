@@ -16,6 +16,7 @@
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/h2_client_exchange.hpp"
 #include "weir/http/client/detail/proxy.hpp"
+#include "weir/http/message/detail/field_search.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
@@ -164,7 +165,8 @@ Task<Result<>> Client::websocket(std::string url, WebSocketFunction serve,
 /// Returns the response for the caller, with the URL that answered.
 ClientResponse Client::finish(ClientRequest& request, ClientResponse response) {
   detail::ExchangePtr& exchange = response.exchange_;
-  if (asks_for_codings(request)) {
+  const bool keeps_coding = request.obeys_no_transform() && forbids_transform(exchange->head());
+  if (asks_for_codings(request) && !keeps_coding) {
     exchange = decoded_response(std::move(exchange), request.headers(), *options_.decompression);
   }
   exchange->set_url(std::move(request).take_url());
@@ -208,8 +210,10 @@ Result<std::string> Client::head_of(const ClientRequest& request, WallTime now) 
 }
 
 bool Client::asks_for_codings(const ClientRequest& request) const noexcept {
-  return options_.decompression && !request.headers().contains("accept-encoding") &&
-         !request.headers().contains("range");
+  const Headers& headers = request.headers();
+  return options_.decompression && !headers.contains("accept-encoding") &&
+         !headers.contains("range") &&
+         !(request.obeys_no_transform() && forbids_transform(headers));
 }
 
 void Client::store_cookies(const ResponseSource& source, const Url& url, WallTime now) {

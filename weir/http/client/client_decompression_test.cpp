@@ -94,6 +94,19 @@ TEST_F(ClientDecompression, LeavesARequestWithItsOwnHeaderAlone) {
               });
 }
 
+// RFC 9110 §7.7 binds proxies. A client that is none is the recipient.
+TEST_F(ClientDecompression, ObeysNoTransformForAProxyOnly) {
+  const std::string data = compressed(Coding::gzip, words(3000));
+  Step step = answer("gzip", data);
+  step.answer.insert(step.answer.find("Content-Type"), "Cache-Control: no-transform\r\n");
+  with_server({{step, step}}, options(), [&](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), words(3000));
+    ClientRequest request(Method::get, "http://127.0.0.1:81/");
+    request.obey_no_transform();
+    EXPECT_EQ(co_await outcome_of(client, std::move(request)), data);
+  });
+}
+
 TEST_F(ClientDecompression, LeavesOtherCodingsAlone) {
   with_server({{answer("compress", "abc"), answer("gzip, br", "abc"), answer("identity", "abc")}},
               options(), [&](Client& client) -> Task<> {

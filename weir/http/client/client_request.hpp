@@ -113,6 +113,12 @@ class ClientRequest {
   void ignore_idempotency_key() noexcept { ignores_key_ = true; }
   bool ignores_idempotency_key() const noexcept { return ignores_key_; }
 
+  /// Says that this request is that of a proxy, which leaves messages with "Cache-Control:
+  /// no-transform" as they are (RFC 9110 §7.7). If this request or its response has it,
+  /// ClientOptions::decompression has no effect.
+  void obey_no_transform() noexcept { obeys_no_transform_ = true; }
+  bool obeys_no_transform() const noexcept { return obeys_no_transform_; }
+
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
@@ -131,6 +137,7 @@ class ClientRequest {
   std::unique_ptr<const std::string> other_method_;  // the name of Method::other
   Method method_;
   bool ignores_key_ = false;
+  bool obeys_no_transform_ = false;
 };
 
 }  // namespace weir::http

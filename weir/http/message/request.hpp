@@ -61,6 +61,9 @@ class BodySource {
   virtual const void* connection() const noexcept { return this; }
   /// Returns true if the source has removed the coding that Content-Encoding names.
   virtual bool is_decoded() const noexcept { return false; }
+  /// Returns the source of the bytes as the client has sent them: another one if this source
+  /// removes a coding and has read nothing yet.
+  virtual BodySource& coded() noexcept { return *this; }
 };
 
 /// The response to a request that has ended; see Request::on_end().

@@ -8,6 +8,7 @@
 
 #include "weir/compression/error.hpp"
 #include "weir/http/message/detail/decompressing_reader.hpp"
+#include "weir/http/message/detail/scoped_body.hpp"
 #include "weir/http/server/detail/client_side.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -91,6 +92,10 @@ class DecompressedBody final : public BodySource {
   bool is_http2() const noexcept override { return from_.is_http2(); }
   const void* connection() const noexcept override { return from_.connection(); }
   bool is_decoded() const noexcept override { return true; }
+  BodySource& coded() noexcept override {
+    const bool has_read = reader_ || ended_ || error_ || arriving_.has_first();
+    return has_read ? static_cast<BodySource&>(*this) : from_;
+  }
 
  private:
   using Slots = weir::detail::FairSlots;
@@ -183,20 +188,6 @@ class DecompressedBody final : public BodySource {
 /// Keeps the body as long as the views of the request.
 struct KeptBody {
   std::unique_ptr<DecompressedBody> body;
-};
-
-/// Gives the request another body until the end of a scope.
-class ScopedBody {
- public:
-  ScopedBody(Request& request, BodySource& body) noexcept
-      : request_(request), former_(request.exchange_body(body)) {}
-  ScopedBody(const ScopedBody&) = delete;
-  ScopedBody& operator=(const ScopedBody&) = delete;
-  ~ScopedBody() { request_.exchange_body(former_); }
-
- private:
-  Request& request_;
-  BodySource& former_;
 };
 
 Response unsupported() {

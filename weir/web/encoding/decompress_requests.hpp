@@ -50,7 +50,8 @@ class DecompressRequests {
 /// compression::DecompressError; to_status() is 400 for these and 413 for a limit. The headers of
 /// the request stay as the client sent them: Request::has_decoded_body() and Request::body_length()
 /// tell what the body is. A reverse proxy passes the decoded body on, without the headers that
-/// describe the coding. A window of zstd above window_max is a limit too: raise it to 8 MiB for
+/// describe the coding; if the request has "Cache-Control: no-transform", it passes the body on as
+/// it arrives. A window of zstd above window_max is a limit too: raise it to 8 MiB for
 /// clients that compress at high levels. A request without a body is passed on as it is.
 DecompressRequests decompress_requests(DecompressRequestLimits limits = {});
 

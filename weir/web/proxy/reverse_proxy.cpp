@@ -11,6 +11,8 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/client/client.hpp"
+#include "weir/http/message/detail/field_search.hpp"
+#include "weir/http/message/detail/scoped_body.hpp"
 #include "weir/http/server/detail/client_side.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -251,6 +253,13 @@ std::optional<std::size_t> bytes_read_first(const Request& request, const ProxyC
   return options.short_body_max;
 }
 
+/// Returns the body that an upstream gets: with the coding of the client if the request forbids to
+/// change it (RFC 9111 §5.2.1.6).
+BodySource& body_to_pass_on(const Request& request) noexcept {
+  BodySource& body = request.body_source();
+  return forbids_transform(request.head()) ? body.coded() : body;
+}
+
 }  // namespace
 
 struct ReverseProxy::State {
@@ -269,6 +278,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   if (is_websocket) {
     if (auto refused = detail::refuse_websocket(request)) co_return std::move(*refused);
   }
+  const ScopedBody passed_on(request, body_to_pass_on(request));
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core =
       loop.slots().get<ProxyCores>().of(loop, state_, state.upstreams.size(), options, state.plan);
@@ -297,6 +307,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     ClientRequest sent = request_to(std::move(*url), request);
     forward_request_headers(request, options, sent);
     sent.ignore_idempotency_key();  // the upstream may not know the key of the client
+    sent.obey_no_transform();
     if (request.body_length().has_body()) set_request_body(request, upload, sent);
     Result<ClientResponse> response = fail(Errc::closed);
     if (is_websocket) {

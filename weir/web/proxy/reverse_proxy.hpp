@@ -87,7 +87,9 @@ struct ReverseProxyOptions {
 /// on, unless the status is 300 or more or the response is complete earlier; see Client. Such an
 /// early answer is no failure of the upstream. The carrier of a message says if it has a body,
 /// whatever the method is. A body that decompress_requests() decodes is passed on decoded, without
-/// the headers that describe the coding.
+/// the headers that describe the coding. "Cache-Control: no-transform" keeps the coding of a body
+/// in both directions (RFC 9110 §7.7): decompress_requests() and ClientOptions::decompression have
+/// no effect then.
 ///
 /// *Headers* of one connection are not passed on (RFC 9110 §7.6.1). These are Connection and those
 /// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/compression/test/contents_fixture.hpp"
 #include "weir/web/test/proxy_fixture.hpp"
 
 namespace weir::http::reverse_proxy_test {
@@ -201,6 +202,40 @@ TEST_F(ReverseProxyTest, ProxyStatusOfAResponsePasses) {
       "HTTP/1.1 502 No\r\nContent-Length: 1\r\nProxy-Status: a; error=x\r\nProxy-Any: no\r\n\r\na");
   EXPECT_EQ(found.header("Proxy-Status"), "a; error=x");
   EXPECT_EQ(found.header("Proxy-Any"), "");
+}
+
+// RFC 9110 §7.7: a proxy does not transform the content of such a message.
+TEST_F(ReverseProxyTest, NoTransformKeepsTheCoding) {
+  const std::string data = compression::compressed(compression::Coding::gzip, "plain");
+  const std::string coded =
+      "Content-Encoding: gzip\r\nContent-Length: " + std::to_string(data.size()) +
+      "\r\nETag: \"v\"\r\n";
+  const std::string_view directive = "Cache-Control: max-age=5 , No-Transform\r\n";
+  ReverseProxyOptions options;
+  options.client.decompression = compression::DecompressLimits{};
+  for (const bool in_request : {false, true}) {
+    Step step;
+    step.answer = "HTTP/1.1 200 OK\r\n" + coded;
+    if (!in_request) step.answer.append(directive);
+    step.answer.append("\r\n").append(data);
+    std::string head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+    if (in_request) head.append(directive);
+    const std::string text = ask({{step}}, head.append("\r\n"), options);
+    const auto responses = sim::parse_http_responses(text);
+    ASSERT_EQ(responses.size(), 1U) << text;
+    EXPECT_EQ(responses[0].header("Content-Encoding"), "gzip");
+    EXPECT_EQ(responses[0].header("ETag"), "\"v\"");
+    EXPECT_TRUE(responses[0].body == data);
+    ASSERT_EQ(upstream_requests().size(), 1U);
+    EXPECT_EQ(upstream_requests()[0].contains("Accept-Encoding"), !in_request);
+  }
+  Step unchanged;
+  unchanged.answer = "HTTP/1.1 304 Same\r\nETag: \"v\"\r\n" + std::string(directive) + "\r\n";
+  const std::string text = ask({{unchanged}},
+                               "GET / HTTP/1.1\r\nHost: a\r\nIf-None-Match: W/\"v\"\r\n"
+                               "Connection: close\r\n\r\n",
+                               options);
+  EXPECT_TRUE(text.contains("ETag: \"v\"\r\n")) << text;
 }
 
 TEST(ReverseProxyOptionsTest, InvalidOptionsAreRefused) {
