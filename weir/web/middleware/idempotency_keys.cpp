@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -72,37 +74,45 @@ void append_host(std::string& out, std::string_view authority, bool is_https) {
   append_part(out, port == default_port ? std::string() : std::to_string(port));
 }
 
+/// The owner of a key.
+struct KeyOwner {
+  std::string name;   ///< equal keys of two names are different
+  std::string store;  ///< the owner in the store; one for all clients whom nothing has proved
+};
+
+/// Returns an owner by these parts, with a place of its own in the store.
+KeyOwner make_owner(std::initializer_list<std::string_view> parts) {
+  std::string name;
+  for (const std::string_view each : parts) append_part(name, each);
+  return {name, name};
+}
+
 /// Returns the owner of the keys of a request; std::nullopt if nothing tells it.
-std::optional<std::string> owner_of(const Request& request, const IdempotencyOptions& options) {
-  std::string owner;
+std::optional<KeyOwner> owner_of(const Request& request, const IdempotencyOptions& options) {
   if (options.user) {
     const std::optional<std::string> user = options.user(request);
     if (!user) return std::nullopt;
-    append_part(owner, "option");
-    append_part(owner, *user);
-    return owner;
+    return make_owner({"option", *user});
   }
   // A client may renew its token between a request and its repetition, but not its name.
   if (const auto* const user = request.get<AuthenticatedUser>(); user && !user->name.empty()) {
-    append_part(owner, "user");
-    append_part(owner, user->name);
-    return owner;
+    return make_owner({"user", user->name});
   }
   if (const auto* const claims = request.get<JwtClaims>(); claims && !claims->subject.empty()) {
-    append_part(owner, "subject");
-    append_part(owner, claims->issuer);
-    append_part(owner, claims->subject);
-    return owner;
+    return make_owner({"subject", claims->issuer, claims->subject});
   }
   const RequestHead& head = request.head();
   const TlsPeer* const peer = request.tls() != nullptr ? request.tls()->peer.get() : nullptr;
   if (peer == nullptr && !head.header("Authorization") && !head.header("Cookie")) {
     return std::nullopt;
   }
-  append_part(owner, "headers");
-  append_headers(owner, head, "Authorization");
-  append_headers(owner, head, "Cookie");
-  if (peer != nullptr) append_part(owner, to_text(std::as_bytes(std::span(peer->fingerprint))));
+  // A client can invent headers, but no certificate, so the headers make no owner in the store.
+  KeyOwner owner = make_owner({"headers"});
+  if (peer != nullptr) {
+    owner = make_owner({"peer", to_text(std::as_bytes(std::span(peer->fingerprint)))});
+  }
+  append_headers(owner.name, head, "Authorization");
+  append_headers(owner.name, head, "Cookie");
   return owner;
 }
 
@@ -181,7 +191,7 @@ class ClaimedKey {
 
 /// The parts of a request with a key.
 struct KeyParts {
-  std::string_view owner;
+  const KeyOwner& owner;
   std::string_view name;  // of the key
   std::string_view body;
 };
@@ -191,9 +201,9 @@ struct KeyParts {
 IdempotencyStore::KeyedRequest identify(const Request& request, const KeyParts& of,
                                         std::uint64_t seed) {
   IdempotencyStore::KeyedRequest keyed;
-  keyed.owner = hash_bytes(of.owner, seed);
+  keyed.owner = hash_bytes(of.owner.store, seed);
   std::string parts;
-  append_part(parts, of.owner);
+  append_part(parts, of.owner.name);
   const bool is_https = is_secure(request);
   append_host(parts, request.authority(), is_https);
   const auto* const client = request.get<ClientAddress>();
@@ -247,8 +257,8 @@ std::optional<Response> answer_without_handler(const IdempotencyStore::Claim& cl
 
 IdempotencyKeys::IdempotencyKeys(IdempotencyOptions options)
     : options_(std::make_shared<const IdempotencyOptions>(std::move(options))),
-      store_(std::make_shared<IdempotencyStore>(IdempotencyLimits{
-          options_->lifetime, options_->entries_max, options_->bytes_max, options_->owners_min})) {}
+      store_(std::make_shared<IdempotencyStore>(
+          IdempotencyLimits{options_->lifetime, options_->entries_max, options_->bytes_max})) {}
 
 Task<Response> IdempotencyKeys::operator()(Request& request, Next next) const {
   const bool applies =
@@ -262,7 +272,7 @@ Task<Response> IdempotencyKeys::answer(Request& request, Next next) const {
   if (name.empty()) {
     co_return problem(Status::bad_request, "the request needs one valid " + options_->header);
   }
-  const std::optional<std::string> owner = owner_of(request, *options_);
+  const std::optional<KeyOwner> owner = owner_of(request, *options_);
   if (!owner) {
     co_return problem(Status::bad_request, "the request does not say whose " + options_->header +
                                                " it has, by Authorization or Cookie");

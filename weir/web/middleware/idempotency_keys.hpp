@@ -29,20 +29,20 @@ struct IdempotencyOptions {
   /// True if a request of these methods without a key is answered with 400.
   bool required = false;
   Duration lifetime = std::chrono::hours(24);  ///< time for which a key and its response are kept
-  std::size_t entries_max = 16 * 1024;         ///< number of keys, each about 400 bytes
-  std::size_t bytes_max = 16 * 1024 * 1024;    ///< bytes of all responses
+  /// Number of keys of all owners, each at most about 600 bytes. A key that makes room for another
+  /// one is forgotten, and its request runs again if it is repeated. So this should be more than
+  /// the number of keys of one lifetime.
+  std::size_t entries_max = 16 * 1024;
+  std::size_t bytes_max = 16 * 1024 * 1024;  ///< bytes of all responses
   /// A larger response is not kept. A repeated request then gets 409.
   std::size_t response_bytes_max = 256 * 1024;
-  /// The number of owners that have a guaranteed share, at least 1. Each may have
-  /// entries_max / owners_min keys and responses of bytes_max / owners_min bytes, whatever others
-  /// do. Owners may have more while there is room, and then lose their oldest ones first.
-  std::size_t owners_min = 16;
   /// Returns the owner of the keys of a request; std::nullopt if the request does not tell it.
   /// Equal keys of two owners are different. Without this function the owner is the first of these:
   /// the AuthenticatedUser, the issuer and the subject of the JwtClaims, or the headers
   /// Authorization and Cookie with the client's certificate. Set it if the clients of this service
   /// log in by another header, such as X-Api-Key, or if all clients are one owner. Set it also if
-  /// clients change their cookies between a request and its repetition.
+  /// clients change their cookies or sign each request anew. It returns only names that something
+  /// has verified, because each has a part of the memory of its own.
   std::function<std::optional<std::string>(const Request& request)> user = {};
 };
 
@@ -65,9 +65,17 @@ struct IdempotencyOptions {
 /// A response with the error of a handler (Response::cause()) had no effect only if the error is
 /// about the request, such as Errc::bad_input. A lost connection or a timeout leaves it open.
 ///
-/// If there are too many keys, an owner beyond its share loses its oldest ended key. If there are
-/// too many bytes, it loses its oldest response, and its key stays. A new key for which this makes
-/// no room gets 503.
+/// *Owners share the memory.* If there are too many keys, the owner with the most keys loses its
+/// oldest ended key; it may be the owner of the new one. If there are too many bytes, the owner
+/// with the most bytes loses its oldest response, and the key stays. So if N owners have keys, one
+/// with at most entries_max / N keys and bytes_max / N bytes loses none to others. Keys that run
+/// are never lost: an owner is passed over while it has no other ones. A new key without room gets
+/// 503.
+///
+/// Clients who are told apart by Authorization and Cookie only are one owner together, because a
+/// client can invent these headers. They take no room of proved owners that have fewer keys, but
+/// any of them can make the others' keys be forgotten. So let idempotency_keys() follow the
+/// middleware that authenticates clients, or set IdempotencyOptions::user.
 /// Threads: any.
 class IdempotencyKeys {
  public:

@@ -15,6 +15,7 @@
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/web/auth/authenticated_user.hpp"
 #include "weir/web/auth/bearer_auth.hpp"
 #include "weir/web/middleware/detail/idempotency_store.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
@@ -335,15 +336,79 @@ TEST_F(IdempotencyTest, AKeyBelongsToTheUserOfTwoTokens) {
 }
 
 TEST_F(IdempotencyTest, KeysOfOthersForgetNone) {
-  TestClient client(routes({.entries_max = 64, .bytes_max = 40'000, .owners_min = 16}));
-  const HeaderList ann{{"Cookie", "ann"}};
+  const auto user = [](const Request& request) {
+    return std::string(request.header("X-User").value_or(""));
+  };
+  TestClient client(routes({.entries_max = 64, .bytes_max = 40'000, .user = user}));
+  const HeaderList ann{{"X-User", "ann"}};
   pay(client, "a", 7, ann);
   for (int number = 0; number < 200; ++number) {
-    EXPECT_EQ(pay(client, std::to_string(number), 7, {{"Cookie", "bob"}}).status(), 201);
+    EXPECT_EQ(pay(client, std::to_string(number), 7, {{"X-User", "bob"}}).status(), 201);
   }
   EXPECT_EQ(runs_, 201);
   EXPECT_EQ(header_of(pay(client, "a", 7, ann), "Idempotency-Replayed"), "true");
   EXPECT_EQ(runs_, 201);
+}
+
+/// A service that knows some of its clients by a token, and lets all others in.
+class IdempotencyOwnersTest : public IdempotencyTest {
+ protected:
+  Router open_routes(const IdempotencyOptions& options) {
+    Router router;
+    router.use([](Request& request, Next next) -> Task<Response> {
+      const auto token = request.header("X-Token");
+      if (token) request.set(AuthenticatedUser{std::string(*token)});
+      return next(request);
+    });
+    router.mount("", routes(options));
+    return router;
+  }
+  /// Sends a request with this key and amount. Returns its status, and "replayed" for a copy.
+  static std::string outcome(TestClient& client, const HeaderList& owner, std::string_view key,
+                             std::string_view path = "/pay") {
+    HeaderList headers = owner;
+    headers.emplace_back("Cookie", "c");
+    const auto response = pay(client, key, 7, headers, path);
+    const bool replayed = header_of(response, "Idempotency-Replayed") == "true";
+    return replayed ? "replayed" : std::to_string(code_of(response.status()));
+  }
+};
+
+TEST_F(IdempotencyOwnersTest, OwnersThatNothingHasProvedStopNobody) {
+  TestClient client(open_routes({.entries_max = 64}));
+  EXPECT_EQ(outcome(client, {{"X-Token", "ann"}}, "a"), "201");
+  for (int number = 0; number < 200; ++number) {
+    const std::string cookie = std::to_string(number);
+    ASSERT_EQ(outcome(client, {{"Cookie", cookie}}, "k"), "201") << number;
+  }
+  EXPECT_EQ(outcome(client, {{"X-Token", "ann"}}, "a"), "replayed");
+  EXPECT_EQ(outcome(client, {{"X-Token", "ann"}}, "b"), "201");
+  EXPECT_EQ(outcome(client, {{"X-Token", "bob"}}, "a"), "201");
+  EXPECT_EQ(outcome(client, {{"Cookie", "new"}}, "a"), "201");
+  EXPECT_EQ(outcome(client, {{"Cookie", "new"}}, "a"), "replayed");
+}
+
+TEST_F(IdempotencyOwnersTest, ManyProvedOwnersStopNobody) {
+  TestClient client(open_routes({.entries_max = 64}));
+  for (int number = 0; number < 200; ++number) {
+    const std::string token = std::to_string(number);
+    ASSERT_EQ(outcome(client, {{"X-Token", token}}, "k"), "201") << number;
+  }
+  EXPECT_EQ(outcome(client, {{"X-Token", "199"}}, "k"), "replayed");
+  EXPECT_EQ(outcome(client, {{"X-Token", "136"}}, "k"), "replayed");
+  EXPECT_EQ(outcome(client, {{"Cookie", "new"}}, "k"), "201");
+}
+
+TEST_F(IdempotencyOwnersTest, OwnersThatNothingHasProvedTakeNoBytesOfOthers) {
+  TestClient client(open_routes({.bytes_max = 64'000}));
+  EXPECT_EQ(outcome(client, {{"X-Token", "ann"}}, "a", "/large"), "200");
+  for (int number = 0; number < 200; ++number) {
+    const std::string cookie = std::to_string(number);
+    ASSERT_EQ(outcome(client, {{"Cookie", cookie}}, "k", "/large"), "200") << number;
+  }
+  EXPECT_EQ(outcome(client, {{"X-Token", "ann"}}, "a", "/large"), "replayed");
+  EXPECT_EQ(outcome(client, {{"X-Token", "bob"}}, "a", "/large"), "200");
+  EXPECT_EQ(outcome(client, {{"X-Token", "bob"}}, "a", "/large"), "replayed");
 }
 
 TEST_F(IdempotencyTest, ResponsesAreForgottenAfterTheirLifetime) {
@@ -496,7 +561,7 @@ class IdempotencyStoreTest : public testing::Test {
 };
 
 TEST_F(IdempotencyStoreTest, HasBoundsOfEntriesAndBytes) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 10, .bytes_max = 5000, .shares = 2});
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 10, .bytes_max = 5000});
   for (int number = 0; number < 1000; ++number) {
     answer(store, "a", number, 500);
     EXPECT_LE(store.entries(), 10U);
@@ -515,8 +580,8 @@ TEST_F(IdempotencyStoreTest, HasBoundsOfEntriesAndBytes) {
   EXPECT_EQ(store.bytes(), 0U);
 }
 
-TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsShareOfEntries) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000, .shares = 4});
+TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsPartOfEntries) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000});
   for (int number = 0; number < 4; ++number) answer(store, "ann", number);
   for (int number = 0; number < 100; ++number) answer(store, "bob", number);
   for (int number = 0; number < 4; ++number) {
@@ -528,20 +593,36 @@ TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsShareOfEntries) {
   EXPECT_EQ(store.entries(), 16U);
 }
 
-TEST_F(IdempotencyStoreTest, HasNoRoomForAnOwnerIfAllHaveTheirShare) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000, .shares = 4});
+TEST_F(IdempotencyStoreTest, OwnerWithTheMostKeysMakesRoom) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000});
   for (const auto* owner : {"a", "b", "c", "d"}) {
     for (int number = 0; number < 4; ++number) answer(store, owner, number);
   }
-  EXPECT_EQ(claim(store, "eve", 0), State::full);
-  EXPECT_EQ(claim(store, "a", 4), State::claimed) << "its own oldest made room";
-  EXPECT_EQ(claim(store, "b", 0), State::known);
-  store.release(key("a", 4));
-  EXPECT_EQ(claim(store, "eve", 0), State::claimed);
+  answer(store, "a", 4);
+  EXPECT_EQ(claim(store, "a", 1), State::known) << "only its own oldest one made room";
+  answer(store, "eve", 0);
+  EXPECT_EQ(claim(store, "b", 1), State::known) << "b has had the most for longest, and lost one";
+  EXPECT_EQ(claim(store, "c", 0), State::known);
+  EXPECT_EQ(claim(store, "d", 0), State::known);
+  EXPECT_EQ(claim(store, "b", 0), State::claimed) << "c made room";
+  EXPECT_EQ(claim(store, "c", 0), State::claimed) << "d made room, as b does not have more";
+  EXPECT_EQ(store.entries(), 16U);
+}
+
+TEST_F(IdempotencyStoreTest, OldestKeyMakesRoomAmongEqualOwners) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 16, .bytes_max = 100'000});
+  for (int owner = 0; owner < 100; ++owner) answer(store, std::to_string(owner).append("-"), 0);
+  for (int owner = 84; owner < 100; ++owner) {
+    EXPECT_EQ(claim(store, std::to_string(owner).append("-"), 0), State::known) << owner;
+  }
+  answer(store, "99-", 1);
+  EXPECT_EQ(claim(store, "84-", 0), State::known)
+      << "an owner with one key has no more than others";
+  EXPECT_EQ(claim(store, "99-", 0), State::claimed);
 }
 
 TEST_F(IdempotencyStoreTest, ForgetsNoKeyThatRuns) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 4, .bytes_max = 100'000, .shares = 2});
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 4, .bytes_max = 100'000});
   for (int number = 0; number < 4; ++number) {
     EXPECT_EQ(claim(store, "a", number), State::claimed);
   }
@@ -553,8 +634,8 @@ TEST_F(IdempotencyStoreTest, ForgetsNoKeyThatRuns) {
   EXPECT_EQ(claim(store, "a", 0, Instant(48h)), State::in_progress);
 }
 
-TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsShareOfBytes) {
-  IdempotencyStore store({.lifetime = 1h, .entries_max = 1000, .bytes_max = 40'000, .shares = 4});
+TEST_F(IdempotencyStoreTest, LeavesEachOwnerItsPartOfBytes) {
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 1000, .bytes_max = 40'000});
   for (int number = 0; number < 4; ++number) answer(store, "ann", number, 1500);
   for (int number = 0; number < 100; ++number) answer(store, "bob", number, 1500);
   for (int number = 0; number < 4; ++number) {

@@ -60,8 +60,7 @@ Task<Result<>> claim_keys(Scope& scope, IdempotencyStore& store, std::atomic<int
 }
 
 TEST(MiddlewareThreads, OneCoreClaimsAKey) {
-  IdempotencyStore store(
-      {.lifetime = 1h, .entries_max = 2 * rounds, .bytes_max = 10'000'000, .shares = 4});
+  IdempotencyStore store({.lifetime = 1h, .entries_max = 2 * rounds, .bytes_max = 10'000'000});
   std::atomic<int> claimed{0};
   OsPlatform platform;
   Runtime runtime(platform, four_cores());

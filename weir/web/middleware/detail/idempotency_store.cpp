@@ -8,13 +8,6 @@
 #include "weir/loop/loop.hpp"
 
 namespace weir::http {
-namespace {
-
-std::size_t share_of(std::size_t all, std::size_t shares) noexcept {
-  return std::max<std::size_t>(all / std::max<std::size_t>(shares, 1), 1);
-}
-
-}  // namespace
 
 StoredResponse::StoredResponse(const Response& response)
     : status(response.status()), headers(response.headers()), body(response.body().text()) {
@@ -51,13 +44,11 @@ std::uint64_t IdempotencyStore::seed(Loop& loop) {
   return seed_;
 }
 
-IdempotencyStore::IdempotencyStore(const IdempotencyLimits& limits)
-    : limits_(limits),
-      entries_share_(share_of(limits.entries_max, limits.shares)),
-      bytes_share_(share_of(limits.bytes_max, limits.shares)) {
-  // Each of them holds more than a share, so a later push_back() allocates nothing.
-  with_many_entries_.reserve(limits.entries_max / (entries_share_ + 1) + 1);
-  with_many_bytes_.reserve(std::min(limits.bytes_max / (bytes_share_ + 1), limits.entries_max) + 1);
+void IdempotencyStore::ShareOf::set(std::size_t amount, std::uint64_t since) noexcept {
+  auto share = shares_.extract(place_);
+  share.value().amount = amount;
+  share.value().since = since;
+  place_ = shares_.insert(std::move(share)).position;
 }
 
 IdempotencyStore::Claim IdempotencyStore::claim(const KeyedRequest& request, Instant now) {
@@ -78,8 +69,8 @@ IdempotencyStore::Claim IdempotencyStore::claim(const KeyedRequest& request, Ins
   // All memory that the end of the request needs is allocated here.
   Keys of_owner{request.key};
   Keys of_all{request.key};
-  Owner& owner = owners_[request.owner];  // it stays without keys if there is no memory for these
-  owner.id = request.owner;
+  // The owner stays without keys if there is no memory for these.
+  Owner& owner = owners_.try_emplace(request.owner, *this, request.owner).first->second;
   Entry& entry = entries_[request.key];
   entry.fingerprint = request.fingerprint;
   entry.owner = &owner;
@@ -87,7 +78,7 @@ IdempotencyStore::Claim IdempotencyStore::claim(const KeyedRequest& request, Ins
   entry.of_all = of_all.begin();
   owner.running.splice(owner.running.end(), of_owner);
   running_.splice(running_.end(), of_all);
-  if (++owner.entries == entries_share_ + 1) with_many_entries_.push_back(&owner);
+  owner.entries.set(owner.entries.amount() + 1, ++changes_);
   return {State::claimed};
 }
 
@@ -98,7 +89,7 @@ void IdempotencyStore::finish(const Hash128& key, Stored response, Instant now) 
   Entry& entry = found->second;
   const std::size_t bytes = response->bytes();
   if (!make_room_for_bytes(*entry.owner, bytes)) return end(entry, Progress::unknown, now);
-  add_bytes(*entry.owner, bytes);
+  set_bytes(*entry.owner, entry.owner->bytes.amount() + bytes);
   entry.response = std::move(response);
   end(entry, Progress::answered, now);
 }
@@ -145,35 +136,32 @@ void IdempotencyStore::end(Entry& entry, Progress progress, Instant now) noexcep
 void IdempotencyStore::forget(Entries::iterator found) noexcept {
   Entry& entry = found->second;
   Owner& owner = *entry.owner;
-  if (entry.response != nullptr) remove_bytes(owner, entry.response->bytes());
+  if (entry.response != nullptr) drop_response(entry);
   keys_of(owner, entry.progress).erase(entry.of_owner);
   (entry.progress == Progress::running ? running_ : ended_).erase(entry.of_all);
   entries_.erase(found);
-  if (owner.entries-- == entries_share_ + 1) std::erase(with_many_entries_, &owner);
-  if (owner.entries == 0) owners_.erase(owner.id);
+  owner.entries.set(owner.entries.amount() - 1, ++changes_);
+  if (owner.entries.amount() == 0) owners_.erase(Hash128(owner.id));
 }
 
 /// Drops the response of an answered key, which stays. It is then behind the unknown ones, of which
 /// some may be younger.
 void IdempotencyStore::drop_response(Entry& entry) noexcept {
-  remove_bytes(*entry.owner, entry.response->bytes());
+  set_bytes(*entry.owner, entry.owner->bytes.amount() - entry.response->bytes());
   entry.response = nullptr;
   set_progress(entry, Progress::unknown);
 }
 
-/// Forgets the oldest ended key of an owner that is beyond its share. Returns false if there is
-/// none. An owner that has its share makes room itself.
+/// Forgets the oldest ended key of the owner with the most keys, or of this owner if no other one
+/// has more. Returns false if there is none.
 bool IdempotencyStore::make_room(const Hash128& id) noexcept {
   const auto own = owners_.find(id);
-  if (own != owners_.end() && own->second.entries >= entries_share_) {
-    return forget_oldest_of(own->second);
+  const std::size_t amount = own != owners_.end() ? own->second.entries.amount() : 0;
+  for (const Share& each : entry_shares_) {  // few owners have only keys that run
+    if (each.amount <= amount) break;
+    if (each.owner->has_ended_keys()) return forget_oldest_of(*each.owner);
   }
-  Owner* most = nullptr;
-  for (Owner* const each : with_many_entries_) {
-    const bool has_ended = !each->answered.empty() || !each->unknown.empty();
-    if (has_ended && (most == nullptr || each->entries > most->entries)) most = each;
-  }
-  return most != nullptr && forget_oldest_of(*most);
+  return own != owners_.end() && forget_oldest_of(own->second);
 }
 
 bool IdempotencyStore::forget_oldest_of(Owner& owner) noexcept {
@@ -188,35 +176,22 @@ bool IdempotencyStore::forget_oldest_of(Owner& owner) noexcept {
   return true;
 }
 
-/// Drops responses of owners beyond their share until there is room. Returns false if there is none
-/// for a response of `owner`.
+/// Drops the oldest responses of the owner with the most bytes, or of this owner if with the new
+/// response no other one has more, until there is room. Returns false if there is none.
 bool IdempotencyStore::make_room_for_bytes(Owner& owner, std::size_t bytes) noexcept {
   if (bytes > limits_.bytes_max) return false;
   while (bytes_ > limits_.bytes_max - bytes) {
-    Owner* most = &owner;
-    if (owner.bytes + bytes <= bytes_share_) {
-      for (Owner* const each : with_many_bytes_) {
-        if (each->bytes > most->bytes) most = each;
-      }
-    }
-    if (most->answered.empty()) return false;
-    drop_response(entries_.find(most->answered.front())->second);
+    Owner& most = *byte_shares_.begin()->owner;
+    Owner& giver = most.bytes.amount() > owner.bytes.amount() + bytes ? most : owner;
+    if (giver.answered.empty()) return false;
+    drop_response(entries_.find(giver.answered.front())->second);
   }
   return true;
 }
 
-void IdempotencyStore::add_bytes(Owner& owner, std::size_t bytes) noexcept {
-  const bool had_many = owner.bytes > bytes_share_;
-  owner.bytes += bytes;
-  bytes_ += bytes;
-  if (!had_many && owner.bytes > bytes_share_) with_many_bytes_.push_back(&owner);
-}
-
-void IdempotencyStore::remove_bytes(Owner& owner, std::size_t bytes) noexcept {
-  const bool had_many = owner.bytes > bytes_share_;
-  owner.bytes -= bytes;
-  bytes_ -= bytes;
-  if (had_many && owner.bytes <= bytes_share_) std::erase(with_many_bytes_, &owner);
+void IdempotencyStore::set_bytes(Owner& owner, std::size_t bytes) noexcept {
+  bytes_ += bytes - owner.bytes.amount();
+  owner.bytes.set(bytes, ++changes_);
 }
 
 std::size_t IdempotencyStore::entries() const {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "weir/base/text/detail/hash.hpp"
 #include "weir/base/time.hpp"
@@ -43,9 +43,6 @@ struct IdempotencyLimits {
   Duration lifetime;
   std::size_t entries_max;
   std::size_t bytes_max;
-  /// The number of owners that have a guaranteed share: each may have entries_max / shares keys and
-  /// responses of bytes_max / shares bytes, whatever others do.
-  std::size_t shares;
 };
 
 /// An IdempotencyStore remembers keys, each with the fingerprint of its request. A key runs, and
@@ -55,9 +52,10 @@ struct IdempotencyLimits {
 ///                        -- lose()   --> unknown
 ///                        -- release()--> (forgotten)
 ///
-/// If there are too many keys, an owner beyond its share loses its oldest ended one. If there are
-/// too many bytes, it loses its oldest response, and the key stays. So no owner within its share
-/// loses anything to others.
+/// If there are too many keys, an owner with more keys than that of the new one makes room: the one
+/// with the most of those that have an ended key loses its oldest ended key. Otherwise the owner of
+/// the new key makes room itself. If there are too many bytes, the same rule takes the oldest
+/// response of an owner, and the key stays.
 /// Threads: any.
 class IdempotencyStore {
  public:
@@ -76,12 +74,12 @@ class IdempotencyStore {
   };
   /// What the store knows of a request.
   struct KeyedRequest {
-    Hash128 owner;
-    Hash128 key;          ///< of the owner and the name of the key
+    Hash128 owner;        ///< the one that the key and its response count for
+    Hash128 key;          ///< of all that tells keys apart
     Hash128 fingerprint;  ///< of the content of the request
   };
 
-  explicit IdempotencyStore(const IdempotencyLimits& limits);
+  explicit IdempotencyStore(const IdempotencyLimits& limits) : limits_(limits) {}
 
   /// Returns the secret seed of the hashes. The first call draws it.
   std::uint64_t seed(Loop& loop);
@@ -102,14 +100,46 @@ class IdempotencyStore {
   };
   using Keys = std::list<Hash128>;  // the oldest first
   enum class Progress : std::uint8_t { running, answered, unknown };
+  struct Owner;
+  /// The number of keys or bytes of an owner.
+  struct Share {
+    std::size_t amount;
+    std::uint64_t since;  // the number of the change to this amount
+    Owner* owner;
+    /// Returns true if this owner makes room before the other one.
+    bool operator<(const Share& other) const noexcept {
+      return amount != other.amount ? amount > other.amount : since < other.since;
+    }
+  };
+  using Shares = std::set<Share>;
+  /// The Share of an owner, from its begin to its end. A change allocates nothing.
+  class ShareOf {
+   public:
+    ShareOf(Shares& shares, Owner& owner, std::uint64_t since)
+        : shares_(shares), place_(shares.insert({0, since, &owner}).first) {}
+    ShareOf(const ShareOf&) = delete;
+    ShareOf& operator=(const ShareOf&) = delete;
+    ~ShareOf() { shares_.erase(place_); }
+    std::size_t amount() const noexcept { return place_->amount; }
+    void set(std::size_t amount, std::uint64_t since) noexcept;
+
+   private:
+    Shares& shares_;
+    Shares::iterator place_;
+  };
   /// The keys of one owner, by their progress.
   struct Owner {
-    Hash128 id;
+    Owner(IdempotencyStore& store, const Hash128& hash)
+        : id(hash),
+          entries(store.entry_shares_, *this, ++store.changes_),
+          bytes(store.byte_shares_, *this, ++store.changes_) {}
+    bool has_ended_keys() const noexcept { return !answered.empty() || !unknown.empty(); }
+    const Hash128 id;
     Keys running;
     Keys answered;
     Keys unknown;
-    std::size_t entries = 0;
-    std::size_t bytes = 0;
+    ShareOf entries;
+    ShareOf bytes;
   };
   struct Entry {
     Hash128 fingerprint;
@@ -130,19 +160,17 @@ class IdempotencyStore {
   bool make_room(const Hash128& owner) noexcept;
   bool forget_oldest_of(Owner& owner) noexcept;
   bool make_room_for_bytes(Owner& owner, std::size_t bytes) noexcept;
-  void add_bytes(Owner& owner, std::size_t bytes) noexcept;
-  void remove_bytes(Owner& owner, std::size_t bytes) noexcept;
+  void set_bytes(Owner& owner, std::size_t bytes) noexcept;
 
   const IdempotencyLimits limits_;
-  const std::size_t entries_share_;
-  const std::size_t bytes_share_;
   std::once_flag seeded_;
   std::uint64_t seed_ = 0;
   mutable std::mutex mutex_;
   Entries entries_;
+  Shares entry_shares_;
+  Shares byte_shares_;
+  std::uint64_t changes_ = 0;
   std::unordered_map<Hash128, Owner, KeyHash> owners_;
-  std::vector<Owner*> with_many_entries_;  // beyond their share; at most `shares`
-  std::vector<Owner*> with_many_bytes_;
   Keys running_;
   Keys ended_;
   std::size_t bytes_ = 0;
