@@ -134,7 +134,16 @@ void add_trailer_cases(std::vector<MessageCase>& cases) {
               {"Max-Forwards", "9"},
               {"If-Match", "evil"},
               {"X_Forwarded_For", "1.2.3.4"},
-              {"X.Forwarded.For", "1.2.3.4"}};
+              {"X.Forwarded.For", "1.2.3.4"},
+              {"Content_Type", "text/evil"},
+              {"Origin", "http://evil.test"},
+              {"Early-Data", "1"},
+              {"Sec-Fetch-Site", "same-origin"},
+              {"Sec.Fetch.Site", "same-origin"},
+              {"X-Api-Key", "secret"},
+              {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+              {"Access-Control-Allow-Origin", "*"},
+              {"strict-transport-security", "max-age=0"}};
   for (const auto& [name, value] : sent) passed.absent.push_back(name);
   sent.emplace_back("X-Sum", "7");
   const auto post = [](Fields fields, Fields trailers) {

@@ -19,33 +19,83 @@ constexpr std::string_view separator = ": ";
 constexpr std::array<std::string_view, 5> forbidden_trailers{"content-length", "host", "expect",
                                                              "te", "trailer"};
 
-/// Other headers that are valid only before the body (RFC 9110 §6.5.1): modifiers of the request,
-/// credentials and challenges, data that control the response, and the format of the content.
-constexpr std::array<std::string_view, 24> head_only{
-    "age",
+/// Other headers that are valid only before the body (RFC 9110 §6.5.1). A name that ends in '-'
+/// stands for all that begin with it.
+constexpr std::string_view head_only[] = {
+    // Credentials, challenges, and what tells an origin or a site from another one.
     "authorization",
-    "cache-control",
-    "content-encoding",
-    "content-range",
-    "content-type",
+    "client-cert",
+    "client-cert-chain",
     "cookie",
-    "date",
-    "expires",
-    "if-match",
-    "if-modified-since",
-    "if-none-match",
-    "if-range",
-    "if-unmodified-since",
-    "location",
-    "max-forwards",
-    "pragma",
+    "dpop",
+    "early-data",
+    "origin",
     "proxy-authenticate",
     "proxy-authorization",
-    "range",
-    "retry-after",
+    "referer",
+    "sec-",
     "set-cookie",
-    "vary",
     "www-authenticate",
+    "x-api-key",
+    "x-csrf-token",
+    "x-xsrf-token",
+    // Routing, and modifiers of the request.
+    "accept",
+    "accept-",
+    "access-control-",
+    "alt-used",
+    "baggage",
+    "idempotency-key",
+    "if-",
+    "max-forwards",
+    "prefer",
+    "priority",
+    "range",
+    "traceparent",
+    "tracestate",
+    "x-http-method",
+    "x-http-method-override",
+    "x-idempotency-key",
+    "x-method-override",
+    "x-original-url",
+    "x-rewrite-url",
+    // Control of the response, of caches and of clients.
+    "age",
+    "allow",
+    "alt-svc",
+    "cache-control",
+    "cdn-cache-control",
+    "clear-site-data",
+    "content-security-policy",
+    "content-security-policy-report-only",
+    "cross-origin-",
+    "date",
+    "expires",
+    "location",
+    "nel",
+    "permissions-policy",
+    "pragma",
+    "referrer-policy",
+    "refresh",
+    "report-to",
+    "reporting-endpoints",
+    "retry-after",
+    "strict-transport-security",
+    "surrogate-control",
+    "timing-allow-origin",
+    "vary",
+    "x-accel-",
+    "x-content-type-options",
+    "x-frame-options",
+    "x-robots-tag",
+    "x-sendfile",
+    // The format of the content.
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-location",
+    "content-range",
+    "content-type",
 };
 
 constexpr std::array<std::string_view, 6> coding_fields{
@@ -94,7 +144,11 @@ bool is_forbidden_trailer(std::string_view name) noexcept {
 }
 
 bool may_be_trailer(std::string_view name) noexcept {
-  return !is_forbidden_trailer(name) && !is_one_of(name, head_only);
+  const bool is_head_only = std::ranges::any_of(head_only, [name](std::string_view each) {
+    const bool is_prefix = each.ends_with('-');
+    return equals_ignoring_case(is_prefix ? name.substr(0, each.size()) : name, each);
+  });
+  return !is_head_only && !is_forbidden_trailer(name);
 }
 
 bool is_coding_field(std::string_view name) noexcept {

@@ -30,8 +30,10 @@ bool is_connection_header(std::string_view name) noexcept;
 /// error.
 bool is_forbidden_trailer(std::string_view name) noexcept;
 
-/// Returns true if a message may have a trailer field of this name, in any letter case. Fields that
-/// control, authenticate or describe a message must be in its head (RFC 9110 §6.5.1).
+/// Returns true if a message may have a trailer field of this name, in any letter case. Fields for
+/// routing, authentication, the control of requests, responses, caches and browsers, traces, and
+/// the format of the content must be in the head (RFC 9110 §6.5.1). Digests, ETag, Server-Timing,
+/// Proxy-Status, Authentication-Info and names that Weir does not know may be trailers.
 bool may_be_trailer(std::string_view name) noexcept;
 
 /// Returns true for the name of a field that describes the bytes of one content coding, in any

@@ -271,11 +271,27 @@ TEST(Headers, FieldsThatBelongToAHeadAreNoTrailers) {
                                       "Location",
                                       "Retry-After",
                                       "Vary",
-                                      "Pragma"}) {
+                                      "Pragma",
+                                      "Origin",
+                                      "Early-Data",
+                                      "Sec-Fetch-Site",
+                                      "sec-any",
+                                      "X-Api-Key",
+                                      "traceparent",
+                                      "tracestate",
+                                      "Accept-Encoding",
+                                      "Access-Control-Allow-Origin",
+                                      "Content-Security-Policy",
+                                      "Content-Disposition",
+                                      "Cross-Origin-Opener-Policy",
+                                      "strict-transport-security",
+                                      "X-Content-Type-Options"}) {
     EXPECT_FALSE(may_be_trailer(name)) << name;
   }
   for (const std::string_view name :
-       {"ETag", "Grpc-Status", "X-Sum", "Server-Timing", "Content-Digest", "Authentication-Info"}) {
+       {"ETag", "Grpc-Status", "grpc-status-details-bin", "X-Sum", "Server-Timing", "Proxy-Status",
+        "Content-Digest", "Content-MD5", "Repr-Digest", "Authentication-Info", "Signature",
+        "Acceptance", "Second", "Contents"}) {
     EXPECT_TRUE(may_be_trailer(name)) << name;
   }
 }

@@ -103,8 +103,8 @@ struct ReverseProxyOptions {
 /// like the names that they imitate.
 ///
 /// *Trailers* are passed on if the framing of the other side can carry them. The rules of headers
-/// hold for them, and credentials, Set-Cookie and other fields of a head are left out (RFC 9110
-/// §6.5.1).
+/// hold for them. Names of may_be_trailer() pass (RFC 9110 §6.5.1): no credentials, no Origin, no
+/// Sec-Fetch-Site, no traceparent, no Access-Control-Allow-Origin and the like, also imitated ones.
 ///
 /// *Max-Forwards* of OPTIONS and TRACE is decremented; the proxy itself answers if it is 0 (RFC
 /// 9110 §7.6.2).

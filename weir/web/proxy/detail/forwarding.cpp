@@ -93,13 +93,19 @@ constexpr bool is_common(char character) noexcept {
   return (lower >= 'a' && lower <= 'z') || is_in(character, CharClass::digit) || character == '-';
 }
 
+/// Returns the name that a program takes for this one, if it makes '-' of all other characters than
+/// letters and digits.
+std::string imitated_by(std::string_view name) {
+  std::string imitated(name);
+  std::ranges::replace_if(imitated, std::not_fn(is_common), '-');
+  return imitated;
+}
+
 /// Returns the rule of a name with other characters than letters, digits and '-'. It is dropped if
 /// a program would take it for another header that does not simply pass. CGI and WSGI make '-' and
 /// '_' one character (RFC 3875 §4.1.18); some programs do so with all others, or with '.'.
 [[gnu::noinline]] Rule rule_of_imitation(std::string_view name) {
-  std::string imitated(name);
-  std::ranges::replace_if(imitated, std::not_fn(is_common), '-');
-  return rule_of(imitated) == Rule::pass ? Rule::pass : Rule::drop;
+  return rule_of(imitated_by(name)) == Rule::pass ? Rule::pass : Rule::drop;
 }
 
 Rule rule_of(std::string_view name) {
@@ -317,6 +323,7 @@ void forward_trailer_fields(const Message& message, const Headers& trailers, Dir
   for (const HeaderField field : trailers) {
     if (!passes(rule_of(field.name), direction) || connection.name(field.name)) continue;
     if (decoded && is_coding_field(field.name)) continue;
+    if (!may_be_trailer(imitated_by(field.name))) continue;
     std::ignore = out.add_trailer(field.name, field.value);
   }
 }
