@@ -167,9 +167,12 @@ Body announced(std::optional<std::uint64_t> length) {
   return Body(StreamFunction(send_nothing), length);
 }
 
-/// Adds the body of the upstream's response to `out`.
-Task<Response> with_body(Response out, ProxyCore::Request proxied, ClientResponse response,
-                         Method method) {
+/// Passes the response of the upstream at `base` on.
+Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Method method,
+                       const Url& base, const ReverseProxyOptions& options) {
+  Response out(response.status());
+  forward_response_headers(response, options, out);
+  rewrite_locations(base, options, out);
   if (method == Method::head || !may_have_body(out.status())) {
     out.body() = announced(announced_length(response));
     co_return out;
@@ -324,12 +327,9 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     }
     if (response) {
       proxied.record_success();
-      Response out(response->status());
-      forward_response_headers(*response, options, out);
-      rewrite_locations(state.upstreams[*index], options, out);
-      auto whole =
-          with_body(std::move(out), std::move(proxied), std::move(*response), request.method());
-      co_return co_await std::move(whole);
+      auto passing = pass_on(std::move(proxied), std::move(*response), request.method(),
+                             state.upstreams[*index], options);
+      co_return co_await std::move(passing);
     }
     error = response.error();
     if (upload.error) co_return Response(to_status(upload.error));
