@@ -171,7 +171,9 @@ Body announced(std::optional<std::uint64_t> length) {
 Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Method method,
                        const Url& base, const ReverseProxyOptions& options) {
   Response out(response.status());
-  forward_response_headers(response, options, out);
+  if (auto passed = forward_response_headers(response, options, out); !passed) {
+    co_return Response(passed.error());
+  }
   rewrite_locations(base, options, out);
   if (method == Method::head || !may_have_body(out.status())) {
     out.body() = announced(announced_length(response));
@@ -308,7 +310,9 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     auto url = upstream_url(state.upstreams[*index], request, options);
     if (!url) co_return Response(to_status(url.error()));
     ClientRequest sent = request_to(std::move(*url), request);
-    forward_request_headers(request, options, sent);
+    if (auto passed = forward_request_headers(request, options, sent); !passed) {
+      co_return Response(to_status(passed.error()));
+    }
     sent.ignore_idempotency_key();  // the upstream may not know the key of the client
     sent.obey_no_transform();
     if (request.body_length().has_body()) set_request_body(request, upload, sent);

@@ -134,7 +134,8 @@ struct ReverseProxyOptions {
 /// both.
 ///
 /// Any method is passed on, except for CONNECT (501) and TRACE (405; see
-/// ReverseProxyOptions::pass_trace).
+/// ReverseProxyOptions::pass_trace). A request whose Connection has more than 64 different options
+/// is answered with 400; a response with more is 502. keep-alive, te and upgrade do not count.
 /// Threads: any; each core has a client of its own.
 class ReverseProxy {
  public:

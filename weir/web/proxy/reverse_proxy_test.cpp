@@ -50,6 +50,19 @@ TEST_F(ReverseProxyTest, RequestHasTheHeadersOfTheClientAndThoseOfTheProxy) {
             "\r\n");
 }
 
+TEST_F(ReverseProxyTest, TooManyOptionsOfConnectionAreRefused) {
+  std::string options = "Connection: close";
+  for (int count = 0; count < 63; ++count) options += ", x-" + std::to_string(count);
+  for (const bool too_many : {false, true}) {
+    if (too_many) options += ", x-a";
+    EXPECT_EQ(statuses({}, "GET / HTTP/1.1\r\nHost: a\r\n" + options + "\r\n\r\n"),
+              too_many ? "400" : "200");
+    EXPECT_EQ(upstream_requests().size(), too_many ? 0U : 1U);
+    const auto found = response("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + options + "\r\n\r\n");
+    EXPECT_EQ(found.status, too_many ? 502 : 200);
+  }
+}
+
 TEST_F(ReverseProxyTest, AppendKeepsTheHeadersOfATrustedProxy) {
   ReverseProxyOptions options;
   options.forwarded = ForwardedHeaders::append;

@@ -133,41 +133,48 @@ bool passes(Rule rule, Direction direction) noexcept {
   return rule == Rule::pass || rule == in_direction;
 }
 
+/// Returns true for a usual option whose header is not passed on in any case.
 bool is_usual_option(std::string_view token) noexcept {
-  return equals_ignoring_case(token, "keep-alive") || equals_ignoring_case(token, "close") ||
-         equals_ignoring_case(token, "te") || equals_ignoring_case(token, "upgrade");
+  return equals_ignoring_case(token, "keep-alive") || equals_ignoring_case(token, "te") ||
+         equals_ignoring_case(token, "upgrade");
 }
 
-/// The headers of a message that Connection names. Most messages name none.
+/// Returns true if `a` comes before `b` in an order that ignores case.
+bool is_before(std::string_view a, std::string_view b) noexcept {
+  return std::ranges::lexicographical_compare(
+      a, b, [](char left, char right) { return to_lower(left) < to_lower(right); });
+}
+
+/// The distinct headers of a message that Connection names. Most messages name none.
 template <class Message>
 class ConnectionNames {
  public:
-  explicit ConnectionNames(const Message& message) : message_(message) {
-    for (std::size_t index = 0; index < message.header_count() && !any_; ++index) {
+  explicit ConnectionNames(const Message& message) {
+    for (std::size_t index = 0; index < message.header_count() && !too_many_; ++index) {
       const HeaderField field = message.header_at(index);
-      any_ = is_connection(field) && any_element(field.value, [](std::string_view token) {
-               return !is_usual_option(token);
-             });
+      if (field.name.size() != 10 || !equals_ignoring_case(field.name, "connection")) continue;
+      too_many_ = any_element(field.value, [this](std::string_view each) { return !add(each); });
     }
   }
-  bool name(std::string_view header) const {
-    for (std::size_t index = 0; any_ && index < message_.header_count(); ++index) {
-      const HeaderField field = message_.header_at(index);
-      const bool named = is_connection(field) && any_element(field.value, [&](auto token) {
-                           return equals_ignoring_case(token, header);
-                         });
-      if (named) return true;
-    }
-    return false;
+  /// Returns true if there are more than connection_options_max of them. Some are missing then.
+  bool too_many() const noexcept { return too_many_; }
+  bool name(std::string_view header) const noexcept {
+    return !names_.empty() && std::ranges::binary_search(names_, header, is_before);
   }
 
  private:
-  static bool is_connection(const HeaderField& field) noexcept {
-    return field.name.size() == 10 && equals_ignoring_case(field.name, "connection");
+  /// Returns false if there is no room for the name.
+  bool add(std::string_view option) {
+    if (is_usual_option(option)) return true;
+    const auto place = std::ranges::lower_bound(names_, option, is_before);
+    if (place != names_.end() && equals_ignoring_case(*place, option)) return true;
+    if (names_.size() == connection_options_max) return false;
+    names_.insert(place, option);
+    return true;
   }
 
-  const Message& message_;
-  bool any_ = false;
+  std::vector<std::string_view> names_;  // sorted
+  bool too_many_ = false;
 };
 
 /// Headers as a message.
@@ -329,9 +336,10 @@ void forward_trailer_fields(const Message& message, const Headers& trailers, Dir
 }
 
 template <class Message>
-void forward_fields(const Message& response, Version version, const ReverseProxyOptions& options,
-                    Response& out) {
+Result<> forward_fields(const Message& response, Version version,
+                        const ReverseProxyOptions& options, Response& out) {
   const ConnectionNames<Message> connection(response);
+  if (connection.too_many()) return fail(ClientError::bad_response);
   for (std::size_t index = 0; index < response.header_count(); ++index) {
     const auto [name, value] = response.header_at(index);
     const Rule rule = rule_of(name);
@@ -340,6 +348,7 @@ void forward_fields(const Message& response, Version version, const ReverseProxy
     if (stays || passed) out.add_header(name, value);
   }
   if (!options.via.empty()) out.add_header("Via", via_of(version, options));
+  return {};
 }
 
 }  // namespace
@@ -385,10 +394,11 @@ Result<Url> upstream_url(const Url& base, const Request& request,
   return base.join(path, query);
 }
 
-void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
-                             ClientRequest& out) {
+Result<> forward_request_headers(const Request& request, const ReverseProxyOptions& options,
+                                 ClientRequest& out) {
   const RequestHead& head = request.head();
   const ConnectionNames<RequestHead> connection(head);
+  if (connection.too_many()) return fail(Errc::bad_input);
   const bool append = options.forwarded == ForwardedHeaders::append;
   if (options.preserve_host && !request.authority().empty()) {
     out.add_header("Host", request.authority());
@@ -423,6 +433,7 @@ void forward_request_headers(const Request& request, const ReverseProxyOptions& 
   }
   add_forwarded(request, options, std::move(earlier), out);
   if (!options.via.empty()) out.add_header("Via", via_of(request.version(), options));
+  return {};
 }
 
 void forward_trailers(const Request& request, BodySink& out) {
@@ -435,18 +446,19 @@ void forward_trailers(const ClientResponse& response, BodySink& out) {
                          response.has_decoded_body(), out);
 }
 
-void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,
-                              Response& out) {
-  forward_fields(response, response.version(), options, out);
+Result<> forward_response_headers(const ClientResponse& response,
+                                  const ReverseProxyOptions& options, Response& out) {
+  WEIR_TRY(forward_fields(response, response.version(), options, out));
   // A 426 needs the header (RFC 9110 §15.5.22). This proxy passes WebSockets on.
-  if (response.status() != Status::upgrade_required) return;
+  if (response.status() != Status::upgrade_required) return {};
   if (const auto upgrade = response.header("upgrade")) out.add_header("Upgrade", *upgrade);
+  return {};
 }
 
-void forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,
-                              Response& out) {
+Result<> forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,
+                                  Response& out) {
   const FieldList list{{headers.begin(), headers.end()}};
-  forward_fields(list, Version::http_1_1, options, out);
+  return forward_fields(list, Version::http_1_1, options, out);
 }
 
 void rewrite_locations(const Url& base, const ReverseProxyOptions& options, Response& out) {

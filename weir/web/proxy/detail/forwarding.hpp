@@ -19,6 +19,10 @@
 
 namespace weir::http {
 
+/// Number of distinct options that Connection may have beside keep-alive, te and upgrade. The work
+/// for a message thus grows with its length only.
+inline constexpr std::size_t connection_options_max = 64;
+
 /// Returns the URL of a request at the upstream `base`. The path and the query of the client stay
 /// as they were sent.
 /// Errors: not_found if the path does not begin with options.strip_prefix; those of Url::parse().
@@ -26,8 +30,9 @@ Result<Url> upstream_url(const Url& base, const Request& request,
                          const ReverseProxyOptions& options);
 
 /// Adds the headers of the client's request that an upstream gets, and those of the proxy.
-void forward_request_headers(const Request& request, const ReverseProxyOptions& options,
-                             ClientRequest& out);
+/// Errors: bad_input if Connection has more than connection_options_max options.
+Result<> forward_request_headers(const Request& request, const ReverseProxyOptions& options,
+                                 ClientRequest& out);
 
 /// Returns the number of proxies to which this request may still go: the Max-Forwards of OPTIONS
 /// and TRACE (RFC 9110 §7.6.2), at most 1,000,000; std::nullopt without that header, and for other
@@ -48,16 +53,18 @@ void forward_trailers(const Request& request, BodySink& out);
 void forward_trailers(const ClientResponse& response, BodySink& out);
 
 /// Adds the headers of the upstream's response that the client gets.
-void forward_response_headers(const ClientResponse& response, const ReverseProxyOptions& options,
-                              Response& out);
+/// Errors: ClientError::bad_response if Connection has more than connection_options_max options.
+Result<> forward_response_headers(const ClientResponse& response,
+                                  const ReverseProxyOptions& options, Response& out);
 
 /// Replaces a Location and a Content-Location of the upstream `base` by the references by which the
 /// client reaches them through the proxy; see ReverseProxyOptions::rewrite_locations.
 void rewrite_locations(const Url& base, const ReverseProxyOptions& options, Response& out);
 
 /// Adds the headers of the upstream's response that accepts a WebSocket.
-void forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,
-                              Response& out);
+/// Errors: ClientError::bad_response if Connection has more than connection_options_max options.
+Result<> forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,
+                                  Response& out);
 
 /// Returns the number of entries of all Via headers.
 std::size_t count_hops(const RequestHead& head) noexcept;

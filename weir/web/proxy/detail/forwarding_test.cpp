@@ -95,7 +95,7 @@ TEST(ForwardingTest, UpstreamKnowsTheClientOfATrustedProxy) {
     }
     ReverseProxyOptions options{.forwarded = how, .rfc7239 = true, .via = ""};
     ClientRequest out(Method::get, "http://a");
-    forward_request_headers(request.request(), options, out);
+    EXPECT_TRUE(forward_request_headers(request.request(), options, out));
     return std::string(out.headers().lines());
   };
   EXPECT_EQ(sent(ForwardedHeaders::replace, true),
@@ -114,7 +114,7 @@ std::string passed(std::string_view lines, ReverseProxyOptions options = {}) {
   options.via.clear();
   TextRequest request("GET /", {}, lines);
   ClientRequest out(Method::get, "http://a");
-  forward_request_headers(request.request(), options, out);
+  EXPECT_TRUE(forward_request_headers(request.request(), options, out));
   return std::string(out.headers().lines());
 }
 
@@ -129,6 +129,18 @@ TEST(ForwardingTest, OptionsOfConnectionAreFoundInAllLines) {
   EXPECT_EQ(passed("Connection: close\r\nA: 1\r\nConnection: , a ,\r\nB: 2\r\nClose: 3\r\n"),
             "B: 2\r\n");
   EXPECT_EQ(passed("Connection: keep-alive\r\nA: 1\r\n"), "A: 1\r\n");
+}
+
+TEST(ForwardingTest, OptionsOfConnectionAreBounded) {
+  std::string distinct;
+  for (std::size_t count = 0; count < connection_options_max; ++count) {
+    distinct.append("X-").append(std::to_string(count)).append(",");
+  }
+  const std::string repeated = distinct + "x-1,keep-alive,,, ,TE," + std::string(10'000, ',');
+  EXPECT_EQ(passed("Connection: " + repeated + "\r\nX-63: 1\r\nX-64: 2\r\n"), "X-64: 2\r\n");
+  TextRequest request("GET /", {}, "Connection: " + distinct + "\r\nConnection: a\r\n");
+  ClientRequest out(Method::get, "http://a");
+  EXPECT_EQ(forward_request_headers(request.request(), {}, out).error(), Errc::bad_input);
 }
 
 TEST(ForwardingTest, ImitationsOfNamesWithUnderscoresAreDropped) {
@@ -162,7 +174,7 @@ std::string appended(std::string_view lines) {
   ReverseProxyOptions options{.forwarded = ForwardedHeaders::append, .rfc7239 = true};
   TextRequest request("GET /", {}, lines);
   ClientRequest out(Method::get, "http://a");
-  forward_request_headers(request.request(), options, out);
+  EXPECT_TRUE(forward_request_headers(request.request(), options, out));
   return std::string(out.headers().lines());
 }
 

@@ -142,7 +142,9 @@ Response forward_websocket(const Request& request, OpenedWebSocket opened,
     return WebSocketTask(serve_client(client, std::move(at), limits));
   };
   Response out = accept_websocket(request, std::move(serve), std::move(accepted));
-  forward_response_headers(headers, options, out);
+  if (auto passed = forward_response_headers(headers, options, out); !passed) {
+    return Response(passed.error());
+  }
   return out;
 }
 
