@@ -238,17 +238,18 @@ Task<> Http2RestartScenario::send(http::Client& client, std::string name) {
 
 void Http2RestartScenario::judge_error(const Sent& sent, std::error_code error) {
   ++failed_;
-  const bool no_connection = is(error, {ClientError::connect_failed, ClientError::queue_timed_out,
-                                        ClientError::connect_timed_out});
-  if (sent.posts && no_connection && executions_.contains(sent.id)) {
-    fail_with("is executed, but has no connection", sent.target);
+  const bool not_executed = is(error, {ClientError::connect_failed, ClientError::queue_timed_out,
+                                       ClientError::connect_timed_out, ClientError::not_processed});
+  if (sent.posts && not_executed && executions_.contains(sent.id)) {
+    fail_with("is executed, but no server has processed it", sent.target);
   }
   const bool may_fail = options_.restart != Http2Restart::handover &&
-                        is(error, {ClientError::connect_failed, ClientError::connection_lost});
+                        is(error, {ClientError::connect_failed, ClientError::connection_lost,
+                                   ClientError::not_processed});
   const bool may_time_out =
       options_.may_time_out &&
-      (no_connection || is(error, {ClientError::head_timed_out, ClientError::body_timed_out,
-                                   ClientError::connection_lost}));
+      (not_executed || is(error, {ClientError::head_timed_out, ClientError::body_timed_out,
+                                  ClientError::connection_lost}));
   if (!may_fail && !may_time_out) fail_with(error.message(), sent.target);
 }
 

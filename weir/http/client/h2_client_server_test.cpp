@@ -211,9 +211,44 @@ TEST_F(H2ClientServerTest, ARequestIsRefusedAtMostFourTimes) {
     }
   };
   with_scripts({refuse}, [](Client& client) -> Task<> {
-    EXPECT_EQ(co_await ask(client), text_of(ClientError::connection_lost));
+    EXPECT_EQ(co_await ask(client), text_of(ClientError::not_processed));
   });
   EXPECT_EQ(heads, 4U);
+}
+
+TEST_F(H2ClientServerTest, ARefusedRequestWithAStreamedBodyIsNotProcessed) {
+  const auto answer_with = [](std::string bytes) -> Script {
+    return [bytes](H2Peer& peer) -> Task<> {
+      if (!co_await peer.receive("data 1 ")) co_return;
+      co_await peer.send(bytes);
+      co_await peer.end();
+    };
+  };
+  const std::string refused = frames::rst_stream(1, H2Error::refused_stream);
+  const std::string began = frames::answer(1, "103", FrameFlag::end_headers);
+  using Case = std::pair<std::string, ClientError>;
+  for (const auto& [bytes, error] :
+       {Case{refused, ClientError::not_processed},
+        Case{frames::goaway(0), ClientError::not_processed},
+        Case{began + refused, ClientError::connection_lost},
+        Case{frames::rst_stream(1, H2Error::internal_error), ClientError::connection_lost}}) {
+    for (const bool waits : {false, true}) {
+      std::size_t calls = 0;
+      with_scripts({answer_with(bytes)}, [&](Client& client) -> Task<> {
+        ClientRequest sent = request(Method::post);
+        const auto write = [&calls, waits](BodySink& sink) -> Task<Result<>> {
+          ++calls;
+          const Result<> written = co_await sink.write("some");
+          if (!written || !waits) co_return written;
+          co_return co_await sleep(1h);  // the refusal ends it
+        };
+        sent.set_body("text/plain", Body(StreamFunction(write)));
+        EXPECT_EQ(co_await outcome(client, std::move(sent)), text_of(error));
+      });
+      EXPECT_EQ(calls, 1U);
+      EXPECT_EQ(accepted_, 1U);
+    }
+  }
 }
 
 TEST_F(H2ClientServerTest, ALostPostIsNeverSentAgain) {

@@ -316,7 +316,7 @@ TEST_F(H2ClientWebSocketPeerTest, DoesNotAskForever) {
       co_await peer.send(rst_stream(id, H2Error::refused_stream));
     }
   };
-  EXPECT_EQ(run({refuse}).result, make_error_code(ClientError::connection_lost));
+  EXPECT_EQ(run({refuse}).result, make_error_code(ClientError::not_processed));
 }
 
 // The settings and the windows.

@@ -29,6 +29,7 @@ constexpr std::array client_error_rows{
     ClientErrorRow{ClientError::bad_redirect, Status::bad_gateway, "bad_redirect"},
     ClientErrorRow{ClientError::too_many_redirects, Status::bad_gateway, "too_many_redirects"},
     ClientErrorRow{ClientError::proxy_refused, Status::bad_gateway, "proxy_refused"},
+    ClientErrorRow{ClientError::not_processed, Status::service_unavailable, "not_processed"},
 };
 
 const ClientErrorRow* find(int value) noexcept {

@@ -10,9 +10,9 @@
 namespace weir::http {
 
 /// The reason why a client has no response, or only a part of one. It converts to std::error_code
-/// (category "weir.http.client"). to_status() of that code is 503 for the queue, 504 for another
-/// timeout and 502 otherwise. A handler may therefore return the error of a server that it asked. A
-/// TLS handshake that failed is a tls::Error, whose status is 502 or 504.
+/// (category "weir.http.client"). to_status() of that code is 503 for the queue and not_processed,
+/// 504 for another timeout and 502 otherwise. A handler may therefore return the error of a server
+/// that it asked. A TLS handshake that failed is a tls::Error, whose status is 502 or 504.
 enum class ClientError : std::uint16_t {
   connect_failed = 1,  ///< no address, or no address that accepts connections
   connect_timed_out,   ///< ClientLimits::connect_timeout
@@ -28,6 +28,7 @@ enum class ClientError : std::uint16_t {
   bad_redirect,        ///< a Location that is no URL, or one that leads from https to http
   too_many_redirects,  ///< ClientLimits::redirects_max
   proxy_refused,       ///< the proxy opened no tunnel
+  not_processed,       ///< the server of HTTP/2 says that it has not acted on the request
 };
 
 /// Returns the status for a client of a server that failed with this error: 502, 503 or 504.

@@ -14,7 +14,8 @@ struct Row {
   std::string_view name;
 };
 
-/// 503 for the queue, 504 for another timeout, and 502 otherwise (RFC 9110 §15.6).
+/// 503 for the queue and for what no server has processed, 504 for another timeout, and 502
+/// otherwise (RFC 9110 §15.6).
 constexpr Row rows[] = {
     {ClientError::connect_failed, 502, "connect_failed"},
     {ClientError::connect_timed_out, 504, "connect_timed_out"},
@@ -29,6 +30,8 @@ constexpr Row rows[] = {
     {ClientError::bad_json, 502, "bad_json"},
     {ClientError::bad_redirect, 502, "bad_redirect"},
     {ClientError::too_many_redirects, 502, "too_many_redirects"},
+    {ClientError::proxy_refused, 502, "proxy_refused"},
+    {ClientError::not_processed, 503, "not_processed"},
 };
 
 TEST(ClientError, HasTheStatusAndTheNameOfItsCause) {

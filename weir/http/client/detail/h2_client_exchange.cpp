@@ -348,7 +348,7 @@ Task<Result<>> H2ClientExchange::connect(std::string_view scheme, std::string_vi
   if (!connection_->accepts(scheme, head)) co_return fail(Errc::limit_reached);
   if (!connection_->may_open()) {  // as the settings demand, or after a GOAWAY
     refused_ = true;
-    co_return fail(ClientError::connection_lost);
+    co_return fail(ClientError::not_processed);
   }
   connection_->open(*this);
   send_head(scheme, head, false);
@@ -483,8 +483,8 @@ void H2ClientExchange::on_end() {
 
 void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
   if (!complete_ && !error_) {
-    error_ = error;
     refused_ = refused && !received_;
+    error_ = refused_ ? make_error_code(ClientError::not_processed) : error;
   }
   if (writer_ != nullptr) {
     stopped_early_ = true;

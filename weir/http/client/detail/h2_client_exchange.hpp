@@ -96,7 +96,8 @@ class H2ClientExchange final : public ResponseSource,
   bool on_data(Bytes bytes, bool end_stream);
   /// The response is complete.
   void on_end();
-  /// The stream has ended early. The server has not processed the request if `refused`.
+  /// The stream has ended early. If `refused`, the server says that it has not processed the
+  /// request: the error is then not_processed instead of `error`.
   void on_reset(std::error_code error, bool refused) noexcept;
   /// The connection has ended, and has released the stream. The kernel has taken at most
   /// `bytes_sent` bytes of the connection.
