@@ -107,6 +107,20 @@ TEST_F(WebSocketTest, RejectsOtherRequests) {
   EXPECT_EQ(server_->counters().websockets.value(), 0U);
 }
 
+TEST_F(WebSocketTest, AllowNamesExactlyTheMethodsThatTheRouteKnows) {
+  serve();
+  const auto status_of = [this](std::string_view method) {
+    std::string request(handshake);
+    request.replace(0, 3, method);
+    return talk(connect(), request).substr(9, 3);
+  };
+  const std::string options = talk(connect(), "OPTIONS /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(options.find("\r\nAllow: GET, HEAD, OPTIONS\r\n"), options.npos) << options;
+  EXPECT_EQ(status_of("GET"), "101");
+  EXPECT_EQ(status_of("HEAD"), "426") << "it opens no WebSocket";
+  EXPECT_EQ(status_of("POST"), "405");
+}
+
 TEST_F(WebSocketTest, EchoesMessages) {
   MemoryPeer& peer = open();
   EXPECT_EQ(talk(peer, frame(text, "hello")), answer(text, "hello"));

@@ -144,6 +144,8 @@ WsUpgrade check_websocket_request(const RequestHead& head, Version version,
     upgrade.verdict = verdict;
     return upgrade;
   };
+  // HEAD opens no WebSocket, and gets what the same GET would get (RFC 9110 §9.3.2).
+  if (head.method() == Method::head) return reject(WsVerdict::not_an_upgrade);
   if (head.method() != Method::get) return reject(WsVerdict::wrong_method);
   if (!head.requests_upgrade() || !has_member(head, "upgrade", websocket)) {
     return reject(WsVerdict::not_an_upgrade);
@@ -210,7 +212,7 @@ Response websocket_rejection(WsVerdict verdict, Version version) {
   if (verdict == WsVerdict::unsupported_version || verdict == WsVerdict::not_an_upgrade) {
     response.set_header("Sec-WebSocket-Version", version_13);
   }
-  if (verdict == WsVerdict::wrong_method) response.set_header("Allow", "GET");
+  if (verdict == WsVerdict::wrong_method) response.set_header("Allow", "GET, HEAD");
   return response;
 }
 

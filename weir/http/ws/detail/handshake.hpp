@@ -37,9 +37,9 @@ WsAccept websocket_accept(std::string_view key) noexcept;
 /// The result of the check of a request.
 enum class WsVerdict : std::uint8_t {
   accepted,
-  not_an_upgrade,       ///< the request does not ask for WebSocket; 426, or 400 over HTTP/2
+  not_an_upgrade,       ///< a HEAD, or no request for a WebSocket; 426, or 400 over HTTP/2
   unsupported_version,  ///< another version than 13; 426, or 400 over HTTP/2
-  wrong_method,         ///< not GET; 405
+  wrong_method,         ///< neither GET nor HEAD; 405
   wrong_headers,        ///< a header is missing, repeated or invalid, or there is a body; 400
   wrong_origin,         ///< the origin is not allowed; 403
 };

@@ -114,7 +114,7 @@ TEST(WsHandshake, ChecksEachHeader) {
            {{.line = "GET http://server.example.com/chat HTTP/1.1"}, accepted},
            {{.more = "Content-Length: 0\r\n"}, accepted},
            {{.line = "POST /chat HTTP/1.1"}, WsVerdict::wrong_method},
-           {{.line = "HEAD /chat HTTP/1.1"}, WsVerdict::wrong_method},
+           {{.line = "HEAD /chat HTTP/1.1"}, no_upgrade},
            {{.line = "GET /chat HTTP/1.0"}, no_upgrade},
            {{.upgrade = ""}, no_upgrade},
            {{.upgrade = "Upgrade: h2c\r\n"}, no_upgrade},
@@ -237,7 +237,7 @@ TEST(WsHandshake, RejectsWithAStatusAndHeaders) {
                 "Sec-WebSocket-Version: 13\r\n"},
            Case{WsVerdict::unsupported_version, h2, Status::bad_request,
                 "Sec-WebSocket-Version: 13\r\n"},
-           Case{WsVerdict::wrong_method, h1, Status::method_not_allowed, "Allow: GET\r\n"},
+           Case{WsVerdict::wrong_method, h1, Status::method_not_allowed, "Allow: GET, HEAD\r\n"},
            Case{WsVerdict::wrong_headers, h1, Status::bad_request, ""},
            Case{WsVerdict::wrong_origin, h1, Status::forbidden, ""},
        }) {
