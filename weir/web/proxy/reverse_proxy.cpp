@@ -37,8 +37,22 @@ struct Upload {
   Request& request;
   ClientSide client;
   std::error_code error = {};  // why the client's body could not be read
-  std::string start = {};      // the bytes that were read before there was an upstream
-  bool ended = false;          // `start` is the whole body
+  std::string start = {};      // the begin of the body
+  std::size_t start_max = 0;   // bytes of `start` that an upstream may make the proxy keep
+  bool begun = false;          // an upstream has asked for the body
+  bool ended = false;          // the whole body was read
+  bool kept = true;            // `start` has all bytes that were read
+
+  /// Keeps bytes that were read, for an upstream that says that it has not processed the request.
+  void keep(Bytes piece) {
+    if (!kept) return;
+    kept = start.size() + piece.size() <= start_max;
+    if (kept) {
+      start.append(to_text(piece));
+    } else {
+      start = std::string();  // returns its memory
+    }
+  }
 };
 
 /// Reads the body until it has ended, or until there are more than `most` bytes.
@@ -53,6 +67,7 @@ Task<Result<>> read_start(Upload& upload, std::size_t most) {
 }
 
 Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
+  upload.begun = true;
   if (!upload.start.empty()) {
     if (auto sent = co_await sink.write(upload.start); !sent) co_return sent;
   }
@@ -63,7 +78,9 @@ Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
       if (piece.error() != Errc::cancelled) upload.error = piece.error();
       co_return fail(piece.error());
     }
-    if (piece->empty()) break;
+    upload.ended = piece->empty();
+    if (upload.ended) break;
+    upload.keep(*piece);
     if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
   }
   forward_trailers(upload.request, sink);
@@ -77,15 +94,30 @@ void set_request_body(const Request& request, Upload& upload, ClientRequest& out
   out.set_body(passed_on, Body(StreamFunction(std::move(function)), length));
 }
 
+/// Returns true if there was no room for the request, or if its upstream says that it has not
+/// processed it (RFC 9113 §8.7). No upstream has failed then.
+bool is_unprocessed(std::error_code error) noexcept {
+  return error == ClientError::queue_full || error == ClientError::queue_timed_out ||
+         error == ClientError::not_processed;
+}
+
 /// Returns true if the upstream itself caused the error.
 bool is_upstream_failure(std::error_code error) noexcept {
-  if (error == Errc::cancelled) return false;
-  return error != ClientError::queue_full && error != ClientError::queue_timed_out;
+  return error != Errc::cancelled && !is_unprocessed(error);
+}
+
+/// Returns the answer to a request that no upstream has answered. Retry-After tells the client that
+/// it may send the same request again.
+Response failure(std::error_code error) {
+  Response out(error);
+  if (is_unprocessed(error)) out.set_header("Retry-After", "1");
+  return out;
 }
 
 /// Returns true if another upstream may get the request, because this one cannot have acted on it.
-bool may_try_another(std::error_code error, const Request& request) noexcept {
+bool may_try_another(std::error_code error, const Request& request, const Upload& upload) noexcept {
   if (error == ClientError::connect_failed || error == ClientError::connect_timed_out) return true;
+  if (error == ClientError::not_processed) return upload.kept;
   return error == ClientError::connection_lost && is_idempotent(request.method()) &&
          !request.body_length().has_body();
 }
@@ -301,7 +333,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   }
   if (!is_websocket && !proxied.try_take_slot(client)) {
     const Result<> taken = co_await proxied.take_slot(client);
-    if (!taken) co_return Response(taken.error());
+    if (!taken) co_return failure(taken.error());
   }
   std::error_code error = make_error_code(ClientError::connect_failed);
   for (unsigned attempt = 0; attempt < options.attempts_max; ++attempt) {
@@ -309,6 +341,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     if (!index) break;
     auto url = upstream_url(state.upstreams[*index], request, options);
     if (!url) co_return Response(to_status(url.error()));
+    upload.start_max = proxied.may_speak_http2(*url) ? options.short_body_max : 0;
     ClientRequest sent = request_to(std::move(*url), request);
     if (auto passed = forward_request_headers(request, options, sent); !passed) {
       co_return Response(to_status(passed.error()));
@@ -338,9 +371,11 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     error = response.error();
     if (upload.error) co_return Response(to_status(upload.error));
     if (is_upstream_failure(error)) proxied.record_failure();
-    if (!may_try_another(error, request)) break;
+    if (!may_try_another(error, request, upload)) break;
+    // The client has repeated a request itself if nothing has asked for its body.
+    if (error == ClientError::not_processed && upload.begun) proxied.try_again();
   }
-  co_return Response(error);
+  co_return failure(error);
 }
 
 ReverseProxy reverse_proxy(std::vector<std::string> upstreams, ReverseProxyOptions options) {

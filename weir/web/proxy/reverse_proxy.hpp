@@ -67,9 +67,11 @@ struct ReverseProxyOptions {
   /// next one half of the rest, and so on; 503. memory_bound() includes them.
   std::size_t websockets_max = 1024;
   /// Bytes of a request's body that is complete before the request takes an upstream, if its length
-  /// is known and half of the requests to the upstreams are in use.
+  /// is known and half of the requests to the upstreams are in use. The proxy also keeps a body of
+  /// at most this size while it sends it over HTTP/2, so that it can send it again; 503.
   std::size_t short_body_max = 64 * 1024;
-  /// Number of upstreams that a request may try; at least 1.
+  /// Number of times that a request may be sent to an upstream, each time to another one unless the
+  /// last one has not processed it; at least 1.
   unsigned attempts_max = 3;
   /// Number of failures in a row after which an upstream gets no requests for `eject_time`. It then
   /// has one more chance. If all upstreams are ejected, requests go to the one whose time ends
@@ -117,13 +119,17 @@ struct ReverseProxyOptions {
 /// most half of the descriptors. Servers without a limit of connections leave them free.
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
-/// is 502; a timeout is 504; the limits of ClientLimits for waiting requests are 503. A client that
+/// is 502; a timeout is 504. The limits of ClientLimits for waiting requests are 503 with
+/// "Retry-After: 1", as is a request that upstreams say that they have not processed. A client that
 /// leaves cancels the request of the upstream.
 ///
 /// *Retry.* A request goes to another upstream if no connection was opened. It also does if the
 /// connection was lost before the head of a response, the method is idempotent and there is no
 /// body. The client has a rule of its own for reused connections; see Client. An Idempotency-Key
-/// makes no request repeatable, because the upstream may not know it (RFC 9110 §9.2.2).
+/// makes no request repeatable, because the upstream may not know it (RFC 9110 §9.2.2). An upstream
+/// of HTTP/2 may say that it has not processed a request (RFC 9113 §8.7). Any request is then sent
+/// again, to another upstream or to the same one, while the proxy has all bytes of the body that it
+/// has read. It is no failure of the upstream.
 ///
 /// *WebSockets* of clients over HTTP/1.1 and HTTP/2 are passed on over HTTP/1.1. The upstream gets
 /// Origin and the subprotocols of the client, and decides; the client gets its response if it

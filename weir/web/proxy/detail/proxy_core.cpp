@@ -97,6 +97,11 @@ std::optional<std::size_t> ProxyCore::Request::choose() {
   return upstream_;
 }
 
+void ProxyCore::Request::try_again() noexcept {
+  core_->upstreams_.end(*upstream_);
+  upstream_.reset();
+}
+
 void ProxyCore::Request::record_failure() {
   core_->failures_.add();
   if (core_->upstreams_.record_failure(*upstream_, core_->loop_.now())) core_->ejections_.add();

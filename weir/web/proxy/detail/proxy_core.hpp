@@ -61,8 +61,14 @@ class ProxyCore final : DrainObserver, MetricSource {
     Client& client() const noexcept { return *core_->client_; }
     /// Returns the pool that opens the connections of WebSockets, which it does not count.
     ClientPool& websocket_pool() const noexcept { return *core_->websocket_pool_; }
+    /// Returns true if an upstream at this URL may speak HTTP/2.
+    bool may_speak_http2(const Url& url) const noexcept {
+      return core_->websocket_pool_->may_speak_http2(url);
+    }
     /// Chooses an upstream that the request has not tried, and returns its index.
     std::optional<std::size_t> choose();
+    /// Lets choose() return the last upstream again.
+    void try_again() noexcept;
     void record_success() noexcept { core_->upstreams_.record_success(*upstream_); }
     void record_failure();
 
