@@ -20,6 +20,7 @@
 #include "weir/http/syntax/url.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
+#include "weir/task/timeout.hpp"
 #include "weir/web/proxy/detail/forwarding.hpp"
 #include "weir/web/proxy/detail/proxied_websocket.hpp"
 #include "weir/web/proxy/detail/proxy_core.hpp"
@@ -122,7 +123,7 @@ bool may_try_another(std::error_code error, const Request& request, const Upload
          !request.body_length().has_body();
 }
 
-/// Returns the number of bytes that the response to HEAD announces, and does not have.
+/// Returns the Content-Length of the response.
 std::optional<std::uint64_t> announced_length(const ClientResponse& response) noexcept {
   const auto text = response.header("content-length");
   if (!text) return std::nullopt;
@@ -133,6 +134,19 @@ std::optional<std::uint64_t> announced_length(const ClientResponse& response) no
   return length;
 }
 
+/// Reads the trailers behind a body of known length, of which all bytes have come. Only HTTP/2 has
+/// them. It waits for those that the response announces, or that its protocol has. Others are
+/// passed on if they have come with the body: an upstream may end the stream much later.
+Task<> read_trailers(ClientResponse& response) {
+  if (response.version() != Version::http_2) co_return;
+  constexpr std::string_view grpc = "application/grpc";
+  const std::string_view type = response.header("content-type").value_or("");
+  const bool is_grpc = equals_ignoring_case(type.substr(0, grpc.size()), grpc);
+  const bool announced = is_grpc || response.header("trailer");
+  auto reading = timeout(announced ? Duration::max() : Duration::zero(), response.read());
+  std::ignore = co_await std::move(reading);
+}
+
 /// A request at an upstream, and its response.
 struct Exchange {
   ProxyCore::Request request;
@@ -140,53 +154,31 @@ struct Exchange {
   std::string begin = {};   // bytes of the body that were read already
 };
 
-Task<Result<>> send_response_body(BodySink& sink, Exchange exchange) {
+/// Sends the body, or the `length` bytes of it.
+Task<Result<>> send_response_body(BodySink& sink, Exchange exchange,
+                                  std::optional<std::uint64_t> length) {
   ClientResponse& response = exchange.response;
   ClientSide client(exchange.request.slot());
   if (!exchange.begin.empty()) {
     if (auto sent = co_await sink.write(exchange.begin); !sent) co_return sent;
   }
-  for (;;) {
+  for (std::uint64_t passed = 0; passed != length;) {
     const auto piece = co_await response.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
     if (auto sent = co_await client.write(sink, *piece); !sent) co_return sent;
+    passed += piece->size();
   }
+  if (length) co_await read_trailers(response);
   forward_trailers(response, sink);
   co_return {};
 }
 
-/// Reads the rest of a short body, which begins with `whole`.
-/// Errors: those of ClientResponse::read().
-Task<Result<std::string>> read_rest(ClientResponse& response, std::string whole,
-                                    std::size_t length) {
-  whole.reserve(length);
-  while (whole.size() < length) {
-    const auto piece = co_await response.read();
-    if (!piece) co_return fail(piece.error());
-    if (piece->empty()) co_return fail(ClientError::bad_response);
-    whole.append(to_text(*piece));
-  }
-  co_return std::move(whole);
-}
-
 Body streamed(Exchange exchange, std::optional<std::uint64_t> length) {
-  auto function = [exchange = std::move(exchange)](BodySink& sink) mutable {
-    return send_response_body(sink, std::move(exchange));
+  auto function = [exchange = std::move(exchange), length](BodySink& sink) mutable {
+    return send_response_body(sink, std::move(exchange), length);
   };
   return Body(StreamFunction(std::move(function)), length);
-}
-
-/// Adds the trailers of a response over HTTP/2 to `out`, which has its whole body. A body with
-/// trailers is sent without a length, because HTTP/1.1 has no trailers behind a length.
-Task<Response> with_trailers(Response out, ProxyCore::Request proxied, ClientResponse response) {
-  const auto end = co_await response.read();
-  if (!end) co_return Response(end.error());
-  if (!end->empty()) co_return Response(make_error_code(ClientError::bad_response));
-  if (response.trailers().empty()) co_return out;
-  std::string whole(out.body().text());
-  out.body() = streamed({std::move(proxied), std::move(response), std::move(whole)}, std::nullopt);
-  co_return out;
 }
 
 Task<Result<>> send_nothing(BodySink&) {
@@ -211,25 +203,29 @@ Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Meth
     out.body() = announced(announced_length(response));
     co_return out;
   }
-  const auto length = response.body_length().bytes();
-  if (length && *length <= whole_body_max) {
-    const auto first = co_await response.read();
-    if (!first) co_return Response(first.error());
-    if (first->size() == *length) {
-      out.body() = first->empty() ? announced(0) : Body(to_text(*first));
-      if (response.version() != Version::http_2) co_return out;
-      auto whole = with_trailers(std::move(out), std::move(proxied), std::move(response));
-      co_return co_await std::move(whole);
-    }
-    auto rest = read_rest(response, std::string(to_text(*first)), *length);
-    auto text = co_await std::move(rest);
-    if (!text) co_return Response(text.error());
-    out.body() = Body(std::move(*text));
-    if (response.version() != Version::http_2) co_return out;
-    auto whole = with_trailers(std::move(out), std::move(proxied), std::move(response));
-    co_return co_await std::move(whole);
+  auto length = response.body_length().bytes();
+  // Over HTTP/2, trailers may follow a length of 0, which is an unknown one then.
+  if (!length && announced_length(response) == 0) length = 0;
+  if (!length || *length > whole_body_max) {
+    out.body() = streamed({std::move(proxied), std::move(response)}, length);
+    co_return out;
   }
-  out.body() = streamed({std::move(proxied), std::move(response)}, length);
+  std::string whole;
+  whole.reserve(*length);
+  while (whole.size() < *length) {
+    const auto piece = co_await response.read();
+    if (!piece) co_return Response(piece.error());
+    if (piece->empty()) co_return Response(make_error_code(ClientError::bad_response));
+    whole.append(to_text(*piece));
+  }
+  co_await read_trailers(response);
+  if (!response.trailers().empty()) {
+    // HTTP/1.1 has no trailers behind a length.
+    out.body() =
+        streamed({std::move(proxied), std::move(response), std::move(whole)}, std::nullopt);
+  } else {
+    out.body() = whole.empty() ? announced(0) : Body(std::move(whole));
+  }
   co_return out;
 }
 

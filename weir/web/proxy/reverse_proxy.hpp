@@ -107,6 +107,9 @@ struct ReverseProxyOptions {
 /// *Trailers* are passed on if the framing of the other side can carry them. The rules of headers
 /// hold for them. Names of may_be_trailer() pass (RFC 9110 §6.5.1): no credentials, no Origin, no
 /// Sec-Fetch-Site, no traceparent, no Access-Control-Allow-Origin and the like, also imitated ones.
+/// Behind a body with a Content-Length, which only HTTP/2 allows, the proxy waits only for trailers
+/// that a response announces by Trailer or as gRPC. Without trailers the whole body is passed on,
+/// whatever happens to its stream.
 ///
 /// *Max-Forwards* of OPTIONS and TRACE is decremented; the proxy itself answers if it is 0 (RFC
 /// 9110 §7.6.2).

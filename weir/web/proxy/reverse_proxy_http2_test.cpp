@@ -1,7 +1,8 @@
 // Tests of a reverse proxy whose upstreams speak HTTP/2 and follow scripts: requests that they do
-// not process.
+// not process, and responses whose streams end late.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -192,6 +193,57 @@ TEST_F(ProxyHttp2Test, NeverRepeatsAPostThatMayHaveBeenProcessed) {
     EXPECT_EQ(accepted_, 1U);
   }
   EXPECT_EQ(failures(), 3U);
+}
+
+// Responses whose streams end late.
+
+std::string head_of(std::string_view length, HeaderField more = {"x-more", "1"}) {
+  return frames::headers(
+      1, frames::block({{":status", "200"}, {"content-length", length}, {more.name, more.value}}),
+      FrameFlag::end_headers);
+}
+
+TEST_F(ProxyHttp2Test, PassesOnAWholeBodyBeforeItsStreamEnds) {
+  for (const std::size_t length : {0U, 4U, 16'000U, 40'000U}) {
+    std::string bytes = head_of(std::to_string(length));
+    for (std::size_t left = length; left != 0;) {
+      const std::size_t part = std::min<std::size_t>(left, 10'000);
+      bytes += frames::data(1, std::string(part, 'x'));
+      left -= part;
+    }
+    const std::string answer = answer_to({send_after("head 1", bytes)}, get("/"));
+    EXPECT_EQ(statuses_in(answer), "200");
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n" + std::string(length, 'x'))) << length;
+    EXPECT_LT(took_, 1s) << length;
+  }
+  EXPECT_EQ(failures(), 0U);
+}
+
+TEST_F(ProxyHttp2Test, WaitsForTrailersThatAreAnnounced) {
+  for (const HeaderField announced :
+       {HeaderField{"trailer", "x-sum"}, HeaderField{"content-type", "application/grpc+proto"}}) {
+    const Script late = [announced](H2Peer& peer) -> Task<> {
+      if (!co_await peer.receive("head 1")) co_return;
+      co_await peer.send(head_of("4", announced) + frames::data(1, "body"));
+      std::ignore = co_await sleep(2s);
+      const std::string trailers = frames::headers(1, frames::block({{"x-sum", "7"}}));
+      co_await peer.send(trailers);
+      co_await peer.end();
+    };
+    const std::string answer = answer_to({late}, get("/"));
+    EXPECT_TRUE(answer.ends_with("\r\n4\r\nbody\r\n0\r\nx-sum: 7\r\n\r\n")) << answer;
+  }
+}
+
+TEST_F(ProxyHttp2Test, TrailersThatNeverComeCostNoBody) {
+  ReverseProxyOptions options;
+  options.client.limits.body_timeout = 3s;
+  const std::string bytes = head_of("4", {"trailer", "x-sum"}) + frames::data(1, "body");
+  for (const std::string& end : {std::string(), frames::rst_stream(1, H2Error::internal_error)}) {
+    const std::string answer = answer_to({send_after("head 1", bytes + end)}, get("/"), options);
+    EXPECT_EQ(statuses_in(answer), "200") << answer;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nbody")) << answer;
+  }
 }
 
 }  // namespace
