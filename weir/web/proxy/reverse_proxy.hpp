@@ -82,16 +82,21 @@ struct ReverseProxyOptions {
 
 /// A handler that passes requests on to one of several upstream servers; reverse_proxy() makes it.
 ///
-/// *Bodies* of requests and responses are streamed in both directions at the speed of the slower
-/// side. The proxy holds one piece of each at a time. It holds a response of at most 16 KiB with a
-/// Content-Length as a whole, so that its upstream is free for others; see also
-/// ReverseProxyOptions::short_body_max. It sends the whole request before it passes the response
-/// on, unless the status is 300 or more or the response is complete earlier; see Client. Such an
-/// early answer is no failure of the upstream. The carrier of a message says if it has a body,
-/// whatever the method is. A body that decompress_requests() decodes is passed on decoded, without
-/// the headers that describe the coding. "Cache-Control: no-transform" keeps the coding of a body
-/// in both directions (RFC 9110 §7.7): decompress_requests() and ClientOptions::decompression have
-/// no effect then.
+/// *Bodies* are streamed: first that of the request to the upstream, then that of the response to
+/// the client, each at the speed of the slower side. The proxy holds one piece at a time. It holds
+/// a response of at most 16 KiB with a Content-Length as a whole, so that its upstream is free for
+/// others; see also ReverseProxyOptions::short_body_max. The carrier of a message says if it has a
+/// body, whatever the method is. A body that decompress_requests() decodes is passed on decoded,
+/// without the headers that describe the coding. "Cache-Control: no-transform" keeps the coding of a
+/// body in both directions (RFC 9110 §7.7): decompress_requests() and ClientOptions::decompression
+/// have no effect then.
+///
+/// *Early answers.* The proxy passes a response on before the end of its request only if its status
+/// is 300 or more, or if it is complete. Such an answer ends the upload, and is no failure of the
+/// upstream. A client that waits for another response before it sends the rest of its request gets
+/// 408. An upstream may answer while it reads, as a converter does, as long as its answer fits into
+/// 64 KiB and the buffers of the sockets. If the upstream then takes nothing for 1 s, the upload
+/// ends; see Client. Calls of gRPC pass if only one side streams.
 ///
 /// *Headers* of one connection are not passed on (RFC 9110 §7.6.1). These are Connection and those
 /// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin
