@@ -107,6 +107,13 @@ class ProxiedWebSocketTest : public ProxyFixture {
   static Task<> pass_steps() {
     for (int count = 0; count < 10; ++count) std::ignore = co_await sleep(1ms);
   }
+  std::uint64_t proxied_websockets() const {
+    const MetricSnapshot snapshot = loop_->metrics().read();
+    for (const Metric& each : snapshot.metrics()) {
+      if (each.name == "http proxy websockets") return each.value;
+    }
+    return 0;
+  }
   std::uint64_t inner_websockets() const {
     return inner_server_->counters().websockets_open.value();
   }
@@ -368,6 +375,26 @@ TEST_F(ProxiedWebSocketTest, StalledUpstreamSlowsTheClientDown) {
     std::ignore = co_await sleep(20s);
     EXPECT_NE(peer.take().find(close_of(1014)), std::string::npos) << "but not for ever";
     peer.reset();
+  });
+}
+
+TEST_F(ProxiedWebSocketTest, LostClientFreesItsSlotWhileTheUpstreamStalls) {
+  with_inner([this](Client&) -> Task<> {
+    for (const bool resets : {false, true}) {
+      MemoryPeer& peer = connect();
+      std::ignore = co_await exchange(peer, handshake("/stall"));
+      const std::string message = by_client(ws::binary_frame, std::string(10'000, 'x'));
+      while (peer.send(message) == message.size()) std::ignore = co_await sleep(1ms);
+      if (resets) {
+        peer.reset();
+      } else {
+        peer.close();
+      }
+      // The end of a client comes behind messages, which the upstream may still take.
+      const Duration most = resets ? 1s : 21s;
+      std::ignore = co_await sleep(most);
+      EXPECT_EQ(proxied_websockets(), 0U) << resets;
+    }
   });
 }
 
