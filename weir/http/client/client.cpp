@@ -36,8 +36,10 @@ Result<Url> websocket_url(std::string_view url) {
 
 }  // namespace
 
-Client::Client(ClientOptions options)
-    : options_(std::move(options)), pool_(std::make_unique<ClientPool>(options_)) {}
+Client::Client(ClientOptions options) : options_(std::move(options)) {
+  options_.limits.http2 = in_range(options_.limits.http2);
+  pool_ = std::make_unique<ClientPool>(options_);
+}
 
 Client::~Client() = default;
 

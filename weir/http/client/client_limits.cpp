@@ -48,6 +48,7 @@ std::uint64_t unread_bytes() noexcept {
 }  // namespace
 
 ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
+  const H2Limits http2 = in_range(limits.http2);
   ClientMemoryBound bound{};
   bound.idle_connection = sum({stream_bytes, block(sizeof(PooledConnection)), unread_bytes()});
   bound.connection =
@@ -56,17 +57,17 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
            header_slots_bytes_max(limits.response.head),
            growing(limits.response.chunks.trailers_bytes_max), growing(limits.body_max)});
   const std::uint64_t response =
-      sum({frames_bytes, block(sizeof(H2ClientExchange)), block(limits.http2.field_list_max),
-           header_slots_bytes_max(limits.response.head), growing(limits.http2.field_list_max),
+      sum({frames_bytes, block(sizeof(H2ClientExchange)), block(http2.field_list_max),
+           header_slots_bytes_max(limits.response.head), growing(http2.field_list_max),
            growing(limits.body_max)});
   bound.http2_connection =
       sum({bound.idle_connection, block(sizeof(H2ClientConnection)), block(HpackTable::memory_max),
-           block(Buffer::default_capacity), session_bytes_max(limits.http2, response)});
+           block(Buffer::default_capacity), session_bytes_max(http2, response)});
   bound.waiting_request = frames_bytes;
   const std::uint64_t waiting = product(limits.waiting_max, bound.waiting_request);
   bound.total = sum({product(limits.connections_max, bound.connection), waiting});
   ResponseFieldLimits of_fields;
-  of_fields.list_bytes_max = limits.http2.field_list_max;
+  of_fields.list_bytes_max = http2.field_list_max;
   bound.http2_total = sum({product(limits.connections_max, bound.http2_connection), waiting,
                            ResponseFieldReader::memory(of_fields)});
   // Proxies and WebSockets have another connector, because they need HTTP/1.1.

@@ -1,6 +1,7 @@
 // Tests of the client over HTTP/2 against Weir's server, in virtual time.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,6 +87,38 @@ TEST_F(H2ClientTest, GetReturnsTheStatusTheHeadersAndTheBody) {
 struct Order {
   int count = 0;
 };
+
+Task<> get_hello(Client& client) {
+  auto getting = body_of(client, "/");
+  const std::string body = co_await std::move(getting);
+  EXPECT_EQ(body, "hello");
+}
+
+TEST_F(H2ClientTest, LimitsBelowTheirRangesCountAsTheSmallest) {
+  routes_.get("/", [] { return text("hello"); });
+  const ClientLimits least{.http2 = {.streams_max = 0,
+                                     .stream_window = 0,
+                                     .connection_window = 0,
+                                     .block_bytes_max = 0,
+                                     .block_frames_max = 0,
+                                     .control_bytes_max = 0,
+                                     .output_max = 0,
+                                     .work = {.burst = 0, .refill_per_second = 0}}};
+  with_client(get_hello, least);
+  const ClientLimits in_ranges{.http2 = in_range(least.http2)};
+  EXPECT_EQ(memory_bound(least).http2_connection, memory_bound(in_ranges).http2_connection);
+}
+
+TEST_F(H2ClientTest, LimitsAboveTheirRangesCountAsTheLargest) {
+  routes_.get("/", [] { return text("hello"); });
+  constexpr std::uint32_t most = 0xFFFFFFFF;
+  with_client(get_hello, {.http2 = {.streams_max = most,
+                                    .stream_window = most,
+                                    .connection_window = most,
+                                    .block_frames_max = most,
+                                    .field_list_max = most,
+                                    .work = {}}});
+}
 
 TEST_F(H2ClientTest, BodyWithoutALengthNeedsItsMediaType) {
   routes_.post("/order", [](std::optional<Order> order) {

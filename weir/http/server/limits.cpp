@@ -138,7 +138,9 @@ std::string in_words(std::uint64_t bytes) {
 
 }  // namespace
 
-MemoryBound memory_bound(const Limits& limits, const MemoryBoundOptions& options) noexcept {
+MemoryBound memory_bound(const Limits& given, const MemoryBoundOptions& options) noexcept {
+  Limits limits = given;
+  limits.h2 = in_range(given.h2);
   const std::uint64_t head = head_bytes(limits.head);
   const std::uint64_t body = std::max(limits.body_max, options.body_max);
   const std::uint64_t output = buffer(0);

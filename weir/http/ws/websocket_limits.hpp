@@ -30,7 +30,7 @@ enum class WebSocketCloseCode : std::uint16_t {
 /// limit.
 struct WebSocketLimits {
   std::uint64_t message_bytes_max = 1024 * 1024;  ///< bytes of a message; close with 1009
-  /// Bytes of messages that wait for the kernel to take them; send() waits.
+  /// Bytes of messages that wait for the kernel to take them, from 1; send() waits. 0 counts as 1.
   std::size_t output_max = 64 * 1024;
   /// Silence of the peer after which it gets a ping. Duration::max(): no pings.
   Duration ping_interval = std::chrono::seconds(30);

@@ -27,7 +27,7 @@ struct WorkUnits {
 
 /// The limits of a WorkAccount.
 struct WorkLimits {
-  std::int32_t burst = 10'000;                      ///< units of a full account, at least 1
+  std::int32_t burst = 10'000;                      ///< units of a full account, 100 to 10^9
   std::int32_t refill_per_second = 1'000;           ///< units that time alone earns, at least 1
   Duration delay = std::chrono::milliseconds(100);  ///< length of a delay
   /// Delays until the account is half full again; above 65,535: any number.

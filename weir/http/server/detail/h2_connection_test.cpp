@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -55,6 +57,56 @@ TEST_F(H2ConnectionTest, TellsTheVersion) {
   EXPECT_TRUE(answer(get(1, "/")).ends_with("data 1 2 end\n"));
   EXPECT_TRUE(talk(connect(), "GET / HTTP/1.1\r\nHost: a\r\n\r\n").ends_with("1.1"));
   EXPECT_TRUE(talk(connect(), "GET / HTTP/1.0\r\n\r\n").ends_with("1.0"));
+}
+
+struct EchoServer : H2ConnectionFixture {
+  explicit EchoServer(const H2Limits& limits) {
+    routes_.post("/", echo);
+    begin({.h2 = limits});
+  }
+};
+
+TEST(H2ConnectionLimits, ServeAlsoOutsideOfTheirRanges) {
+  constexpr std::uint32_t window_and_one = 1U << 31U;
+  constexpr std::uint32_t most = 0xFFFFFFFF;
+  const auto work = [](std::int32_t value) {
+    return WorkLimits{.burst = value, .refill_per_second = value};
+  };
+  const H2Limits rows[] = {
+      {.streams_max = 0, .work = {}},
+      {.streams_max = most, .work = {}},
+      {.stream_window = 0, .work = {}},
+      {.stream_window = window_and_one, .work = {}},
+      {.connection_window = 0, .work = {}},
+      {.connection_window = window_and_one, .work = {}},
+      {.stream_window = most, .connection_window = most, .work = {}},
+      {.block_bytes_max = 0, .work = {}},
+      {.block_bytes_max = most, .work = {}},
+      {.block_frames_max = 0, .work = {}},
+      {.block_frames_max = most, .work = {}},
+      {.bodies_max = 0, .work = {}},
+      {.field_list_max = most, .work = {}},
+      {.control_bytes_max = 0, .work = {}},
+      {.output_max = 0, .work = {}},
+      {.work = work(0)},
+      {.work = work(std::numeric_limits<std::int32_t>::min())},
+      {.work = work(std::numeric_limits<std::int32_t>::max())},
+  };
+  for (std::size_t row = 0; row < std::size(rows); ++row) {
+    SCOPED_TRACE(row);
+    EchoServer server(rows[row]);
+    for (std::uint32_t id = 1; id < 7; id += 2) {
+      const std::string lines = server.answer(post(id, "/") + data(id, "x", end_stream));
+      EXPECT_TRUE(lines.ends_with("x end\n")) << lines;
+    }
+  }
+}
+
+TEST(H2ConnectionLimits, CountAllFramesOfAFieldBlock) {
+  EchoServer server({.block_frames_max = 0xFFFFFFFF, .work = {.burst = 1'000'000'000}});
+  std::string frames = headers(1, "", end_stream);
+  for (int count = 0; count < 0xFFFF; ++count) frames += continuation(1, "", 0);
+  EXPECT_EQ(server.answer(frames), "goaway 0 e11\n");
 }
 
 TEST_F(H2ConnectionTest, InvitesTheBodyOfAClientThatWaits) {

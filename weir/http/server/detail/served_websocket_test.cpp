@@ -173,6 +173,23 @@ TEST_F(WebSocketTest, AnswersEachPing) {
             answer(pong, "1") + answer(pong, "2") + answer(text, "3") + answer(pong, "4"));
 }
 
+TEST_F(WebSocketTest, SendsWithTheSmallestOutput) {
+  routes_.websocket("/compressed", echo, {.compression = WebSocketCompression{.bytes_min = 0}});
+  Limits limits;
+  limits.websocket.output_max = 0;
+  serve(limits);
+  EXPECT_EQ(talk(open(), frame(ping, "1") + frame(text, "2") + frame(close, close_payload(1000))),
+            answer(pong, "1") + answer(text, "2") + answer(close, close_payload(1000)));
+  std::string request(handshake);
+  request.replace(4, 5, "/compressed");
+  request.insert(request.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  MemoryPeer& peer = connect();
+  talk(peer, request);
+  const std::string echoed = talk_all(peer, frame(text, "Hello"));
+  ASSERT_FALSE(echoed.empty());
+  EXPECT_EQ(echoed.front(), '\xC1') << "a whole compressed message";
+}
+
 TEST_F(WebSocketTest, ClosesForAMessageBeyondTheLimit) {
   Limits limits;
   limits.websocket.message_bytes_max = 10;

@@ -312,6 +312,7 @@ ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
       plain_http2_(plain_http2),
       proxy_protocol_(std::move(proxy_protocol)) {
   loop.slots().get<CoreServers>().servers.push_back(*this);
+  limits_.h2 = in_range(limits_.h2);
   limits_.h2.connect_protocol = true;
   if (observer != nullptr) recorder_ = std::make_unique<RequestRecorder>(loop, *observer);
   if (tls_ != nullptr) acceptor_.emplace(loop, *tls_).set_plain_answer(&plain_http_answer);

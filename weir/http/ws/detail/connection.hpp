@@ -242,6 +242,11 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   void drop_input();
   void end() noexcept;
   void end_if_quiet() noexcept;
+  /// Returns true if no more frames may be appended to the output. An empty one is not full,
+  /// whatever the limit is.
+  bool output_is_full() const noexcept {
+    return !activity_->output.empty() && activity_->output.size() >= limits_.output_max;
+  }
 
   // The small members lie in the padding of the base.
   WsRole role_;

@@ -44,7 +44,7 @@ bool WsConnection::copy_compressed(WebSocketSend& send) {
   WsActivity& a = *activity_;
   const Bytes bytes = send.bytes_;
   for (;;) {
-    if (a.output.size() >= limits_.output_max) return false;
+    if (output_is_full()) return false;
     if (deflate_->turn_is_used()) {
       queue_next_turn();
       return false;

@@ -93,7 +93,7 @@ bool WsConnection::handle(const WsEvent& event) {
   switch (event.kind) {
     case WsEvent::Kind::ping:
       // A ping behind others, which wait for a slow peer, replaces the last of them.
-      if (!a.within_frame && a.output.size() < limits_.output_max) write_controls();
+      if (!a.within_frame && !output_is_full()) write_controls();
       queue();
       return true;
     case WsEvent::Kind::close:

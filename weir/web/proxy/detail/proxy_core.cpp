@@ -19,7 +19,7 @@ std::size_t slots_of(const ClientOptions& options, std::size_t connections) noex
                                                                    std::string_view("h2")) !=
                                                      options.tls->options().protocols.end();
   const std::uint64_t streams =
-      options.plain_http2 || by_alpn ? options.limits.http2.streams_max : 1;
+      options.plain_http2 || by_alpn ? in_range(options.limits.http2).streams_max : 1;
   return static_cast<std::size_t>(weir::detail::product(connections, streams));
 }
 
