@@ -62,8 +62,9 @@ struct Limits {
   std::uint64_t rejected_body_max = 64 * 1024 * 1024;
   WebSocketLimits websocket = {};  ///< limits of a WebSocket; close
   H2Limits h2 = {};                ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
-  /// Open connections on all cores of a runtime together, or 0 for the descriptor limit less 64,
-  /// but at least 1; 503.
+  /// Open connections of the server on all cores of a runtime together; 503. Servers with the same
+  /// router and the same endpoint are one. With 0, all such servers of a runtime together have the
+  /// descriptor limit less 64, but at least 1.
   std::size_t connections_max = 0;
 };
 

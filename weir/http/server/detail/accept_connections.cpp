@@ -194,6 +194,7 @@ Task<Result<>> accept_connections(Scope& connections, ServerState& server, tcp::
 
 Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint,
                                           bool through_drain) {
+  server.connections().set_endpoint(endpoint);
   if (auto checked = server.router().check(); !checked) {
     server.router().log_errors(server.loop().platform());
     co_return fail(checked.error());

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
@@ -171,7 +174,36 @@ void ResponseHeads::refresh() noexcept {
 
 ConnectionPermit::~ConnectionPermit() {
   if (server_ == nullptr) return;
-  server_->connections().permits_in_use_.fetch_sub(1, std::memory_order_relaxed);
+  server_->connections().release_permit();
+}
+
+namespace {
+
+/// The counts of the servers of a group. It is a slot of the group.
+struct ServerConnectionCounts {
+  struct Entry {
+    const Router* router;
+    Endpoint endpoint;
+    std::weak_ptr<ServerConnectionCount> count;
+  };
+  std::mutex mutex;  // guards the entries
+  std::vector<Entry> entries;
+};
+
+}  // namespace
+
+std::shared_ptr<ServerConnectionCount> ServerConnectionCount::of(Loop& loop, const Router& router,
+                                                                 const Endpoint& endpoint) {
+  auto& counts = loop.group().slots().get<ServerConnectionCounts>();
+  const std::lock_guard lock(counts.mutex);
+  std::erase_if(counts.entries, [](const auto& each) { return each.count.expired(); });
+  for (const auto& each : counts.entries) {
+    if (each.router != &router || each.endpoint != endpoint) continue;
+    if (auto count = each.count.lock()) return count;
+  }
+  auto made = std::make_shared<ServerConnectionCount>();
+  counts.entries.push_back({&router, endpoint, made});
+  return made;
 }
 
 ConnectionReserve::Use::Use(ConnectionReserve* reserve, Loop& loop)
@@ -194,7 +226,7 @@ OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t mo
     : DrainObserver([](DrainObserver& self) { static_cast<OpenConnections&>(self).drain(); }),
       server_(server),
       reserve_(reserve, loop),
-      permits_in_use_(reserve != nullptr ? reserve->open() : ServerConnections::of(loop).open),
+      all_open_(reserve != nullptr ? reserve->open() : ServerConnections::of(loop).open),
       connections_max_(most),
       reserved_(nullptr),
       draining_(loop.draining()) {
@@ -203,8 +235,16 @@ OpenConnections::OpenConnections(ServerState& server, Loop& loop, std::size_t mo
   } else if (most == 0) {
     connections_max_ = default_connections_max(loop);
     reserved_ = &ConnectionReserve::sum_of(loop);
+  } else {
+    own_ = ServerConnectionCount::of(loop, server.router(), Endpoint());
   }
   if (!draining_) loop.observe_drain(*this);
+}
+
+void OpenConnections::set_endpoint(const Endpoint& endpoint) {
+  assert(open_.empty());
+  if (own_ == nullptr) return;
+  own_ = ServerConnectionCount::of(server_.loop(), server_.router(), endpoint);
 }
 
 std::size_t OpenConnections::permits_max() const noexcept {
@@ -216,11 +256,18 @@ std::size_t OpenConnections::permits_max() const noexcept {
 /// Uses relaxed order, because only the number itself passes between cores.
 std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
   const std::size_t most = permits_max();
-  std::size_t in_use = permits_in_use_.load(std::memory_order_relaxed);
+  std::atomic<std::size_t>& limited = own_ != nullptr ? own_->open : all_open_;
+  std::size_t in_use = limited.load(std::memory_order_relaxed);
   do {
     if (in_use >= most) return std::nullopt;
-  } while (!permits_in_use_.compare_exchange_weak(in_use, in_use + 1, std::memory_order_relaxed));
+  } while (!limited.compare_exchange_weak(in_use, in_use + 1, std::memory_order_relaxed));
+  if (own_ != nullptr) all_open_.fetch_add(1, std::memory_order_relaxed);
   return ConnectionPermit(server_);
+}
+
+void OpenConnections::release_permit() noexcept {
+  all_open_.fetch_sub(1, std::memory_order_relaxed);
+  if (own_ != nullptr) own_->open.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void OpenConnections::add(ConnectionNode& connection) noexcept {

@@ -192,6 +192,18 @@ class ConnectionReserve {
   std::atomic<std::size_t> open_{0};  // relaxed: only the number matters
 };
 
+/// The number of open connections of one server on all cores of its runtime, which
+/// Limits::connections_max limits. The server of a core is known by its router and its endpoint.
+/// Threads: any.
+struct ServerConnectionCount {
+  /// Returns the count of the servers of the group of `loop` with this router and endpoint.
+  /// Errors: throws std::bad_alloc.
+  static std::shared_ptr<ServerConnectionCount> of(Loop& loop, const Router& router,
+                                                   const Endpoint& endpoint);
+
+  std::atomic<std::size_t> open{0};  // relaxed: only the number matters
+};
+
 /// The place of a Connection in the list of its server's open connections. It has no virtual
 /// function, because a virtual table would make each idle connection 16 bytes larger.
 class ConnectionNode : public weir::detail::ListNode {
@@ -209,7 +221,7 @@ class DrainNode : public weir::detail::ListNode {
 };
 
 /// The right to one open connection. One limit of permits holds for all cores of the runtime
-/// together, except for servers with a ConnectionReserve.
+/// together: that of the server, of its ConnectionReserve, or of all servers without either.
 class ConnectionPermit {
  public:
   ConnectionPermit() noexcept = default;  ///< no permit
@@ -254,9 +266,13 @@ class OpenConnections : DrainObserver {
 
   /// `most` is Limits::connections_max, unless there is a `reserve`.
   OpenConnections(ServerState& server, Loop& loop, std::size_t most, ConnectionReserve* reserve);
+  /// Counts apart from the servers of the same router at other endpoints. Call it before the first
+  /// permit.
+  /// Errors: throws std::bad_alloc.
+  void set_endpoint(const Endpoint& endpoint);
   ~OpenConnections() { assert(open_.empty()); }
 
-  /// Returns the number of permits, which all servers of a runtime without a limit share.
+  /// Returns the number of permits. All servers of a runtime without a limit share them.
   std::size_t permits_max() const noexcept;
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
@@ -283,11 +299,13 @@ class OpenConnections : DrainObserver {
   void drain();
 
  private:
+  void release_permit() noexcept;
   friend ConnectionPermit;
   friend Rejection;
   ServerState& server_;
   ConnectionReserve::Use reserve_;
-  std::atomic<std::size_t>& permits_in_use_;  // by all cores of the runtime
+  std::atomic<std::size_t>& all_open_;          // of all servers of the runtime, or of the reserve
+  std::shared_ptr<ServerConnectionCount> own_;  // nullptr: connections_max_ limits all_open_
   std::size_t connections_max_;
   // Connections of reserves, which connections_max_ includes; nullptr if it does not.
   const std::atomic<std::size_t>* reserved_;

@@ -317,6 +317,40 @@ std::size_t permits_of(ServerState& server) {
   return permits.size();
 }
 
+TEST_F(ServersOnCores, CountTheirOwnConnectionsOnly) {
+  const Router routes;
+  const Router others;
+  ServerState first(loop(0), routes, {.connections_max = 5});
+  ServerState second(loop(1), routes, {.connections_max = 5});
+  ServerState other(loop(0), others, {.connections_max = 2});
+  ServerState secure(loop(0), routes, {.connections_max = 2});
+  first.connections().set_endpoint(Endpoint::loopback(80));
+  second.connections().set_endpoint(Endpoint::loopback(80));
+  secure.connections().set_endpoint(Endpoint::loopback(443));
+  std::deque<ConnectionPermit> permits;
+  while (auto permit = first.connections().try_acquire_permit()) {
+    permits.push_back(std::move(*permit));
+  }
+  EXPECT_EQ(permits.size(), 5U);
+  EXPECT_EQ(permits_of(second), 0U) << "it is the same server on another core";
+  EXPECT_EQ(permits_of(other), 2U);
+  EXPECT_EQ(permits_of(secure), 2U);
+  EXPECT_EQ(ServerConnections::of(loop(0)).open.load(), 5U) << "the report has all";
+  permits.clear();
+  EXPECT_EQ(permits_of(second), 5U);
+}
+
+TEST_F(ServerStateTest, HasTheConnectionsOfItsEndpoint) {
+  serve({.connections_max = 2});
+  ServerState elsewhere(*loop_, routes_, {.connections_max = 1});
+  connect();
+  connect();
+  settle();
+  EXPECT_EQ(server_->counters().connections_open.value(), 2U);
+  EXPECT_EQ(permits_of(elsewhere), 1U);
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(connect(), get))), "503");
+}
+
 TEST_F(ServersOnCores, WithAReserveDoNotCountWithTheOthers) {
   const Router routes;
   ServerState service(loop(0), routes, {.connections_max = 1});
