@@ -1,5 +1,7 @@
 // Cases about the fields of heads and of trailers that pass a proxy.
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -213,6 +215,14 @@ void add_many_field_cases(std::vector<MessageCase>& cases) {
        .exclusions = {proxy_only}});
 }
 
+/// The request line of HTTP/1.1 has exactly HeadLimits::request_line_max bytes.
+void add_long_target_case(std::vector<MessageCase>& cases) {
+  const std::size_t longest =
+      http::HeadLimits().request_line_max - std::string_view("GET /echo? HTTP/1.1").size();
+  cases.push_back({.name = "ATargetMayBeAsLongAsTheServerAllows",
+                   .request = {.target = "/echo?" + std::string(longest, 'q')}});
+}
+
 /// Cases of fields by which browsers and tracers describe a request.
 void add_origin_cases(std::vector<MessageCase>& cases) {
   const auto add = [&cases](MessageCase test) { cases.push_back(std::move(test)); };
@@ -277,6 +287,7 @@ void add_field_cases(std::vector<MessageCase>& cases) {
   add_client_address_cases(cases);
   add_hop_cases(cases);
   add_many_field_cases(cases);
+  add_long_target_case(cases);
   add_origin_cases(cases);
 }
 

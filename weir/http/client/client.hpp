@@ -47,8 +47,10 @@ struct ClientWebSocketOptions {
 
 /// Returns an upper bound, in bytes, of the memory of one WebSocket of a client with a connection
 /// of its own. ClientMemoryBound counts none of them. A stream of HTTP/2 needs less. The bound
-/// excludes the same as ClientMemoryBound. A bound that does not fit is the largest number.
-std::uint64_t memory_bound(const ClientWebSocketOptions& options) noexcept;
+/// excludes the same as ClientMemoryBound. A bound that does not fit is the largest number. `head`
+/// is that of ResponseLimits.
+std::uint64_t memory_bound(const ClientWebSocketOptions& options,
+                           const HeadLimits& head = {}) noexcept;
 
 /// Sends requests, and keeps connections for later requests to the same origin. A program has one
 /// Client on each core.

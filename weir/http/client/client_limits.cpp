@@ -76,8 +76,7 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   return bound;
 }
 
-std::uint64_t memory_bound(const ClientWebSocketOptions& options) noexcept {
-  const HeadLimits head;  // of the response that opens it
+std::uint64_t memory_bound(const ClientWebSocketOptions& options, const HeadLimits& head) noexcept {
   return sum({stream_bytes, unread_bytes(), frames_bytes, head_bytes(head),
               block(Buffer::default_capacity),
               websocket_bytes_max(options.limits, options.compression)});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,6 +105,22 @@ TEST_F(ClientWebSocketTest, RejectsWrongAnswers) {
       EXPECT_EQ(ended.error(), make_error_code(ClientError::bad_response)) << answer;
     }
   });
+}
+
+TEST_F(ClientWebSocketTest, AnswerHasTheLimitsOfTheClient) {
+  Step step;
+  step.answer = "HTTP/1.1 404 Not Found\r\nX-Long: " + std::string(100'000, 'x') +
+                "\r\nContent-Length: 0\r\n\r\n";
+  for (const std::uint32_t most : {99'000U, 101'000U}) {
+    ClientOptions options;
+    options.limits.response.head.headers_bytes_max = most;
+    with_server({{step}}, std::move(options), [&](Client& client) -> Task<> {
+      const auto ended =
+          co_await client.websocket("ws://127.0.0.1:81/", [](WebSocket&) -> Task<> { co_return; });
+      EXPECT_EQ(ended.error(), most > 100'000 ? error_of(Status::not_found)
+                                              : make_error_code(ClientError::bad_response));
+    });
+  }
 }
 
 }  // namespace

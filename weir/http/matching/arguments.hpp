@@ -52,8 +52,8 @@ class Form : public Argument<T> {
 /// The query of the request, as the fields of the struct T. A field is a number, a bool (`true` or
 /// `false`), a std::string, an enum with names, a duration (`250ms`), a time (RFC 3339), a path or
 /// a type with from_path_param(). The rule of weir/json.hpp says which of these may be missing. A
-/// std::vector of these takes a name any number of times. Other names in the query are ignored.
-/// json::renames gives fields other names.
+/// std::vector of these takes a name any number of times, see RouteOptions::values_max. Other names
+/// in the query are ignored. json::renames gives fields other names.
 template <class T>
 class Query : public Argument<T> {
  public:

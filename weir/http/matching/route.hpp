@@ -27,6 +27,9 @@ struct RouteOptions {
   /// Time limit of a handler that waits. The server then cancels the handler and answers 503.
   std::optional<Duration> timeout = std::nullopt;
   std::optional<std::uint64_t> body_max = std::nullopt;  ///< bytes; 413 for a longer body
+  /// Values that the vectors of a Query and those of a Form may each have together; 400 for a
+  /// query, 422 for a form.
+  std::size_t values_max = 1024;
   /// The options of the WebSockets that the handler accepts, nullptr if it accepts none. They
   /// change nothing; the check of memory at the start of a server counts them.
   /// RouteMethods::websocket() sets them. A handler that calls accept_websocket() itself, and the

@@ -225,6 +225,8 @@ class Request {
   /// itself answers.
   /// Lifetime: that of the route, which outlives the request.
   std::string_view route() const noexcept;
+  /// Returns RouteOptions::values_max of the route that answers.
+  std::size_t argument_values_max() const noexcept;
   /// Returns the trace context of the request, for middleware that sets its span; nullptr without a
   /// server.
   const TraceContext* trace() const noexcept { return trace_; }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/http/test/http_fixture.hpp"
 
@@ -141,6 +142,49 @@ TEST_F(ServerLimitsTest, RouteMayForbidBodies) {
   EXPECT_EQ(statuses(chunked_of("/none") + "1\r\nx\r\n0\r\n\r\n" + std::string(get)), "413");
 }
 
+struct Tags {
+  std::vector<int> tags;
+};
+
+std::string tags_of(std::size_t count) {
+  std::string text;
+  for (std::size_t each = 0; each < count; ++each) text += "&tags=1";
+  return text;
+}
+
+TEST_F(ServerLimitsTest, RouteLimitsTheValuesOfQueriesAndForms) {
+  const auto of_query = [](const Query<Tags>& query) {
+    return text(std::to_string(query->tags.size()));
+  };
+  const auto of_form = [](const Form<Tags>& form) {
+    return text(std::to_string(form->tags.size()));
+  };
+  routes_.get("/query", of_query);
+  routes_.get("/query/few", of_query, {.values_max = 2});
+  routes_.get("/query/many", of_query, {.values_max = 3000});
+  routes_.post("/form", of_form);
+  routes_.post("/form/many", of_form, {.values_max = 3000});
+  serve({.head = {.request_line_max = 64 * 1024}});
+  const auto query = [this](const std::string& path, std::size_t count) {
+    return statuses("GET " + path + "?" + tags_of(count) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  const auto form = [this](const std::string& path, std::size_t count) {
+    const std::string body = tags_of(count);
+    std::string head = post_of(path, body.size());
+    head.insert(head.size() - 2, "Content-Type: application/x-www-form-urlencoded\r\n");
+    return statuses(head + body);
+  };
+  EXPECT_EQ(query("/query", 1024), "200");
+  EXPECT_EQ(query("/query", 1025), "400");
+  EXPECT_EQ(query("/query/few", 2), "200");
+  EXPECT_EQ(query("/query/few", 3), "400");
+  EXPECT_EQ(query("/query/many", 3000), "200");
+  EXPECT_EQ(query("/query/many", 3001), "400");
+  EXPECT_EQ(form("/form", 1025), "422");
+  EXPECT_EQ(form("/form/many", 3000), "200");
+  EXPECT_EQ(form("/form/many", 3001), "422");
+}
+
 TEST_F(ServerLimitsTest, UnreadBodiesMayEachHaveTheLimit) {
   serve({.unread_body_max = 10});
   MemoryPeer& peer = connect();
@@ -253,8 +297,7 @@ TEST_F(ServerLimitsTest, BytesDoNotExtendTheLingering) {
 
 TEST_F(ServerLimitsTest, RejectedConnectionReadsAtMostTheLimit) {
   serve({.linger_bytes_max = 100, .connections_max = 1});
-  connect();
-  settle();
+  talk(connect(), get.substr(0, 5));
   for (const std::size_t size : {99U, 100U, 101U}) {
     MemoryPeer& beyond = connect();
     settle();

@@ -85,8 +85,8 @@ void append_host(std::string& text, std::string_view host) {
 
 }  // namespace
 
-Result<Url> Url::parse(std::string_view text) {
-  if (text.size() > bytes_max) return fail(Errc::limit_reached);
+Result<Url> Url::parse(std::string_view text, std::size_t most) {
+  if (text.size() > std::min(most, bytes_limit)) return fail(Errc::limit_reached);
   WEIR_TRY(const std::size_t scheme_size, scheme_size_of(text));
   if (scheme_size == 0) return fail(ParseError::bad_target_form);
   const std::string_view scheme = text.substr(0, scheme_size);
@@ -134,7 +134,7 @@ Result<Url> Url::join(std::string_view path, std::optional<std::string_view> que
   Url url;
   const std::size_t size = origin_size_ + own_path.size() + path.size();
   const std::size_t query_size = query ? query->size() + 1 : 0;
-  if (size + query_size > bytes_max) return fail(Errc::limit_reached);
+  if (size + query_size > bytes_limit) return fail(Errc::limit_reached);
   url.text_.reserve(size + query_size);
   url.text_.append(origin()).append(own_path).append(path);
   if (query) url.text_.append(1, '?').append(*query);
@@ -143,7 +143,7 @@ Result<Url> Url::join(std::string_view path, std::optional<std::string_view> que
   url.origin_size_ = origin_size_;
   url.path_end_ = static_cast<std::uint32_t>(size);
   url.port_ = port_;
-  assert(parse(url.text()));
+  assert(parse(url.text(), bytes_limit));
   return url;
 }
 
@@ -184,7 +184,7 @@ Result<Url> Url::resolve(std::string_view reference) const {
     result += remove_dot_segments(std::string(folder).append(path));
   }
   result += query;
-  return parse(result);
+  return parse(result, std::max(bytes_max, text_.size()));
 }
 
 }  // namespace weir::http

@@ -19,25 +19,29 @@ namespace weir::http {
 /// Threads: one at a time.
 class Url {
  public:
-  /// The maximum length of a URL and of a reference in bytes, and of the text that they result in.
+  /// The usual maximum length of a URL in bytes, and that of a reference.
   static constexpr std::size_t bytes_max = 8 * 1024;
+  /// The largest maximum length of a URL in bytes.
+  static constexpr std::size_t bytes_limit = 64 * 1024 * 1024;
 
   /// Parses `text`, of which every byte is checked. A fragment is checked and dropped, because no
-  /// request sends it.
-  /// Errors: Errc::unsupported for another scheme; Errc::limit_reached above bytes_max; else a
+  /// request sends it. The URL has at most `most` bytes, and at most bytes_limit.
+  /// Errors: Errc::unsupported for another scheme; Errc::limit_reached for a longer text; else a
   /// ParseError. A text without a scheme is bad_target_form. User info, an escape in the host and
   /// the port 0 are bad_target_authority. A "." or ".." segment is dot_segment.
-  static Result<Url> parse(std::string_view text);
+  static Result<Url> parse(std::string_view text, std::size_t most = bytes_max);
 
   /// Resolves a reference, such as the value of a Location header, relative to this URL (RFC 3986
-  /// §5.2). Dot segments of the reference are resolved; escaped ones are dot_segment.
+  /// §5.2). Dot segments of the reference are resolved; escaped ones are dot_segment. The reference
+  /// has at most bytes_max bytes. The result has them too, or the length of this URL if it is more.
   /// Errors: those of parse().
   Result<Url> resolve(std::string_view reference) const;
 
   /// Returns this URL with `path` behind its own path, of which the last '/' is dropped, and
   /// with another query. `path` begins with '/'; an empty one counts as "/". Both texts are parts
-  /// of a URL or of a request, so they are not checked again (asserted). Errors:
-  /// Errc::limit_reached above bytes_max.
+  /// of a URL or of a request, so they are not checked again (asserted), and their sender has
+  /// limited their length.
+  /// Errors: Errc::limit_reached above bytes_limit.
   Result<Url> join(std::string_view path, std::optional<std::string_view> query) const;
 
   /// Returns "http" or "https".

@@ -110,6 +110,13 @@ TEST_F(ReverseProxyTest, PrefixIsStrippedAndThePathOfTheUpstreamAdded) {
   EXPECT_EQ(upstream_requests().size(), 0U) << count;
 }
 
+TEST_F(ReverseProxyTest, TargetMayBeAsLongAsThoseOfTheServer) {
+  limits_.head.request_line_max = 32 * 1024;
+  const std::string target = "/?" + std::string(20'000, 'q');
+  const std::string head = passed("GET " + target + " HTTP/1.1\r\nHost: a\r\n");
+  EXPECT_TRUE(head.starts_with("GET " + target + " HTTP/1.1\r\n"));
+}
+
 TEST_F(ReverseProxyTest, ResponseHasItsHeadersAndBody) {
   const auto found = response(
       "HTTP/1.1 201 Fine\r\nContent-Length: 2\r\nContent-Type: text/x\r\nSet-Cookie: a=1\r\n"

@@ -29,7 +29,6 @@
 namespace weir::http {
 namespace {
 
-constexpr std::size_t read_max = 64 * 1024;  // of a head; HeadLimits are lower
 // The time for the end of a stream of HTTP/2 behind the closing handshake.
 constexpr Duration end_timeout = std::chrono::seconds(1);
 
@@ -130,7 +129,7 @@ Task<Result<WebSocketAnswer>> shake_hands(AnyStream stream, std::string request,
   std::string input;
   for (std::uint32_t interim = 0; interim <= limits.response.interim_max;) {
     const ParseResult parsed = parser.parse(input, head);
-    if (parsed.kind == ParseResult::Kind::error || input.size() > read_max) break;
+    if (parsed.kind == ParseResult::Kind::error) break;  // also if it is too long
     if (parsed.kind == ParseResult::Kind::incomplete) {
       const Result<Buffer> piece = co_await stream->read();
       if (!piece && piece.error() == Errc::cancelled) co_return fail(Errc::cancelled);

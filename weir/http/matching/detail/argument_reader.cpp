@@ -43,6 +43,10 @@ Response Violations::answer(Status status) && {
   return problem(std::move(*problem_));
 }
 
+void PairSource::add_too_many_values() const {
+  violations.add(in, "", "more than " + std::to_string(values_max) + " values");
+}
+
 bool read_decoded(std::string_view text, bool& value) noexcept {
   const bool holds = text == "true" || text == "on" || text == "1";
   if (!holds && text != "false" && text != "off" && text != "0") return false;

@@ -178,12 +178,19 @@ consteval bool check_pairs() {
 
 /// A query or a form that is being read.
 struct PairSource {
-  static constexpr std::size_t values_max = 1024;
+  /// Counts a value of a vector. Returns false if the route allows no more.
+  bool may_add_value() noexcept {
+    if (values++ == 0) values_max = request.argument_values_max();
+    return values <= values_max;
+  }
+  [[gnu::cold]] void add_too_many_values() const;
 
   std::string_view in;  ///< "query" or "form"
+  const Request& request;
   Violations& violations;
   bool is_form = in == "form";
-  std::size_t values = 0;  ///< the number of values of all vectors
+  std::size_t values = 0;      ///< the number of values of all vectors
+  std::size_t values_max = 0;  ///< that of the route, from the first value on
 };
 
 /// Decodes the name of a pair into `room`. Returns false if it is longer, and therefore not the
@@ -197,7 +204,7 @@ void read_field(PairSource& source, const RawPair& pair, std::string_view name, 
   using Value = typename ValueOfField<Field>::type;
   bool fits = false;
   if constexpr (is_vector<Field>) {
-    if (++source.values > source.values_max) return;
+    if (!source.may_add_value()) return;
     if constexpr (std::same_as<Value, bool>) {  // no element of a std::vector<bool> is a bool
       bool element = false;
       fits = read_value(pair, element);
@@ -254,16 +261,17 @@ void read_fields(PairSource& source, std::string_view text, std::index_sequence<
   };
   (check(names[I], std::uint32_t{1} << I, fields), ...);
   if (source.values > source.values_max) [[unlikely]]
-    source.violations.add(source.in, "", "more than 1024 values");
+    source.add_too_many_values();
 }
 
 /// Reads the pairs of a query or a form into the fields of a struct.
 template <class T>
-void read_pairs(std::string_view in, std::string_view text, T& value, Violations& violations) {
+void read_pairs(std::string_view in, std::string_view text, const Request& request, T& value,
+                Violations& violations) {
   static_assert(std::is_aggregate_v<T>,
                 "weir::http: http::Query<T> and http::Form<T> take a struct of public fields");
   if constexpr (check_pairs<T>()) {
-    PairSource source{in, violations};
+    PairSource source{in, request, violations};
     json::detail::with_fields(value, [&](auto&... fields) {
       read_fields<T>(source, text, std::make_index_sequence<sizeof...(fields)>(), fields...);
     });
@@ -320,7 +328,7 @@ struct PartReader<Query<T>> {
   static constexpr bool is_part = true;
   static bool has(const Request& request) noexcept { return !request.query_text().empty(); }
   static void read(const Request& request, Query<T>& query, Violations& violations) {
-    read_pairs("query", request.query_text(), *query, violations);
+    read_pairs("query", request.query_text(), request, *query, violations);
   }
 };
 
@@ -474,16 +482,16 @@ Rejection reject_bad_escapes(std::string_view form);
 /// Reads a body into `body`.
 /// Returns: the answer to a body that does not fit.
 template <class B>
-Rejection read_body(std::string_view text, B& body) {
+Rejection read_body(std::string_view text, const Request& request, B& body) {
   using Of = BodyOf<B>;
   if constexpr (json::detail::is_optional<B>) {
     if (text.empty()) return nullptr;
-    return read_body(text, body.emplace());
+    return read_body(text, request, body.emplace());
   } else if constexpr (Of::is_form) {
     if (Rejection malformed = reject_bad_escapes(text)) [[unlikely]]
       return malformed;
     Violations violations;
-    read_pairs("form", text, Of::value(body), violations);
+    read_pairs("form", text, request, Of::value(body), violations);
     if (violations.empty()) [[likely]]
       return nullptr;
     return reject(std::move(violations).answer(Status::unprocessable_content));

@@ -165,7 +165,9 @@ class CallArguments {
   }
   /// Reads the body.
   /// Returns: the answer to a body that does not fit.
-  Rejection read_body(std::string_view text) { return detail::read_body(text, body()); }
+  Rejection read_body(std::string_view text, const Request& request) {
+    return detail::read_body(text, request, body());
+  }
 
   /// Calls the handler, once.
   auto call(const Callee<F>& callee, Request& request, [[maybe_unused]] Scope* scope = nullptr) {
@@ -408,7 +410,7 @@ class Handler {
     detail::CallArguments<F> arguments;
     if (auto rejected = read_before_body(callee, arguments, request, params))
       return std::move(*rejected);
-    if (auto rejected = arguments.read_body(text)) return std::move(*rejected);
+    if (auto rejected = arguments.read_body(text, request)) return std::move(*rejected);
     return detail::response_of([&] { return arguments.call(callee, request); });
   }
 
@@ -422,7 +424,7 @@ class Handler {
       co_return std::move(*rejected);
     const auto text = co_await request.body_view();
     if (!text) co_return Response(text.error());
-    if (auto rejected = arguments.read_body(*text)) co_return std::move(*rejected);
+    if (auto rejected = arguments.read_body(*text, request)) co_return std::move(*rejected);
     if constexpr (Signature<F>::is_async) {
       auto answer = detail::start_handler(callee, request, arguments);
       co_return co_await std::move(answer);

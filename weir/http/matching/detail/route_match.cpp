@@ -133,6 +133,10 @@ Task<Response> Next::operator()(Request& request) const {
   return match_->start_at(index_, request);
 }
 
+std::size_t Request::argument_values_max() const noexcept {
+  return route_ != nullptr ? route_->options.values_max : RouteOptions().values_max;
+}
+
 std::string_view Request::route() const noexcept {
   return route_ != nullptr ? std::string_view(route_->pattern.text()) : std::string_view();
 }
