@@ -218,11 +218,26 @@ TEST_F(AdminDrainTest, LeavesTheConnectionsOfTheService) {
   options.connections_max = 3;
   admin_.emplace(std::move(options));
   at(1s, [this] {
-    for (int count = 0; count < 3; ++count) connect(at_).send(get("/livez"));
+    for (int count = 0; count < 3; ++count) connect(at_).send("GET /livez");
   });
   expect_at(2s, at_, "/livez", "HTTP/1.1 503 ");
   expect_at(2s, service_, "/", "fast");
-  expect_at(20s, at_, "/livez", "HTTP/1.1 200 ");  // the idle ones were closed
+  expect_at(20s, at_, "/livez", "HTTP/1.1 200 ");  // those with a part of a request were closed
+  at(30s, [this] { runtime_.drain(); });
+  EXPECT_EQ(run(), 0);
+}
+
+TEST_F(AdminDrainTest, IsReachedWhileSilentConnectionsFillIt) {
+  AdminListenerOptions options = options_at(at_);
+  options.connections_max = 3;
+  admin_.emplace(std::move(options));
+  for (const Duration moment : {1s, 3s, 5s}) {
+    // One after the other, so that each core has some.
+    for (int count = 0; count < 9; ++count) {
+      at(moment + count * 10ms, [this] { connect(at_); });
+    }
+    expect_at(moment + 1s, at_, "/livez", "HTTP/1.1 200 ");
+  }
   at(30s, [this] { runtime_.drain(); });
   EXPECT_EQ(run(), 0);
 }

@@ -441,6 +441,23 @@ TEST_P(HttpsTest, ConnectionBeyondTheLimitIsClosedWithoutAnAnswer) {
   EXPECT_EQ(server_->counters().connections_rejected.value(), 1U);
 }
 
+TEST_P(HttpsTest, SilentHandshakeGivesWayToANewConnection) {
+  routes_.get("/new", [] { return text("new"); });
+  serve_https({.connections_max = 1});
+  MemoryPeer& silent = connect();
+  pass(100ms);
+  with_client([](Client& client) -> Task<> {
+    const std::string answer = co_await ask(client, "/new");
+    EXPECT_EQ(answer, "new");
+  });
+  settle();
+  EXPECT_TRUE(silent.ended());
+  EXPECT_EQ(server_->counters().connections_evicted.value(), 1U);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 0U);
+  pass(1s);
+  expect_at_rest();
+}
+
 TEST_P(HttpsTest, DrainEndsSilentHandshakes) {
   serve_https();
   connect();

@@ -173,6 +173,9 @@ MemoryBound memory_bound(const Limits& given, const MemoryBoundOptions& options)
     bound.idle_connection = sum({bound.idle_connection, proxied});
     bound.connection = sum({bound.connection, proxied});
   }
+  const std::uint64_t evicted =
+      sum({bound.idle_connection, bound.incomplete_record, frames_bytes, buffer(0)});
+  bound.core = sum({bound.core, product(OpenConnections::evictions_max, evicted)});
   return bound;
 }
 

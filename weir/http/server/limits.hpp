@@ -62,9 +62,11 @@ struct Limits {
   std::uint64_t rejected_body_max = 64 * 1024 * 1024;
   WebSocketLimits websocket = {};  ///< limits of a WebSocket; close
   H2Limits h2 = {};                ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
-  /// Open connections of the server on all cores of a runtime together; 503. Servers with the same
+  /// Open connections of the server on all cores of a runtime together. Servers with the same
   /// router and the same endpoint are one. With 0, all such servers of a runtime together have the
-  /// descriptor limit less 64, but at least 1.
+  /// descriptor limit less 64, but at least 1. When the server is full, it closes a connection of
+  /// the same core for a new one; 503 if there is none. It is one that has no request and has
+  /// waited for at least 100 ms. A TLS handshake is such a connection too.
   std::size_t connections_max = 0;
 };
 

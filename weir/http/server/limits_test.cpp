@@ -139,6 +139,21 @@ TEST_F(MemoryBoundTest, HoldsWhileConnectionsAreRejected) {
   EXPECT_EQ(server_->counters().connections_rejected.value(), 500U);
 }
 
+TEST_F(MemoryBoundTest, HoldsWhileIdleConnectionsGiveWay) {
+  begin();
+  std::size_t most = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 16; ++i) connect().send("GET /large/1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    for (int i = 0; i < 10; ++i) {
+      turn();
+      most = std::max(most, bytes());
+    }
+    pass(1s);
+  }
+  expect_bounded(most);
+  EXPECT_GE(server_->counters().connections_evicted.value(), 19 * limits_.connections_max);
+}
+
 TEST(MemoryBoundText, NamesItsParts) {
   const MemoryBound bound = memory_bound({.connections_max = 100}, {.cores = 2});
   EXPECT_EQ(bound.connections, 101U);
@@ -205,7 +220,8 @@ TEST(MemoryBoundParts, AddUpForTheSmallestRequest) {
   EXPECT_EQ(bound.connection,
             idle_part + frames_part + request_loop + input + head_copy + unread + output);
   const std::uint64_t rejected = idle_part + frames_part + smallest_buffer;
-  EXPECT_EQ(bound.core, 64 * 1024 + 256 * smallest_buffer + 64 * rejected);
+  EXPECT_EQ(bound.core, 64 * 1024 + 256 * smallest_buffer + (64 + 16) * rejected)
+      << "64 rejected connections and 16 that are closed for others";
   EXPECT_EQ(bound.cached_blocks, BlockPool::caches_free_blocks ? 64U * 1024 * 1024 : 0U);
 }
 

@@ -26,10 +26,16 @@ constexpr Duration handshake_drain_grace = std::chrono::seconds(1);
 
 /// Cancels a handshake at the end of its time, or after handshake_drain_grace if the server drains.
 /// Threads: the loop's.
-class HandshakeLimit final : public DrainNode, loop::Timer {
+class HandshakeLimit final : public HandshakeNode, loop::Timer {
  public:
-  HandshakeLimit(ServerState& server, CancelSource& handshake, Instant end)
-      : loop::Timer(&on_timer), loop_(server.loop()), handshake_(handshake) {
+  HandshakeLimit(ServerState& server, ConnectionPermit& permit, CancelSource& handshake,
+                 Instant end)
+      : loop::Timer(&on_timer),
+        server_(server),
+        loop_(server.loop()),
+        permit_(permit),
+        handshake_(handshake),
+        begun_(loop_.now()) {
     loop_.timers().start(*this, end);
     if (server.draining()) {
       drain();
@@ -38,9 +44,20 @@ class HandshakeLimit final : public DrainNode, loop::Timer {
     }
   }
 
+  ~HandshakeLimit() {
+    if (!permit_) server_.connections().eviction_ended();
+  }
+
   void drain() override {
     const Instant end = after(loop_.now(), handshake_drain_grace);
     if (end < deadline()) loop_.timers().start(*this, end);
+  }
+  Instant begun() const noexcept override { return begun_; }
+  ConnectionPermit evict() override {
+    HandshakeNode::unlink();
+    ConnectionPermit given = std::move(permit_);
+    handshake_.cancel();
+    return given;
   }
 
  private:
@@ -48,8 +65,11 @@ class HandshakeLimit final : public DrainNode, loop::Timer {
     static_cast<HandshakeLimit&>(timer).handshake_.cancel();
   }
 
+  ServerState& server_;
   Loop& loop_;
+  ConnectionPermit& permit_;  // none after evict()
   CancelSource& handshake_;
+  Instant begun_;
 };
 
 /// Reads the header of the PROXY protocol. Counts a header that is malformed.
@@ -76,7 +96,7 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
   CancelSource handshake(own.cancel);
   const Context within{&loop, &handshake};
   try {
-    std::optional<HandshakeLimit> limit(std::in_place, server, handshake, end);
+    std::optional<HandshakeLimit> limit(std::in_place, server, permit, handshake, end);
     if (proxied) {
       auto reading = in_context(within, read_proxy_header(server, std::move(stream)));
       auto read = co_await std::move(reading);
@@ -90,6 +110,7 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
       stream = std::move(*accepted);
     }
     limit.reset();
+    if (!permit) co_return;  // the handshake ended when it had been evicted
     connections.spawn(serve_connection(std::move(permit), std::move(stream), end));
   } catch (const std::bad_alloc&) {
     ConnectionCounters::made(loop).dropped.add();
@@ -99,7 +120,7 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
 /// Closes the connection if there is no memory to serve it; the other connections continue.
 void start_connection(Scope& connections, ServerState& server, tcp::Stream stream) noexcept {
   try {
-    auto permit = server.connections().try_acquire_permit();
+    auto permit = server.connections().acquire_permit();
     const bool secure = server.acceptor() != nullptr;
     const bool proxied = server.proxy_protocol() != nullptr &&
                          server.proxy_protocol()->expects_header(stream.peer_address());

@@ -36,6 +36,9 @@ Connection::~Connection() {
     BlockDeleter<H2ConnectionState>()(http2_);
   }
   server().connections().remove(*this);
+  if (!evicted_) return;
+  server().connections().eviction_ended();
+  permit_.forget();
 }
 
 void Connection::open(CancelSource* cancel) noexcept {
@@ -135,13 +138,41 @@ Instant Connection::proof_deadline() const noexcept {
   return after(server().loop().now(), left);
 }
 
+/// Returns the time in which a request of HTTP/1 must begin.
+Duration Connection::request_wait() const noexcept {
+  const Limits& most = server().limits();
+  return was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
+}
+
+Instant Connection::idle_since() const noexcept {
+  if (io_ != nullptr || evicted_) return never;
+  if (read_state_ == ReadState::http2) return http2_->idle_since;
+  if (read_state_ != ReadState::request) return never;
+  return after(read_deadline_, -request_wait());
+}
+
+ConnectionPermit Connection::evict() noexcept {
+  assert(idle_since() != never);
+  evicted_ = true;
+  if (is_http2()) http2_->idle_since = Instant::min();  // its time is over, so GOAWAY follows
+  read_state_ = ReadState::expired;
+  stream_->cancel_read();
+  return permit_.give_away();
+}
+
+void Connection::keep() noexcept {
+  if (!evicted_) return;
+  evicted_ = false;
+  permit_.take_back();
+  server().connections().eviction_ended();
+  if (is_http2()) http2_->idle_since = server().loop().now();
+}
+
 Instant Connection::request_deadline() const noexcept {
   if (is_http2()) {
     return ends() ? loop().now() : std::min(http2_->idle_deadline(server()), proof_deadline());
   }
-  const Limits& most = server().limits();
-  const Duration idle =
-      was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
+  const Duration idle = request_wait();
   const Duration grace = was_active_ ? drain_grace : drain_grace_new;
   const Instant now = server().loop().now();
   const Duration wait_max = server().draining() ? std::min(idle, grace) : idle;
@@ -247,6 +278,7 @@ class NextRequest : public Connection::ReadAwaiter {
 
 Action NextRequest::await_resume() {
   auto bytes = Connection::ReadAwaiter::await_resume();
+  if (bytes) connection().keep();
   if (bytes && connection().is_http2()) return advance_http2(connection(), std::move(*bytes));
   if (bytes) {
     const Action action = connection().activate(std::move(*bytes)).advance();
@@ -257,6 +289,7 @@ Action NextRequest::await_resume() {
     connection().activate_http2({});  // it ends the connection, or begins to drain
     return Action::http2;
   }
+  if (connection().evicted()) return Action::abort;
   ServerState& server = connection().server();
   if (waited_long && !connection().was_active() && !server.draining()) {
     server.counters().silent_connections.add();
@@ -278,8 +311,11 @@ Action NextRequest::await_resume() {
 Task<Action> work_http2(Connection& connection) {
   const H2Connection::End end = co_await connection.http2().run();
   connection.deactivate();
-  if (end == H2Connection::End::idle) co_return Action::idle;
-  if (end == H2Connection::End::broken) co_return Action::abort;
+  if (end == H2Connection::End::idle) {
+    connection.keep();
+    co_return Action::idle;
+  }
+  if (end == H2Connection::End::broken || connection.evicted()) co_return Action::abort;
   co_await linger_apart(connection);
   co_return Action::close;
 }

@@ -134,6 +134,16 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Shortens the wait for a request or for its head.
   void drain();
 
+  /// Returns the time since which the connection waits for a request and has none; `never` if it
+  /// has a request, or a part of one.
+  Instant idle_since() const noexcept;
+  /// Ends the wait of an idle connection, which closes soon. Returns its permit.
+  ConnectionPermit evict() noexcept;
+  /// Returns true after evict(), unless a request has begun before the end of the wait.
+  bool evicted() const noexcept { return evicted_; }
+  /// Keeps the connection, because a request has begun.
+  void keep() noexcept;
+
   /// The awaiter of a read with a deadline, which costs no coroutine frame.
   template <class Plain>
   class DeadlineAwaiter : public Plain::Awaiter {
@@ -274,6 +284,7 @@ class Connection final : public ConnectionNode, loop::Timer {
     return timed_out ? make_error_code(Errc::timed_out) : error;
   }
   Instant check_read(Instant now);
+  Duration request_wait() const noexcept;
   void watch_until(Instant deadline) noexcept {
     if (!armed() || deadline < loop::Timer::deadline()) loop().timers().start(*this, deadline);
   }
@@ -283,6 +294,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   bool was_active_ : 1 = false;
   bool is_http2_ : 1 = false;
   bool has_proof_ : 1 = false;  // a certificate of the peer was verified
+  bool evicted_ : 1 = false;
   std::uint8_t turn_uses_ = 0;
   std::uint16_t budget_turn_ = 0;
   ConnectionPermit permit_;  // released after the stream is closed

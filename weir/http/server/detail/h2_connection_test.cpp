@@ -109,6 +109,23 @@ TEST(H2ConnectionLimits, CountAllFramesOfAFieldBlock) {
   EXPECT_EQ(server.answer(frames), "goaway 0 e11\n");
 }
 
+TEST_F(H2ConnectionTest, IdleConnectionGivesWayToANewOne) {
+  routes_.get("/", [] { return text("hello"); });
+  routes_.get("/sleepy", sleepy);
+  begin({.connections_max = 1});
+  constexpr std::string_view http1 = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  answer(get(1, "/sleepy"));
+  pass(std::chrono::seconds(1));
+  EXPECT_TRUE(talk(connect(), http1).starts_with("HTTP/1.1 503 ")) << "there is a request";
+  pass(std::chrono::seconds(2));
+  EXPECT_TRUE(received().ends_with("awake end\n"));
+  pass(std::chrono::milliseconds(200));
+  EXPECT_TRUE(talk(connect(), http1).ends_with("hello"));
+  EXPECT_EQ(received(), "goaway 1 e0\n");
+  EXPECT_TRUE(peer_->ended());
+  EXPECT_EQ(server_->counters().connections_evicted.value(), 1U);
+}
+
 TEST_F(H2ConnectionTest, InvitesTheBodyOfAClientThatWaits) {
   routes_.post("/", echo);
   begin();

@@ -25,6 +25,11 @@ namespace {
 
 using checks::descriptors_reserved;
 
+// Connections whose bytes may still be on their way are not evicted.
+constexpr Duration evictable_after = std::chrono::milliseconds(100);
+// Number of connections that a search for the longest idle one looks at.
+constexpr unsigned sample_size = 128;
+
 std::size_t default_connections_max(Loop& loop) {
   const std::size_t all = loop.platform().descriptor_limit().descriptors_max;
   return all > descriptors_reserved ? all - descriptors_reserved : 1;
@@ -53,6 +58,10 @@ constexpr CounterRow counter_rows[]{
      Metric::Kind::gauge},
     {"http connections rejected", count_of<&ServerCounters::connections_rejected>,
      closed_info("too_many")},
+    {.name = "http idle connections closed for others",
+     .value = count_of<&ServerCounters::connections_evicted>,
+     .info = closed_info("evicted"),
+     .when_used = true},
     {"http websockets",
      count_of<&ServerCounters::websockets>,
      {"weir.http.websockets", "{connection}", "Connections that became WebSockets."}},
@@ -129,6 +138,7 @@ std::string ServerCounters::summary() const {
     text.append(", ").append(std::to_string(count)).append(" ").append(what);
   };
   mention(connections_rejected.value(), "connections rejected");
+  mention(connections_evicted.value(), "closed for others");
   mention(silent_connections.value(), "without a request");
   mention(slow_readers.value(), "slow readers");
   mention(handler_failures.value(), "handler failures");
@@ -175,6 +185,10 @@ void ResponseHeads::refresh() noexcept {
 ConnectionPermit::~ConnectionPermit() {
   if (server_ == nullptr) return;
   server_->connections().release_permit();
+}
+
+void ConnectionPermit::take_back() noexcept {
+  server_->connections().count_permit();
 }
 
 namespace {
@@ -265,6 +279,46 @@ std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
   return ConnectionPermit(server_);
 }
 
+std::optional<ConnectionPermit> OpenConnections::acquire_permit() {
+  auto permit = try_acquire_permit();
+  if (permit || evictions_ >= evictions_max) return permit;
+  Instant longest = server_.loop().now() - evictable_after;
+  Connection* const idle = sample_idle(longest);
+  HandshakeNode* const handshake = handshakes_.front();
+  const bool is_handshake = handshake != nullptr && handshake->begun() <= longest;
+  if (idle == nullptr && !is_handshake) return std::nullopt;
+  ++evictions_;
+  server_.counters().connections_evicted.add();
+  if (is_handshake) return handshake->evict();
+  return idle->evict();
+}
+
+/// Returns the connection of a sample that is idle since the earliest time, and sets `since` to it;
+/// nullptr if none is idle since the given time. The next sample continues behind this one.
+Connection* OpenConnections::sample_idle(Instant& since) noexcept {
+  Connection* found = nullptr;
+  ConnectionNode* const first = next_sampled_ != nullptr ? next_sampled_ : open_.front();
+  ConnectionNode* node = first;
+  for (unsigned count = sample_size; node != nullptr && count > 0; --count) {
+    auto& each = static_cast<Connection&>(*node);
+    if (each.idle_since() <= since) {
+      since = each.idle_since();
+      found = &each;
+    }
+    node = open_.next(each);
+    if (node == nullptr) node = open_.front();
+    if (node == first) break;
+  }
+  next_sampled_ = node;
+  return found;
+}
+
+/// Counts a permit that exceeds the limit.
+void OpenConnections::count_permit() noexcept {
+  all_open_.fetch_add(1, std::memory_order_relaxed);
+  if (own_ != nullptr) own_->open.fetch_add(1, std::memory_order_relaxed);
+}
+
 void OpenConnections::release_permit() noexcept {
   all_open_.fetch_sub(1, std::memory_order_relaxed);
   if (own_ != nullptr) own_->open.fetch_sub(1, std::memory_order_relaxed);
@@ -277,6 +331,7 @@ void OpenConnections::add(ConnectionNode& connection) noexcept {
 }
 
 void OpenConnections::remove(ConnectionNode& connection) noexcept {
+  if (next_sampled_ == &connection) next_sampled_ = open_.next(connection);
   connection.unlink();
   server_.counters().connections_open.subtract();
 }
@@ -299,7 +354,8 @@ void OpenConnections::drain() {
   for (ConnectionNode* each = open_.front(); each != nullptr; each = open_.next(*each)) {
     static_cast<Connection&>(*each).drain();
   }
-  while (DrainNode* const other = others_.pop_front()) other->drain();
+  while (HandshakeNode* const handshake = handshakes_.pop_front()) handshake->drain();
+  while (DrainNode* const websocket = websockets_.pop_front()) websocket->drain();
 }
 
 void OpenConnections::drain_unproven() {

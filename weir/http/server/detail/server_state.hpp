@@ -33,6 +33,7 @@
 
 namespace weir::http {
 
+class Connection;
 class OpenConnections;
 class ServerState;
 
@@ -54,6 +55,7 @@ class ServerCounters final : MetricSource {
 
   weir::detail::Counter connections_accepted;
   weir::detail::Counter connections_rejected;  ///< connections beyond connections_max
+  weir::detail::Counter connections_evicted;   ///< idle connections closed for others
   weir::detail::Counter connections_open;
   weir::detail::Counter websockets;  ///< connections that became WebSockets
   weir::detail::Counter websockets_open;
@@ -235,11 +237,27 @@ class ConnectionPermit {
   explicit operator bool() const noexcept { return server_ != nullptr; }
   /// Returns the server that gave the permit.
   ServerState& server() const noexcept { return *server_; }
+  /// Gives the right to another permit of the same server, and keeps only the server. Call
+  /// forget() before the destructor, or take_back().
+  ConnectionPermit give_away() const noexcept { return ConnectionPermit(*server_); }
+  void take_back() noexcept;
+  void forget() noexcept { server_ = nullptr; }
 
  private:
   friend OpenConnections;
   explicit ConnectionPermit(ServerState& server) noexcept : server_(&server) {}
   ServerState* server_ = nullptr;
+};
+
+/// A TLS handshake or the read of a PROXY header, before a connection opens.
+class HandshakeNode : public DrainNode {
+ public:
+  virtual Instant begun() const noexcept = 0;
+  /// Cancels the handshake, and gives up its permit.
+  virtual ConnectionPermit evict() = 0;
+
+ protected:
+  ~HandshakeNode() = default;
 };
 
 /// A connection beyond the limit, while the server answers it with 503.
@@ -263,6 +281,8 @@ class OpenConnections : DrainObserver {
  public:
   /// Half of the descriptors that a server does not use for connections.
   static constexpr std::size_t rejections_max = 32;
+  /// Largest number of evicted connections of a core that are not closed yet.
+  static constexpr std::size_t evictions_max = 16;
 
   /// `most` is Limits::connections_max, unless there is a `reserve`.
   OpenConnections(ServerState& server, Loop& loop, std::size_t most, ConnectionReserve* reserve);
@@ -276,13 +296,21 @@ class OpenConnections : DrainObserver {
   std::size_t permits_max() const noexcept;
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
+  /// Returns a permit too if all are in use, and an idle connection of this core can give its own:
+  /// one without a request that has waited for at least 100 ms. It is the one of a sample that has
+  /// waited longest, and closes soon.
+  /// Returns: nullopt if there is no such connection, or if evictions_max are not closed yet.
+  std::optional<ConnectionPermit> acquire_permit();
+  /// Tells that an evicted connection is closed, or goes on.
+  void eviction_ended() noexcept { --evictions_; }
 
   /// Adds or removes a connection that has a permit.
   void add(ConnectionNode& connection) noexcept;
   void remove(ConnectionNode& connection) noexcept;
 
   /// Adds a handshake or a WebSocket, which drain() then calls unless it has ended.
-  void add(DrainNode& other) noexcept { others_.push_back(other); }
+  void add(HandshakeNode& handshake) noexcept { handshakes_.push_back(handshake); }
+  void add(DrainNode& websocket) noexcept { websockets_.push_back(websocket); }
 
   /// Calls `see` for each open connection, the oldest first, until it returns false.
   template <class See>
@@ -299,6 +327,8 @@ class OpenConnections : DrainObserver {
   void drain();
 
  private:
+  Connection* sample_idle(Instant& since) noexcept;
+  void count_permit() noexcept;
   void release_permit() noexcept;
   friend ConnectionPermit;
   friend Rejection;
@@ -310,9 +340,12 @@ class OpenConnections : DrainObserver {
   // Connections of reserves, which connections_max_ includes; nullptr if it does not.
   const std::atomic<std::size_t>* reserved_;
   std::size_t rejections_ = 0;
+  std::size_t evictions_ = 0;
   bool draining_;
   weir::detail::List<ConnectionNode> open_;
-  weir::detail::List<DrainNode> others_;
+  ConnectionNode* next_sampled_ = nullptr;        // nullptr: the front of open_
+  weir::detail::List<HandshakeNode> handshakes_;  // the oldest first
+  weir::detail::List<DrainNode> websockets_;
 };
 
 /// Keeps the scope of the connections open while connections are WebSockets, which are no tasks.

@@ -3,17 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http::server_state_test {
 namespace {
@@ -135,7 +138,7 @@ TEST(ServerPermits, LeaveSixtyFourDescriptorsForOtherFiles) {
 TEST_F(ServerStateTest, AtMost32RejectedConnectionsLinger) {
   serve({.connections_max = 1});
   MemoryPeer& served = connect();
-  settle();
+  talk(served, get.substr(0, 5));
   const auto reject_one = [&]() -> MemoryPeer& {
     MemoryPeer& peer = connect();
     settle();
@@ -157,7 +160,7 @@ TEST_F(ServerStateTest, AtMost32RejectedConnectionsLinger) {
   EXPECT_EQ(open_streams(), 1U);
   reject_one();
   EXPECT_EQ(open_streams(), 2U) << "there is room again";
-  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(served, get))), "200");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(served, get.substr(5)))), "200");
 }
 
 TEST_F(ServerStateTest, AnswerToARejectedConnectionIsComplete) {
@@ -191,6 +194,74 @@ TEST_F(ServerStateTest, RejectedClientsThatHaveLeftMakeRoomForOthers) {
   }
   EXPECT_EQ(server_->counters().connections_rejected.value(), 200U);
   EXPECT_EQ(open_streams(), 1U);
+}
+
+TEST_F(ServerStateTest, LongestIdleConnectionGivesWay) {
+  serve({.connections_max = 3});
+  MemoryPeer& idle = connect();
+  EXPECT_TRUE(talk(idle, get).ends_with("hello\n"));
+  pass(1s);
+  MemoryPeer& silent = connect();
+  MemoryPeer& busy = connect();
+  talk(busy, get.substr(0, 5));
+  pass(100ms);
+  MemoryPeer& first = connect();
+  EXPECT_TRUE(talk(first, get).ends_with("hello\n"));
+  EXPECT_TRUE(is_closed(idle));
+  EXPECT_FALSE(silent.ended());
+  pass(1ms);
+  MemoryPeer& second = connect();
+  EXPECT_TRUE(talk(second, get).ends_with("hello\n"));
+  EXPECT_TRUE(is_closed(silent));
+  EXPECT_EQ(server_->counters().connections_open.value(), 3U);
+  EXPECT_EQ(server_->counters().connections_evicted.value(), 2U);
+  EXPECT_EQ(server_->counters().silent_connections.value(), 0U);
+  pass(98ms);
+  EXPECT_TRUE(talk(connect(), get).starts_with("HTTP/1.1 503 ")) << "its bytes may be on their way";
+  pass(1ms);
+  EXPECT_TRUE(talk(connect(), get).ends_with("hello\n"));
+  EXPECT_TRUE(is_closed(first));
+  EXPECT_TRUE(talk(busy, get.substr(5)).ends_with("hello\n")) << "it has a part of a request";
+  EXPECT_TRUE(server_->counters().summary().contains("3 closed for others"));
+}
+
+TEST_F(ServerStateTest, ConnectionsWithARequestDoNotGiveWay) {
+  routes_.get("/slow", []() -> Task<Response> {
+    std::ignore = co_await sleep(3s);
+    co_return text("slow\n");
+  });
+  serve({.connections_max = 2});
+  MemoryPeer& first = connect();
+  MemoryPeer& second = connect();
+  talk(first, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  talk(second, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+  pass(1s);
+  EXPECT_TRUE(talk(connect(), get).starts_with("HTTP/1.1 503 "));
+  pass(2s);
+  EXPECT_TRUE(first.take().ends_with("slow\n"));
+  pass(100ms);
+  EXPECT_TRUE(talk(connect(), get).ends_with("hello\n"));
+  EXPECT_TRUE(is_closed(first));
+  EXPECT_FALSE(second.was_reset());
+}
+
+// The search looks at a part of the connections, and continues behind them.
+TEST_F(ServerStateTest, IdleConnectionsAreFoundAmongMany) {
+  serve({.connections_max = 200});
+  std::vector<MemoryPeer*> all;
+  for (int count = 0; count < 200; ++count) {
+    all.push_back(&connect());
+    talk(*all.back(), count < 190 ? get.substr(0, 5) : get);
+  }
+  pass(1s);
+  std::string statuses;
+  for (int count = 0; count < 40; ++count) {
+    statuses += talk(connect(), get).starts_with("HTTP/1.1 200 ") ? "+" : "-";
+  }
+  EXPECT_EQ(std::ranges::count(statuses, '+'), 10) << statuses;
+  EXPECT_EQ(server_->counters().connections_open.value(), 200U);
+  for (int count = 0; count < 190; ++count)
+    EXPECT_FALSE(all[static_cast<std::size_t>(count)]->ended());
 }
 
 TEST_F(ServerStateTest, SixteenClosedConnectionsLinger) {
