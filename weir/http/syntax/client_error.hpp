@@ -12,7 +12,9 @@ namespace weir::http {
 /// The reason why a client has no response, or only a part of one. It converts to std::error_code
 /// (category "weir.http.client"). to_status() of that code is 503 for the queue and not_processed,
 /// 504 for another timeout and 502 otherwise. A handler may therefore return the error of a server
-/// that it asked. A TLS handshake that failed is a tls::Error, whose status is 502 or 504.
+/// that it asked. A TLS handshake that failed is a tls::Error, whose status is 502 or 504. If this
+/// machine has no descriptor or memory for a connection, the error is that of the kernel, such as
+/// EMFILE; 503.
 enum class ClientError : std::uint16_t {
   connect_failed = 1,  ///< no address, or no address that accepts connections
   connect_timed_out,   ///< ClientLimits::connect_timeout

@@ -1,6 +1,7 @@
 // Reason phrases and the mapping from errors to statuses.
 #include "weir/http/syntax/status.hpp"
 
+#include "weir/base/detail/shortage.hpp"
 #include "weir/base/result.hpp"
 #include "weir/compression/error.hpp"
 #include "weir/http/syntax/client_error.hpp"
@@ -199,6 +200,7 @@ Status to_status(std::error_code error) noexcept {
   if (error.category() == compression::error_category()) {
     return compression::exceeds_limit(error) ? Status::content_too_large : Status::bad_request;
   }
+  if (weir::detail::is_shortage(error)) return Status::service_unavailable;
   if (error == std::errc::connection_reset || error == std::errc::broken_pipe) {
     return Status::bad_request;
   }

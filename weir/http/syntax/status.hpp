@@ -87,9 +87,10 @@ std::string_view reason_of(Status status) noexcept;
 /// Returns the status that answers a request whose handling failed with `error`. A ParseError has
 /// its own status, and so has a ClientError. Values of Errc have these statuses: timed_out 504,
 /// limit_reached 413, bad_input and end_of_stream 400, not_found 404, conflict 409, unsupported
-/// 501, cancelled and closed 503. A connection that the client reset or closed is 400. A
-/// compression::DecompressError is 413 for a limit and 400 otherwise. A StatusCategory chooses the
-/// statuses of its errors. All other errors are 500.
+/// 501, cancelled and closed 503. A connection that the client reset or closed is 400. A lack of
+/// descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM) is 503. A compression::DecompressError
+/// is 413 for a limit and 400 otherwise. A StatusCategory chooses the statuses of its errors. All
+/// other errors are 500.
 ///
 /// The status of a timeout names the side that was late. It is 408 for a client that sent its
 /// request too slowly (a ParseError), and 504 for another party that the handler waited for. It is

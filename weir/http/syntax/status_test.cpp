@@ -148,7 +148,10 @@ TEST(Status, MapsEveryErrorOfTheContract) {
   for (const int number : {ECONNRESET, EPIPE}) {
     EXPECT_EQ(to_status(system_error(number)), Status::bad_request) << number;
   }
-  for (const int number : {EACCES, ENOMEM, ETIMEDOUT, EMFILE, ECONNREFUSED, EIO}) {
+  for (const int number : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
+    EXPECT_EQ(to_status(system_error(number)), Status::service_unavailable) << number;
+  }
+  for (const int number : {EACCES, ETIMEDOUT, ECONNREFUSED, EIO}) {
     EXPECT_EQ(to_status(system_error(number)), Status::internal_error) << number;
   }
   EXPECT_EQ(to_status(std::error_code(1, std::generic_category())), Status::internal_error);

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/shortage.hpp"
 #include "weir/http/client/client.hpp"
 #include "weir/http/message/detail/field_search.hpp"
 #include "weir/http/message/detail/scoped_body.hpp"
@@ -104,7 +105,8 @@ bool is_unprocessed(std::error_code error) noexcept {
 
 /// Returns true if the upstream itself caused the error.
 bool is_upstream_failure(std::error_code error) noexcept {
-  return error != Errc::cancelled && !is_unprocessed(error);
+  const bool is_local = error == Errc::cancelled || weir::detail::is_shortage(error);
+  return !is_local && !is_unprocessed(error);
 }
 
 /// Returns the answer to a request that no upstream has answered. Retry-After tells the client that

@@ -128,7 +128,8 @@ struct ReverseProxyOptions {
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
 /// is 502; a timeout is 504. The limits of ClientLimits for waiting requests are 503 with
-/// "Retry-After: 1", as is a request that upstreams say that they have not processed. A client that
+/// "Retry-After: 1", as is a request that upstreams say that they have not processed. A lack of
+/// descriptors or memory of this machine is 503, and no failure of the upstream. A client that
 /// leaves cancels the request of the upstream.
 ///
 /// *Retry.* A request goes to another upstream if no connection was opened. It also does if the

@@ -1,8 +1,11 @@
 // Tests of a reverse proxy whose upstreams fail at each step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -104,6 +107,31 @@ TEST_F(ProxyFaultsTest, SlowUpstreamIsGatewayTimeout) {
   EXPECT_EQ(statuses({{stalls}}, get("/"), impatient()), "504") << "nothing was sent yet";
   stalls.answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n";
   EXPECT_EQ(statuses({{stalls}}, get("/"), impatient()), "200-");
+}
+
+TEST_F(ProxyFaultsTest, LackOfDescriptorsIsNoFailureOfTheUpstream) {
+  ReverseProxyOptions options;
+  options.failures_max = 1;
+  std::string answers;
+  with_proxy({}, options, [&](Client&) -> Task<> {
+    auto stream = co_await tcp::connect(Endpoint::loopback(80));
+    EXPECT_TRUE(stream);
+    if (!stream) co_return;
+    const auto ask_once = [&]() -> Task<> {
+      std::ignore = co_await stream->write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      const auto piece = co_await stream->read();
+      if (piece) answers += std::string(piece->text().substr(0, 13)) + "\n";
+    };
+    std::ignore = co_await sleep(1s);  // until the proxy has accepted
+    platform_.set_descriptors_max(platform_.open_descriptors());
+    co_await ask_once();
+    platform_.set_descriptors_max(1000);
+    co_await ask_once();
+  });
+  EXPECT_EQ(answers, "HTTP/1.1 503 \nHTTP/1.1 200 \n");
+  EXPECT_TRUE(std::ranges::any_of(platform_.logged(), [](const auto& line) {
+    return line.contains(system_error(EMFILE).message());
+  })) << "the operator sees the reason";
 }
 
 TEST_F(ProxyFaultsTest, AnotherUpstreamGetsARequestThatWasNotSent) {

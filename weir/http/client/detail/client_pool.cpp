@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/base/detail/shortage.hpp"
 #include "weir/http/client/detail/h2_client_connection.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
@@ -35,10 +36,12 @@ bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
 
 constexpr std::string_view http2_protocol = "h2";
 
-/// Returns the errors that open_stream() has from its own protocol, and connect_failed for others.
+/// Returns the errors that open_stream() has from its own protocol, those of this machine, and
+/// connect_failed for others.
 std::error_code connect_error(std::error_code error) noexcept {
   const bool known = error.category() == client_error_category() ||
-                     error.category() == tls::tls_error_category() || error == Errc::cancelled;
+                     error.category() == tls::tls_error_category() || error == Errc::cancelled ||
+                     weir::detail::is_shortage(error);
   return known ? error : make_error_code(ClientError::connect_failed);
 }
 

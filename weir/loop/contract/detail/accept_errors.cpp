@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "weir/base/detail/shortage.hpp"
+
 namespace weir::loop {
 
 AcceptFailure classify_accept(int error) noexcept {
@@ -25,13 +27,8 @@ AcceptFailure classify_accept(int error) noexcept {
     case ENONET:
     case ETIMEDOUT:
       return AcceptFailure::connection_gone;
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-      return AcceptFailure::exhausted;
     default:
-      return AcceptFailure::broken;
+      return weir::detail::is_shortage(error) ? AcceptFailure::exhausted : AcceptFailure::broken;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "weir/base/detail/shortage.hpp"
 #include "weir/base/result.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/net/udp.hpp"
@@ -24,18 +25,9 @@ std::error_code to_resolve_error(std::error_code error) noexcept {
   if (error == Errc::timed_out) return ResolveError::timed_out;
   if (error == Errc::bad_input) return ResolveError::malformed;
   if (error == Errc::end_of_stream) return ResolveError::server_failed;
-  if (error.category() != std::system_category()) return error;
-  switch (error.value()) {
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-      return error;
-    case ETIMEDOUT:
-      return ResolveError::timed_out;
-    default:
-      return ResolveError::unreachable;
-  }
+  if (error.category() != std::system_category() || weir::detail::is_shortage(error)) return error;
+  if (error == system_error(ETIMEDOUT)) return ResolveError::timed_out;
+  return ResolveError::unreachable;
 }
 
 std::error_code to_resolve_error(dns::ResponseCode code) noexcept {

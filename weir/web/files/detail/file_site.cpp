@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "weir/base/detail/shortage.hpp"
 #include "weir/base/text/detail/html_escape.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -87,8 +88,7 @@ bool is_missing(std::error_code error) noexcept {
 
 Response respond_to_error(std::error_code error) {
   if (error == Errc::cancelled) return Response(error);
-  const bool is_busy = error == Errc::limit_reached || error == system_error(EMFILE) ||
-                       error == system_error(ENFILE);
+  const bool is_busy = error == Errc::limit_reached || weir::detail::is_shortage(error);
   Response response(is_busy ? Status::service_unavailable : Status::internal_error);
   response.set_cause(error);
   return response;
