@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/matching/core_demands.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/task/task.hpp"
@@ -75,6 +76,7 @@ class Middleware {
     Middleware made(Target(new F(std::move(function)), [](const void* object) noexcept {
       delete static_cast<const F*>(object);
     }));
+    made.demands_ = detail::core_demands_of<F>();
     if constexpr (!MiddlewareFilter<F>) {
       made.call_ = [](const void* object, Request& request, Next next) -> Task<Response> {
         return (*static_cast<const F*>(object))(request, next);
@@ -108,6 +110,10 @@ class Middleware {
     if (after_ != nullptr) after_(target_.get(), request, response);
   }
   bool has_after() const noexcept { return after_ != nullptr; }
+  /// Returns what the middleware takes on the core of `loop`; nothing if it does not declare it.
+  CoreDemands demands(Loop& loop) const {
+    return demands_ != nullptr ? demands_(target_.get(), loop) : CoreDemands();
+  }
 
  private:
   using Target = std::unique_ptr<const void, void (*)(const void*) noexcept>;
@@ -117,6 +123,7 @@ class Middleware {
   Task<Response> (*call_)(const void* target, Request&, Next) = nullptr;
   std::optional<Response> (*before_)(const void* target, Request&) = nullptr;
   void (*after_)(const void* target, Request&, Response&) = nullptr;
+  detail::CoreDemandsOf demands_ = nullptr;
 };
 
 /// The middleware of the groups of a route, outermost first.

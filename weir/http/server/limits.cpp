@@ -175,7 +175,8 @@ MemoryBound memory_bound(const Limits& given, const MemoryBoundOptions& options)
   }
   const std::uint64_t evicted =
       sum({bound.idle_connection, bound.incomplete_record, frames_bytes, buffer(0)});
-  bound.core = sum({bound.core, product(OpenConnections::evictions_max, evicted)});
+  bound.core =
+      sum({bound.core, options.core_bytes, product(OpenConnections::evictions_max, evicted)});
   return bound;
 }
 

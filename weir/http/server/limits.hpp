@@ -82,6 +82,9 @@ struct MemoryBoundOptions {
   /// Largest number of bytes that each call of a handler holds in addition to the request: its
   /// frames, its arguments, its allocations and its response. Weir cannot measure this value.
   std::size_t handler_bytes = 4 * 1024;
+  /// Bytes that handlers and middleware hold on each core for all of their requests together, such
+  /// as those of compress_bytes_max() and ProxyMemoryBound::core.
+  std::uint64_t core_bytes = 0;
   /// Options of ServeOptions::tls, such as `&server->options()`; nullptr: a server without TLS.
   const tls::ServerOptions* tls = nullptr;
   /// True if plain connections may use HTTP/2; see PlainHttp2. Those over TLS may if the protocols

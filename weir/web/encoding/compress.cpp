@@ -180,6 +180,11 @@ std::optional<Response> SetNoCompression::before(Request& request) const {
   return std::nullopt;
 }
 
+CoreDemands Compress::demands(Loop& loop) const {
+  return {.owner = &detail::EncodingCore::of(loop).compressors(),
+          .core_bytes = compress_bytes_max(*options_)};
+}
+
 Compress::Compress(CompressOptions options) {
   std::erase_if(options.codings, [](const CodingLevel& each) { return !is_valid(each); });
   for (const CodingLevel& each : options.codings) offered_.push_back(each.coding);

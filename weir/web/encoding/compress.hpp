@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weir/compression/coding.hpp"
+#include "weir/http/matching/core_demands.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 
@@ -35,8 +36,8 @@ struct CompressOptions {
 };
 
 /// Returns an upper bound of the bytes that compress() holds on one core beside the bodies: the
-/// compressors of streams, unused ones, and those of whole bodies. The http::memory_bound() of a
-/// server does not contain it.
+/// compressors of streams, unused ones, and those of whole bodies. It is a part of
+/// MemoryBoundOptions::core_bytes.
 std::size_t compress_bytes_max(const CompressOptions& options) noexcept;
 
 /// Returns true for the media types of texts: text/*, JSON, XML, JavaScript, SVG, WebAssembly,
@@ -64,6 +65,8 @@ class Compress {
   explicit Compress(CompressOptions options);
 
   void after(Request& request, Response& response) const;
+  /// Returns the memory of the compressors of a core.
+  CoreDemands demands(Loop& loop) const;
 
  private:
   std::shared_ptr<const CompressOptions> options_;

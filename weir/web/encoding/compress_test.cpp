@@ -7,7 +7,9 @@
 
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http_testing/test_client.hpp"
+#include "weir/loop/loop.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir::http::compress_test {
 namespace {
@@ -411,6 +413,15 @@ TEST(Compress, StatesItsMemory) {
     EXPECT_GE(compress_bytes_max(options),
               28 * compression::compressor_bytes_max({Coding::brotli, 11}));
   }
+}
+
+TEST(Compress, TellsTheServerItsMemory) {
+  MemoryPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  const CoreDemands one = compress().demands(*loop);
+  EXPECT_EQ(one.core_bytes, compress_bytes_max(CompressOptions()));
+  EXPECT_NE(one.owner, nullptr);
+  EXPECT_EQ(compress().demands(*loop).owner, one.owner) << "they share the compressors of a core";
 }
 
 TEST(CompressibleType, IsTrueForTexts) {

@@ -1,11 +1,15 @@
 #include "weir/web/encoding/decompress_requests.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/compression/error.hpp"
 #include "weir/http/message/detail/decompressing_reader.hpp"
 #include "weir/http/message/detail/scoped_body.hpp"
@@ -209,6 +213,17 @@ Task<Response> DecompressRequests::operator()(Request& request, Next next) const
   KeptBody& kept = request.set(KeptBody{std::move(body)});
   const ScopedBody scoped(request, *kept.body);
   co_return co_await next(request);
+}
+
+CoreDemands DecompressRequests::demands(Loop& loop) const {
+  std::size_t decompressor = 0;
+  for (const Coding each : accepted) {
+    decompressor = std::max(decompressor, compression::decompressor_bytes_max(each, limits_.body));
+  }
+  const std::uint64_t request = weir::detail::sum({decompressor, weir::detail::buffer(0)});
+  return {.owner = &detail::EncodingCore::of(loop).decompressor_slots(limits_.concurrency_max),
+          .body_max = limits_.body.output_max,
+          .core_bytes = weir::detail::product(limits_.concurrency_max, request)};
 }
 
 DecompressRequests decompress_requests(DecompressRequestLimits limits) {

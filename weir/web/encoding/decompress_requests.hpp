@@ -7,6 +7,7 @@
 
 #include "weir/base/time.hpp"
 #include "weir/compression/decompressor.hpp"
+#include "weir/http/matching/core_demands.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
@@ -38,6 +39,8 @@ class DecompressRequests {
   explicit DecompressRequests(DecompressRequestLimits limits) noexcept : limits_(limits) {}
   /// Cancel: passed on to the handler.
   Task<Response> operator()(Request& request, Next next) const;
+  /// Returns the memory of the requests of a core that are decompressed.
+  CoreDemands demands(Loop& loop) const;
 
  private:
   DecompressRequestLimits limits_;

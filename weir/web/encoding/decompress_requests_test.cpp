@@ -8,6 +8,8 @@
 #include "weir/compression/detail/turn_work.hpp"
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http_testing/test_client.hpp"
+#include "weir/loop/loop.hpp"
+#include "weir/testing/memory/memory_platform.hpp"
 #include "weir/web/forms/multipart.hpp"
 
 namespace weir::http::decompress_requests_test {
@@ -187,6 +189,22 @@ TEST(DecompressRequests, BoundsTheWorkOfATurn) {
   const auto response = post(client, "/turns", "gzip", members);
   ASSERT_EQ(response.status(), 200) << response.body();
   EXPECT_GE(std::stoull(std::string(response.body())), 9U);
+}
+
+TEST(DecompressRequests, TellsTheServerItsMemory) {
+  MemoryPlatform platform;
+  const auto loop = Loop::make(platform, {}).value();
+  DecompressRequestLimits limits;
+  limits.body.output_max = 3'000'000;
+  const CoreDemands one = decompress_requests(limits).demands(*loop);
+  EXPECT_EQ(one.body_max, 3'000'000U);
+  for (const Coding coding : available_codings()) {
+    EXPECT_GE(one.core_bytes,
+              limits.concurrency_max * compression::decompressor_bytes_max(coding, limits.body));
+  }
+  EXPECT_EQ(decompress_requests().demands(*loop).owner, one.owner) << "they share their slots";
+  limits.concurrency_max = 10;
+  EXPECT_NE(decompress_requests(limits).demands(*loop).owner, one.owner);
 }
 
 TEST(DecompressRequests, BoundsTheRequestsOfACore) {

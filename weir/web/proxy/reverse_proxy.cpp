@@ -303,6 +303,23 @@ struct ReverseProxy::State {
   std::shared_ptr<UpstreamPlan> plan = std::make_shared<UpstreamPlan>();
 };
 
+ProxyCore& ReverseProxy::core_of(Loop& loop) const {
+  return loop.slots().get<ProxyCores>().of(loop, state_, state_->upstreams.size(), state_->options,
+                                           state_->plan);
+}
+
+CoreDemands ReverseProxy::demands(Loop& loop) const {
+  const UpstreamPlan::Share& share = core_of(loop).share();
+  ReverseProxyOptions planned = state_->options;
+  planned.client.limits.connections_max = share.connections;
+  planned.websockets_max = share.websockets;
+  const ProxyMemoryBound bound = memory_bound(planned, state_->upstreams.size());
+  return {.owner = state_.get(),
+          .request_bytes = bound.request,
+          .core_bytes = bound.core,
+          .descriptors = share.connections + share.websockets};
+}
+
 Task<Response> ReverseProxy::operator()(Request& request) const {
   // The route keeps this handler until its last response has been sent. A copy of the pointer would
   // change a count that all cores share.
@@ -315,8 +332,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   }
   const ScopedBody passed_on(request, body_to_pass_on(request));
   Loop& loop = *(co_await this_context()).loop;
-  ProxyCore& core =
-      loop.slots().get<ProxyCores>().of(loop, state_, state.upstreams.size(), options, state.plan);
+  ProxyCore& core = core_of(loop);
   ProxyCore::Request proxied(core);
   Upload upload{request, ClientSide(proxied.slot())};
   const void* const client = request.body_source().connection();

@@ -12,12 +12,15 @@
 
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
+#include "weir/http/matching/core_demands.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/ws/websocket_limits.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
+
+class ProxyCore;
 
 /// The way in which a reverse proxy chooses an upstream for a request.
 enum class UpstreamChoice : std::uint8_t {
@@ -159,11 +162,16 @@ class ReverseProxy {
   /// Cancel: cancels the request of the upstream.
   Task<Response> operator()(Request& request) const;
 
+  /// Makes the plan of the sockets to the upstreams, and returns what the proxy takes on a core.
+  /// The server of a route with this handler calls it when it starts.
+  CoreDemands demands(Loop& loop) const;
+
  private:
   struct State;
   friend ReverseProxy reverse_proxy(std::vector<std::string> upstreams,
                                     ReverseProxyOptions options);
   explicit ReverseProxy(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
+  ProxyCore& core_of(Loop& loop) const;
 
   std::shared_ptr<const State> state_;
 };
@@ -185,13 +193,19 @@ ReverseProxy reverse_proxy(const Url& upstream, ReverseProxyOptions options = {}
 /// MemoryBoundOptions::handler_bytes; MemoryBoundOptions::websockets counts the side of the client.
 std::size_t websocket_bytes_max(const ReverseProxyOptions& options) noexcept;
 
-/// Upper bounds, in bytes, of the memory that a reverse proxy holds beside its server.
+/// Upper bounds, in bytes, of the memory that a reverse proxy holds beside its server. They exclude
+/// the same as ClientMemoryBound.
 struct ProxyMemoryBound {
   std::uint64_t request;  ///< one request, for MemoryBoundOptions::handler_bytes
-  std::uint64_t core;     ///< one core: its connections to the upstreams, and its WebSockets
+  /// One core: its connections to the upstreams, and its WebSockets. It is a part of
+  /// MemoryBoundOptions::core_bytes.
+  std::uint64_t core;
 };
 
-/// Returns the bounds of a proxy with these options.
-ProxyMemoryBound memory_bound(const ReverseProxyOptions& options) noexcept;
+/// Returns the bounds of a proxy with these options and this number of upstreams. The descriptors
+/// may allow fewer connections. A server counts its proxies in its check of memory at the start, if
+/// they are the handlers of its routes.
+ProxyMemoryBound memory_bound(const ReverseProxyOptions& options,
+                              std::size_t upstreams = 1) noexcept;
 
 }  // namespace weir::http

@@ -229,6 +229,43 @@ TEST(UpstreamPlanTest, LeavesHalfOfTheDescriptorsToClients) {
   EXPECT_LT(less.connections + less.websockets, share.connections + share.websockets);
 }
 
+class ProxyStart : public HttpTest {
+ protected:
+  ProxyStart() : HttpTest({.descriptors_max = 300}) {}
+};
+
+TEST_F(ProxyStart, TakesTheSocketsBeforeTheFirstRequest) {
+  const ReverseProxy proxy = reverse_proxy("http://127.0.0.1:81");
+  routes_.group("/api").fallback(proxy);
+  routes_.get("/other", proxy);
+  serve();
+  constexpr std::size_t half = (300 - 64) / 2;
+  EXPECT_EQ(server_->connections().permits_max(), half);
+  const RouteDemands demands = server_->routes().table().demands(*loop_);
+  EXPECT_EQ(demands.descriptors, half);
+  ReverseProxyOptions planned;
+  planned.client.limits.connections_max = half / 2;
+  planned.websockets_max = half / 2;
+  EXPECT_EQ(demands.core_bytes, memory_bound(planned).core);
+  EXPECT_EQ(demands.request_bytes, memory_bound(planned).request);
+}
+
+TEST(ProxyMemory, IsThatOfItsConnections) {
+  ReverseProxyOptions options;
+  options.websockets_max = 0;
+  const std::uint64_t one = memory_bound(options).core;
+  EXPECT_LT(one, 100U << 20U) << "64 connections without a body";
+  const std::uint64_t two = memory_bound(options, 2).core;
+  EXPECT_GT(two, one + one / 2);
+  EXPECT_LE(two, 2 * one);
+  EXPECT_EQ(memory_bound(options, 16).core, memory_bound(options, 1000).core)
+      << "ClientLimits::connections_max";
+  options.client.limits.body_max *= 2;
+  EXPECT_EQ(memory_bound(options).core, one) << "it collects no body";
+  options.client.plain_http2 = true;
+  EXPECT_GT(memory_bound(options).core, 2 * one);
+}
+
 TEST(ProxyMemory, GrowsWithItsLimits) {
   ReverseProxyOptions options;
   const ProxyMemoryBound usual = memory_bound(options);

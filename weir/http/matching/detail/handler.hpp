@@ -16,6 +16,7 @@
 
 #include "weir/base/detail/type_name.hpp"
 #include "weir/base/result.hpp"
+#include "weir/http/matching/core_demands.hpp"
 #include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/matching/detail/pattern.hpp"
 #include "weir/http/matching/detail/service_refs.hpp"
@@ -294,7 +295,9 @@ class Handler {
                   "and only one of a group takes values of middleware; the handlers of a service "
                   "use those of its constructor");
     if constexpr (S::reference_count == 0) {
-      return of_target<F>(new F(std::move(function)));
+      Handler handler = of_target<F>(new F(std::move(function)));
+      handler.demands_ = detail::core_demands_of<F>();
+      return handler;
     } else {
       return Handler(Target(nullptr, [](const void*) noexcept {}), nullptr, nullptr);
     }
@@ -308,6 +311,11 @@ class Handler {
 
   /// Returns the type of the body if the handler takes it without Json or Form; else nullptr.
   const inject::Type* plain_body() const noexcept { return plain_body_; }
+
+  /// Returns what the handler takes on the core of `loop`; nothing if it does not declare it.
+  CoreDemands demands(Loop& loop) const {
+    return demands_ != nullptr ? demands_(target_.get(), loop) : CoreDemands();
+  }
 
   /// Returns true if the handler returns a Task or takes a body, which may not have arrived. The
   /// caller then uses start().
@@ -438,6 +446,7 @@ class Handler {
   CallWithBody call_with_body_ = nullptr;
   const inject::Type* plain_body_ = nullptr;
   Start start_;
+  detail::CoreDemandsOf demands_ = nullptr;
 };
 
 /// A literal pattern for a handler of type F. The compiler checks that both match. Its error

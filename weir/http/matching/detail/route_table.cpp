@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/base/detail/radix_tree.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -243,15 +244,61 @@ Result<const Route*> RouteTable::add(const Route& route) {
   segments_max_ = std::max(segments_max_, route.pattern.segments().size());
   methods_ |= set_of(*method);
   demands_.add(route);
+  routes_.push_back(&route);
   return &route;
 }
 
-RouteDemands RouteTable::demands() const noexcept {
-  RouteDemands all = demands_;
-  if (rules_ == nullptr) return all;
-  for (const PrefixRule& each : rules_->all()) {
-    if (each.fallback != nullptr) all.add(*each.fallback);
+namespace {
+
+/// The CoreDemands of a core, by owner.
+class CoreDemandSum {
+ public:
+  explicit CoreDemandSum(Loop& loop) noexcept : loop_(loop) {}
+
+  void add(const Route& route) {
+    add(route.handler.demands(loop_));
+    for (std::size_t index = 0; index < route.middleware.size(); ++index) {
+      add(route.middleware[index].demands(loop_));
+    }
   }
+  void add(const CoreDemands& demands) {
+    if (demands.owner == nullptr) return;
+    const auto known = std::ranges::find(all_, demands.owner, &CoreDemands::owner);
+    if (known == all_.end()) return all_.push_back(demands);
+    known->request_bytes = std::max(known->request_bytes, demands.request_bytes);
+    known->body_max = std::max(known->body_max, demands.body_max);
+    known->core_bytes = std::max(known->core_bytes, demands.core_bytes);
+    known->descriptors = std::max(known->descriptors, demands.descriptors);
+  }
+  void add_to(RouteDemands& out) const noexcept {
+    for (const CoreDemands& each : all_) {
+      out.request_bytes = std::max(out.request_bytes, each.request_bytes);
+      out.body_max = std::max(out.body_max, each.body_max);
+      out.core_bytes = weir::detail::sum({out.core_bytes, each.core_bytes});
+      out.descriptors += each.descriptors;
+    }
+  }
+
+ private:
+  Loop& loop_;
+  std::vector<CoreDemands> all_;
+};
+
+}  // namespace
+
+RouteDemands RouteTable::demands(Loop& loop) const {
+  RouteDemands all = demands_;
+  CoreDemandSum of_core(loop);
+  for (const Middleware& each : middleware_) of_core.add(each.demands(loop));
+  for (const Route* each : routes_) of_core.add(*each);
+  if (rules_ != nullptr) {
+    for (const PrefixRule& each : rules_->all()) {
+      if (each.fallback == nullptr) continue;
+      all.add(*each.fallback);
+      of_core.add(*each.fallback);
+    }
+  }
+  of_core.add_to(all);
   return all;
 }
 

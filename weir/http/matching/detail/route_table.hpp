@@ -99,12 +99,16 @@ class RouteSet {
   MethodSet methods_ = 0;
 };
 
-/// The memory that routes ask for, for MemoryBoundOptions.
+/// What routes ask of a core, for MemoryBoundOptions and the checks at the start.
 struct RouteDemands {
-  std::uint64_t body_max = 0;  ///< the largest RouteOptions::body_max
+  std::uint64_t body_max = 0;  ///< the largest of RouteOptions and CoreDemands
   bool websockets = false;     ///< true if a route has RouteOptions::websocket
   /// The largest windows of all routes with compression; nullopt if there is none.
   std::optional<WebSocketCompression> compression = {};
+  // The sums of the CoreDemands of handlers and middleware, and the largest bytes of a request.
+  std::uint64_t request_bytes = 0;
+  std::uint64_t core_bytes = 0;
+  std::size_t descriptors = 0;
 
   void add(const Route& route) noexcept;
 };
@@ -134,8 +138,9 @@ class RouteTable {
   /// Sets the rules for requests that no route answers.
   void set_rules(const PrefixRules* rules) noexcept { rules_ = rules; }
 
-  /// Returns what the routes and the fallbacks ask for.
-  RouteDemands demands() const noexcept;
+  /// Returns what the routes, the fallbacks and the middleware ask of the core of `loop`.
+  /// Errors: throws std::bad_alloc.
+  RouteDemands demands(Loop& loop) const;
 
   /// Finds the route for the request with this head. `match` is reused without allocating.
   void match(const RequestHead& head, RouteMatch& match) const;
@@ -176,7 +181,8 @@ class RouteTable {
   std::size_t segments_max_ = 0;                  // maximum over all patterns
   MethodNames names_;
   MethodSet methods_ = 0;  // methods of all routes
-  RouteDemands demands_;   // of the routes
+  RouteDemands demands_;   // of the routes, without their CoreDemands
+  std::vector<const Route*> routes_;
   std::span<const Middleware> middleware_;
   bool middleware_waits_ = false;
   const PrefixRules* rules_ = nullptr;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/net/listen/detail/listener_state.hpp"
 #include "weir/net/proxy_protocol.hpp"
@@ -155,11 +156,14 @@ Task<Result<>> accept_all(Scope& connections, ServerState& server, tcp::Listener
 }
 
 /// Returns all that the memory of the server depends on, except for its limits.
-MemoryBoundOptions memory_options_of(ServerState& server, unsigned cores) noexcept {
-  const RouteDemands routes = server.routes().table().demands();
+MemoryBoundOptions memory_options_of(const ServerState& server, const RouteDemands& routes,
+                                     unsigned cores) noexcept {
   MemoryBoundOptions options;
   options.cores = cores;
   options.body_max = routes.body_max;
+  options.handler_bytes =
+      static_cast<std::size_t>(weir::detail::sum({options.handler_bytes, routes.request_bytes}));
+  options.core_bytes = routes.core_bytes;
   options.tls = server.tls() != nullptr ? &server.tls()->options() : nullptr;
   options.http2 = server.plain_http2() != PlainHttp2::off;
   options.websockets = routes.websockets;
@@ -170,14 +174,15 @@ MemoryBoundOptions memory_options_of(ServerState& server, unsigned cores) noexce
 
 /// Returns what the server asks of its machine. Its memory counts only if the program has limited
 /// the connections, because the default is as many as the descriptors allow.
-checks::Demands demands_of(ServerState& server, const Endpoint& endpoint) {
+checks::Demands demands_of(const ServerState& server, const RouteDemands& routes,
+                           const Endpoint& endpoint) {
   checks::Demands demands{.backlog = ListenOptions().backlog, .endpoints = {endpoint}};
   const Limits& limits = server.limits();
   if (limits.connections_max == 0) return demands;
   const auto cores = static_cast<unsigned>(server.loop().group().loops().size());
   demands.connections_max = limits.connections_max;
-  demands.descriptors_own = checks::server_descriptors(cores);
-  demands.memory_bytes = memory_bound(limits, memory_options_of(server, cores)).total();
+  demands.descriptors_own = checks::server_descriptors(cores) + cores * routes.descriptors;
+  demands.memory_bytes = memory_bound(limits, memory_options_of(server, routes, cores)).total();
   return demands;
 }
 
@@ -224,8 +229,10 @@ Task<Result<tcp::Listener>> open_listener(ServerState& server, Endpoint endpoint
     const auto loaded = co_await server.tls()->load_once();
     if (!loaded) co_return fail(loaded.error().code());
   }
+  // A proxy takes its descriptors now, so that the limit of connections below is right.
+  const RouteDemands routes = server.routes().table().demands(server.loop());
   if (checks::StartChecks* const checks = checks::StartChecks::find(server.loop())) {
-    checks->log(demands_of(server, endpoint));
+    checks->log(demands_of(server, routes, endpoint));
     if (server.limits().connections_max == 0) {
       checks->log_default_connections(server.connections().permits_max());
     }

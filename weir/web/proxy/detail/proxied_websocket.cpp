@@ -20,6 +20,7 @@
 #include "weir/task/select.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/web/proxy/detail/forwarding.hpp"
+#include "weir/web/proxy/detail/proxy_core.hpp"
 
 namespace weir::http::detail {
 namespace {
@@ -159,18 +160,25 @@ std::size_t websocket_bytes_max(const ReverseProxyOptions& options) noexcept {
   return weir::detail::sum({own, websocket_bytes_max(limits, std::nullopt)});
 }
 
-ProxyMemoryBound memory_bound(const ReverseProxyOptions& options) noexcept {
+ProxyMemoryBound memory_bound(const ReverseProxyOptions& options, std::size_t upstreams) noexcept {
   using weir::detail::product;
   using weir::detail::sum;
   constexpr std::uint64_t frames = 8 * 1024;
-  constexpr std::uint64_t grown = 3;  // a text of twice the size, and the one before it
-  const ClientMemoryBound client = memory_bound(options.client.limits);
-  ProxyMemoryBound bound{};
+  constexpr std::uint64_t grown = 3;             // a text of twice the size, and the one before it
   constexpr std::uint64_t response = 16 * 1024;  // one that is read as a whole
+  ProxyMemoryBound bound{};
   bound.request = sum({frames, product(grown, options.short_body_max), product(grown, response),
                        weir::detail::buffer(0)});
-  bound.core = sum({std::max(client.total, client.http2_total), client.tls_sessions,
-                    product(options.websockets_max, websocket_bytes_max(options))});
+  ClientLimits limits = options.client.limits;
+  limits.body_max = 0;     // no body is collected
+  limits.waiting_max = 0;  // a request that waits is one of the server
+  limits.connections_max = static_cast<std::size_t>(std::min<std::uint64_t>(
+      limits.connections_max, product(limits.connections_per_origin_max, upstreams)));
+  const ClientMemoryBound client = memory_bound(limits);
+  const bool may_use_http2 = requests_per_connection(options.client) > 1;
+  bound.core =
+      sum({may_use_http2 ? std::max(client.total, client.http2_total) : client.total,
+           client.tls_sessions, product(options.websockets_max, websocket_bytes_max(options))});
   return bound;
 }
 

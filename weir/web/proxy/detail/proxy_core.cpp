@@ -11,19 +11,12 @@
 #include "weir/tls/client.hpp"
 
 namespace weir::http {
-namespace {
-
-/// Returns the number of requests that the client can have at the upstreams at the same time.
-std::size_t slots_of(const ClientOptions& options, std::size_t connections) noexcept {
+std::size_t requests_per_connection(const ClientOptions& options) noexcept {
   const bool by_alpn = options.tls != nullptr && std::ranges::find(options.tls->options().protocols,
                                                                    std::string_view("h2")) !=
                                                      options.tls->options().protocols.end();
-  const std::uint64_t streams =
-      options.plain_http2 || by_alpn ? in_range(options.limits.http2).streams_max : 1;
-  return static_cast<std::size_t>(weir::detail::product(connections, streams));
+  return options.plain_http2 || by_alpn ? in_range(options.limits.http2).streams_max : 1;
 }
-
-}  // namespace
 
 ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options,
                      std::shared_ptr<UpstreamPlan> plan)
@@ -33,7 +26,8 @@ ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOption
       plan_(std::move(plan)),
       share_(plan_->share_of(loop, upstreams, options)),
       reserve_(&plan_->reserve(), loop),
-      slots_(loop, slots_of(options.client, share_.connections)),
+      slots_(loop, static_cast<std::size_t>(weir::detail::product(
+                       share_.connections, requests_per_connection(options.client)))),
       websocket_slots_(loop, share_.websockets),
       upstreams_(upstreams, options, loop.core()) {
   ClientLimits& limits = client_options_.limits;

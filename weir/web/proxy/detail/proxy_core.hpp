@@ -18,6 +18,10 @@
 
 namespace weir::http {
 
+/// Returns the number of requests that a connection of this client to an upstream carries at a
+/// time.
+std::size_t requests_per_connection(const ClientOptions& options) noexcept;
+
 /// The client and the upstreams of one reverse proxy on one core. The client keeps idle connections
 /// to the upstreams. It is destroyed when the loop drains, with the last request.
 ///
@@ -81,6 +85,7 @@ class ProxyCore final : DrainObserver, MetricSource {
     Slots::Slot slot_;
   };
 
+  const UpstreamPlan::Share& share() const noexcept { return share_; }
   /// Returns true if so many slots are in use that a request should read a short body before it
   /// takes one.
   bool is_busy() const noexcept { return slots_.in_use() >= (slots_.slots() + 1) / 2; }
