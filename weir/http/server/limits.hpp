@@ -109,11 +109,13 @@ struct MemoryBoundOptions {
 /// objects that OpenSSL makes of the certificates. Certificates of clients cost most, because one
 /// with very many names holds many times its size.
 struct MemoryBound {
-  std::uint64_t idle_connection;  ///< a connection that waits for its next request
-  std::uint64_t connection;       ///< a connection at the worst moment of the worst request
-  std::uint64_t core;             ///< one core, for all of its connections together
-  std::uint64_t cached_blocks;    ///< free blocks of one core, kept for later
-  std::size_t connections;        ///< number of connections open at the same time
+  /// A connection that waits for its next request. One whose client has sent a part of a head, or
+  /// of a frame of HTTP/2, may hold as much as `connection` until Limits::head_timeout.
+  std::uint64_t idle_connection;
+  std::uint64_t connection;     ///< a connection at the worst moment of the worst request
+  std::uint64_t core;           ///< one core, for all of its connections together
+  std::uint64_t cached_blocks;  ///< free blocks of one core, kept for later
+  std::size_t connections;      ///< number of connections open at the same time
   unsigned cores;
   /// What an idle connection over TLS holds in addition while its client has sent a part of a
   /// record. `connection` contains it.
@@ -121,8 +123,8 @@ struct MemoryBound {
 
   /// Returns the bound when all connections are at their worst moment at the same time.
   std::uint64_t in_use() const noexcept;
-  /// Returns the bound when no connection has a request. Clients may have sent a part of a record
-  /// of TLS on each.
+  /// Returns the bound when no connection has a request or a part of one. Clients may have sent a
+  /// part of a record of TLS on each.
   std::uint64_t idle() const noexcept;
   /// Returns the bytes that the server adds to the size of its process in the long run.
   std::uint64_t total() const noexcept;
