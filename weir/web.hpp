@@ -8,6 +8,7 @@
 #include "weir/web/auth/bearer_auth.hpp"
 #include "weir/web/auth/json_web_token.hpp"
 #include "weir/web/auth/jwt_auth.hpp"
+#include "weir/web/clients/client_address.hpp"
 #include "weir/web/cookies/cookie_keys.hpp"
 #include "weir/web/cookies/memory_session_store.hpp"
 #include "weir/web/cookies/request_cookies.hpp"

@@ -33,16 +33,6 @@ std::string_view element_of_hop(const RequestHead& head, std::string_view name, 
 
 }  // namespace
 
-os::Address client_address(const Request& request) {
-  const auto* const client = request.get<ClientAddress>();
-  return client != nullptr ? client->address : request.peer_address();
-}
-
-bool is_secure(const Request& request) noexcept {
-  const auto* const client = request.get<ClientAddress>();
-  return client != nullptr ? client->is_secure : request.tls() != nullptr;
-}
-
 TrustedProxies::TrustedProxies(const TrustedProxiesOptions& options)
     : headers_(options.headers), hops_max_(options.hops_max) {
   for (const std::string& each : options.proxies) {

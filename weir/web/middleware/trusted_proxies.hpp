@@ -1,4 +1,5 @@
-// The address of the client behind proxies, as trusted proxies name it (RFC 7239, X-Forwarded-For).
+// Middleware that finds the client behind proxies, as trusted proxies name it (RFC 7239,
+// X-Forwarded-For).
 #pragma once
 
 #include <cstddef>
@@ -13,22 +14,9 @@
 #include "weir/http/message/response.hpp"
 #include "weir/os/address.hpp"
 #include "weir/os/ip_range.hpp"
+#include "weir/web/clients/client_address.hpp"
 
 namespace weir::http {
-
-/// The client of a request, as trusted_proxies() has found it.
-struct ClientAddress {
-  /// The address of the client. It is that of the nearest proxy that is known if the proxies do not
-  /// name the client.
-  os::Address address;
-  bool is_secure = false;  ///< true if the client has used https
-  std::string host = {};   ///< the host[:port] that the client has asked for; empty if unknown
-};
-
-/// Returns the address of the client: the ClientAddress of the request, or else its peer_address().
-os::Address client_address(const Request& request);
-/// Returns true if the client has used https, to this server or to a trusted proxy.
-bool is_secure(const Request& request) noexcept;
 
 /// The headers by which proxies name the client.
 enum class ProxyHeaders : std::uint8_t {
