@@ -2,19 +2,44 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "weir/http/router/detail/core_handlers.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/os/detail/io/file.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
+namespace {
+
+/// The lines about refused requests, of which each core logs at most one per second.
+class OverloadLog {
+ public:
+  /// Returns the number of lines that were left out before; nullopt to leave this one out.
+  std::optional<std::uint64_t> next(Instant now) noexcept {
+    if (now < next_) {
+      ++omitted_;
+      return std::nullopt;
+    }
+    next_ = after(now, std::chrono::seconds(1));
+    return std::exchange(omitted_, 0);
+  }
+
+ private:
+  Instant next_ = Instant::min();
+  std::uint64_t omitted_ = 0;
+};
+
+}  // namespace
 
 bool is_request_id(std::string_view text) noexcept {
   return !text.empty() && text.size() <= TraceContext::id_bytes_max &&
@@ -421,13 +446,20 @@ void Call::check_response() {
   replace_response(Status::internal_error);
 }
 
-/// Counts and logs the error of a handler, once, unless it was cancelled.
+/// Counts and logs the error of a handler, once, unless it was cancelled. Clients can cause many
+/// requests that are refused because others wait, so their lines are limited.
 void Call::report_handler_error() {
   const std::error_code cause = response_->cause();
   response_->set_cause({});
   if (cause == Errc::cancelled) return;
   server_.counters().handler_failures.add();
-  log("handler failed: " + cause.message());
+  std::string what = "handler failed: " + cause.message();
+  if (cause == ClientError::queue_full || cause == ClientError::queue_timed_out) {
+    const auto omitted = server_.loop().slots().get<OverloadLog>().next(server_.loop().now());
+    if (!omitted) return;
+    if (*omitted != 0) what += " (and " + std::to_string(*omitted) + " earlier requests)";
+  }
+  log(what);
 }
 
 bool Call::head_only() const noexcept {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/http/syntax/client_error.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/event.hpp"
@@ -480,6 +481,23 @@ TEST_F(RequestLoopTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
     EXPECT_EQ(platform_.logged().size(), lines) << row.name;
     EXPECT_EQ(server_->counters().handler_failures.value(), lines) << row.name;
   }
+}
+
+TEST_F(RequestLoopTest, ManyRefusedRequestsAreOneLinePerSecond) {
+  routes_.get("/busy", []() -> Result<Response> { return fail(ClientError::queue_full); });
+  routes_.get("/late", []() -> Result<Response> { return fail(ClientError::queue_timed_out); });
+  serve();
+  for (int count = 0; count < 10; ++count) {
+    EXPECT_EQ(statuses(get_of("/busy") + get_of("/late")), "503 503");
+  }
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_EQ(platform_.logged()[0], "weir: GET /busy: handler failed: queue_full");
+  EXPECT_EQ(server_->counters().handler_failures.value(), 20U);
+  pass(1s);
+  EXPECT_EQ(statuses(get_of("/late")), "503");
+  ASSERT_EQ(platform_.logged().size(), 2U);
+  EXPECT_EQ(platform_.logged()[1],
+            "weir: GET /late: handler failed: queue_timed_out (and 19 earlier requests)");
 }
 
 TEST_F(RequestLoopTest, LogLineEscapesOnlyWhatIsNotPrintable) {
