@@ -11,9 +11,8 @@
 #include "weir/base/text/detail/hash.hpp"
 #include "weir/loop/detail/loop_group.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/os/ip_range.hpp"
+#include "weir/web/clients/detail/client_network.hpp"
 #include "weir/web/middleware/detail/rate_table.hpp"
-#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {
@@ -90,13 +89,7 @@ class RequestRateLimit::Buckets {
         return hash_bytes(*value, seed_ + 1);
       }
     }
-    const auto bytes = os::ip_bytes(client_address(request));
-    if (!bytes) return hash_bytes({}, seed_);  // the clients of a Unix socket are one
-    const unsigned bits = os::is_ipv4(*bytes) ? options.ipv4_bits : options.ipv6_bits;
-    const os::IpBytes kept = os::masked(*bytes, bits);
-    std::array<char, sizeof(os::IpBytes)> text;
-    std::ranges::copy(kept, text.begin());
-    return hash_bytes({text.data(), text.size()}, seed_);
+    return detail::hash_client_network(request, {options.ipv4_bits, options.ipv6_bits}, seed_);
   }
 
   std::once_flag made_;
