@@ -12,6 +12,7 @@
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/web/encoding/decompress_requests.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http::decompress_clients_test {
 namespace {
@@ -23,7 +24,8 @@ class DecompressClients : public HttpTest {
  protected:
   void SetUp() override {
     if (!compression::is_available(Coding::gzip)) GTEST_SKIP() << "the build is without zlib";
-    routes_.use(decompress_requests({.concurrency_max = 8}));
+    routes_.use<ClientAddress>(trusted_proxies({.proxies = {"127.0.0.1"}}));
+    routes_.use(decompress_requests({.concurrency_max = 8, .waiting_max = 24}));
     routes_.post("/echo", [](Request& request) -> Task<Response> {
       auto body = co_await request.body();
       if (!body) co_return Response(to_status(body.error()));
@@ -41,13 +43,23 @@ class DecompressClients : public HttpTest {
     });
     serve();
   }
-  static std::string head(std::size_t length, const std::string& path = "/echo") {
-    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: " +
-           std::to_string(length) + "\r\n\r\n";
+  static std::string head(std::size_t length, const std::string& path = "/echo",
+                          const std::string& address = "192.0.2.1") {
+    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: " + address +
+           "\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
   }
-  std::string ask() {
+  std::string ask(const std::string& address = "192.0.2.1") {
     const std::string body = compression::compressed(Coding::gzip, "milk");
-    return talk(connect(), head(body.size()) + body);
+    return talk(connect(), head(body.size(), "/echo", address) + body);
+  }
+  /// Sends one byte of a body over each of many connections.
+  std::vector<MemoryPeer*> begin_uploads(std::size_t count, const std::string& network) {
+    std::vector<MemoryPeer*> begun;
+    for (std::size_t index = 0; index < count; ++index) {
+      begun.push_back(&connect());
+      talk(*begun.back(), head(100, "/echo", network + std::to_string(index)) + "\x1f");
+    }
+    return begun;
   }
 };
 
@@ -76,6 +88,26 @@ TEST_F(DecompressClients, LoseNothingByAReadThatIsCancelledInTheQueue) {
   for (int count = 0; count < 20; ++count) talk(connect(), head(body.size()) + body.substr(0, 1));
   MemoryPeer& other = connect();
   EXPECT_EQ(talk(other, head(body.size(), "/patient") + body), "");
+  pass(2500ms);
+  EXPECT_TRUE(other.take().ends_with("milk"));
+}
+
+TEST_F(DecompressClients, OneNetworkWithManyConnectionsLeavesDecompressorsForOthers) {
+  EXPECT_TRUE(ask("192.0.2.9").ends_with("milk"));
+  begin_uploads(20, "2001:db8::");
+  EXPECT_TRUE(ask("192.0.2.9").ends_with("milk"));
+  EXPECT_TRUE(ask("2001:db8:0:1::1").ends_with("milk")) << "the next network";
+  EXPECT_EQ(ask("2001:db8::ffff"), "") << "it waits with its network";
+}
+
+TEST_F(DecompressClients, TheNetworkThatFillsTheQueueGivesWay) {
+  const auto first = begin_uploads(8 + 24, "2001:db8::");
+  MemoryPeer& other = connect();
+  const std::string body = compression::compressed(Coding::gzip, "milk");
+  EXPECT_EQ(talk(other, head(body.size(), "/echo", "192.0.2.9") + body), "");
+  EXPECT_TRUE(first.back()->received().starts_with("HTTP/1.1 503")) << "its newest wait";
+  const auto more = begin_uploads(100, "2001:db8::");
+  for (MemoryPeer* const each : more) EXPECT_TRUE(each->received().starts_with("HTTP/1.1 503"));
   pass(2500ms);
   EXPECT_TRUE(other.take().ends_with("milk"));
 }

@@ -14,11 +14,9 @@
 #include "weir/http/message/detail/decompressing_reader.hpp"
 #include "weir/http/message/detail/scoped_body.hpp"
 #include "weir/http/server/detail/client_side.hpp"
-#include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/task/context.hpp"
-#include "weir/task/sync/detail/fair_slots.hpp"
-#include "weir/task/timeout.hpp"
+#include "weir/web/clients/detail/client_slots.hpp"
 #include "weir/web/encoding/detail/encoding_core.hpp"
 
 namespace weir::http {
@@ -57,13 +55,15 @@ std::optional<Coding> coding_of(const RequestHead& head) noexcept {
 class DecompressedBody final : public BodySource {
  public:
   /// The coding is available.
-  DecompressedBody(BodySource& from, Coding coding, const DecompressRequestLimits& limits,
+  DecompressedBody(const Request& request, Coding coding, const DecompressRequestLimits& limits,
                    detail::EncodingCore& core)
-      : from_(from),
+      : from_(request.body_source()),
         coding_(coding),
         limits_(limits),
         core_(core),
-        slots_(core.decompressor_slots(limits.concurrency_max)) {}
+        slots_(core.decompressor_slots(
+            {{limits.concurrency_max, limits.waiting_max}, limits.queue_timeout})),
+        client_(slots_.client_of(request)) {}
   DecompressedBody(const DecompressedBody&) = delete;
   DecompressedBody& operator=(const DecompressedBody&) = delete;
   ~DecompressedBody() override { release(); }
@@ -102,7 +102,7 @@ class DecompressedBody final : public BodySource {
   }
 
  private:
-  using Slots = weir::detail::FairSlots;
+  using Slots = detail::ClientSlots;
 
   /// The bytes that arrive, with those that begin() has read.
   class Arriving {
@@ -123,7 +123,7 @@ class DecompressedBody final : public BodySource {
   };
 
   /// Waits for the first bytes of the body, and then for a decompressor.
-  /// Errors: those of the source; ClientError::queue_full, queue_timed_out.
+  /// Errors: those of the source and of ClientSlots::acquire().
   Task<Result<>> begin() {
     // A read that was cancelled in the queue has left the first bytes.
     if (!arriving_.has_first()) {
@@ -142,18 +142,13 @@ class DecompressedBody final : public BodySource {
   }
 
   Task<Result<>> take_slot() {
-    if (auto slot = slots_.try_acquire(from_.connection())) {
+    if (auto slot = slots_.try_acquire(client_)) {
       slot_ = std::move(*slot);
       co_return {};
     }
-    if (slots_.slots() == 0 || slots_.waiting() >= limits_.waiting_max) {
-      co_return fail(ClientError::queue_full);
-    }
-    auto slot = co_await timeout(limits_.queue_timeout, slots_.acquire(from_.connection()));
-    if (!slot) {
-      const bool late = slot.error() == Errc::timed_out;
-      co_return fail(late ? make_error_code(ClientError::queue_timed_out) : slot.error());
-    }
+    auto acquiring = slots_.acquire(client_);
+    auto slot = co_await std::move(acquiring);
+    if (!slot) co_return fail(slot.error());
     slot_ = std::move(*slot);
     co_return {};
   }
@@ -181,6 +176,7 @@ class DecompressedBody final : public BodySource {
   const DecompressRequestLimits limits_;
   detail::EncodingCore& core_;
   Slots& slots_;
+  const Slots::Client client_;
   Slots::Slot slot_;
   Arriving arriving_{*this};
   std::optional<detail::DecompressingReader> reader_;  // from the first bytes to the end
@@ -209,7 +205,7 @@ Task<Response> DecompressRequests::operator()(Request& request, Next next) const
   if (!request.body_length().has_body()) co_return co_await next(request);
   const Context own = co_await this_context();
   detail::EncodingCore& core = detail::EncodingCore::of(*own.loop);
-  auto body = std::make_unique<DecompressedBody>(request.body_source(), *coding, limits_, core);
+  auto body = std::make_unique<DecompressedBody>(request, *coding, limits_, core);
   KeptBody& kept = request.set(KeptBody{std::move(body)});
   const ScopedBody scoped(request, *kept.body);
   co_return co_await next(request);

@@ -23,12 +23,14 @@ struct DecompressRequestLimits {
   compression::DecompressLimits body = {.output_max = 1024 * 1024, .window_max = 1024 * 1024};
   /// Requests on one core at the same time that are decompressed, from their first bytes on; others
   /// wait. Each holds at most compression::decompressor_bytes_max() and 16 KiB, and output_max if
-  /// it is read as a whole. One client connection has at most half of them, the next one half of
-  /// the rest, and so on. If a client with fewer ones waits, a request ends whose client has sent
-  /// nothing for a second; 408.
+  /// it is read as a whole. Clients share them by address; see client_address(). If an address or
+  /// a connection with fewer ones waits, a slow request ends; 408. It is one that has waited for
+  /// its client for more than a second, at less than 16 KiB per second.
   std::size_t concurrency_max = 64;
-  std::size_t waiting_max = 1024;  ///< requests that wait on a core; 503
-  /// Time for which a request waits; 503. The connections are served in turn.
+  /// Requests that wait on a core; 503 for the newest one of the address with the most of them.
+  std::size_t waiting_max = 1024;
+  /// Time for which a request waits; 503. Addresses are served in turn, and so are the connections
+  /// of an address.
   Duration queue_timeout = std::chrono::seconds(5);
 };
 

@@ -335,18 +335,15 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   ProxyCore& core = core_of(loop);
   ProxyCore::Request proxied(core);
   Upload upload{request, ClientSide(proxied.slot())};
-  const void* const client = request.body_source().connection();
   if (is_websocket) {
-    const bool is_stream = request.version() == Version::http_2;
-    if (!proxied.try_take_websocket_slot(is_stream ? client : nullptr)) {
-      co_return Response(Status::service_unavailable);
-    }
+    const Result<> taken = co_await proxied.take_websocket_slot(request);
+    if (!taken) co_return failure(taken.error());
   } else if (const auto bytes = bytes_read_first(request, core, options)) {
     const Result<> start = co_await read_start(upload, *bytes);
     if (!start) co_return Response(to_status(start.error()));
   }
-  if (!is_websocket && !proxied.try_take_slot(client)) {
-    const Result<> taken = co_await proxied.take_slot(client);
+  if (!is_websocket && !proxied.try_take_slot(request)) {
+    const Result<> taken = co_await proxied.take_slot(request);
     if (!taken) co_return failure(taken.error());
   }
   std::error_code error = make_error_code(ClientError::connect_failed);

@@ -66,8 +66,9 @@ struct ReverseProxyOptions {
   /// True to pass TRACE on. Its answer shows the client what the proxy adds to requests. Otherwise
   /// the proxy answers 405.
   bool pass_trace = false;
-  /// WebSockets at the upstreams of one core. One client connection has at most half of them, the
-  /// next one half of the rest, and so on; 503. memory_bound() includes them.
+  /// WebSockets at the upstreams of one core, which clients share by address; see client_address().
+  /// A further one waits for at most ClientLimits::queue_timeout; 503. memory_bound()
+  /// includes them.
   std::size_t websockets_max = 1024;
   /// Bytes of a request's body that is complete before the request takes an upstream, if its length
   /// is known and half of the requests to the upstreams are in use. The proxy also keeps a body of
@@ -123,11 +124,13 @@ struct ReverseProxyOptions {
 /// 9110 §7.6.2).
 ///
 /// *Clients share the upstreams.* A core has as many requests at the upstreams as ClientLimits
-/// allows. One client connection has at most half of them, the next one half of the rest, and so
-/// on. Further requests wait, and the connections are served in turn. If a client with fewer
-/// requests waits, a slow request ends; 408, or a reset. It is one that has let its upstream wait
-/// for more than a second, at less than 16 KiB per second. The sockets of all upstreams are at
-/// most half of the descriptors. Servers without a limit of connections leave them free.
+/// allows. Clients share them by address; see client_address(). Further requests wait. Addresses
+/// are served in turn, and so are the connections of an address. If ClientLimits::waiting_max
+/// requests wait, the newest one of the address with the most of them is refused; 503. If an
+/// address or a connection with fewer requests waits, a slow request ends; 408, or a reset. It is
+/// one that has let its upstream wait for more than a second, at less than 16 KiB per second. The
+/// sockets of all upstreams are at most half of the descriptors. Servers without a limit of
+/// connections leave them free.
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
 /// is 502; a timeout is 504. The limits of ClientLimits for waiting requests are 503 with

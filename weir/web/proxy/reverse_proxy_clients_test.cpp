@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weir/testing/memory/memory_platform.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 #include "weir/web/proxy/detail/upstream_plan.hpp"
 #include "weir/web/test/proxy_fixture.hpp"
 
@@ -27,6 +28,7 @@ class ProxyClientsTest : public ProxyFixture {
   ProxyClientsTest() {
     plain_http2_ = PlainHttp2::prior_knowledge;
     options_.client.limits.connections_per_origin_max = slots;
+    routes_.use<ClientAddress>(trusted_proxies({.proxies = {"127.0.0.1"}}));
     inner_.get("/", [] { return text("ok"); });
     inner_.post("/upload", [this](Request& request) -> Task<Response> {
       ++uploads_;
@@ -35,6 +37,10 @@ class ProxyClientsTest : public ProxyFixture {
       co_return text(std::to_string(body->size()));
     });
     inner_.get("/large", [] { return text(std::string(5'000'000, 'x')); });
+    inner_.get("/late", []() -> Task<Response> {
+      std::ignore = co_await sleep(9s);
+      co_return text("late");
+    });
     inner_.websocket("/socket", [](WebSocket& socket) -> Task<Result<>> {
       for (;;) WEIR_CO_TRY(co_await socket.read());
     });
@@ -56,10 +62,13 @@ class ProxyClientsTest : public ProxyFixture {
     return options;
   }
   /// Asks for a page over a new connection. Returns the status and the time that it took.
-  Task<std::pair<int, Duration>> ask_once() {
+  Task<std::pair<int, Duration>> ask_once(std::string address = "127.0.0.1") {
     Client client;
     const Instant begin = loop_->now();
-    const auto response = co_await client.get("http://127.0.0.1/");
+    ClientRequest request(Method::get, "http://127.0.0.1/");
+    request.add_header("X-Forwarded-For", address);
+    auto asking = client.send(std::move(request));
+    const auto response = co_await std::move(asking);
     EXPECT_TRUE(response) << response.error().message();
     co_return std::pair(response ? code_of(response->status()) : 0, loop_->now() - begin);
   }
@@ -71,6 +80,18 @@ class ProxyClientsTest : public ProxyFixture {
       EXPECT_LT(answer.second, 100ms);
     }
   }
+  /// Asks for a WebSocket over a new connection.
+  MemoryPeer& open_websocket(const std::string& address = "127.0.0.1") {
+    MemoryPeer& peer = connect();
+    peer.send(
+        "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "X-Forwarded-For: " +
+        address +
+        "\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    return peer;
+  }
+  static bool is_open(MemoryPeer& peer) { return peer.received().starts_with("HTTP/1.1 101"); }
   void with_inner(const Body& use) { with_inner_server(inner_, options_, use); }
 
   Router inner_;
@@ -179,29 +200,46 @@ TEST_F(ProxyClientsTest, AShortBodyIsReadBeforeABusyUpstreamIsTaken) {
   });
 }
 
+TEST_F(ProxyClientsTest, OneNetworkWithManyConnectionsLeavesUpstreamsForOthers) {
+  with_inner([this](Client&) -> Task<> {
+    auto first = ask_once("192.0.2.9");
+    std::ignore = co_await std::move(first);
+    std::vector<MemoryPeer*> peers;
+    for (std::size_t count = 0; count < 5 * slots; ++count) {
+      peers.push_back(&connect());
+      peers.back()->send("GET /late HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 2001:db8::" +
+                         std::to_string(count) + "\r\n\r\n");
+    }
+    std::ignore = co_await sleep(10ms);
+    for (const char* const address : {"192.0.2.9", "2001:db8:0:1::1"}) {
+      auto asking = ask_once(address);
+      const auto answer = co_await std::move(asking);
+      EXPECT_EQ(answer.first, 200) << address;
+      EXPECT_LT(answer.second, 100ms) << address;
+    }
+    for (MemoryPeer* const each : peers) each->reset();
+    std::ignore = co_await sleep(10ms);
+  });
+}
+
 TEST_F(ProxyClientsTest, WebSocketsAreLimited) {
   options_.websockets_max = slots;
   with_inner([this](Client&) -> Task<> {
-    std::string statuses;
     std::vector<MemoryPeer*> peers;
     for (std::size_t count = 0; count < slots + 2; ++count) {
-      peers.push_back(&connect());
-      peers.back()->send(
-          "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-          "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+      peers.push_back(&open_websocket());
       std::ignore = co_await sleep(1ms);
-      statuses += peers.back()->received().substr(9, 3) + " ";
     }
-    EXPECT_EQ(statuses, "101 101 101 101 101 101 101 101 503 503 ");
     co_await expect_prompt_answers();
+    std::ignore = co_await sleep(options_.client.limits.queue_timeout);
+    std::string statuses;
+    for (MemoryPeer* const each : peers) statuses += each->received().substr(9, 3) + " ";
+    EXPECT_EQ(statuses, "101 101 101 101 101 101 101 101 503 503 ");
     peers.front()->reset();
     std::ignore = co_await sleep(10s);
-    MemoryPeer& next = connect();
-    next.send(
-        "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    MemoryPeer& next = open_websocket();
     std::ignore = co_await sleep(1ms);
-    EXPECT_TRUE(next.received().starts_with("HTTP/1.1 101"));
+    EXPECT_TRUE(is_open(next));
     for (MemoryPeer* const each : peers) each->reset();
     next.reset();
     std::ignore = co_await sleep(10ms);

@@ -17,12 +17,11 @@ EncodingCore::~EncodingCore() {
   detach();
 }
 
-weir::detail::FairSlots& EncodingCore::decompressor_slots(std::size_t slots) {
-  using weir::detail::FairSlots;
-  for (const auto& each : decompressor_slots_) {
-    if (each->slots() == slots) return *each;
+ClientSlots& EncodingCore::find_or_add(SlotsByLimits& all, const ClientSlots::Limits& limits) {
+  for (const auto& each : all) {
+    if (each->limits() == limits) return *each;
   }
-  return *decompressor_slots_.emplace_back(std::make_unique<FairSlots>(loop_, slots));
+  return *all.emplace_back(std::make_unique<ClientSlots>(loop_, limits));
 }
 
 void EncodingCore::collect(MetricSnapshot& sum) const {

@@ -8,7 +8,7 @@
 #include "weir/compression/compressor_pool.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/metrics.hpp"
-#include "weir/task/sync/detail/fair_slots.hpp"
+#include "weir/web/clients/detail/client_slots.hpp"
 
 namespace weir::http::detail {
 
@@ -24,16 +24,20 @@ class EncodingCore final : public MetricSource {
   compression::CompressorPool& compressors() noexcept { return compressors_; }
   weir::detail::Counter& decompressors() noexcept { return decompressors_; }
   weir::detail::Counter& rejected_requests() noexcept { return rejected_requests_; }
-  /// Returns the slots of requests that are decompressed. Middleware with the same limit shares
+  /// Returns the slots of requests that are decompressed. Middleware with the same limits shares
   /// them. Errors: throws std::bad_alloc.
-  weir::detail::FairSlots& decompressor_slots(std::size_t slots);
+  ClientSlots& decompressor_slots(const ClientSlots::Limits& limits) {
+    return find_or_add(decompressor_slots_, limits);
+  }
 
  private:
+  using SlotsByLimits = std::vector<std::unique_ptr<ClientSlots>>;
+  ClientSlots& find_or_add(SlotsByLimits& all, const ClientSlots::Limits& limits);
   void collect(MetricSnapshot& sum) const override;
 
   Loop& loop_;
   compression::CompressorPool compressors_;
-  std::vector<std::unique_ptr<weir::detail::FairSlots>> decompressor_slots_;
+  SlotsByLimits decompressor_slots_;
   weir::detail::Counter decompressors_;      // of requests, now
   weir::detail::Counter rejected_requests_;  // with a body that cannot be decompressed
 };

@@ -5,12 +5,19 @@
 #include <string_view>
 
 #include "weir/base/detail/memory_sizes.hpp"
-#include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/detail/metric_row.hpp"
-#include "weir/task/timeout.hpp"
 #include "weir/tls/client.hpp"
 
 namespace weir::http {
+namespace {
+
+/// Returns the limits of what the clients of the proxy share.
+detail::ClientSlots::Limits limits_of(const ClientOptions& options, std::size_t slots) noexcept {
+  return {{slots, options.limits.waiting_max}, options.limits.queue_timeout};
+}
+
+}  // namespace
+
 std::size_t requests_per_connection(const ClientOptions& options) noexcept {
   const bool by_alpn = options.tls != nullptr && std::ranges::find(options.tls->options().protocols,
                                                                    std::string_view("h2")) !=
@@ -26,9 +33,10 @@ ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOption
       plan_(std::move(plan)),
       share_(plan_->share_of(loop, upstreams, options)),
       reserve_(&plan_->reserve(), loop),
-      slots_(loop, static_cast<std::size_t>(weir::detail::product(
-                       share_.connections, requests_per_connection(options.client)))),
-      websocket_slots_(loop, share_.websockets),
+      slots_(loop, limits_of(options.client,
+                             weir::detail::product(share_.connections,
+                                                   requests_per_connection(options.client)))),
+      websocket_slots_(loop, limits_of(options.client, share_.websockets)),
       upstreams_(upstreams, options, loop.core()) {
   ClientLimits& limits = client_options_.limits;
   limits.connections_max = share_.connections;
@@ -49,32 +57,32 @@ ProxyCore::Request::Request(ProxyCore& core) : core_(&core) {
   core.total_.add();
 }
 
-bool ProxyCore::Request::try_take_slot(Slots::Client client) {
-  if (auto slot = core_->slots_.try_acquire(client)) slot_ = std::move(*slot);
+bool ProxyCore::Request::try_take_slot(const http::Request& request) {
+  auto slot = core_->slots_.try_acquire(core_->slots_.client_of(request));
+  if (slot) slot_ = std::move(*slot);
   return static_cast<bool>(slot_);
 }
 
-bool ProxyCore::Request::try_take_websocket_slot(Slots::Client client) {
-  if (client == nullptr) {
+Task<Result<>> ProxyCore::Request::take_slot(const http::Request& request) {
+  return wait_for(core_->slots_, core_->slots_.client_of(request));
+}
+
+Task<Result<>> ProxyCore::Request::take_websocket_slot(const http::Request& request) {
+  Slots::Client client = core_->websocket_slots_.client_of(request);
+  if (request.version() != Version::http_2) {
+    // The connection becomes the WebSocket, and its address may be used again.
     tunnel_ = std::make_unique<char>();
-    client = tunnel_.get();
+    client.connection = tunnel_.get();
   }
-  if (auto slot = core_->websocket_slots_.try_acquire(client)) slot_ = std::move(*slot);
-  if (!slot_) core_->refused_.add();
-  return static_cast<bool>(slot_);
+  return wait_for(core_->websocket_slots_, client);
 }
 
-Task<Result<>> ProxyCore::Request::take_slot(Slots::Client client) {
-  const ClientLimits& limits = core_->client_options_.limits;
-  if (core_->slots_.waiting() >= limits.waiting_max) {
-    core_->refused_.add();
-    co_return fail(ClientError::queue_full);
-  }
-  auto slot = co_await timeout(limits.queue_timeout, core_->slots_.acquire(client));
+Task<Result<>> ProxyCore::Request::wait_for(Slots& slots, Slots::Client client) {
+  auto acquiring = slots.acquire(client);
+  auto slot = co_await std::move(acquiring);
   if (!slot) {
-    if (slot.error() != Errc::timed_out) co_return fail(slot.error());
-    core_->refused_.add();
-    co_return fail(ClientError::queue_timed_out);
+    if (slot.error() != Errc::cancelled) core_->refused_.add();
+    co_return fail(slot.error());
   }
   slot_ = std::move(*slot);
   co_return {};

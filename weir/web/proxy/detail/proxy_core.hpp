@@ -12,7 +12,8 @@
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/metrics.hpp"
-#include "weir/task/sync/detail/fair_slots.hpp"
+#include "weir/task/task.hpp"
+#include "weir/web/clients/detail/client_slots.hpp"
 #include "weir/web/proxy/detail/upstream_plan.hpp"
 #include "weir/web/proxy/detail/upstreams.hpp"
 
@@ -26,10 +27,10 @@ std::size_t requests_per_connection(const ClientOptions& options) noexcept;
 /// to the upstreams. It is destroyed when the loop drains, with the last request.
 ///
 /// A request needs a slot, as many as the client can have requests at a time, and a WebSocket one
-/// of its own kind. The clients of the proxy share them; see FairSlots. Threads: its loop's.
+/// of its own kind. The clients of the proxy share them; see ClientSlots. Threads: its loop's.
 class ProxyCore final : DrainObserver, MetricSource {
  public:
-  using Slots = weir::detail::FairSlots;
+  using Slots = detail::ClientSlots;
 
   ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options,
             std::shared_ptr<UpstreamPlan> plan);
@@ -51,15 +52,16 @@ class ProxyCore final : DrainObserver, MetricSource {
       core_->end(*this);
     }
 
-    /// Takes a slot for a request of `client` without waiting. Returns false if there is none.
-    bool try_take_slot(Slots::Client client);
-    /// Takes one of the slots of WebSockets. `client` is nullptr for a connection that becomes the
-    /// WebSocket: its address may be used again. Returns false if there is no slot.
-    bool try_take_websocket_slot(Slots::Client client);
-    /// Waits for a slot, for at most ClientLimits::queue_timeout.
-    /// Errors: ClientError::queue_full, queue_timed_out; Errc::cancelled.
+    /// Takes a slot for a request without waiting. Returns false if there is none.
+    bool try_take_slot(const http::Request& request);
+    /// Waits for a slot for a request, for at most ClientLimits::queue_timeout.
+    /// Errors: those of ClientSlots::acquire().
     /// Cancel: leaves the queue.
-    Task<Result<>> take_slot(Slots::Client client);
+    Task<Result<>> take_slot(const http::Request& request);
+    /// Waits for a slot for a WebSocket in the same way.
+    /// Errors: those of take_slot().
+    /// Cancel: leaves the queue.
+    Task<Result<>> take_websocket_slot(const http::Request& request);
     Slots::Slot& slot() noexcept { return slot_; }
 
     Client& client() const noexcept { return *core_->client_; }
@@ -78,10 +80,12 @@ class ProxyCore final : DrainObserver, MetricSource {
 
    private:
     friend ProxyCore;
+    Task<Result<>> wait_for(Slots& slots, Slots::Client client);
+
     ProxyCore* core_;
     std::optional<std::size_t> upstream_;
     std::vector<std::size_t> tried_;  // earlier ones
-    std::unique_ptr<char> tunnel_;    // whose address identifies a client that has no other
+    std::unique_ptr<char> tunnel_;    // whose address identifies a connection that is a WebSocket
     Slots::Slot slot_;
   };
 
