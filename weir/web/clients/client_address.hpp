@@ -19,8 +19,8 @@ struct ClientAddress {
 
 /// Returns the address of the client: the ClientAddress of the request, or else its peer_address().
 ///
-/// *Shares.* Clients share by this address what reverse_proxy() and decompress_requests()
-/// limit on a core. An IPv6 address counts as its network of 64 bits, and all Unix
+/// *Shares.* Clients share by this address what reverse_proxy(), decompress_requests() and
+/// compress() limit on a core. An IPv6 address counts as its network of 64 bits, and all Unix
 /// sockets as one address. One address has at most half, the next one half of the rest, and so on.
 /// The connections of an address divide its share in the same way. They divide the whole if no
 /// other address has come for ten minutes, as behind a load balancer without trusted_proxies(). A

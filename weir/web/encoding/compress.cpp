@@ -116,17 +116,20 @@ void mark_encoded(Response& response, const CodingLevel& level) {
 /// Compresses the body of a candidate, if there is a compressor for it. A body that becomes no
 /// smaller is sent with the coding too: HEAD and 304 do not know the bytes, and have its headers.
 void encode(Response& response, const CodingLevel& level, const CompressOptions& options,
-            Loop& loop) {
-  compression::CompressorPool& pool = detail::EncodingCore::of(loop).compressors();
+            const Request& request) {
+  detail::EncodingCore& core = detail::EncodingCore::of(*request.loop());
+  compression::CompressorPool& pool = core.compressors();
   Body& body = response.body();
   if (!body.is_stream() && body.text().size() <= options.whole_max) {
     auto small = pool.compress(level, to_bytes(body.text()));
     if (!small) return;
     body = Body(std::move(*small));
   } else {
-    auto compressor = pool.borrow(level, options.streams_max);
+    detail::ClientSlots& slots = core.compressor_slots(options.streams_max);
+    auto slot = slots.try_acquire(slots.client_of(request));
+    auto compressor = pool.borrow(level, slot ? options.streams_max : 0);  // counts a refusal
     if (!compressor) return;
-    detail::CompressedBody coded(std::move(body), std::move(*compressor));
+    detail::CompressedBody coded(std::move(body), std::move(*compressor), std::move(*slot));
     body = Body(StreamFunction(std::move(coded)));
   }
   mark_encoded(response, level);
@@ -200,7 +203,7 @@ void Compress::after(Request& request, Response& response) const {
   if (level == options_->codings.end()) return;
   // A 304 has the ETag that its 200 would have (RFC 9110 §15.4.5).
   if (response.status() == Status::not_modified) return weaken_etag(response);
-  encode(response, *level, *options_, *request.loop());
+  encode(response, *level, *options_, request);
 }
 
 Compress compress(CompressOptions options) {

@@ -26,8 +26,9 @@ struct CompressOptions {
   /// body is sent in pieces of 32 KiB while it is compressed; other tasks run between them. Such a
   /// response has no Content-Length.
   std::size_t whole_max = 64 * 1024;
-  /// Compressors of large and streamed bodies on one core at the same time. Further responses are
-  /// sent without a coding. Each has at most compression::compressor_bytes_max() bytes.
+  /// Compressors of large and streamed bodies on one core at the same time. Clients share them by
+  /// address; see client_address(). Further responses are sent without a coding. Each has at most
+  /// compression::compressor_bytes_max() bytes.
   std::size_t streams_max = 64;
   /// Returns true for a media type in lower case, without parameters, that is worth compressing.
   bool (*is_compressible)(std::string_view media_type) noexcept;

@@ -8,6 +8,7 @@
 #include "weir/compression/compressor_pool.hpp"
 #include "weir/compression/detail/turn_work.hpp"
 #include "weir/http/message/body.hpp"
+#include "weir/task/sync/detail/fair_slots.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http::detail {
@@ -44,13 +45,16 @@ class CompressingSink final : public BodySink {
 /// The function of a compressed body, which was streamed or too large for one step.
 class CompressedBody {
  public:
-  CompressedBody(Body body, compression::PooledCompressor compressor) noexcept
-      : body_(std::move(body)), compressor_(std::move(compressor)) {}
+  /// `slot` is that of the client.
+  CompressedBody(Body body, compression::PooledCompressor compressor,
+                 weir::detail::FairSlots::Slot slot = {}) noexcept
+      : body_(std::move(body)), slot_(std::move(slot)), compressor_(std::move(compressor)) {}
   /// Cancel: passed on to the sink and to the function of the body.
   Task<Result<>> operator()(BodySink& sink);
 
  private:
   Body body_;
+  weir::detail::FairSlots::Slot slot_;
   compression::PooledCompressor compressor_;
 };
 

@@ -29,6 +29,11 @@ class EncodingCore final : public MetricSource {
   ClientSlots& decompressor_slots(const ClientSlots::Limits& limits) {
     return find_or_add(decompressor_slots_, limits);
   }
+  /// Returns the slots of streams that are compressed, for which nothing waits.
+  /// Errors: throws std::bad_alloc.
+  ClientSlots& compressor_slots(std::size_t slots) {
+    return find_or_add(compressor_slots_, {.slots = {.slots = slots, .waiting_max = 0}});
+  }
 
  private:
   using SlotsByLimits = std::vector<std::unique_ptr<ClientSlots>>;
@@ -37,6 +42,7 @@ class EncodingCore final : public MetricSource {
 
   Loop& loop_;
   compression::CompressorPool compressors_;
+  SlotsByLimits compressor_slots_;
   SlotsByLimits decompressor_slots_;
   weir::detail::Counter decompressors_;      // of requests, now
   weir::detail::Counter rejected_requests_;  // with a body that cannot be decompressed
