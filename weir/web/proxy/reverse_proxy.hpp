@@ -67,8 +67,9 @@ struct ReverseProxyOptions {
   /// the proxy answers 405.
   bool pass_trace = false;
   /// WebSockets at the upstreams of one core, which clients share by address; see client_address().
-  /// A further one waits for at most ClientLimits::queue_timeout; 503. memory_bound()
-  /// includes them.
+  /// A further one waits for at most ClientLimits::queue_timeout; 503. An address or a connection
+  /// gives up its idlest one, with a Close of 1013, if another that waits then has no more than it.
+  /// memory_bound() includes them.
   std::size_t websockets_max = 1024;
   /// Bytes of a request's body that is complete before the request takes an upstream, if its length
   /// is known and half of the requests to the upstreams are in use. The proxy also keeps a body of

@@ -246,6 +246,35 @@ TEST_F(ProxyClientsTest, WebSocketsAreLimited) {
   });
 }
 
+TEST_F(ProxyClientsTest, TheIdlestWebSocketOfTheLargestNetworkGivesWay) {
+  static constexpr std::string_view message("\x82\x81\0\0\0\0a", 7);
+  static constexpr std::string_view try_again_later("\x88\x02\x03\xf5", 4);
+  options_.websockets_max = slots;
+  with_inner([this](Client&) -> Task<> {
+    std::vector<MemoryPeer*> peers;
+    for (std::size_t count = 0; count < slots + 2; ++count) {
+      peers.push_back(&open_websocket("192.0.2.1"));
+      std::ignore = co_await sleep(1ms);
+    }
+    peers.front()->send(message);
+    std::ignore = co_await sleep(1ms);
+    std::vector<MemoryPeer*> others;
+    for (std::size_t count = 0; count < slots; ++count) {
+      others.push_back(&open_websocket("192.0.2.9"));
+      std::ignore = co_await sleep(50ms);
+      EXPECT_EQ(is_open(*others.back()), count < slots / 2) << count;
+    }
+    std::string closed;
+    for (MemoryPeer* const each : peers) {
+      closed += each->received().ends_with(try_again_later) ? "c" : is_open(*each) ? "o" : "-";
+    }
+    EXPECT_EQ(closed, "occccooo--") << "each network has a half";
+    for (MemoryPeer* const each : peers) each->reset();
+    for (MemoryPeer* const each : others) each->reset();
+    std::ignore = co_await sleep(10ms);
+  });
+}
+
 TEST(UpstreamPlanTest, LeavesHalfOfTheDescriptorsToClients) {
   MemoryPlatform platform({.descriptors_max = 300});
   const auto loop = Loop::make(platform, {}).value();

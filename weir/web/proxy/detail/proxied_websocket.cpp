@@ -16,7 +16,9 @@
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/http/ws/detail/handshake.hpp"
+#include "weir/task/cancel.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/select.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/web/proxy/detail/forwarding.hpp"
@@ -53,15 +55,34 @@ class SetAtEnd {
   ManualResetEvent& event_;
 };
 
+/// A WebSocket that gives its slot up when it is the idlest one of its client, and a client waits
+/// that has fewer ones also after that.
+class Displaceable : ProxyCore::Slots::Stall {
+ public:
+  Displaceable(ProxyCore::Slots::Slot& slot, const Context& own)
+      : Stall(slot, own.loop->now(), &revoke, 2), loop_(*own.loop), cancel_(own.cancel) {}
+
+  Context context() noexcept { return {&loop_, &cancel_}; }
+  /// Notes that a piece of a message has passed.
+  using Stall::renew;
+
+ private:
+  static void revoke(Stall& stall) noexcept { static_cast<Displaceable&>(stall).cancel_.cancel(); }
+
+  Loop& loop_;
+  CancelSource cancel_;
+};
+
 /// Passes on what `from` sends until it, the other side or the other direction ends. A direction
 /// that waits for a side to take bytes ends with that side, so that no frame is cut off.
-Task<> pass_on(WebSocket& from, WebSocket& to, ManualResetEvent& ended) {
+Task<> pass_on(WebSocket& from, WebSocket& to, ManualResetEvent& ended, Displaceable& place) {
   const SetAtEnd at_end(ended);
   for (bool both_open = true; both_open;) {
     const auto first = co_await select(from.read_piece(), ended.wait());
     const auto* const piece = first ? std::get_if<0>(&*first) : nullptr;
     both_open = piece != nullptr && piece->has_value();
     if (!both_open) break;
+    place.renew();
     const Result<> sent = co_await to.send_piece(**piece);
     both_open = sent.has_value();
   }
@@ -74,13 +95,20 @@ Task<> close_after(WebSocket& side, const WebSocket& other, WebSocketCloseCode l
   std::ignore = co_await side.close(code, other.close_reason());
 }
 
-/// Passes messages on in both directions, until both sides are closed or lost.
-Task<> pass_on_both(WebSocket& client, WebSocket& upstream) {
+/// Passes messages on in both directions, until both sides are closed or lost. If the slot is
+/// revoked, the client is not closed yet.
+Task<> pass_on_both(WebSocket& client, WebSocket& upstream, ProxyCore::Slots::Slot& slot) {
   ManualResetEvent ended;
-  auto up = pass_on(client, upstream, ended);
-  auto down = pass_on(upstream, client, ended);
-  std::ignore = co_await settled(std::move(up), std::move(down));
-  if (client.is_open()) {
+  const Context own = co_await this_context();
+  Displaceable place(slot, own);
+  auto up = pass_on(client, upstream, ended, place);
+  auto down = pass_on(upstream, client, ended, place);
+  auto both = settled(std::move(up), std::move(down));
+  auto passing = in_context(place.context(), std::move(both));
+  std::ignore = co_await std::move(passing);
+  if (slot.revoked()) {
+    std::ignore = co_await upstream.close(WebSocketCloseCode::going_away);
+  } else if (client.is_open()) {
     co_await close_after(client, upstream, WebSocketCloseCode::bad_gateway);
   } else if (upstream.is_open()) {
     co_await close_after(upstream, client, WebSocketCloseCode::going_away);
@@ -96,9 +124,15 @@ struct UpstreamWebSocket {
 Task<> serve_client(WebSocket& client, UpstreamWebSocket at, const WebSocketLimits& limits) {
   ClientWebSocketOptions options;
   options.limits = limits;
-  auto pass = [&client](WebSocket& upstream) { return pass_on_both(client, upstream); };
+  ProxyCore::Slots::Slot& slot = at.proxied.slot();
+  auto pass = [&client, &slot](WebSocket& upstream) {
+    return pass_on_both(client, upstream, slot);
+  };
   auto using_it = use_websocket(std::move(at.opened), std::move(pass), options);
   std::ignore = co_await std::move(using_it);
+  if (!slot.revoked()) co_return;
+  slot.release();  // a client that does not answer the Close delays nobody
+  std::ignore = co_await client.close(WebSocketCloseCode::try_again_later);
 }
 
 }  // namespace
