@@ -17,12 +17,12 @@ namespace {
 /// A body that arrives in pieces.
 class SlowBody final : public http::BodySource {
  public:
-  Task<Result<Bytes>> read() override {
+  Task<Result<Bytes>> read_piece() override {
     if (next_ == pieces.size()) co_return Bytes();
     WEIR_CO_TRY(co_await sleep(short_delay / 4));
     co_return to_bytes(pieces[next_++]);
   }
-  Task<Result<std::string_view>> read_all() override { co_return fail(Errc::unsupported); }
+  Task<Result<std::string_view>> collect() override { co_return fail(Errc::unsupported); }
   const http::Headers& trailers() const noexcept override { return trailers_; }
   os::Address peer_address() const override { return {}; }
 

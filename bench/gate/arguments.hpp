@@ -107,8 +107,8 @@ class CallFixture : http::BodySource {
       expect(response.status() == http::Status::ok, "the answer");
     }
   }
-  Task<Result<Bytes>> read() override { co_return Bytes(); }
-  Task<Result<std::string_view>> read_all() override { co_return body_; }
+  Task<Result<Bytes>> read_piece() override { co_return Bytes(); }
+  Task<Result<std::string_view>> collect() override { co_return body_; }
   const http::Headers& trailers() const noexcept override { return trailers_; }
   os::Address peer_address() const override { return {}; }
 

@@ -22,8 +22,8 @@ struct WorkOfRequest final : TraceContext {
 };
 
 struct NoBody final : http::BodySource {
-  Task<Result<Bytes>> read() override { co_return Bytes(); }
-  Task<Result<std::string_view>> read_all() override { co_return std::string_view(); }
+  Task<Result<Bytes>> read_piece() override { co_return Bytes(); }
+  Task<Result<std::string_view>> collect() override { co_return std::string_view(); }
   const http::Headers& trailers() const noexcept override { return none; }
   os::Address peer_address() const override { return {}; }
   http::Headers none;

@@ -2,6 +2,7 @@
 #include "weir/http/message/request.hpp"
 
 #include <array>
+#include <utility>
 
 #include "weir/http/message/detail/urlencoded.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -17,6 +18,12 @@ void detail::EndObservers::run(Request& request, const SentResponse& response) n
     }
     destroy_newest();
   }
+}
+
+Task<Result<Bytes>> BodySource::read_collected() {
+  WEIR_CO_TRY(const std::string_view text, co_await collect());
+  const bool was_returned = std::exchange(reading_, Reading::whole_read) == Reading::whole_read;
+  co_return was_returned ? Bytes() : to_bytes(text);
 }
 
 std::string Request::path() const {

@@ -34,21 +34,34 @@ struct Route;
 /// The version of HTTP that carries a message.
 enum class Version : std::uint8_t { http_1_0, http_1_1, http_2 };
 
-/// The source of a request's body. The connection implements it.
+/// The source of a request's body. The connection implements it, and middleware that changes the
+/// body. A source gives the bytes by collect() and by read_piece(). The rule for both together is
+/// here: a text that read_all() has collected is read once more by read().
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  /// Returns the next bytes of the body; empty at its end and in all later calls.
+  /// Returns the next bytes of the body; empty at its end and in all later calls. After a call of
+  /// read_all(), the next bytes are the text which that call collects, in one piece. Middleware may
+  /// therefore collect a body that what runs behind it reads.
   /// Errors: those of Request::body().
   /// Cancel: no data is lost.
   /// Lifetime: the bytes are valid until the next call.
-  virtual Task<Result<Bytes>> read() = 0;
+  Task<Result<Bytes>> read() {
+    if (reading_ >= Reading::whole) return read_collected();
+    reading_ = Reading::pieces;
+    return read_piece();
+  }
   /// Returns the rest of the body as one view, without a copy if the body has arrived in one
-  /// piece.
+  /// piece. Later calls return the same text.
   /// Errors: those of Request::body().
   /// Cancel: the rest of the body can still be read.
   /// Lifetime: the view is valid as long as the request's head.
-  virtual Task<Result<std::string_view>> read_all() = 0;
+  Task<Result<std::string_view>> read_all() {
+    if (reading_ < Reading::whole) reading_ = Reading::whole;
+    return collect();
+  }
+  /// Returns true if read() or read_all() was called.
+  bool was_read() const noexcept { return reading_ != Reading::none; }
   /// Returns the length of the whole body, which a read does not change. A source that changes the
   /// bytes of another one returns the length of its own bytes.
   virtual BodyLength length() const noexcept { return BodyLength::unknown(); }
@@ -64,6 +77,28 @@ class BodySource {
   /// Returns the source of the bytes as the client has sent them: another one if this source
   /// removes a coding and has read nothing yet.
   virtual BodySource& coded() noexcept { return *this; }
+
+ protected:
+  /// Begins another body, of which nothing was read.
+  void forget_reads() noexcept { reading_ = Reading::none; }
+  /// Returns the next bytes of the body, as read() does. It is not called after collect().
+  /// Cancel: no data is lost.
+  virtual Task<Result<Bytes>> read_piece() = 0;
+  /// Returns the rest of the body, as read_all() does; the same text in each call.
+  /// Cancel: the rest of the body can still be collected.
+  virtual Task<Result<std::string_view>> collect() = 0;
+
+ private:
+  /// What was asked for.
+  enum class Reading : std::uint8_t {
+    none,        ///< nothing
+    pieces,      ///< pieces only
+    whole,       ///< the whole, which read() has not returned
+    whole_read,  ///< the whole, which read() has returned too
+  };
+  Task<Result<Bytes>> read_collected();
+
+  Reading reading_ = Reading::none;
 };
 
 /// The response to a request that has ended; see Request::on_end().
@@ -266,12 +301,14 @@ class Request {
   /// read 100 (Continue). An incomplete body is always an error. See to_status().
   /// Cancel: the rest of the body can still be read.
   Task<Result<std::string>> body();
-  /// Returns the same as body(), without a copy if the body arrived in one piece. It may be
-  /// called more than once.
+  /// Returns the same as body(), without a copy if the body arrived in one piece. Both may be
+  /// called more than once, and return the same text.
   /// Errors: those of body().
   /// Cancel: the rest of the body can still be read.
   Task<Result<std::string_view>> body_view() { return body_->read_all(); }
-  /// Returns the next piece of the body; empty at its end.
+  /// Returns the next piece of the body; empty at its end. A text that body() or body_view() has
+  /// collected is the next piece, once. A handler may therefore read a body that middleware has
+  /// collected. Pieces that read() has returned do not come again.
   /// Errors: those of body().
   /// Cancel: no data is lost; the next call returns the piece.
   /// Lifetime: the piece is valid until the next call.

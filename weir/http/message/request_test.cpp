@@ -21,11 +21,11 @@ class PieceSource : public BodySource {
   std::error_code error;  ///< of each read, if it is not zero
   Headers fields;
 
-  Task<Result<Bytes>> read() override {
+  Task<Result<Bytes>> read_piece() override {
     if (error) co_return fail(error);
     co_return to_bytes(std::string_view(count_++ == 0 ? "piece" : ""));
   }
-  Task<Result<std::string_view>> read_all() override {
+  Task<Result<std::string_view>> collect() override {
     if (error) co_return fail(error);
     co_return std::string_view("whole");
   }
@@ -68,10 +68,34 @@ TEST_F(RequestTest, ReadsItsBody) {
   Request request(text.head(), source);
   EXPECT_EQ(run(request.body()).value(), "whole");
   EXPECT_EQ(run(request.body_view()).value(), "whole");
-  EXPECT_EQ(to_text(run(request.read()).value()), "piece");
-  EXPECT_EQ(to_text(run(request.read()).value()), "");
   EXPECT_EQ(request.trailers().get("x-sum"), "1");
   EXPECT_EQ(request.peer_address(), os::Address::loopback(7));
+}
+
+TEST_F(RequestTest, ReadsACollectedTextOnceMore) {
+  const TextRequest text("GET /");
+  PieceSource pieces;
+  Request by_pieces(text.head(), pieces);
+  EXPECT_FALSE(pieces.was_read());
+  EXPECT_EQ(to_text(run(by_pieces.read()).value()), "piece");
+  EXPECT_TRUE(pieces.was_read());
+  EXPECT_EQ(to_text(run(by_pieces.read()).value()), "");
+  PieceSource source;
+  Request request(text.head(), source);
+  EXPECT_EQ(run(request.body_view()).value(), "whole");
+  EXPECT_TRUE(source.was_read());
+  EXPECT_EQ(run(request.body_view()).value(), "whole");
+  EXPECT_EQ(to_text(run(request.read()).value()), "whole");
+  EXPECT_EQ(to_text(run(request.read()).value()), "");
+  EXPECT_EQ(run(request.body()).value(), "whole");
+  EXPECT_EQ(to_text(run(request.read()).value()), "") << "it is read once";
+  PieceSource broken;
+  Request failed(text.head(), broken);
+  broken.error = make_error_code(Errc::cancelled);
+  EXPECT_EQ(run(failed.body_view()).error(), Errc::cancelled);
+  EXPECT_EQ(run(failed.read()).error(), Errc::cancelled);
+  broken.error = {};
+  EXPECT_EQ(to_text(run(failed.read()).value()), "whole");
 }
 
 TEST_F(RequestTest, GivesTheErrorOfItsBody) {

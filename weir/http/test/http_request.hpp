@@ -35,8 +35,8 @@ class TextRequest : BodySource {
   Request& request() noexcept { return request_; }
 
  private:
-  Task<Result<Bytes>> read() override { co_return Bytes(); }
-  Task<Result<std::string_view>> read_all() override { co_return std::string_view(body_text_); }
+  Task<Result<Bytes>> read_piece() override { co_return Bytes(); }
+  Task<Result<std::string_view>> collect() override { co_return std::string_view(body_text_); }
   BodyLength length() const noexcept override {
     if (head_.chunked()) return BodyLength::unknown();
     return BodyLength::of(head_.has_content_length() ? head_.content_length() : body_text_.size());

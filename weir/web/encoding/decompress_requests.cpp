@@ -68,7 +68,7 @@ class DecompressedBody final : public BodySource {
   DecompressedBody& operator=(const DecompressedBody&) = delete;
   ~DecompressedBody() override { release(); }
 
-  Task<Result<Bytes>> read() override {
+  Task<Result<Bytes>> read_piece() override {
     if (error_) co_return fail(error_);
     if (!reader_ && !ended_) {
       const Result<> begun = co_await begin();
@@ -81,9 +81,9 @@ class DecompressedBody final : public BodySource {
     if (reader_->ended()) end();
     co_return piece;
   }
-  Task<Result<std::string_view>> read_all() override {
+  Task<Result<std::string_view>> collect() override {
     for (;;) {
-      const Result<Bytes> piece = co_await read();
+      const Result<Bytes> piece = co_await read_piece();
       if (!piece) co_return fail(piece.error());
       if (piece->empty()) co_return std::string_view(all_);
       all_ += to_text(*piece);
@@ -182,7 +182,7 @@ class DecompressedBody final : public BodySource {
   std::optional<detail::DecompressingReader> reader_;  // from the first bytes to the end
   bool ended_ = false;
   std::error_code error_;
-  std::string all_;  // for read_all()
+  std::string all_;  // for collect()
 };
 
 /// Keeps the body as long as the views of the request.

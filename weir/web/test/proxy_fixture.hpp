@@ -91,7 +91,6 @@ class ProxyFixture : public ClientFixture {
   ServerState* inner_server_ = nullptr;
   std::uint64_t body_max_ = 1024 * 1024;
 
- private:
   std::optional<ReverseProxy> proxy_;
 };
 

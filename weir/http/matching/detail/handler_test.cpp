@@ -247,8 +247,8 @@ TEST(ErrorResponse, HasTheStatusAndTheCauseOfTheError) {
 /// A body that does not arrive.
 class NoBody : public BodySource {
  public:
-  Task<Result<Bytes>> read() override { co_return fail(Errc::end_of_stream); }
-  Task<Result<std::string_view>> read_all() override { co_return fail(Errc::end_of_stream); }
+  Task<Result<Bytes>> read_piece() override { co_return fail(Errc::end_of_stream); }
+  Task<Result<std::string_view>> collect() override { co_return fail(Errc::end_of_stream); }
   const Headers& trailers() const noexcept override { return none_; }
   os::Address peer_address() const override { return {}; }
 

@@ -14,7 +14,7 @@ void BodyReader::reset() noexcept {
   if (std::exchange(chunked_, false)) decoder_.reset();
   left_ = 0;
   state_ = State::none;
-  was_read_ = false;
+  forget_reads();
   taken_ = 0;
   borrowed_ = 0;
   error_.clear();
@@ -41,7 +41,7 @@ BodyReader::TakeResult BodyReader::fail_take(std::error_code error) noexcept {
 
 /// Returns the next piece that has arrived. It stays at the input's front until the next call.
 BodyReader::TakeResult BodyReader::take(std::string_view& data) {
-  // Keep the last piece until release(): read_all() may have returned it as the whole body.
+  // Keep the last piece until release(): collect() may have returned it as the whole body.
   if (ended() && !error_) return TakeResult::end;
   io_.input().consume(std::exchange(borrowed_, 0));
   if (error_) return TakeResult::error;
@@ -66,7 +66,6 @@ std::optional<std::string_view> BodyReader::complete_body() noexcept {
   if (chunked_ || error_ || taken_ != 0 || left_ > io_.input().size()) return std::nullopt;
   std::string_view data;
   take_sized(data);
-  was_read_ = true;
   whole_ = data;
   return data;
 }
@@ -125,8 +124,7 @@ std::error_code BodyReader::record_error(std::error_code error) noexcept {
   return error;
 }
 
-Task<Result<Bytes>> BodyReader::read() {
-  was_read_ = true;
+Task<Result<Bytes>> BodyReader::read_piece() {
   for (;;) {
     std::string_view data;
     switch (take(data)) {
@@ -143,8 +141,7 @@ Task<Result<Bytes>> BodyReader::read() {
   }
 }
 
-Task<Result<std::string_view>> BodyReader::read_all() {
-  was_read_ = true;
+Task<Result<std::string_view>> BodyReader::collect() {
   while (!whole_) {
     std::string_view data;
     switch (take(data)) {

@@ -37,8 +37,6 @@ class BodyReader final : public BodySource {
     if (used()) reset();
   }
 
-  Task<Result<Bytes>> read() override;
-  Task<Result<std::string_view>> read_all() override;
   BodyLength length() const noexcept override {
     if (state_ == State::none) return {};
     return chunked_ ? BodyLength::unknown() : BodyLength::of(left_ + taken_);
@@ -65,8 +63,6 @@ class BodyReader final : public BodySource {
 
   /// Returns true if the whole body was read, or there is none.
   bool ended() const noexcept { return state_ == State::none || state_ == State::ended; }
-  /// Returns true if the handler has requested the body.
-  bool was_read() const noexcept { return was_read_; }
   /// Returns true if the client still waits for 100 (Continue), so that it may never send the
   /// body.
   bool awaits_continue() const noexcept { return state_ == State::awaits_continue; }
@@ -92,7 +88,7 @@ class BodyReader final : public BodySource {
   };
   enum class TakeResult : std::uint8_t { data, end, nothing, error };
   /// Returns true if some state differs from that after reset().
-  bool used() const noexcept { return state_ != State::none || was_read_; }
+  bool used() const noexcept { return state_ != State::none || was_read(); }
   void reset() noexcept;
   TakeResult take(std::string_view& data);
   TakeResult take_sized(std::string_view& data);
@@ -100,6 +96,8 @@ class BodyReader final : public BodySource {
   TakeResult fail_take(std::error_code error) noexcept;
   std::error_code record_error(std::error_code error) noexcept;
   Task<Result<>> fetch();
+  Task<Result<Bytes>> read_piece() override;
+  Task<Result<std::string_view>> collect() override;
 
   ConnectionIo& io_;
   const Limits& limits_;
@@ -107,14 +105,13 @@ class BodyReader final : public BodySource {
   ChunkedDecoder decoder_;
   RateTracker rate_tracker_;  // runs while the handler waits for the body
   Buffer collected_;
-  std::optional<std::string_view> whole_;  // result of read_all()
+  std::optional<std::string_view> whole_;  // result of collect()
   std::uint64_t max_ = 0;
   std::uint64_t left_ = 0;    // bytes left of a body with a length
   std::uint64_t taken_ = 0;   // decoded bytes of the body so far
   std::size_t borrowed_ = 0;  // bytes of the last piece, at the input's front
   State state_ = State::none;
-  bool chunked_ = false;   // the framing of the body
-  bool was_read_ = false;  // true if the handler has requested the body
+  bool chunked_ = false;  // the framing of the body
   std::error_code error_;
 };
 

@@ -76,6 +76,18 @@ Task<Response> patient(Request& request) {
   if (!body) co_return Response(to_status(body.error()));
   co_return text(*body);
 }
+/// Reads by pieces what an earlier call has not collected in time.
+Task<Response> impatient(Request& request) {
+  auto body = co_await timeout(1s, request.body_view());
+  if (body) co_return text("early");
+  std::string pieces;
+  for (;;) {
+    auto piece = co_await request.read();
+    if (!piece) co_return Response(to_status(piece.error()));
+    if (piece->empty()) co_return text(std::move(pieces));
+    pieces += to_text(*piece);
+  }
+}
 Task<Response> streams_request(Request& request) {
   struct Later {
     static Task<Result<>> write(BodySink& sink, Request* of) {
@@ -89,15 +101,18 @@ Task<Response> streams_request(Request& request) {
 std::string text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-/// Returns the first piece, the rest, and the number of bytes that a later call returns.
+/// Returns the first piece, the rest, and what later calls of read() return.
 Task<Response> piece_and_rest(Request& request) {
   auto piece = co_await request.read();
   if (!piece) co_return Response(to_status(piece.error()));
   std::string answer = text_of(*piece) + "+";
   auto rest = co_await request.body_view();
-  auto later = co_await request.read();
-  if (!rest || !later) co_return Response(Status::bad_request);
-  co_return text(answer + std::string(*rest) + "+" + std::to_string(later->size()));
+  auto again = co_await request.read();
+  if (!rest || !again) co_return Response(Status::bad_request);
+  answer += std::string(*rest) + "+" + text_of(*again);
+  auto end = co_await request.read();
+  if (!end || !end->empty()) co_return Response(Status::bad_request);
+  co_return text(std::move(answer));
 }
 /// Returns all pieces and trailers, with a '.' for each second without a piece.
 Task<Response> pieces(Request& request) {
@@ -152,6 +167,7 @@ class BodyReaderTest : public HttpTest {
     routes_.post("/ignore_body", ignore_body);
     routes_.post("/swallows", swallows);
     routes_.post("/patient", patient);
+    routes_.post("/impatient", impatient);
     routes_.post("/streams", streams_request);
     routes_.post("/piece-and-rest", piece_and_rest);
     routes_.post("/pieces", pieces);
@@ -249,11 +265,11 @@ TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
     talk(peer, request + std::string(get));
     pass(1s);
     EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200 200");
-    EXPECT_EQ(body_of(peer.received()), "abc+0");
+    EXPECT_EQ(body_of(peer.received()), "abc+3");
     MemoryPeer& alone = connect();
     talk(alone, request);
     pass(1s);
-    EXPECT_EQ(body_of(alone.received()), "abc+0");
+    EXPECT_EQ(body_of(alone.received()), "abc+3");
   }
 }
 
@@ -412,6 +428,17 @@ TEST_F(BodyReaderTest, ACancelledWaitLosesNothing) {
   talk(peer, post_of("/patient", 6) + "abc");
   pass(2s);
   EXPECT_EQ(body_of(talk(peer, "def")), "abcdef");
+}
+
+TEST_F(BodyReaderTest, PiecesBeginWithWhatACancelledCallHasCollected) {
+  serve();
+  for (const bool chunked : {false, true}) {
+    MemoryPeer& peer = connect();
+    talk(peer,
+         chunked ? chunked_of("/impatient") + "3\r\nabc\r\n" : post_of("/impatient", 6) + "abc");
+    pass(2s);
+    EXPECT_EQ(body_of(talk(peer, chunked ? "3\r\ndef\r\n0\r\n\r\n" : "def")), "abcdef");
+  }
 }
 
 TEST_F(BodyReaderTest, ADroppedBodyDoesNotLookEmpty) {
@@ -657,12 +684,12 @@ TEST_F(BodyReaderTest, RestOfABodyFollowsThePiecesThatWereRead) {
   const std::string sized = post_of("/piece-and-rest", 6);
   const std::string chunked = chunked_of("/piece-and-rest");
   const Row rows[] = {
-      {{sized + "abcdef"}, "abcdef++0"},
-      {{sized + "ab", "cdef"}, "ab+cdef+0"},
-      {{sized + "ab", "c", "def"}, "ab+cdef+0"},
-      {{chunked + "6\r\nabcdef\r\n0\r\n\r\n"}, "abcdef++0"},
-      {{chunked + "2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n"}, "ab+cdef+0"},
-      {{chunked + "2\r\nab\r\n1", "\r\nc\r\n3\r\ndef\r\n0\r", "\n\r\n"}, "ab+cdef+0"}};
+      {{sized + "abcdef"}, "abcdef++"},
+      {{sized + "ab", "cdef"}, "ab+cdef+cdef"},
+      {{sized + "ab", "c", "def"}, "ab+cdef+cdef"},
+      {{chunked + "6\r\nabcdef\r\n0\r\n\r\n"}, "abcdef++"},
+      {{chunked + "2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n"}, "ab+cdef+cdef"},
+      {{chunked + "2\r\nab\r\n1", "\r\nc\r\n3\r\ndef\r\n0\r", "\n\r\n"}, "ab+cdef+cdef"}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.arrivals.front());
     MemoryPeer& peer = connect();

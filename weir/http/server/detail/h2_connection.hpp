@@ -117,8 +117,6 @@ class H2Exchange final : public H2Stream,
 
   // The body, as the handler reads it.
 
-  Task<Result<Bytes>> read() override;
-  Task<Result<std::string_view>> read_all() override;
   BodyLength length() const noexcept override { return length_; }
   const Headers& trailers() const noexcept override { return trailers_; }
   os::Address peer_address() const override;
@@ -150,13 +148,15 @@ class H2Exchange final : public H2Stream,
   void end_wait();
   void finish() noexcept;
   Task<Result<>> send_piece(Bytes piece);
+  Task<Result<Bytes>> read_piece() override;
+  Task<Result<std::string_view>> collect() override;
   Task<Result<>> fetch();
   std::uint64_t announced_bytes() const noexcept { return length_.bytes().value_or(0); }
   void add_arrived(Bytes bytes);
   void limit_share();
   std::size_t take_returned(std::size_t count) noexcept;
   void drop_arrived();
-  void collect(std::size_t count);
+  void add_collected(std::size_t count);
   Status body_error_status() const noexcept;
 
   H2Connection& connection_;
@@ -183,9 +183,8 @@ class H2Exchange final : public H2Stream,
   bool is_connect_ = false;    // an extended CONNECT, which a success accepts
   bool is_tunnel_ = false;     // the stream carries a WebSocket
   bool pending_ends_ = false;  // the stream ends with the pending bytes
-  bool collects_ = false;      // read_all() takes the body; body_max_ bounds it
-  bool was_read_ = false;
-  bool drops_ = false;  // the rest of the body is dropped as it arrives
+  bool collects_ = false;      // collect() takes the body; body_max_ bounds it
+  bool drops_ = false;         // the rest of the body is dropped as it arrives
   bool awaits_continue_ = false;
   bool awaits_end_ = false;
   bool head_sent_ = false;

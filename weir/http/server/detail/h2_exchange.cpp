@@ -33,6 +33,7 @@ const TlsInfo* H2Exchange::tls() const noexcept {
 void H2Exchange::reuse() noexcept {
   call_.drop_response();
   head_sent_ = false;
+  forget_reads();
 }
 
 void H2Exchange::begin(bool is_extended_connect) {
@@ -147,7 +148,7 @@ Task<> H2Exchange::respond() {
     call_.take_response();
   }
   if (call_.upgrade() != nullptr) co_return co_await serve_websocket();
-  if (!remote_ended() && !was_read_ && !gone_) co_await drop_body();
+  if (!remote_ended() && !was_read() && !gone_) co_await drop_body();
   if (gone_ || closed()) co_return;
   if (body_error_.category() == parse_error_category()) {
     connection_.server().counters().count_parse_error(static_cast<ParseError>(body_error_.value()));
@@ -368,7 +369,7 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
   } else if (!bytes.empty()) {
     add_arrived(bytes);
     if (collects_) {
-      collect(bytes.size());
+      add_collected(bytes.size());
     } else {
       limit_share();
     }
@@ -422,7 +423,7 @@ void H2Exchange::drop_arrived() {
 }
 
 /// Counts bytes that are added to a collected body.
-void H2Exchange::collect(std::size_t count) {
+void H2Exchange::add_collected(std::size_t count) {
   connection_.session().consume_on_connection_only(*this, count - take_returned(count));
   collected_ += count;
   withheld_ += count;
@@ -487,15 +488,12 @@ Task<Result<>> H2Exchange::fetch() {
   co_return fail(body_error_);
 }
 
-Task<Result<Bytes>> H2Exchange::read() {
-  was_read_ = true;
-  if (!collects_) {
-    const std::size_t lent = std::exchange(lent_, {}).size();
-    const std::size_t returned = take_returned(lent);
-    if (lent != 0 && !closed()) {
-      connection_.session().consume_and_grow(*this, lent, returned);
-      connection_.wake_writer();
-    }
+Task<Result<Bytes>> H2Exchange::read_piece() {
+  const std::size_t lent = std::exchange(lent_, {}).size();
+  const std::size_t returned = take_returned(lent);
+  if (lent != 0 && !closed()) {
+    connection_.session().consume_and_grow(*this, lent, returned);
+    connection_.wake_writer();
   }
   while (arrived_.empty()) {
     if (body_error_) co_return fail(body_error_);
@@ -506,14 +504,13 @@ Task<Result<Bytes>> H2Exchange::read() {
   co_return lent_.bytes();
 }
 
-Task<Result<std::string_view>> H2Exchange::read_all() {
-  was_read_ = true;
+Task<Result<std::string_view>> H2Exchange::collect() {
   if (!std::exchange(collects_, true)) {
     // on_data() consumes the rest of a frame that is incomplete.
     const std::size_t lent = std::exchange(lent_, {}).size();
     connection_.session().consume_on_connection_only(*this, lent - take_returned(lent));
     connection_.session().allow_more(*this, lent);
-    collect(arrived_.size());
+    add_collected(arrived_.size());
     connection_.wake_writer();
   }
   while (!remote_ended() || body_error_) {
