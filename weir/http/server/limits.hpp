@@ -57,7 +57,8 @@ struct Limits {
   /// The limits for the rest of a body whose request was answered before its end. They replace the
   /// two limits above if they are larger. A client that reads nothing before its body is sent then
   /// gets the answer (RFC 9112 §9.6). A body without progress for linger_timeout ends the wait, and
-  /// so does a drain; close.
+  /// so does a drain; close. Over HTTP/2 they hold for the stream, which the server looks at once
+  /// per second; RST_STREAM with NO_ERROR.
   Duration rejected_body_timeout = std::chrono::seconds(30);
   std::uint64_t rejected_body_max = 64 * 1024 * 1024;
   WebSocketLimits websocket = {};  ///< limits of a WebSocket; close

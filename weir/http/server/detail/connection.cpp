@@ -199,23 +199,15 @@ Instant Connection::check_read(Instant now) {
 
 Task<> Connection::linger(const Limits& limits, LateInput expected) {
   if (!stream_->finish_writing()) co_return;
-  Duration most = limits.linger_timeout;
-  std::uint64_t left = limits.linger_bytes_max;
-  if (expected == LateInput::body) {
-    most = std::max(most, limits.rejected_body_timeout);
-    left = std::max(left, limits.rejected_body_max);
-  }
-  Instant deadline = after(loop().now(), most);
+  Linger linger(limits, expected, loop().now());
   std::array<std::byte, 1024> scratch;
-  bool drains = false;
   // One byte beyond the limit ends the connection. A buffer may hold more than that.
   for (;;) {
     const Instant now = loop().now();
-    if (is_open() && server().draining() && !std::exchange(drains, true)) {
-      deadline = std::min(deadline, after(now, limits.linger_timeout));
-    }
+    if (is_open() && server().draining()) linger.drain(now);
     const MutableBytes room(scratch);
-    const IoOptions progress{.timeout = std::min<Duration>(deadline - now, limits.linger_timeout)};
+    const IoOptions progress{.timeout = linger.deadline() - now};
+    const std::uint64_t left = linger.bytes_left();
     std::size_t dropped = 0;
     if (left >= Buffer::default_capacity) {
       const auto bytes = co_await stream_->read(progress);
@@ -225,8 +217,7 @@ Task<> Connection::linger(const Limits& limits, LateInput expected) {
       const auto bytes = co_await stream_->read_into(room.first(count), progress);
       dropped = bytes.value_or(0);
     }
-    if (dropped == 0 || dropped > left) co_return;
-    left -= dropped;
+    if (dropped == 0 || !linger.count(dropped, loop().now())) co_return;
     if (turn_budget_used()) std::ignore = co_await sleep(Duration::zero());
   }
 }
@@ -301,7 +292,6 @@ Action NextRequest::await_resume() {
 /// most of the time. Clients may still send bodies of answered requests when the server has ended
 /// the connection.
 [[gnu::noinline]] Task<> linger_apart(Connection& connection) {
-  using LateInput = Connection::LateInput;
   const Limits& limits = connection.server().limits();
   return connection.linger(limits, connection.ends() ? LateInput::body : LateInput::none);
 }
@@ -334,7 +324,7 @@ void begin_websocket(Connection& connection) {
 /// close. Returns Action::idle if the connection stays open. After a preface it returns the action
 /// of begin_http2().
 Task<Action> work_http1(Connection& connection, Action action) {
-  Connection::LateInput expected = Connection::LateInput::none;
+  LateInput expected = LateInput::none;
   if (connection.io() != nullptr) {
     action = co_await connection.request_loop().run(action);
     expected = connection.request_loop().late_input();

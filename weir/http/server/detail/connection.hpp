@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weir/base/buffer.hpp"
+#include "weir/http/server/detail/linger.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
@@ -250,14 +251,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Time for the rest of a head when the server drains.
   static constexpr Duration drain_grace_head = std::chrono::seconds(2);
 
-  /// The bytes that the peer may still send to a connection that closes.
-  enum class LateInput : std::uint8_t {
-    none,  ///< none is expected: the peer has sent its last request, or breaks a rule
-    body,  ///< the rest of a body whose request is answered
-  };
-  /// Shuts down the sending side, then reads and drops what the peer still sends. It ends after
-  /// Limits::linger_timeout or linger_bytes_max, or for a body after the larger limits of rejected
-  /// bodies.
+  /// Shuts down the sending side, then reads and drops what the peer still sends, within the bounds
+  /// of Linger.
   /// Cancel: closes immediately.
   Task<> linger(const Limits& limits, LateInput expected = LateInput::none);
   /// Moves the stream to LingeringStreams, where the peer can still read the last response.

@@ -287,6 +287,17 @@ void H2Connection::end(H2Exchange& exchange) noexcept {
   owner_.shorten_deadline(finished() ? state_.idle_since : deadline());
 }
 
+void H2Connection::linger(H2Exchange& exchange) noexcept {
+  try {
+    exchange.begin_linger();
+    if (exchange.collected() != 0) drop_collected(exchange);
+  } catch (...) {
+    give_up();
+  }
+  watch_progress();
+  wake_writer();
+}
+
 void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
   collected_ += count;
   if (collected_ > server_.limits().h2.bodies_max) {
@@ -296,9 +307,9 @@ void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
   exchange.allow_more();
 }
 
-/// Forgets the body of an exchange that has ended. Others may grow instead.
+/// Forgets the body of an exchange that is answered. Others may grow instead.
 void H2Connection::drop_collected(H2Exchange& exchange) {
-  collected_ -= exchange.collected();
+  collected_ -= exchange.take_collected();
   if (growing_ == &exchange) growing_ = nullptr;
   const bool all = collected_ <= server_.limits().h2.bodies_max;
   for (ExchangeNode* each = exchanges_.front(); each != nullptr; each = exchanges_.next(*each)) {
@@ -434,7 +445,7 @@ void H2Connection::watch_progress() noexcept {
   if (owner_.read_state() == ReadState::http2) owner_.shorten_deadline(next_check_);
 }
 
-/// Resets the streams whose clients do not let the server send.
+/// Resets the streams whose clients do not let the server send, and ends those that have lingered.
 void H2Connection::check_progress(Instant now) {
   next_check_ = never;
   const std::uint32_t before = std::exchange(sent_, session_.data_sent());
@@ -442,8 +453,12 @@ void H2Connection::check_progress(Instant now) {
   for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
     auto& exchange = *static_cast<H2Exchange*>(each);
     each = exchanges_.next(*each);
-    if (!exchange.has_pending() && !exchange.awaits_end()) continue;
+    if (!exchange.has_pending() && !exchange.awaits_end() && !exchange.lingers()) continue;
     next_check_ = after(now, check_interval);
+    if (exchange.lingers()) {
+      exchange.check_linger();
+      continue;
+    }
     if (exchange.awaits_end()) {
       exchange.check_body(check_interval);
       continue;

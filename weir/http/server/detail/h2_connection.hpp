@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -21,6 +22,7 @@
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/linger.hpp"
 #include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/http/syntax/parse_error.hpp"
@@ -56,7 +58,9 @@ class ExchangeNode : public weir::detail::ListNode {
 /// Carries one Call over one stream, in one block of the core. A handler that does not wait is
 /// answered without a coroutine. Any other request has a coroutine, which run() is.
 /// Threads: those of the connection.
-/// Lifetime: the connection creates it; it destroys itself through H2Connection::end().
+/// Lifetime: the connection creates it; it destroys itself through H2Connection::end(). If the
+/// client still sends the body of an answered request, the exchange lingers before that; see
+/// Linger.
 class H2Exchange final : public H2Stream,
                          public ExchangeNode,
                          public BodySource,
@@ -100,8 +104,16 @@ class H2Exchange final : public H2Stream,
   bool has_pending() const noexcept { return !pending_.empty(); }
   /// Returns true if the response waits for the end of a body that the handler does not read.
   bool awaits_end() const noexcept { return awaits_end_; }
+  /// Returns true if the request is answered, and the rest of its body is dropped as it arrives.
+  bool lingers() const noexcept { return linger_.has_value(); }
+  /// Begins to linger. Throws std::bad_alloc if there is no memory for a WINDOW_UPDATE.
+  void begin_linger();
+  /// Ends an exchange that has lingered long enough.
+  void check_linger();
   /// Returns the bytes of the body that are collected so far.
   std::size_t collected() const noexcept { return collected_; }
+  /// Returns the same, and forgets them.
+  std::size_t take_collected() noexcept { return std::exchange(collected_, 0); }
   /// Returns the bytes by which the window of a body that is collected should grow.
   std::size_t withheld() const noexcept { return withheld_; }
   /// Lets the client send more of that body.
@@ -147,6 +159,9 @@ class H2Exchange final : public H2Stream,
   bool wait_for_end();
   void end_wait();
   void finish() noexcept;
+  bool may_linger() const noexcept;
+  void drop_late(std::size_t count, bool end_stream);
+  void return_lent();
   Task<Result<>> send_piece(Bytes piece);
   Task<Result<Bytes>> read_piece() override;
   Task<Result<std::string_view>> collect() override;
@@ -175,6 +190,7 @@ class H2Exchange final : public H2Stream,
   std::size_t withheld_ = 0;  // bytes that the window of the stream lacks, because of bodies_max
   std::size_t returned_ = 0;  // bytes of both buffers that the window of the connection has back
   std::error_code body_error_;
+  std::optional<Linger> linger_;  // of an answered request
   // The response.
   Bytes pending_;            // bytes that wait to be sent
   ManualResetEvent output_;  // the pending bytes have been sent
@@ -261,6 +277,8 @@ class H2Connection : public ConnectionIo {
   void reset(H2Exchange& exchange, H2Error error) noexcept;
   /// Destroys an exchange.
   void end(H2Exchange& exchange) noexcept;
+  /// Keeps an exchange that is answered, until the client has sent the rest of the body.
+  void linger(H2Exchange& exchange) noexcept;
   /// Calls `see` with the exchange of each open stream, the oldest first, until it returns false.
   template <class See>
   void visit(const See& see) const {

@@ -13,6 +13,7 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/timeout.hpp"
 
 namespace weir::http::h2_connection_bodies_test {
 namespace {
@@ -188,6 +189,98 @@ TEST_F(H2ConnectionBodies, LeaveTheWindowToOthersIfNobodyReadsThem) {
   while (send_parts()) {
   }
   EXPECT_TRUE(uploads_.back().answered);
+}
+
+/// An upload that is answered before its end.
+class H2LateBodies : public H2ConnectionFixture, public ::testing::Test {
+ protected:
+  H2LateBodies() {
+    routes_.post("/refuses", [] { return Response(Status::forbidden); });
+    routes_.post("/reads-a-part", [](Request& request) -> Task<Response> {
+      std::ignore = co_await request.read();
+      co_return Response(Status::too_many_requests);
+    });
+    routes_.post("/collects", [](Request& request) -> Task<Response> {
+      std::ignore = co_await timeout(std::chrono::milliseconds(1), request.body());
+      co_return Response(Status::too_many_requests);
+    });
+    routes_.get("/", [] { return text("hello"); });
+  }
+  std::uint64_t open_streams() { return server_->counters().http2_streams_open.value(); }
+};
+
+TEST_F(H2LateBodies, AreDroppedUntilTheirEnd) {
+  begin();
+  std::uint32_t id = 1;
+  for (const char* const path : {"/refuses", "/reads-a-part", "/collects"}) {
+    SCOPED_TRACE(path);
+    std::string lines = answer(post(id, path) + data(id, std::string(16'000, 'x')));
+    pass(std::chrono::milliseconds(1));
+    lines += received();
+    EXPECT_NE(lines.find("head " + std::to_string(id) + " :status=4"), lines.npos) << lines;
+    // Much more than the windows that the client has at first.
+    for (int count = 0; count < 200; ++count) lines += answer(data(id, std::string(16'000, 'x')));
+    EXPECT_EQ(open_streams(), 1U);
+    lines += answer(data(id, "", FrameFlag::end_stream));
+    EXPECT_EQ(lines.find("reset"), lines.npos) << lines;
+    EXPECT_EQ(lines.find("goaway"), lines.npos) << lines;
+    EXPECT_EQ(open_streams(), 0U);
+    id += 2;
+  }
+  EXPECT_TRUE(answer(get(id, "/")).ends_with("data " + std::to_string(id) + " hello end\n"));
+}
+
+TEST_F(H2LateBodies, EndWithoutProgress) {
+  begin();
+  EXPECT_EQ(answer(post(1, "/refuses")).find("reset"), std::string::npos);
+  pass(std::chrono::milliseconds(900));
+  EXPECT_EQ(received(), "");
+  EXPECT_EQ(answer(data(1, "x")), "");
+  pass(std::chrono::milliseconds(900));
+  EXPECT_EQ(received(), "");
+  pass(std::chrono::milliseconds(1200));  // it looks once per second
+  EXPECT_EQ(received(), "reset 1 0\n");
+  EXPECT_EQ(open_streams(), 0U);
+}
+
+TEST_F(H2LateBodies, EndAtTheirLimits) {
+  Limits limits;
+  limits.rejected_body_max = 100'000;
+  limits.rejected_body_timeout = std::chrono::seconds(5);
+  begin(limits);
+  std::string lines = answer(post(1, "/refuses"));
+  for (int count = 0; count < 10; ++count) lines += answer(data(1, std::string(10'000, 'x')));
+  EXPECT_EQ(lines.find("reset"), lines.npos) << lines;
+  EXPECT_TRUE(answer(data(1, "x")).ends_with("reset 1 0\n"));
+  lines = answer(post(3, "/refuses"));
+  for (int count = 0; count < 14; ++count) {
+    pass(std::chrono::milliseconds(500));
+    lines += answer(data(3, "x"));
+  }
+  EXPECT_NE(lines.find("reset 3 0\n"), lines.npos) << lines;
+}
+
+TEST_F(H2LateBodies, LeaveWithTheirClient) {
+  begin();
+  answer(post(1, "/refuses") + post(3, "/refuses"));
+  EXPECT_EQ(open_streams(), 2U);
+  EXPECT_EQ(answer(rst_stream(1)), "");
+  EXPECT_EQ(open_streams(), 1U);
+  peer_->reset();
+  pass(std::chrono::seconds(1));
+  EXPECT_EQ(open_streams(), 0U);
+}
+
+TEST_F(H2LateBodies, EndSoonWhenTheServerDrains) {
+  begin();
+  answer(post(1, "/refuses"));
+  drain();
+  for (int count = 0; count < 8; ++count) {
+    pass(std::chrono::milliseconds(500));
+    answer(data(1, "x"));
+  }
+  EXPECT_EQ(open_streams(), 0U);
+  EXPECT_TRUE(peer_->ended());
 }
 
 TEST(H2BodiesBound, IsSmallForManyStreams) {

@@ -178,13 +178,55 @@ Task<> H2Exchange::drop_body() {
   }
 }
 
-/// Ends the exchange. A client that still sends the body is told to stop (RFC 9113 §8.1).
+/// Ends the exchange.
 void H2Exchange::finish() noexcept {
   call_.complete();
+  if (may_linger()) return connection_.linger(*this);
   if (!closed()) {
     const bool whole = local_ended();
     connection_.reset(*this, whole ? H2Error::no_error : H2Error::internal_error);
   }
+  connection_.end(*this);
+}
+
+// The rest of a body whose request is answered. RST_STREAM may tell the client to stop (RFC 9113
+// §8.1), but some clients, such as curl 7.88, then lose a response that they have not read.
+
+/// Returns true if the client may still send the body of the answered request. One that was too
+/// slow before has no more time, and the bytes of a tunnel are no body.
+bool H2Exchange::may_linger() const noexcept {
+  const bool too_slow = body_error_ == make_error_code(ParseError::body_timed_out);
+  const bool answered = local_ended() && !closed() && !gone_;
+  return answered && !is_connect_ && !too_slow && !connection_.session().failed();
+}
+
+void H2Exchange::begin_linger() {
+  linger_.emplace(connection_.server().limits(), LateInput::body, connection_.loop().now());
+  waited_ = true;
+  call_.leave_route();
+  call_.drop_response();
+  if (collects_) {
+    lent_ = {};
+    arrived_ = {};
+    allow_more();
+  } else {
+    return_lent();
+    drop_arrived();
+  }
+}
+
+void H2Exchange::drop_late(std::size_t count, bool end_stream) {
+  connection_.session().consume(*this, count);
+  const bool allowed = linger_->count(count, connection_.loop().now());
+  if (!allowed) connection_.reset(*this, H2Error::no_error);
+  if (!allowed || end_stream) connection_.end(*this);
+}
+
+void H2Exchange::check_linger() {
+  const Instant now = connection_.loop().now();
+  if (connection_.server().draining()) linger_->drain(now);
+  if (now < linger_->deadline()) return;
+  connection_.reset(*this, H2Error::no_error);
   connection_.end(*this);
 }
 
@@ -362,6 +404,7 @@ Task<> H2Exchange::send_stream() {
 // The body of the request.
 
 void H2Exchange::on_data(Bytes bytes, bool end_stream) {
+  if (lingers()) return drop_late(bytes.size(), end_stream);
   received_ += bytes.size();
   if (received_ > body_max_ && !body_error_) body_error_ = ParseError::body_too_large;
   if (body_error_ || local_ended() || awaits_end_ || drops_) {
@@ -415,6 +458,13 @@ std::size_t H2Exchange::take_returned(std::size_t count) noexcept {
   return taken;
 }
 
+/// Returns the last piece of read() to the windows, unless another one is lent.
+void H2Exchange::return_lent() {
+  const std::size_t lent = std::exchange(lent_, {}).size();
+  connection_.session().consume_on_connection_only(*this, lent - take_returned(lent));
+  connection_.session().allow_more(*this, lent);
+}
+
 void H2Exchange::drop_arrived() {
   const std::size_t count = std::exchange(arrived_, {}).size();
   H2Session& session = connection_.session();
@@ -435,12 +485,14 @@ void H2Exchange::allow_more() {
 }
 
 void H2Exchange::on_end() {
+  if (lingers()) return connection_.end(*this);
   if (is_tunnel_) return give_input();
   input_.set();
   if (awaits_end_) end_wait();
 }
 
 void H2Exchange::on_gone() {
+  if (lingers()) return connection_.end(*this);
   gone_ = true;
   if (!body_error_) body_error_ = make_error_code(Errc::closed);
   input_.set();
@@ -507,9 +559,7 @@ Task<Result<Bytes>> H2Exchange::read_piece() {
 Task<Result<std::string_view>> H2Exchange::collect() {
   if (!std::exchange(collects_, true)) {
     // on_data() consumes the rest of a frame that is incomplete.
-    const std::size_t lent = std::exchange(lent_, {}).size();
-    connection_.session().consume_on_connection_only(*this, lent - take_returned(lent));
-    connection_.session().allow_more(*this, lent);
+    return_lent();
     add_collected(arrived_.size());
     connection_.wake_writer();
   }

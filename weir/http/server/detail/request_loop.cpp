@@ -127,7 +127,7 @@ RequestLoop::Action RequestLoop::advance() {
 /// Closes the connection without an answer, as if the request had met the end of idle_timeout. A
 /// client then repeats an idempotent request on another connection (RFC 9112 §9.3.1).
 RequestLoop::Action RequestLoop::end_unproven() noexcept {
-  if (call_.head().has_body()) late_input_ = Connection::LateInput::body;
+  if (call_.head().has_body()) late_input_ = LateInput::body;
   return Action::close;
 }
 
@@ -136,7 +136,7 @@ RequestLoop::Action RequestLoop::end_unproven() noexcept {
 RequestLoop::Action RequestLoop::reject_head(ParseError error) {
   const Status status = to_status(error);
   if (status != Status::bad_request && status != Status::request_timeout) {
-    late_input_ = Connection::LateInput::body;
+    late_input_ = LateInput::body;
   }
   call_.begin_rejected();
   return reject(error);
@@ -210,7 +210,7 @@ RequestLoop::Action RequestLoop::finish_request() {
 /// Lets the closing connection read the rest of a body, unless the peer sends it too slowly.
 void RequestLoop::expect_rest_of_body() noexcept {
   if (body_.ended() || body_.error() == make_error_code(ParseError::body_timed_out)) return;
-  late_input_ = Connection::LateInput::body;
+  late_input_ = LateInput::body;
 }
 
 /// Decides if the connection stays open after this response.

@@ -56,7 +56,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   /// Returns the present request, or the last one.
   const Call& call() const noexcept { return call_; }
   /// Returns what the peer may still send after Action::close.
-  Connection::LateInput late_input() const noexcept { return late_input_; }
+  LateInput late_input() const noexcept { return late_input_; }
   /// Returns the WebSocket that the connection becomes, after Action::websocket.
   BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(websocket_); }
 
@@ -122,7 +122,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   Instant head_started_{};  // arrival of its first bytes
   bool keep_alive_ = true;
   bool http2_allowed_ = false;
-  Connection::LateInput late_input_ = Connection::LateInput::none;
+  LateInput late_input_ = LateInput::none;
   CloseMode close_mode_ = CloseMode::orderly;
 };
 static_assert(sizeof(RequestLoop) <= 4096, "a larger object takes a block of twice the size");
