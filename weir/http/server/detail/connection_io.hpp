@@ -15,6 +15,7 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/http/server/detail/turn_share.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/stream.hpp"
@@ -148,6 +149,12 @@ class ConnectionIo {
     return {*this, stream().write(output_.bytes()).last()};
   }
 
+  /// Counts a request that has run, if there is more input; see TurnShare.
+  /// Returns: true if the requests of this connection have used their share of the turn.
+  bool turn_share_used(std::uint8_t weight = 1) noexcept {
+    return !input_.empty() && turn_share_.used(loop(), weight);
+  }
+
   /// Frees the memory of empty buffers.
   void drop_empty_buffers() noexcept {
     if (input_.empty()) input_ = {};
@@ -193,6 +200,7 @@ class ConnectionIo {
   RateTracker write_rate_tracker_;
   std::error_code broken_;
   Waiter* next_writer_ = nullptr;
+  TurnShare turn_share_;
   WriteState write_state_ = WriteState::none;
 };
 

@@ -80,7 +80,7 @@ Task<> H2Connection::serve(Scope& scope) {
 Task<bool> H2Connection::read_all() {
   for (;;) {
     while (!handle_input()) {
-      if (delay_ == Duration::zero()) {
+      if (delay_ == Duration::zero() && !std::exchange(share_used_, false)) {
         const bool taken = co_await output_taken();
         if (!taken) co_return false;
         continue;
@@ -111,16 +111,25 @@ Task<bool> H2Connection::read_all() {
 }
 
 /// Handles the input until it is used up or cannot be used. Returns false if something must happen
-/// first: the output is full, the session asks for a delay, or a request waits for run().
+/// first: the output is full, the session asks for a delay, a request waits for run(), or the
+/// requests have used their share of the turn.
 bool H2Connection::handle_input() {
   // The client may send the streams that it opens from now on again (RFC 9113 §6.8).
   if (owner_.proof_ended()) session_.finish_drain();
   for (bool more = true; more;) {
-    if (output_full() || delay_ != Duration::zero() || waiting_ != nullptr) return false;
+    if (output_full() || delay_ != Duration::zero() || waiting_ != nullptr || share_used_) {
+      return false;
+    }
     const H2Event event = session_.next(input().bytes(), loop().now());
     more = handle(event);
     input().consume(event.consumed);
     delay_ = event.delay;
+    if (event.kind == H2Event::Kind::open) {
+      share_used_ = turn_share_used();
+    } else if (event.end_stream) {
+      // Its handler may run later in this turn, when no clock is read.
+      share_used_ = turn_share_used(4);
+    }
   }
   return true;
 }

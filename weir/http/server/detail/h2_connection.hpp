@@ -337,6 +337,7 @@ class H2Connection : public ConnectionIo {
   Scope* scope_ = nullptr;         // of run()
   H2Exchange* waiting_ = nullptr;  // the exchange that waits for run()
   Duration delay_{};               // of the session, before it takes more input
+  bool share_used_ = false;        // the requests have used their share of the turn
   std::size_t new_data_ = 0;       // bytes of bodies since the last yield() of the reader
   std::uint64_t collected_ = 0;    // bytes of bodies
   H2Exchange* growing_ = nullptr;  // the one whose body grows above the limit

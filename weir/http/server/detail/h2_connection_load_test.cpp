@@ -68,6 +68,28 @@ TEST_F(H2ConnectionLoadTest, StopsReadingWhileTheClientDoesNotRead) {
   EXPECT_NE(receiver_.read(answers).find("head 19999 "), std::string::npos);
 }
 
+TEST_F(H2ConnectionLoadTest, RequestsOfOneTurnAreLimited) {
+  routes_.get("/", [] { return text("hello"); });
+  routes_.get("/slow", [this] {
+    platform_.clock().move_to(platform_.now() + std::chrono::microseconds(60));
+    return text("hello");
+  });
+  const auto turns = [this] { return loop_->counters().turns.value(); };
+  begin();
+  std::string many;
+  for (std::uint32_t id = 1; id < 1200; id += 2) many += request(id, "HEAD", "/");
+  std::uint64_t before = turns();
+  std::string lines = answer(many);
+  EXPECT_NE(lines.find("head 1199 :status=200"), lines.npos);
+  EXPECT_GE(turns() - before, 600 / TurnShare::requests_max);
+  std::string slow;
+  for (std::uint32_t id = 1201; id < 1401; id += 2) slow += request(id, "HEAD", "/slow");
+  before = turns();
+  lines = answer(slow);
+  EXPECT_NE(lines.find("head 1399 :status=200"), lines.npos);
+  EXPECT_GE(turns() - before, 100U / 9) << "200 us, and the requests until the next look";
+}
+
 TEST_F(H2ConnectionLoadTest, ReadsABodyWhoseFrameIsIncomplete) {
   const auto late = [](Request& request) -> Task<Response> {
     std::ignore = co_await sleep(std::chrono::seconds(1));

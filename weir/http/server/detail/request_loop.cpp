@@ -12,6 +12,7 @@
 
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/detail/h2/session.hpp"
+#include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
@@ -68,7 +69,7 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
   for (;;) {
     if (action == Action::finish) {
       action = co_await finish();
-      if (action == Action::idle) action = advance();
+      if (action == Action::idle) action = turn_share_used() ? Action::next_turn : advance();
       continue;
     }
     if (action == Action::abort || action == Action::http2) co_return action;
@@ -80,6 +81,12 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
     }
     if (auto sent = co_await send(); !sent) co_return Action::abort;
     if (ends) set_close_mode(CloseMode::orderly);
+    if (action == Action::next_turn) {
+      const auto slept = co_await sleep(Duration::zero());
+      if (!slept) co_return Action::abort;
+      action = advance();
+      continue;
+    }
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());
     if (!filled && filled.error() == Errc::timed_out && parser_.started()) {
@@ -121,6 +128,7 @@ RequestLoop::Action RequestLoop::advance() {
     call_.begin();
     const Action action = call_.stage() == Call::Stage::routed ? start_call() : Action::finish;
     if (action != Action::idle) return action;
+    if (turn_share_used()) return Action::next_turn;
   }
 }
 

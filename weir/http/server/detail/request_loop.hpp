@@ -31,6 +31,7 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   enum class Action : std::uint8_t {
     idle,       ///< no input left; send the output and wait for the next request
     read_more,  ///< incomplete head; send the output and read on
+    next_turn,  ///< enough requests for this turn; send the output and go on in the next one
     finish,     ///< a request that has to wait; see finish()
     http2,      ///< the input begins with the preface of HTTP/2
     websocket,  ///< the response accepts a WebSocket; send the output, then take_websocket()
@@ -45,8 +46,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
 
   /// Allows the first bytes of the input to be the preface of HTTP/2.
   void allow_http2() noexcept { http2_allowed_ = true; }
-  /// Answers requests until one of them has to wait.
-  /// Returns: the next action.
+  /// Answers requests until one of them has to wait, or until they have used the share of this
+  /// turn; see TurnShare. Returns: the next action.
   Action advance();
   /// Performs `action` and the actions that follow, until the input is used up.
   /// Returns: idle, or the way to close. The output is sent, unless the connection is broken.

@@ -176,6 +176,33 @@ TEST_F(RequestLoopTest, ExceptionTextOfAHandlerIsLoggedAndNotSent) {
   EXPECT_EQ(server_->counters().handler_failures.value(), 1u);
 }
 
+TEST_F(RequestLoopTest, RequestsOfOneTurnAreLimited) {
+  std::string order;
+  routes_.get("/slow", [&] {
+    order += 's';
+    platform_.clock().move_to(platform_.now() + 60us);
+    return text("hello\n");
+  });
+  routes_.get("/other", [&] { return order += 'o', text("other\n"); });
+  serve();
+  MemoryPeer& peer = connect();
+  MemoryPeer& other = connect();
+  settle();
+  std::string many;
+  for (int count = 0; count < 100; ++count) many += get_of("/slow");
+  peer.send(many);
+  other.send(get_of("/other"));
+  settle();
+  EXPECT_EQ(order.size(), 101U);
+  EXPECT_LE(order.find('o'), 9U) << "200 us, and the requests until the next look at the clock";
+  EXPECT_EQ(sim::parse_http_responses(talk(peer, "")).size(), 100U);
+  const std::uint64_t before = loop_->counters().turns.value();
+  std::string quick;
+  for (int count = 0; count < 400; ++count) quick += get;
+  EXPECT_EQ(sim::parse_http_responses(talk(connect(), quick)).size(), 400U);
+  EXPECT_GE(loop_->counters().turns.value() - before, 400U / TurnShare::requests_max);
+}
+
 TEST_F(RequestLoopTest, StreamsAreChunkedIn11) {
   serve();
   const std::string raw = talk(connect(), get_of("/streams/three") + std::string(get));
