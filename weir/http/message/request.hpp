@@ -103,8 +103,10 @@ class BodySource {
 
 /// The response to a request that has ended; see Request::on_end().
 struct SentResponse {
+  /// That of the head that was sent; of a response that would have been sent if there is none.
   Status status = Status::ok;
-  std::uint64_t body_bytes = 0;  ///< number of bytes of the body, without framing
+  /// Number of bytes of the body that were handed to the connection, without framing.
+  std::uint64_t body_bytes = 0;
   /// True if the whole response was handed to the connection.
   bool complete = false;
 };

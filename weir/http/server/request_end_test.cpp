@@ -37,6 +37,11 @@ Task<Result<>> write_and_fail(BodySink& sink) {
   WEIR_CO_TRY(co_await sink.write("123"));
   co_return fail(Errc::not_found);
 }
+/// Fails when the head was sent, and before the first byte.
+Task<Result<>> fail_slowly(BodySink&) {
+  std::ignore = co_await sleep(1s);
+  co_return fail(Errc::not_found);
+}
 Task<Response> answer_slowly() {
   std::ignore = co_await sleep(2s);
   co_return text("slow");
@@ -50,6 +55,8 @@ void add_routes(Router& routes, std::string* lines) {
   routes.get("/throw", []() -> Response { throw std::runtime_error("thrown"); });
   routes.get("/stream", [] { return stream("a/b", write_slowly); });
   routes.get("/broken", [] { return stream("a/b", write_and_fail); });
+  routes.get("/failing", [] { return stream("a/b", fail_slowly); });
+  routes.get("/large", [] { return text(std::string(1'000'000, 'x')); });
   routes.post("/post", [](Json<std::string> body) { return text(std::move(*body)); },
               {.body_max = 4});
 }
@@ -105,6 +112,29 @@ TEST_F(RequestEndTest, ReportsResponsesThatAreCutOff) {
   EXPECT_EQ(lines_, "GET /stream /stream 200 5 cut\n");
 }
 
+TEST_F(RequestEndTest, ReportsWhatWasSentOfACut) {
+  serve();
+  ask("GET /failing");
+  EXPECT_EQ(lines_, "GET /failing /failing 200 0 cut\n");
+  lines_.clear();
+  MemoryPeer& reader = connect();
+  reader.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  reader.reset();
+  pass(3s);
+  constexpr std::string_view start = "GET /large /large 200 ";
+  ASSERT_TRUE(lines_.starts_with(start) && lines_.ends_with(" cut\n")) << lines_;
+  EXPECT_GT(std::stoul(lines_.substr(start.size())), 0U);
+  EXPECT_LT(std::stoul(lines_.substr(start.size())), 1'000'000U);
+  lines_.clear();
+  MemoryPeer& early = connect();
+  early.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  settle();
+  early.reset();
+  pass(3s);
+  EXPECT_TRUE(lines_.ends_with(" 0 cut\n")) << lines_;
+}
+
 TEST_F(RequestEndTest, FiltersMarkTheErrorsOfTheServer) {
   serve();
   for (const char* line : {"GET /throw", "GET /late", "GET /none", "POST /slow"}) {
@@ -157,6 +187,21 @@ TEST_F(RequestEndH2Test, ReportsResponses) {
   peer_->reset();
   pass(3s);
   EXPECT_EQ(lines_, "GET /stream /stream 200 5 cut\n");
+}
+
+TEST_F(RequestEndH2Test, ReportsWhatWasSentOfACut) {
+  begin();
+  ask(1, "/failing");
+  EXPECT_EQ(lines_, "GET /failing /failing 200 0 cut\n");
+  lines_.clear();
+  answer(frames::get(3, "/large"));
+  answer(frames::rst_stream(3));
+  EXPECT_EQ(lines_, "GET /large /large 200 65535 cut\n");
+  lines_.clear();
+  answer(frames::get(5, "/slow"));
+  answer(frames::rst_stream(5));
+  pass(3s);
+  EXPECT_TRUE(lines_.ends_with(" 0 cut\n")) << lines_;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "weir/http/client/client_request.hpp"
@@ -195,6 +196,8 @@ std::optional<http::Response> TraceRequests::before(http::Request& request) cons
     auto span = std::make_unique<Span>(Span::for_request(
         *tracer_, active, parent != nullptr ? *parent : SpanId{}, request.method_text(), state));
     Span& begun = *request.set(RequestSpan{std::move(span)}).span;
+    std::ignore =
+        request.peer_address();  // the connection keeps it, also when the client resets it
     request.on_end([&begun](http::Request& ended, const http::SentResponse& response) {
       try {
         describe(begun, ended, response);

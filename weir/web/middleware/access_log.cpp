@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <tuple>
 
 #include "weir/base/text/detail/printable.hpp"
 #include "weir/http/message/detail/date.hpp"
@@ -173,6 +174,7 @@ void AccessLog::after(Request& request, Response&) const {
 
 void AccessLog::observe(Request& request) const {
   request.set(Observed());
+  std::ignore = request.peer_address();  // the connection keeps it, also when the client resets it
   Loop* const loop = request.loop();
   const Instant start = loop != nullptr ? loop->platform().now() : Instant();
   request.on_end([target = target_, start](Request& ended, const SentResponse& sent) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weir/base/text/detail/printable.hpp"
+#include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/web/auth/basic_auth.hpp"
 #include "weir/web/middleware/request_id.hpp"
@@ -222,6 +223,22 @@ TEST_F(AccessLogTest, LeavesOutWhatTheFilterRejects) {
   client.get("/text/a");
   client.get("/none");
   EXPECT_EQ(lines_.size(), 1U);
+}
+
+class AccessLogOfResets : public H2ConnectionFixture, public testing::Test {};
+
+TEST_F(AccessLogOfResets, NamesAClientThatHasReset) {
+  std::vector<std::string> peers;
+  routes_.use(AccessLog([&](const AccessRecord& record) { peers.push_back(record.peer); }, {}));
+  routes_.get("/slow", answer_slowly);
+  begin();
+  answer(frames::get(1, "/slow"));
+  peer_->reset();
+  MemoryPeer& other = connect();
+  talk(other, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  other.reset();
+  pass(3s);
+  EXPECT_EQ(peers, (std::vector<std::string>{"127.0.0.1", "127.0.0.1"}));
 }
 
 TEST(AccessLog, PassesLinesToAFunction) {

@@ -126,7 +126,7 @@ Call::Call(ServerState& server, BodySource& body, const Context& context) noexce
 
 Call::~Call() {
   assert(!busy());
-  report_end(false);
+  report_cut();
   handler_.reset();  // before its route is released, if it was abandoned
 }
 
@@ -261,7 +261,6 @@ void Call::take_response() {
 }
 
 Task<Result<>> Call::stream_to(BodySink& sink) {
-  streamed_status_ = response_->status();
   begin_cancel();
   const loop::CurrentActivity::TraceGuard trace_guard(&trace_);
   return (*response_->body().stream())(sink);
@@ -269,7 +268,10 @@ Task<Result<>> Call::stream_to(BodySink& sink) {
 
 bool Call::end_stream(const ResponseSink& sink, const Result<>& written,
                       const std::exception_ptr& thrown, StreamClient client) {
-  if (!request_.end_observers_.empty()) streamed_bytes_ = sink.bytes();
+  // An error that is found now is not sent, if the head was.
+  head_streamed_ = client == StreamClient::has_head || client == StreamClient::gone_with_head;
+  if (head_streamed_) sent_ = {.status = response_->status(), .body_bytes = sink.bytes()};
+  const bool gone = client == StreamClient::gone || client == StreamClient::gone_with_head;
   cancel_.reset();
   stage_ = Stage::answered;
   if (thrown) {
@@ -278,7 +280,7 @@ bool Call::end_stream(const ResponseSink& sink, const Result<>& written,
   }
   if (sink.too_long() || (written && sink.incomplete())) {
     replace_response(Status::internal_error);
-    if (client == StreamClient::gone) return false;
+    if (gone) return false;
     report_failure(sink.too_long() ? "response body exceeds its length"
                                    : "response body incomplete: it is shorter than its length");
     return false;
@@ -286,7 +288,7 @@ bool Call::end_stream(const ResponseSink& sink, const Result<>& written,
   if (written) return true;
   const Status status = to_status(written.error());
   replace_response(status);
-  const bool caused = client == StreamClient::gone || written.error() == Errc::cancelled;
+  const bool caused = gone || written.error() == Errc::cancelled;
   const bool shown = client == StreamClient::waits && status < Status::internal_error;
   if (!caused && !shown) {
     report_failure("response body incomplete: " + written.error().message());
@@ -332,18 +334,17 @@ void Call::apply_filters() {
 
 /// Notes the facts of the response before it is destroyed.
 void Call::note_sent_response() noexcept {
-  if (response_.empty()) return;
+  if (response_.empty() || head_streamed_) return;
   sent_.status = response_->status();
   const Body& body = response_->body();
   const bool has_text = !body.is_stream() && !head_only();
   sent_.body_bytes = has_text ? body.text().size() : 0;
 }
 
-void Call::run_end_observers(bool whole) noexcept {
+void Call::run_end_observers(bool whole, std::uint64_t unsent) noexcept {
   note_response();
-  if (const std::uint64_t streamed = std::exchange(streamed_bytes_, 0); streamed != 0) {
-    sent_.status = streamed_status_;  // an error that was found later was not sent
-    sent_.body_bytes = streamed;
+  if (!std::exchange(head_streamed_, false)) {
+    sent_.body_bytes -= std::min(sent_.body_bytes, unsent);
   }
   sent_.complete = whole;
   request_.end_observers_.run(request_, std::exchange(sent_, {}));
@@ -479,7 +480,7 @@ void Call::hold() {
 void Call::complete() noexcept {
   server_.counters().responses.add();
   check_stall();
-  report_end(true);
+  report_end();
   request_.values_.clear();
   head_copy_.reset();
 }

@@ -269,9 +269,10 @@ class Call : Continuation {
   bool run(Task<T>& task);
   /// What the client of a streamed response has when the task that streams it ends.
   enum class StreamClient : std::uint8_t {
-    waits,     ///< nothing of the response, so that another one can still be sent
-    has_head,  ///< the head and perhaps a part of the body
-    gone,      ///< it has left, or nothing can be sent to it
+    waits,           ///< nothing of the response, so that another one can still be sent
+    has_head,        ///< the head and perhaps a part of the body
+    gone,            ///< nothing: it has left, or nothing can be sent to it
+    gone_with_head,  ///< the same after the head
   };
   /// Ends the task that streamed the response to `sink`, with the result of its function or with
   /// the exception `thrown`. A body that has failed, or differs from its length, is replaced by the
@@ -315,11 +316,17 @@ class Call : Continuation {
   void hold();
   /// Copies the head into memory of the call, because the carrier will reuse its own memory.
   void keep_head();
-  /// Calls the functions of Request::on_end(), if there are any. `whole` is true if the whole
-  /// response was sent. The route is still in use.
-  void report_end(bool whole) noexcept {
-    if (!request_.end_observers_.empty()) run_end_observers(whole);
+  /// Calls the functions of Request::on_end(), if there are any, for a response that was sent
+  /// whole. The route is still in use.
+  void report_end() noexcept {
+    if (!request_.end_observers_.empty()) run_end_observers(true, 0);
   }
+  /// Does the same for a response that was not sent whole. `unsent` is the number of bytes at the
+  /// end of a text that were not sent; a streamed body knows what was.
+  void report_cut(std::uint64_t unsent = nothing_sent) noexcept {
+    if (!request_.end_observers_.empty()) run_end_observers(false, unsent);
+  }
+  static constexpr std::uint64_t nothing_sent = static_cast<std::uint64_t>(-1);
   /// Ends a request that is answered.
   void complete() noexcept;
   /// Ends hold() and the wait for a handler on this core.
@@ -382,7 +389,7 @@ class Call : Continuation {
     if (!request_.end_observers_.empty()) note_sent_response();
   }
   void note_sent_response() noexcept;
-  void run_end_observers(bool whole) noexcept;
+  void run_end_observers(bool whole, std::uint64_t unsent) noexcept;
   void apply_filters();
   void report_handler_error();
   void render_error();
@@ -408,9 +415,8 @@ class Call : Continuation {
   Request request_;
   SentResponse sent_;  // for on_end() of the request
   EndRecord end_record_{*this};
-  std::uint64_t streamed_bytes_ = 0;  // of the present response
-  Status streamed_status_ = Status::ok;
-  std::exception_ptr abandoned_;       // the exception of abandon()
+  bool head_streamed_ = false;    // sent_ has the facts of a streamed response, whose head was sent
+  std::exception_ptr abandoned_;  // the exception of abandon()
   std::optional<InFlight> in_flight_;  // of the waiting request, until its end
   // Keeps the route that was found, and with it the core handlers, until the answering route is in
   // use (it may be the same route). A removal of the found route waits only for this.

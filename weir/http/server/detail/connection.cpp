@@ -50,11 +50,16 @@ void Connection::open(CancelSource* cancel) noexcept {
 }
 
 os::Address Connection::peer_address() {
-  if (is_http2_) return stream_->peer_address();
-  if (peer_ != nullptr) return *peer_;
+  const os::Address* const known = is_http2_ ? http2_->peer.get() : peer_;
+  if (known != nullptr) return *known;
   const os::Address address = stream_->peer_address();
   try {
-    peer_ = make_block<os::Address>(address).release();
+    auto made = make_block<os::Address>(address);
+    if (is_http2_) {
+      http2_->peer = std::move(made);
+    } else {
+      peer_ = made.release();
+    }
   } catch (const std::bad_alloc&) {
     // The next call asks again.
   }

@@ -129,7 +129,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   Stream& stream() noexcept { return *stream_; }
   /// Returns the loop by a virtual call; server().loop() costs less for an open connection.
   Loop& loop() const noexcept { return stream_->loop(); }
-  /// Returns the address of the peer. A connection of HTTP/1 asks the kernel once.
+  /// Returns the address of the peer. The first call asks the kernel, which forgets the address
+  /// when the peer resets the connection; later calls return the same.
   os::Address peer_address();
 
   /// Shortens the wait for a request or for its head.

@@ -21,9 +21,13 @@ bool ConnectionIo::WriteAwaiter::await_ready() {
 bool ConnectionIo::WriteAwaiter::await_resume() noexcept {
   const auto sent = Awaiter::await_resume();
   const bool too_slow = std::exchange(io_.write_state_, WriteState::none) == WriteState::expired;
+  std::uint64_t bytes = 0;
+  for (const Bytes& each : pieces) bytes += each.size();
   if (sent) {
-    for (const Bytes& each : pieces) io_.connection_.count_sent(each.size());
+    io_.connection_.count_sent(bytes);
   } else {
+    io_.connection_.count_sent(this->sent);
+    io_.unsent_ = bytes - this->sent;
     io_.broken_ = too_slow && sent.error() == Errc::cancelled ? make_error_code(Errc::timed_out)
                                                               : sent.error();
   }

@@ -94,6 +94,9 @@ class ConnectionIo {
   /// slowly.
   std::error_code broken() const noexcept { return broken_; }
 
+  /// Returns the number of bytes at the end of the write that failed which were not sent.
+  std::uint64_t unsent() const noexcept { return unsent_; }
+
   /// Reads more bytes behind those in input(), which may move.
   /// Errors: those of Stream::read(); Errc::timed_out if `deadline` passed.
   /// Cancel: that of Stream::read().
@@ -199,6 +202,7 @@ class ConnectionIo {
   std::int64_t write_progress_ = 0;  // bytes that the peer had received at that time
   RateTracker write_rate_tracker_;
   std::error_code broken_;
+  std::uint64_t unsent_ = 0;  // of the write that failed
   Waiter* next_writer_ = nullptr;
   TurnShare turn_share_;
   WriteState write_state_ = WriteState::none;

@@ -46,7 +46,8 @@ struct H2ConnectionState {
   H2Session session;
   HpackTable table;
   HpackEncoderState encoder;
-  Instant idle_since;  ///< the end of the last stream
+  Instant idle_since;          ///< the end of the last stream
+  BlockPtr<os::Address> peer;  ///< the result of Connection::peer_address(), if it was called
 };
 
 /// The place of an H2Exchange in the list of its connection.
@@ -158,6 +159,7 @@ class H2Exchange final : public H2Stream,
   void answer_now();
   bool wait_for_end();
   void end_wait();
+  void report_end() noexcept;
   void finish() noexcept;
   bool may_linger() const noexcept;
   void drop_late(std::size_t count, bool end_stream);

@@ -23,7 +23,7 @@ H2Exchange::H2Exchange(H2Connection& connection) noexcept
 H2Exchange::~H2Exchange() = default;
 
 os::Address H2Exchange::peer_address() const {
-  return connection_.stream().peer_address();
+  return connection_.peer_address();
 }
 
 const TlsInfo* H2Exchange::tls() const noexcept {
@@ -131,7 +131,7 @@ Task<> H2Exchange::run() {
   } catch (...) {
     failed = true;
   }
-  call_.report_end(local_ended() && !gone_);
+  report_end();
   call_.release();
   if (failed && !closed()) connection_.reset(*this, H2Error::internal_error);
   finish();
@@ -176,6 +176,12 @@ Task<> H2Exchange::drop_body() {
     const auto more = co_await fetch();
     if (!more) co_return;
   }
+}
+
+/// Reports the end of the response, whose last bytes may not have been sent.
+void H2Exchange::report_end() noexcept {
+  if (local_ended() && !gone_) return call_.report_end();
+  call_.report_cut(head_sent_ ? pending_.size() : Call::nothing_sent);
 }
 
 /// Ends the exchange.
@@ -308,7 +314,7 @@ void H2Exchange::send_part() {
   output_.set();
   if (is_tunnel_) return on_piece_sent();
   if (runs_) return;
-  call_.report_end(local_ended() && !gone_);
+  report_end();
   call_.release();
   finish();
 }
@@ -387,8 +393,9 @@ Task<> H2Exchange::send_stream() {
     }
     writing.reset();
   }
-  Call::StreamClient client = head_sent_ ? Call::StreamClient::has_head : Call::StreamClient::waits;
-  if (gone_ || closed()) client = Call::StreamClient::gone;
+  using Client = Call::StreamClient;
+  Client client = head_sent_ ? Client::has_head : Client::waits;
+  if (gone_ || closed()) client = head_sent_ ? Client::gone_with_head : Client::gone;
   const bool whole = call_.end_stream(sink, written, thrown, client);
   if (gone_ || closed()) co_return;
   if (whole) {
@@ -500,7 +507,7 @@ void H2Exchange::on_gone() {
   if (is_tunnel_) give_input();
   end_send(body_error_);
   if (!runs_) {
-    call_.report_end(false);
+    report_end();
     call_.release();
     return finish();
   }

@@ -28,7 +28,7 @@ Task<> H2Exchange::serve_websocket() {
                                   connection_.context().cancel);
   body_max_ = std::numeric_limits<std::uint64_t>::max();
   send_head(false);
-  call_.report_end(true);
+  call_.report_end();
   call_.leave_route();  // the socket keeps it from now on
   is_tunnel_ = true;
   socket->open({}, AnyStream(H2Tunnel(*this)), {});

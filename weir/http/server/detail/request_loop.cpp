@@ -296,7 +296,7 @@ Task<RequestLoop::Action> RequestLoop::finish() {
     if (call_.stage() == Call::Stage::routed) call_.respond();
     action = co_await send_response();
   }
-  if (action == Action::abort) call_.report_end(false);
+  if (action == Action::abort) call_.report_cut();
   call_.release();
   if (action == Action::idle && !body_.ended()) action = co_await discard_body();
   co_return call_.peer_gone() || broken() ? Action::abort : action;
@@ -410,6 +410,7 @@ Task<RequestLoop::Action> RequestLoop::send_response() {
   if (call_.head_only()) co_return finish_request();
   if (call_.response().body().is_stream()) co_return co_await send_stream(output_before);
   if (auto sent = co_await send(to_bytes(call_.response().body().text())); !sent) {
+    call_.report_cut(unsent());
     co_return Action::abort;
   }
   co_return finish_request();
@@ -454,8 +455,9 @@ Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
   }
   writing.reset();
   const bool begun = waited || sink.used();
-  Call::StreamClient client = begun ? Call::StreamClient::has_head : Call::StreamClient::waits;
-  if (call_.peer_gone() || broken()) client = Call::StreamClient::gone;
+  using Client = Call::StreamClient;
+  Client client = begun ? Client::has_head : Client::waits;
+  if (call_.peer_gone() || broken()) client = begun ? Client::gone_with_head : Client::gone;
   if (!call_.end_stream(sink, written, thrown, client)) {
     if (begun) co_return Action::abort;
     // Nothing has been sent yet, so the client gets an error response.
