@@ -26,8 +26,9 @@ struct EtagOptions {
 /// gets a hash of its body as its tag. A tag of the handler stays, also that of a streamed
 /// response. A response that accepts a WebSocket is left alone on every version of HTTP. If the
 /// request has this tag in If-None-Match, the response is 304 without a body. If-Match with another
-/// tag gets 412; see evaluate_preconditions(). It saves sending the body, not making it. It belongs
-/// inside of a compression. Threads: any.
+/// tag gets 412; see evaluate_preconditions(). A response to HEAD with an empty body gets no tag,
+/// because its handler may not have made the body of GET. It saves sending the body, not making it.
+/// It belongs inside of a compression. Threads: any.
 class Etag {
  public:
   explicit Etag(EtagOptions options = {}) noexcept : options_(options) {}
@@ -35,7 +36,7 @@ class Etag {
   void after(Request& request, Response& response) const;
 
  private:
-  bool add_tag(Response& response) const;
+  bool add_tag(const Request& request, Response& response) const;
 
   EtagOptions options_;
 };

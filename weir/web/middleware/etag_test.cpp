@@ -90,6 +90,16 @@ TEST(Etag, AMalformedListHasNoTags) {
   EXPECT_EQ(status_with(client, "/a", tag + ", x"), 304);
 }
 
+TEST(Etag, AHandlerOfHeadNeedNotMakeTheBody) {
+  Router router;
+  router.use(etag());
+  router.get("/x", [] { return text("thirteen byte"); });
+  router.head("/x", [] { return Response(Status::ok); });
+  TestClient client(std::move(router));
+  EXPECT_EQ(header_of(client.head("/x"), "ETag"), "-");
+  EXPECT_EQ(ask(client, Method::head, "/x", {{"If-Match", tag_of(client, "/x")}}).status(), 200);
+}
+
 TEST(Etag, TheTagOfAHandlerStays) {
   TestClient client(routes());
   const auto answer = ask(client, Method::get, "/own", {{"If-None-Match", "W/\"v7\""}});

@@ -403,6 +403,15 @@ void Call::reject(Status status) {
   replace_response(status);
 }
 
+/// Returns true if the handler of a route for HEAD has returned an empty body. It need not make the
+/// content to know its other headers, so nothing tells the length of that of GET (RFC 9110 §8.6,
+/// §9.3.2).
+bool Call::lacks_length() const noexcept {
+  if (head_.method() != Method::head || stage_ == Stage::rejected) return false;
+  const Route* const route = match_.route();
+  return route != nullptr && route->method == "HEAD" && response_->body().length() == 0U;
+}
+
 ResponseHead Call::response_head() const {
   const Response& response = *response_;
   ResponseHead head;
@@ -414,6 +423,7 @@ ResponseHead Call::response_head() const {
     const bool resets = response.status() == Status::reset_content;  // RFC 9110 §15.3.6
     const auto length = resets ? std::uint64_t{0} : response.body().length();
     head.framing = length ? BodyFraming::length : BodyFraming::chunked;
+    if (lacks_length()) head.framing = BodyFraming::none;
     head.content_length = length.value_or(0);
   }
   if (response.is_plain()) return head;

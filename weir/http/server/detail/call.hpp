@@ -389,6 +389,7 @@ class Call : Continuation {
     if (!request_.end_observers_.empty()) note_sent_response();
   }
   void note_sent_response() noexcept;
+  bool lacks_length() const noexcept;
   void run_end_observers(bool whole, std::uint64_t unsent) noexcept;
   void apply_filters();
   void report_handler_error();

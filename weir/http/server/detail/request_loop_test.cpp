@@ -203,6 +203,24 @@ TEST_F(RequestLoopTest, RequestsOfOneTurnAreLimited) {
   EXPECT_GE(loop_->counters().turns.value() - before, 400U / TurnShare::requests_max);
 }
 
+TEST_F(RequestLoopTest, AHandlerOfHeadNeedNotKnowTheLength) {
+  routes_.get("/own", [] { return text("thirteen byte"); });
+  routes_.head("/own", [] { return Response(Status::ok); });
+  routes_.get("/sized", [] { return text("thirteen byte"); });
+  routes_.head("/sized", [] { return text("thirteen byte"); });
+  routes_.get("/empty", [] { return text(""); });
+  serve();
+  const auto head = [this](std::string_view path) {
+    return talk(connect(), "HEAD " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  const std::string own = head("/own");
+  EXPECT_TRUE(own.starts_with("HTTP/1.1 200 ")) << own;
+  EXPECT_EQ(own.find("Content-Length"), own.npos) << own;
+  EXPECT_EQ(own.find("Transfer-Encoding"), own.npos) << own;
+  EXPECT_NE(head("/sized").find("Content-Length: 13\r\n"), own.npos);
+  EXPECT_NE(head("/empty").find("Content-Length: 0\r\n"), own.npos);
+}
+
 TEST_F(RequestLoopTest, StreamsAreChunkedIn11) {
   serve();
   const std::string raw = talk(connect(), get_of("/streams/three") + std::string(get));
