@@ -100,7 +100,12 @@ bool accepts_type(const Request& request, bool (*is_type)(std::string_view type)
       if (!header.value.empty() && !equals_ignoring_case(header.value, "identity")) return false;
     }
   }
-  return true;
+  return typed || request.method() != Method::query;
+}
+
+Status status_of_type(const Request& request) noexcept {
+  const bool lacks_type = request.method() == Method::query && !request.header("Content-Type");
+  return lacks_type ? Status::bad_request : Status::unsupported_media_type;
 }
 
 bool accepts_json(const Request& request) noexcept {

@@ -29,9 +29,13 @@ class JsonBodyWriter final : public json::Writer {
 };
 
 /// Returns true if the body may be of a type that `is_type` accepts. Its Content-Type must be
-/// absent or accepted. Its Content-Encoding must be empty, "identity", or decoded. A charset must
-/// be UTF-8 or its subset US-ASCII.
+/// absent or accepted; that of QUERY must not be absent (RFC 10008 §2). Its Content-Encoding must
+/// be empty, "identity", or decoded. A charset must be UTF-8 or its subset US-ASCII.
 bool accepts_type(const Request& request, bool (*is_type)(std::string_view type)) noexcept;
+
+/// Returns the answer to a request whose type is not accepted: 400 for QUERY without Content-Type
+/// (RFC 10008 §2.1), else 415.
+Status status_of_type(const Request& request) noexcept;
 
 /// Returns true if the body may be read as JSON; see accepts_type().
 bool accepts_json(const Request& request) noexcept;

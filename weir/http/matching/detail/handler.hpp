@@ -407,7 +407,7 @@ class Handler {
     if constexpr (Signature<F>::takes_head) {
       if (auto rejected = arguments.read_head(callee, request)) return rejected;
     }
-    if (!arguments.accepts_body(request)) return detail::reject(Status::unsupported_media_type);
+    if (!arguments.accepts_body(request)) return detail::reject(detail::status_of_type(request));
     return nullptr;
   }
 

@@ -302,6 +302,28 @@ TEST_F(HandlerTest, AnswersAnotherMediaTypeBeforeItReadsTheBody) {
   EXPECT_EQ(run(async.start(request, params_)).status(), Status::unsupported_media_type);
 }
 
+struct Word {
+  std::string word;
+};
+
+TEST_F(HandlerTest, AQueryNamesTheTypeOfItsBody) {
+  const Handler json =
+      Handler::of([](std::vector<int> body) { return text(std::to_string(body.at(0))); });
+  const Handler form = Handler::of([](Form<Word> body) { return text(body->word); });
+  const auto status_of = [&](const Handler& handler, std::string_view method, std::string_view body,
+                             std::string_view lines = {}) {
+    TextRequest sent(std::string(method) + " /path", body, lines);
+    return handler.call_with_body(sent.request(), params_, body).status();
+  };
+  EXPECT_EQ(status_of(json, "QUERY", "[1]"), Status::bad_request);
+  EXPECT_EQ(status_of(form, "QUERY", "word=a"), Status::bad_request);
+  EXPECT_EQ(status_of(json, "QUERY", "[1]", "Content-Type: application/json\r\n"), Status::ok);
+  EXPECT_EQ(status_of(json, "QUERY", "[1]", "Content-Type: text/plain\r\n"),
+            Status::unsupported_media_type);
+  EXPECT_EQ(status_of(json, "POST", "[1]"), Status::ok);
+  EXPECT_EQ(status_of(form, "POST", "word=a"), Status::ok);
+}
+
 TEST_F(HandlerTest, AnswersABodyThatHasArrived) {
   const Handler handler = Handler::of([](int factor, std::vector<int> numbers) {
     return text(std::to_string(factor * numbers.at(0)));
