@@ -113,6 +113,10 @@ void mark_encoded(Response& response, const CodingLevel& level) {
   if (response.headers().contains("accept-ranges")) response.set_header("Accept-Ranges", "none");
 }
 
+Task<Result<>> write_nothing(BodySink&) {
+  co_return {};
+}
+
 /// Compresses the body of a candidate, if there is a compressor for it. A body that becomes no
 /// smaller is sent with the coding too: HEAD and 304 do not know the bytes, and have its headers.
 void encode(Response& response, const CodingLevel& level, const CompressOptions& options,
@@ -203,6 +207,11 @@ void Compress::after(Request& request, Response& response) const {
   if (level == options_->codings.end()) return;
   // A 304 has the ETag that its 200 would have (RFC 9110 §15.4.5).
   if (response.status() == Status::not_modified) return weaken_etag(response);
+  if (request.method() == Method::head) {
+    // Nobody gets the bytes, so they are not compressed, and their number is not known.
+    response.body() = Body(StreamFunction(write_nothing));
+    return mark_encoded(response, *level);
+  }
   encode(response, *level, *options_, request);
 }
 

@@ -86,8 +86,8 @@ class Compress {
 /// Such a response has Content-Encoding and "Vary: Accept-Encoding"; the latter also without a
 /// coding, if another client would get one. A strong ETag becomes weak ("W/"), so that
 /// If-None-Match still matches the ETag of the handler, and If-Range does not. Responses to HEAD
-/// have the headers of GET, except that Content-Length may be missing. A 206 gets only the Vary of
-/// its 200. A 304 has the ETag and the Vary of its 200. It is judged by the content and the type
+/// have the headers of GET without Content-Length, and are not compressed. A 206 gets only the Vary
+/// of its 200. A 304 has the ETag and the Vary of its 200. It is judged by the content and the type
 /// that it keeps, as that of etag() and files() does. The ETag and the Vary of a 304 that keeps
 /// less change only if the client names the weak form of the ETag in If-None-Match.
 ///
