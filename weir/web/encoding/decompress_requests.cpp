@@ -50,6 +50,10 @@ std::optional<Coding> coding_of(const RequestHead& head) noexcept {
   return coding;
 }
 
+detail::ClientSlots::Limits slots_of(const DecompressRequestLimits& limits) noexcept {
+  return {{limits.concurrency_max, limits.waiting_max}, limits.queue_timeout};
+}
+
 /// The decompressed body of a request. It has a decompressor from its first bytes to its end, so
 /// that clients that send nothing hold none.
 class DecompressedBody final : public BodySource {
@@ -61,8 +65,7 @@ class DecompressedBody final : public BodySource {
         coding_(coding),
         limits_(limits),
         core_(core),
-        slots_(core.decompressor_slots(
-            {{limits.concurrency_max, limits.waiting_max}, limits.queue_timeout})),
+        slots_(core.decompressor_slots(slots_of(limits))),
         client_(slots_.client_of(request)) {}
   DecompressedBody(const DecompressedBody&) = delete;
   DecompressedBody& operator=(const DecompressedBody&) = delete;
@@ -217,7 +220,7 @@ CoreDemands DecompressRequests::demands(Loop& loop) const {
     decompressor = std::max(decompressor, compression::decompressor_bytes_max(each, limits_.body));
   }
   const std::uint64_t request = weir::detail::sum({decompressor, weir::detail::buffer(0)});
-  return {.owner = &detail::EncodingCore::of(loop).decompressor_slots(limits_.concurrency_max),
+  return {.owner = &detail::EncodingCore::of(loop).decompressor_slots(slots_of(limits_)),
           .body_max = limits_.body.output_max,
           .core_bytes = weir::detail::product(limits_.concurrency_max, request)};
 }
