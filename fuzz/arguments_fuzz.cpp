@@ -14,6 +14,7 @@
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/message/detail/urlencoded.hpp"
+#include "weir/http/test/http_request.hpp"
 
 namespace {
 
@@ -72,7 +73,8 @@ void check_text_values(std::string_view text, const Fields& fields) {
 void check_pairs(std::string_view text) {
   Fields fields;
   http::detail::Violations violations;
-  http::detail::read_pairs("form", text, fields, violations);
+  http::TextRequest request("POST /");
+  http::detail::read_pairs("form", text, request.request(), fields, violations);
   const auto a = expected(text, "a");
   require(fields.a.has_value() == !a.empty());
   if (violations.empty()) {
