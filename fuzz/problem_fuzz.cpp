@@ -17,6 +17,7 @@
 #include "fuzz/require.hpp"
 #include "weir/http/matching/detail/argument_reader.hpp"
 #include "weir/http/message/problem.hpp"
+#include "weir/http/test/http_request.hpp"
 #include "weir/json.hpp"
 #include "weir/json/test/json_fixture.hpp"
 
@@ -103,7 +104,8 @@ void check_names(const http::Response& response, http::Status status, std::strin
 void check_query(std::string_view text) {
   Filter filter;
   http::detail::Violations violations;
-  http::detail::read_pairs("query", text, filter, violations);
+  http::TextRequest request("GET /");
+  http::detail::read_pairs("query", text, request.request(), filter, violations);
   if (violations.empty()) return;
   const http::Status status = http::Status::bad_request;
   check_names(std::move(violations).answer(status), status, "query");
@@ -111,7 +113,8 @@ void check_query(std::string_view text) {
 
 void check_form(std::string_view text) {
   http::Form<Filter> form;
-  const http::detail::Rejection rejection = http::detail::read_body(text, form);
+  http::TextRequest request("POST /");
+  const auto rejection = http::detail::read_body(text, request.request(), form);
   if (rejection == nullptr) return;
   if (rejection->status() == http::Status::unprocessable_content) {
     return check_names(*rejection, http::Status::unprocessable_content, "form");
@@ -133,7 +136,8 @@ void check_pointer(const nlohmann::json& body, const ViolationDocument& violatio
 
 void check_body(std::string_view text) {
   http::Json<Review> review;
-  const http::detail::Rejection rejection = http::detail::read_body(text, review);
+  http::TextRequest request("POST /");
+  const auto rejection = http::detail::read_body(text, request.request(), review);
   if (rejection == nullptr) return;
   const bool well_formed = rejection->status() == http::Status::unprocessable_content;
   require(!well_formed || nlohmann::json::accept(text));

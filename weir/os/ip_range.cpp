@@ -112,4 +112,10 @@ IpBytes masked(const IpBytes& bytes, unsigned bits) noexcept {
   return keep_bits(bytes, std::min(bits + before, 128U));
 }
 
+IpBytes client_network(const Address& address) noexcept {
+  const auto bytes = ip_bytes(address);
+  if (!bytes) return {};
+  return masked(*bytes, is_ipv4(*bytes) ? 32 : 64);
+}
+
 }  // namespace weir::os

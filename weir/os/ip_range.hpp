@@ -53,6 +53,10 @@ class IpRange {
   unsigned bits_;  // of the mapped form
 };
 
+/// Returns the network of a client, which has all of its addresses: the IPv4 address, or the first
+/// 64 bits of the IPv6 address. Other addresses, such as those of Unix sockets, are one network.
+IpBytes client_network(const Address& address) noexcept;
+
 /// Returns the address with all bits behind the first `bits` of its own family set to zero.
 IpBytes masked(const IpBytes& bytes, unsigned bits) noexcept;
 

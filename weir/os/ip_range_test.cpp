@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 namespace weir::os::ip_range_test {
 namespace {
@@ -75,6 +76,17 @@ TEST(IpBytes, CanBeMasked) {
   EXPECT_EQ(masked(*parse_ip("192.0.2.77"), 24), parse_ip("192.0.2.0"));
   EXPECT_EQ(masked(*parse_ip("192.0.2.77"), 64), parse_ip("192.0.2.77"));
   EXPECT_EQ(masked(*parse_ip("2001:db8::1"), 0), parse_ip("::"));
+}
+
+TEST(IpBytes, ClientsOfOneNetworkOf64BitsAreOne) {
+  const auto network = [](std::string_view text) {
+    return client_network(to_address(*parse_ip(text), 80));
+  };
+  EXPECT_EQ(network("2001:db8:1:2::1"), network("2001:db8:1:2:3:4:5:6"));
+  EXPECT_NE(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+  EXPECT_EQ(network("192.0.2.1"), network("::ffff:192.0.2.1"));
+  EXPECT_NE(network("192.0.2.1"), network("192.0.2.2"));
+  EXPECT_EQ(client_network(Address()), client_network(*Address::local("/tmp/a")));
 }
 
 }  // namespace

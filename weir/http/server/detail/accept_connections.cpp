@@ -29,14 +29,15 @@ constexpr Duration handshake_drain_grace = std::chrono::seconds(1);
 /// Threads: the loop's.
 class HandshakeLimit final : public HandshakeNode, loop::Timer {
  public:
-  HandshakeLimit(ServerState& server, ConnectionPermit& permit, CancelSource& handshake,
-                 Instant end)
+  HandshakeLimit(ServerState& server, const os::Address& peer, ConnectionPermit& permit,
+                 CancelSource& handshake, Instant end)
       : loop::Timer(&on_timer),
         server_(server),
         loop_(server.loop()),
         permit_(permit),
         handshake_(handshake),
-        begun_(loop_.now()) {
+        begun_(loop_.now()),
+        network_(os::client_network(peer)) {
     loop_.timers().start(*this, end);
     if (server.draining()) {
       drain();
@@ -54,6 +55,7 @@ class HandshakeLimit final : public HandshakeNode, loop::Timer {
     if (end < deadline()) loop_.timers().start(*this, end);
   }
   Instant begun() const noexcept override { return begun_; }
+  const os::IpBytes& network() const noexcept override { return network_; }
   ConnectionPermit evict() override {
     HandshakeNode::unlink();
     ConnectionPermit given = std::move(permit_);
@@ -71,6 +73,7 @@ class HandshakeLimit final : public HandshakeNode, loop::Timer {
   ConnectionPermit& permit_;  // none after evict()
   CancelSource& handshake_;
   Instant begun_;
+  os::IpBytes network_;
 };
 
 /// Reads the header of the PROXY protocol. Counts a header that is malformed.
@@ -97,7 +100,8 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
   CancelSource handshake(own.cancel);
   const Context within{&loop, &handshake};
   try {
-    std::optional<HandshakeLimit> limit(std::in_place, server, permit, handshake, end);
+    std::optional<HandshakeLimit> limit(std::in_place, server, stream->peer_address(), permit,
+                                        handshake, end);
     if (proxied) {
       auto reading = in_context(within, read_proxy_header(server, std::move(stream)));
       auto read = co_await std::move(reading);
@@ -121,7 +125,7 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
 /// Closes the connection if there is no memory to serve it; the other connections continue.
 void start_connection(Scope& connections, ServerState& server, tcp::Stream stream) noexcept {
   try {
-    auto permit = server.connections().acquire_permit();
+    auto permit = server.connections().acquire_permit(stream.peer_address());
     const bool secure = server.acceptor() != nullptr;
     const bool proxied = server.proxy_protocol() != nullptr &&
                          server.proxy_protocol()->expects_header(stream.peer_address());

@@ -66,6 +66,11 @@ os::Address Connection::peer_address() {
   return address;
 }
 
+os::IpBytes Connection::network() const noexcept {
+  const os::Address* const known = is_http2_ ? http2_->peer.get() : peer_;
+  return os::client_network(known != nullptr ? *known : stream_->peer_address());
+}
+
 void Connection::forget_peer() noexcept {
   BlockPtr<os::Address>(std::exchange(peer_, nullptr)).reset();
 }

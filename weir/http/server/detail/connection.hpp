@@ -14,6 +14,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/os/address.hpp"
+#include "weir/os/ip_range.hpp"
 #include "weir/task/cancel.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/task.hpp"
@@ -132,6 +133,8 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Returns the address of the peer. The first call asks the kernel, which forgets the address
   /// when the peer resets the connection; later calls return the same.
   os::Address peer_address();
+  /// Returns os::client_network() of the peer.
+  os::IpBytes network() const noexcept;
 
   /// Shortens the wait for a request or for its head.
   void drain();

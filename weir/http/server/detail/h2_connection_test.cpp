@@ -119,7 +119,7 @@ TEST_F(H2ConnectionTest, IdleConnectionGivesWayToANewOne) {
   EXPECT_TRUE(talk(connect(), http1).starts_with("HTTP/1.1 503 ")) << "there is a request";
   pass(std::chrono::seconds(2));
   EXPECT_TRUE(received().ends_with("awake end\n"));
-  pass(std::chrono::milliseconds(200));
+  pass(std::chrono::seconds(1));
   EXPECT_TRUE(talk(connect(), http1).ends_with("hello"));
   EXPECT_EQ(received(), "goaway 1 e0\n");
   EXPECT_TRUE(peer_->ended());

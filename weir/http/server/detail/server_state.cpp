@@ -25,10 +25,13 @@ namespace {
 
 using checks::descriptors_reserved;
 
-// Connections whose bytes may still be on their way are not evicted.
-constexpr Duration evictable_after = std::chrono::milliseconds(100);
-// Number of connections that a search for the longest idle one looks at.
-constexpr unsigned sample_size = 128;
+// Connections whose bytes may still be on their way are not evicted. The next request of a used
+// connection would be lost, so it must have waited longer.
+constexpr Duration silence_before_eviction = std::chrono::milliseconds(100);
+constexpr Duration idleness_before_eviction = std::chrono::seconds(1);
+// Numbers of connections and of handshakes that one search looks at.
+constexpr unsigned connections_sampled = 128;
+constexpr unsigned handshakes_sampled = 32;
 
 std::size_t default_connections_max(Loop& loop) {
   const std::size_t all = loop.platform().descriptor_limit().descriptors_max;
@@ -279,38 +282,72 @@ std::optional<ConnectionPermit> OpenConnections::try_acquire_permit() noexcept {
   return ConnectionPermit(server_);
 }
 
-std::optional<ConnectionPermit> OpenConnections::acquire_permit() {
-  auto permit = try_acquire_permit();
-  if (permit || evictions_ >= evictions_max) return permit;
-  Instant longest = server_.loop().now() - evictable_after;
-  Connection* const idle = sample_idle(longest);
-  HandshakeNode* const handshake = handshakes_.front();
-  const bool is_handshake = handshake != nullptr && handshake->begun() <= longest;
-  if (idle == nullptr && !is_handshake) return std::nullopt;
-  ++evictions_;
-  server_.counters().connections_evicted.add();
-  if (is_handshake) return handshake->evict();
-  return idle->evict();
+namespace {
+
+/// A connection or a handshake that a search looks at.
+struct Sampled {
+  os::IpBytes network;
+  Instant may_go;  // the time from which it may be evicted; `never`: it has a request
+  Connection* connection;
+  HandshakeNode* handshake;
+};
+
+/// Returns the time from which a connection may be evicted.
+Instant eviction_of(const Connection& connection) noexcept {
+  const bool is_used = connection.was_active();
+  return after(connection.idle_since(),
+               is_used ? idleness_before_eviction : silence_before_eviction);
 }
 
-/// Returns the connection of a sample that is idle since the earliest time, and sets `since` to it;
-/// nullptr if none is idle since the given time. The next sample continues behind this one.
-Connection* OpenConnections::sample_idle(Instant& since) noexcept {
-  Connection* found = nullptr;
-  ConnectionNode* const first = next_sampled_ != nullptr ? next_sampled_ : open_.front();
-  ConnectionNode* node = first;
-  for (unsigned count = sample_size; node != nullptr && count > 0; --count) {
-    auto& each = static_cast<Connection&>(*node);
-    if (each.idle_since() <= since) {
-      since = each.idle_since();
-      found = &each;
+/// Returns the one that gives way to a new connection of `newcomer`: of the network with the most,
+/// the one that waits longest. Sorts the sample. Returns nullptr if none may be taken.
+const Sampled* find_evictable(std::span<Sampled> sample, const os::IpBytes& newcomer, Instant now) {
+  std::ranges::sort(sample, {}, &Sampled::network);
+  const auto own = std::ranges::equal_range(sample, newcomer, {}, &Sampled::network);
+  const Sampled* found = nullptr;
+  std::size_t found_of = 0;
+  for (auto begin = sample.begin(); begin != sample.end();) {
+    const auto end =
+        std::ranges::upper_bound(begin, sample.end(), begin->network, {}, &Sampled::network);
+    const auto count = static_cast<std::size_t>(end - begin);
+    const auto longest = std::ranges::min_element(begin, end, {}, &Sampled::may_go);
+    const bool is_own = begin->network == newcomer;
+    if (longest->may_go <= now && (is_own || count > own.size() + 1) && count > found_of) {
+      found = &*longest;
+      found_of = count;
     }
-    node = open_.next(each);
-    if (node == nullptr) node = open_.front();
-    if (node == first) break;
+    begin = end;
   }
-  next_sampled_ = node;
   return found;
+}
+
+}  // namespace
+
+std::optional<ConnectionPermit> OpenConnections::acquire_permit(const os::Address& peer) {
+  auto permit = try_acquire_permit();
+  if (permit || evictions_ >= evictions_max) return permit;
+  std::array<Sampled, connections_sampled + handshakes_sampled> room;
+  std::size_t size = 0;
+  ConnectionNode* const first = next_sampled_ != nullptr ? next_sampled_ : open_.front();
+  for (next_sampled_ = first; next_sampled_ != nullptr && size < connections_sampled;) {
+    auto& each = static_cast<Connection&>(*next_sampled_);
+    room[size++] = {each.network(), eviction_of(each), &each, nullptr};
+    next_sampled_ = open_.next(each);
+    if (next_sampled_ == nullptr) next_sampled_ = open_.front();
+    if (next_sampled_ == first) break;
+  }
+  HandshakeNode* handshake = handshakes_.front();  // the oldest
+  for (unsigned count = 0; handshake != nullptr && count < handshakes_sampled; ++count) {
+    room[size++] = {handshake->network(), after(handshake->begun(), silence_before_eviction),
+                    nullptr, handshake};
+    handshake = handshakes_.next(*handshake);
+  }
+  const Sampled* const found =
+      find_evictable(std::span(room).first(size), os::client_network(peer), server_.loop().now());
+  if (found == nullptr) return std::nullopt;
+  ++evictions_;
+  server_.counters().connections_evicted.add();
+  return found->handshake != nullptr ? found->handshake->evict() : found->connection->evict();
 }
 
 /// Counts a permit that exceeds the limit.
