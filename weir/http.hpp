@@ -8,6 +8,7 @@
 #include "weir/http/client/cookie_jar.hpp"
 #include "weir/http/client/request_methods.hpp"
 #include "weir/http/matching/arguments.hpp"
+#include "weir/http/matching/core_demands.hpp"
 #include "weir/http/matching/middleware.hpp"
 #include "weir/http/matching/path_params.hpp"
 #include "weir/http/matching/pattern_error.hpp"

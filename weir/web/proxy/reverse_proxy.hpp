@@ -92,9 +92,9 @@ struct ReverseProxyOptions {
 /// a response of at most 16 KiB with a Content-Length as a whole, so that its upstream is free for
 /// others; see also ReverseProxyOptions::short_body_max. The carrier of a message says if it has a
 /// body, whatever the method is. A body that decompress_requests() decodes is passed on decoded,
-/// without the headers that describe the coding. "Cache-Control: no-transform" keeps the coding of a
-/// body in both directions (RFC 9110 §7.7): decompress_requests() and ClientOptions::decompression
-/// have no effect then.
+/// without the headers that describe the coding. "Cache-Control: no-transform" keeps the coding of
+/// a body in both directions (RFC 9110 §7.7): decompress_requests() and
+/// ClientOptions::decompression have no effect then.
 ///
 /// *Early answers.* The proxy passes a response on before the end of its request only if its status
 /// is 300 or more, or if it is complete. Such an answer ends the upload, and is no failure of the
