@@ -70,7 +70,8 @@ class ServerObserverTest : public HttpTest {
     return observed_.take();
   }
   std::uint64_t active() const {
-    for (const Metric& each : loop_->metrics().read().metrics()) {
+    const MetricSnapshot snapshot = loop_->metrics().read();
+    for (const Metric& each : snapshot.metrics()) {
       if (each.name == "http requests active") return each.value;
     }
     return 99;
