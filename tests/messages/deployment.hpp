@@ -30,8 +30,9 @@ class Deployment {
   Task<Result<>> open(Scope& scope);
   /// Sends the request from a new client to the first server; see exchange_http1(),
   /// exchange_http2(). On HTTP/2, the connection sends `before` first, whose responses are not
-  /// read. Returns: the response; its status is 0 if none has come within 20 s. Cancel: the client
-  /// resets its connection.
+  /// read.
+  /// Returns: the response; its status is 0 if none has come within 20 s.
+  /// Cancel: the client resets its connection.
   Task<ReceivedResponse> exchange(const SentRequest& request,
                                   const std::vector<SentRequest>& before);
 

@@ -36,7 +36,8 @@ struct CookieLimits {
 /// would if it is for the same host, or one above or below it, and for the same path or one below.
 ///
 /// A cookie lives for at most 400 days. Cookies without Expires and Max-Age live as long as the
-/// jar. Threads: one core's.
+/// jar.
+/// Threads: one core's.
 class CookieJar {
  public:
   explicit CookieJar(const CookieLimits& limits = {}) noexcept : limits_(limits) {}

@@ -28,7 +28,8 @@ struct EtagOptions {
 /// request has this tag in If-None-Match, the response is 304 without a body. If-Match with another
 /// tag gets 412; see evaluate_preconditions(). A response to HEAD with an empty body gets no tag,
 /// because its handler may not have made the body of GET. It saves sending the body, not making it.
-/// It belongs inside of a compression. Threads: any.
+/// It belongs inside of a compression.
+/// Threads: any.
 class Etag {
  public:
   explicit Etag(EtagOptions options = {}) noexcept : options_(options) {}

@@ -47,7 +47,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   /// Allows the first bytes of the input to be the preface of HTTP/2.
   void allow_http2() noexcept { http2_allowed_ = true; }
   /// Answers requests until one of them has to wait, or until they have used the share of this
-  /// turn; see TurnShare. Returns: the next action.
+  /// turn; see TurnShare.
+  /// Returns: the next action.
   Action advance();
   /// Performs `action` and the actions that follow, until the input is used up.
   /// Returns: idle, or the way to close. The output is sent, unless the connection is broken.

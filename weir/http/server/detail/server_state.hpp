@@ -303,8 +303,8 @@ class OpenConnections : DrainObserver {
   /// handshake of this core can give its own. That one has had no request yet for 100 ms, or no
   /// further one for 1 s, and closes soon. It belongs to the network of the peer, or to one with at
   /// least two more, so that a client with many connections costs only itself. Of a sample, the
-  /// network with the most gives its one that has waited longest. Returns: nullopt if there is
-  /// none, or if evictions_max are not closed yet.
+  /// network with the most gives its one that has waited longest.
+  /// Returns: nullopt if there is none, or if evictions_max are not closed yet.
   std::optional<ConnectionPermit> acquire_permit(const os::Address& peer);
   /// Tells that an evicted connection is closed, or goes on.
   void eviction_ended() noexcept { --evictions_; }

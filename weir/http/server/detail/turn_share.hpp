@@ -23,7 +23,8 @@ class TurnShare {
   static constexpr Duration time_max = std::chrono::microseconds(200);
 
   /// Counts a request that another one follows in the input. `weight` is the number of requests
-  /// that it counts for. Returns: true if the next request must wait for the next turn.
+  /// that it counts for.
+  /// Returns: true if the next request must wait for the next turn.
   bool used(Loop& loop, std::uint8_t weight = 1) noexcept {
     const std::uint8_t requests = uses_.count(loop, weight);
     if (requests % requests_per_reading != 1) return requests >= requests_max;

@@ -36,7 +36,8 @@ namespace weir::detail {
 /// *Stalls.* A slot whose work waits for its client may be revoked when its time is over, if a
 /// group, or a connection of the same group, with fewer slots waits; it then gets the slot. The
 /// group with the most slots gives the first one. The bytes of a client that sends or reads slowly
-/// thus delay only itself. Threads: its loop's.
+/// thus delay only itself.
+/// Threads: its loop's.
 /// Lifetime: it outlives its slots and waits (asserted).
 class FairSlots : loop::Timer {
  public:

@@ -16,7 +16,8 @@ namespace weir::http::detail {
 
 /// The slots of one core for requests. Clients share them by address, and by connection below it;
 /// see FairSlots. The address is client_address(), or its network of 64 bits for IPv6.
-/// Threads: its loop's. Lifetime: that of FairSlots.
+/// Threads: its loop's.
+/// Lifetime: that of FairSlots.
 class ClientSlots {
  public:
   using Slots = weir::detail::FairSlots;

@@ -27,7 +27,8 @@ std::size_t requests_per_connection(const ClientOptions& options) noexcept;
 /// to the upstreams. It is destroyed when the loop drains, with the last request.
 ///
 /// A request needs a slot, as many as the client can have requests at a time, and a WebSocket one
-/// of its own kind. The clients of the proxy share them; see ClientSlots. Threads: its loop's.
+/// of its own kind. The clients of the proxy share them; see ClientSlots.
+/// Threads: its loop's.
 class ProxyCore final : DrainObserver, MetricSource {
  public:
   using Slots = detail::ClientSlots;
