@@ -125,7 +125,7 @@ Task<> perform_handshake(Scope& connections, ConnectionPermit permit, AnyStream 
 /// Closes the connection if there is no memory to serve it; the other connections continue.
 void start_connection(Scope& connections, ServerState& server, tcp::Stream stream) noexcept {
   try {
-    auto permit = server.connections().acquire_permit(stream.peer_address());
+    auto permit = server.connections().acquire_permit(stream);
     const bool secure = server.acceptor() != nullptr;
     const bool proxied = server.proxy_protocol() != nullptr &&
                          server.proxy_protocol()->expects_header(stream.peer_address());

@@ -323,7 +323,7 @@ const Sampled* find_evictable(std::span<Sampled> sample, const os::IpBytes& newc
 
 }  // namespace
 
-std::optional<ConnectionPermit> OpenConnections::acquire_permit(const os::Address& peer) {
+std::optional<ConnectionPermit> OpenConnections::acquire_permit(const Stream& stream) {
   auto permit = try_acquire_permit();
   if (permit || evictions_ >= evictions_max) return permit;
   std::array<Sampled, connections_sampled + handshakes_sampled> room;
@@ -342,8 +342,10 @@ std::optional<ConnectionPermit> OpenConnections::acquire_permit(const os::Addres
                     nullptr, handshake};
     handshake = handshakes_.next(*handshake);
   }
+  // Only a full server asks the kernel for the address.
+  const os::IpBytes newcomer = os::client_network(stream.peer_address());
   const Sampled* const found =
-      find_evictable(std::span(room).first(size), os::client_network(peer), server_.loop().now());
+      find_evictable(std::span(room).first(size), newcomer, server_.loop().now());
   if (found == nullptr) return std::nullopt;
   ++evictions_;
   server_.counters().connections_evicted.add();

@@ -28,7 +28,7 @@
 #include "weir/http/syntax/parse_error.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/detail/lingering_streams.hpp"
-#include "weir/os/address.hpp"
+#include "weir/net/stream.hpp"
 #include "weir/os/ip_range.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/server.hpp"
@@ -299,13 +299,13 @@ class OpenConnections : DrainObserver {
   std::size_t permits_max() const noexcept;
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
-  /// Returns a permit for a connection of this peer too if all are in use, and a connection or a
-  /// handshake of this core can give its own. That one has had no request yet for 100 ms, or no
-  /// further one for 1 s, and closes soon. It belongs to the network of the peer, or to one with at
-  /// least two more, so that a client with many connections costs only itself. Of a sample, the
-  /// network with the most gives its one that has waited longest.
+  /// Returns a permit for a new connection too if all are in use, and a connection or a handshake
+  /// of this core can give its own. That one has had no request yet for 100 ms, or no further one
+  /// for 1 s, and closes soon. It belongs to the network of the new one, or to one with at least
+  /// two more, so that a client with many connections costs only itself. Of a sample, the network
+  /// with the most gives its one that has waited longest.
   /// Returns: nullopt if there is none, or if evictions_max are not closed yet.
-  std::optional<ConnectionPermit> acquire_permit(const os::Address& peer);
+  std::optional<ConnectionPermit> acquire_permit(const Stream& stream);
   /// Tells that an evicted connection is closed, or goes on.
   void eviction_ended() noexcept { --evictions_; }
 
