@@ -102,9 +102,8 @@ int run(const Command& command, std::vector<std::string> more) {
   if (!command.any_host) {
     std::vector<std::string> hosts = command.hosts;
     hosts.emplace_back("localhost");
-    const auto bytes = os::ip_bytes(options.endpoint);
-    const auto addresses =
-        bytes && os::is_loopback(*bytes) ? http::HostAddresses::loopback : http::HostAddresses::all;
+    const auto addresses = os::is_loopback(options.endpoint) ? http::HostAddresses::loopback
+                                                             : http::HostAddresses::all;
     router.use(http::allowed_hosts({.hosts = std::move(hosts), .addresses = addresses}));
   }
   return Runtime(options).run_on_each_core(http::serve, std::cref(router), options.serve_options());

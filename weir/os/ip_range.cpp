@@ -69,6 +69,11 @@ bool is_loopback(const IpBytes& bytes) noexcept {
   return bytes == ipv6_loopback || (is_ipv4(bytes) && bytes[mapped_prefix.size()] == 127);
 }
 
+bool is_loopback(const Address& address) noexcept {
+  const auto bytes = ip_bytes(address);
+  return bytes && is_loopback(*bytes);
+}
+
 std::string ip_text(const IpBytes& bytes) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const bool ipv4 = is_ipv4(bytes);

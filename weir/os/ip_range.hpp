@@ -28,6 +28,8 @@ bool is_ipv4(const IpBytes& bytes) noexcept;
 
 /// Returns true for an address of 127.0.0.0/8 and for ::1, which only this machine reaches.
 bool is_loopback(const IpBytes& bytes) noexcept;
+/// Returns true for an address with such bytes.
+bool is_loopback(const Address& address) noexcept;
 
 /// Returns the text without a port: "192.0.2.1", also for mapped bytes, or "2001:db8::1" (RFC
 /// 5952).

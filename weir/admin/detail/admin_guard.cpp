@@ -28,9 +28,7 @@ bool is_costly(std::string_view path) {
 }  // namespace
 
 bool is_local(const Endpoint& endpoint) noexcept {
-  if (endpoint.family() == os::AddressFamily::local) return true;
-  const auto bytes = os::ip_bytes(endpoint);
-  return bytes && os::is_loopback(*bytes);
+  return endpoint.family() == os::AddressFamily::local || os::is_loopback(endpoint);
 }
 
 AdminGuard::AdminGuard(const AdminListenerOptions& options)
