@@ -15,7 +15,7 @@
 #include "weir/os/ip_range.hpp"
 #include "weir/web/auth/authenticated_user.hpp"
 #include "weir/web/auth/json_web_token.hpp"
-#include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/clients/client_address.hpp"
 
 namespace weir::http {
 namespace {

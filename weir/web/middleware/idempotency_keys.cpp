@@ -23,8 +23,8 @@
 #include "weir/task/context.hpp"
 #include "weir/web/auth/authenticated_user.hpp"
 #include "weir/web/auth/json_web_token.hpp"
+#include "weir/web/clients/client_address.hpp"
 #include "weir/web/middleware/detail/idempotency_store.hpp"
-#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http {
 namespace {

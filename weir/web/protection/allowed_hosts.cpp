@@ -6,7 +6,7 @@
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/net/dns/detail/host_name.hpp"
 #include "weir/os/ip_range.hpp"
-#include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/clients/client_address.hpp"
 
 namespace weir::http {
 namespace {

@@ -7,7 +7,7 @@
 #include "weir/http/message/problem.hpp"
 #include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
-#include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/clients/client_address.hpp"
 
 namespace weir::http {
 

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "weir/web/middleware/trusted_proxies.hpp"
+#include "weir/web/clients/client_address.hpp"
 
 namespace weir::http {
 
