@@ -41,7 +41,7 @@ void add_upload_cases(std::vector<MessageCase>& cases) {
   const SentRequest held{.method = "POST",
                          .target = "/hold",
                          .message = {.body = {std::string(256 * 1024, 'z')}, .end = End::open}};
-  const std::string several_windows(768 * 1024, 'y');
+  const std::string several_windows(384 * 1024, 'y');
   cases.push_back(
       {.name = "UploadsThatNobodyReadsDelayNoOther",
        .request = {.method = "POST", .target = "/echo", .message = {.body = {several_windows}}},

@@ -445,7 +445,7 @@ TEST_P(HttpsTest, SilentHandshakeGivesWayToANewConnection) {
   routes_.get("/new", [] { return text("new"); });
   serve_https({.connections_max = 1});
   MemoryPeer& silent = connect();
-  pass(100ms);
+  pass(1s);
   with_client([](Client& client) -> Task<> {
     const std::string answer = co_await ask(client, "/new");
     EXPECT_EQ(answer, "new");

@@ -66,9 +66,9 @@ struct Limits {
   /// Open connections of the server on all cores of a runtime together. Servers with the same
   /// router and the same endpoint are one. With 0, all such servers of a runtime together have the
   /// descriptor limit less 64, but at least 1. When the server is full, it closes a connection of
-  /// the same core for a new one; 503 if there is none. That one has sent no request for 100 ms, as
-  /// in a TLS handshake, or no further one for 1 s. It is one of the same client or of a client
-  /// with at least two more; a client is an IPv4 address or 64 bits of an IPv6 address.
+  /// the same core for a new one; 503 if there is none. That one has sent no request for 1 s, as
+  /// in a TLS handshake; it gets 503 if it has never sent one. It is one of the same client or of a
+  /// client with at least two more; a client is an IPv4 address or 64 bits of an IPv6 address.
   std::size_t connections_max = 0;
 };
 

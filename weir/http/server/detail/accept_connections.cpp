@@ -134,10 +134,10 @@ void start_connection(Scope& connections, ServerState& server, tcp::Stream strea
           perform_handshake(connections, std::move(*permit), std::move(stream), proxied));
     } else if (permit) {
       connections.spawn(serve_connection(std::move(*permit), std::move(stream)));
-    } else if (secure) {
-      const Rejection counted(server);  // an answer would cost a handshake
     } else {
-      connections.spawn(reject_connection(server, std::move(stream)));
+      server.counters().connections_rejected.add();
+      // An answer over TLS would cost a handshake.
+      if (!secure) connections.spawn(reject_connection(server, std::move(stream)));
     }
   } catch (const std::bad_alloc&) {
     ConnectionCounters::made(connections.loop()).dropped.add();

@@ -164,18 +164,9 @@ Instant Connection::idle_since() const noexcept {
 ConnectionPermit Connection::evict() noexcept {
   assert(idle_since() != never);
   evicted_ = true;
-  if (is_http2()) http2_->idle_since = Instant::min();  // its time is over, so GOAWAY follows
   read_state_ = ReadState::expired;
   stream_->cancel_read();
   return permit_.give_away();
-}
-
-void Connection::keep() noexcept {
-  if (!evicted_) return;
-  evicted_ = false;
-  permit_.take_back();
-  server().connections().eviction_ended();
-  if (is_http2()) http2_->idle_since = server().loop().now();
 }
 
 Instant Connection::request_deadline() const noexcept {
@@ -259,6 +250,20 @@ Action advance_http2(Connection& connection, Buffer bytes) {
   return advance_http2(connection, std::move(input));
 }
 
+/// Ends an evicted connection. Tells a client whose request has arrived, or may be on its way for
+/// the first time, that the server is full. A request on a used connection may meet a close at any
+/// time (RFC 9112 §9.5).
+Action end_evicted(Connection& connection, Result<Buffer> bytes) {
+  if (connection.is_http2()) {
+    connection.activate_http2(bytes ? std::move(*bytes) : Buffer());  // it sends GOAWAY
+    return Action::http2;
+  }
+  if (!bytes && connection.was_active()) return Action::close_now;
+  ServerState& server = connection.server();
+  server.connection_scope()->spawn(reject_connection(server, connection.take_stream()));
+  return Action::abort;
+}
+
 /// `co_await NextRequest(connection)` waits for the first bytes of a request and creates a
 /// RequestLoop or an H2Connection for them. It then answers all requests that need no wait. It
 /// works out of line, so that its temporaries do not lie in the awaiting frame.
@@ -279,7 +284,7 @@ class NextRequest : public Connection::ReadAwaiter {
 
 Action NextRequest::await_resume() {
   auto bytes = Connection::ReadAwaiter::await_resume();
-  if (bytes) connection().keep();
+  if (connection().evicted()) return end_evicted(connection(), std::move(bytes));
   if (bytes && connection().is_http2()) return advance_http2(connection(), std::move(*bytes));
   if (bytes) {
     const Action action = connection().activate(std::move(*bytes)).advance();
@@ -290,7 +295,6 @@ Action NextRequest::await_resume() {
     connection().activate_http2({});  // it ends the connection, or begins to drain
     return Action::http2;
   }
-  if (connection().evicted()) return Action::abort;
   ServerState& server = connection().server();
   if (waited_long && !connection().was_active() && !server.draining()) {
     server.counters().silent_connections.add();
@@ -311,11 +315,9 @@ Action NextRequest::await_resume() {
 Task<Action> work_http2(Connection& connection) {
   const H2Connection::End end = co_await connection.http2().run();
   connection.deactivate();
-  if (end == H2Connection::End::idle) {
-    connection.keep();
-    co_return Action::idle;
-  }
-  if (end == H2Connection::End::broken || connection.evicted()) co_return Action::abort;
+  if (end == H2Connection::End::idle) co_return Action::idle;
+  if (end == H2Connection::End::broken) co_return Action::abort;
+  if (connection.evicted()) co_return Action::close_now;
   co_await linger_apart(connection);
   co_return Action::close;
 }

@@ -142,12 +142,10 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Returns the time since which the connection waits for a request and has none; `never` if it
   /// has a request, or a part of one.
   Instant idle_since() const noexcept;
-  /// Ends the wait of an idle connection, which closes soon. Returns its permit.
+  /// Ends the wait of an idle connection, which serves no further request and closes soon. Returns
+  /// its permit.
   ConnectionPermit evict() noexcept;
-  /// Returns true after evict(), unless a request has begun before the end of the wait.
   bool evicted() const noexcept { return evicted_; }
-  /// Keeps the connection, because a request has begun.
-  void keep() noexcept;
 
   /// The awaiter of a read with a deadline, which costs no coroutine frame.
   template <class Plain>
@@ -241,6 +239,11 @@ class Connection final : public ConnectionNode, loop::Timer {
     Buffer input;
   };
   Parts release() noexcept;
+  /// Gives up the stream of an evicted connection, whose task ends now.
+  AnyStream take_stream() noexcept {
+    assert(evicted_);
+    return std::move(stream_);
+  }
 
   /// Returns true if the certificate of the peer no longer proves its identity. The connection then
   /// takes no new request; the present ones run to their ends. See TlsInfo::proof_ended().

@@ -115,7 +115,7 @@ Task<bool> H2Connection::read_all() {
 /// requests have used their share of the turn.
 bool H2Connection::handle_input() {
   // The client may send the streams that it opens from now on again (RFC 9113 §6.8).
-  if (owner_.proof_ended()) session_.finish_drain();
+  if (owner_.proof_ended() || owner_.evicted()) session_.finish_drain();
   for (bool more = true; more;) {
     if (output_full() || delay_ != Duration::zero() || waiting_ != nullptr || share_used_) {
       return false;

@@ -126,6 +126,21 @@ TEST_F(H2ConnectionTest, IdleConnectionGivesWayToANewOne) {
   EXPECT_EQ(server_->counters().connections_evicted.value(), 1U);
 }
 
+TEST_F(H2ConnectionTest, AStreamOfAnEvictedConnectionMayBeSentAgain) {
+  routes_.get("/", [] { return text("hello"); });
+  begin({.connections_max = 1});
+  answer(get(1, "/"));
+  pass(std::chrono::seconds(1));
+  received();
+  MemoryPeer& next = connect();
+  peer_->send(get(3, "/"));
+  settle();
+  EXPECT_EQ(received(), "goaway 1 e0\n");
+  EXPECT_TRUE(peer_->ended());
+  EXPECT_TRUE(talk(next, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").ends_with("hello"));
+  EXPECT_EQ(server_->counters().connections_open.value(), 1U);
+}
+
 TEST_F(H2ConnectionTest, InvitesTheBodyOfAClientThatWaits) {
   routes_.post("/", echo);
   begin();

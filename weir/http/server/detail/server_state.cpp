@@ -25,9 +25,7 @@ namespace {
 
 using checks::descriptors_reserved;
 
-// Connections whose bytes may still be on their way are not evicted. The next request of a used
-// connection would be lost, so it must have waited longer.
-constexpr Duration silence_before_eviction = std::chrono::milliseconds(100);
+// Connections whose bytes may still be on their way are not evicted.
 constexpr Duration idleness_before_eviction = std::chrono::seconds(1);
 // Numbers of connections and of handshakes that one search looks at.
 constexpr unsigned connections_sampled = 128;
@@ -190,10 +188,6 @@ ConnectionPermit::~ConnectionPermit() {
   server_->connections().release_permit();
 }
 
-void ConnectionPermit::take_back() noexcept {
-  server_->connections().count_permit();
-}
-
 namespace {
 
 /// The counts of the servers of a group. It is a slot of the group.
@@ -292,13 +286,6 @@ struct Sampled {
   HandshakeNode* handshake;
 };
 
-/// Returns the time from which a connection may be evicted.
-Instant eviction_of(const Connection& connection) noexcept {
-  const bool is_used = connection.was_active();
-  return after(connection.idle_since(),
-               is_used ? idleness_before_eviction : silence_before_eviction);
-}
-
 /// Returns the one that gives way to a new connection of `newcomer`: of the network with the most,
 /// the one that waits longest. Sorts the sample. Returns nullptr if none may be taken.
 const Sampled* find_evictable(std::span<Sampled> sample, const os::IpBytes& newcomer, Instant now) {
@@ -331,14 +318,15 @@ std::optional<ConnectionPermit> OpenConnections::acquire_permit(const Stream& st
   ConnectionNode* const first = next_sampled_ != nullptr ? next_sampled_ : open_.front();
   for (next_sampled_ = first; next_sampled_ != nullptr && size < connections_sampled;) {
     auto& each = static_cast<Connection&>(*next_sampled_);
-    room[size++] = {each.network(), eviction_of(each), &each, nullptr};
+    room[size++] = {each.network(), after(each.idle_since(), idleness_before_eviction), &each,
+                    nullptr};
     next_sampled_ = open_.next(each);
     if (next_sampled_ == nullptr) next_sampled_ = open_.front();
     if (next_sampled_ == first) break;
   }
   HandshakeNode* handshake = handshakes_.front();  // the oldest
   for (unsigned count = 0; handshake != nullptr && count < handshakes_sampled; ++count) {
-    room[size++] = {handshake->network(), after(handshake->begun(), silence_before_eviction),
+    room[size++] = {handshake->network(), after(handshake->begun(), idleness_before_eviction),
                     nullptr, handshake};
     handshake = handshakes_.next(*handshake);
   }
@@ -350,12 +338,6 @@ std::optional<ConnectionPermit> OpenConnections::acquire_permit(const Stream& st
   ++evictions_;
   server_.counters().connections_evicted.add();
   return found->handshake != nullptr ? found->handshake->evict() : found->connection->evict();
-}
-
-/// Counts a permit that exceeds the limit.
-void OpenConnections::count_permit() noexcept {
-  all_open_.fetch_add(1, std::memory_order_relaxed);
-  if (own_ != nullptr) own_->open.fetch_add(1, std::memory_order_relaxed);
 }
 
 void OpenConnections::release_permit() noexcept {
@@ -376,7 +358,6 @@ void OpenConnections::remove(ConnectionNode& connection) noexcept {
 }
 
 Rejection::Rejection(ServerState& server) noexcept : connections_(server.connections()) {
-  server.counters().connections_rejected.add();
   ++connections_.rejections_;
 }
 

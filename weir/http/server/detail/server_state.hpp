@@ -240,9 +240,8 @@ class ConnectionPermit {
   /// Returns the server that gave the permit.
   ServerState& server() const noexcept { return *server_; }
   /// Gives the right to another permit of the same server, and keeps only the server. Call
-  /// forget() before the destructor, or take_back().
+  /// forget() before the destructor.
   ConnectionPermit give_away() const noexcept { return ConnectionPermit(*server_); }
-  void take_back() noexcept;
   void forget() noexcept { server_ = nullptr; }
 
  private:
@@ -263,7 +262,7 @@ class HandshakeNode : public DrainNode {
   ~HandshakeNode() = default;
 };
 
-/// A connection beyond the limit, while the server answers it with 503.
+/// A connection beyond the limit, or an evicted one, while the server answers it with 503.
 class Rejection {
  public:
   explicit Rejection(ServerState& server) noexcept;
@@ -300,13 +299,13 @@ class OpenConnections : DrainObserver {
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
   /// Returns a permit for a new connection too if all are in use, and a connection or a handshake
-  /// of this core can give its own. That one has had no request yet for 100 ms, or no further one
-  /// for 1 s, and closes soon. It belongs to the network of the new one, or to one with at least
-  /// two more, so that a client with many connections costs only itself. Of a sample, the network
-  /// with the most gives its one that has waited longest.
+  /// of this core can give its own. That one has had no request for 1 s, and closes soon. It
+  /// belongs to the network of the new one, or to one with at least two more, so that a client with
+  /// many connections costs only itself. Of a sample, the network with the most gives its one that
+  /// has waited longest.
   /// Returns: nullopt if there is none, or if evictions_max are not closed yet.
   std::optional<ConnectionPermit> acquire_permit(const Stream& stream);
-  /// Tells that an evicted connection is closed, or goes on.
+  /// Tells that an evicted connection is closed.
   void eviction_ended() noexcept { --evictions_; }
 
   /// Adds or removes a connection that has a permit.
@@ -332,7 +331,6 @@ class OpenConnections : DrainObserver {
   void drain();
 
  private:
-  void count_permit() noexcept;
   void release_permit() noexcept;
   friend ConnectionPermit;
   friend Rejection;
