@@ -13,6 +13,7 @@
 #include "weir/sim/test/seed_fixture.hpp"
 #include "weir/sim/world.hpp"
 #include "weir/task/combinators.hpp"
+#include "weir/task/test/sweep_budget.hpp"
 
 namespace weir::tests {
 namespace {
@@ -64,11 +65,15 @@ std::string_view origin_name(CancelOrigin origin) {
   return {};
 }
 
-/// Returns the next step: each of the first 16, then random steps with growing distances.
+/// Returns the next step: each of the first 16, then random steps with growing distances. If the
+/// process samples, it leaves out two of three; see SweepBudget. Late steps cost the most.
 std::size_t next_step(CancelOrigin origin, std::size_t step, std::minstd_rand& draw) {
   constexpr std::size_t each_up_to = 16;
-  if (origin != CancelOrigin::loop_turn || step < each_up_to) return step + 1;
-  return step + 1 + draw() % (2 * step / 3);
+  const bool samples = SweepBudget::samples();
+  if (origin != CancelOrigin::loop_turn || step < each_up_to) {
+    return step + 1 + (samples ? draw() % 5 : 0);
+  }
+  return step + 1 + draw() % (samples ? 3 * step : 2 * step / 3);
 }
 
 /// Runs the case once, sleeps for `rest`, and returns what is in use afterwards.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <iterator>
 #include <random>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 #include "weir/os/detail/io/fd.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/test/io_uring_refusal.hpp"
+#include "weir/task/test/sweep_budget.hpp"
 
 namespace weir::tests {
 namespace {
@@ -46,10 +46,7 @@ std::optional<std::string> skip_reason(BackendName backend) {
 }
 
 std::vector<BackendName> sampled_backends() {
-  const char* const seconds = std::getenv("WEIR_SWEEP_SECONDS");
-  if (seconds == nullptr || std::atoi(seconds) >= 60) {
-    return {all_backends.begin(), all_backends.end()};
-  }
+  if (!SweepBudget::samples()) return {all_backends.begin(), all_backends.end()};
   std::vector<BackendName> usable;
   std::ranges::copy_if(all_backends, std::back_inserter(usable),
                        [](BackendName each) { return !skip_reason(each); });

@@ -11,7 +11,7 @@
 #include "weir/net/tcp.hpp"
 #include "weir/runtime/runtime.hpp"
 #include "weir/sim/test/seed_fixture.hpp"
-#include "weir/task/test/cancel_injection_fixture.hpp"
+#include "weir/task/test/sweep_budget.hpp"
 
 namespace weir::simulate::scenarios_test {
 namespace {

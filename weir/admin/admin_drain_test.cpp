@@ -236,7 +236,7 @@ TEST_F(AdminDrainTest, IsReachedWhileSilentConnectionsFillIt) {
     for (int count = 0; count < 9; ++count) {
       at(moment + count * 10ms, [this] { connect(at_); });
     }
-    expect_at(moment + 1s, at_, "/livez", "HTTP/1.1 200 ");
+    expect_at(moment + 1500ms, at_, "/livez", "HTTP/1.1 200 ");
   }
   at(30s, [this] { runtime_.drain(); });
   EXPECT_EQ(run(), 0);

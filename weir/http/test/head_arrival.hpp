@@ -1,5 +1,4 @@
-// Feeds the bytes of a request's head to a HeadParser in every possible pair of pieces, for tests
-// of the parser.
+// Feeds the bytes of a request's head to a HeadParser in pairs of pieces, for tests of the parser.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -92,9 +91,12 @@ inline HeadOutcome feed(HeadParser& parser, std::string_view text,
 }
 
 /// Returns the ways in which `size` bytes may arrive: in one piece, in two pieces and byte by byte.
+/// It has at most 300 pairs of pieces, whose cuts have equal distances.
 inline std::vector<std::vector<std::size_t>> arrivals_of(std::size_t size) {
   std::vector<std::vector<std::size_t>> all{{size}};
-  for (std::size_t cut = 0; cut < size; ++cut) all.push_back({cut, size});
+  constexpr std::size_t pairs_max = 300;
+  const std::size_t stride = size / pairs_max + 1;
+  for (std::size_t cut = 0; cut < size; cut += stride) all.push_back({cut, size});
   std::vector<std::size_t> single;
   for (std::size_t cut = 1; cut <= size; ++cut) single.push_back(cut);
   if (size > 0) all.push_back(single);

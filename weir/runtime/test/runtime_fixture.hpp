@@ -19,6 +19,7 @@
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/task/test/cancel_injection_fixture.hpp"
+#include "weir/task/test/sweep_budget.hpp"
 #include "weir/testing/memory/memory_platform.hpp"
 
 namespace weir {

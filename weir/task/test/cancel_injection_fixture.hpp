@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <deque>
-#include <random>
 #include <utility>
 
+#include "weir/task/test/sweep_budget.hpp"
 #include "weir/testing/test/loop_fixture.hpp"
 
 namespace weir {
@@ -47,31 +45,6 @@ class CancelInjector {
   std::size_t target_;
   std::size_t at_;
   std::size_t points_ = 0;
-};
-
-/// A SweepBudget bounds the time of one sweep. The environment variable WEIR_SWEEP_SECONDS sets it;
-/// without it, a sweep visits every point. After the budget, a sweep visits one of about eight
-/// points, chosen anew in each process. The trace of a failure names the point, and a run without
-/// the variable visits it again.
-class SweepBudget {
- public:
-  /// Returns: the point to visit after `at`.
-  std::size_t after(std::size_t at) {
-    if (std::chrono::steady_clock::now() < end_) return at + 1;
-    return at + std::uniform_int_distribution<std::size_t>(1, 15)(random_);
-  }
-  /// Returns true if the budget is spent.
-  bool spent() const { return std::chrono::steady_clock::now() >= end_; }
-
- private:
-  static std::chrono::steady_clock::time_point end_of_budget() {
-    const char* const seconds = std::getenv("WEIR_SWEEP_SECONDS");
-    if (seconds == nullptr) return std::chrono::steady_clock::time_point::max();
-    return std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(seconds));
-  }
-
-  std::chrono::steady_clock::time_point end_ = end_of_budget();
-  std::minstd_rand random_{std::random_device()()};
 };
 
 /// A CancelSweepTest is a LoopTest that runs a scenario with every possible cancellation.

@@ -1,0 +1,42 @@
+// The time that a test has for a sweep over many points. Only tests include it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <random>
+
+namespace weir {
+
+/// Bounds the time of one sweep. The environment variable WEIR_SWEEP_SECONDS sets it; without it, a
+/// sweep visits every point. After the budget, a sweep visits one of about eight points, chosen
+/// anew in each process. The trace of a failure names the point, and a run without the variable
+/// visits it again.
+class SweepBudget {
+ public:
+  /// Returns true if this process samples: sweeps have less than a minute.
+  static bool samples() { return seconds() < 60; }
+
+  /// Returns the point to visit after `at`.
+  std::size_t after(std::size_t at) {
+    if (!spent()) return at + 1;
+    return at + std::uniform_int_distribution<std::size_t>(1, 15)(random_);
+  }
+  /// Returns true if the budget is spent.
+  bool spent() const { return std::chrono::steady_clock::now() >= end_; }
+
+ private:
+  static double seconds() {
+    constexpr double unlimited = 1e6;
+    const char* const given = std::getenv("WEIR_SWEEP_SECONDS");
+    return given == nullptr ? unlimited : std::strtod(given, nullptr);
+  }
+
+  std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() +
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+          std::chrono::duration<double>(seconds()));
+  std::minstd_rand random_{std::random_device()()};
+};
+
+}  // namespace weir
