@@ -65,7 +65,11 @@ TEST_P(ExampleReport, NamesTheCauseOfASlowTurn) {
   for (int below = 100'000; below < 100'000'000; below *= 2) {
     EXPECT_NE(body_of(server, "/primes/" + std::to_string(below)), "");
     report = body_of(server, "/report");
-    if (report.find(" ms: GET /primes/{below}\n") != report.npos) break;
+    // The core counts the turn at its end, which may be after its response.
+    if (report.find(" ms: GET /primes/{below}\n") != report.npos &&
+        total_of(report, "slow turns ") != "0") {
+      break;
+    }
   }
   EXPECT_NE(report.find(" ms: GET /primes/{below}\n"), report.npos) << report;
   EXPECT_NE(total_of(report, "slow turns "), "0") << report;
