@@ -41,12 +41,12 @@ struct AdminListenerOptions {
   /// If not empty, each request needs this token, as `Authorization: Bearer TOKEN` or as the
   /// password of Basic authentication, which browsers ask for. Only the three paths of health
   /// without a query need none. Over plain HTTP at an address that other machines reach, /profile
-  /// needs it as Bearer: a browser adds a password that it keeps to requests of any page.
+  /// needs the token as Bearer. A browser would add a stored password to the requests of any page.
   std::string token = {};
-  /// More hosts that a request may name, such as "admin.example.org". Accepted are these,
-  /// "localhost" and IP addresses; others may be DNS rebinding and get 421. A listener on loopback
-  /// accepts only loopback addresses. No listener accepts 0.0.0.0, [::] or an IPv4-mapped one:
-  /// browsers do not say there which page has sent a request.
+  /// More hosts that a request may name, such as "admin.example.org". The listener accepts these,
+  /// "localhost" and IP addresses. Other hosts may be DNS rebinding and get 421. A listener on
+  /// loopback accepts only IP addresses of loopback. No listener accepts 0.0.0.0, [::] or an
+  /// IPv4-mapped address, because browsers do not tell there which page has sent the request.
   std::vector<std::string> hosts = {};
   /// Limit of open connections on all cores together, at least 1. A further connection gets 503;
   /// over TLS it is closed. These connections do not count with those of the program's servers. A

@@ -77,9 +77,10 @@ std::uint64_t memory_bound(const ClientWebSocketOptions& options,
 /// then carries up to H2Limits::streams_max requests at a time, or as many as the server allows.
 /// Further ones open another connection, or wait. A response that is cancelled or dropped does not
 /// affect the others. The client sends a request again, at most three times, if the server has
-/// refused it or ignores it after a GOAWAY (RFC 9113 §8.7). If it is refused each time, or if the
-/// stream of its body was called, it fails with ClientError::not_processed: the caller may send it
-/// again, whatever its method is. Other requests follow the rules above.
+/// refused it or ignores it after a GOAWAY (RFC 9113 §8.7). The request fails with
+/// ClientError::not_processed if it is refused each time, or if the function of its body was
+/// called. The caller may then send it again, whatever its method is. Other requests follow the
+/// rules above.
 ///
 /// *Redirects.* The client follows 301, 302, 303, 307 and 308. It sends a GET without a body after
 /// a 303, and instead of a POST after a 301 or 302. It returns the response if it would have to

@@ -32,8 +32,9 @@ struct CookieLimits {
 /// set cookies for each other. Use one jar for hosts that trust each other.
 ///
 /// Secure cookies need https, to be set as well as to be sent. A response over plain http sets no
-/// cookie that would replace a Secure one of its name, or be sent before it (RFC 6265bis §5.7). It
-/// would if it is for the same host, or one above or below it, and for the same path or one below.
+/// cookie that would replace a Secure cookie of its name, or be sent before it (RFC 6265bis §5.7).
+/// This rule holds for two cookies whose domains are equal, or of which one domain is above the
+/// other. The path of the new cookie must also equal the path of the Secure cookie, or be below it.
 ///
 /// A cookie lives for at most 400 days. Cookies without Expires and Max-Age live as long as the
 /// jar.

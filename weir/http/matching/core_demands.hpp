@@ -12,11 +12,12 @@ class Loop;
 namespace weir::http {
 
 /// CoreDemands are what a handler or a middleware takes on one core, apart from the requests
-/// themselves. Its class declares them by a function `CoreDemands demands(Loop& loop) const`. A
-/// server calls it on each of its cores before it listens, and adds the results to what it asks of
-/// its machine. A function around such an object hides them.
+/// themselves. A handler or middleware declares them by a member function, `CoreDemands
+/// demands(Loop& loop) const`. A server calls this function on each of its cores before it listens.
+/// It adds the results to what it asks of its machine. A lambda around the object hides the
+/// function.
 struct CoreDemands {
-  /// What is taken. Objects with the same owner share it, so the largest of their demands counts.
+  /// Identity of the shared resource. Of the demands with the same owner, only the largest counts.
   const void* owner = nullptr;
   std::uint64_t request_bytes = 0;  ///< memory of one request
   std::uint64_t body_max = 0;       ///< largest body that it lets a handler collect

@@ -34,15 +34,15 @@ struct Route;
 /// The version of HTTP that carries a message.
 enum class Version : std::uint8_t { http_1_0, http_1_1, http_2 };
 
-/// The source of a request's body. The connection implements it, and middleware that changes the
-/// body. A source gives the bytes by collect() and by read_piece(). The rule for both together is
-/// here: a text that read_all() has collected is read once more by read().
+/// The source of a request's body. The connection implements it, and so does middleware that
+/// changes the body. A source gives the bytes by collect() and by read_piece(). This class has the
+/// rule for both together: read() returns the text that read_all() has collected, once.
 class BodySource {
  public:
   virtual ~BodySource() = default;
   /// Returns the next bytes of the body; empty at its end and in all later calls. After a call of
-  /// read_all(), the next bytes are the text which that call collects, in one piece. Middleware may
-  /// therefore collect a body that what runs behind it reads.
+  /// read_all(), the next bytes are the collected text, in one piece. A handler may therefore read
+  /// a body that middleware has collected.
   /// Errors: those of Request::body().
   /// Cancel: no data is lost.
   /// Lifetime: the bytes are valid until the next call.
@@ -82,10 +82,14 @@ class BodySource {
   /// Begins another body, of which nothing was read.
   void forget_reads() noexcept { reading_ = Reading::none; }
   /// Returns the next bytes of the body, as read() does. It is not called after collect().
+  /// Errors: those of Request::body().
   /// Cancel: no data is lost.
+  /// Lifetime: the bytes are valid until the next call.
   virtual Task<Result<Bytes>> read_piece() = 0;
   /// Returns the rest of the body, as read_all() does; the same text in each call.
+  /// Errors: those of Request::body().
   /// Cancel: the rest of the body can still be collected.
+  /// Lifetime: the view is valid as long as the request's head.
   virtual Task<Result<std::string_view>> collect() = 0;
 
  private:
@@ -103,7 +107,8 @@ class BodySource {
 
 /// The response to a request that has ended; see Request::on_end().
 struct SentResponse {
-  /// That of the head that was sent; of a response that would have been sent if there is none.
+  /// Status of the head that was sent. Without a head, it is that of the response that could not be
+  /// sent.
   Status status = Status::ok;
   /// Number of bytes of the body that were handed to the connection, without framing.
   std::uint64_t body_bytes = 0;

@@ -64,11 +64,12 @@ struct Limits {
   WebSocketLimits websocket = {};  ///< limits of a WebSocket; close
   H2Limits h2 = {};                ///< limits of a connection of HTTP/2; RST_STREAM or GOAWAY
   /// Open connections of the server on all cores of a runtime together. Servers with the same
-  /// router and the same endpoint are one. With 0, all such servers of a runtime together have the
-  /// descriptor limit less 64, but at least 1. When the server is full, it closes a connection of
-  /// the same core for a new one; 503 if there is none. That one has sent no request for 1 s, as
-  /// in a TLS handshake; it gets 503 if it has never sent one. It is one of the same client or of a
-  /// client with at least two more; a client is an IPv4 address or 64 bits of an IPv6 address.
+  /// router and the same endpoint count as one. Servers of a runtime with 0 share the descriptor
+  /// limit less 64, but at least 1. A full server closes an idle connection of the same core for a
+  /// new one; 503 if there is none. An idle connection has sent no request for 1 s; a TLS handshake
+  /// counts too. An idle connection gets 503 if it has never sent a request. It belongs to the same
+  /// client, or to a client with at least two more connections. A client is an IPv4 address or 64
+  /// bits of an IPv6 address.
   std::size_t connections_max = 0;
 };
 

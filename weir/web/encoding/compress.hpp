@@ -80,8 +80,9 @@ class Compress {
 /// and CompressOptions::codings among equal ones. A client that accepts neither a coding nor the
 /// identity gets the identity, as files() do. A response is compressed if it is streamed or has at
 /// least size_min bytes, and if its media type is compressible. A response with Content-Encoding,
-/// Content-Range, Content-Digest, Repr-Digest, Digest, Content-MD5 or "Cache-Control:
-/// no-transform" stays as it is. So does one with status 204 or 205, and one with NoCompression.
+/// Content-Digest, Repr-Digest, Digest, Content-MD5 or "Cache-Control: no-transform" stays as it
+/// is. So does one with NoCompression, with status 204 or 205, or with Content-Range and another
+/// status than 206.
 ///
 /// Such a response has Content-Encoding and "Vary: Accept-Encoding"; the latter also without a
 /// coding, if another client would get one. A strong ETag becomes weak ("W/"), so that

@@ -66,16 +66,16 @@ struct IdempotencyOptions {
 /// about the request, such as Errc::bad_input. A lost connection or a timeout leaves it open.
 ///
 /// *Owners share the memory.* If there are too many keys, the owner with the most keys loses its
-/// oldest ended key; it may be the owner of the new one. If there are too many bytes, the owner
-/// with the most bytes loses its oldest response, and the key stays. So if N owners have keys, one
-/// with at most entries_max / N keys and bytes_max / N bytes loses none to others. Keys that run
-/// are never lost: an owner is passed over while it has no other ones. A new key without room gets
-/// 503.
+/// oldest ended key. It may be the owner of the new key. If there are too many bytes, the owner
+/// with the most bytes loses its oldest response, and the key stays. So if N owners have keys, an
+/// owner with at most entries_max / N keys and bytes_max / N bytes loses none to others. A running
+/// key is never lost: an owner that has only running keys is passed over. A new key without room
+/// gets 503.
 ///
-/// Clients who are told apart by Authorization and Cookie only are one owner together, because a
-/// client can invent these headers. They take no room of proved owners that have fewer keys, but
-/// any of them can make the others' keys be forgotten. So let idempotency_keys() follow the
-/// middleware that authenticates clients, or set IdempotencyOptions::user.
+/// Clients that differ only in Authorization and Cookie are one owner together, because a client
+/// can invent these headers. They take no room from authenticated owners that have fewer keys. Any
+/// such client can make the server forget the keys of the others. So let idempotency_keys() follow
+/// the middleware that authenticates clients, or set IdempotencyOptions::user.
 /// Threads: any.
 class IdempotencyKeys {
  public:

@@ -15,8 +15,8 @@
 namespace weir::http {
 
 /// The IP addresses that a request may name as its host, besides those of the list. None of them is
-/// 0.0.0.0 or [::]. These lead a browser to its own machine too, but it sends no Sec-Fetch-Site
-/// there, which says what page has sent the request.
+/// 0.0.0.0 or [::]. These also lead a browser to its own machine. A browser sends no Sec-Fetch-Site
+/// there, so a server cannot tell which page has sent the request.
 enum class HostAddresses : std::uint8_t {
   none,
   loopback,  ///< 127.0.0.0/8 and [::1], for a server on loopback

@@ -23,10 +23,10 @@ struct CrossOriginProtectionOptions {
 /// The middleware that cross_origin_protection() makes. It answers 403 to a request that a page of
 /// another site may have caused. The method is then not safe (RFC 9110 §9.2.1), unless
 /// `safe_methods` is set, and Sec-Fetch-Site is neither `same-origin` nor `none`. Without this
-/// header, Origin must name the host of the request. A safe method may have no Origin, for example
-/// that of an image, and then Referer must name the host. A request with none of them is not from a
-/// browser of today, and goes on; one that repeats one of them gets 403 too. Behind
-/// trusted_proxies(), the host that a proxy names counts as well.
+/// header, Origin must name the host of the request. A request of a safe method, such as the GET of
+/// an image, may have no Origin; Referer must then name the host. A request with none of these
+/// headers is not from a browser of today, and goes on. A request that repeats one of them gets 403
+/// too. Behind trusted_proxies(), the host that a proxy names counts as well.
 ///
 /// Browsers send Sec-Fetch-Site only to `https`, `localhost`, 127.0.0.0/8 and [::1], and a page can
 /// leave out its Referer. With `safe_methods`, allowed_hosts() must therefore refuse other hosts of

@@ -67,16 +67,17 @@ struct ReverseProxyOptions {
   /// the proxy answers 405.
   bool pass_trace = false;
   /// WebSockets at the upstreams of one core, which clients share by address; see client_address().
-  /// A further one waits for at most ClientLimits::queue_timeout; 503. An address or a connection
-  /// gives up its idlest one, with a Close of 1013, if another that waits then has no more than it.
-  /// memory_bound() includes them.
+  /// A further one waits for at most ClientLimits::queue_timeout; 503. If an address or a
+  /// connection with at least two fewer waits, one with more gives up its idlest WebSocket, with a
+  /// Close of 1013. memory_bound() includes them.
   std::size_t websockets_max = 1024;
   /// Bytes of a request's body that is complete before the request takes an upstream, if its length
-  /// is known and half of the requests to the upstreams are in use. The proxy also keeps a body of
-  /// at most this size while it sends it over HTTP/2, so that it can send it again; 503.
+  /// is known and half of the requests to the upstreams are in use. Over HTTP/2 the proxy also
+  /// keeps this number of bytes of a body, to send an unprocessed request again. It answers 503 if
+  /// it has read more.
   std::size_t short_body_max = 64 * 1024;
-  /// Number of times that a request may be sent to an upstream, each time to another one unless the
-  /// last one has not processed it; at least 1.
+  /// Number of times that a request may be sent to an upstream, at least 1. Each time it is another
+  /// upstream, unless the last one has not processed the request.
   unsigned attempts_max = 3;
   /// Number of failures in a row after which an upstream gets no requests for `eject_time`. It then
   /// has one more chance. If all upstreams are ejected, requests go to the one whose time ends
@@ -115,11 +116,11 @@ struct ReverseProxyOptions {
 /// like the names that they imitate.
 ///
 /// *Trailers* are passed on if the framing of the other side can carry them. The rules of headers
-/// hold for them. Names of may_be_trailer() pass (RFC 9110 §6.5.1): no credentials, no Origin, no
-/// Sec-Fetch-Site, no traceparent, no Access-Control-Allow-Origin and the like, also imitated ones.
-/// Behind a body with a Content-Length, which only HTTP/2 allows, the proxy waits only for trailers
-/// that a response announces by Trailer or as gRPC. Without trailers the whole body is passed on,
-/// whatever happens to its stream.
+/// hold for them, and only names of may_be_trailer() pass (RFC 9110 §6.5.1). Credentials, Origin,
+/// traceparent and the like do not pass, and neither do imitations of their names. Behind a body
+/// with a Content-Length, only HTTP/2 allows trailers. The proxy then waits for them only if the
+/// response announces them by Trailer or is gRPC. Without trailers the whole body is passed on,
+/// even if its stream then fails.
 ///
 /// *Max-Forwards* of OPTIONS and TRACE is decremented; the proxy itself answers if it is 0 (RFC
 /// 9110 §7.6.2).
@@ -135,9 +136,9 @@ struct ReverseProxyOptions {
 ///
 /// *Failures.* No upstream that accepts a connection, a broken connection or a malformed response
 /// is 502; a timeout is 504. The limits of ClientLimits for waiting requests are 503 with
-/// "Retry-After: 1", as is a request that upstreams say that they have not processed. A lack of
-/// descriptors or memory of this machine is 503, and no failure of the upstream. A client that
-/// leaves cancels the request of the upstream.
+/// "Retry-After: 1". So is a request if its last upstream says that it has not processed the
+/// request. A lack of descriptors or memory of this machine is 503, and no failure of the upstream.
+/// A client that leaves cancels the request of the upstream.
 ///
 /// *Retry.* A request goes to another upstream if no connection was opened. It also does if the
 /// connection was lost before the head of a response, the method is idempotent and there is no
@@ -168,6 +169,7 @@ class ReverseProxy {
 
   /// Makes the plan of the sockets to the upstreams, and returns what the proxy takes on a core.
   /// The server of a route with this handler calls it when it starts.
+  /// Errors: throws std::bad_alloc.
   CoreDemands demands(Loop& loop) const;
 
  private:

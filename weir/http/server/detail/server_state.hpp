@@ -298,12 +298,12 @@ class OpenConnections : DrainObserver {
   std::size_t permits_max() const noexcept;
   /// Returns a permit for one more connection; nullopt if all permits are in use.
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
-  /// Returns a permit for a new connection too if all are in use, and a connection or a handshake
-  /// of this core can give its own. That one has had no request for 1 s, and closes soon. It
-  /// belongs to the network of the new one, or to one with at least two more, so that a client with
-  /// many connections costs only itself. Of a sample, the network with the most gives its one that
-  /// has waited longest.
-  /// Returns: nullopt if there is none, or if evictions_max are not closed yet.
+  /// Returns a permit for a new connection. If all permits are in use, a connection or a handshake
+  /// of this core gives up its own, and closes soon. It has had no request for 1 s. It belongs to
+  /// the network of the new connection, or to a network with at least two more connections. A
+  /// client with many connections thus costs only itself. Among a sample, the network with the most
+  /// connections gives up the one that has waited longest.
+  /// Returns: nullopt if no connection can give way, or if evictions_max are not closed yet.
   std::optional<ConnectionPermit> acquire_permit(const Stream& stream);
   /// Tells that an evicted connection is closed.
   void eviction_ended() noexcept { --evictions_; }

@@ -10,11 +10,11 @@
 
 namespace weir::http {
 
-/// A TurnShare bounds the requests of one connection that run in one turn: requests that a client
+/// A TurnShare bounds the requests of one connection that run in one turn. Requests that a client
 /// has sent together could otherwise delay all other connections of the core. Many of them, such as
-/// HEAD and 304, have no output that would end the turn. The share is at most 128 requests, and at
-/// most 200 us and the four requests that were running meanwhile: reading the clock after each
-/// request would cost more than it is worth.
+/// HEAD and 304, have no output that would end the turn. The share is at most 128 requests and
+/// about 200 us. The clock is read once per four requests, because a reading after each request
+/// would cost too much.
 /// Threads: the loop's.
 class TurnShare {
  public:

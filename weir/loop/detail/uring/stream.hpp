@@ -73,8 +73,9 @@ class ReceiveQueue {
 /// poll reports an end, the stream cancels the receive and starts it again.
 ///
 /// A send never waits in the kernel. If the peer has no room, a poll request that stays armed tells
-/// when to go on. A send that waits in the kernel wakes at once if the peer has finished sending,
-/// 128 times, and then blocks a thread of the kernel; a cancellation can miss it meanwhile (6.18).
+/// when to go on. After the peer has finished sending, a send that waits in the kernel (Linux 6.18)
+/// would wake immediately, 128 times. It would then block a thread of the kernel, and a
+/// cancellation could miss it.
 class Stream : public SocketState {
  public:
   Stream(int value, std::size_t unread_max) noexcept;

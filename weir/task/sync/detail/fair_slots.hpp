@@ -33,10 +33,10 @@ namespace weir::detail {
 /// however many requests a client has. If the queue is full, the newest wait of the connection with
 /// the most waits of the group with the most waits gives way.
 ///
-/// *Stalls.* A slot whose work waits for its client may be revoked when its time is over, if a
-/// group, or a connection of the same group, with fewer slots waits; it then gets the slot. The
-/// group with the most slots gives the first one. The bytes of a client that sends or reads slowly
-/// thus delay only itself.
+/// *Stalls.* A slot whose work waits for its client may be revoked when its time is over. The
+/// condition is that a group, or a connection of the same group, waits with fewer slots. The
+/// waiting client then gets the slot. The group with the most slots loses the first one. The bytes
+/// of a client that sends or reads slowly thus delay only itself.
 /// Threads: its loop's.
 /// Lifetime: it outlives its slots and waits (asserted).
 class FairSlots : loop::Timer {
@@ -195,9 +195,9 @@ class FairSlots::Stall : public ListNode {
   /// Ends the work of the slot soon, which gives the slot back.
   using Revoke = void (*)(Stall& stall) noexcept;
 
-  /// The slot may be revoked from `until` on, if the one that waits has at least `lead` slots less.
-  /// The stalls of a group are revoked in the order in which they began. A slot that is none is
-  /// never revoked.
+  /// The slot may be revoked from `until` on, if a waiting client has at least `lead` slots fewer.
+  /// The stalls of a group are revoked in the order in which they began. An empty Slot is never
+  /// revoked.
   Stall(Slot& slot, Instant until, Revoke revoke, std::size_t lead = 1);
   /// Begins anew: the other stalls of its group are revoked before this one.
   void renew() noexcept;

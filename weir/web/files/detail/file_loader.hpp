@@ -55,8 +55,8 @@ struct LoadedFile {
   std::array<LoadedVariant, variants_max> variants;
 };
 
-/// Loads a file, and its neighbours that are not older: one that is was made of other bytes. It
-/// blocks.
+/// Loads a file, and its neighbours that are not older. An older neighbour has the former content.
+/// The function blocks.
 /// Errors: ENOENT if there is no such file, or if a path without '/' at its end is expected to be
 /// a file; otherwise those of FileSystem::open_beneath() and read_at().
 /// Threads: any.
