@@ -161,6 +161,9 @@ TEST(A, B) {}
             self.expect("world", path, {path: text})
         text = SOURCE.format("tcp", "net").replace("return 1;", 'return !std::getenv("A");')
         self.expect("environment", path, {path: text})
+        for_tests = "weir/net/test/tcp.hpp"
+        reader = '// A.\n#pragma once\ninline bool f() { return !std::getenv("A"); }\n'
+        self.expect_clean({for_tests: reader})
         test = "weir/net/tcp_test.cpp"
         self.expect("world", test, {test: "// A.\nint f() { std::this_thread::sleep_for(d); }\n"})
 
