@@ -193,6 +193,7 @@ TEST_F(AdminListenerTest, StartsAProfileOfAnotherMachineOverPlainHttpByBearerOnl
   const sim::HttpResponse refused = ask("/profile", basic);
   EXPECT_EQ(refused.status, 401);
   EXPECT_TRUE(refused.header("WWW-Authenticate").starts_with("Bearer"));
+  EXPECT_EQ(ask("/%70rofile?seconds=60", basic).status, 401);
   EXPECT_EQ(ask("/profile", host + "Authorization: Bearer s3cret\r\n").status, 501)
       << "a platform in memory takes no profiles";
   EXPECT_EQ(ask("/weir/cores", "Host: 0.0.0.0:9090\r\n").status, 421);

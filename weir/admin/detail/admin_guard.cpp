@@ -20,7 +20,7 @@ bool is_health(std::string_view path) {
   return path == "/livez" || path == "/readyz" || path == "/startupz";
 }
 
-/// Returns true if a request costs the service more than a page.
+/// Returns true if a request for this decoded path costs the service more than a page.
 bool is_costly(std::string_view path) {
   return path == "/profile";
 }
@@ -51,7 +51,7 @@ std::optional<http::Response> AdminGuard::before(http::Request& request) const {
   const bool has_bearer = given && given->size() > 7 &&
                           (given->starts_with("Bearer ") || given->starts_with("bearer "));
   // A browser adds Basic credentials to requests of any page, and does not say which page it is.
-  const bool needs_bearer = is_remote_and_plain_ && is_costly(request.path_text());
+  const bool needs_bearer = is_remote_and_plain_ && is_costly(request.path());
   return has_bearer || needs_bearer ? bearer_->before(request) : basic_->before(request);
 }
 
