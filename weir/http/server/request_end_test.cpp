@@ -100,6 +100,22 @@ TEST_F(RequestEndTest, ReportsStreamsWhenTheyEnd) {
   EXPECT_EQ(lines_, "GET /stream /stream 200 10\nHEAD /stream /stream 200 0\n");
 }
 
+using ObservedGroupTest = HttpTest;
+
+// The connection uses one Call for all its requests.
+TEST_F(ObservedGroupTest, AStreamWithoutAnObserverLeavesNoFactsToTheNextRequest) {
+  std::string lines;
+  routes_.get("/stream", [] { return stream("a/b", write_slowly); });
+  routes_.group("/observed", Observer(&lines)).get("/text", [] { return text("word"); });
+  serve();
+  MemoryPeer& peer = connect();
+  talk(peer,
+       "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n"
+       "GET /observed/text HTTP/1.1\r\nHost: a\r\n\r\n");
+  pass(1s);
+  EXPECT_EQ(lines, "GET /observed/text /observed/text 200 4\n");
+}
+
 TEST_F(RequestEndTest, ReportsResponsesThatAreCutOff) {
   serve();
   ask("GET /broken");

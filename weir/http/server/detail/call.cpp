@@ -268,8 +268,10 @@ Task<Result<>> Call::stream_to(BodySink& sink) {
 
 bool Call::end_stream(const ResponseSink& sink, const Result<>& written,
                       const std::exception_ptr& thrown, StreamClient client) {
-  // An error that is found now is not sent, if the head was.
-  head_streamed_ = client == StreamClient::has_head || client == StreamClient::gone_with_head;
+  // An error that is found now is not sent, if the head was. Only observers read these facts, and
+  // only their run clears them for the next request.
+  head_streamed_ = !request_.end_observers_.empty() &&
+                   (client == StreamClient::has_head || client == StreamClient::gone_with_head);
   if (head_streamed_) sent_ = {.status = response_->status(), .body_bytes = sink.bytes()};
   const bool gone = client == StreamClient::gone || client == StreamClient::gone_with_head;
   cancel_.reset();
