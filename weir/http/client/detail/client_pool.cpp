@@ -229,6 +229,7 @@ Task<Result<ClientPool::Place>> ClientPool::acquire(const Url& url, Instant dead
     if (waiting.is_first_of_origin()) {
       place.http2 = http2_of(origin);
       if (place.http2 != nullptr) co_return std::move(place);
+      end_unproven(origin);  // they may hold all permits of the origin
       // A request with a right of its origin waits for no connection that another request opens.
       // Such a wait would delay the requests behind it in the queue of the pool.
       const bool may_take = lease.of_origin_.count() > 0 || !is_opening(origin);

@@ -266,6 +266,8 @@ class ClientPool : public weir::detail::ListNode {
     return origin.opening > 0 && !origin.is_http1;
   }
   static H2ClientConnection* http2_of(const Origin& origin) noexcept;
+  /// Closes idle connections of HTTP/2 whose peer no longer proves its identity.
+  static void end_unproven(const Origin& origin) noexcept;
   bool try_take_of_pool(SemaphorePermit& permit) noexcept;
   void add_idle(Origin& origin, BlockPtr<PooledConnection>& connection, Duration idle_max);
   BlockPtr<PooledConnection> take_idle(Origin& origin);

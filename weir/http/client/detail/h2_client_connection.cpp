@@ -163,6 +163,12 @@ void H2ClientConnection::notify_waiting() noexcept {
 }
 
 /// Lets no new request begin.
+void H2ClientConnection::end_if_unproven() noexcept {
+  if (!connection_->proof_ended()) return;
+  retire();
+  if (is_idle()) close(ClientError::connection_lost);
+}
+
 void H2ClientConnection::retire() noexcept {
   if (std::exchange(retired_, true)) return;
   in_origin_.unlink();
@@ -469,6 +475,14 @@ H2ClientConnection* ClientPool::http2_of(const Origin& origin) noexcept {
     if (each->connection.may_open()) return &each->connection;
   }
   return nullptr;
+}
+
+void ClientPool::end_unproven(const Origin& origin) noexcept {
+  for (Http2Node* each = origin.http2.front(); each != nullptr;) {
+    H2ClientConnection& connection = each->connection;
+    each = origin.http2.next(*each);
+    connection.end_if_unproven();
+  }
 }
 
 void ClientPool::on_http2_lost(const Lease& lease) noexcept {

@@ -80,6 +80,9 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   /// Asks the server by PING if nothing has arrived since `since`. The connection carries no new
   /// request until something arrives.
   void probe(Instant since) noexcept;
+  /// Takes no new request if the proof of the peer has ended, and closes if it has none. It may
+  /// destroy the connection.
+  void end_if_unproven() noexcept;
   /// Returns the number of bytes that were given to the stream or wait for that.
   std::uint64_t bytes_queued() const noexcept { return taken_ + session_.output().size(); }
 
