@@ -27,9 +27,10 @@ class TurnShare {
   /// Returns: true if the next request must wait for the next turn.
   bool used(Loop& loop, std::uint8_t weight = 1) noexcept {
     const std::uint8_t requests = uses_.count(loop, weight);
-    if (requests % requests_per_reading != 1) return requests >= requests_max;
+    const bool first = requests <= weight;
+    if (!first && requests % requests_per_reading != 1) return requests >= requests_max;
     const Instant now = loop.platform().now();
-    if (requests == 1) begun_ = now;
+    if (first) begun_ = now;
     return now - begun_ > time_max;
   }
 
