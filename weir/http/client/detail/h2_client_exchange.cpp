@@ -316,7 +316,7 @@ void H2ClientExchange::limit_stall() noexcept {
   loop_.timers().start(output_alarm_, until);
 }
 
-/// Begins the time of a piece anew after progress. A stall ends it only without any.
+/// Begins the time of a stall anew after progress. The time of the whole piece goes on.
 void H2ClientExchange::start_output_alarm() noexcept {
   const Instant stall = after(loop_.now(), answered_stall_max);
   loop_.timers().start(output_alarm_,
