@@ -298,7 +298,7 @@ TEST(HttpsMemoryParts, GrowWithTheOptions) {
   EXPECT_EQ(with.idle_connection, without.idle_connection + part.idle_connection);
   EXPECT_EQ(with.connection, without.connection + part.connection);
   // Idle connections that are closed for others.
-  const std::uint64_t evicted = 16 * (part.idle_connection + part.incomplete_record);
+  const std::uint64_t evicted = 48 * (part.idle_connection + part.incomplete_record);
   EXPECT_EQ(with.core, without.core + part.core + 256 * part.handshake + evicted)
       << "concurrency_max";
   const MemoryBound few = memory_bound({.connections_max = 10}, {.tls = &plain});

@@ -123,7 +123,10 @@ void add_tls(MemoryBound& bound, const tls::ServerOptions& options) noexcept {
                               sum({idle_bytes, frames_bytes, unread_bytes(), tls.first_message}));
   const std::uint64_t handshakes =
       std::min<std::uint64_t>(options.limits.concurrency_max, bound.connections);
-  bound.core = sum({bound.core, tls.core, product(handshakes, tls.handshake)});
+  // Evicted connections that read their 503; those without TLS count as rejected ones.
+  const std::uint64_t evicted =
+      product(OpenConnections::rejections_max, sum({tls.idle_connection, tls.incomplete_record}));
+  bound.core = sum({bound.core, tls.core, product(handshakes, tls.handshake), evicted});
 }
 
 std::string in_words(std::uint64_t bytes) {

@@ -158,6 +158,12 @@ Instant Connection::idle_since() const noexcept {
   if (io_ != nullptr || evicted_) return never;
   if (read_state_ == ReadState::http2) return http2_->idle_since;
   if (read_state_ != ReadState::request) return never;
+  // The deadline of a first request may count from before a handshake. One that is not limited
+  // tells nothing.
+  if (!was_active_ || read_deadline_ == never) return totals_.begun(loop().now());
+  constexpr Duration clock_difference =
+      std::chrono::seconds(1);  // of the wall clock and the loop's
+  if (after(proof_deadline(), -clock_difference) <= read_deadline_) return never;
   return after(read_deadline_, -request_wait());
 }
 

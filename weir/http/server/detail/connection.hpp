@@ -59,6 +59,10 @@ class ConnectionTotals {
                        static_cast<std::uint32_t>(sent_ & 0xffffU) << 16U;
     return Duration(std::int64_t{steps_of(now) - begun} << step_shift);
   }
+  /// Returns the time of begin(), or a little later: at most 0.3 s.
+  Instant begun(Instant now) const noexcept {
+    return after(now, Duration(std::int64_t{2} << step_shift) - age(now));
+  }
   std::uint64_t received() const noexcept { return received_ >> 16U; }
   std::uint64_t sent() const noexcept { return sent_ >> 16U; }
 
@@ -140,7 +144,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   void drain();
 
   /// Returns the time since which the connection waits for a request and has none; `never` if it
-  /// has a request, or a part of one.
+  /// has a request or a part of one, or if the end of its proof bounds the wait.
   Instant idle_since() const noexcept;
   /// Ends the wait of an idle connection, which serves no further request and closes soon. Returns
   /// its permit.

@@ -27,6 +27,8 @@ using checks::descriptors_reserved;
 
 // Connections whose bytes may still be on their way are not evicted.
 constexpr Duration idleness_before_eviction = std::chrono::seconds(1);
+// A network with less than an eighth of those that a search sees gives none to others.
+constexpr std::size_t part_of_sample = 8;
 // Numbers of connections and of handshakes that one search looks at.
 constexpr unsigned connections_sampled = 128;
 constexpr unsigned handshakes_sampled = 32;
@@ -287,7 +289,9 @@ struct Sampled {
 };
 
 /// Returns the one that gives way to a new connection of `newcomer`: of the network with the most,
-/// the one that waits longest. Sorts the sample. Returns nullptr if none may be taken.
+/// the one that waits longest. A network with a small part of the sample keeps all, because those
+/// of the newcomer may be outside the sample, or behind a balancer. Sorts the sample. Returns
+/// nullptr if none may be taken.
 const Sampled* find_evictable(std::span<Sampled> sample, const os::IpBytes& newcomer, Instant now) {
   std::ranges::sort(sample, {}, &Sampled::network);
   const auto own = std::ranges::equal_range(sample, newcomer, {}, &Sampled::network);
@@ -299,7 +303,8 @@ const Sampled* find_evictable(std::span<Sampled> sample, const os::IpBytes& newc
     const auto count = static_cast<std::size_t>(end - begin);
     const auto longest = std::ranges::min_element(begin, end, {}, &Sampled::may_go);
     const bool is_own = begin->network == newcomer;
-    if (longest->may_go <= now && (is_own || count > own.size() + 1) && count > found_of) {
+    const bool has_many = count > own.size() + 1 && count * part_of_sample >= sample.size();
+    if (longest->may_go <= now && (is_own || has_many) && count > found_of) {
       found = &*longest;
       found_of = count;
     }

@@ -300,9 +300,9 @@ class OpenConnections : DrainObserver {
   std::optional<ConnectionPermit> try_acquire_permit() noexcept;
   /// Returns a permit for a new connection. If all permits are in use, a connection or a handshake
   /// of this core gives up its own, and closes soon. It has had no request for 1 s. It belongs to
-  /// the network of the new connection, or to a network with at least two more connections. A
-  /// client with many connections thus costs only itself. Among a sample, the network with the most
-  /// connections gives up the one that has waited longest.
+  /// the network of the new connection, or to a network with at least two more connections and an
+  /// eighth of a sample. A client with many connections thus costs only itself. Among the sample,
+  /// the network with the most connections gives up the one that has waited longest.
   /// Returns: nullopt if no connection can give way, or if evictions_max are not closed yet.
   std::optional<ConnectionPermit> acquire_permit(const Stream& stream);
   /// Tells that an evicted connection is closed.
