@@ -146,18 +146,21 @@ void run(const Input& input) {
 std::uint64_t number(const char* text) {
   return std::strtoull(text, nullptr, 10);
 }
+std::chrono::duration<double> decimal_seconds(const char* text) {
+  return std::chrono::duration<double>(std::strtod(text, nullptr));
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::filesystem::path> paths;
-  std::chrono::seconds seconds{0};
+  std::chrono::duration<double> seconds{0};
   std::random_device device;
   std::uint64_t seed = (std::uint64_t{device()} << 32) | device();
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--seconds" && i + 1 < argc) {
-      seconds = std::chrono::seconds(number(argv[++i]));
+      seconds = decimal_seconds(argv[++i]);
     } else if (argument == "--seed" && i + 1 < argc) {
       seed = number(argv[++i]);
     } else {
@@ -175,7 +178,7 @@ int main(int argc, char** argv) {
   if (seconds.count() == 0) return 0;
   // The time that ./dev test has for a sweep holds here too.
   if (const char* const budget = std::getenv("WEIR_SWEEP_SECONDS"); budget != nullptr) {
-    seconds = std::min(seconds, std::chrono::seconds(number(budget)));
+    seconds = std::min(seconds, decimal_seconds(budget));
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
@@ -184,5 +187,5 @@ int main(int argc, char** argv) {
   const auto end = std::chrono::steady_clock::now() + seconds;
   for (; std::chrono::steady_clock::now() < end; ++runs) run(chance.next());
   std::printf("ran %zu inputs made of them\n", runs);
-  return 0;
+  return runs == 0 ? 1 : 0;  // the time was too short for one
 }
