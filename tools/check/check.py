@@ -21,9 +21,10 @@ import coroutines
 import edges
 import floors
 import pages
+import self_contained
 import sizes
 import words
-from repository import Repository
+from repository import changed_since, Repository
 
 
 def check(root, build, since=None):
@@ -41,8 +42,8 @@ def check(root, build, since=None):
     if build:
         passed = compiled.PassedCache(build)
         compiled.check_format(repository, report, passed)
-        changed = compiled.changed_since(root, since) if since else None
-        compiled.check_self_contained(repository, report, passed, changed)
+        changed = changed_since(root, since) if since else None
+        self_contained.check_self_contained(repository, report, passed, changed)
         compiled.check_targets(repository, report, build)
         passed.save()
     return sorted(faults), sorted(warnings), len(repository.files)

@@ -6,9 +6,10 @@ import sys
 import unittest
 
 import check
-import compiled
 import cxx_text
 from check_fixture import CheckTestCase, HEADER, SOURCE, UNITS
+from repository import Repository
+from self_contained import choose_pivots, Closures
 
 
 def coroutine(statement):
@@ -36,11 +37,15 @@ class CheckTest(CheckTestCase):
                     {"examples/text.cpp": example.replace("#include <string>\n\n", "")},
                     "does not compile", with_tools=True)
 
-    def test_pivots_are_there(self):
-        root = pathlib.Path(__file__).resolve().parents[2]
-        included = {each for header_set in compiled.PRECOMPILED_SETS for each in header_set}
-        for include in {each for each in included if "weir/" in each}:
-            self.assertTrue((root / include).exists(), include)
+    def test_a_pivot_is_included_and_saves_more_than_it_costs(self):
+        lines = {f"weir/base/{name}.hpp": "// X.\n" * 5000 for name in ("much", "less")}
+        users = {f"weir/base/user{number}.hpp": '#include "weir/base/much.hpp"\n'
+                 for number in range(6)}
+        users |= {"weir/base/one.hpp": '#include "weir/base/less.hpp"\n'}
+        self.check(lines | users)
+        pivots = choose_pivots(Closures(Repository(self.root)), list(lines | users))
+        self.assertEqual(pivots, {path: "weir/base/much.hpp" for path in users
+                                  if path != "weir/base/one.hpp"})
 
     # -- sizes
 

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 from functools import cached_property
 
 import classes
@@ -92,3 +93,10 @@ class Repository:
                     seen[included.path] = included
                     waiting.append(included)
         return list(seen.values())
+
+
+def changed_since(root, commit):
+    """Returns the paths that differ from a commit, or None if git does not know it."""
+    ran = subprocess.run(["git", "-C", str(root), "diff", "--name-only", "--no-renames", "-z",
+                          commit, "--"], capture_output=True, text=True)
+    return set(ran.stdout.split("\0")[:-1]) if ran.returncode == 0 else None
