@@ -178,6 +178,6 @@ class CancelSweep : public EachBackend {
 
 /// Runs the sweep in a World: in virtual time, with a seed that decides everything that may vary.
 /// Nothing is left on the host at the end.
-void sweep_all_in_world(std::span<const SweepCase> cases);
+void sweep_all_in_world(std::span<const SweepCase> all_cases);
 
 }  // namespace weir::tests

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tests/server.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/os/test/temporary_tree.hpp"
+#include "weir/task/test/sweep_budget.hpp"
 #include "weir/tls/certificate/identity.hpp"
 
 namespace weir::tests::check_test {
@@ -43,11 +45,29 @@ Checked check(std::uint16_t port, std::vector<std::string> more,
   return check("127.0.0.1:" + std::to_string(port), std::move(more), timeout);
 }
 
+/// Returns the options for a run of all cases that a test has time for, and of one of three cases
+/// if the process samples; see SweepBudget.
+std::vector<std::string> protocol_cases() {
+  std::vector<std::string> options{"--skip", "slow", "--skip", "limits/upload"};
+  if (!SweepBudget::samples()) return options;
+  Process tool(WEIR_TOOL_PROGRAM, {"check", "--list", "http://127.0.0.1/"});
+  EXPECT_EQ(tool.wait_for_exit(), 0) << tool.errors();
+  std::vector<std::string> names;
+  std::istringstream lines(tool.output());
+  for (std::string line; std::getline(lines, line);)
+    names.push_back(line.substr(0, line.find(' ')));
+  EXPECT_GT(names.size(), 500U);
+  for (const std::string& each : SweepBudget::sample(std::move(names), 3)) {
+    options.insert(options.end(), {"--only", each});
+  }
+  return options;
+}
+
 class Check : public EachBackend {};
 
 TEST_P(Check, TheHelloExamplePassesEveryProtocolCase) {
   Server server("hello", GetParam());
-  const Checked checked = check(server.port(), {"--skip", "slow", "--skip", "limits/upload"});
+  const Checked checked = check(server.port(), protocol_cases());
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
 }
@@ -63,8 +83,9 @@ TEST_P(Check, TheWebSocketsOfAnExamplePassAllCases) {
 
 TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
   Server server("hello", GetParam());
-  const Checked checked = check(server.port(), {"--skip", "slow", "--skip", "limits/upload",
-                                                "--post-path", "/users/1/notes"});
+  std::vector<std::string> options = protocol_cases();
+  options.insert(options.end(), {"--post-path", "/users/1/notes"});
+  const Checked checked = check(server.port(), options);
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_TRUE(checked.output.contains("POST /users/1/notes answers 200\n")) << checked.output;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();
@@ -73,10 +94,9 @@ TEST_P(Check, TheHelloExamplePassesThemOnARouteThatReadsBodies) {
 TEST_P(Check, TheHelloExamplePassesThemOverTls) {
   Server server("hello", GetParam(), {"--tls-self-signed"});
   const std::string at = "127.0.0.1:" + std::to_string(server.port());
-  const Checked checked = check(at,
-                                {"--skip", "slow", "--skip", "limits/upload", "--skip",
-                                 "tls/silent", "--skip", "tls/hello-slow"},
-                                default_timeout, "https");
+  std::vector<std::string> options = protocol_cases();
+  options.insert(options.end(), {"--skip", "tls/silent", "--skip", "tls/hello-slow"});
+  const Checked checked = check(at, options, default_timeout, "https");
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_TRUE(checked.output.contains(", certificate not verified (--cacert)\n")) << checked.output;
   EXPECT_EQ(server.stop(), 0) << server.process().errors();

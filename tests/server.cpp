@@ -50,7 +50,8 @@ std::vector<BackendName> sampled_backends() {
   std::vector<BackendName> usable;
   std::ranges::copy_if(all_backends, std::back_inserter(usable),
                        [](BackendName each) { return !skip_reason(each); });
-  return {usable.at(std::random_device()() % usable.size())};
+  const std::size_t all = usable.size();
+  return SweepBudget::sample(std::move(usable), all);
 }
 
 BackendChoice to_backend_choice(BackendName name) {

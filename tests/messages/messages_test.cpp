@@ -135,17 +135,13 @@ const std::vector<MessageCase>& cases() {
   return all;
 }
 
-/// Returns the carriers of one case: all of them. On the kernel's machines, which differ less, it
-/// is one of four if the process samples; see SweepBudget. They are chosen anew in each process.
+/// Returns the carriers of one case: all of them, or one of four on the kernel's machines and one
+/// of two in the World if the process samples; see SweepBudget.
 std::vector<Carrier> carriers_of(const MessageCase& test, Machine machine) {
   std::vector<Carrier> carriers = all_carriers();
   std::erase_if(carriers,
                 [&](const Carrier& each) { return exclusion_of(test, each).has_value(); });
-  if (machine == Machine::world || !SweepBudget::samples()) return carriers;
-  static std::minstd_rand random{std::random_device()()};
-  std::ranges::shuffle(carriers, random);
-  carriers.resize((carriers.size() + 3) / 4);
-  return carriers;
+  return SweepBudget::sample(std::move(carriers), machine == Machine::world ? 2 : 4);
 }
 
 class Messages : public testing::TestWithParam<Parameter> {};

@@ -29,13 +29,11 @@ class Scenarios : public testing::TestWithParam<std::string> {
 
 TEST_P(Scenarios, HoldsForFreshSeeds) {
   // A client of websocket_cuts vanishes before the first answer in every second run.
-  constexpr int seeds = 12, seeds_least = 3, seeds_until_answered = 50;
+  constexpr int seeds = 12, seeds_until_answered = 50;
   std::size_t answered = 0;
   const SweepBudget budget;
   const auto needs_another = [&](int runs) {
-    if (runs < seeds_least) return true;
-    if (answered == 0) return runs < seeds_until_answered;
-    return runs < seeds && !budget.spent();
+    return answered == 0 ? runs < seeds_until_answered : runs < seeds && !budget.spent();
   };
   for (int runs = 0; needs_another(runs); ++runs) {
     const Outcome outcome = scenario_.run(options_for(scenario_, sim::fresh_seed()));

@@ -1,10 +1,14 @@
 // The time that a test has for a sweep over many points. Only tests include it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace weir {
 
@@ -16,6 +20,19 @@ class SweepBudget {
  public:
   /// Returns true if this process samples: sweeps have less than a minute.
   static bool samples() { return seconds() < 60; }
+
+  /// Returns one of `divisor` values, rounded up, if this process samples, or else all of them.
+  /// They keep their order, and are chosen anew in each call.
+  template <class Value>
+  static std::vector<Value> sample(std::vector<Value> values, std::size_t divisor) {
+    if (!samples()) return values;
+    std::vector<Value> chosen;
+    std::minstd_rand random{std::random_device()()};
+    std::ranges::sample(values, std::back_inserter(chosen),
+                        static_cast<std::ptrdiff_t>((values.size() + divisor - 1) / divisor),
+                        random);
+    return chosen;
+  }
 
   /// Returns the point to visit after `at`.
   std::size_t after(std::size_t at) {
