@@ -7,7 +7,6 @@
 
 #include <emmintrin.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -16,10 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "bench/limit/arguments/arguments.hpp"
 #include "weir/os/detail/io/socket.hpp"
 #include "weir/os/detail/machine/affinity.hpp"
 #include "weir/os/detail/machine/limits.hpp"
@@ -41,27 +42,26 @@ struct Options {
   std::exit(1);
 }
 
-/// Parses the command line, with the options that `more` adds. Prints one line and exits for --help
-/// and for an invalid option.
-inline Options parse_options(
-    int argc, char** argv, const std::function<void(CLI::App&)>& more = [](CLI::App&) {}) {
+/// Reads the arguments of a limit server, and those of `more`; see read_arguments().
+inline Options parse_options(int argc, char** argv, const std::vector<Argument>& more = {}) {
   Options options;
-  CLI::App parser("A server that answers without parsing: the limit of this machine");
-  parser.add_option("--port", options.port, "port on 127.0.0.1; 0: any free port");
-  parser.add_option("--cpu", options.cpu, "CPU to run on");
-  parser
-      .add_option("--response-bytes", options.response_bytes, "bytes of a response, head included")
-      ->check(CLI::Range(96, 2 << 20))
-      ->capture_default_str();
-  parser.add_option("--request-bytes", options.request_bytes,
-                    "bytes of a request (default: up to an empty line)");
-  parser.add_flag("--close", options.close, "end each connection after its first response");
-  more(parser);
-  try {
-    parser.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(parser.exit(error));
-  }
+  std::vector<Argument> arguments{
+      {.name = "--port", .value = &options.port, .help = "port on 127.0.0.1; 0: any free port"},
+      {.name = "--cpu", .value = &options.cpu, .help = "CPU to run on"},
+      {.name = "--response-bytes",
+       .value = &options.response_bytes,
+       .help = "bytes of a response, head included",
+       .least = 96,
+       .most = 2 << 20},
+      {.name = "--request-bytes",
+       .value = &options.request_bytes,
+       .help = "bytes of a request (0: up to an empty line)"},
+      {.name = "--close",
+       .value = &options.close,
+       .help = "end each connection after its first response"}};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  read_arguments(argc, argv, "A server that answers without parsing: the limit of this machine",
+                 arguments);
   return options;
 }
 

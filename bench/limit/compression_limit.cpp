@@ -118,10 +118,12 @@ double cpu_seconds() {
 int main(int argc, char** argv) {
   bool zstd = false;
   bool loop = false;
-  const limit::Options options = limit::parse_options(argc, argv, [&](CLI::App& parser) {
-    parser.add_flag("--zstd", zstd, "compress with zstd in place of gzip");
-    parser.add_flag("--loop", loop, "only compress for two seconds, without sockets");
-  });
+  const limit::Options options = limit::parse_options(
+      argc, argv,
+      {{.name = "--zstd", .value = &zstd, .help = "compress with zstd in place of gzip"},
+       {.name = "--loop",
+        .value = &loop,
+        .help = "only compress for two seconds, without sockets"}});
   Library library(zstd);
   if (!loop) Server(options, library).run();
   const double begin = cpu_seconds();

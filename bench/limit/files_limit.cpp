@@ -86,8 +86,7 @@ class Server : public limit::EpollServer<Server, Connection> {
 int main(int argc, char** argv) {
   std::string path;
   std::signal(SIGPIPE, SIG_IGN);  // sendfile(2) has no MSG_NOSIGNAL
-  const limit::Options options = limit::parse_options(argc, argv, [&](CLI::App& parser) {
-    parser.add_option("file", path, "the file to send")->required();
-  });
+  const limit::Options options = limit::parse_options(
+      argc, argv, {{.name = "file", .value = &path, .help = "the file to send", .required = true}});
   Server(options, path).run();
 }

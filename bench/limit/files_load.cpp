@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -40,19 +39,18 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App parser("A load generator of large responses");
-  parser.add_option("--port", options.port, "port on 127.0.0.1")->required();
-  parser.add_option("--cpu", options.cpu, "CPU to run on");
-  parser.add_option("--connections", options.connections, "number of connections");
-  parser.add_option("--seconds", options.seconds, "seconds that count");
-  parser.add_option("--warm-up", options.warm_up, "seconds before them");
-  parser.add_option("--path", options.path, "path of the requests");
-  parser.add_option("--file", options.file, "file with the expected body")->required();
-  try {
-    parser.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(parser.exit(error));
-  }
+  limit::read_arguments(
+      argc, argv, "A load generator of large responses",
+      {{.name = "--port", .value = &options.port, .help = "port on 127.0.0.1", .required = true},
+       {.name = "--cpu", .value = &options.cpu, .help = "CPU to run on"},
+       {.name = "--connections", .value = &options.connections, .help = "number of connections"},
+       {.name = "--seconds", .value = &options.seconds, .help = "seconds that count"},
+       {.name = "--warm-up", .value = &options.warm_up, .help = "seconds before them"},
+       {.name = "--path", .value = &options.path, .help = "path of the requests"},
+       {.name = "--file",
+        .value = &options.file,
+        .help = "file with the expected body",
+        .required = true}});
   return options;
 }
 

@@ -175,8 +175,8 @@ class Server : public limit::EpollServer<Server, Connection> {
 
 int main(int argc, char** argv) {
   std::size_t body_bytes = 11;
-  const auto options = limit::parse_options(argc, argv, [&body_bytes](CLI::App& parser) {
-    parser.add_option("--body-bytes", body_bytes, "bytes of a body")->check(CLI::Range(0, 16384));
-  });
+  const auto options = limit::parse_options(
+      argc, argv,
+      {{.name = "--body-bytes", .value = &body_bytes, .help = "bytes of a body", .most = 16384}});
   Server(options, body_bytes).run();
 }

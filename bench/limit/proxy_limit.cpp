@@ -58,8 +58,10 @@ class Server : public limit::EpollServer<Server, Connection> {
 
 int main(int argc, char** argv) {
   std::uint16_t upstream = 0;
-  const limit::Options options = limit::parse_options(argc, argv, [&upstream](CLI::App& parser) {
-    parser.add_option("--upstream", upstream, "port of the upstream on 127.0.0.1")->required();
-  });
+  const limit::Options options = limit::parse_options(argc, argv,
+                                                      {{.name = "--upstream",
+                                                        .value = &upstream,
+                                                        .help = "port of the upstream on 127.0.0.1",
+                                                        .required = true}});
   Server(options, upstream).run();
 }

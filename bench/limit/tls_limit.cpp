@@ -254,12 +254,14 @@ void serve(const limit::Options& options, const Files& files, weir::os::Fd liste
 
 int main(int argc, char** argv) {
   Files files;
-  auto options = limit::parse_options(argc, argv, [&files](CLI::App& parser) {
-    parser.add_option("--tls-cert", files.chain, "chain in PEM")->required();
-    parser.add_option("--tls-key", files.key, "key in PEM")->required();
-    parser.add_option("--cores", files.threads, "threads")->check(CLI::Range(1, 64));
-    parser.add_flag("--own-library", files.own_library, "a library context for each thread");
-  });
+  auto options = limit::parse_options(
+      argc, argv,
+      {{.name = "--tls-cert", .value = &files.chain, .help = "chain in PEM", .required = true},
+       {.name = "--tls-key", .value = &files.key, .help = "key in PEM", .required = true},
+       {.name = "--cores", .value = &files.threads, .help = "threads", .least = 1, .most = 64},
+       {.name = "--own-library",
+        .value = &files.own_library,
+        .help = "a library context for each thread"}});
   options.share_port = true;
   auto first = limit::start_listening(options);
   options.port = weir::os::local_address(first.get())->port();

@@ -67,9 +67,10 @@ class Server : public limit::EpollServer<Server, Connection> {
 
 int main(int argc, char** argv) {
   std::size_t payload = 5;
-  const limit::Options options = limit::parse_options(argc, argv, [&payload](CLI::App& parser) {
-    parser.add_option("--payload", payload, "bytes of a message, below 126")
-        ->check(CLI::Range(125));
-  });
+  const limit::Options options = limit::parse_options(argc, argv,
+                                                      {{.name = "--payload",
+                                                        .value = &payload,
+                                                        .help = "bytes of a message, below 126",
+                                                        .most = 125}});
   Server(options, payload).run();
 }

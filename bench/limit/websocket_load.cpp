@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -36,20 +35,18 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App parser("A load generator of WebSocket echoes");
-  parser.add_option("--port", options.port, "port on 127.0.0.1")->required();
-  parser.add_option("--cpu", options.cpu, "CPU to run on");
-  parser.add_option("--connections", options.connections, "number of connections");
-  parser.add_option("--depth", options.depth, "messages on their way on each connection");
-  parser.add_option("--payload", options.payload, "bytes of a message, below 126");
-  parser.add_option("--seconds", options.seconds, "seconds that count");
-  parser.add_option("--warm-up", options.warm_up, "seconds before them");
-  parser.add_option("--path", options.path, "path of the WebSocket");
-  try {
-    parser.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(parser.exit(error));
-  }
+  limit::read_arguments(
+      argc, argv, "A load generator of WebSocket echoes",
+      {{.name = "--port", .value = &options.port, .help = "port on 127.0.0.1", .required = true},
+       {.name = "--cpu", .value = &options.cpu, .help = "CPU to run on"},
+       {.name = "--connections", .value = &options.connections, .help = "number of connections"},
+       {.name = "--depth",
+        .value = &options.depth,
+        .help = "messages on their way on each connection"},
+       {.name = "--payload", .value = &options.payload, .help = "bytes of a message, below 126"},
+       {.name = "--seconds", .value = &options.seconds, .help = "seconds that count"},
+       {.name = "--warm-up", .value = &options.warm_up, .help = "seconds before them"},
+       {.name = "--path", .value = &options.path, .help = "path of the WebSocket"}});
   return options;
 }
 
