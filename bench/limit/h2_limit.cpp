@@ -177,6 +177,6 @@ int main(int argc, char** argv) {
   std::size_t body_bytes = 11;
   const auto options = limit::parse_options(
       argc, argv,
-      {{.name = "--body-bytes", .value = &body_bytes, .help = "bytes of a body", .most = 16384}});
+      {{.name = "--body-bytes", .value = &body_bytes, .help = "bytes of a body", .max = 16384}});
   Server(options, body_bytes).run();
 }

@@ -258,7 +258,7 @@ int main(int argc, char** argv) {
       argc, argv,
       {{.name = "--tls-cert", .value = &files.chain, .help = "chain in PEM", .required = true},
        {.name = "--tls-key", .value = &files.key, .help = "key in PEM", .required = true},
-       {.name = "--cores", .value = &files.threads, .help = "threads", .least = 1, .most = 64},
+       {.name = "--cores", .value = &files.threads, .help = "threads", .min = 1, .max = 64},
        {.name = "--own-library",
         .value = &files.own_library,
         .help = "a library context for each thread"}});

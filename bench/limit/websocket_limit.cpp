@@ -71,6 +71,6 @@ int main(int argc, char** argv) {
                                                       {{.name = "--payload",
                                                         .value = &payload,
                                                         .help = "bytes of a message, below 126",
-                                                        .most = 125}});
+                                                        .max = 125}});
   Server(options, payload).run();
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/limit/arguments/arguments.hpp"
 #include "bench/limit/canned.hpp"
 #include "weir/os/address.hpp"
 #include "weir/os/detail/io/socket.hpp"

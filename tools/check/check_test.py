@@ -4,12 +4,13 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import check
 import cxx_text
 from check_fixture import CheckTestCase, HEADER, SOURCE, UNITS
 from repository import Repository
-from self_contained import choose_pivots, Closures
+from self_contained import choose_pivots, Closures, PrecompiledHeaders
 
 
 def coroutine(statement):
@@ -46,6 +47,25 @@ class CheckTest(CheckTestCase):
         pivots = choose_pivots(Closures(Repository(self.root)), list(lines | users))
         self.assertEqual(pivots, {path: "weir/base/much.hpp" for path in users
                                   if path != "weir/base/one.hpp"})
+
+    def test_a_precompiled_header_hides_no_missing_include(self):
+        units = {"weir/base/much.hpp": "// Much.\n#pragma once\n\n#include <string>\n" +
+                                       "".join(f"int much{n}();\n" for n in range(500))}
+        user = '// U.\n#pragma once\n\n#include "weir/base/much.hpp"\n\nstd::string use{0}();\n'
+        units |= {f"weir/base/u{n}.hpp": user.format(n) for n in range(6)}
+        made = []
+        flags = PrecompiledHeaders.flags
+
+        def remember(precompiled, header):
+            made.append(flags(precompiled, header))
+            return made[-1]
+
+        with unittest.mock.patch.object(PrecompiledHeaders, "flags", remember):
+            lacks = units | {"weir/base/u0.hpp": user.format(0) + "std::vector<int> more();\n"}
+            faults, _ = self.check(lacks, with_tools=True)
+        alone = [(path, rule) for path, _, rule, _ in faults if rule == "self-contained"]
+        self.assertEqual(alone, [("weir/base/u0.hpp", "self-contained")])
+        self.assertTrue(made and all(made), made)
 
     # -- sizes
 

@@ -12,11 +12,11 @@ from compiled import fingerprint
 CLANG = "clang++-19"
 FLAGS = ["-std=c++2b", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wnon-virtual-dtor",
          "-Werror"]
-# Lines that the compiler reads for a header of another project, about. Those of the standard
-# library share most of theirs.
+# Approximate lines of a header of another project. Headers of the standard library include many of
+# the same files.
 FOREIGN_LINES = {"gtest/gtest.h": 25000, "gmock/gmock.h": 25000}
-FOREIGN_LINES_ELSE = 700
-# To write a precompiled header takes about as long as to read its lines twice.
+FOREIGN_LINES_DEFAULT = 700
+# Writing a precompiled header takes about as long as reading its lines twice.
 COST_OF_PRECOMPILING = 2
 
 
@@ -46,15 +46,16 @@ class Closures:
 
     def _lines_alone(self, name):
         file = self._repository.files.get(name)
-        return len(file.lines) if file else FOREIGN_LINES.get(name, FOREIGN_LINES_ELSE)
+        return len(file.lines) if file else FOREIGN_LINES.get(name, FOREIGN_LINES_DEFAULT)
 
 
 def choose_pivots(closures, paths):
-    """Chooses headers to precompile for the check of the files `paths`: always the one that saves
-    the most lines, until none saves more than it costs.
+    """Chooses headers to precompile for the check of the files `paths`. It takes the header that
+    saves the most lines, again and again, until none saves more than it costs.
 
     A file may be checked with any header that it includes, directly or not: the code after its
-    includes sees the same declarations, and each included header is also checked alone.
+    includes sees the same declarations, and each included header is also checked alone. Headers
+    include without conditions, and before all code.
 
     Returns: {path: the header to precompile for it}.
     """
@@ -101,7 +102,7 @@ class PrecompiledHeaders:
             lock = self._locks.setdefault(header, threading.Lock())
         with lock:
             if header not in self._made:
-                path = f"{self._folder.name}/{len(self._locks)}-{header.replace('/', '-')}.pch"
+                path = f"{self._folder.name}/{header.replace('/', '%2F')}.pch"
                 made = compile_header(self._repository, header, "-fpch-instantiate-templates",
                                       "-x", "c++-header", "-o", path)
                 self._made[header] = ["-include-pch", path] if made.returncode == 0 else []

@@ -60,6 +60,15 @@ class Graph:
         folder = path.rpartition("/")[0]
         return [test for test in self.tests if test.rpartition("/")[0] == folder]
 
+    def users(self, path):
+        """Returns the files that include a header, directly or not."""
+        seen, waiting = set(), [path]
+        while waiting:
+            new = self.includers[waiting.pop()] - seen
+            seen |= new
+            waiting.extend(new)
+        return seen
+
     def tests_that_include(self, path):
         """Returns the tests that include a header directly. A header for tests also counts if
         other files for tests include it for them."""

@@ -71,6 +71,10 @@ TREE = {
     "fuzz/require.hpp": "",
     "bench/run.py": "",
     "bench/inside/hop.cpp": "",
+    "bench/limit/arguments/arguments.hpp": "",
+    "bench/limit/arguments/arguments.cpp": source("bench/limit/arguments/arguments.hpp"),
+    "bench/limit/canned.hpp": source("bench/limit/arguments/arguments.hpp"),
+    "bench/limit/epoll_limit.cpp": source("bench/limit/canned.hpp"),
 }
 
 

@@ -185,10 +185,11 @@ class Planner:
 
     def _programs_of(self, path):
         """Returns (folder, name) of the programs that a C++ file belongs to."""
-        folder = path.rpartition("/")[0]
-        users = [path] if path.endswith(".cpp") else sorted(self.graph.includers[path])
+        folder = next((each for each in tables.PROGRAMS if path.startswith(f"{each}/")), None)
+        is_program = path.endswith(".cpp") and path.rpartition("/")[0] == folder
+        users = [path] if is_program else sorted(self.graph.users(path.replace(".cpp", ".hpp")))
         return [(folder, pathlib.PurePath(user).stem) for user in users
-                if folder in tables.PROGRAMS and user.rpartition("/")[0] == folder and
+                if user.endswith(".cpp") and user.rpartition("/")[0] == folder and
                 user in self.graph.files]
 
     def _add_program(self, path):

@@ -121,6 +121,9 @@ class OtherFilesTest(PlanTestCase):
                          ["./dev narrow release - inside_hop"])
         self.assertEqual(self.commands_of("tools/autobahn/client.cpp"),
                          ["./dev narrow asan - autobahn_client"])
+        for path in ("canned.hpp", "arguments/arguments.hpp", "arguments/arguments.cpp"):
+            self.assertEqual(self.commands_of(f"bench/limit/{path}"),
+                             ["./dev narrow release - epoll_limit"], path)
 
     def test_simulated_services_run_the_nearest_tests(self):
         self.assertIn("(Heap)(/.*)?)$ simulate_tool_test",

@@ -14,8 +14,8 @@ CLI::Option* add(CLI::App& parser, const Argument& argument) {
     } else {
       CLI::Option* const option = parser.add_option(argument.name, *value, argument.help);
       if constexpr (std::is_integral_v<Value>) {
-        if (argument.most != Argument().most) {
-          option->check(CLI::Range(argument.least, argument.most));
+        if (argument.min != Argument().min || argument.max != Argument().max) {
+          option->check(CLI::Range(argument.min, argument.max));
         }
       }
       return option->capture_default_str();

@@ -1,5 +1,5 @@
-// The arguments of the limit servers and of the load generators. CLI11 is behind a source: with
-// optimisation, its headers cost each program that includes them 7 s of compile time.
+// The arguments of the limit servers and of the load generators. Only arguments.cpp includes CLI11.
+// With optimisation, CLI11 costs 7 s in each source that includes it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace limit {
 
-/// An argument of a program. One whose name begins without `--` is known by its position.
+/// An argument of a program. A name without `--` is positional.
 struct Argument {
   using Value = std::variant<bool*, int*, std::uint16_t*, std::size_t*, double*, std::string*>;
 
@@ -19,8 +19,8 @@ struct Argument {
   Value value;  ///< keeps what it points to if the argument is missing
   const char* help = nullptr;
   bool required = false;
-  std::size_t least = 0;  ///< smallest and largest number
-  std::size_t most = std::numeric_limits<std::size_t>::max();
+  std::size_t min = 0;  ///< of a number
+  std::size_t max = std::numeric_limits<std::size_t>::max();
 };
 
 /// Reads the arguments. Prints what is wrong, or the help, and exits if the program must not run.
