@@ -130,8 +130,8 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
 }
 
 /// Returns half of the cases if the process samples; see SweepBudget.
-std::vector<SweepCase> sample(std::span<const SweepCase> cases) {
-  return SweepBudget::sample(std::vector(cases.begin(), cases.end()), 2);
+std::vector<SweepCase> sample(std::span<const SweepCase> cases, std::uint64_t seed) {
+  return SweepBudget::sample(std::vector(cases.begin(), cases.end()), 2, seed);
 }
 
 }  // namespace
@@ -220,14 +220,14 @@ void CancelSweep::sweep_all(std::span<const SweepCase> cases) {
   const auto seed = static_cast<std::uint32_t>(test_seed());
   SCOPED_TRACE(test_replay() + std::to_string(seed));
   Runtime runtime(options);
-  const std::vector<SweepCase> sampled = sample(cases);
+  const std::vector<SweepCase> sampled = sample(cases, seed);
   EXPECT_EQ(runtime.run_on_each_core(sweep_on_first, &runtime, std::span(sampled), seed), 0);
 }
 
 void sweep_all_in_world(std::span<const SweepCase> all_cases) {
   const sim::WorldOptions options = fresh_world_options();
   sim::World world(options);
-  const std::vector<SweepCase> sampled = sample(all_cases);
+  const std::vector<SweepCase> sampled = sample(all_cases, options.seed);
   const std::span<const SweepCase> cases = sampled;
   world.host("host", {.cores = 2}).start([cases, seed = options.seed](loop::Platform& platform) {
     Runtime runtime(platform, {.cores = 2, .announce = false});

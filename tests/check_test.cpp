@@ -45,8 +45,8 @@ Checked check(std::uint16_t port, std::vector<std::string> more,
   return check("127.0.0.1:" + std::to_string(port), std::move(more), timeout);
 }
 
-/// Returns the options for a run of all cases that a test has time for, and of one of three cases
-/// if the process samples; see SweepBudget.
+/// Returns the options that select the cases of a run. If the process samples, they select a third
+/// of the cases; see SweepBudget.
 std::vector<std::string> protocol_cases() {
   std::vector<std::string> options{"--skip", "slow", "--skip", "limits/upload"};
   if (!SweepBudget::samples()) return options;

@@ -153,7 +153,7 @@ TEST_P(Overload, SurvivesAllModesOfSlowHttpTest) {
 TEST_P(Overload, KeepsThousandsOfIdleConnectionsAndServesOthers) {
   // This process holds one end of each connection, and needs as many descriptors as the server.
   const auto limit = static_cast<std::size_t>(os::raise_descriptor_limit().now);
-  // The kernel checks all descriptors in each call of poll().
+  // The kernel checks all descriptors in each call of poll(). A process that samples opens fewer.
   const std::size_t wanted = GetParam().option == "poll" || SweepBudget::samples() ? 6000 : 19'000;
   const std::size_t count = std::min(wanted, limit - std::min<std::size_t>(limit, 900));
   // The timeouts exceed the time that any machine needs to open all connections.

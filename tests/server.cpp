@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <iterator>
-#include <random>
 #include <stdexcept>
 
 #include "weir/os/detail/io/fd.hpp"

@@ -28,7 +28,7 @@ class Scenarios : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Scenarios, HoldsForFreshSeeds) {
-  // A client of websocket_cuts vanishes before the first answer in every second run.
+  // A client of websocket_cuts vanishes before the first answer in about half of the runs.
   constexpr int seeds = 12, seeds_until_answered = 50;
   std::size_t answered = 0;
   const SweepBudget budget;

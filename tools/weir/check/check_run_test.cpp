@@ -383,6 +383,7 @@ TEST_F(CheckRun, ChecksAServerThatDoesNotSpeakHttp1) {
     EXPECT_TRUE(!measures_memory || each.verdict.actual.contains("memory"))
         << each.test_case->name << ": " << each.verdict.actual;
   }
+  EXPECT_GT(report.count(VerdictKind::passed), report.results.size() / 2);
   EXPECT_TRUE(report.target.http2_only);
   EXPECT_EQ(report.target.get.status, 200);
   EXPECT_EQ(report.target.post.status, 200);

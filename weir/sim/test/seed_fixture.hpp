@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -21,7 +22,10 @@ inline std::uint64_t test_seed() {
 /// Returns the command that runs the current test again; the seed is appended.
 inline std::string test_replay() {
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-  return std::filesystem::read_symlink("/proc/self/exe").string() +
+  const char* const budget = std::getenv("WEIR_SWEEP_SECONDS");  // decides what runs: SweepBudget
+  const std::string setting =
+      budget == nullptr ? "" : "WEIR_SWEEP_SECONDS=" + std::string(budget) + " ";
+  return setting + std::filesystem::read_symlink("/proc/self/exe").string() +
          " --gtest_filter=" + test.test_suite_name() + "." + test.name() + " --gtest_random_seed=";
 }
 

@@ -1,9 +1,11 @@
-// The time that a test has for a sweep over many points. Only tests include it.
+// The time that a test has for a sweep over many points, and the sample of its cases. Only tests
+// include it.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <random>
@@ -21,13 +23,14 @@ class SweepBudget {
   /// Returns true if this process samples: sweeps have less than a minute.
   static bool samples() { return seconds() < 60; }
 
-  /// Returns one of `divisor` values, rounded up, if this process samples, or else all of them.
-  /// They keep their order, and are chosen anew in each call.
+  /// Returns a random part of the values if this process samples: their number divided by
+  /// `divisor`, rounded up, in their order. Otherwise returns all. Equal seeds give equal samples.
   template <class Value>
-  static std::vector<Value> sample(std::vector<Value> values, std::size_t divisor) {
+  static std::vector<Value> sample(std::vector<Value> values, std::size_t divisor,
+                                   std::uint64_t seed = std::random_device()()) {
     if (!samples()) return values;
     std::vector<Value> chosen;
-    std::minstd_rand random{std::random_device()()};
+    std::mt19937_64 random(seed);
     std::ranges::sample(values, std::back_inserter(chosen),
                         static_cast<std::ptrdiff_t>((values.size() + divisor - 1) / divisor),
                         random);

@@ -119,7 +119,7 @@ class AeadRecordsTest : public EngineTest, public testing::WithParamInterface<Su
     } while (!bytes.empty());
   }
   /// Compares the bytes on a new connection, whole and byte by byte. `make` makes them. If the
-  /// process samples, many bytes are in pieces instead; see SweepBudget.
+  /// process samples, there are at most 501 pieces; see SweepBudget.
   template <class Make>
   void compare_fresh(Make make) {
     constexpr std::size_t pieces_max = 500;
