@@ -179,12 +179,14 @@ TEST_F(WebSocketOverHttp2Test, EndsTheRequestWithTheHandshake) {
 }
 
 TEST_F(WebSocketOverHttp2Test, RejectsOtherRequests) {
+  routes_.get("/task", []() -> Task<Response> { co_return text("hello"); });
   begin();
   const std::string answered = answer(get(1, "/ws"));
   EXPECT_NE(answered.find(":status=400"), answered.npos) << answered;
   const std::string missing = answer(connect_to(3, "/none"));
   EXPECT_NE(missing.find(":status=404"), missing.npos) << missing;
-  for (const auto& [id, path] : {std::pair(5U, "/"), std::pair(7U, "/stream")}) {
+  for (const auto& [id, path] :
+       {std::pair(5U, "/"), std::pair(7U, "/stream"), std::pair(9U, "/task")}) {
     const std::string plain = answer(connect_to(id, path));
     EXPECT_NE(plain.find(":status=400"), plain.npos) << "a success opens a tunnel: " << plain;
     EXPECT_EQ(plain.find("hello"), plain.npos) << plain;

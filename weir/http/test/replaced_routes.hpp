@@ -21,10 +21,10 @@ namespace weir::http {
 /// seconds.
 class ReplacedRoutes {
  public:
-  /// Returns the id of the route that waits for the replacement.
+  /// Returns the id of the route that waits for the replacement, which has the options.
   template <class F>
-  RouteId add(Router& router, Loop& loop, std::string_view method, std::string_view text,
-              F handler) {
+  RouteId add(Router& router, Loop& loop, std::string_view method, std::string_view text, F handler,
+              RouteOptions options = {}) {
     const Pattern pattern = Pattern::parse(text).value();
     Loop* const only = &loop;
     auto core_handlers =
@@ -37,7 +37,7 @@ class ReplacedRoutes {
     const auto id = run(loop, publish(router.updater(), std::move(published)));
     Replacement& replacement = replacements_.emplace_back(Replacement{
         std::move(core_handlers),
-        Route{std::string(method), pattern, Handler::of(std::move(handler)), RouteOptions()}});
+        Route{std::string(method), pattern, Handler::of(std::move(handler)), std::move(options)}});
     replacement.route.owner_in_flight = &in_flight_;
     return id.value();
   }

@@ -54,7 +54,7 @@ bool is_of_handshake(std::string_view name) noexcept {
 Result<std::string> websocket_request(const Url& url, std::string_view key,
                                       const ClientWebSocketOptions& options) {
   for (const std::string_view name :
-       {"connection", "upgrade", "content-length", "transfer-encoding", "sec-websocket-key",
+       {"connection", "upgrade", "te", "content-length", "transfer-encoding", "sec-websocket-key",
         "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions"}) {
     if (options.headers.contains(name)) return fail(Errc::bad_input);
   }

@@ -17,6 +17,7 @@ namespace weir::http {
 /// The limits of a head. A request's head that exceeds a limit is answered with 414 or 431, with
 /// 400 for the empty lines, or with 501 if the method alone is too long (RFC 9112 §3). A value
 /// above 16 MiB counts as 16 MiB. The limits hold for HTTP/1 and HTTP/2.
+/// Over HTTP/2, H2Limits::field_list_max holds too: raise both for longer heads.
 struct HeadLimits {
   std::uint32_t request_line_max = 8 * 1024;    ///< bytes, without the CRLF; also a status line's
   std::uint32_t headers_bytes_max = 64 * 1024;  ///< bytes of all lines and of the empty line

@@ -1,7 +1,9 @@
 #include "weir/http/detail/h2/request_fields.hpp"
 
 #include <cassert>
+#include <cstdint>
 
+#include "weir/http/syntax/detail/authority.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/method.hpp"
 
@@ -106,11 +108,15 @@ void RequestFieldReader::begin_text() noexcept {
   begin_line(pseudo_.method, pseudo_.path);
 }
 
-/// Takes a Host that says the same as :authority. Returns false if it has to be written.
+/// Takes a Host that says the same as :authority (RFC 9113 §8.3.1). The default port of the scheme
+/// may be in one of them only. Returns false if it has to be written.
 bool RequestFieldReader::take_host(std::string_view value) noexcept {
   if (!pseudo_.has_authority || has_host_) return false;
   has_host_ = true;
-  if (!equals_ignoring_case(value, pseudo_.authority)) fail(Kind::malformed);
+  constexpr std::uint16_t unknown_port = 0;  // of a CONNECT, which has no scheme
+  const std::uint16_t port = result_.is_https ? 443 : 80;
+  const std::uint16_t default_port = pseudo_.scheme.empty() ? unknown_port : port;
+  if (!is_same_authority(value, pseudo_.authority, default_port)) fail(Kind::malformed);
   return true;
 }
 

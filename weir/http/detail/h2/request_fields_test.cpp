@@ -227,7 +227,10 @@ TEST(RequestFieldReader, WritesAHostThatEqualsTheAuthorityOnce) {
   const std::string expected = "GET /p HTTP/1.1\r\nhost: a.test\r\nx: y\r\n\r\n";
   EXPECT_EQ(read(with(get, {{"host", "a.test"}, {"x", "y"}})).text, expected);
   EXPECT_EQ(read(with(get, {{"x", "y"}, {"host", "A.TEST"}})).text, expected);
-  for (const std::string_view host : {"b.test", "a.test:80", "", "a.test, a.test"}) {
+  for (const std::string_view host : {"a.test:80", "a.test:", "a.test."}) {
+    EXPECT_EQ(read(with(get, {{"host", std::string(host)}, {"x", "y"}})).text, expected) << host;
+  }
+  for (const std::string_view host : {"b.test", "a.test:443", "a.test:81", "", "a.test, a.test"}) {
     EXPECT_EQ(read(with(get, {{"host", std::string(host)}})), Kind::malformed) << host;
   }
   EXPECT_EQ(read(with(get, {{"host", "a.test"}, {"host", "a.test"}})), ParseError::repeated_host);

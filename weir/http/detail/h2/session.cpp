@@ -23,10 +23,13 @@ H2Limits in_range(const H2Limits& limits) noexcept {
   out.streams_max = std::clamp(out.streams_max, 1U, 1U << 30U);
   out.stream_window = std::clamp(out.stream_window, 1U, largest_window);
   out.connection_window = std::clamp(out.connection_window, window_default, largest_window);
-  out.block_bytes_max = std::clamp(out.block_bytes_max, 1024U, fields_max);
-  out.block_frames_max =
-      std::clamp(out.block_frames_max, 1U, 0xFFFEU);  // block_frames_ has 16 bits
   out.field_list_max = std::min(out.field_list_max, fields_max);
+  // A peer may send what field_list_max announces. Its block is shorter, in frames of full length.
+  out.block_bytes_max =
+      std::clamp(std::max(out.block_bytes_max, out.field_list_max), 1024U, fields_max);
+  constexpr std::uint32_t frames_max = 0xFFFE;  // block_frames_ has 16 bits
+  const std::uint32_t frames = out.block_bytes_max / frame_payload_default + 1;
+  out.block_frames_max = std::clamp(std::max(out.block_frames_max, frames), 1U, frames_max);
   out.control_bytes_max = std::max(out.control_bytes_max, 256U);
   out.output_max = std::max(out.output_max, 1U);
   out.work.burst = std::clamp(out.work.burst, 100, 1'000'000'000);

@@ -41,14 +41,16 @@ struct H2Limits {
   /// bytes count only for the window of its stream, so that it does not keep the other bodies from
   /// arriving.
   std::uint32_t connection_window = 1024 * 1024;
-  /// Encoded bytes of a field block, from 1 KiB to 16 MiB; close.
+  /// Encoded bytes of a field block, from 1 KiB to 16 MiB, and at least `field_list_max`; close.
   std::uint32_t block_bytes_max = 64 * 1024;
-  /// Frames of a field block: HEADERS and its CONTINUATION, from 1 to 65,534; close.
+  /// Frames of a field block: HEADERS and its CONTINUATION, up to 65,534, and at least those of
+  /// 16 KiB that such a block needs; close.
   std::uint32_t block_frames_max = 16;
   /// Bytes of the bodies that handlers collect at the same time, above the window of each stream.
   /// One more body may always grow, so that its request ends; flow control. The carrier's.
   std::uint64_t bodies_max = 4 * 1024 * 1024;
-  /// SETTINGS_MAX_HEADER_LIST_SIZE, at most 16 MiB; the carrier's.
+  /// SETTINGS_MAX_HEADER_LIST_SIZE, at most 16 MiB, for heads and trailers; each field counts 32
+  /// bytes more than its text. A head is also bounded by HeadLimits; the carrier's.
   std::uint32_t field_list_max = 64 * 1024;
   /// Bytes of control frames that wait to be sent, from 256; close.
   std::uint32_t control_bytes_max = 32 * 1024;

@@ -217,8 +217,9 @@ bool H2Connection::open(const H2Event& event) {
   }
   const bool complete = read.kind == FieldsResult::Kind::complete;
   // The bytes of a tunnel are no body, so a length says nothing about them (RFC 9110 §9.3.6).
-  const bool has_length =
-      complete && !read.is_extended_connect && exchange.head().has_content_length();
+  const bool has_length = complete && !read.is_extended_connect &&
+                          exchange.head().method() != Method::connect &&
+                          exchange.head().has_content_length();
   const bool accepted = has_length ? session_.accept(exchange, exchange.head().content_length())
                                    : session_.accept(exchange);
   if (!accepted) {
@@ -249,6 +250,8 @@ bool H2Connection::read_trailers(const H2Event& event) {
       session_.fail(H2Error::compression_error);
       break;
     case FieldsResult::Kind::rejected:
+      exchange.on_rejected_trailers(read.error);
+      break;
     case FieldsResult::Kind::malformed:
       session_.reset(exchange, H2Error::protocol_error);
       server_.counters().http2_streams_reset.add();

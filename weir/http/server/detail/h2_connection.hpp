@@ -84,8 +84,8 @@ class H2Exchange final : public H2Stream,
 
   // Events of the stream. Each of them may destroy the exchange.
 
-  /// Begins the request of an accepted stream, whose head is complete. The bytes behind an extended
-  /// CONNECT are no body.
+  /// Begins the request of an accepted stream, whose head is complete. The bytes behind a CONNECT
+  /// are no body (RFC 9110 §9.3.6).
   void begin(bool is_extended_connect);
   /// Answers a request whose head is rejected, instead of begin().
   void reject_head(ParseError error);
@@ -94,6 +94,8 @@ class H2Exchange final : public H2Stream,
   Headers& received_trailers() noexcept { return trailers_; }
   /// Ends the body after trailers.
   void on_end();
+  /// Ends the body with the error of its trailers, which exceed a limit or have a forbidden field.
+  void on_rejected_trailers(ParseError error);
   /// The stream was reset, or the connection is lost: nothing more can be received or sent.
   void on_gone();
   /// Sends a part of what waits; the stream is the next sender.
@@ -157,6 +159,9 @@ class H2Exchange final : public H2Stream,
   void send_head(bool ends);
   void reject(ParseError error);
   void answer_now();
+  void limit_body();
+  bool needs_no_more() const noexcept;
+  std::unexpected<std::error_code> fail_read() noexcept;
   bool wait_for_end();
   void end_wait();
   void report_end() noexcept;
@@ -185,7 +190,7 @@ class H2Exchange final : public H2Stream,
   Headers trailers_;
   ManualResetEvent input_;  // something has arrived
   RateTracker body_rate_;
-  std::uint64_t body_max_ = 0;
+  std::uint64_t body_max_ = UINT64_MAX;  // until the route is known
   std::uint64_t received_ = 0;
   std::uint64_t received_at_check_ = 0;
   std::size_t collected_ = 0;
@@ -198,11 +203,12 @@ class H2Exchange final : public H2Stream,
   ManualResetEvent output_;  // the pending bytes have been sent
   RateTracker write_rate_;
   std::uint32_t sent_since_check_ = 0;
-  bool is_connect_ = false;    // an extended CONNECT, which a success accepts
-  bool is_tunnel_ = false;     // the stream carries a WebSocket
-  bool pending_ends_ = false;  // the stream ends with the pending bytes
-  bool collects_ = false;      // collect() takes the body; body_max_ bounds it
-  bool drops_ = false;         // the rest of the body is dropped as it arrives
+  bool is_connect_ = false;      // a success would begin a tunnel
+  bool is_tunnel_ = false;       // the stream carries a WebSocket
+  bool pending_ends_ = false;    // the stream ends with the pending bytes
+  bool collects_ = false;        // collect() takes the body; body_max_ bounds it
+  bool drops_ = false;           // the rest of the body is dropped as it arrives
+  bool error_was_read_ = false;  // read() has returned body_error_
   bool awaits_continue_ = false;
   bool awaits_end_ = false;
   bool head_sent_ = false;

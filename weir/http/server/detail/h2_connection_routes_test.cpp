@@ -120,15 +120,32 @@ TEST_F(H2ConnectionRoutesTest, ARejectedHeadHasTheErrorPageOfTheRouter) {
   EXPECT_TRUE(answer(with_scheme(5, "ftp")).starts_with("head 5 :status=400 content-type=appl"));
 }
 
-TEST_F(H2ConnectionRoutesTest, ABodyThatIsTooLargeDoesNotWaitForAReplacement) {
+class H2ReplacedBodyTest : public H2ConnectionRoutesTest,
+                           public testing::WithParamInterface<std::uint64_t> {};
+
+TEST_P(H2ReplacedBodyTest, HasTheLimitOfTheReplacementThatItWaitsFor) {
   ReplacedRoutes replaced;
-  id_ = replaced.add(routes_, *loop_, "POST", "/a", [] { return text("hello"); });
+  const auto echo = [](Request& request) -> Task<Response> {
+    const auto body = co_await request.body();
+    co_return body ? text(std::string(*body)) : Response(body.error());
+  };
+  replaced.add(routes_, *loop_, "POST", "/a", echo, {.body_max = GetParam()});
   begin_busy();
-  EXPECT_EQ(answer(get(3, "/remove")), "");
-  EXPECT_TRUE(answer(too_large(5, "POST")).starts_with("head 5 :status=413 "));
-  EXPECT_EQ(pass_a_second(), late_body(5) + removed(3)) << "the rejected request has kept it";
+  const std::string body = "eleven byte";
+  EXPECT_EQ(answer(too_large(3, "POST") + data(3, body, FrameFlag::end_stream)), "");
+  EXPECT_EQ(answer(post(5, "/a") + data(5, body, FrameFlag::end_stream)), "");
+  replaced.replace(*loop_);
+  const std::string lines = received();
+  const bool fits = body.size() <= GetParam();
+  for (const std::string stream : {"3", "5"}) {
+    EXPECT_NE(lines.find("head " + stream + (fits ? " :status=200" : " :status=413")), lines.npos)
+        << lines;
+  }
+  EXPECT_EQ(lines.find(body) != lines.npos, fits) << lines;
   shut_down();
 }
+
+INSTANTIATE_TEST_SUITE_P(AtMost, H2ReplacedBodyTest, testing::Values(5U, 11U));
 
 TEST_F(H2ConnectionRoutesTest, KeepsALargeResponseAfterAnUnreadBody) {
   id_ = routes_.post("/a", [] { return text(std::string(1'000, 'x')); });

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
@@ -378,6 +379,82 @@ TEST_F(H2ConnectionTest, RejectsMalformedRequests) {
   begin();
   EXPECT_EQ(answer(headers(1, block({{":method", "GET"}}))), "reset 1 1\n");
   EXPECT_EQ(answer(headers(3, "\xFF\xFF\xFF\xFF\xFF\xFF")), "reset 3 9\ngoaway 3 e9\n");
+}
+
+TEST_F(H2ConnectionTest, TakesAsLongAHeadAsItAnnounces) {
+  routes_.get("/", [](Request& request) {
+    return text(std::to_string(request.header("x").value_or("").size()));
+  });
+  constexpr std::size_t size = 200'000;
+  Limits limits;
+  limits.head.headers_bytes_max = limits.h2.field_list_max = 256 * 1024;
+  begin(limits);
+  const std::string long_field(size, 'x');
+  const std::string whole = block({{":method", "GET"},
+                                   {":scheme", "http"},
+                                   {":path", "/"},
+                                   {":authority", "a"},
+                                   {"x", long_field}});
+  std::string input =
+      headers(1, std::string_view(whole).substr(0, frame_payload_default), FrameFlag::end_stream);
+  for (std::size_t at = frame_payload_default; at < whole.size(); at += frame_payload_default) {
+    const bool last = at + frame_payload_default >= whole.size();
+    input += continuation(1, std::string_view(whole).substr(at, frame_payload_default),
+                          last ? FrameFlag::end_headers : std::uint8_t{0});
+  }
+  const std::string lines = answer(input);
+  EXPECT_TRUE(lines.ends_with("data 1 200000 end\n")) << lines;
+}
+
+TEST_F(H2ConnectionTest, TheBytesBehindAConnectAreNoBody) {
+  routes_.get("/", [] { return text("hello"); });
+  begin();
+  const std::string connect = headers(
+      1, block({{":method", "CONNECT"}, {":authority", "a.test:443"}}), FrameFlag::end_headers);
+  const std::string lines = answer(connect);
+  EXPECT_TRUE(lines.starts_with("head 1 :status=405 ")) << lines;
+  EXPECT_TRUE(lines.ends_with(" end\nreset 1 0\n")) << lines;
+}
+
+TEST_F(H2ConnectionTest, RejectsForbiddenAndLongTrailers) {
+  routes_.post("/", echo);
+  routes_.post("/ignore", [] { return text("ignored"); });
+  begin();
+  const std::string forbidden = block({{"trailer", "x"}});
+  std::string many;
+  for (int number = 0; number < 200; ++number) many += block({{"x", "y"}});
+  const ServerCounters& counters = server_->counters();
+  const auto count = [&](ParseError error) {
+    return counters.parse_errors[static_cast<std::size_t>(error)].value();
+  };
+  std::uint32_t stream = 1;
+  for (const std::string_view path : {"/", "/ignore"}) {
+    for (const auto& [trailers, status] : {std::pair(forbidden, "400"), std::pair(many, "431")}) {
+      const std::string lines =
+          answer(post(stream, path) + data(stream, "body") + headers(stream, trailers));
+      EXPECT_TRUE(lines.starts_with("head " + std::to_string(stream) + " :status=" + status))
+          << lines;
+      EXPECT_EQ(lines.find("reset"), lines.npos) << lines;
+      stream += 2;
+    }
+  }
+  EXPECT_EQ(count(ParseError::forbidden_trailer), 2U);
+  EXPECT_EQ(count(ParseError::too_many_trailers), 2U);
+}
+
+TEST_F(H2ConnectionTest, AHandlerThatHasReadAPartMayAnswerABodyThatIsTooLarge) {
+  const auto read_a_part = [](Request& request) -> Task<Response> {
+    EXPECT_TRUE(co_await request.read());
+    std::ignore = co_await sleep(std::chrono::seconds(1));
+    co_return text("enough");
+  };
+  routes_.post("/", read_a_part, {.body_max = 10});
+  begin();
+  EXPECT_EQ(answer(post(1, "/") + data(1, "first")), "");
+  EXPECT_EQ(answer(data(1, std::string(20, 'x'))), "");
+  pass(std::chrono::seconds(1));
+  const std::string lines = received();
+  EXPECT_TRUE(lines.starts_with("head 1 :status=200 ")) << lines;
 }
 
 TEST_F(H2ConnectionTest, ReportsABodyThatIsTooLarge) {

@@ -37,15 +37,14 @@ void H2Exchange::reuse() noexcept {
 }
 
 void H2Exchange::begin(bool is_extended_connect) {
-  is_connect_ = is_extended_connect;
+  is_connect_ = is_extended_connect || head().method() == Method::connect;
   const bool has_body = !remote_ended() && !is_connect_;
   length_ = has_body ? head().length_in_stream() : BodyLength();
   call_.begin();
-  const Limits& limits = connection_.server().limits();
-  body_max_ = call_.options().body_max.value_or(limits.body_max);
   awaits_continue_ = head().expects_continue() && !remote_ended();
-  if (announced_bytes() > body_max_) return reject(ParseError::body_too_large);
   if (call_.stage() == Call::Stage::routing) return spawn_run();
+  limit_body();
+  if (body_error_) return reject(ParseError::body_too_large);
   if (!call_.is_async()) {
     if (!remote_ended() && !is_connect_ && wait_for_end()) return;
     if (call_.stage() == Call::Stage::routed) call_.respond();
@@ -56,6 +55,13 @@ void H2Exchange::begin(bool is_extended_connect) {
     return answer_now();
   }
   spawn_run();
+}
+
+/// Begins to apply the limit of the route, which is known now, to the body.
+void H2Exchange::limit_body() {
+  body_max_ = call_.options().body_max.value_or(connection_.server().limits().body_max);
+  const bool too_large = std::max(announced_bytes(), received_) > body_max_;
+  if (too_large && !body_error_) body_error_ = ParseError::body_too_large;
 }
 
 void H2Exchange::reject_head(ParseError error) {
@@ -111,6 +117,7 @@ void H2Exchange::check_body(Duration waited) {
   body_rate_.record(allowed ? waited : Duration::zero(), received_ - before);
   if (!body_rate_.exhausted()) return;
   awaits_end_ = false;
+  body_error_ = ParseError::body_timed_out;
   reject(ParseError::body_timed_out);
 }
 
@@ -140,7 +147,12 @@ Task<> H2Exchange::run() {
 Task<> H2Exchange::respond() {
   if (call_.stage() == Call::Stage::routing) {
     co_await call_.wait_for_core_handler();
-    if (!call_.is_async()) call_.respond();
+    limit_body();
+    if (body_error_ == make_error_code(ParseError::body_too_large)) {
+      call_.reject(to_status(body_error_));
+    } else if (!call_.is_async()) {
+      call_.respond();
+    }
   }
   if (call_.stage() == Call::Stage::routed && !call_.start()) {
     call_.hold();
@@ -148,11 +160,11 @@ Task<> H2Exchange::respond() {
     call_.take_response();
   }
   if (call_.upgrade() != nullptr) co_return co_await serve_websocket();
-  if (!remote_ended() && !was_read() && !gone_) co_await drop_body();
+  if (!remote_ended() && !is_connect_ && !was_read() && !gone_) co_await drop_body();
   if (gone_ || closed()) co_return;
   if (body_error_.category() == parse_error_category()) {
     connection_.server().counters().count_parse_error(static_cast<ParseError>(body_error_.value()));
-    if (code_of(call_.response().status()) < 400) {
+    if (code_of(call_.response().status()) < 400 && !needs_no_more()) {
       call_.replace_response(to_status(body_error_));
     }
   }
@@ -160,6 +172,13 @@ Task<> H2Exchange::respond() {
   call_.hold();
   if (call_.response().body().is_stream()) co_await send_stream();
   if (has_pending()) std::ignore = co_await output_.wait();
+}
+
+/// Returns true if the handler has read a part of a body that is too large, and has not met its
+/// end.
+bool H2Exchange::needs_no_more() const noexcept {
+  const bool too_large = body_error_ == make_error_code(ParseError::body_too_large);
+  return too_large && was_read() && !error_was_read_;
 }
 
 /// Drops a body that the handler has not read, if it is short, before a success is sent; see
@@ -498,6 +517,15 @@ void H2Exchange::on_end() {
   if (awaits_end_) end_wait();
 }
 
+void H2Exchange::on_rejected_trailers(ParseError error) {
+  trailers_.clear();
+  if (lingers()) return connection_.end(*this);
+  if (!body_error_) body_error_ = error;
+  input_.set();
+  if (!std::exchange(awaits_end_, false)) return;
+  reject(error);
+}
+
 void H2Exchange::on_gone() {
   if (lingers()) return connection_.end(*this);
   gone_ = true;
@@ -547,6 +575,12 @@ Task<Result<>> H2Exchange::fetch() {
   co_return fail(body_error_);
 }
 
+/// Returns the error of the body for the handler.
+std::unexpected<std::error_code> H2Exchange::fail_read() noexcept {
+  error_was_read_ = true;
+  return fail(body_error_);
+}
+
 Task<Result<Bytes>> H2Exchange::read_piece() {
   const std::size_t lent = std::exchange(lent_, {}).size();
   const std::size_t returned = take_returned(lent);
@@ -555,7 +589,7 @@ Task<Result<Bytes>> H2Exchange::read_piece() {
     connection_.wake_writer();
   }
   while (arrived_.empty()) {
-    if (body_error_) co_return fail(body_error_);
+    if (body_error_) co_return fail_read();
     if (remote_ended()) co_return Bytes();
     WEIR_CO_TRY(co_await fetch());
   }
@@ -571,7 +605,7 @@ Task<Result<std::string_view>> H2Exchange::collect() {
     connection_.wake_writer();
   }
   while (!remote_ended() || body_error_) {
-    if (body_error_) co_return fail(body_error_);
+    if (body_error_) co_return fail_read();
     WEIR_CO_TRY(co_await fetch());
   }
   if (!arrived_.empty()) lent_ = std::exchange(arrived_, {});

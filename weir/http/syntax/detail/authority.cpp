@@ -156,6 +156,15 @@ bool is_same_host(std::string_view origin, std::string_view authority) noexcept 
          page->port() == own->port.value_or(page->default_port());
 }
 
+bool is_same_authority(std::string_view left, std::string_view right,
+                       std::uint16_t default_port) noexcept {
+  if (equals_ignoring_case(left, right)) return true;
+  const std::optional<Authority> a = parse_authority(left);
+  const std::optional<Authority> b = parse_authority(right);
+  return a && b && a->port.value_or(default_port) == b->port.value_or(default_port) &&
+         dns::equal_hosts(a->host, b->host);
+}
+
 bool is_same_origin(std::string_view left, std::string_view right) noexcept {
   if (equals_ignoring_case(left, right)) return true;
   const std::optional<Origin> a = parse_origin(left);

@@ -29,6 +29,12 @@ bool is_same_host(std::string_view origin, std::string_view authority) noexcept;
 /// of http and https may be left out.
 bool is_same_origin(std::string_view left, std::string_view right) noexcept;
 
+/// Returns true if two authorities are of the same host and port. `default_port` is the port of one
+/// without a port. Other text is only compared without
+/// regard to case.
+bool is_same_authority(std::string_view left, std::string_view right,
+                       std::uint16_t default_port) noexcept;
+
 /// Returns true if `text` is an IPv4address of RFC 3986: four decimal octets without leading zeros.
 bool is_ipv4_address(std::string_view text) noexcept;
 
