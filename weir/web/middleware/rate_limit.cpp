@@ -25,6 +25,12 @@ std::string seconds_text(Duration length) {
   return std::to_string(std::max<std::int64_t>(seconds, 1));
 }
 
+/// What the headers of a response tell: the tightest of the limits around a request.
+struct StatedLimit {
+  RateDecision decision;
+  RateLimit limit;
+};
+
 }  // namespace
 
 /// The tables, which the first request makes: only then the number of cores is known.
@@ -36,6 +42,9 @@ class RequestRateLimit::Buckets {
       throw std::invalid_argument("rate_limit: all values of the limit must be greater than zero");
     }
   }
+
+  /// Returns the limit of one bucket: each core has its share with RateScope::per_core.
+  const RateLimit& limit_of_bucket() const noexcept { return limit_of_bucket_; }
 
   /// Takes a token of the request's key; std::nullopt if the request has no limit.
   std::optional<RateDecision> take(const Request& request) {
@@ -62,6 +71,7 @@ class RequestRateLimit::Buckets {
 
   void make(Loop& loop) {
     seed_ = loop.platform().random();
+    limit_of_bucket_ = options.limit;
     if (options.scope == RateScope::all_cores) {
       for (Shard& each : shards_) {
         each.table.emplace(options.limit, (options.keys_max + shard_count - 1) / shard_count);
@@ -69,7 +79,7 @@ class RequestRateLimit::Buckets {
       return;
     }
     const std::size_t cores = std::max<std::size_t>(1, loop.group().loops().size());
-    RateLimit share = options.limit;
+    RateLimit& share = limit_of_bucket_;
     share.per = share.per * static_cast<std::int64_t>(cores);
     share.burst = std::max<std::uint64_t>(1, share.burst / cores);
     for (std::size_t core = 0; core < cores; ++core) {
@@ -94,6 +104,7 @@ class RequestRateLimit::Buckets {
 
   std::once_flag made_;
   std::uint64_t seed_ = 0;
+  RateLimit limit_of_bucket_;
   std::array<Shard, shard_count> shards_;
   std::vector<std::unique_ptr<RateTable>> tables_;  // one for each core
 };
@@ -114,7 +125,11 @@ std::size_t RequestRateLimit::memory_bound(std::size_t cores) const noexcept {
 std::optional<Response> RequestRateLimit::before(Request& request) const {
   const auto decision = buckets_->take(request);
   if (!decision) return std::nullopt;
-  if (buckets_->options.headers != RateHeaders::none) request.set(*decision);
+  const auto* const outer = request.get<StatedLimit>();
+  const bool is_tightest =
+      !decision->allowed || outer == nullptr || decision->remaining < outer->decision.remaining;
+  const bool states = buckets_->options.headers != RateHeaders::none;
+  if (states && is_tightest) request.set(StatedLimit{*decision, buckets_->limit_of_bucket()});
   if (decision->allowed) return std::nullopt;
   Response response = problem(Status::too_many_requests);
   response.set_header("Retry-After", seconds_text(decision->retry_after));
@@ -125,18 +140,18 @@ std::optional<Response> RequestRateLimit::before(Request& request) const {
 void RequestRateLimit::after(Request& request, Response& response) const {
   const RateLimitOptions& options = buckets_->options;
   if (options.headers == RateHeaders::none) return;
-  const auto* const decision = request.get<RateDecision>();
-  if (decision == nullptr) return;  // the request ended before it was counted
-  const std::string remaining = std::to_string(decision->remaining);
-  const std::string reset = seconds_text(decision->until_full);
+  const auto* const stated = request.get<StatedLimit>();
+  if (stated == nullptr) return;  // the request ended before it was counted
+  const std::string remaining = std::to_string(stated->decision.remaining);
+  const std::string reset = seconds_text(stated->decision.until_full);
   if (options.headers == RateHeaders::separate) {
-    response.set_header("RateLimit-Limit", std::to_string(options.limit.burst));
+    response.set_header("RateLimit-Limit", std::to_string(stated->limit.burst));
     response.set_header("RateLimit-Remaining", remaining);
     response.set_header("RateLimit-Reset", reset);
     return;
   }
-  response.set_header("RateLimit-Policy", "\"default\";q=" + std::to_string(options.limit.tokens) +
-                                              ";w=" + seconds_text(options.limit.per));
+  response.set_header("RateLimit-Policy", "\"default\";q=" + std::to_string(stated->limit.tokens) +
+                                              ";w=" + seconds_text(stated->limit.per));
   response.set_header("RateLimit", "\"default\";r=" + remaining + ";t=" + reset);
 }
 

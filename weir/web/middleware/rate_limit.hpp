@@ -25,7 +25,8 @@ enum class RateScope : std::uint8_t {
   per_core,
 };
 
-/// The headers that tell a client its limit.
+/// The headers that tell a client its limit. Of several limits around a request, they tell the one
+/// with the fewest tokens left, and with RateScope::per_core its share of one core.
 enum class RateHeaders : std::uint8_t {
   none,
   /// RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, which many clients know.

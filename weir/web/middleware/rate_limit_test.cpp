@@ -113,6 +113,23 @@ TEST(RateLimit, MayHaveOtherHeaders) {
   EXPECT_EQ(header_of(none.get("/"), "Retry-After"), "30");
 }
 
+TEST(RateLimit, StatesTheTightestOfSeveralLimits) {
+  Router router;
+  router.use(rate_limit({.limit = {.tokens = 9, .per = std::chrono::minutes(1), .burst = 9}}));
+  RouteGroup login = router.group("/login");
+  login.use(rate_limit({.limit = two_each_minute}));
+  login.get("/form", [] { return text("hello"); });
+  router.get("/", [] { return text("hello"); });
+  TestClient client(std::move(router));
+  const auto wide = client.get("/");
+  EXPECT_EQ(header_of(wide, "RateLimit-Limit"), "9");
+  EXPECT_EQ(header_of(wide, "RateLimit-Remaining"), "8");
+  const auto narrow = client.get("/login/form");
+  EXPECT_EQ(header_of(narrow, "RateLimit-Limit"), "2");
+  EXPECT_EQ(header_of(narrow, "RateLimit-Remaining"), "1");
+  EXPECT_EQ(header_of(narrow, "RateLimit-Reset"), "30");
+}
+
 TEST(RateLimit, HasABoundOfItsMemory) {
   EXPECT_LE(rate_limit({.keys_max = 65'536}).memory_bound(8), 1'100'000U);
   EXPECT_LE(rate_limit({.scope = RateScope::per_core, .keys_max = 65'536}).memory_bound(8),

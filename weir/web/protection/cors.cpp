@@ -32,6 +32,12 @@ void check_origin(const std::string& origin) {
   if (star != std::string::npos && (!is_subdomain || origin.rfind('*') != star)) {
     reject("a wildcard stands for whole subdomains, as in https://*.example.org", origin);
   }
+  const std::string_view rest = std::string_view(origin).substr(slashes + 3);
+  const std::string_view scheme = std::string_view(origin).substr(0, slashes);
+  if ((scheme == "https" && rest.ends_with(":443")) ||
+      (scheme == "http" && rest.ends_with(":80"))) {
+    reject("a browser leaves out the default port of an origin", origin);  // RFC 6454 §6.2
+  }
   for (const char each : origin) {
     if (each <= ' ' || each > '~' || each != to_lower(each))
       reject("an origin has lower-case letters", origin);

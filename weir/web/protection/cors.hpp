@@ -17,7 +17,8 @@ namespace weir::http {
 /// CorsOptions says which scripts of other origins may use a service.
 struct CorsOptions {
   /// Origins whose scripts may read responses: "https://app.example.org", "https://*.example.org"
-  /// for all subdomains, or "*" alone for all origins. A port is part of an origin.
+  /// for all subdomains, or "*" alone for all origins. A port is part of an origin, unless it is
+  /// the default port of http or https.
   std::vector<std::string> origins = {};
   /// Methods that a preflight request allows, besides GET, HEAD and POST.
   std::vector<std::string> methods = {"PUT", "PATCH", "DELETE"};

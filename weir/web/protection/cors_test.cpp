@@ -180,7 +180,7 @@ TEST(Cors, RejectsOptionsThatAreUnsafe) {
   for (const char* origin :
        {"", "example.org", "https://", "https://a.test/", "https://a.test/b", "https://A.test",
         "https://*", "https://*example.org", "https://a.*.org", "*.example.org", "https://*.*.org",
-        "https://a.test ", "*, https://a.test"}) {
+        "https://a.test ", "*, https://a.test", "https://a.test:443", "http://*.a.test:80"}) {
     EXPECT_THROW(cors({.origins = {origin}}), std::invalid_argument) << origin;
   }
   EXPECT_THROW(cors({.origins = {"*", "https://a.test"}}), std::invalid_argument);

@@ -22,6 +22,7 @@
 #include "weir/loop/loop.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
+#include "weir/tls/certificate/error.hpp"
 #include "weir/web/proxy/detail/forwarding.hpp"
 #include "weir/web/proxy/detail/proxied_websocket.hpp"
 #include "weir/web/proxy/detail/proxy_core.hpp"
@@ -103,16 +104,36 @@ bool is_unprocessed(std::error_code error) noexcept {
          error == ClientError::not_processed;
 }
 
+/// Returns true if the head of the request exceeds what an upstream of HTTP/2 has announced to
+/// take. Nothing was sent then.
+bool is_long_head(std::error_code error) noexcept {
+  return error == Errc::limit_reached;
+}
+
 /// Returns true if the upstream itself caused the error.
 bool is_upstream_failure(std::error_code error) noexcept {
   const bool is_local = error == Errc::cancelled || weir::detail::is_shortage(error);
-  return !is_local && !is_unprocessed(error);
+  return !is_local && !is_unprocessed(error) && !is_long_head(error);
+}
+
+/// Returns the status of an error of the upstream. An error of TLS is that of its connection, and
+/// not one of the client's.
+Status upstream_status(std::error_code error) noexcept {
+  if (is_long_head(error)) return Status::request_header_fields_too_large;
+  const bool of_tls = error.category() == tls::tls_error_category();
+  if (of_tls && error != tls::Error::timed_out) return Status::bad_gateway;
+  return to_status(error);
+}
+
+Response upstream_error(std::error_code error) {
+  const Status status = upstream_status(error);
+  return status == to_status(error) ? Response(error) : Response(status);
 }
 
 /// Returns the answer to a request that no upstream has answered. Retry-After tells the client that
 /// it may send the same request again.
 Response failure(std::error_code error) {
-  Response out(error);
+  Response out = upstream_error(error);
   if (is_unprocessed(error)) out.set_header("Retry-After", "1");
   return out;
 }
@@ -216,7 +237,7 @@ Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Meth
   whole.reserve(*length);
   while (whole.size() < *length) {
     const auto piece = co_await response.read();
-    if (!piece) co_return Response(piece.error());
+    if (!piece) co_return upstream_error(piece.error());
     if (piece->empty()) co_return Response(make_error_code(ClientError::bad_response));
     whole.append(to_text(*piece));
   }

@@ -130,6 +130,23 @@ TEST_F(ProxyHttp2Test, RepeatsAPostThatTheUpstreamHasNotProcessed) {
   EXPECT_EQ(failures(), 0U);
 }
 
+TEST_F(ProxyHttp2Test, AHeadThatTheUpstreamDoesNotTakeIsNoFailureOfIt) {
+  const Script serve = [](H2Peer& peer) -> Task<> {
+    if (!co_await peer.receive("head 1 ")) co_return;
+    co_await peer.send(frames::settings(frames::setting(SettingId::max_header_list_size, 1000)) +
+                       frames::answer_text(1, "taken"));
+    co_await peer.end();
+  };
+  std::string answer;
+  with_scripts({serve}, {}, [&]() -> Task<> {
+    const std::string head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+    answer = co_await talk_to_proxy(head + "\r\n");
+    answer += co_await talk_to_proxy(head + "X: " + std::string(2'000, 'x') + "\r\n\r\n");
+  });
+  EXPECT_EQ(statuses_in(answer), "200 431") << answer;
+  EXPECT_EQ(failures(), 0U);
+}
+
 TEST_F(ProxyHttp2Test, RepeatsAnUploadThatTheClientStillSends) {
   const Script ignore = send_after("data 1 bo", frames::goaway(0));
   const Script take = [](H2Peer& peer) -> Task<> {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/base/text/detail/utf8.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -247,10 +248,15 @@ std::string safe_file_name(std::string_view name) {
   const std::size_t separator = name.find_last_of("/\\");
   if (separator != name.npos) name.remove_prefix(separator + 1);
   std::string safe;
-  for (const char each : name) {
-    const bool is_control = static_cast<unsigned char>(each) < 0x20 || each == '\x7f';
-    safe += is_control || each == ':' ? '_' : each;  // ':' names streams and drives on Windows
+  while (!name.empty()) {
+    safe += name.substr(0, printable_prefix(name));
+    name.remove_prefix(printable_prefix(name));
+    if (name.empty()) break;
+    safe += '_';
+    const std::size_t size = utf8_length(name.data(), name.data() + name.size());
+    name.remove_prefix(std::max<std::size_t>(size, 1));
   }
+  std::ranges::replace(safe, ':', '_');  // it names streams and drives on Windows
   if (safe.size() > file_name_bytes_max) {
     std::size_t size = file_name_bytes_max;
     while (size > 0 && (static_cast<unsigned char>(safe[size]) & 0xc0) == 0x80) --size;

@@ -164,6 +164,10 @@ TEST(SafeFileName, IsNeverAPath) {
   EXPECT_EQ(safe_file_name("."), "file");
   EXPECT_EQ(safe_file_name("x/.."), "file");
   EXPECT_EQ(safe_file_name("a\nb\x7f"), "a_b_");
+  EXPECT_EQ(safe_file_name("a\u009b2J\u2028.txt"), "a_2J_.txt") << "C1 and separators";
+  EXPECT_EQ(safe_file_name("invoice_\u202efdp.exe"), "invoice__fdp.exe") << "a change of direction";
+  EXPECT_EQ(safe_file_name("a\xff\xc3.txt"), "a__.txt") << "no UTF-8";
+  EXPECT_EQ(safe_file_name("\u00fcber.txt"), "\u00fcber.txt");
   EXPECT_EQ(safe_file_name(std::string(300, 'x')), std::string(255, 'x'));
   const std::string long_name = std::string(254, 'x') + "\xc3\xa4";
   EXPECT_EQ(safe_file_name(long_name), std::string(254, 'x'));

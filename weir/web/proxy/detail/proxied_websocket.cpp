@@ -157,7 +157,8 @@ Task<Result<WebSocketAnswer>> ask_for_websocket(const Request& request, ClientRe
   asked.limits = options.websocket;
   asked.http2 = false;  // see reverse_proxy()
   asked.subprotocols = offered_subprotocols(request.head());
-  for (const std::string_view name : {"sec-websocket-key", "sec-websocket-version",
+  // A handshake has no trailers, and TE would need the option of Connection (RFC 9110 §10.1.4).
+  for (const std::string_view name : {"te", "sec-websocket-key", "sec-websocket-version",
                                       "sec-websocket-extensions", subprotocol_header.data()}) {
     sent.remove_header(name);
   }
