@@ -2,8 +2,8 @@
 """Installs Weir from a build tree and builds the project in tests/consumer with it.
 
 Each compiler builds the project with CMake and with pkg-config. If the environment variable
-WEIR_SWEEP_SECONDS is below 60, one compiler uses CMake and the other uses pkg-config, chosen anew in
-each run. The test in the simulated world runs, and the service answers requests.
+WEIR_SWEEP_SECONDS is below 60, one compiler uses CMake and the other uses pkg-config, chosen anew
+in each run. The test in the simulated world runs, and the service answers requests.
 
     install_test.py --build TREE [--package]
 
