@@ -190,7 +190,7 @@ class H2Exchange final : public H2Stream,
   Headers trailers_;
   ManualResetEvent input_;  // something has arrived
   RateTracker body_rate_;
-  std::uint64_t body_max_ = UINT64_MAX;  // until the route is known
+  std::uint64_t body_max_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t received_at_check_ = 0;
   std::size_t collected_ = 0;

@@ -41,6 +41,7 @@ void H2Exchange::begin(bool is_extended_connect) {
   const bool has_body = !remote_ended() && !is_connect_;
   length_ = has_body ? head().length_in_stream() : BodyLength();
   call_.begin();
+  body_max_ = UINT64_MAX;  // until the route is known
   awaits_continue_ = head().expects_continue() && !remote_ended();
   if (call_.stage() == Call::Stage::routing) return spawn_run();
   limit_body();
@@ -521,6 +522,7 @@ void H2Exchange::on_rejected_trailers(ParseError error) {
   trailers_.clear();
   if (lingers()) return connection_.end(*this);
   if (!body_error_) body_error_ = error;
+  if (is_tunnel_) return give_input();
   input_.set();
   if (!std::exchange(awaits_end_, false)) return;
   reject(error);

@@ -232,6 +232,17 @@ TEST(Authority, OriginsHaveSchemeHostAndPort) {
   EXPECT_FALSE(is_same_origin("app://x", "app://x."));
 }
 
+TEST(Authority, MayLeaveTheDefaultPortOut) {
+  EXPECT_TRUE(is_same_authority("a.test", "A.test.:443", 443));
+  EXPECT_TRUE(is_same_authority("a.test:", "a.test:80", 80));
+  EXPECT_TRUE(is_same_authority("a.test:8080", "a.test:8080", 80));
+  EXPECT_TRUE(is_same_authority("[::1]", "[0:0::1]:80", 80));
+  EXPECT_TRUE(is_same_authority("no authority", "NO authority", 80));
+  EXPECT_FALSE(is_same_authority("a.test", "a.test:443", 80));
+  EXPECT_FALSE(is_same_authority("a.test", "b.test", 80));
+  EXPECT_FALSE(is_same_authority("a.test", "no authority", 80));
+}
+
 TEST(Authority, RejectsLiteralsAndEscapesThatAreAlmostValid) {
   for (const std::string_view text :
        {"[x1.a]",   "[1v.a]",    "[va]",         "[v1a]",
