@@ -64,6 +64,27 @@ class Https : public EachBackend {
     EXPECT_EQ(Runtime(one).run_on_each_core(talk), 0);
     return answer;
   }
+  /// Opens a WebSocket of the server at `port`. Returns the error.
+  std::string open_websocket(std::uint16_t port, bool http2) const {
+    std::string error;
+    const auto talk = [&](Scope&) -> Task<> {
+      tls::ClientOptions anyone;
+      anyone.verification = tls::Verification::none;
+      http::ClientOptions with_tls;
+      with_tls.tls = std::make_shared<tls::Client>(std::move(anyone));
+      http::Client client(std::move(with_tls));
+      http::ClientWebSocketOptions options;
+      options.http2 = http2;
+      const auto serve = [](http::WebSocket&) -> Task<Result<>> { co_return {}; };
+      const auto ended = co_await client.websocket("wss://127.0.0.1:" + std::to_string(port) + "/",
+                                                   serve, options);
+      error = ended ? "" : ended.error().message();
+    };
+    const RuntimeOptions one{
+        .cores = 1, .backend = to_backend_choice(GetParam()), .announce = false};
+    EXPECT_EQ(Runtime(one).run_on_each_core(talk), 0);
+    return error;
+  }
   static tls::ClientOptions trusting(const std::string& pem) {
     tls::ClientOptions options;
     options.trust = {.system = false, .files = {}, .pem = pem};
@@ -100,6 +121,9 @@ TEST_P(Https, ProgramDemandsCertificatesOfItsClients) {
   tls::ClientOptions unknown;
   unknown.verification = tls::Verification::none;
   EXPECT_EQ(ask(server.port(), std::move(unknown)), "peer_alert");
+  for (const bool http2 : {false, true}) {
+    EXPECT_EQ(open_websocket(server.port(), http2), "peer_alert") << http2;
+  }
   EXPECT_EQ(server.stop(), 0);
 }
 

@@ -94,10 +94,8 @@ class ClientExchange::Reading : public Timed<Read>::Awaiter {
     }
     const std::error_code error = arrived.error();
     if (error == Errc::timed_out) return fail(exchange_.timeout_error(timed_out_));
-    if (error == Errc::cancelled || error == Errc::end_of_stream || is_alert(error)) {
-      return fail(error);
-    }
-    return fail(ClientError::connection_lost);
+    if (error == Errc::cancelled || error == Errc::end_of_stream) return fail(error);
+    return fail(lost_error(error));
   }
 
  private:
@@ -271,8 +269,7 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
   }
   const Result<> received = co_await read_head(limits_->head_timeout);
   if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
-  co_return fail(is_alert(received.error()) ? received.error()
-                                            : make_error_code(ClientError::connection_lost));
+  co_return fail(lost_error(received.error()));
 }
 
 Result<> ClientExchange::take_response(Method method, std::string received) {
@@ -417,8 +414,7 @@ Task<Result<>> ClientExchange::read_head_beside(Scope& scope, ClientRequest& req
   }
   request.body() = std::move(sending_->body);
   if (received || !lost_ || received.error() == Errc::cancelled) co_return received;
-  co_return fail(is_alert(received.error()) ? received.error()
-                                            : make_error_code(ClientError::connection_lost));
+  co_return fail(lost_error(received.error()));
 }
 
 /// Reads the head of the response. Its timeout begins at the end of the request.

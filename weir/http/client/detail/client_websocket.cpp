@@ -133,7 +133,7 @@ Task<Result<WebSocketAnswer>> shake_hands(AnyStream stream, std::string request,
     if (parsed.kind == ParseResult::Kind::incomplete) {
       const Result<Buffer> piece = co_await stream->read();
       if (!piece && piece.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-      if (!piece) co_return fail(ClientError::connection_lost);
+      if (!piece) co_return fail(lost_error(piece.error()));
       input += piece->text();
       continue;
     }

@@ -218,10 +218,7 @@ void H2ClientConnection::read() {
 
 void H2ClientConnection::on_received() {
   has_input_ = false;
-  if (reading_.error()) {
-    const bool rejected = is_alert(reading_.error());
-    return close(rejected ? reading_.error() : make_error_code(ClientError::connection_lost));
-  }
+  if (reading_.error()) return close(lost_error(reading_.error()));
   heard_ = loop_.now();
   answer_until_ = never;
   input_ = std::move(reading_.buffer);

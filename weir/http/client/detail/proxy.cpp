@@ -10,6 +10,7 @@
 
 #include "weir/base/detail/bytes.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
+#include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -83,7 +84,7 @@ Task<Result<>> open_tunnel(Stream& stream, const Url& url, const ClientOptions& 
     if (event.kind == ResponseEvent::Kind::interim) continue;
     const Result<Buffer> piece = co_await stream.read();
     if (!piece && piece.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-    if (!piece) co_return fail(ClientError::connection_lost);
+    if (!piece) co_return fail(lost_error(piece.error()));
     input += piece->text();
   }
   const int status = code_of(parser.head().status());

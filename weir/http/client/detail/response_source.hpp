@@ -100,6 +100,12 @@ inline bool is_alert(const std::error_code& error) noexcept {
   return error == tls::Error::peer_alert;
 }
 
+/// Returns the error of a request whose connection has failed with `error`: that alert, or
+/// connection_lost.
+inline std::error_code lost_error(const std::error_code& error) noexcept {
+  return is_alert(error) ? error : make_error_code(ClientError::connection_lost);
+}
+
 /// The part of a response that has arrived while its request is being sent.
 enum class ResponseProgress : std::uint8_t {
   head,      ///< the head, and perhaps a part of the body
