@@ -249,8 +249,9 @@ std::string safe_file_name(std::string_view name) {
   if (separator != name.npos) name.remove_prefix(separator + 1);
   std::string safe;
   while (!name.empty()) {
-    safe += name.substr(0, printable_prefix(name));
-    name.remove_prefix(printable_prefix(name));
+    const std::size_t printable = printable_prefix(name);
+    safe += name.substr(0, printable);
+    name.remove_prefix(printable);
     if (name.empty()) break;
     safe += '_';
     const std::size_t size = utf8_length(name.data(), name.data() + name.size());
