@@ -217,9 +217,8 @@ bool H2Connection::open(const H2Event& event) {
   }
   const bool complete = read.kind == FieldsResult::Kind::complete;
   // The bytes of a tunnel are no body, so a length says nothing about them (RFC 9110 §9.3.6).
-  const bool has_length = complete && !read.is_extended_connect &&
-                          exchange.head().method() != Method::connect &&
-                          exchange.head().has_content_length();
+  const bool is_connect = read.is_extended_connect || exchange.head().method() == Method::connect;
+  const bool has_length = complete && !is_connect && exchange.head().has_content_length();
   const bool accepted = has_length ? session_.accept(exchange, exchange.head().content_length())
                                    : session_.accept(exchange);
   if (!accepted) {
@@ -234,7 +233,7 @@ bool H2Connection::open(const H2Event& event) {
     return true;
   }
   if (read.priority) session_.set_priority(exchange, *read.priority);
-  exchange.begin(read.is_extended_connect);
+  exchange.begin(is_connect);
   return true;
 }
 

@@ -86,7 +86,7 @@ class H2Exchange final : public H2Stream,
 
   /// Begins the request of an accepted stream, whose head is complete. The bytes behind a CONNECT
   /// are no body (RFC 9110 §9.3.6).
-  void begin(bool is_extended_connect);
+  void begin(bool is_connect);
   /// Answers a request whose head is rejected, instead of begin().
   void reject_head(ParseError error);
   /// Adds bytes of the body.

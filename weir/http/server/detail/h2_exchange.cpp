@@ -36,8 +36,8 @@ void H2Exchange::reuse() noexcept {
   forget_reads();
 }
 
-void H2Exchange::begin(bool is_extended_connect) {
-  is_connect_ = is_extended_connect || head().method() == Method::connect;
+void H2Exchange::begin(bool is_connect) {
+  is_connect_ = is_connect;
   const bool has_body = !remote_ended() && !is_connect_;
   length_ = has_body ? head().length_in_stream() : BodyLength();
   call_.begin();
