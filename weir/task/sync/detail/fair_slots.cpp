@@ -71,9 +71,11 @@ void FairSlots::note_group(std::uint64_t group) noexcept {
 
 /// Returns the number of slots that the connections of a group may still get.
 std::size_t FairSlots::room(const Account& group) const noexcept {
-  const std::size_t free = limits_.slots - in_use_;
+  const std::size_t free = limits_.slots - std::min(in_use_, limits_.slots);
   if (loop_.now() >= groups_until_) return free;
-  return free > group.held ? (free - group.held + 1) / 2 : 0;
+  if (free <= group.held) return 0;
+  const std::size_t rest = free - group.held;
+  return rest / 2 + rest % 2;
 }
 
 bool FairSlots::has_right(const Account& account) const noexcept {
@@ -81,20 +83,25 @@ bool FairSlots::has_right(const Account& account) const noexcept {
   return account.held < room(*account.group);
 }
 
-void FairSlots::take(Account& account) noexcept {
-  ++in_use_;
+void FairSlots::take(Account& account, bool is_claim) noexcept {
+  if (!is_claim) ++in_use_;
   ++account.held;
   ++account.group->held;
 }
 
-void FairSlots::release(Account& account, bool revoked) {
+void FairSlots::release(Account& account, bool revoked, bool is_claim) {
   Account* const heir = revoked ? heir_of(account) : nullptr;
-  --in_use_;
+  if (!is_claim) --in_use_;
   --account.held;
   --account.group->held;
   if (revoked) count_revoked(account, -1);
-  if (heir != nullptr) grant_first(*heir);
+  if (heir != nullptr && in_use_ < limits_.slots) grant_first(*heir);
   drop_if_unused(account);
+  if (waiting_ != 0) grant_waiters();
+}
+
+void FairSlots::set_slots(std::size_t slots) {
+  limits_.slots = std::max<std::size_t>(slots, 1);
   if (waiting_ != 0) grant_waiters();
 }
 
@@ -102,6 +109,23 @@ std::optional<FairSlots::Slot> FairSlots::try_acquire(const Client& client) {
   Acquire wait(*this, client);
   if (!wait.ready()) return std::nullopt;
   return Slot(*this, *wait.account_);
+}
+
+std::optional<FairSlots::Slot> FairSlots::try_claim(const Client& client) {
+  Account& account = account_of(client);
+  const bool is_first = account.group->held == 0;
+  if (!is_first && limits_.slots >= shared_min && !has_right(account)) {
+    drop_if_unused(account);
+    return std::nullopt;
+  }
+  take(account, true);
+  return Slot(*this, account, true);
+}
+
+void FairSlots::Slot::hand_over(Slot& claim) noexcept {
+  assert(slots_ != nullptr && slots_ == claim.slots_ && !claim_ && claim.claim_ && !revoked_);
+  claim_ = true;
+  claim.claim_ = false;
 }
 
 // The queue.
@@ -291,6 +315,11 @@ FairSlots::Stall* FairSlots::next_to_revoke(const Demand& groups, Instant& next)
 /// slots.
 void FairSlots::revoke_stalls() {
   next_check_ = after(loop_.now(), check_interval);
+  // Nobody gets a slot that is given back while more are in use than there are.
+  if (in_use_ > limits_.slots) {
+    if (waiting_ != 0) arm(next_check_);
+    return;
+  }
   Instant next = never;
   for (std::size_t count = 0; waiting_ != 0; ++count) {
     const Demand groups = demand_of(queue_);

@@ -33,6 +33,10 @@ namespace weir::detail {
 /// however many requests a client has. If the queue is full, the newest wait of the connection with
 /// the most waits of the group with the most waits gives way.
 ///
+/// *Claims.* A client may use what another client has a slot for, such as an open file. It then has
+/// a claim: it counts for the share of the client, and takes no slot. If the slot is given back
+/// before, the claim takes it over.
+///
 /// *Stalls.* A slot whose work waits for its client may be revoked when its time is over. The
 /// condition is that a group, or a connection of the same group, waits with fewer slots. The
 /// waiting client then gets the slot. The group with the most slots loses the first one. The bytes
@@ -66,6 +70,9 @@ class FairSlots : loop::Timer {
   ~FairSlots();
 
   std::size_t slots() const noexcept { return limits_.slots; }
+  /// Changes the number of slots, at least to 1. Slots in use above the new number stay with their
+  /// clients, and nobody gets one until enough of them were given back.
+  void set_slots(std::size_t slots);
   std::size_t in_use() const noexcept { return in_use_; }
   /// Returns the number of waits.
   std::size_t waiting() const noexcept { return waiting_; }
@@ -73,6 +80,9 @@ class FairSlots : loop::Timer {
   /// Takes a slot without waiting; nullopt if the client has no right to one now.
   /// Errors: throws std::bad_alloc.
   std::optional<Slot> try_acquire(const Client& client);
+  /// Makes a claim; nullopt if the client has a slot or a claim and no right to another one.
+  /// Errors: throws std::bad_alloc.
+  std::optional<Slot> try_claim(const Client& client);
   /// Waits for a slot: `co_await slots.acquire(client)`.
   /// Returns: a Result<Slot>.
   /// Errors: Errc::limit_reached if it gives way in a full queue; Errc::cancelled. Throws
@@ -91,7 +101,7 @@ class FairSlots : loop::Timer {
     Client client;
     Account* group = nullptr;     // of a connection
     std::size_t connections = 0;  // accounts of a group
-    std::size_t held = 0;         // slots
+    std::size_t held = 0;         // slots and claims
     std::size_t waiting = 0;      // waits
     std::size_t revoked = 0;      // slots that were revoked and not given back yet
     List<Account> queue;          // of a group: connections with waits, the next one first
@@ -118,8 +128,8 @@ class FairSlots : loop::Timer {
   void note_group(std::uint64_t group) noexcept;
   std::size_t room(const Account& group) const noexcept;
   bool has_right(const Account& account) const noexcept;
-  void take(Account& account) noexcept;
-  void release(Account& account, bool revoked);
+  void take(Account& account, bool is_claim = false) noexcept;
+  void release(Account& account, bool revoked, bool is_claim);
 
   void add(Acquire& wait);
   void remove(Acquire& wait) noexcept;
@@ -159,12 +169,14 @@ class [[nodiscard]] FairSlots::Slot {
   Slot(Slot&& other) noexcept
       : slots_(std::exchange(other.slots_, nullptr)),
         account_(other.account_),
-        revoked_(other.revoked_) {}
+        revoked_(other.revoked_),
+        claim_(other.claim_) {}
   Slot& operator=(Slot&& other) noexcept {
     Slot before(std::move(other));  // gives back the slot of this object
     std::swap(slots_, before.slots_);
     std::swap(account_, before.account_);
     std::swap(revoked_, before.revoked_);
+    std::swap(claim_, before.claim_);
     return *this;
   }
   ~Slot() { release(); }
@@ -172,19 +184,25 @@ class [[nodiscard]] FairSlots::Slot {
   explicit operator bool() const noexcept { return slots_ != nullptr; }
   /// Returns true if a Stall of the slot was revoked.
   bool revoked() const noexcept { return revoked_; }
+  /// Returns true if this is a claim.
+  bool is_claim() const noexcept { return claim_; }
+  /// Gives the slot to a claim, and becomes the claim. Both are of the same FairSlots (asserted).
+  void hand_over(Slot& claim) noexcept;
   void release() {
     if (FairSlots* const slots = std::exchange(slots_, nullptr)) {
-      slots->release(*account_, revoked_);
+      slots->release(*account_, revoked_, claim_);
     }
   }
 
  private:
   friend FairSlots;
-  Slot(FairSlots& slots, Account& account) noexcept : slots_(&slots), account_(&account) {}
+  Slot(FairSlots& slots, Account& account, bool is_claim = false) noexcept
+      : slots_(&slots), account_(&account), claim_(is_claim) {}
 
   FairSlots* slots_ = nullptr;
   Account* account_ = nullptr;
   bool revoked_ = false;
+  bool claim_ = false;
 };
 
 /// A Stall exists while the work of a slot waits for its client.

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,6 +76,61 @@ TEST_F(FairSlotsTest, HasNoSharesIfThereAreFewSlots) {
   held_.clear();
   FairSlots none(*loop_, {0, waiting_max});
   EXPECT_EQ(take_all(none, 0), 0U);
+}
+
+TEST_F(FairSlotsTest, ChangesItsNumberOfSlots) {
+  FairSlots slots(*loop_, {4, waiting_max});
+  EXPECT_EQ(take_all(slots, 0), 4U);
+  int granted = 0;
+  const auto wait_for_slot = [&]() -> Task<> {
+    const auto slot = co_await slots.acquire(client(1));
+    if (!slot) co_return;
+    ++granted;
+    std::ignore = co_await sleep(1h);
+  };
+  const auto body = [&](Scope& scope) -> Task<> {
+    for (int count = 0; count < 3; ++count) scope.spawn(wait_for_slot());
+    std::ignore = co_await sleep(1ms);
+    EXPECT_EQ(granted, 0);
+    slots.set_slots(6);
+    std::ignore = co_await sleep(1ms);
+    EXPECT_EQ(granted, 2) << "a larger number grants the waits";
+    slots.set_slots(2);
+    held_.resize(1);
+    std::ignore = co_await sleep(1ms);
+    EXPECT_EQ(slots.in_use(), 3U);
+    EXPECT_EQ(granted, 2) << "more are in use than there are";
+    EXPECT_EQ(take_all(slots, 0), 0U);
+    slots.set_slots(0);
+    EXPECT_EQ(slots.slots(), 1U);
+    held_.clear();
+    scope.cancel();
+  };
+  std::ignore = run(with_scope(OnFailure::isolate, body));
+}
+
+TEST_F(FairSlotsTest, AClaimTakesOverTheSlotOfAnother) {
+  FairSlots slots(*loop_, {8, waiting_max});
+  std::ignore = slots.try_acquire(client(0, 2));  // two groups share the slots
+  auto owner = slots.try_acquire(client(0, 1));
+  auto claim = slots.try_claim(client(1, 2));
+  ASSERT_TRUE(owner && claim);
+  EXPECT_EQ(slots.in_use(), 1U);
+  EXPECT_EQ(take_all(slots, client(1, 2)), 1U) << "the claim counts for its share";
+  EXPECT_FALSE(slots.try_claim(client(1, 2)));
+  EXPECT_TRUE(slots.try_claim(client(2, 3))) << "the first of its client";
+  held_.clear();
+  owner->hand_over(*claim);
+  owner.reset();
+  EXPECT_EQ(slots.in_use(), 1U);
+  claim.reset();
+  EXPECT_EQ(slots.in_use(), 0U);
+}
+
+TEST_F(FairSlotsTest, AnUnlimitedNumberIsForAllGroups) {
+  FairSlots slots(*loop_, {std::numeric_limits<std::size_t>::max(), waiting_max});
+  std::ignore = slots.try_acquire(client(0, 1));
+  EXPECT_TRUE(slots.try_acquire(client(0, 2)));
 }
 
 TEST_F(FairSlotsTest, AGroupWithManyConnectionsLeavesSlotsForOtherGroups) {
