@@ -112,6 +112,15 @@ std::string to_printable(std::string_view text) {
   return out;
 }
 
+std::string to_printable_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    out.append(to_printable(text.substr(0, end))).append("\n");
+    text.remove_prefix(end + 1);
+  }
+  return out.append(to_printable(text));
+}
+
 std::string to_printable_json(std::string json) {
   std::size_t start = printable_prefix(json);
   if (start == json.size()) return json;

@@ -23,6 +23,10 @@ std::size_t printable_prefix(std::string_view text) noexcept;
 /// digits in lower case. Printable text does not change, so the function can be applied again.
 std::string to_printable(std::string_view text);
 
+/// Returns the text in the same form, with its line feeds as they are, for a format that escapes
+/// them itself.
+std::string to_printable_lines(std::string_view text);
+
 /// Returns a text in JSON in which each character that is not printable is an escape, \uNNNN. Such
 /// characters occur only in strings. Requires valid UTF-8 without raw control characters below
 /// U+0020.

@@ -52,6 +52,12 @@ TEST(Printable, OtherBytesAreEscaped) {
   }
 }
 
+TEST(Printable, KeepsLineFeedsForFormatsThatEscapeThem) {
+  EXPECT_EQ(to_printable_lines("a\nb\x1b\n\n\xff"), "a\nb\\x1b\n\n\\xff");
+  EXPECT_EQ(to_printable_lines(""), "");
+  EXPECT_EQ(to_printable_lines("\n"), "\n");
+}
+
 TEST(Printable, PrefixEndsBeforeTheCharacter) {
   EXPECT_EQ(printable_prefix("ab\xe2\x80\xae"), 2U);
   EXPECT_EQ(printable_prefix("\xc3\xa9\n"), 2U);
