@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "weir/http/message/detail/date.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/status_category.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -13,8 +14,12 @@ namespace weir::http {
 namespace {
 
 // The sender decides the framing of the message (RFC 9112 §6).
-constexpr std::array<std::string_view, 4> owned_by_server{"content-length", "transfer-encoding",
-                                                          "connection", "date"};
+constexpr std::array<std::string_view, 3> owned_by_server{"content-length", "transfer-encoding",
+                                                          "connection"};
+
+bool is_name(std::string_view lower, std::string_view name) noexcept {
+  return lower.size() == name.size() && equals_ignoring_case(lower, name);
+}
 
 }  // namespace
 
@@ -73,24 +78,24 @@ std::string_view Response::invalid_header() const noexcept {
 }
 
 void Response::add_header(std::string_view name, std::string_view value) {
-  if (may_set_header(name)) record_invalid_header(name, extras().headers.add(name, value));
+  if (may_set_header(name, value)) record_invalid_header(name, extras().headers.add(name, value));
 }
 
 void Response::set_header(std::string_view name, std::string_view value) {
-  if (may_set_header(name)) record_invalid_header(name, extras().headers.set(name, value));
+  if (may_set_header(name, value)) record_invalid_header(name, extras().headers.set(name, value));
 }
 
 void Response::set_headers(const Headers& headers) {
   extras().headers = headers;
-  for (const HeaderField each : headers) static_cast<void>(may_set_header(each.name));
+  for (const HeaderField each : headers) static_cast<void>(may_set_header(each.name, each.value));
 }
 
-bool Response::may_set_header(std::string_view name) {
-  const bool owned = std::ranges::any_of(owned_by_server, [&](std::string_view each) {
-    return each.size() == name.size() && equals_ignoring_case(each, name);
-  });
-  if (owned) record_invalid_header(name, fail(Errc::bad_input));
-  return !owned;
+bool Response::may_set_header(std::string_view name, std::string_view value) {
+  const bool owned = std::ranges::any_of(
+      owned_by_server, [name](std::string_view each) { return is_name(each, name); });
+  const bool valid = !owned && (!is_name("date", name) || parse_http_date(value));
+  if (!valid) record_invalid_header(name, fail(Errc::bad_input));
+  return valid;
 }
 
 void Response::record_invalid_header(std::string_view name, const Result<>& added) {

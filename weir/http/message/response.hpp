@@ -22,10 +22,10 @@
 
 namespace weir::http {
 
-/// A response; move-only. The server sets Content-Length, Transfer-Encoding, Connection and Date.
-/// A handler that sets one of these headers makes the response invalid. So does a status below 200
-/// or above 599. The server answers 500 instead of an invalid response, and logs the reason.
-/// Threads: one at a time.
+/// A response; move-only. The server sets Content-Length, Transfer-Encoding and Connection, and
+/// Date if the response has none. A handler that sets one of these headers makes the response
+/// invalid. So does a status below 200 or above 599. The server answers 500 instead of an invalid
+/// response, and logs the reason. Threads: one at a time.
 class Response {
  public:
   /// Makes a response without a body. A handler that returns a Status is answered in this way. The
@@ -97,7 +97,7 @@ class Response {
   };
 
   Extras& extras();
-  bool may_set_header(std::string_view name);
+  bool may_set_header(std::string_view name, std::string_view value);
   friend Response redirect(std::string_view location, Status status);
   void record_invalid_header(std::string_view name, const Result<>& added);
 

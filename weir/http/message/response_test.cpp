@@ -174,8 +174,8 @@ TEST(Response, AddsAndReplacesHeaders) {
 }
 
 TEST(Response, IsInvalidWithAHeaderOfTheServer) {
-  for (const std::string_view name :
-       {"Content-Length", "content-length", "TRANSFER-ENCODING", "Connection", "date"}) {
+  for (const std::string_view name : {"Content-Length", "content-length", "TRANSFER-ENCODING",
+                                      "Connection", "date"}) {  // "1" is no date
     Response added;
     added.add_header(name, "1");
     EXPECT_EQ(added.invalid_header(), name);

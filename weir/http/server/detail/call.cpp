@@ -431,6 +431,7 @@ ResponseHead Call::response_head() const {
   if (response.is_plain()) return head;
   const Headers& headers = response.headers();
   if (headers.contains("Content-Type")) head.content_type = {};
+  if (headers.contains("Date")) head.date = nullptr;
   head.lines = headers.lines();
   return head;
 }
