@@ -102,6 +102,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
         if (!http2->accepts(request.url().scheme(), head)) co_return fail(Errc::limit_reached);
         auto* const sent = new H2ClientExchange(*http2, options_.limits, deadline);
         exchange.reset(sent);
+        request.set_given();
         answered = co_await sent->run(request, head, scope);
         if (answered) break;
         repeat = attempts < (sent->lost() ? 2 : http2_attempts_max) &&
@@ -110,6 +111,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
       } else {
         auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);
         exchange.reset(sent);
+        request.set_given();
         answered = co_await sent->run(request, head, scope);
         if (answered) break;
         // The request is sent a second time only if a reused connection was lost.

@@ -31,12 +31,17 @@ namespace weir::http {
 
 class ClientPool;
 class ResponseSource;
+namespace detail {
+struct ClientAccess;
+}
 enum class Redirect : std::uint8_t;
 
 /// ClientWebSocketOptions sets up a WebSocket of a client.
 struct ClientWebSocketOptions {
   std::vector<std::string> subprotocols = {};  ///< offered to the server, the preferred one first
-  Headers headers = {};  ///< further headers of the request, such as Authorization or Origin
+  /// Further headers of the request, such as Authorization or Origin. One that the client or the
+  /// handshake sets itself, such as Connection, Content-Length or TE, is Errc::bad_input.
+  Headers headers = {};
   WebSocketLimits limits = {};
   /// Offers to compress messages. Off by default.
   std::optional<WebSocketCompression> compression = {};
@@ -168,6 +173,8 @@ class Client : public RequestMethods<Client> {
   std::size_t idle_count() const noexcept;
 
  private:
+  friend struct detail::ClientAccess;
+
   Task<Result<ClientResponse>> begin_send(Scope* scope, ClientRequest request) {
     if (options_.observer != nullptr) return send_observed(scope, std::move(request));
     return send_in(scope, std::move(request));

@@ -119,6 +119,14 @@ class ClientRequest {
   void obey_no_transform() noexcept { obeys_no_transform_ = true; }
   bool obeys_no_transform() const noexcept { return obeys_no_transform_; }
 
+  /// Sets `given` to true before the client gives the request to a connection. If send() fails and
+  /// `given` is still false, no server has received a part of the request.
+  /// Lifetime: `given` lives until send() has returned.
+  void note_given(bool& given) noexcept { given_ = &given; }
+  void set_given() noexcept {
+    if (given_ != nullptr) *given_ = true;
+  }
+
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
@@ -135,6 +143,7 @@ class ClientRequest {
   std::optional<Duration> timeout_;
   std::error_code error_;
   std::unique_ptr<const std::string> other_method_;  // the name of Method::other
+  bool* given_ = nullptr;                            // see note_given()
   Method method_;
   bool ignores_key_ = false;
   bool obeys_no_transform_ = false;

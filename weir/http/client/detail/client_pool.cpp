@@ -197,6 +197,16 @@ void ClientPool::on_http2_changed(const Lease& lease) noexcept {
   notify_first(lease.origin_->waiting);
 }
 
+void ClientPool::on_http2_settings(const Lease& lease, std::size_t requests_max) {
+  lease.origin_->requests_max = std::max<std::size_t>(requests_max, 1);
+  if (observer_ != nullptr) observer_->tell();
+}
+
+std::size_t ClientPool::requests_per_connection(const Url& url) noexcept {
+  const Origin* const origin = known_origin(key_of(url));
+  return origin == nullptr || origin->is_http1 ? 1 : origin->requests_max;
+}
+
 bool ClientPool::try_take_of_pool(SemaphorePermit& permit) noexcept {
   if (try_take(permits_, permit)) return true;
   if (counters_.http2_idle.value() == 0) return false;
@@ -400,6 +410,7 @@ Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
     origin_->is_http1 = !http2_;
     origin_->opened = own.loop->platform().now();
     if (!http2_) end_opening();
+    if (!http2_ && pool_->observer_ != nullptr) pool_->observer_->tell();
     connection_ = make_block<PooledConnection>(std::move(*stream));
     pool_->counters_.open.add();
     ConnectTargets::on_opened(*own.loop, pool_->key_of(url));

@@ -104,6 +104,19 @@ class ClientCounters final : MetricSource {
   }
 };
 
+/// Is told when the requests that a connection to an origin carries at a time may have changed; see
+/// ClientPool::requests_per_connection().
+/// Threads: the pool's.
+class ConnectionObserver {
+ public:
+  using Changed = void (*)(ConnectionObserver& observer);
+  explicit ConnectionObserver(Changed changed) noexcept : changed_(changed) {}
+  void tell() { changed_(*this); }
+
+ private:
+  Changed changed_;
+};
+
 /// Opens the connections of one client, keeps those that are idle, and limits their number.
 ///
 /// Idle connections are used in the order last in, first out. The chosen one was idle for the
@@ -142,6 +155,12 @@ class ClientPool : public weir::detail::ListNode {
     const Origin* const origin = known_origin(key_of(url));
     return origin != nullptr && origin->is_http1;
   }
+  /// Returns how many requests a connection to the origin of `url` carries at a time, as far as the
+  /// pool knows: 1 for HTTP/1.1, and until a server of HTTP/2 has sent its settings.
+  std::size_t requests_per_connection(const Url& url) noexcept;
+  /// Sets who is told of changes of requests_per_connection(); nullptr: nobody.
+  /// Lifetime: the observer outlives the pool, or the call that replaces it.
+  void observe_connections(ConnectionObserver* observer) noexcept { observer_ = observer; }
   /// Returns a connection of HTTP/2 to the origin of `url` that can carry another request now.
   /// Returns nullptr if there is none, or if a request waits already.
   H2ClientConnection* http2_for(const Url& url) noexcept;
@@ -205,6 +224,8 @@ class ClientPool : public weir::detail::ListNode {
   void on_http2_closed() noexcept { counters_.open.subtract(); }
   /// Lets the first request that waits look at the connections of the origin of `lease` again.
   void on_http2_changed(const Lease& lease) noexcept;
+  /// Notes that a server carries this number of requests on a connection.
+  void on_http2_settings(const Lease& lease, std::size_t requests_max);
   /// Sends a PING on the other connections to the origin of `lease`. A connection with requests was
   /// lost, and the others may have been lost with it. They carry no new request until something
   /// arrives.
@@ -242,6 +263,7 @@ class ClientPool : public weir::detail::ListNode {
     std::size_t users = 0;                // leases, and connections that are idle or dead
     Instant opened = Instant::min();      // when the last connection was opened
     bool is_http1 = false;                // the last connection that was opened speaks HTTP/1.1
+    std::size_t requests_max = 1;         // of the last connection whose settings have arrived
   };
   struct Hash {
     using is_transparent = void;
@@ -294,6 +316,7 @@ class ClientPool : public weir::detail::ListNode {
   ClientCounters counters_;              // idle connections of HTTP/2 have rights
   Queue waiting_for_room_;               // first requests of origins, in the order of arrival
   std::unique_ptr<ResponseFieldReader> response_fields_;
+  ConnectionObserver* observer_ = nullptr;
 };
 
 /// A connection of a client, in use or idle. No operation is pending on an idle connection: the

@@ -291,6 +291,8 @@ bool H2ClientConnection::handle(const H2Event& event) {
       return true;
     case H2Event::Kind::settings:
       encoder_.set_peer_size_max(session_.peer().header_table_size_min);
+      pool_->on_http2_settings(
+          lease_, std::min(session_.peer().max_concurrent_streams, limits_.http2.streams_max));
       for (H2ClientExchangeNode* each = exchanges_.front(); each != nullptr;
            each = exchanges_.next(*each)) {
         static_cast<H2ClientExchange*>(each)->on_settings();
