@@ -28,8 +28,9 @@ namespace {
 
 using Kind = ResponseEvent::Kind;
 
-// Bytes of a body that the kernel takes without waiting for the server, as a rule.
-constexpr std::size_t short_body = 32 * 1024;
+// Bytes of a body that the kernel takes without waiting for the server, also with the smallest
+// buffers of sockets (tcp_wmem of tcp(7)).
+constexpr std::size_t short_body = 4 * 1024;
 // Bytes of a response that are read while the request is still being sent.
 constexpr std::size_t early_body_max = 64 * 1024;
 

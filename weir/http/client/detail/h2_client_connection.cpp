@@ -220,10 +220,11 @@ void H2ClientConnection::on_received() {
   has_input_ = false;
   if (reading_.error()) return close(lost_error(reading_.error()));
   heard_ = loop_.now();
-  answer_until_ = never;
+  answer_until_ = output_lost_ ? after(heard_, limits_.ping_timeout) : never;
   input_ = std::move(reading_.buffer);
   process();
   if (closed_) return;
+  if (output_lost_ && is_idle()) return close(ClientError::connection_lost);
   if (std::exchange(suspected_, false) && is_idle() && !may_open()) idle_until_ = heard_;
   notify_waiting();
   set_clock();
@@ -231,7 +232,7 @@ void H2ClientConnection::on_received() {
 }
 
 void H2ClientConnection::write() {
-  while (!closed_ && !writing_busy_) {
+  while (!closed_ && !writing_busy_ && !output_lost_) {
     while (H2Stream* const stream = session_.next_sender()) {
       static_cast<H2ClientExchange*>(stream)->send_part();
     }
@@ -251,7 +252,18 @@ void H2ClientConnection::write() {
 
 void H2ClientConnection::on_sent() {
   sending_ = {};
-  if (writing_.error()) close(ClientError::connection_lost);
+  if (writing_.error()) lose_output();
+}
+
+/// Reads on for a while after a write has failed. A server that has answered may have closed the
+/// connection without reading the rest of a request (RFC 9113 §8.1).
+void H2ClientConnection::lose_output() {
+  output_lost_ = true;
+  retire();
+  if (is_idle()) return close(ClientError::connection_lost);
+  answer_until_ = std::min(answer_until_, after(loop_.now(), limits_.ping_timeout));
+  set_clock();
+  queue_next_turn();
 }
 
 // Events.

@@ -116,6 +116,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   void write();
   void on_received();
   void on_sent();
+  void lose_output();
   void process();
   bool handle(const H2Event& event);
   void on_headers(const H2Event& event);
@@ -158,6 +159,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   bool was_used_ = false;
   bool retired_ = false;  // carries no new request
   bool suspected_ = false;
+  bool output_lost_ = false;  // a write has failed; answers may still have arrived
   bool observing_ = false;
   bool has_input_ = false;     // the observer has reported input
   bool reading_busy_ = false;  // until its runnable runs
