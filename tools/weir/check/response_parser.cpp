@@ -134,6 +134,7 @@ bool ResponseParser::step() {
 bool ResponseParser::add_response() {
   if (responses_.size() == responses_max) return set_error("too many responses");
   const http::ReceivedResponseHead& head = parser_.head();
+  if (!http::is_valid(head.status())) return set_error("a malformed status line");
   const int status = http::code_of(head.status());
   Response& response = responses_.emplace_back();
   response.status = status;

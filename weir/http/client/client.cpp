@@ -30,7 +30,10 @@ constexpr unsigned http2_attempts_max = 4;
 /// Returns the URL with the scheme http or https for one with ws or wss, or for itself.
 Result<Url> websocket_url(std::string_view url) {
   std::string text(url);
-  if (text.starts_with("ws://") || text.starts_with("wss://")) text.replace(0, 2, "http");
+  const std::string_view scheme = url.substr(0, url.find("://"));
+  if (equals_ignoring_case(scheme, "ws") || equals_ignoring_case(scheme, "wss")) {
+    text.replace(0, 2, "http");
+  }
   return Url::parse(text);
 }
 

@@ -130,7 +130,8 @@ std::string make_accept_encoding_line() {
   return line.empty() ? line : line.append("\r\n");
 }
 
-/// Returns the coding of a response if it is the only one, and one that the client asked for.
+/// Returns the coding of a response if it is the only one. The client decodes also one that it has
+/// not asked for.
 std::optional<Coding> coding_of(const ReceivedResponseHead& head) noexcept {
   std::optional<Coding> coding;
   for (std::size_t index = 0; index < head.header_count(); ++index) {

@@ -353,6 +353,15 @@ TEST_F(ClientTest, AnInvalidResponseIsAnError) {
             ClientError::bad_response);
 }
 
+TEST_F(ClientTest, AnUnknownClassOfStatusIsAResponse) {
+  for (const std::string status : {"600", "999"}) {
+    const auto got =
+        answer({"HTTP/1.1 " + status + " Request denied\r\nContent-Length: 2\r\n\r\nok"});
+    EXPECT_EQ(std::to_string(got.status), status);
+    EXPECT_EQ(got.body, "ok");
+  }
+}
+
 TEST_F(ClientTest, EachTimeoutHasItsError) {
   ClientLimits limits;
   limits.head_timeout = 2s;

@@ -72,7 +72,7 @@ TEST_F(ClientWebSocketTest, ReturnsTheResultOfItsFunction) {
     const auto failed = co_await client.websocket(
         std::string(url), [](WebSocket&) -> Task<Result<>> { co_return fail(Errc::conflict); });
     EXPECT_EQ(failed.error(), Errc::conflict);
-    const auto refused = co_await client.websocket("ws://127.0.0.1:80/none",
+    const auto refused = co_await client.websocket("WS://127.0.0.1:80/none",
                                                    [](WebSocket&) -> Task<> { co_return; });
     EXPECT_EQ(refused.error(), error_of(Status::not_found));
     ClientWebSocketOptions options;

@@ -64,7 +64,7 @@ enum class ParseError : std::uint8_t {
   trailers_too_long,          ///< more bytes than ChunkLimits::trailers_bytes_max
 
   // Responses, which a client receives
-  bad_status,            ///< no status from 100 to 599 after the version, or a bad byte after it
+  bad_status,            ///< no status from 100 to 999 after the version, or a bad byte after it
   status_line_too_long,  ///< longer than HeadLimits::request_line_max
   too_many_interim,      ///< more 1xx responses than ResponseLimits::interim_max
   unexpected_upgrade,    ///< 101 (Switching Protocols), for which the client has not asked

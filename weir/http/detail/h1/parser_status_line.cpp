@@ -38,7 +38,8 @@ HeadParser::Step HeadParser::read_status_line(std::string_view input, MessageHea
   }
   if (line[5] != '1') return fail_with(ParseError::unsupported_version);
   const int status = digit_at(line, 9) * 100 + digit_at(line, 10) * 10 + digit_at(line, 11);
-  if (!is_valid(static_cast<Status>(status))) return fail_with(ParseError::bad_status);
+  // A status from 600 on is processed like one of 5xx (RFC 9110 §15).
+  if (status < 100) return fail_with(ParseError::bad_status);
   while (position < line.size() && is_in(line[position], CharClass::value)) {
     if (position == status_pattern.size() && line[position] != ' ') break;
     ++position;

@@ -19,7 +19,8 @@ namespace weir::http {
 /// here.
 struct ResponseLimits {
   HeadLimits head = {};
-  ChunkLimits chunks = {};
+  /// The extensions of a response that never ends have no limit together.
+  ChunkLimits chunks = {.extensions_max = 0xFFFFFFFF};
   std::uint32_t interim_max = 16;  ///< number of 1xx responses before the final one
 };
 
