@@ -90,6 +90,9 @@ class Reader {
     std::size_t place = at_;
     std::size_t bound = at_;  // pointers only lead backwards, so they end (RFC 1035 §4.1.4)
     bool followed = false;
+    // A name has at most 127 labels, and no server needs more pointers than labels.
+    constexpr unsigned pointers_max = 127;
+    unsigned pointers = 0;
     while (!broken_) {
       if (place >= message_.size()) break;
       const unsigned length = byte_at(message_, place);
@@ -98,7 +101,7 @@ class Reader {
         if (!followed) at_ = place + 2;
         followed = true;
         place = word_at(message_, place) & 0x3fffu;
-        if (place >= bound) break;
+        if (place >= bound || ++pointers > pointers_max) break;
         bound = place;
         continue;
       }

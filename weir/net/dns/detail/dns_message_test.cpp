@@ -454,5 +454,24 @@ TEST(DnsResponse, LongestTtlHas31Bits) {
   EXPECT_EQ(read(message, query)->lifetime, std::chrono::seconds(0x7fff'ffff));
 }
 
+// Each pointer leads to the one before it, so that a name costs as many steps as there are
+// pointers.
+TEST(DnsResponse, BoundsThePointersOfAName) {
+  const Query query("example.org", RecordType::a, 7);
+  for (const unsigned pointers : {100U, 1000U}) {
+    DnsWriter message = reply(query, 2);
+    message.pointer(question_at).word(99).word(1).number(20).word(2 * pointers);
+    unsigned target = question_at;
+    for (unsigned each = 0; each < pointers; ++each) {
+      const auto at = static_cast<unsigned>(message.bytes.size());
+      message.pointer(target);
+      target = at;
+    }
+    message.pointer(target).record(1, 300, 4).address(ip("192.0.2.2"));
+    const auto response = read(message, query);
+    EXPECT_EQ(response.has_value(), pointers < 128) << pointers;
+  }
+}
+
 }  // namespace
 }  // namespace weir::dns::dns_message_test
