@@ -30,6 +30,10 @@ class WebSocketOverHttp2Test : public H2ConnectionFixture, public testing::Test 
   WebSocketOverHttp2Test() {
     routes_.websocket("/ws", echo, {.subprotocols = {"chat"}});
     routes_.get("/", [] { return text("hello"); });
+    routes_.get("/report", [this] {
+      ++reports_;
+      return text("report");
+    });
     routes_.get("/stream", [] {
       return stream("text/plain", [](BodySink& sink) { return sink.write("hello"); });
     });
@@ -54,7 +58,21 @@ class WebSocketOverHttp2Test : public H2ConnectionFixture, public testing::Test 
     return ws::frame_to(WsRole::server, ws::fin | ws::close_frame,
                         ws::number(static_cast<std::uint64_t>(code), 2));
   }
+
+  int reports_ = 0;
 };
+
+TEST_F(WebSocketOverHttp2Test, AnotherProtocolIsNotImplemented) {
+  begin();
+  std::string other = block({{":method", "CONNECT"},
+                             {":protocol", "connect-udp"},
+                             {":scheme", "http"},
+                             {":path", "/report"},
+                             {":authority", "a"}});
+  const std::string got = answer(headers(1, other, FrameFlag::end_headers));
+  EXPECT_NE(got.find(":status=501"), got.npos) << got;
+  EXPECT_EQ(reports_, 0);
+}
 
 TEST_F(WebSocketOverHttp2Test, EchoesOverOneOfSeveralStreams) {
   begin();

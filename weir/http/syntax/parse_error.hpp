@@ -31,6 +31,7 @@ enum class ParseError : std::uint8_t {
   http2_preface,          ///< "PRI * HTTP/2.0" on a connection that does not serve HTTP/2
   request_line_too_long,  ///< longer than HeadLimits::request_line_max
   method_too_long,        ///< the same, and its method is longer than every registered one
+  unsupported_protocol,   ///< an extended CONNECT (RFC 8441) for another protocol than websocket
 
   // Headers
   bad_header_name,               ///< a name that is empty or not a token
@@ -51,6 +52,10 @@ enum class ParseError : std::uint8_t {
   both_lengths,                  ///< Content-Length together with Transfer-Encoding
   bad_connection,                ///< a Connection header that is not a list of tokens
   unknown_expectation,           ///< an Expect other than 100-continue
+
+  // Fields of HTTP/2
+  malformed_fields,  ///< a request that RFC 9113 §8.1.1 calls malformed; its stream is reset
+  bad_field_block,   ///< bytes that HPACK cannot decode; the connection ends
 
   // Chunked bodies
   bad_chunk_size,             ///< a chunk size that is not hexadecimal digits

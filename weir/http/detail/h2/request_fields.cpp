@@ -88,6 +88,9 @@ void RequestFieldReader::begin_extended_connect() noexcept {
   if (failed()) return;
   if (!pseudo_.has_authority || pseudo_.path.front() != '/') return fail(Kind::malformed);
   if (!is_token(pseudo_.protocol)) return fail(Kind::rejected, ParseError::bad_header_value);
+  if (!equals_ignoring_case(pseudo_.protocol, "websocket")) {
+    return fail(Kind::rejected, ParseError::unsupported_protocol);
+  }
   result_.is_extended_connect = true;
   begin_line("GET", pseudo_.path);
   write_line("connection", "upgrade");

@@ -401,7 +401,7 @@ TEST(RequestFieldReader, HasRoomForEachListWithinItsLimit) {
     RequestFieldReader reader(limits);
     for (const std::size_t crumbs : {0U, 1U, 5U, 20U}) {
       Fields fields{{":method", "CONNECT"},
-                    {":protocol", "p"},
+                    {":protocol", "websocket"},
                     {":scheme", "http"},
                     {":path", "/"},
                     {":authority", "a"}};
@@ -453,6 +453,11 @@ TEST(RequestFieldReader, ReadsAnExtendedConnectAsAnUpgrade) {
   EXPECT_TRUE(request.result.is_extended_connect);
   EXPECT_TRUE(request.result.is_https);
   EXPECT_EQ(read(connect), Kind::malformed);  // the server has not offered it
+  for (const std::string_view protocol : {"connect-udp", "websockets", "web"}) {
+    Fields other = connect;
+    other[1].value = protocol;
+    EXPECT_EQ(read(other, limits).result.error, ParseError::unsupported_protocol) << protocol;
+  }
   EXPECT_EQ(read(with({{":protocol", "websocket"}}, get), limits), Kind::malformed);
   for (const std::string_view missing : {":scheme", ":path", ":authority"}) {
     Fields fields;

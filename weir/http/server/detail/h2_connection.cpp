@@ -166,9 +166,7 @@ bool H2Connection::handle(const H2Event& event) {
       return read_trailers(event);
     case H2Event::Kind::discarded: {
       const auto read = server_.request_fields().skip(state_.table, event.bytes);
-      if (read.kind == FieldsResult::Kind::invalid_block) {
-        session_.fail(H2Error::compression_error);
-      }
+      if (read.kind == FieldsResult::Kind::invalid_block) fail_block();
       if (event.error == H2Error::refused_stream) server_.counters().http2_streams_refused.add();
       if (event.stream != nullptr) lose(event);
       return true;
@@ -201,6 +199,18 @@ void H2Connection::lose(const H2Event& event) {
   static_cast<H2Exchange*>(event.stream)->on_gone();
 }
 
+/// Counts a request whose stream was reset because it is malformed (RFC 9113 §8.1.1).
+void H2Connection::count_malformed() noexcept {
+  server_.counters().http2_streams_reset.add();
+  server_.counters().count_parse_error(ParseError::malformed_fields);
+}
+
+/// Ends the connection after a block that cannot be decoded (RFC 9113 §4.3).
+void H2Connection::fail_block() {
+  session_.fail(H2Error::compression_error);
+  server_.counters().count_parse_error(ParseError::bad_field_block);
+}
+
 bool H2Connection::open(const H2Event& event) {
   if (spare_ == nullptr) spare_ = make_block<H2Exchange>(*this);
   H2Exchange& exchange = *spare_;
@@ -208,11 +218,12 @@ bool H2Connection::open(const H2Event& event) {
       server_.request_fields().read_request(state_.table, event.bytes, exchange.head());
   if (read.kind == FieldsResult::Kind::invalid_block) {
     session_.reject(H2Error::compression_error);
-    session_.fail(H2Error::compression_error);
+    fail_block();
     return true;
   }
   if (read.kind == FieldsResult::Kind::malformed) {
     session_.reject(H2Error::protocol_error);
+    count_malformed();
     return true;
   }
   const bool complete = read.kind == FieldsResult::Kind::complete;
@@ -223,6 +234,7 @@ bool H2Connection::open(const H2Event& event) {
                                    : session_.accept(exchange);
   if (!accepted) {
     session_.release(exchange);
+    count_malformed();
     return true;
   }
   exchanges_.push_back(*spare_.release());
@@ -246,14 +258,14 @@ bool H2Connection::read_trailers(const H2Event& event) {
       exchange.on_end();
       break;
     case FieldsResult::Kind::invalid_block:
-      session_.fail(H2Error::compression_error);
+      fail_block();
       break;
     case FieldsResult::Kind::rejected:
       exchange.on_rejected_trailers(read.error);
       break;
     case FieldsResult::Kind::malformed:
       session_.reset(exchange, H2Error::protocol_error);
-      server_.counters().http2_streams_reset.add();
+      count_malformed();
       exchange.on_gone();
       break;
   }

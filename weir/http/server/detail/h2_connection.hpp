@@ -311,6 +311,8 @@ class H2Connection : public ConnectionIo {
   bool handle(const H2Event& event);
   void lose(const H2Event& event);
   bool open(const H2Event& event);
+  void count_malformed() noexcept;
+  void fail_block();
   bool read_trailers(const H2Event& event);
   bool pump();
   void abort_exchanges();

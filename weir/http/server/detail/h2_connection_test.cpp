@@ -36,6 +36,33 @@ Task<Response> sleepy() {
   co_return text("awake");
 }
 
+TEST_F(H2ConnectionTest, CountsMalformedRequests) {
+  begin();
+  const auto request = [](std::uint32_t stream, std::string_view name, std::string_view value) {
+    return headers(stream, block({{":method", "GET"},
+                                  {":scheme", "http"},
+                                  {":path", "/"},
+                                  {":authority", "a"},
+                                  {name, value}}));
+  };
+  const auto counted = [this](ParseError error) {
+    return server_->counters().parse_errors[static_cast<std::size_t>(error)].value();
+  };
+  std::uint32_t stream = 1;
+  std::uint64_t count = 0;
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"connection", "close"}, {"a b", "x"}, {"content-length", "5"}}) {
+    answer(request(stream, name, value));
+    pass(1s);  // resets cost work, so the server is slow
+    stream += 2;
+    EXPECT_EQ(counted(ParseError::malformed_fields), ++count) << name;
+    EXPECT_EQ(server_->counters().http2_streams_reset.value(), count) << name;
+  }
+  answer(headers(stream, "\xff\xff\xff\xff\xff\xff"));
+  EXPECT_EQ(counted(ParseError::bad_field_block), 1U);
+}
+
 TEST_F(H2ConnectionTest, AnswersRequests) {
   routes_.get("/", [] { return text("hello"); });
   begin();

@@ -342,6 +342,7 @@ void H2Exchange::send_part() {
 bool H2Exchange::is_too_slow(Duration waited, std::uint32_t sent) noexcept {
   const std::uint32_t sent_here = std::exchange(sent_since_check_, 0);
   if (pending_.empty()) return false;
+  if (is_tunnel_) return false;  // WebSocketLimits::write_timeout is its limit, on every carrier
   // A stream whose own window is open only waits behind others of the connection.
   const bool here = send_window() <= 0;
   const bool blocked = here || !connection_.session().may_send();
