@@ -67,7 +67,8 @@ struct Limits {
   /// router and the same endpoint count as one. Servers of a runtime with 0 share the descriptor
   /// limit less 64, but at least 1. A full server closes an idle connection of the same core for a
   /// new one; 503 if there is none. An idle connection has sent no request for 1 s; a TLS handshake
-  /// counts too. HTTP/1 gets 503 if its first request may be on its way; HTTP/2 gets GOAWAY. The
+  /// counts too, and so does HTTP/1 whose head is incomplete for 2 s. HTTP/1 gets 503 if a request
+  /// may be on its way; HTTP/2 gets GOAWAY. The
   /// connection belongs to the same client, or to one with at least two more connections and an
   /// eighth of those of the core. A client is an IPv4 address or 64 bits of an IPv6 address.
   std::size_t connections_max = 0;

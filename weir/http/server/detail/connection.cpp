@@ -167,8 +167,16 @@ Instant Connection::idle_since() const noexcept {
   return after(read_deadline_, -request_wait());
 }
 
+Instant Connection::may_be_evicted_from() const noexcept {
+  if (evicted_) return never;
+  if (io_ != nullptr && read_state_ == ReadState::head) {
+    return after(request_loop().head_started(), head_before_eviction);
+  }
+  return after(idle_since(), idle_before_eviction);
+}
+
 ConnectionPermit Connection::evict() noexcept {
-  assert(idle_since() != never);
+  assert(may_be_evicted_from() != never);
   evicted_ = true;
   read_state_ = ReadState::expired;
   stream_->cancel_read();
@@ -353,7 +361,8 @@ Task<Action> work_http1(Connection& connection, Action action) {
     }
     connection.deactivate();
   }
-  if (action == Action::close) co_await connection.linger(connection.server().limits(), expected);
+  const bool lingers = action == Action::close && !connection.evicted();
+  if (lingers) co_await connection.linger(connection.server().limits(), expected);
   co_return action;
 }
 

@@ -146,8 +146,14 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Returns the time since which the connection waits for a request and has none; `never` if it
   /// has a request or a part of one, or if the end of its proof bounds the wait.
   Instant idle_since() const noexcept;
-  /// Ends the wait of an idle connection, which serves no further request and closes soon. Returns
-  /// its permit.
+  /// Returns the time from which the connection may give way to another one, because it is idle or
+  /// its head of HTTP/1 does not arrive; `never` if it has a request. Bytes of a younger one may
+  /// still be on their way.
+  Instant may_be_evicted_from() const noexcept;
+  static constexpr Duration idle_before_eviction = std::chrono::seconds(1);
+  static constexpr Duration head_before_eviction = std::chrono::seconds(2);
+  /// Ends the wait of a connection that may be evicted, which serves no further request and closes
+  /// soon. Returns its permit.
   ConnectionPermit evict() noexcept;
   bool evicted() const noexcept { return evicted_; }
 

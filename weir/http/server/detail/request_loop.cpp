@@ -90,7 +90,7 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());
     if (!filled && filled.error() == Errc::timed_out && parser_.started()) {
-      action = reject_head(ParseError::head_timed_out);
+      action = connection().evicted() ? end_evicted() : reject_head(ParseError::head_timed_out);
     } else if (!filled) {
       co_return Action::abort;
     } else {
@@ -137,6 +137,14 @@ RequestLoop::Action RequestLoop::advance() {
 RequestLoop::Action RequestLoop::end_unproven() noexcept {
   if (call_.head().has_body()) late_input_ = LateInput::body;
   return Action::close;
+}
+
+/// Tells a client whose head has not arrived that the server is full.
+RequestLoop::Action RequestLoop::end_evicted() {
+  call_.begin_rejected();
+  keep_alive_ = false;
+  call_.reject(Status::service_unavailable);
+  return finish_now();
 }
 
 /// Rejects a head that cannot be parsed, after which the connection closes. A body may follow a

@@ -84,10 +84,14 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   /// Cancel: not affected.
   TaskEndAwaiter abandoned() noexcept { return TaskEndAwaiter(*this); }
 
+  /// Returns when the first bytes of the head that is being read have arrived.
+  Instant head_started() const noexcept { return head_started_; }
+
  private:
   Instant head_deadline() noexcept;
   Action start_call();
   Action end_unproven() noexcept;
+  Action end_evicted();
   Action reject_head(ParseError error);
   Action reject(ParseError error);
   Action finish_now();

@@ -26,7 +26,6 @@ namespace {
 using checks::descriptors_reserved;
 
 // Connections whose bytes may still be on their way are not evicted.
-constexpr Duration idleness_before_eviction = std::chrono::seconds(1);
 // A network with less than an eighth of those that a search sees gives none to others.
 constexpr std::size_t part_of_sample = 8;
 // Numbers of connections and of handshakes that one search looks at.
@@ -323,16 +322,16 @@ std::optional<ConnectionPermit> OpenConnections::acquire_permit(const Stream& st
   ConnectionNode* const first = next_sampled_ != nullptr ? next_sampled_ : open_.front();
   for (next_sampled_ = first; next_sampled_ != nullptr && size < connections_sampled;) {
     auto& each = static_cast<Connection&>(*next_sampled_);
-    room[size++] = {each.network(), after(each.idle_since(), idleness_before_eviction), &each,
-                    nullptr};
+    room[size++] = {each.network(), each.may_be_evicted_from(), &each, nullptr};
     next_sampled_ = open_.next(each);
     if (next_sampled_ == nullptr) next_sampled_ = open_.front();
     if (next_sampled_ == first) break;
   }
   HandshakeNode* handshake = handshakes_.front();  // the oldest
   for (unsigned count = 0; handshake != nullptr && count < handshakes_sampled; ++count) {
-    room[size++] = {handshake->network(), after(handshake->begun(), idleness_before_eviction),
-                    nullptr, handshake};
+    room[size++] = {handshake->network(),
+                    after(handshake->begun(), Connection::idle_before_eviction), nullptr,
+                    handshake};
     handshake = handshakes_.next(*handshake);
   }
   // Only a full server asks the kernel for the address.

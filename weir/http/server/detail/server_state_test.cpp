@@ -225,6 +225,24 @@ TEST_F(ServerStateTest, LongestIdleConnectionGivesWay) {
   EXPECT_TRUE(server_->counters().summary().contains("3 closed for others"));
 }
 
+TEST_F(ServerStateTest, AConnectionWhoseHeadDoesNotArriveGivesWay) {
+  serve({.connections_max = 2});
+  MemoryPeer& slow = connect();
+  talk(slow, get.substr(0, 5));
+  MemoryPeer& other = connect();
+  talk(other, get.substr(0, 5));
+  pass(1900ms);
+  EXPECT_TRUE(talk(connect(), get).starts_with("HTTP/1.1 503 "));
+  pass(200ms);
+  MemoryPeer& first = connect();
+  EXPECT_TRUE(talk(first, get).ends_with("hello\n"));
+  EXPECT_EQ(answers(slow), "503");
+  EXPECT_TRUE(slow.ended());
+  EXPECT_TRUE(talk(other, get.substr(5)).ends_with("hello\n")) << "one gives way";
+  EXPECT_EQ(server_->counters().connections_open.value(), 2U);
+  EXPECT_EQ(server_->counters().connections_evicted.value(), 1U);
+}
+
 // The new connection has the permit, so a request that arrives too late does not get it back.
 TEST_F(ServerStateTest, RequestOfAnEvictedConnectionIsNotServed) {
   serve({.connections_max = 1});
