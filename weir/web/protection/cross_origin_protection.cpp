@@ -41,9 +41,10 @@ bool CrossOriginProtection::allows(const Request& request) const {
   if (const auto site = request.header("Sec-Fetch-Site")) {
     return *site == "same-origin" || *site == "none";
   }
-  if (origin.empty() || is_same_host(origin, request.authority())) return true;
   const auto* const client = request.get<ClientAddress>();
-  return client != nullptr && is_same_host(origin, client->host);
+  const bool secure = request.tls() != nullptr || (client != nullptr && client->is_secure);
+  if (origin.empty() || is_same_host(origin, request.authority(), secure)) return true;
+  return client != nullptr && is_same_host(origin, client->host, secure);
 }
 
 std::optional<Response> CrossOriginProtection::before(Request& request) const {

@@ -149,10 +149,11 @@ std::optional<Origin> parse_origin(std::string_view text) noexcept {
 
 }  // namespace
 
-bool is_same_host(std::string_view origin, std::string_view authority) noexcept {
+bool is_same_host(std::string_view origin, std::string_view authority, bool secure) noexcept {
   const std::optional<Origin> page = parse_origin(origin);
   const std::optional<Authority> own = parse_authority(authority);
-  return page && own && dns::equal_hosts(page->authority.host, own->host) &&
+  return page && own && (page->is_https || !secure) &&
+         dns::equal_hosts(page->authority.host, own->host) &&
          page->port() == own->port.value_or(page->default_port());
 }
 

@@ -21,9 +21,10 @@ struct Authority {
 std::optional<Authority> parse_authority(std::string_view text) noexcept;
 
 /// Returns true if `origin`, the value of an Origin header, is that of a page of the host and port
-/// in `authority`. The scheme is not compared, because a proxy may end TLS; its default port counts
-/// for both. Hosts are compared in the form of dns::normal_host().
-bool is_same_host(std::string_view origin, std::string_view authority) noexcept;
+/// in `authority`. The scheme is https if the request was secure. Otherwise it is not compared,
+/// because a proxy may end TLS; its default port counts for both. Hosts are compared in the form of
+/// dns::normal_host().
+bool is_same_host(std::string_view origin, std::string_view authority, bool secure) noexcept;
 
 /// Returns true if two origins (RFC 6454 §4) have the same scheme, host and port. The default port
 /// of http and https may be left out.

@@ -205,7 +205,7 @@ TEST(Authority, BelongsToThePagesOfItsHost) {
            {"http://a.test:8080", "a.test.:8080"},
            {"http://[::1]", "[0:0:0:0:0:0:0:1]"},
            {"http://[::ffff:127.0.0.1]", "127.0.0.1"}}) {
-    EXPECT_TRUE(is_same_host(origin, authority)) << origin << " " << authority;
+    EXPECT_TRUE(is_same_host(origin, authority, false)) << origin << " " << authority;
   }
   for (const auto& [origin, authority] :
        std::initializer_list<std::pair<std::string_view, std::string_view>>{
@@ -217,7 +217,7 @@ TEST(Authority, BelongsToThePagesOfItsHost) {
            {"null", "a.test"},
            {"http://[::1]", "[::2]"},
            {"http://[::ffff:127.0.0.1]", "127.0.0.2"}}) {
-    EXPECT_FALSE(is_same_host(origin, authority)) << origin << " " << authority;
+    EXPECT_FALSE(is_same_host(origin, authority, false)) << origin << " " << authority;
   }
 }
 
@@ -320,6 +320,14 @@ TEST(Authority, Ipv6AddressesHaveEightGroupsOrOneGap) {
                                       "1 ::", "::-1", "1;:2", "::1/64", "[::]"}) {
     EXPECT_FALSE(is_ipv6_address(text)) << text;
   }
+}
+
+TEST(SameHost, ASecureRequestHasAPageOfHttps) {
+  EXPECT_TRUE(is_same_host("https://a.example", "a.example", true));
+  EXPECT_TRUE(is_same_host("https://a.example:8443", "a.example:8443", true));
+  EXPECT_FALSE(is_same_host("http://a.example", "a.example", true));
+  EXPECT_FALSE(is_same_host("http://a.example:443", "a.example", true));
+  EXPECT_FALSE(is_same_host("http://a.example:8443", "a.example:8443", true));
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ bool contains(std::span<const std::string_view> texts, std::string_view text) no
 }
 
 bool is_origin_allowed(const RequestHead& head, std::string_view origin,
-                       std::span<const std::string> origins) noexcept {
-  if (is_same_host(origin, head.authority())) return true;
+                       std::span<const std::string> origins, bool secure) noexcept {
+  if (is_same_host(origin, head.authority(), secure)) return true;
   return std::ranges::any_of(origins, [origin](std::string_view each) {
     return each == "*" || is_same_origin(each, origin);
   });
@@ -138,7 +138,7 @@ WsAccept websocket_accept(std::string_view key) noexcept {
 }
 
 WsUpgrade check_websocket_request(const RequestHead& head, Version version,
-                                  const WebSocketOptions& options) noexcept {
+                                  const WebSocketOptions& options, bool secure) noexcept {
   WsUpgrade upgrade;
   const auto reject = [&upgrade](WsVerdict verdict) noexcept {
     upgrade.verdict = verdict;
@@ -163,7 +163,7 @@ WsUpgrade check_websocket_request(const RequestHead& head, Version version,
   }
   const SingleHeader origin = find_single(head, "origin");
   if (origin.count > 1) return reject(WsVerdict::wrong_headers);
-  if (origin.count == 1 && !is_origin_allowed(head, origin.value, options.origins)) {
+  if (origin.count == 1 && !is_origin_allowed(head, origin.value, options.origins, secure)) {
     return reject(WsVerdict::wrong_origin);
   }
   if (!choose_subprotocol(head, options.subprotocols, upgrade.subprotocol)) {
@@ -246,7 +246,8 @@ Response accept_websocket(const Request& request, WebSocketFunction serve,
                           std::shared_ptr<const WebSocketOptions> options) {
   static const auto defaults = std::make_shared<const WebSocketOptions>();
   if (options == nullptr) options = defaults;
-  const WsUpgrade upgrade = check_websocket_request(request.head(), request.version(), *options);
+  const WsUpgrade upgrade = check_websocket_request(request.head(), request.version(), *options,
+                                                    request.tls() != nullptr);
   if (upgrade.verdict != WsVerdict::accepted) {
     return websocket_rejection(upgrade.verdict, request.version());
   }

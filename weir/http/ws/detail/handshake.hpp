@@ -51,10 +51,11 @@ struct WsUpgrade {
   const std::string* subprotocol = nullptr;  ///< the chosen one of the options; nullptr for none
 };
 
-/// Checks a request for WebSocket. An extended CONNECT of HTTP/2 has the head of a GET with
-/// Upgrade, and no key. The chosen subprotocol is the first one of the client that the route has.
+/// Checks a request for WebSocket, which came over TLS if it is `secure`. An extended CONNECT of
+/// HTTP/2 has the head of a GET with Upgrade, and no key. The chosen subprotocol is the first one
+/// of the client that the route has.
 WsUpgrade check_websocket_request(const RequestHead& head, Version version,
-                                  const WebSocketOptions& options) noexcept;
+                                  const WebSocketOptions& options, bool secure) noexcept;
 
 /// Returns the status for a verdict other than `accepted`.
 Status to_status(WsVerdict verdict, Version version) noexcept;

@@ -54,8 +54,19 @@ Parsed<RequestHead> parse(const WsRequest& request) {
 }
 
 WsVerdict verdict_of(const WsRequest& request, const WebSocketOptions& options = {},
-                     Version version = Version::http_1_1) {
-  return check_websocket_request(parse(request).head, version, options).verdict;
+                     Version version = Version::http_1_1, bool secure = false) {
+  return check_websocket_request(parse(request).head, version, options, secure).verdict;
+}
+
+TEST(WsHandshake, APageWithoutTlsIsForeignToARequestOverTls) {
+  for (const bool secure : {false, true}) {
+    const auto verdict = [secure](const std::string& origin) {
+      return verdict_of({.host = "a.test", .more = "Origin: " + origin + "\r\n"}, {},
+                        Version::http_1_1, secure);
+    };
+    EXPECT_EQ(verdict("https://a.test"), WsVerdict::accepted);
+    EXPECT_EQ(verdict("http://a.test"), secure ? WsVerdict::wrong_origin : WsVerdict::accepted);
+  }
 }
 
 TEST(WsHandshake, ComputesTheAcceptOfTheRfc) {
@@ -83,7 +94,7 @@ TEST(WsHandshake, KnowsKeysOf16Bytes) {
 
 TEST(WsHandshake, AcceptsTheRequestOfTheRfc) {
   const auto request = parse({});
-  const WsUpgrade upgrade = check_websocket_request(request.head, Version::http_1_1, {});
+  const WsUpgrade upgrade = check_websocket_request(request.head, Version::http_1_1, {}, false);
   EXPECT_EQ(upgrade.verdict, WsVerdict::accepted);
   EXPECT_EQ(upgrade.key, rfc_key);
   EXPECT_EQ(upgrade.subprotocol, nullptr);
@@ -151,7 +162,8 @@ TEST(WsHandshake, ChoosesTheFirstSubprotocolOfTheClientThatItKnows) {
   const WebSocketOptions options{.subprotocols = {"chat", "graphql", "v2"}};
   const auto chosen = [&options](const std::string& lines) {
     const auto request = parse({.more = lines});
-    const WsUpgrade upgrade = check_websocket_request(request.head, Version::http_1_1, options);
+    const WsUpgrade upgrade =
+        check_websocket_request(request.head, Version::http_1_1, options, false);
     EXPECT_EQ(upgrade.verdict, WsVerdict::accepted);
     return upgrade.subprotocol == nullptr ? std::string() : *upgrade.subprotocol;
   };

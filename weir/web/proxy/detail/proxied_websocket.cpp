@@ -145,7 +145,8 @@ bool asks_for_websocket(const Request& request) noexcept {
 
 std::optional<Response> refuse_websocket(const Request& request) {
   static const WebSocketOptions any_origin{.subprotocols = {}, .origins = {"*"}};
-  const WsUpgrade checked = check_websocket_request(request.head(), request.version(), any_origin);
+  const WsUpgrade checked = check_websocket_request(request.head(), request.version(), any_origin,
+                                                    request.tls() != nullptr);
   if (checked.verdict == WsVerdict::accepted) return std::nullopt;
   return websocket_rejection(checked.verdict, request.version());
 }
