@@ -215,7 +215,7 @@ TEST(CheckSlow, TheHelloExamplePassesTheSlowCases) {
 const std::filesystem::path root = std::filesystem::path(WEIR_TEST_DATA_DIR) / "../..";
 
 // The server may have to be built first.
-constexpr std::chrono::seconds start_max{90};
+constexpr std::chrono::seconds start_max{230};
 
 /// Runs these cases against a server that prints its port. Each case must fail.
 void expect_failures(Process& server, const std::vector<std::string>& names) {

@@ -19,7 +19,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 MORE_PATHS = ("/usr/sbin", "/usr/local/go/bin")
 BUILD_SECONDS_MAX = 300
-TEST_SECONDS_MAX = 80  # the same limit within a test
+TEST_SECONDS_MAX = 200  # the same limit within a test, for a slow machine
 START_SECONDS_MAX = 30
 LISTENING = re.compile(r"listening on \S*:([0-9]+)")
 
