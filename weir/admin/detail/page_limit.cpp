@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weir/admin/detail/listener_parts.hpp"
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/detail/turn_budget.hpp"
 
@@ -23,13 +24,35 @@ constexpr std::size_t share_markup = 200;
 constexpr std::size_t json_markup = 8;
 constexpr std::size_t json_number = 24;
 
-/// Returns the largest size of an escaped text in HTML or JSON.
+/// Returns the number of bytes that are not part of a printable character.
+std::size_t count_unprintable(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t printable = printable_prefix(text); printable < text.size();
+       printable = printable_prefix(text)) {
+    ++count;
+    text.remove_prefix(printable + 1);
+  }
+  return count;
+}
+
+/// Returns the largest size of an escaped text in HTML or JSON. The longest escapes of a byte, such
+/// as &quot; and \\u000a, have six bytes.
 std::size_t escaped_size(std::string_view text) {
   const auto is_special = [](char each) {
-    return static_cast<unsigned char>(each) < 0x20 || each == 0x7f || each == '"' || each == '\'' ||
-           each == '&' || each == '<' || each == '>' || each == '\\';
+    return each == '"' || each == '\'' || each == '&' || each == '<' || each == '>' || each == '\\';
   };
-  return text.size() + 5 * static_cast<std::size_t>(std::ranges::count_if(text, is_special));
+  const auto special = static_cast<std::size_t>(std::ranges::count_if(text, is_special));
+  return text.size() + 5 * (special + count_unprintable(text));
+}
+
+/// Returns the size of a text in a page for terminals, where \\xNN stands for a byte.
+std::size_t printed_size(std::string_view text) {
+  return text.size() + 3 * count_unprintable(text);
+}
+
+std::size_t count_beyond_ascii(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char each) { return static_cast<unsigned char>(each) >= 0x80; }));
 }
 
 std::size_t html_size(const Cell& cell) {
@@ -60,6 +83,7 @@ class PageLimiter::RowsSize {
  public:
   explicit RowsSize(const Section& section) : section_(section) {
     for (const Column& each : section.columns) widths_.push_back(each.heading.size());
+    more_bytes_.resize(widths_.size());
   }
   /// Returns the size after row `index` too.
   std::size_t add(std::size_t index) {
@@ -70,17 +94,21 @@ class PageLimiter::RowsSize {
     json_ += row_markup;
     for (std::size_t i = 0; i < std::min(row.size(), widths_.size()); ++i) {
       json_ += json_size(section_.columns[i].key, row[i]);
-      // Each line of a text is as long as the widest cells, with their marks.
-      widths_[i] = std::max(widths_[i], row[i].to_text().size() + 3);
+      // Each line of a text is as long as the widest cells, with their marks. A cell is padded by
+      // its characters, of which some have several bytes.
+      const std::string text = row[i].to_text();
+      widths_[i] = std::max(widths_[i], printed_size(text) + 3);
+      more_bytes_[i] = std::max(more_bytes_[i], count_beyond_ascii(text));
     }
     std::size_t line = 1;
-    for (const std::size_t each : widths_) line += each + 2;
+    for (std::size_t i = 0; i < widths_.size(); ++i) line += widths_[i] + more_bytes_[i] + 2;
     return std::max({html_, json_, line * (index + 2)});
   }
 
  private:
   const Section& section_;
-  std::vector<std::size_t> widths_;
+  std::vector<std::size_t> widths_;      // of the columns
+  std::vector<std::size_t> more_bytes_;  // bytes by which a cell exceeds its width
   std::size_t html_ = 0;
   std::size_t json_ = 0;
 };

@@ -42,9 +42,14 @@ TEST(LimitPage, BoundsTheBytesOfEachFormat) {
   const std::string quotes(500, '"');
   const std::string control(500, '\x01');
   const std::string plain(500, 'x');
+  const std::string invalid(500, '\xff');
+  std::string hidden;  // U+E0001, whose four bytes are twelve in JSON
+  for (int count = 0; count < 125; ++count) hidden += "\xf3\xa0\x80\x81";
   std::vector<std::vector<Cell>> rows{{plain, plain, plain},
                                       {quotes, quotes, quotes},
                                       {control, control, control},
+                                      {invalid, invalid, invalid},
+                                      {hidden, hidden, hidden},
                                       {Cell::share(0.5), Cell::share(0.5), Cell::share(0.5)},
                                       {"a", "b", Cell("c").linked(quotes).with(Tone::bad)},
                                       {Cell(), Cell(), Cell()}};
@@ -62,6 +67,16 @@ TEST(LimitPage, BoundsTheBytesOfEachFormat) {
 TEST(LimitPage, CountsThePaddingOfTexts) {
   Page page = page_with(20'000, {"a", "b", "c"});
   page.sections[0].rows.front() = {std::string(10'000, 'x'), "b", "c"};
+  limit(page);
+  EXPECT_LE(to_text(page, {.title = "t"}).size(), page_bytes_max + menu_bytes);
+}
+
+TEST(LimitPage, CountsThePaddingOfCharactersWithSeveralBytes) {
+  Page page = page_with(20'000, {"a", "b", "c"});
+  std::string wide;
+  for (int count = 0; count < 1000; ++count) wide += "\xe2\x82\xac";  // the euro sign
+  page.sections[0].rows[0] = {std::string(3000, 'x'), "b", "c"};
+  for (std::size_t row = 1; row < 20'000; ++row) page.sections[0].rows[row] = {wide, "b", "c"};
   limit(page);
   EXPECT_LE(to_text(page, {.title = "t"}).size(), page_bytes_max + menu_bytes);
 }
