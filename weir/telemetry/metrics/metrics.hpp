@@ -70,13 +70,15 @@ class CounterSeries {
 class Counter {
  public:
   /// Errors: throws std::invalid_argument if the name is empty or names another kind of metric;
-  /// std::bad_alloc.
+  /// std::bad_alloc. Names of metrics, or of labels of one metric, that Prometheus could not tell
+  /// apart are std::invalid_argument too. "a.b" and "a_b" are one name there.
   explicit Counter(std::string_view name, const MetricOptions& options = {});
 
   /// Adds to the total of a counter without labels.
   void add(std::uint64_t amount = 1) const noexcept { series_.add(amount); }
   /// Returns the total of these label values, in the order of MetricOptions::labels. It allocates
-  /// memory and takes a lock only for values that are new, until there are label_sets_max.
+  /// memory and takes a lock only for values that are new, until there are label_sets_max. A byte
+  /// that is not part of a printable character and no line feed counts as the text \xNN.
   template <class... Values>
   CounterSeries with(const Values&... values) const noexcept;
   /// Returns the present total of a counter without labels, over all threads.

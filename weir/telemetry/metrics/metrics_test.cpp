@@ -67,6 +67,35 @@ TEST(CounterTest, CountsByLabelValues) {
   EXPECT_EQ(text, "book/eu=4 book/us=3 book/=7 ");
 }
 
+TEST(CounterTest, CountsLabelValuesByTheirPrintableForm) {
+  const Counter counter("test.printable", {.labels = {"name"}});
+  counter.with("a\xff").add(1);
+  counter.with("a\\xff").add(2);  // the same text on a page
+  counter.with("a\n\x1b[31m").add(4);
+  counter.with("\xc3\xa4").add(8);
+  const detail::Family* family = detail::Registry::instance().first();
+  while (family->name() != "test.printable") family = family->next();
+  std::string text;
+  for (const detail::Series* each = family->first(); each != nullptr; each = each->next.load()) {
+    text += each->values[0] + "=" + std::to_string(detail::ThreadCells::sum(each->first)) + " ";
+  }
+  EXPECT_EQ(text, "a\\xff=3 a\n\\x1b[31m=4 \xc3\xa4=8 ");
+}
+
+TEST(CounterTest, RejectsNamesThatPrometheusCannotTellApart) {
+  const Counter counter("test.same.name");
+  EXPECT_THROW(Counter("test_same_name"), std::invalid_argument);
+  EXPECT_THROW(Gauge("test.same_name"), std::invalid_argument);
+  EXPECT_THROW(Gauge("test.same.name.total"), std::invalid_argument);
+  const Histogram histogram("test.wait", {.unit = ""});
+  EXPECT_THROW(Gauge("test.wait.count"), std::invalid_argument);
+  EXPECT_NO_THROW(Counter("test.same.name"));
+  EXPECT_THROW(Counter("test.twice", {.labels = {"a.b", "a_b"}}), std::invalid_argument);
+  EXPECT_THROW(Counter("test.empty.label", {.labels = {""}}), std::invalid_argument);
+  EXPECT_THROW(Histogram("test.le", {.labels = {"le"}}), std::invalid_argument);
+  EXPECT_NO_THROW(Counter("test.le.counter", {.labels = {"le"}}));
+}
+
 TEST(CounterTest, BoundsItsLabelSets) {
   const Counter counter("test.bound", {.labels = {"user"}, .label_sets_max = 3});
   for (int user = 0; user < 10; ++user) counter.with(std::to_string(user)).add(100);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
+
 namespace weir::telemetry::detail {
 namespace {
 
@@ -77,30 +79,6 @@ void append_escaped(std::string& out, std::string_view text, bool quoted) {
   }
 }
 
-/// Returns the longest prefix that is valid UTF-8, because the formats allow nothing else.
-std::string_view valid_utf8(std::string_view text) noexcept {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[at]);
-    const std::size_t more = lead < 0x80                   ? 0
-                             : lead >= 0xc2 && lead < 0xe0 ? 1
-                             : lead >= 0xe0 && lead < 0xf0 ? 2
-                             : lead >= 0xf0 && lead < 0xf5 ? 3
-                                                           : text.size();
-    if (at + more >= text.size()) break;
-    const auto second = static_cast<unsigned char>(text[at + (more == 0 ? 0 : 1)]);
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-      break;
-    }
-    std::size_t index = 1;
-    while (index <= more && (static_cast<unsigned char>(text[at + index]) & 0xc0) == 0x80) ++index;
-    if (index <= more) break;
-    at += more + 1;
-  }
-  return text.substr(0, at);
-}
-
 std::string_view type_name(MetricKind kind) noexcept {
   switch (kind) {
     case MetricKind::counter:
@@ -142,27 +120,37 @@ std::string label_name(std::string_view name) {
   return text;
 }
 
+std::vector<std::string> exposed_names(std::string_view name, std::string_view unit,
+                                       MetricKind kind) {
+  const std::string family = metric_name(name, unit, kind);
+  std::vector<std::string> names{family};
+  if (kind == MetricKind::counter) names.push_back(family + "_total");
+  if (kind != MetricKind::histogram) return names;
+  for (const char* const suffix : {"_bucket", "_sum", "_count"}) names.push_back(family + suffix);
+  return names;
+}
+
 bool Exposition::begin(std::string_view name, std::string_view unit, std::string_view help,
                        MetricKind kind) {
+  const std::string printable = to_printable_lines(help);
   kind_ = kind;
   name_ = metric_name(name, unit, kind);
   if (!names_.insert(name_).second) return false;
-  help = valid_utf8(help);
   const bool is_counter = kind == MetricKind::counter;
   if (format_ == Format::protobuf) {
     family_.clear();
     family_.add(1, std::string_view(is_counter ? name_ + "_total" : name_));
-    family_.add(2, help);
+    family_.add(2, std::string_view(printable));
     family_.add(3, std::uint64_t{is_counter ? 0U : kind == MetricKind::gauge ? 1U : 4U});
     return true;
   }
   const bool open = format_ == Format::openmetrics;
   const std::string_view suffix = is_counter && !open ? "_total" : "";
-  if (!help.empty()) {
+  if (!printable.empty()) {
     output_ += "# HELP ";
     append_name(suffix);
     output_ += ' ';
-    append_escaped(output_, help, open);
+    append_escaped(output_, printable, open);
     output_ += '\n';
   }
   output_ += "# TYPE ";
@@ -313,7 +301,7 @@ void Exposition::append_labels(std::span<const Label> labels, std::string_view b
     before = ',';
   };
   for (const auto& [name, value] : labels) {
-    if (!value.empty()) append(name, valid_utf8(value));
+    if (!value.empty()) append(name, to_printable_lines(value));
   }
   if (!bound.empty()) append("le", bound);
   if (before == ',') output_ += '}';
@@ -343,7 +331,7 @@ weir::detail::ProtobufWriter& Exposition::begin_metric(std::span<const Label> la
     if (value.empty()) continue;
     label.clear();
     label.add(1, name);
-    label.add(2, valid_utf8(value));
+    label.add(2, std::string_view(to_printable_lines(value)));
     metric_.add(1, label);
   }
   return metric_;

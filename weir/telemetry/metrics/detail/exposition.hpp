@@ -48,6 +48,10 @@ struct HistogramData {
 std::string metric_name(std::string_view name, std::string_view unit, MetricKind kind);
 std::string label_name(std::string_view name);
 
+/// Returns all names that a metric has in a page: that of its family and those of its samples.
+std::vector<std::string> exposed_names(std::string_view name, std::string_view unit,
+                                       MetricKind kind);
+
 /// Writes metrics, one family after the other, into pieces of bytes for take().
 /// Errors: throws std::bad_alloc.
 class Exposition {

@@ -84,19 +84,25 @@ TEST(ExpositionTest, WritesOpenMetrics) {
   EXPECT_TRUE(text.ends_with("\n# EOF\n")) << text;
 }
 
-TEST(ExpositionTest, LeavesOutInvalidUtf8) {
+TEST(ExpositionTest, MakesLabelValuesPrintable) {
   Exposition out(Format::text);
   out.begin("x", "", "", MetricKind::gauge);
   for (const char* const value : {"ok\xff", "caf\xc3\xa9", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80",
-                                  "\xf4\x90\x80\x80", "\xe2\x82\xac!"}) {
+                                  "\xf4\x90\x80\x80", "\xe2\x82\xac!", "a\x1b[31m\nb"}) {
     const std::array labels{Label("v", value), Label("w", "1")};
     out.sample(labels, 0);
   }
   EXPECT_EQ(out.take(),
             "# TYPE x gauge\n"
-            "x{v=\"ok\",w=\"1\"} 0\nx{v=\"caf\xc3\xa9\",w=\"1\"} 0\nx{v=\"\",w=\"1\"} 0\n"
-            "x{v=\"\",w=\"1\"} 0\nx{v=\"\",w=\"1\"} 0\nx{v=\"\",w=\"1\"} 0\n"
-            "x{v=\"\xe2\x82\xac!\",w=\"1\"} 0\n");
+            R"(x{v="ok\\xff",w="1"} 0)"
+            "\nx{v=\"caf\xc3\xa9\",w=\"1\"} 0\n"
+            R"(x{v="\\xc3",w="1"} 0
+x{v="\\xe0\\x80\\x80",w="1"} 0
+x{v="\\xed\\xa0\\x80",w="1"} 0
+x{v="\\xf4\\x90\\x80\\x80",w="1"} 0)"
+            "\nx{v=\"\xe2\x82\xac!\",w=\"1\"} 0\n"
+            R"(x{v="a\\x1b[31m\nb",w="1"} 0)"
+            "\n");
 }
 
 TEST(ExpositionTest, WritesDelimitedMessages) {

@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "weir/base/text/detail/printable.hpp"
 #include "weir/telemetry/metrics/detail/cells.hpp"
+#include "weir/telemetry/metrics/detail/exposition.hpp"
 
 namespace weir::telemetry::detail {
 
@@ -27,6 +29,20 @@ struct SeriesTable::Places {
     series[at].store(&added, std::memory_order_release);
   }
 };
+
+namespace {
+
+/// Returns true if a page shows the value as it is, with its line feeds.
+bool is_printable_text(std::string_view value) noexcept {
+  for (;;) {
+    const std::size_t printable = printable_prefix(value);
+    if (printable == value.size()) return true;
+    if (value[printable] != '\n') return false;
+    value.remove_prefix(printable + 1);
+  }
+}
+
+}  // namespace
 
 SeriesTable::~SeriesTable() {
   delete places_.load(std::memory_order_relaxed);
@@ -79,12 +95,22 @@ const Series& Family::series(LabelValues values) noexcept {
   // acquire pairs with add(): if the family is full, the table has all of its series.
   const bool full = full_.load(std::memory_order_acquire);
   if (const Series* const known = table_.find(values, hash)) return *known;
-  if (full) return dropped_;
   try {
-    return add(values, hash);
+    return add_unknown(values, hash, full);
   } catch (const std::bad_alloc&) {
     return dropped_;
   }
+}
+
+/// Adds a series that no value names yet, unless the family is full.
+const Series& Family::add_unknown(LabelValues values, std::size_t hash, bool full) {
+  if (!std::ranges::all_of(values, is_printable_text)) {
+    std::vector<std::string> printed;
+    for (const std::string_view each : values) printed.push_back(to_printable_lines(each));
+    const std::vector<std::string_view> views(printed.begin(), printed.end());
+    return series(views);
+  }
+  return full ? dropped_ : add(values, hash);
 }
 
 const Series& Family::add(LabelValues values, std::size_t hash) {
@@ -110,6 +136,26 @@ const Series& Family::add(LabelValues values, std::size_t hash) {
   return added;
 }
 
+namespace {
+
+/// Throws std::invalid_argument if two labels have one name in Prometheus, or if one has a name
+/// that Prometheus uses itself.
+void check_labels(std::string_view metric, const FamilyOptions& options) {
+  std::vector<std::string> names;
+  for (const std::string& each : options.labels) {
+    std::string name = label_name(each);
+    const bool taken = std::ranges::find(names, name) != names.end();
+    const bool reserved = options.kind == MetricKind::histogram && name == "le";
+    if (taken || reserved || each.empty()) {
+      throw std::invalid_argument("metric \"" + std::string(metric) + "\": the label \"" + each +
+                                  "\" is empty, reserved or has the name of another");
+    }
+    names.push_back(std::move(name));
+  }
+}
+
+}  // namespace
+
 Registry& Registry::instance() {
   static Registry& registry = *new Registry;
   return registry;
@@ -127,8 +173,22 @@ Family& Registry::family(std::string_view name, FamilyOptions options) {
     }
     return *known->second;
   }
+  check_labels(name, options);
+  std::vector<std::string> exposed = exposed_names(name, options.unit, options.kind);
+  for (const std::string& each : exposed) {
+    if (!exposed_.contains(each)) continue;
+    throw std::invalid_argument("metric \"" + std::string(name) +
+                                "\" has the name of another one in Prometheus: " + each);
+  }
   auto made = std::make_unique<Family>(std::string(name), std::move(options));
-  by_name_.emplace(made->name(), made.get());
+  try {
+    by_name_.emplace(made->name(), made.get());
+    exposed_.insert(exposed.begin(), exposed.end());
+  } catch (...) {
+    for (const std::string& each : exposed) exposed_.erase(each);
+    by_name_.erase(made->name());
+    throw;
+  }
   Family* const added = made.release();
   (last_ == nullptr ? first_ : last_->next_).store(added, std::memory_order_release);
   last_ = added;

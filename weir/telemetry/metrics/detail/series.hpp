@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "weir/telemetry/metrics/detail/buckets.hpp"
@@ -82,8 +83,9 @@ class Family {
   std::size_t cell_count() const noexcept {
     return options_.kind == MetricKind::histogram ? options_.buckets.cell_count() : 1;
   }
-  /// Returns the series with these values, and adds it if it is new. Returns the dropped series if
-  /// there are too many, or if there is no memory. It takes a lock only to add a series.
+  /// Returns the series with these values, and adds it if it is new. Values that are not printable
+  /// are those of their printable form, because a page shows that form. Returns the dropped series
+  /// if there are too many, or if there is no memory. It takes a lock only to add a series.
   const Series& series(LabelValues values) noexcept;
   /// Returns the series whose cell counts the measurements of label sets beyond the limit.
   const Series& dropped() const noexcept { return dropped_; }
@@ -96,6 +98,7 @@ class Family {
 
  private:
   friend class Registry;
+  const Series& add_unknown(LabelValues values, std::size_t hash, bool full);
   const Series& add(LabelValues values, std::size_t hash);
 
   const std::string name_;
@@ -116,8 +119,9 @@ class Registry {
   static Registry& instance();
 
   /// Returns the metric called `name`, and adds it if it is new.
-  /// Errors: throws std::invalid_argument if the name is empty, or if the metric exists with
-  /// another kind, other labels or other buckets; std::bad_alloc.
+  /// Errors: throws std::invalid_argument if the name is empty, if the metric exists with another
+  /// kind, other labels or other buckets, or if Prometheus could not tell its name or its labels
+  /// from others; std::bad_alloc.
   Family& family(std::string_view name, FamilyOptions options);
   /// Returns the oldest metric; Family::next() leads to the others.
   const Family* first() const noexcept { return first_.load(std::memory_order_acquire); }
@@ -131,6 +135,7 @@ class Registry {
 
   std::mutex mutex_;  // guards the addition of families
   std::unordered_map<std::string_view, Family*> by_name_;
+  std::unordered_set<std::string> exposed_;  // the names of Prometheus
   std::atomic<Family*> first_{nullptr};
   Family* last_ = nullptr;
   std::mutex cells_mutex_;
