@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "weir/http/message/detail/date.hpp"
 #include "weir/http/message/detail/weak_etag.hpp"
 #include "weir/web/files/entity_tag.hpp"
 #include "weir/web/files/preconditions.hpp"
@@ -26,7 +27,10 @@ void Etag::after(Request& request, Response& response) const {
   if (response.body().is_upgrade()) return;  // over HTTP/2 a WebSocket is a 200 without content
   if (!response.headers().contains("ETag") && !add_tag(request, response)) return;
   const std::string tag(*response.headers().get("ETag"));
-  const Precondition result = evaluate_preconditions(request.head(), {.etag = tag});
+  Validators validators{.etag = tag};
+  const auto modified = response.headers().get("Last-Modified");
+  if (modified) validators.last_modified = parse_http_date(*modified);
+  const Precondition result = evaluate_preconditions(request.head(), validators);
   if (result == Precondition::failed) response = Response(Status::precondition_failed);
   if (result != Precondition::not_modified) return;
   // The content stays for the middleware outside, such as compress(). The server does not send it.

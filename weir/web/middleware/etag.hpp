@@ -26,7 +26,8 @@ struct EtagOptions {
 /// gets a hash of its body as its tag. A tag of the handler stays, also that of a streamed
 /// response. A response that accepts a WebSocket is left alone on every version of HTTP. If the
 /// request has this tag in If-None-Match, the response is 304 without a body. If-Match with another
-/// tag gets 412; see evaluate_preconditions(). A response to HEAD with an empty body gets no tag,
+/// tag gets 412. A Last-Modified of the response counts for the conditions with dates; see
+/// evaluate_preconditions(). A response to HEAD with an empty body gets no tag,
 /// because its handler may not have made the body of GET. It saves sending the body, not making it.
 /// It belongs inside of a compression.
 /// Threads: any.

@@ -33,6 +33,11 @@ Router routes(EtagOptions options = {}) {
     response.set_header("Content-Language", "en");
     return response;
   });
+  router.get("/dated", [] {
+    Response response = text("dated");
+    response.set_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT");
+    return response;
+  });
   router.get("/own-stream", [] {
     Response response = stream("text/plain", write_word);
     response.set_header("ETag", "\"v8\"");
@@ -46,6 +51,16 @@ std::string tag_of(TestClient& client, std::string_view path) {
 int status_with(TestClient& client, std::string_view path, std::string_view tags,
                 Method method = Method::get) {
   return code_of(ask(client, method, path, {{"If-None-Match", tags}}).status());
+}
+
+TEST(Etag, EvaluatesTheDateOfTheResponse) {
+  TestClient client(routes());
+  const auto status_since = [&](std::string_view name, std::string_view date) {
+    return code_of(ask(client, Method::get, "/dated", {{name, date}}).status());
+  };
+  EXPECT_EQ(status_since("If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT"), 304);
+  EXPECT_EQ(status_since("If-Modified-Since", "Wed, 31 Dec 2025 23:59:59 GMT"), 200);
+  EXPECT_EQ(status_since("If-Unmodified-Since", "Wed, 31 Dec 2025 23:59:59 GMT"), 412);
 }
 
 TEST(Etag, IsAHashOfTheBody) {

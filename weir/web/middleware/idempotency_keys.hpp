@@ -24,7 +24,7 @@ class IdempotencyStore;
 
 /// IdempotencyOptions says which requests have keys, and bounds the memory of their responses.
 struct IdempotencyOptions {
-  std::string header = "Idempotency-Key";
+  std::string header = "Idempotency-Key";  ///< its value has at most 255 characters; else 400
   std::vector<Method> methods = {Method::post, Method::patch};
   /// True if a request of these methods without a key is answered with 400.
   bool required = false;
