@@ -126,12 +126,18 @@ std::optional<BoundKey> bind_key(const JsonWebKey& key) {
                VerificationKey::ec(curve->second, to_bytes(x), to_bytes(y)));
 }
 
-/// Adds the keys of a JWK set that can verify signatures here.
+/// Adds the keys of a JWK set that can verify signatures here. A key that lacks a member, or whose
+/// values do not fit, is left out, so that it does not keep the others from being replaced (RFC
+/// 7517 §5).
 void add_key_set(std::string_view text, std::vector<BoundKey>& keys) {
   const auto set = json::read<JsonWebKeySet>(text, lenient);
   if (!set) reject("the key set cannot be read", set.error().message());
   for (const JsonWebKey& each : set->keys) {
-    if (auto key = bind_key(each)) keys.push_back(std::move(*key));
+    try {
+      if (auto key = bind_key(each)) keys.push_back(std::move(*key));
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
   }
 }
 

@@ -31,8 +31,8 @@ struct JwtKey {
 struct JwtOptions {
   std::vector<JwtKey> keys = {};
   /// The text of a JWK set, `{"keys":[...]}`. A key without `alg` is bound to RS256, EdDSA, or the
-  /// ES algorithm of its curve. Keys that are not for signatures, and those of unknown types, are
-  /// left out.
+  /// ES algorithm of its curve. Keys that are not for signatures, those of unknown types, and those
+  /// that lack a member or do not fit their algorithm are left out (RFC 7517 §5).
   std::string key_set = {};
   std::string issuer = {};  ///< the `iss` of all tokens; empty for any
   /// One of them is in `aud`. If there is none, a token with `aud` is for another service, and is

@@ -207,6 +207,20 @@ TEST(JwtVerifier, ReplacesItsKeys) {
   EXPECT_TRUE(copy.verify(es256, now)) << "the old keys stay";
 }
 
+TEST(JwtVerifier, LeavesOutTheKeysThatDoNotFit) {
+  const std::string good(
+      key_set.substr(key_set.find('[') + 1, key_set.rfind(']') - key_set.find('[') - 1));
+  for (const std::string odd :
+       {R"({"kty":"RSA","kid":"x"})", R"({"kty":"oct","k":"AAAA"})",
+        R"({"kty":"EC","crv":"P-256","alg":"ES384","x":"AA","y":"AA"})", R"({"kty":"new"})"}) {
+    JwtOptions options = with_secret();
+    options.any_audience = true;
+    JwtVerifier verifier(options);
+    EXPECT_TRUE(verifier.replace_keys("{\"keys\":[" + odd + "," + good + "]}")) << odd;
+    EXPECT_TRUE(verifier.verify(es256, now)) << odd;
+  }
+}
+
 struct Roles {
   std::vector<std::string> roles;
   int level = 1;
