@@ -18,6 +18,27 @@ void check(std::string_view name, const std::string& value) {
   }
 }
 
+/// Answers the paths below the folder.
+struct PathHandler {
+  std::shared_ptr<const FileSite> site;
+
+  Task<Response> operator()(Request& request, Wildcard path) const {
+    return site->answer(request, path.raw());
+  }
+  CoreDemands demands(Loop&) const noexcept { return site->demands(); }
+};
+
+/// Answers the path of the folder, which has no slash at its end if the router is mounted.
+struct RootHandler {
+  std::shared_ptr<const FileSite> site;
+
+  Task<Response> operator()(Request& request) const {
+    if (request.path_text().ends_with('/')) return site->answer(request, "");
+    return detail::ready_task(redirect_to_directory(request));
+  }
+  CoreDemands demands(Loop&) const noexcept { return site->demands(); }
+};
+
 }  // namespace
 
 Router files(std::string root, FilesOptions options) {
@@ -25,13 +46,8 @@ Router files(std::string root, FilesOptions options) {
   for (const ExtensionType& each : options.media_types) check("Content-Type", each.media_type);
   auto site = std::make_shared<const FileSite>(std::move(root), std::move(options));
   Router router;
-  router.get("/{path...}",
-             [site](Request& request, Wildcard path) { return site->answer(request, path.raw()); });
-  // The path of a mounted router without a slash at its end.
-  router.get("/", [site](Request& request) -> Task<Response> {
-    if (request.path_text().ends_with('/')) return site->answer(request, "");
-    return detail::ready_task(redirect_to_directory(request));
-  });
+  router.get("/{path...}", PathHandler{site});
+  router.get("/", RootHandler{site});
   return router;
 }
 

@@ -14,7 +14,10 @@
 // link. Only regular files are served.
 //
 // Files of at most 64 KiB stay in a cache of the core, with their heads. Of larger files the cache
-// holds open descriptors. An entry is compared with its file again after
+// holds open descriptors. A large file that is being sent has one of
+// FilesOptions::open_files_max places, whatever the number of its readers. The clients share them
+// by network of their address. A network that reads its share of large files gets 503 with
+// Retry-After for another one. An entry is compared with its file again after
 // FilesOptions::revalidate_after; requests that arrive during the comparison get the entry as it
 // was. Plain HTTP/1.1 sends what is in memory without a copy (sendfile(2)). A turn sends at
 // most 256 KiB, or 1 MiB once the client was slower than the server. Otherwise a response of a
@@ -74,11 +77,14 @@ struct FilesOptions {
   /// does that.
   Duration revalidate_after = std::chrono::seconds(1);
   // Limits for each core. The entry that was not used for the longest time leaves the cache.
-  std::size_t cache_bytes_max = 16 * 1024 * 1024;  ///< bytes of files; the heads come on top
+  std::size_t cache_bytes_max = 16 * 1024 * 1024;  ///< bytes of files, their heads and paths
   std::size_t cache_entries_max = 4096;            ///< paths
-  std::size_t open_files_max = 100;                ///< open descriptors, one for each large file
-  /// Number of names that the list of a directory has. The list says if there are more. A directory
-  /// with more than ten times as many gets 500.
+  /// Large files that are open, in the cache and being sent. One can be sent in any case. With
+  /// `precompressed`, a file that is being sent may have four descriptors with its neighbours.
+  std::size_t open_files_max = 100;
+  /// Number of names that the list of a directory has, if they fit into 1 MiB. The list says if
+  /// there are more. A directory with more than ten times as many gets 500. At most 4 lists are
+  /// made or sent at a time, and others wait for them.
   std::size_t listing_max = 10'000;
 };
 

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "weir/http/matching/detail/route_table.hpp"
 #include "weir/web/files/test/files_fixture.hpp"
+#include "weir/web/middleware/trusted_proxies.hpp"
 
 namespace weir::http::files_change_test {
 namespace {
@@ -145,6 +147,122 @@ TEST_F(FilesTest, HoldsAtMostTheLimitsOfItsCache) {
     }
   }
   EXPECT_LE(platform_.open_descriptors(), 2u + 16u * 2u);  // the listener, one file, connections
+}
+
+/// Serves large files to clients that read nothing.
+class FilesLimits : public FilesTest {
+ protected:
+  static constexpr int files_count = 12;
+
+  void serve_large(FilesOptions options) {
+    for (int each = 0; each < files_count; ++each) write(name(each), mixed_text(3'000'000));
+    routes_.use<ClientAddress>(trusted_proxies({.proxies = {"127.0.0.1"}}));
+    serve_files(std::move(options));
+    closed_ = platform_.open_descriptors();
+  }
+  static std::string name(int file) { return "big" + std::to_string(file); }
+  /// Asks for a file, and reads only the status.
+  std::string begin(int file, std::string_view address) {
+    peers_.push_back(&connect());
+    peers_.back()->send("GET /s/" + name(file) + " HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: " +
+                        std::string(address) + "\r\n\r\n");
+    settle();
+    return peers_.back()->received().substr(9, 3);
+  }
+  std::size_t files_open() const { return platform_.open_descriptors() - closed_ - peers_.size(); }
+  void leave() {
+    for (MemoryPeer* const each : peers_) each->reset();
+    peers_.clear();
+    settle();
+  }
+
+  std::size_t closed_ = 0;
+  std::vector<MemoryPeer*> peers_;
+};
+
+TEST_F(FilesLimits, CountTheFilesOfSlowReaders) {
+  serve_large({.open_files_max = 8});
+  EXPECT_EQ(begin(0, "192.0.2.1"), "200");
+  EXPECT_EQ(begin(1, "192.0.2.2"), "200");
+  std::string statuses;
+  for (int file = 2; file < files_count; ++file) statuses += begin(file, "192.0.2.1") + " ";
+  EXPECT_EQ(statuses, "200 200 200 503 503 503 503 503 503 503 ") << "half of the places";
+  EXPECT_TRUE(peers_.back()->received().contains("Retry-After: 1\r\n"));
+  EXPECT_LE(files_open(), 8U);
+  EXPECT_EQ(begin(11, "192.0.2.2"), "200") << "others have places";
+  EXPECT_EQ(begin(11, "192.0.2.1"), "503") << "also for a file that is being sent";
+  EXPECT_EQ(begin(11, "192.0.2.3"), "200");
+  leave();
+  EXPECT_LE(files_open(), 8U);
+  EXPECT_EQ(begin(9, "192.0.2.1"), "200");
+  leave();
+}
+
+TEST_F(FilesLimits, CloseAFileWithItsLastReader) {
+  serve_large({.open_files_max = 0});
+  EXPECT_EQ(begin(0, "192.0.2.1"), "200");
+  EXPECT_EQ(begin(0, "192.0.2.2"), "200");
+  EXPECT_EQ(begin(1, "192.0.2.2"), "503");
+  EXPECT_EQ(files_open(), 1U);
+  leave();
+  EXPECT_EQ(files_open(), 0U);
+  EXPECT_EQ(begin(1, "192.0.2.2"), "200");
+  leave();
+}
+
+TEST_F(FilesLimits, APlaceGoesToTheReadersThatAreLeft) {
+  serve_large({.open_files_max = 8});
+  for (int file = 0; file < 4; ++file) {
+    EXPECT_EQ(begin(file, "192.0.2.1"), "200");
+    EXPECT_EQ(begin(file, "192.0.2.2"), "200") << file;
+  }
+  for (std::size_t each : {0U, 2U, 4U, 6U}) peers_[each]->reset();
+  settle();
+  std::string statuses;
+  for (int file = 4; file < 8; ++file) statuses += begin(file, "192.0.2.1") + " ";
+  EXPECT_EQ(statuses, "200 200 503 503 ") << "half of the four that are left";
+  leave();
+}
+
+TEST_F(FilesLimits, ShareAFileWithoutACache) {
+  serve_large({.cache_bytes_max = 0, .cache_entries_max = 0, .open_files_max = 1});
+  for (int reader = 0; reader < 4; ++reader) {
+    EXPECT_EQ(begin(0, "192.0.2." + std::to_string(reader)), "200");
+  }
+  EXPECT_EQ(files_open(), 1U);
+  leave();
+  EXPECT_EQ(files_open(), 0U);
+}
+
+TEST_F(FilesTest, ManyRequestsFallBackAtTheSameTime) {
+  serve_files({.spa_fallback = "index.html"});
+  std::vector<MemoryPeer*> peers;
+  for (int each = 0; each < 100; ++each) {
+    peers.push_back(&connect());
+    peers.back()->send("GET /s/page" + std::to_string(each) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  }
+  settle();
+  for (MemoryPeer* const each : peers) EXPECT_EQ(each->received().substr(9, 3), "404");
+}
+
+TEST_F(FilesLimits, LetHeadAnd304PassWithoutAPlace) {
+  serve_large({.open_files_max = 1});
+  const std::string tag = send("HEAD", "/s/big1").header("ETag");
+  EXPECT_EQ(begin(0, "192.0.2.1"), "200");
+  EXPECT_EQ(send("HEAD", "/s/big1").header("Content-Length"), "3000000");
+  EXPECT_EQ(get("/s/big1", "If-None-Match: " + tag + "\r\n").status, 304);
+  EXPECT_EQ(get("/s/big1").status, 503);
+  leave();
+}
+
+TEST_F(FilesLimits, AreDemandsOfTheirCore) {
+  const FilesOptions options{.precompressed = true, .open_files_max = 50};
+  serve_files(options);
+  const RouteDemands demands = server_->routes().table().demands(*loop_);
+  EXPECT_EQ(demands.descriptors, 4 * (50U + 32U))
+      << "once for both routes, with files being opened";
+  EXPECT_GE(demands.core_bytes, options.cache_bytes_max);
+  EXPECT_GE(demands.request_bytes, 4 * 64U * 1024U);
 }
 
 TEST_F(FilesTest, AnswersWithoutACache) {

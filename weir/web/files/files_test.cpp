@@ -7,6 +7,7 @@
 #include <string>
 
 #include "weir/web/encoding/compress.hpp"
+#include "weir/web/files/detail/file_site.hpp"
 #include "weir/web/files/test/files_fixture.hpp"
 
 namespace weir::http::files_test {
@@ -262,6 +263,36 @@ TEST_F(FilesTest, ListOfAllEntriesSaysNothingOfMore) {
   EXPECT_THAT(get("/s/").body, Not(HasSubstr("more")));
 }
 
+TEST(ListingPage, EndsAtItsLimitOfBytes) {
+  std::vector<os::DirectoryEntry> entries;
+  for (int each = 0; each < 10'000; ++each) {
+    entries.push_back({std::to_string(each) + std::string(200, '"'), os::FileKind::file});
+  }
+  const std::string page = listing_page(entries, {});
+  EXPECT_GT(page.size(), listing_bytes_max);
+  EXPECT_LT(page.size(), listing_bytes_max + 4096);
+  EXPECT_THAT(page, HasSubstr("names; the folder has more"));
+  EXPECT_THAT(page, Not(HasSubstr("the first 10000 names")));
+}
+
+TEST_F(FilesTest, AListWaitsForItsPlace) {
+  for (int each = 0; each < 4000; ++each) write(std::string(200, 'a') + std::to_string(each), "");
+  serve_files({.listing = true});
+  std::vector<MemoryPeer*> readers;
+  for (int each = 0; each < 5; ++each) {
+    readers.push_back(&connect());
+    readers.back()->send("GET /s/ HTTP/1.1\r\nHost: a\r\n\r\n");
+    settle();
+  }
+  EXPECT_TRUE(readers[3]->received().starts_with("HTTP/1.1 200"));
+  EXPECT_EQ(readers[4]->received(), "") << "four lists are sent";
+  pass(2s);
+  EXPECT_TRUE(readers[4]->received().starts_with("HTTP/1.1 200"))
+      << "a slow reader loses its place";
+  for (MemoryPeer* const each : readers) each->reset();
+  settle();
+}
+
 TEST_F(FilesTest, EqualFilesHaveEqualTags) {
   write("a.txt", "hello");
   write("big1", mixed_text(100'000));
@@ -299,6 +330,12 @@ TEST_F(FilesTest, A304BehindCompressHasTheTagOfIts200) {
     EXPECT_EQ(known.header("Vary"), whole.header("Vary"));
     EXPECT_EQ(known.header("Content-Type"), "");
     EXPECT_EQ(known.body, "");
+    const std::string since = "If-Modified-Since: " + whole.header("Last-Modified") + "\r\n";
+    const Answer unchanged = get("/s/" + name, accepts + since);
+    EXPECT_EQ(unchanged.status, 304);
+    EXPECT_EQ(unchanged.header("ETag"), tag);
+    EXPECT_EQ(unchanged.header("Vary"), whole.header("Vary"));
+    EXPECT_EQ(unchanged.body, "");
   }
 }
 

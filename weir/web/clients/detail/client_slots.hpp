@@ -35,13 +35,20 @@ class ClientSlots {
 
   const Limits& limits() const noexcept { return limits_; }
   std::size_t slots() const noexcept { return slots_.slots(); }
+  /// Changes the number of slots; see FairSlots::set_slots().
+  void set_slots(std::size_t slots) { slots_.set_slots(slots); }
   std::size_t in_use() const noexcept { return slots_.in_use(); }
+  /// Returns the number of waits.
+  std::size_t waiting() const noexcept { return slots_.waiting(); }
 
   /// Returns the client of a request.
   Client client_of(const Request& request) const;
   /// Takes a slot without waiting; nullopt if the client has no right to one now.
   /// Errors: throws std::bad_alloc.
   std::optional<Slot> try_acquire(const Client& client) { return slots_.try_acquire(client); }
+  /// Makes a claim of what another client has a slot for; see FairSlots::try_claim().
+  /// Errors: throws std::bad_alloc.
+  std::optional<Slot> try_claim(const Client& client) { return slots_.try_claim(client); }
   /// Waits for a slot.
   /// Errors: ClientError::queue_full if the wait gives way in a full queue;
   /// ClientError::queue_timed_out after Limits::queue_timeout; Errc::cancelled. Throws

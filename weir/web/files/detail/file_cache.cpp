@@ -1,20 +1,27 @@
 #include "weir/web/files/detail/file_cache.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::http {
 
 std::size_t FileEntry::bytes() const noexcept {
   std::size_t total = 0;
-  for (const auto& each : variants)
-    total += each.variant->bytes != nullptr ? each.variant->bytes->size() : 0;
+  for (const FileHeads& each : variants) {
+    total += each.ok.lines().size() + each.not_modified.lines().size();
+    if (each.variant->bytes != nullptr) total += each.variant->bytes->size();
+  }
   return total;
 }
 
-std::size_t FileEntry::open_files() const noexcept {
-  std::size_t total = 0;
-  for (const auto& each : variants) total += each.variant->file ? 1 : 0;
-  return total;
+bool FileEntry::is_sent() const noexcept {
+  return std::ranges::any_of(variants,
+                             [](const FileHeads& each) { return !each.variant->sent.expired(); });
+}
+
+bool FileEntry::has_open_file() const noexcept {
+  return std::ranges::any_of(variants,
+                             [](const FileHeads& each) { return bool(each.variant->file); });
 }
 
 FileEntry* FileCache::find(std::string_view path) {
@@ -26,13 +33,21 @@ FileEntry* FileCache::find(std::string_view path) {
 
 void FileCache::put(std::string_view path, std::shared_ptr<FileEntry> entry) {
   remove(path);
-  bytes_ += entry->bytes();
-  open_files_ += entry->open_files();
+  bytes_ += entry->bytes() + path.size();
   used_.push_front({std::string(path), std::move(entry)});
   by_path_.emplace(used_.front().path, used_.begin());
-  while (bytes_ > limits_.bytes_max || open_files_ > limits_.open_files_max ||
-         used_.size() > limits_.entries_max) {
-    drop(std::prev(used_.end()));
+  enforce_limits();
+}
+
+void FileCache::enforce_limits() {
+  for (auto node = used_.end(); node != used_.begin();) {
+    const bool too_large = bytes_ > limits_.bytes_max || used_.size() > limits_.entries_max;
+    const bool too_open = open_files_->count() > limits_.open_files_max;
+    if (!too_large && !too_open) return;
+    --node;
+    const FileEntry& entry = *node->entry;
+    if (entry.is_sent() || (!too_large && !entry.has_open_file())) continue;
+    drop(std::exchange(node, std::next(node)));
   }
 }
 
@@ -42,8 +57,7 @@ void FileCache::remove(std::string_view path) {
 }
 
 void FileCache::drop(Nodes::iterator node) {
-  bytes_ -= node->entry->bytes();
-  open_files_ -= node->entry->open_files();
+  bytes_ -= node->entry->bytes() + node->path.size();
   by_path_.erase(node->path);
   used_.erase(node);
 }

@@ -1,4 +1,5 @@
-// The cache of one core: files of a folder with the heads of their responses.
+// The files of a folder on one core: a cache with the heads of their responses, and those that are
+// being sent.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,37 @@
 
 namespace weir::http {
 
+class SentFile;
+
+/// The number of large files that a core has open for one folder.
+class OpenFiles {
+ public:
+  /// Counts one file as long as it lives.
+  class Use {
+   public:
+    Use() noexcept = default;
+    explicit Use(std::shared_ptr<OpenFiles> files) noexcept : files_(std::move(files)) {
+      ++files_->count_;
+    }
+    Use(Use&&) noexcept = default;
+    Use& operator=(Use&& other) noexcept {
+      files_.swap(other.files_);
+      return *this;
+    }
+    ~Use() {
+      if (files_ != nullptr) --files_->count_;
+    }
+
+   private:
+    std::shared_ptr<OpenFiles> files_;
+  };
+
+  std::size_t count() const noexcept { return count_; }
+
+ private:
+  std::size_t count_ = 0;
+};
+
 /// One version of a file, or of a precompressed neighbour. Responses share it with the cache.
 struct FileVariant {
   ContentCoding coding = ContentCoding::identity;
@@ -32,6 +64,8 @@ struct FileVariant {
   std::string last_modified;
   std::shared_ptr<const std::string> bytes;  ///< of a small file; otherwise nullptr
   loop::Descriptor file;                     ///< of a large file
+  OpenFiles::Use open;                       ///< counts `file`
+  mutable std::weak_ptr<SentFile> sent;      ///< the place of a large file that is being sent
 
   std::uint64_t size() const noexcept { return status.size; }
 };
@@ -55,32 +89,42 @@ struct FileEntry : std::enable_shared_from_this<FileEntry> {
   std::vector<FileHeads> variants;
 
   std::size_t bytes() const noexcept;
-  std::size_t open_files() const noexcept;
+  /// Returns true if one of its large files is being sent.
+  bool is_sent() const noexcept;
+  bool has_open_file() const noexcept;
 };
 
 /// The limits of a FileCache.
 struct FileCacheLimits {
-  std::size_t bytes_max;
-  std::size_t entries_max;
+  std::size_t bytes_max;    ///< of contents, heads and paths
+  std::size_t entries_max;  ///< paths
   std::size_t open_files_max;
 };
 
-/// A FileCache holds entries by path, and drops those that were not used for the longest time.
+/// A FileCache holds entries by path, and drops those that were not used for the longest time. It
+/// keeps an entry while one of its large files is being sent, so that other readers share the file.
 /// Threads: those of its core.
 class FileCache {
  public:
+  /// Bytes of an entry beside its contents, heads and path.
+  static constexpr std::size_t entry_bytes =
+      sizeof(FileEntry) + 4 * (sizeof(FileHeads) + sizeof(FileVariant)) + 512;
+
   explicit FileCache(const FileCacheLimits& limits) noexcept : limits_(limits) {}
 
   /// Returns the entry of a path, or nullptr. The entry becomes the last one to be dropped.
   /// Lifetime: until the next change of the cache, or that of a shared pointer to the entry.
   FileEntry* find(std::string_view path);
-  /// Adds or replaces the entry of a path. Drops entries, also this one, until all limits hold.
+  /// Adds or replaces the entry of a path, and enforces the limits, also on this one.
   void put(std::string_view path, std::shared_ptr<FileEntry> entry);
   void remove(std::string_view path);
+  /// Drops entries of which no file is being sent, until the limits hold or no such entry is left.
+  void enforce_limits();
 
   std::size_t size() const noexcept { return used_.size(); }
   std::size_t bytes() const noexcept { return bytes_; }
-  std::size_t open_files() const noexcept { return open_files_; }
+  /// Returns the count of the open files, of the cache and of responses.
+  const std::shared_ptr<OpenFiles>& open_files() const noexcept { return open_files_; }
 
  private:
   struct Node {
@@ -95,7 +139,7 @@ class FileCache {
   Nodes used_;                                                     // the one used last is the first
   std::unordered_map<std::string_view, Nodes::iterator> by_path_;  // views of Node::path
   std::size_t bytes_ = 0;
-  std::size_t open_files_ = 0;
+  std::shared_ptr<OpenFiles> open_files_ = std::make_shared<OpenFiles>();
 };
 
 }  // namespace weir::http

@@ -113,6 +113,16 @@ Task<Result<>> send_parts(BodySink& sink, Variant variant, RangeParts parts,
   co_return co_await sink.write(std::string_view(end));
 }
 
+Task<Result<>> send_nothing(BodySink&) {
+  co_return {};
+}
+
+/// Returns the body of a response whose content is not sent, so that its length is known.
+Body unsent_body(const FileVariant& variant) {
+  if (variant.bytes != nullptr) return Body(variant.bytes);
+  return Body(StreamFunction(send_nothing), variant.size());
+}
+
 Body part_body(const Variant& variant, const ByteRange& part) {
   if (variant->bytes == nullptr) {
     return Body([variant, part](BodySink& sink) { return send_part(sink, variant, part); },
@@ -148,8 +158,7 @@ std::string random_boundary(Loop& loop) {
 }
 
 Response respond_with_ranges(Loop& loop, const FileEntry& entry, const FileHeads& heads,
-                             std::vector<ByteRange> ranges) {
-  const Variant& variant = heads.variant;
+                             const Variant& variant, std::vector<ByteRange> ranges) {
   if (ranges.size() == 1) {
     Response response(Status::partial_content, entry.type, part_body(variant, ranges[0]));
     response.set_headers(heads.ok);
@@ -169,15 +178,14 @@ Response respond_with_ranges(Loop& loop, const FileEntry& entry, const FileHeads
   return response;
 }
 
-/// Returns 304. It keeps the type and the bytes of a small file, which the server does not send, so
+/// Returns 304. It keeps the type and the length of the file, which the server does not send, so
 /// that compress() knows the 200. A neighbour has a coding, so compress() leaves its 200 alone.
 Response unchanged_response(Request& request, const FileEntry& entry, const FileHeads& heads) {
   const Variant& variant = heads.variant;
   if (variant->coding != ContentCoding::identity) request.set(NoCompression());
   Response response(Status::not_modified);
   if (entry.own_type.empty()) {
-    Body body = variant->bytes != nullptr ? Body(variant->bytes) : Body();
-    response = Response(Status::not_modified, entry.type, std::move(body));
+    response = Response(Status::not_modified, entry.type, unsent_body(*variant));
   }
   response.set_headers(heads.not_modified);
   return response;
@@ -206,14 +214,24 @@ FileHeads make_heads(const FileEntry& entry, Variant variant, bool has_neighbour
   return heads;
 }
 
-Response respond_with_file(Request& request, Loop& loop, const FileEntry& entry,
-                           const FileHeads& heads) {
+Response busy_response() {
+  Response response(Status::service_unavailable);
+  response.set_header("Retry-After", "1");
+  return response;
+}
+
+Response respond_with_file(Request& request, Loop& loop, const std::shared_ptr<SiteCore>& core,
+                           const FileEntry& entry, const FileHeads& heads) {
   const RequestHead& head = request.head();
-  const Variant& variant = heads.variant;
+  Variant variant = heads.variant;
   Validators validators{.etag = variant->etag, .last_modified = variant->modified};
   const Precondition result = evaluate_preconditions(head, validators);
   if (result == Precondition::failed) return Response(Status::precondition_failed);
   if (result == Precondition::not_modified) return unchanged_response(request, entry, heads);
+  const bool is_sent = request.method() != Method::head && variant->bytes == nullptr;
+  if (is_sent && (variant = SentFile::share(core, request, variant)) == nullptr) {
+    return busy_response();
+  }
   if (const auto wanted = range_header(head)) {
     validators.now = loop.platform().wall_time();
     if (!confirms_date(variant->status)) validators.last_modified.reset();
@@ -225,10 +243,12 @@ Response respond_with_file(Request& request, Loop& loop, const FileEntry& entry,
       return response;
     }
     if (selected.kind == SelectedRanges::Kind::partial) {
-      return respond_with_ranges(loop, entry, heads, std::move(selected.ranges));
+      return respond_with_ranges(loop, entry, heads, variant, std::move(selected.ranges));
     }
   }
-  Response response(Status::ok, entry.type, part_body(variant, {0, variant->size()}));
+  const bool has_content = request.method() != Method::head;
+  Body body = has_content ? part_body(variant, {0, variant->size()}) : unsent_body(*variant);
+  Response response(Status::ok, entry.type, std::move(body));
   response.set_headers(heads.ok);
   return response;
 }

@@ -7,9 +7,12 @@
 #include <charconv>
 #include <optional>
 
+#include "weir/base/detail/bytes.hpp"
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/base/detail/shortage.hpp"
 #include "weir/base/text/detail/html_escape.hpp"
 #include "weir/http/message/detail/date.hpp"
+#include "weir/http/server/detail/client_side.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/uri.hpp"
 #include "weir/runtime/pool/detail/shared_pool.hpp"
@@ -26,26 +29,28 @@ constexpr Duration settling_time = std::chrono::seconds(2);
 /// so that its list has the first names of all.
 constexpr std::size_t sorted_entries_factor = 10;
 
-/// The caches of the sites of one core. A site without another owner leaves when a new one comes.
-class SiteCaches {
+/// The sites of one core. A site without another owner leaves when a new one comes.
+class SiteCores {
  public:
-  /// Returns the cache of a site, or nullptr.
-  FileCache* find(const FileSite& site) const noexcept {
+  using Core = std::shared_ptr<SiteCore>;
+
+  /// Returns the core of a site, or nullptr.
+  const Core* find(const FileSite& site) const noexcept {
     for (const Slot& each : slots_) {
-      if (each.site.get() == &site) return each.cache.get();
+      if (each.site.get() == &site) return &each.core;
     }
     return nullptr;
   }
-  FileCache& add(std::shared_ptr<const FileSite> site, const FileCacheLimits& limits) {
+  const Core& add(std::shared_ptr<const FileSite> site, Core core) {
     std::erase_if(slots_, [](const Slot& each) { return each.site.use_count() == 1; });
-    slots_.push_back({std::move(site), std::make_unique<FileCache>(limits)});
-    return *slots_.back().cache;
+    slots_.push_back({std::move(site), std::move(core)});
+    return slots_.back().core;
   }
 
  private:
   struct Slot {
     std::shared_ptr<const FileSite> site;
-    std::unique_ptr<FileCache> cache;
+    Core core;
   };
   std::vector<Slot> slots_;
 };
@@ -84,6 +89,38 @@ bool is_missing(std::error_code error) noexcept {
     if (error == system_error(each)) return true;
   }
   return error == Errc::unsupported;
+}
+
+/// A list of a directory, with its place until it is sent.
+struct SentList {
+  SentList(std::shared_ptr<SiteCore> core_of_list, detail::ClientSlots::Slot place,
+           std::string text) noexcept
+      : core(std::move(core_of_list)), slot(std::move(place)), page(std::move(text)) {}
+
+  std::shared_ptr<SiteCore> core;
+  detail::ClientSlots::Slot slot;
+  std::string page;
+};
+
+Task<Result<>> send_list(BodySink& sink, SentList& list) {
+  constexpr std::size_t piece_max = 64 * 1024;
+  ClientSide client(list.slot);
+  for (std::string_view rest = list.page; !rest.empty();) {
+    const std::string_view piece = rest.substr(0, piece_max);
+    WEIR_CO_TRY(co_await client.write(sink, to_bytes(piece)));
+    rest.remove_prefix(piece.size());
+  }
+  co_return {};
+}
+
+/// Reads a directory and makes its page. The function blocks.
+/// Errors: those of FileSystem::list_beneath().
+Result<std::string> list_folder(loop::FileSystem& files, const std::string& root,
+                                const std::string& folder, os::BeneathLinks links,
+                                const ListingOptions& options) {
+  WEIR_TRY(const auto entries,
+           files.list_beneath(root, folder, links, options.entries_max * sorted_entries_factor));
+  return listing_page(entries, options);
 }
 
 Response respond_to_error(std::error_code error) {
@@ -125,11 +162,26 @@ FileSite::FileSite(std::string root, FilesOptions options)
       options_(std::move(options)),
       links_(options_.follow_links ? os::BeneathLinks::inside : os::BeneathLinks::none) {}
 
-FileCache& FileSite::cache(Loop& loop) const {
-  auto& caches = loop.slots().get<SiteCaches>();
-  if (FileCache* const known = caches.find(*this)) return *known;
-  return caches.add(shared_from_this(), {options_.cache_bytes_max, options_.cache_entries_max,
-                                         options_.open_files_max});
+const std::shared_ptr<SiteCore>& FileSite::core(Loop& loop) const {
+  auto& cores = loop.slots().get<SiteCores>();
+  if (const auto* const known = cores.find(*this)) return *known;
+  return cores.add(shared_from_this(), std::make_shared<SiteCore>(loop, options_));
+}
+
+CoreDemands FileSite::demands() const noexcept {
+  using weir::detail::product;
+  using weir::detail::sum;
+  constexpr std::uint64_t name_bytes = sizeof(os::DirectoryEntry) + 256;
+  const std::uint64_t variants = options_.precompressed ? variants_max : 1;
+  const std::uint64_t names = product(options_.listing_max, sorted_entries_factor * name_bytes);
+  const std::uint64_t list = options_.listing ? sum({names, 2 * listing_bytes_max}) : 0;
+  // A request loads its small files, or sends a large one from one buffer.
+  return {.owner = this,
+          .request_bytes = product(variants, weir::detail::buffer(small_file_max)),
+          .core_bytes = sum({options_.cache_bytes_max,
+                             product(options_.cache_entries_max, FileCache::entry_bytes),
+                             product(SiteCore::lists_max, list)}),
+          .descriptors = product(variants, sum({options_.open_files_max, SiteCore::loads_max}))};
 }
 
 bool FileSite::is_fresh(const Loop& loop, const FileEntry& entry) const noexcept {
@@ -142,7 +194,7 @@ Task<Response> FileSite::answer(Request& request, std::string_view raw_path) con
   const auto path = decode_site_path(raw_path, dotfiles, storage);
   if (!path) co_return Response(Status::not_found);
   Loop& loop = *(co_await this_context()).loop;
-  const FileEntry* const entry = cache(loop).find(*path);
+  const FileEntry* const entry = core(loop)->cache.find(*path);
   if (entry != nullptr && is_fresh(loop, *entry)) co_return respond(request, loop, *entry);
   const std::string owned(*path);
   co_return co_await answer_path(request, owned, !options_.spa_fallback.empty());
@@ -151,18 +203,23 @@ Task<Response> FileSite::answer(Request& request, std::string_view raw_path) con
 Task<Response> FileSite::answer_path(Request& request, std::string_view path,
                                      bool may_fall_back) const {
   Loop& loop = *(co_await this_context()).loop;
+  const std::shared_ptr<SiteCore> core = this->core(loop);
   std::shared_ptr<FileEntry> old;
-  if (FileEntry* const found = cache(loop).find(path)) {
+  if (FileEntry* const found = core->cache.find(path)) {
     if (is_fresh(loop, *found)) co_return respond(request, loop, *found);
     old = found->shared_from_this();
   }
   const CheckGuard guard(old.get());
+  auto permit = co_await core->loads.acquire();
+  if (!permit) co_return respond_to_error(permit.error());
   const auto entry = co_await load(path, old);
+  permit->release();
   if (entry) {
-    cache(loop).put(path, *entry);
-    co_return respond(request, loop, **entry);
+    Response response = respond(request, loop, **entry);  // a large file gets its place
+    core->cache.put(path, *entry);
+    co_return response;
   }
-  cache(loop).remove(path);
+  core->cache.remove(path);
   co_return co_await answer_missing(request, path, entry.error(), may_fall_back);
 }
 
@@ -224,6 +281,7 @@ std::shared_ptr<FileEntry> FileSite::make_entry(Loop& loop, LoadedFile loaded,
     variant->settled = now - source.status.changed > settling_time;
     variant->bytes = std::move(source.bytes);
     variant->file = std::move(source.file);
+    if (variant->file) variant->open = OpenFiles::Use(core(loop)->cache.open_files());
     variant->etag = make_etag(*variant);
     variant->modified = std::min(source.status.modified, now);
     variant->last_modified = Date(variant->modified).text();
@@ -246,7 +304,7 @@ Response FileSite::respond(Request& request, Loop& loop, const FileEntry& entry)
         AcceptEncoding(request.head()).choose(std::span(offered.begin(), end));
     chosen = std::ranges::find(entry.variants, coding, coding_of);
   }
-  return respond_with_file(request, loop, entry, *chosen);
+  return respond_with_file(request, loop, core(loop), entry, *chosen);
 }
 
 Task<Response> FileSite::answer_missing(Request& request, std::string_view path,
@@ -254,7 +312,7 @@ Task<Response> FileSite::answer_missing(Request& request, std::string_view path,
   if (!is_missing(error)) co_return respond_to_error(error);
   const bool is_directory = path.empty() || path.ends_with('/');
   if (options_.listing && is_directory && error == system_error(ENOENT)) {
-    co_return co_await list(path);
+    co_return co_await list(request, path);
   }
   if (may_fall_back && last_segment(path).find('.') == path.npos) {
     co_return co_await answer_path(request, options_.spa_fallback, false);
@@ -262,23 +320,30 @@ Task<Response> FileSite::answer_missing(Request& request, std::string_view path,
   co_return Response(error == system_error(EACCES) ? Status::forbidden : Status::not_found);
 }
 
-Task<Response> FileSite::list(std::string_view path) const {
+Task<Response> FileSite::list(Request& request, std::string_view path) const {
   Loop& loop = *(co_await this_context()).loop;
+  const std::shared_ptr<SiteCore> core = this->core(loop);
+  auto acquiring = core->list_slots.acquire(core->list_slots.client_of(request));
+  auto slot = co_await std::move(acquiring);
+  if (!slot) co_return slot.error() == Errc::cancelled ? Response(slot.error()) : busy_response();
   std::string folder(path.substr(0, path.size() - (path.empty() ? 0 : 1)));
-  auto entries = co_await shared_pool(loop).file_lane().run(
-      &loop::FileSystem::list_beneath, borrow(loop.platform().files()), root_, std::move(folder),
-      links_, options_.listing_max * sorted_entries_factor);
-  if (!entries && is_missing(entries.error())) co_return Response(Status::not_found);
-  if (!entries && entries.error() == Errc::limit_reached) {
+  const ListingOptions listing{.at_root = path.empty(),
+                               .dotfiles = options_.dotfiles,
+                               .links = options_.follow_links,
+                               .entries_max = options_.listing_max};
+  auto page = co_await shared_pool(loop).file_lane().run(
+      &list_folder, borrow(loop.platform().files()), root_, std::move(folder), links_, listing);
+  if (!page && is_missing(page.error())) co_return Response(Status::not_found);
+  if (!page && page.error() == Errc::limit_reached) {
     Response response(Status::internal_error);
-    response.set_cause(entries.error());
+    response.set_cause(page.error());
     co_return response;
   }
-  if (!entries) co_return respond_to_error(entries.error());
-  co_return html(listing_page(*entries, {.at_root = path.empty(),
-                                         .dotfiles = options_.dotfiles,
-                                         .links = options_.follow_links,
-                                         .entries_max = options_.listing_max}));
+  if (!page) co_return respond_to_error(page.error());
+  const std::uint64_t length = page->size();
+  auto list = std::make_unique<SentList>(core, std::move(*slot), std::move(*page));
+  auto send = [list = std::move(list)](BodySink& sink) { return send_list(sink, *list); };
+  co_return Response(Status::ok, html_type, Body(StreamFunction(std::move(send)), length));
 }
 
 Response redirect_to_directory(const Request& request) {
@@ -301,15 +366,16 @@ std::string listing_page(const std::vector<os::DirectoryEntry>& entries,
     const bool is_hidden = !options.dotfiles && each.name.starts_with('.');
     if (is_hidden || (is_link && !options.links) || each.kind == os::FileKind::other) continue;
     if (each.name.find('\\') != each.name.npos) continue;  // it is not served
-    has_more = listed++ == options.entries_max;
+    has_more = listed == options.entries_max || page.size() >= listing_bytes_max;
     if (has_more) break;
+    ++listed;
     const std::string_view slash = each.kind == os::FileKind::directory ? "/" : "";
     page.append("<li><a href=\"./").append(escape_html(encode_segment(each.name))).append(slash);
     page.append("\">").append(escape_html(each.name)).append(slash).append("</a></li>\n");
   }
   page.append("</ul>\n");
   if (has_more) {
-    page.append("<p>These are the first ").append(std::to_string(options.entries_max));
+    page.append("<p>These are the first ").append(std::to_string(listed));
     page.append(" names; the folder has more.</p>\n");
   }
   return page.append("</body></html>\n");
