@@ -97,7 +97,9 @@ TEST_F(MetricFamiliesTest, AreThoseOfTheGuide) {
     http::WsDeflateCore::of(*loop_);
     http::detail::EncodingCore::of(*loop_);
     const http::ReverseProxyOptions proxy_options;
-    const http::ProxyCore proxy(*loop_, 1, proxy_options, std::make_shared<http::UpstreamPlan>());
+    const std::vector upstreams{http::Url::parse("http://127.0.0.1:81").value()};
+    const http::ProxyCore proxy(*loop_, upstreams, proxy_options,
+                                std::make_shared<http::UpstreamPlan>());
     tls::detail::TlsCounters::of(*loop_).count_failure(Errc::cancelled);
     LogRing log(8192, 0);
     loop_->metrics().add(log);

@@ -42,10 +42,18 @@ struct Upload {
   std::error_code error = {};  // why the client's body could not be read
   std::string start = {};      // the begin of the body
   std::size_t start_max = 0;   // bytes of `start` that an upstream may make the proxy keep
+  bool given = false;          // an upstream has got a part of the request
+  bool waits = false;          // the proxy waits for bytes of the client
   bool begun = false;          // an upstream has asked for the body
   bool ended = false;          // the whole body was read
   bool kept = true;            // `start` has all bytes that were read
 
+  /// Begins another attempt, which gives `sent` to an upstream.
+  void begin_attempt(ClientRequest& sent) noexcept {
+    given = false;
+    waits = false;
+    sent.note_given(given);
+  }
   /// Keeps bytes that were read, for an upstream that says that it has not processed the request.
   void keep(Bytes piece) {
     if (!kept) return;
@@ -75,12 +83,14 @@ Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
     if (auto sent = co_await sink.write(upload.start); !sent) co_return sent;
   }
   while (!upload.ended) {
+    upload.waits = true;
     const auto piece = co_await upload.client.read(upload.request.body_source());
     if (!piece) {
       // The client of the upstream cancels the wait when the upstream ends the request.
       if (piece.error() != Errc::cancelled) upload.error = piece.error();
       co_return fail(piece.error());
     }
+    upload.waits = false;
     upload.ended = piece->empty();
     if (upload.ended) break;
     upload.keep(*piece);
@@ -116,12 +126,15 @@ bool is_upstream_failure(std::error_code error) noexcept {
   return !is_local && !is_unprocessed(error) && !is_long_head(error);
 }
 
+bool is_of_tls(std::error_code error) noexcept {
+  return error.category() == tls::tls_error_category();
+}
+
 /// Returns the status of an error of the upstream. An error of TLS is that of its connection, and
 /// not one of the client's.
 Status upstream_status(std::error_code error) noexcept {
   if (is_long_head(error)) return Status::request_header_fields_too_large;
-  const bool of_tls = error.category() == tls::tls_error_category();
-  if (of_tls && error != tls::Error::timed_out) return Status::bad_gateway;
+  if (is_of_tls(error) && error != tls::Error::timed_out) return Status::bad_gateway;
   return to_status(error);
 }
 
@@ -138,12 +151,25 @@ Response failure(std::error_code error) {
   return out;
 }
 
-/// Returns true if another upstream may get the request, because this one cannot have acted on it.
+/// Returns the status for a client that has failed itself; std::nullopt if it has not.
+std::optional<Status> client_failure(std::error_code error, const Upload& upload) noexcept {
+  if (upload.error) return to_status(upload.error);
+  // When the time of the request was over, the proxy waited for its client.
+  if (error == ClientError::timed_out && upload.waits) return Status::request_timeout;
+  return std::nullopt;
+}
+
+/// Returns true if another upstream may get the request, because this one cannot have acted on it,
+/// or because a repetition has no other effect.
 bool may_try_another(std::error_code error, const Request& request, const Upload& upload) noexcept {
-  if (error == ClientError::connect_failed || error == ClientError::connect_timed_out) return true;
   if (error == ClientError::not_processed) return upload.kept;
-  return error == ClientError::connection_lost && is_idempotent(request.method()) &&
-         !request.body_length().has_body();
+  const bool not_connected = error == ClientError::connect_failed ||
+                             error == ClientError::connect_timed_out ||
+                             error == ClientError::proxy_refused;
+  if (not_connected) return true;
+  if (!upload.given && is_of_tls(error)) return true;  // the handshake failed
+  const bool lost = error == ClientError::connection_lost || is_of_tls(error);
+  return lost && is_idempotent(request.method()) && !request.body_length().has_body();
 }
 
 /// Returns the Content-Length of the response.
@@ -170,7 +196,9 @@ Task<> read_trailers(ClientResponse& response) {
   std::ignore = co_await std::move(reading);
 }
 
-/// A request at an upstream, and its response.
+/// A request at an upstream, and its response. One parameter of a coroutine has both: GCC 12
+/// destroys parameters in their order, and the end of the request may end the client of the
+/// response.
 struct Exchange {
   ProxyCore::Request request;
   ClientResponse response;  // destroyed first
@@ -215,11 +243,13 @@ Body announced(std::optional<std::uint64_t> length) {
 }
 
 /// Passes the response of the upstream at `base` on.
-Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Method method,
-                       const Url& base, const ReverseProxyOptions& options) {
+Task<Response> pass_on(Exchange passed, Method method, const Url& base,
+                       const ReverseProxyOptions& options) {
+  ClientResponse& response = passed.response;
+  if (!is_valid(response.status())) co_return Response(Status::bad_gateway);
   Response out(response.status());
-  if (auto passed = forward_response_headers(response, options, out); !passed) {
-    co_return Response(passed.error());
+  if (auto forwarded = forward_response_headers(response, options, out); !forwarded) {
+    co_return Response(forwarded.error());
   }
   rewrite_locations(base, options, out);
   if (method == Method::head || !may_have_body(out.status())) {
@@ -230,7 +260,7 @@ Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Meth
   // Over HTTP/2, trailers may follow a length of 0, which is an unknown one then.
   if (!length && announced_length(response) == 0) length = 0;
   if (!length || *length > whole_body_max) {
-    out.body() = streamed({std::move(proxied), std::move(response)}, length);
+    out.body() = streamed(std::move(passed), length);
     co_return out;
   }
   std::string whole;
@@ -244,8 +274,8 @@ Task<Response> pass_on(ProxyCore::Request proxied, ClientResponse response, Meth
   co_await read_trailers(response);
   if (!response.trailers().empty()) {
     // HTTP/1.1 has no trailers behind a length.
-    out.body() =
-        streamed({std::move(proxied), std::move(response), std::move(whole)}, std::nullopt);
+    passed.begin = std::move(whole);
+    out.body() = streamed(std::move(passed), std::nullopt);
   } else {
     out.body() = whole.empty() ? announced(0) : Body(std::move(whole));
   }
@@ -325,7 +355,7 @@ struct ReverseProxy::State {
 };
 
 ProxyCore& ReverseProxy::core_of(Loop& loop) const {
-  return loop.slots().get<ProxyCores>().of(loop, state_, state_->upstreams.size(), state_->options,
+  return loop.slots().get<ProxyCores>().of(loop, state_, state_->upstreams, state_->options,
                                            state_->plan);
 }
 
@@ -380,6 +410,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     }
     sent.ignore_idempotency_key();  // the upstream may not know the key of the client
     sent.obey_no_transform();
+    upload.begin_attempt(sent);
     if (request.body_length().has_body()) set_request_body(request, upload, sent);
     Result<ClientResponse> response = fail(Errc::closed);
     if (is_websocket) {
@@ -396,12 +427,12 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     }
     if (response) {
       proxied.record_success();
-      auto passing = pass_on(std::move(proxied), std::move(*response), request.method(),
-                             state.upstreams[*index], options);
+      Exchange passed{std::move(proxied), std::move(*response)};
+      auto passing = pass_on(std::move(passed), request.method(), state.upstreams[*index], options);
       co_return co_await std::move(passing);
     }
     error = response.error();
-    if (upload.error) co_return Response(to_status(upload.error));
+    if (const auto own = client_failure(error, upload)) co_return Response(*own);
     if (is_upstream_failure(error)) proxied.record_failure();
     if (!may_try_another(error, request, upload)) break;
     // The client has repeated a request itself if nothing has asked for its body.

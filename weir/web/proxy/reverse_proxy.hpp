@@ -109,7 +109,7 @@ struct ReverseProxyOptions {
 /// with Proxy-, except for Proxy-Status of a response. Connection takes away no header that the
 /// proxy itself sets: X-Forwarded-For and its kin, Forwarded, Via, Max-Forwards. The length of a
 /// body is sent anew, so a message has one length only. The proxy answers "Expect: 100-continue"
-/// itself when the upstream takes the body. The Date of a response is that of this server. 1xx
+/// itself when the upstream takes the body. A response without a Date gets that of this server. 1xx
 /// responses of upstreams are not passed on, because a handler sends only one response. "TE:
 /// trailers" of a client is sent anew to the upstream. Some programs behind CGI read a "-" for each
 /// character of a name that is no letter and no digit. So X_Forwarded_For and X.Real.IP are dropped

@@ -118,6 +118,31 @@ TEST_F(ProxyClientsTest, ManySlowUploadsOfAFewConnectionsDelayNobody) {
   });
 }
 
+// The upstream says in its settings how many requests it takes. The proxy has one connection to it.
+TEST_F(ProxyClientsTest, ManySlowUploadsToAnUpstreamWithFewStreamsDelayNobody) {
+  options_.client.plain_http2 = true;
+  options_.client.limits.connections_per_origin_max = 1;
+  Limits few;
+  few.h2.streams_max = slots;
+  const auto use = [this](Client&) -> Task<> {
+    Client first(http2());
+    Client second(http2());
+    const auto body = [&](Scope& scope) -> Task<> {
+      for (int count = 0; count < 64; ++count) {
+        scope.spawn(upload_slowly(first));
+        scope.spawn(upload_slowly(second));
+      }
+      std::ignore = co_await sleep(50ms);
+      EXPECT_GT(uploads_, 1);
+      EXPECT_LT(uploads_, static_cast<int>(slots));
+      co_await expect_prompt_answers();
+      scope.cancel();
+    };
+    std::ignore = co_await with_scope(OnFailure::isolate, body);
+  };
+  with_inner_server(inner_, options_, use, PlainHttp2::prior_knowledge, few);
+}
+
 TEST_F(ProxyClientsTest, ManyUnreadResponsesOfAFewConnectionsDelayNobody) {
   with_inner([this](Client&) -> Task<> {
     Client first(http2());

@@ -34,6 +34,14 @@ class ProxyFaultsTest : public ProxyFixture {
     step.reads = reads;
     return step;
   }
+  /// Returns the number of failures of upstreams.
+  std::uint64_t failures() {
+    const MetricSnapshot snapshot = loop_->metrics().read();
+    for (const Metric& each : snapshot.metrics()) {
+      if (each.name == "http proxy upstream failures") return each.value;
+    }
+    return 0;
+  }
   static ReverseProxyOptions impatient() {
     ReverseProxyOptions options;
     options.client.limits.head_timeout = 2s;
@@ -189,14 +197,6 @@ TEST_F(ProxyFaultsTest, KeyOfAClientDoesNotRepeatItsPost) {
 }
 
 TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForTheBodyOfAClient) {
-  const auto failures = [this] {
-    std::uint64_t value = 0;
-    const MetricSnapshot snapshot = loop_->metrics().read();
-    for (const Metric& each : snapshot.metrics()) {
-      if (each.name == "http proxy upstream failures") value = each.value;
-    }
-    return value;
-  };
   body_max_ = 10;
   const std::string chunked =
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" +
@@ -205,6 +205,51 @@ TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForTheBodyOfAClient) {
   EXPECT_EQ(failures(), 0U);
   EXPECT_EQ(statuses({{lost()}}, std::string(post)), "502");
   EXPECT_EQ(failures(), 1U);
+}
+
+TEST_F(ProxyFaultsTest, AnotherUpstreamGetsARequestAfterAFailedHandshakeOfTls) {
+  upstreams_ = {"https://127.0.0.1:81", "http://127.0.0.1:82"};
+  Step no_tls;
+  no_tls.answer = "HTTP/1.1 400 Bad Request\r\n\r\n";
+  no_tls.reads = 1;
+  no_tls.close = true;
+  EXPECT_EQ(statuses({{no_tls}}, get("/")), "200");
+  EXPECT_EQ(failures(), 1U);
+  EXPECT_EQ(statuses({{no_tls}}, std::string(post)), "200");
+  EXPECT_EQ(failures(), 2U);
+}
+
+TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForASlowUpload) {
+  ReverseProxyOptions options;
+  options.client.limits.total_timeout = 2s;
+  Step silent;
+  silent.answer.clear();
+  silent.pause = 1h;
+  const std::string part =
+      "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100000\r\n\r\nbody";
+  EXPECT_EQ(statuses({{silent}}, part, options), "408");
+  EXPECT_EQ(failures(), 0U);
+  EXPECT_EQ(statuses({{silent}}, std::string(post), options), "504") << "the client has sent all";
+  EXPECT_EQ(failures(), 1U);
+}
+
+TEST_F(ProxyFaultsTest, DateOfTheUpstreamIsPassedOn) {
+  const std::string date = "Date: Thu, 01 Jan 1970 00:00:01 GMT\r\n";
+  const auto answer_with = [this](const std::string& line) {
+    Step step;
+    step.answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + line + "\r\nok";
+    return ask({{step}}, get("/"));
+  };
+  const std::string passed = answer_with(date + "Expires: Thu, 01 Jan 1970 00:01:01 GMT\r\n");
+  EXPECT_TRUE(passed.contains(date)) << passed;
+  EXPECT_EQ(passed.find("Date: "), passed.rfind("Date: "));
+  for (const std::string line : {"", "Date: yesterday\r\n"}) {
+    const std::string own = answer_with(line);
+    EXPECT_TRUE(own.starts_with("HTTP/1.1 200")) << own;
+    EXPECT_EQ(own.find("Date: "), own.rfind("Date: "));
+    EXPECT_FALSE(own.contains("yesterday"));
+    EXPECT_TRUE(own.contains("Date: ")) << own;
+  }
 }
 
 TEST_F(ProxyFaultsTest, AttemptsAreBounded) {

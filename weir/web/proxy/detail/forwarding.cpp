@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/message/detail/date.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/detail/list.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -26,10 +27,10 @@ namespace {
 /// away only fields that pass: the proxy itself answers for all others.
 enum class Rule : std::uint8_t {
   pass,
-  pass_in_requests,
   pass_in_responses,
   drop,        ///< it concerns one connection, or the framing of the body
   connection,  ///< it names headers of one connection
+  date,
   host,
   forwarded_for,  ///< X-Forwarded-For
   forwarded,      ///< the other headers about the client
@@ -47,8 +48,8 @@ constexpr std::array named_rules{
     Named{"te", Rule::te},
     Named{"via", Rule::via},
     Named{"host", Rule::host},
-    Named{"date", Rule::pass_in_requests},  // a response has that of this server
-    Named{"proxy", Rule::drop},             // some upstreams would use it as their own proxy
+    Named{"date", Rule::date},
+    Named{"proxy", Rule::drop},  // some upstreams would use it as their own proxy
     Named{"expect", Rule::drop},
     Named{"upgrade", Rule::drop},
     Named{"trailer", Rule::drop},
@@ -128,9 +129,9 @@ enum class Direction : std::uint8_t { to_upstream, to_client };
 
 /// Returns true if a field with this rule is passed on as it is, unless Connection names it.
 bool passes(Rule rule, Direction direction) noexcept {
-  const Rule in_direction =
-      direction == Direction::to_upstream ? Rule::pass_in_requests : Rule::pass_in_responses;
-  return rule == Rule::pass || rule == in_direction;
+  if (direction == Direction::to_upstream && rule == Rule::date) return true;
+  const bool to_client = direction == Direction::to_client;
+  return rule == Rule::pass || (rule == Rule::pass_in_responses && to_client);
 }
 
 /// Returns true for a usual option whose header is not passed on in any case.
@@ -343,6 +344,10 @@ Result<> forward_fields(const Message& response, Version version,
   for (std::size_t index = 0; index < response.header_count(); ++index) {
     const auto [name, value] = response.header_at(index);
     const Rule rule = rule_of(name);
+    // The age of a response counts from its Date (RFC 9111 §4.2.3). This server replaces a bad one.
+    if (rule == Rule::date && !connection.name(name) && parse_http_date(value)) {
+      out.set_header(name, value);
+    }
     const bool stays = rule == Rule::via || rule == Rule::forwarded || rule == Rule::forwarded_for;
     const bool passed = passes(rule, Direction::to_client) && !connection.name(name);
     if (stays || passed) out.add_header(name, value);
@@ -410,7 +415,7 @@ Result<> forward_request_headers(const Request& request, const ReverseProxyOptio
     const Rule rule = rule_of(field.name);
     switch (rule) {
       case Rule::pass:
-      case Rule::pass_in_requests:
+      case Rule::date:
         if (connection.name(field.name) || (decoded && is_coding_field(field.name))) break;
         out.add_header(field.name, field.value);
         break;

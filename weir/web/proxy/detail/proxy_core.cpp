@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weir/base/detail/memory_sizes.hpp"
+#include "weir/http/client/detail/client_access.hpp"
 #include "weir/loop/detail/metric_row.hpp"
 #include "weir/tls/client.hpp"
 
@@ -25,19 +25,20 @@ std::size_t requests_per_connection(const ClientOptions& options) noexcept {
   return options.plain_http2 || by_alpn ? in_range(options.limits.http2).streams_max : 1;
 }
 
-ProxyCore::ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options,
+ProxyCore::ProxyCore(Loop& loop, std::vector<Url> upstreams, const ReverseProxyOptions& options,
                      std::shared_ptr<UpstreamPlan> plan)
     : DrainObserver(&on_drain),
+      ConnectionObserver(&on_connection),
+      loop::Timer([](loop::Timer& self) { static_cast<ProxyCore&>(self).update_slots(); }),
       loop_(loop),
+      urls_(std::move(upstreams)),
       client_options_(options.client),
       plan_(std::move(plan)),
-      share_(plan_->share_of(loop, upstreams, options)),
+      share_(plan_->share_of(loop, urls_.size(), options)),
       reserve_(&plan_->reserve(), loop),
-      slots_(loop, limits_of(options.client,
-                             weir::detail::product(share_.connections,
-                                                   requests_per_connection(options.client)))),
+      slots_(loop, limits_of(options.client, share_.connections)),
       websocket_slots_(loop, limits_of(options.client, share_.websockets)),
-      upstreams_(upstreams, options, loop.core()) {
+      upstreams_(urls_.size(), options, share_.connections, loop.core()) {
   ClientLimits& limits = client_options_.limits;
   limits.connections_max = share_.connections;
   limits.connections_per_origin_max =
@@ -52,7 +53,9 @@ ProxyCore::Request::Request(ProxyCore& core) : core_(&core) {
   if (!core.client_) {
     core.client_.emplace(core.client_options_);
     core.websocket_pool_.emplace(core.client_options_);
+    detail::ClientAccess::pool_of(*core.client_).observe_connections(&core);
   }
+  core.update_slots();
   ++core.requests_;
   core.total_.add();
 }
@@ -68,6 +71,7 @@ Task<Result<>> ProxyCore::Request::take_slot(const http::Request& request) {
 }
 
 Task<Result<>> ProxyCore::Request::take_websocket_slot(const http::Request& request) {
+  use_ = UpstreamUse::websocket;
   Slots::Client client = core_->websocket_slots_.client_of(request);
   if (request.version() != Version::http_2) {
     // The connection becomes the WebSocket, and its address may be used again.
@@ -78,8 +82,10 @@ Task<Result<>> ProxyCore::Request::take_websocket_slot(const http::Request& requ
 }
 
 Task<Result<>> ProxyCore::Request::wait_for(Slots& slots, Slots::Client client) {
+  core_->watch_change(true);
   auto acquiring = slots.acquire(client);
   auto slot = co_await std::move(acquiring);
+  core_->watch_change(false);
   if (!slot) {
     if (slot.error() != Errc::cancelled) core_->refused_.add();
     co_return fail(slot.error());
@@ -91,22 +97,49 @@ Task<Result<>> ProxyCore::Request::wait_for(Slots& slots, Slots::Client client) 
 std::optional<std::size_t> ProxyCore::Request::choose() {
   if (upstream_) {
     tried_.push_back(*upstream_);
-    core_->upstreams_.end(*upstream_);
+    core_->upstreams_.end(*upstream_, use_);
     upstream_.reset();
   }
   upstream_ = core_->upstreams_.choose(core_->loop_.now(), tried_);
-  if (upstream_) core_->upstreams_.begin(*upstream_);
+  if (upstream_) core_->upstreams_.begin(*upstream_, use_);
   return upstream_;
 }
 
 void ProxyCore::Request::try_again() noexcept {
-  core_->upstreams_.end(*upstream_);
+  core_->upstreams_.end(*upstream_, use_);
   upstream_.reset();
 }
 
 void ProxyCore::Request::record_failure() {
   core_->failures_.add();
-  if (core_->upstreams_.record_failure(*upstream_, core_->loop_.now())) core_->ejections_.add();
+  if (!core_->upstreams_.record_failure(*upstream_, core_->loop_.now())) return;
+  core_->ejections_.add();
+  core_->update_slots();
+}
+
+void ProxyCore::on_connection(ConnectionObserver& self) {
+  auto& core = static_cast<ProxyCore&>(self);
+  ClientPool& pool = detail::ClientAccess::pool_of(*core.client_);
+  for (std::size_t index = 0; index < core.urls_.size(); ++index) {
+    const std::size_t requests = pool.requests_per_connection(core.urls_[index]);
+    core.upstreams_.set_requests_per_connection(index, requests);
+  }
+  core.update_slots();
+}
+
+/// Makes as many slots as the upstreams carry requests now.
+void ProxyCore::update_slots() {
+  const std::size_t slots = std::max<std::size_t>(upstreams_.capacity(loop_.now()), 1);
+  if (slots != slots_.slots()) slots_.set_slots(slots);
+  watch_change(false);
+}
+
+/// Updates the slots at the end of an ejection too, if requests wait for one or `will_wait`.
+void ProxyCore::watch_change(bool will_wait) {
+  const Instant next = upstreams_.next_change();
+  const bool waits = will_wait || slots_.waiting() != 0;
+  if (!waits || next == never) return loop::Timer::cancel();
+  if (!armed() || deadline() != next) loop_.timers().start(*this, next);
 }
 
 void ProxyCore::on_drain(DrainObserver& self) {
@@ -140,8 +173,9 @@ void ProxyCore::collect(MetricSnapshot& sum) const {
 }
 
 void ProxyCore::end(Request& request) noexcept {
-  if (request.upstream_) upstreams_.end(*request.upstream_);
+  if (request.upstream_) upstreams_.end(*request.upstream_, request.use_);
   --requests_;
+  if (loop_.now() >= upstreams_.next_change()) update_slots();
   release_client();
 }
 
@@ -153,7 +187,7 @@ void ProxyCore::release_client() noexcept {
 }
 
 ProxyCore& ProxyCores::of(Loop& loop, const std::shared_ptr<const void>& owner,
-                          std::size_t upstreams, const ReverseProxyOptions& options,
+                          const std::vector<Url>& upstreams, const ReverseProxyOptions& options,
                           const std::shared_ptr<UpstreamPlan>& plan) {
   for (Entry& each : entries_) {
     if (each.key == owner.get() && !each.owner.expired()) return *each.core;

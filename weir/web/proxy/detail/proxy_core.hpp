@@ -26,14 +26,16 @@ std::size_t requests_per_connection(const ClientOptions& options) noexcept;
 /// The client and the upstreams of one reverse proxy on one core. The client keeps idle connections
 /// to the upstreams. It is destroyed when the loop drains, with the last request.
 ///
-/// A request needs a slot, as many as the client can have requests at a time, and a WebSocket one
-/// of its own kind. The clients of the proxy share them; see ClientSlots.
+/// A request needs a slot, and a WebSocket one of its own kind. The clients of the proxy share
+/// them; see ClientSlots. There are as many slots for requests as the connections to the upstreams
+/// carry at a time. No request thus waits in a queue of the client, which knows no clients of the
+/// proxy. The number follows the protocol and the settings of the upstreams, and their ejections.
 /// Threads: its loop's.
-class ProxyCore final : DrainObserver, MetricSource {
+class ProxyCore final : DrainObserver, MetricSource, ConnectionObserver, loop::Timer {
  public:
   using Slots = detail::ClientSlots;
 
-  ProxyCore(Loop& loop, std::size_t upstreams, const ReverseProxyOptions& options,
+  ProxyCore(Loop& loop, std::vector<Url> upstreams, const ReverseProxyOptions& options,
             std::shared_ptr<UpstreamPlan> plan);
   ~ProxyCore() { detach(); }
 
@@ -45,6 +47,7 @@ class ProxyCore final : DrainObserver, MetricSource {
         : core_(std::exchange(other.core_, nullptr)),
           upstream_(other.upstream_),
           tried_(std::move(other.tried_)),
+          use_(other.use_),
           tunnel_(std::move(other.tunnel_)),
           slot_(std::move(other.slot_)) {}
     ~Request() {
@@ -76,7 +79,11 @@ class ProxyCore final : DrainObserver, MetricSource {
     std::optional<std::size_t> choose();
     /// Lets choose() return the last upstream again.
     void try_again() noexcept;
-    void record_success() noexcept { core_->upstreams_.record_success(*upstream_); }
+    /// Errors: throws std::bad_alloc.
+    void record_success() {
+      core_->upstreams_.record_success(*upstream_);
+      core_->update_slots();
+    }
     void record_failure();
 
    private:
@@ -86,7 +93,8 @@ class ProxyCore final : DrainObserver, MetricSource {
     ProxyCore* core_;
     std::optional<std::size_t> upstream_;
     std::vector<std::size_t> tried_;  // earlier ones
-    std::unique_ptr<char> tunnel_;    // whose address identifies a connection that is a WebSocket
+    UpstreamUse use_ = UpstreamUse::request;
+    std::unique_ptr<char> tunnel_;  // whose address identifies a connection that is a WebSocket
     Slots::Slot slot_;
   };
 
@@ -97,11 +105,15 @@ class ProxyCore final : DrainObserver, MetricSource {
 
  private:
   static void on_drain(DrainObserver& self);
+  static void on_connection(ConnectionObserver& self);
+  void update_slots();
+  void watch_change(bool will_wait);
   void collect(MetricSnapshot& sum) const override;
   void end(Request& request) noexcept;
   void release_client() noexcept;
 
   Loop& loop_;
+  std::vector<Url> urls_;
   ClientOptions client_options_;
   std::shared_ptr<UpstreamPlan> plan_;
   UpstreamPlan::Share share_;
@@ -124,8 +136,9 @@ class ProxyCores {
  public:
   /// Returns the part of the proxy with the state `owner` for `loop`. It lives as long as the state
   /// does, or longer.
-  ProxyCore& of(Loop& loop, const std::shared_ptr<const void>& owner, std::size_t upstreams,
-                const ReverseProxyOptions& options, const std::shared_ptr<UpstreamPlan>& plan);
+  ProxyCore& of(Loop& loop, const std::shared_ptr<const void>& owner,
+                const std::vector<Url>& upstreams, const ReverseProxyOptions& options,
+                const std::shared_ptr<UpstreamPlan>& plan);
 
  private:
   struct Entry {
