@@ -430,6 +430,9 @@ function(weir_program_tests)
   list(TRANSFORM tests PREPEND "${WEIR_TEST_PREFIX}")
   set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${WEIR_TEST_SECONDS_MAX} SKIP_RETURN_CODE ${WEIR_TEST_SKIPPED})
+  # They wait for real time. So they start early, beside tests that compute.
+  set_tests_properties(${WEIR_TEST_PREFIX}profile ${WEIR_TEST_PREFIX}doctor_faults
+    ${WEIR_TEST_PREFIX}admin_page ${WEIR_TEST_PREFIX}otlp PROPERTIES COST 90)
 endfunction()
 
 # fuzz/NAME.cpp: makes a libFuzzer program with WEIR_LIBFUZZER. Otherwise, it makes a test that

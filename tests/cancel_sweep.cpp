@@ -129,9 +129,9 @@ Task<> sweep_on_first(Scope& scope, Runtime* runtime, std::span<const SweepCase>
   runtime->stop();
 }
 
-/// Returns half of the cases if the process samples; see SweepBudget.
+/// Returns a quarter of the cases if the process samples; see SweepBudget.
 std::vector<SweepCase> sample(std::span<const SweepCase> cases, std::uint64_t seed) {
-  return SweepBudget::sample(std::vector(cases.begin(), cases.end()), 2, seed);
+  return SweepBudget::sample(std::vector(cases.begin(), cases.end()), 4, seed);
 }
 
 }  // namespace

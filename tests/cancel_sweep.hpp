@@ -171,9 +171,9 @@ void expect_ended(const Result<T>& outcome) {
 class CancelSweep : public EachBackend {
  protected:
   /// Runs each case twice without cancelling it, and then once for each step of each
-  /// CancelOrigin. If the process samples, half of the cases run; see SweepBudget. Both cores use
-  /// at most as many memory blocks after each run as after the runs without cancelling. Core 0 uses
-  /// at most as many timers.
+  /// CancelOrigin. If the process samples, a quarter of the cases runs; see SweepBudget. Both cores
+  /// use at most as many memory blocks after each run as after the runs without cancelling. Core 0
+  /// uses at most as many timers.
   void sweep_all(std::span<const SweepCase> cases);
 };
 

@@ -45,7 +45,7 @@ Checked check(std::uint16_t port, std::vector<std::string> more,
   return check("127.0.0.1:" + std::to_string(port), std::move(more), timeout);
 }
 
-/// Returns the options that select the cases of a run. If the process samples, they select a third
+/// Returns the options that select the cases of a run. If the process samples, they select a sixth
 /// of the cases; see SweepBudget.
 std::vector<std::string> protocol_cases() {
   std::vector<std::string> options{"--skip", "slow", "--skip", "limits/upload"};
@@ -57,7 +57,7 @@ std::vector<std::string> protocol_cases() {
   for (std::string line; std::getline(lines, line);)
     names.push_back(line.substr(0, line.find(' ')));
   EXPECT_GT(names.size(), 500U);
-  for (const std::string& each : SweepBudget::sample(std::move(names), 3)) {
+  for (const std::string& each : SweepBudget::sample(std::move(names), 6)) {
     options.insert(options.end(), {"--only", each});
   }
   return options;

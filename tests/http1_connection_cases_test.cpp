@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/http1_cases.hpp"
@@ -151,9 +152,13 @@ std::string name_of_handlers(const testing::TestParamInfo<Handlers>& info) {
   constexpr const char* names[] = {"Ignore", "Read", "WaitAndIgnore"};
   return names[static_cast<std::size_t>(info.param)];
 }
-INSTANTIATE_TEST_SUITE_P(Every, Http1ConnectionCases,
-                         testing::Values(Handlers::ignore, Handlers::read,
-                                         Handlers::wait_and_ignore),
+/// Returns all kinds of handlers; a random one if the process samples.
+std::vector<Handlers> kinds_of_handlers() {
+  std::vector kinds{Handlers::ignore, Handlers::read, Handlers::wait_and_ignore};
+  const std::size_t all = kinds.size();
+  return SweepBudget::sample(std::move(kinds), all);
+}
+INSTANTIATE_TEST_SUITE_P(Every, Http1ConnectionCases, testing::ValuesIn(kinds_of_handlers()),
                          name_of_handlers);
 
 }  // namespace

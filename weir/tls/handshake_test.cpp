@@ -14,6 +14,7 @@
 #include "weir/runtime/pool/detail/shared_pool.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
+#include "weir/task/test/sweep_budget.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/tls/certificate/detail/certificate.hpp"
 #include "weir/tls/detail/contexts.hpp"
@@ -442,7 +443,12 @@ class SlowKeyTest : public HandshakeTest {
 
   std::optional<Identity> slow_identity_;
 };
-INSTANTIATE_TEST_SUITE_P(On, SlowKeyTest, every_net_kind(),
+/// Returns every kind; two of them if the process samples, because keys and signatures take long.
+std::vector<NetKind> slow_key_kinds() {
+  return SweepBudget::sample(
+      std::vector{net_in_memory, net_on_uring, net_on_uring_6_1, net_on_epoll, net_on_poll}, 3);
+}
+INSTANTIATE_TEST_SUITE_P(On, SlowKeyTest, testing::ValuesIn(slow_key_kinds()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(SlowKeyTest, SignsInThePool) {

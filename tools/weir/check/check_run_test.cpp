@@ -49,9 +49,9 @@ class CheckRun : public LoopTest {
     return made;
   }
 
-  /// Returns the plan with one of three of its cases if the process samples; see SweepBudget.
+  /// Returns the plan with one of six of its cases if the process samples; see SweepBudget.
   static CheckPlan sampled(CheckPlan plan) {
-    plan.cases = SweepBudget::sample(std::move(plan.cases), 3);
+    plan.cases = SweepBudget::sample(std::move(plan.cases), 6);
     return plan;
   }
 

@@ -151,7 +151,7 @@ TEST_F(H2Scripts, InvalidFramesNeedAConnectionError) {
 }
 
 TEST_F(H2Scripts, FloodsMustNotBeServedToTheirEnd) {
-  for (const H2Case& each : SweepBudget::sample(cases_of(H2Wanted::bounded), 3)) {
+  for (const H2Case& each : SweepBudget::sample(cases_of(H2Wanted::bounded), 6)) {
     SCOPED_TRACE(each.name);
     EXPECT_EQ(kind(each, goaway(H2Error::enhance_your_calm)), "passed");
     EXPECT_EQ(kind(each, settings, true), "passed");
@@ -162,7 +162,7 @@ TEST_F(H2Scripts, FloodsMustNotBeServedToTheirEnd) {
 
 TEST_F(H2Scripts, ALenientCheckAcceptsFramesThatTheRfcAllows) {
   target_.lenient = true;
-  for (const H2Case& each : SweepBudget::sample(cases_of(H2Wanted::bounded), 3)) {
+  for (const H2Case& each : SweepBudget::sample(cases_of(H2Wanted::bounded), 6)) {
     EXPECT_EQ(kind(each, pong), each.may_serve ? "passed" : "failed") << each.name;
   }
 }

@@ -15,7 +15,7 @@
 namespace weir {
 
 /// Bounds the time of one sweep. The environment variable WEIR_SWEEP_SECONDS sets it; without it, a
-/// sweep visits every point. After the budget, a sweep visits one of about eight points, chosen
+/// sweep visits every point. After the budget, a sweep visits one of about sixteen points, chosen
 /// anew in each process. The trace of a failure names the point, and a run without the variable
 /// visits it again.
 class SweepBudget {
@@ -40,7 +40,7 @@ class SweepBudget {
   /// Returns the point to visit after `at`.
   std::size_t after(std::size_t at) {
     if (!spent()) return at + 1;
-    return at + std::uniform_int_distribution<std::size_t>(1, 15)(random_);
+    return at + std::uniform_int_distribution<std::size_t>(1, 31)(random_);
   }
   /// Returns true if the budget is spent.
   bool spent() const { return std::chrono::steady_clock::now() >= end_; }
