@@ -10,6 +10,7 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/compression/compressor_pool.hpp"
+#include "weir/http/message/detail/announced_body.hpp"
 #include "weir/http/message/detail/field_search.hpp"
 #include "weir/http/message/detail/weak_etag.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -113,10 +114,6 @@ void mark_encoded(Response& response, const CodingLevel& level) {
   if (response.headers().contains("accept-ranges")) response.set_header("Accept-Ranges", "none");
 }
 
-Task<Result<>> write_nothing(BodySink&) {
-  co_return {};
-}
-
 /// Compresses the body of a candidate, if there is a compressor for it. A body that becomes no
 /// smaller is sent with the coding too: HEAD and 304 do not know the bytes, and have its headers.
 void encode(Response& response, const CodingLevel& level, const CompressOptions& options,
@@ -209,7 +206,7 @@ void Compress::after(Request& request, Response& response) const {
   if (response.status() == Status::not_modified) return weaken_etag(response);
   if (request.method() == Method::head) {
     // Nobody gets the bytes, so they are not compressed, and their number is not known.
-    response.body() = Body(StreamFunction(write_nothing));
+    response.body() = detail::announced_body(std::nullopt);
     return mark_encoded(response, *level);
   }
   encode(response, *level, *options_, request);

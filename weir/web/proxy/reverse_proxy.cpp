@@ -12,6 +12,7 @@
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/detail/shortage.hpp"
 #include "weir/http/client/client.hpp"
+#include "weir/http/message/detail/announced_body.hpp"
 #include "weir/http/message/detail/field_search.hpp"
 #include "weir/http/message/detail/scoped_body.hpp"
 #include "weir/http/server/detail/client_side.hpp"
@@ -232,16 +233,6 @@ Body streamed(Exchange exchange, std::optional<std::uint64_t> length) {
   return Body(StreamFunction(std::move(function)), length);
 }
 
-Task<Result<>> send_nothing(BodySink&) {
-  co_return {};
-}
-
-/// Returns a body of this length that is announced and not sent: that of a response to HEAD, or an
-/// empty one that the server must not replace by a description of the error.
-Body announced(std::optional<std::uint64_t> length) {
-  return Body(StreamFunction(send_nothing), length);
-}
-
 /// Passes the response of the upstream at `base` on.
 Task<Response> pass_on(Exchange passed, Method method, const Url& base,
                        const ReverseProxyOptions& options) {
@@ -253,7 +244,7 @@ Task<Response> pass_on(Exchange passed, Method method, const Url& base,
   }
   rewrite_locations(base, options, out);
   if (method == Method::head || !may_have_body(out.status())) {
-    out.body() = announced(announced_length(response));
+    out.body() = detail::announced_body(announced_length(response));
     co_return out;
   }
   auto length = response.body_length().bytes();
@@ -277,7 +268,8 @@ Task<Response> pass_on(Exchange passed, Method method, const Url& base,
     passed.begin = std::move(whole);
     out.body() = streamed(std::move(passed), std::nullopt);
   } else {
-    out.body() = whole.empty() ? announced(0) : Body(std::move(whole));
+    // The server must not replace an empty body by a description of the error.
+    out.body() = whole.empty() ? detail::announced_body(0) : Body(std::move(whole));
   }
   co_return out;
 }

@@ -18,6 +18,7 @@
 #include "weir/loop/contract/detail/descriptor.hpp"
 #include "weir/os/detail/io/file.hpp"
 #include "weir/web/encoding/accept_encoding.hpp"
+#include "weir/web/files/detail/file_loader.hpp"
 
 namespace weir::http {
 
@@ -108,7 +109,7 @@ class FileCache {
  public:
   /// Bytes of an entry beside its contents, heads and path.
   static constexpr std::size_t entry_bytes =
-      sizeof(FileEntry) + 4 * (sizeof(FileHeads) + sizeof(FileVariant)) + 512;
+      sizeof(FileEntry) + variants_max * (sizeof(FileHeads) + sizeof(FileVariant)) + 512;
 
   explicit FileCache(const FileCacheLimits& limits) noexcept : limits_(limits) {}
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/http/message/detail/announced_body.hpp"
 #include "weir/loop/contract/detail/file_system.hpp"
 #include "weir/net/files.hpp"
 #include "weir/task/detail/next_turn.hpp"
@@ -113,14 +114,10 @@ Task<Result<>> send_parts(BodySink& sink, Variant variant, RangeParts parts,
   co_return co_await sink.write(std::string_view(end));
 }
 
-Task<Result<>> send_nothing(BodySink&) {
-  co_return {};
-}
-
 /// Returns the body of a response whose content is not sent, so that its length is known.
 Body unsent_body(const FileVariant& variant) {
   if (variant.bytes != nullptr) return Body(variant.bytes);
-  return Body(StreamFunction(send_nothing), variant.size());
+  return detail::announced_body(variant.size());
 }
 
 Body part_body(const Variant& variant, const ByteRange& part) {
