@@ -123,15 +123,17 @@ class ClientRequest {
   /// `given` is still false, no server has received a part of the request.
   /// Lifetime: `given` lives until send() has returned.
   void note_given(bool& given) noexcept { given_ = &given; }
-  void set_given() noexcept {
-    if (given_ != nullptr) *given_ = true;
-  }
 
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
 
  private:
+  friend class Client;
+
+  void set_given() noexcept {
+    if (given_ != nullptr) *given_ = true;
+  }
   void record(const Result<>& changed) noexcept {
     if (!changed && !error_) error_ = changed.error();
   }

@@ -22,10 +22,10 @@
 
 namespace weir::http {
 
-/// A response; move-only. The server sets Content-Length, Transfer-Encoding and Connection, and
-/// Date if the response has none. A handler that sets one of these headers makes the response
-/// invalid. So does a status below 200 or above 599. The server answers 500 instead of an invalid
-/// response, and logs the reason. Threads: one at a time.
+/// A response; move-only. The server sets Content-Length, Transfer-Encoding and Connection. A
+/// handler that sets one of them makes the response invalid, and so does a Date that is no date.
+/// The server adds a Date if there is none. A status below 200 or above 599 is invalid too. The
+/// server answers 500 instead of an invalid response, and logs the reason. Threads: one at a time.
 class Response {
  public:
   /// Makes a response without a body. A handler that returns a Status is answered in this way. The
