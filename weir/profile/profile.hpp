@@ -22,6 +22,8 @@ namespace weir::profile {
 /// such as those of pools. Weir's libraries have frame pointers, and its exported compile options
 /// give them to the program. A thread that waits costs nothing and has no samples. The samples are
 /// rarer than `hz` if that exceeds the kernel's clock (CONFIG_HZ); each then counts for several.
+/// Work that is shorter than a tick of this clock has too few samples if other processes compete
+/// for the core.
 ///
 /// A process records one profile at a time, and another request gets 409. A drain ends a profile
 /// early, and so does the client if it resets the connection. The platform may take no profiles
