@@ -211,7 +211,10 @@ Task<> opening_a_tunnel(CancelInjector& injector, SweepEnvironment& env) {
     if (!stream) co_return;
     const http::Url url = *http::Url::parse("http://a.test/");
     const http::ClientOptions options;
-    auto opening = http::open_tunnel(*stream, url, options);
+    const auto request = http::connect_request(url, options.proxy);
+    EXPECT_TRUE(request);
+    if (!request) co_return;
+    auto opening = http::open_tunnel(*stream, *request, options.limits);
     const auto opened = co_await injector.run_with_cancel(std::move(opening));
     static_cast<void>(succeeded(opened));
   }  // the proxy waits until its client has closed the connection

@@ -193,15 +193,10 @@ Result<std::string> Client::head_of(const ClientRequest& request, WallTime now) 
   HeadContext context;
   context.target = request.url().target();
   std::string credentials;
-  if (uses_proxy(request.url(), options_)) {
-    if (!is_valid_header("proxy-authorization", options_.proxy.authorization)) {
-      return fail(Errc::bad_input);
-    }
-    if (uses_absolute_form(request.url(), options_)) {
-      context.target = request.url().text();
-      credentials = authorization_line(options_.proxy);
-      context.more_lines = credentials;
-    }
+  if (uses_absolute_form(request.url(), options_)) {
+    context.target = request.url().text();
+    WEIR_TRY(credentials, authorization_line(options_.proxy));
+    context.more_lines = credentials;
   }
   std::string cookies;
   if (options_.cookie_jar != nullptr) {

@@ -74,7 +74,7 @@ struct ProxyOptions {
   /// a proxy at an https URL, whatever the protocols of ClientOptions::tls are.
   std::optional<Url> url = {};
   /// The value of the Proxy-Authorization header, such as "Basic dXNlcjpzZWNyZXQ=". Only the proxy
-  /// receives it.
+  /// receives it. A value that no header can hold fails each use of the proxy with Errc::bad_input.
   std::string authorization = {};
   /// True to ask the proxy for a tunnel to each origin by CONNECT, also for http URLs. The proxy
   /// then sees no request.

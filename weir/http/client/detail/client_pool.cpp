@@ -36,12 +36,12 @@ bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
 
 constexpr std::string_view http2_protocol = "h2";
 
-/// Returns the errors that open_stream() has from its own protocol, those of this machine, and
-/// connect_failed for others.
+/// Returns the errors that open_stream() has from its own protocol, those of the options and of
+/// this machine, and connect_failed for others.
 std::error_code connect_error(std::error_code error) noexcept {
   const bool known = error.category() == client_error_category() ||
                      error.category() == tls::tls_error_category() || error == Errc::cancelled ||
-                     weir::detail::is_shortage(error);
+                     error == Errc::bad_input || weir::detail::is_shortage(error);
   return known ? error : make_error_code(ClientError::connect_failed);
 }
 

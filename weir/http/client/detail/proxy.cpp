@@ -12,6 +12,7 @@
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
+#include "weir/http/message/headers.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/loop/loop.hpp"
@@ -45,13 +46,6 @@ std::string target_of(const Url& url) {
   return target.append(":").append(std::to_string(url.port()));
 }
 
-std::string connect_request(const Url& url, const ProxyOptions& proxy) {
-  const std::string target = target_of(url);
-  std::string request = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
-  request += authorization_line(proxy);
-  return request.append(line_end);
-}
-
 }  // namespace
 
 bool uses_proxy(const Url& url, const ClientOptions& options) noexcept {
@@ -64,16 +58,23 @@ bool uses_absolute_form(const Url& url, const ClientOptions& options) noexcept {
   return url.scheme() == "http" && !options.proxy.tunnel && uses_proxy(url, options);
 }
 
-std::string authorization_line(const ProxyOptions& proxy) {
-  if (proxy.authorization.empty()) return {};
+Result<std::string> authorization_line(const ProxyOptions& proxy) {
+  if (proxy.authorization.empty()) return std::string();
+  if (!is_valid_header("proxy-authorization", proxy.authorization)) return fail(Errc::bad_input);
   return "Proxy-Authorization: " + proxy.authorization + "\r\n";
 }
 
-Task<Result<>> open_tunnel(Stream& stream, const Url& url, const ClientOptions& options) {
-  const std::string request = connect_request(url, options.proxy);
+Result<std::string> connect_request(const Url& url, const ProxyOptions& proxy) {
+  WEIR_TRY(const std::string credentials, authorization_line(proxy));
+  const std::string target = target_of(url);
+  std::string request = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
+  return request.append(credentials).append(line_end);
+}
+
+Task<Result<>> open_tunnel(Stream& stream, std::string_view request, const ClientLimits& limits) {
   const Result<> written = co_await stream.write(request);
   if (!written && written.error() == Errc::cancelled) co_return written;
-  ResponseParser parser(options.limits.response);
+  ResponseParser parser(limits.response);
   parser.begin(Method::connect);
   std::string input;
   while (true) {
@@ -116,6 +117,10 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop, bool
   }
   const bool proxied = uses_proxy(url, *options_);
   const Url& peer = proxied ? *options_->proxy.url : url;
+  std::string tunnel;  // the request for it
+  if (proxied && (http1_only || !uses_absolute_form(url, *options_))) {
+    WEIR_CO_TRY(tunnel, connect_request(url, options_->proxy));
+  }
   tcp::ConnectOptions how;
   how.resolver = options_->resolver;
   std::string host(peer.host());
@@ -124,9 +129,7 @@ Task<Result<AnyStream>> ClientPool::open_stream(const Url& url, Loop& loop, bool
   if (proxied && peer.scheme() == "https") {
     WEIR_CO_TRY(stream, co_await secure(std::move(stream), peer, connector(loop, true)));
   }
-  if (proxied && (http1_only || !uses_absolute_form(url, *options_))) {
-    WEIR_CO_TRY(co_await open_tunnel(*stream, url, *options_));
-  }
+  if (!tunnel.empty()) WEIR_CO_TRY(co_await open_tunnel(*stream, tunnel, options_->limits));
   if (secured) co_return co_await secure(std::move(stream), url, connector(loop, http1_only));
   co_return std::move(stream);
 }

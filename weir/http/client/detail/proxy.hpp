@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "weir/base/result.hpp"
 #include "weir/http/client/client_limits.hpp"
@@ -18,12 +19,18 @@ bool uses_proxy(const Url& url, const ClientOptions& options) noexcept;
 bool uses_absolute_form(const Url& url, const ClientOptions& options) noexcept;
 
 /// Returns the line of the Proxy-Authorization header; empty without credentials.
-std::string authorization_line(const ProxyOptions& proxy);
+/// Errors: Errc::bad_input for credentials that no header can hold.
+Result<std::string> authorization_line(const ProxyOptions& proxy);
 
-/// Asks the proxy at the other end of `stream` for a tunnel to the host and port of `url`.
+/// Returns the request for a tunnel to the host and port of `url` (RFC 9110 §9.3.6).
+/// Errors: those of authorization_line().
+Result<std::string> connect_request(const Url& url, const ProxyOptions& proxy);
+
+/// Sends the request for a tunnel to the proxy at the other end of `stream`.
 /// Errors: ClientError::proxy_refused if the status of its response is not 2xx; bad_response,
 /// connection_lost; Errc::cancelled.
 /// Cancel: the connection can only be closed.
-Task<Result<>> open_tunnel(Stream& stream, const Url& url, const ClientOptions& options);
+/// Lifetime: all arguments outlive the task.
+Task<Result<>> open_tunnel(Stream& stream, std::string_view request, const ClientLimits& limits);
 
 }  // namespace weir::http

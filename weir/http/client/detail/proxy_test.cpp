@@ -153,13 +153,18 @@ TEST_F(ProxyTest, ALostTunnelIsReplacedForAnIdempotentRequest) {
 }
 
 TEST_F(ProxyTest, CredentialsThatNoHeaderCanHoldAreNotSent) {
-  ClientOptions options = with_proxy();
-  options.proxy.authorization = "Basic a\r\nHost: b";
-  with_server({}, std::move(options), [this](Client& client) -> Task<> {
-    const auto response = co_await client.get("http://a.test/");
-    EXPECT_TRUE(!response && response.error() == Errc::bad_input);
-    EXPECT_EQ(server_of_scripts_.accepted, 0U);
-  });
+  const auto serve = [](WebSocket&) -> Task<Result<>> { co_return Result<>(); };
+  for (const bool tunnel : {false, true}) {
+    ClientOptions options = with_proxy(tunnel);
+    options.proxy.authorization = "Basic a\r\nHost: b";
+    with_server({}, std::move(options), [&](Client& client) -> Task<> {
+      const auto response = co_await client.get("http://a.test/");
+      EXPECT_TRUE(!response && response.error() == Errc::bad_input);
+      const auto ended = co_await client.websocket("ws://a.test/", serve);
+      EXPECT_TRUE(!ended && ended.error() == Errc::bad_input);
+      EXPECT_EQ(server_of_scripts_.accepted, 0U);
+    });
+  }
 }
 
 }  // namespace
