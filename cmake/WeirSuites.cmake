@@ -1,13 +1,20 @@
 # ctest reads this file before it runs tests.
 
-# weir_add_suites(BINARY PREFIX SKIPPED): adds a test for each suite of a gtest binary. Starting a
-# sanitized binary costs up to 50 ms, so one process runs all cases of a suite. If the environment
-# variable WEIR_TEST_CASES is set, it adds a test for each case instead. SKIPPED is the exit status
-# of a process that skipped a case.
+# weir_add_suites(BINARY PREFIX SKIPPED): adds the tests of a gtest binary. The environment variable
+# WEIR_TEST_UNIT says what one process, and so one test of ctest, runs:
+#   case   one case
+#   suite  all cases of a suite; the default. Starting a sanitized binary costs 50 to 150 ms.
+#   group  all cases of up to ten suites that follow each other. A suite with parameters is a test
+#          of its own, because most of these run for seconds.
+# SKIPPED is the exit status of a process that skipped a case.
 function(weir_add_suites binary prefix skipped)
   if(NOT EXISTS ${binary})
     add_test("${prefix}not_built" ${binary})  # fails
     return()
+  endif()
+  set(unit suite)
+  if(DEFINED ENV{WEIR_TEST_UNIT})
+    set(unit $ENV{WEIR_TEST_UNIT})
   endif()
   execute_process(COMMAND ${binary} --gtest_list_tests
     OUTPUT_VARIABLE output RESULT_VARIABLE status TIMEOUT 60)
@@ -26,7 +33,7 @@ function(weir_add_suites binary prefix skipped)
         continue()
       endif()
       math(EXPR cases_${suite} "${cases_${suite}} + 1")
-      if(DEFINED ENV{WEIR_TEST_CASES})
+      if(unit STREQUAL "case")
         weir_add_suite("${prefix}${suite}${case}" "${suite}${case}" 1)
       endif()
     elseif(line MATCHES "^[A-Za-z0-9_/]+[.]$")
@@ -37,15 +44,46 @@ function(weir_add_suites binary prefix skipped)
       message(FATAL_ERROR "${binary} lists an unknown line: ${line}")
     endif()
   endforeach()
-  if(NOT DEFINED ENV{WEIR_TEST_CASES})
-    foreach(suite IN LISTS suites)
-      if(cases_${suite} GREATER 0)
-        string(REGEX REPLACE "[.]$" "" name ${suite})
-        weir_add_suite("${prefix}${name}" "${suite}*" ${cases_${suite}})
-      endif()
-    endforeach()
+  if(unit STREQUAL "case")
+    return()
+  endif()
+  set(group "")
+  set(group_cases 0)
+  foreach(suite IN LISTS suites)
+    if(cases_${suite} EQUAL 0)
+      continue()
+    endif()
+    if(unit STREQUAL "suite" OR suite MATCHES "/")
+      string(REGEX REPLACE "[.]$" "" name ${suite})
+      weir_add_suite("${prefix}${name}" "${suite}*" ${cases_${suite}})
+      continue()
+    endif()
+    list(APPEND group ${suite})
+    math(EXPR group_cases "${group_cases} + ${cases_${suite}}")
+    list(LENGTH group size)
+    if(size EQUAL 10)
+      weir_add_group()
+    endif()
+  endforeach()
+  if(group)
+    weir_add_group()
   endif()
 endfunction()
+
+# Adds a test for the suites of `group`, and begins the next group.
+macro(weir_add_group)
+  list(GET group 0 first)
+  list(GET group -1 last)
+  list(JOIN group "*:" filter)
+  set(name "${first}.${last}")
+  if(first STREQUAL last)
+    set(name ${first})
+  endif()
+  string(REGEX REPLACE "[.]$" "" name "${prefix}${name}")
+  weir_add_suite("${name}" "${filter}*" ${group_cases})
+  set(group "")
+  set(group_cases 0)
+endmacro()
 
 macro(weir_add_suite name filter cases)
   add_test("${name}" ${binary} "--gtest_filter=${filter}")
