@@ -54,15 +54,18 @@ TOOLCHAIN = re.compile(r"CMakeLists\.txt$|cmake/|CMakePresets\.json$|dev$|\.ci/"
 PLANNER = re.compile(r"tools/plan/")
 
 # Long tests of scripts that CI leaves out unless a changed path matches. The build by GCC 12 is the
-# only one of the whole library, so each source of it counts.
+# only one of the whole library, so each source of it counts. BUILD is what configures a library
+# that another project embeds or installs; the tests of tools have projects of their own.
+BUILD = r"CMakeLists\.txt$|cmake/(?!WeirSuites\.cmake$)"
 LIBRARY = r"weir/(?!.*_test\.cpp$)(?!.*/test/)"
-EMBEDDING = r"tests/embed(?:/|_test\.py$)|README\.md$"
+EMBEDDING = rf"{BUILD}|tests/embed(?:/|_test\.py$)|README\.md$"
 SCRIPTS = {
     "embed_fetchcontent_clang": re.compile(rf"{EMBEDDING}|weir/(?:tls|compression|log)/"),
     "embed_subdirectory_gcc": re.compile(rf"{EMBEDDING}|{LIBRARY}"),
     "headers_selftest": re.compile(r"tools/headers/"),
     "mutate_selftest": re.compile(r"tools/mutate/"),
-    "package": re.compile(r"tests/install_test\.py$|tests/consumer/|LICENSE$|docs/gcc-12\.md$"),
+    "package": re.compile(
+        rf"{BUILD}|tests/install_test\.py$|tests/consumer/|LICENSE$|docs/gcc-12\.md$"),
     "stress_selftest": re.compile(r"tools/stress/"),
 }
 PRESETS = ("asan", "release", "gcc", "tsan", "fuzz", "plain")
