@@ -58,6 +58,17 @@ std::string_view description_of(http::ParseError error) noexcept {
   }
 }
 
+// The header of a SETTINGS frame of less than 256 bytes; the third byte is its length.
+constexpr std::string_view settings_header("\0\0\0\4\0\0\0\0\0", 9);
+
+/// Returns true if `input` may be the first bytes of a server of HTTP/2, or begins with them.
+bool may_be_settings(std::string_view input) noexcept {
+  for (std::size_t index = 0; index < std::min(input.size(), settings_header.size()); ++index) {
+    if (index != 2 && input[index] != settings_header[index]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::string> Response::header(std::string_view name) const {
@@ -102,6 +113,9 @@ void ResponseParser::reset() {
 bool ResponseParser::step() {
   if (!busy_) {
     if (input_.empty()) return false;
+    if (responses_.empty() && may_be_settings(input_)) {
+      return input_.size() >= settings_header.size() && set_error(http2_frames);
+    }
     const bool to_head = final_count_ < methods_.size() && methods_[final_count_] == "HEAD";
     parser_.begin(to_head ? http::Method::head : http::Method::get);
     busy_ = true;

@@ -43,6 +43,8 @@ class ResponseParser {
   /// Largest number of responses on one connection, including interim ones. More are an error and
   /// are not stored.
   static constexpr std::size_t responses_max = 1000;
+  /// The protocol_error() of a server that begins with SETTINGS (RFC 9113 §3.4).
+  static constexpr std::string_view http2_frames = "frames of HTTP/2";
 
   ResponseParser() noexcept;
   /// Sets the method of the next request whose method is not set yet. Other requests count as

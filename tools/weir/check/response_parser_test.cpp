@@ -74,6 +74,9 @@ TEST(ResponseParser, DescribesProtocolErrors) {
   };
   EXPECT_EQ(fault("hello\r\n"), "bytes that are not a response");
   EXPECT_EQ(fault("HTTP/2.0 200 OK\r\n\r\n"), "bytes that are not a response");
+  EXPECT_EQ(fault(std::string("\0\0\6\4\0\0\0\0\0\0\3\0\0\0\x64", 15)), "frames of HTTP/2");
+  EXPECT_EQ(fault(std::string("\0\0\6\1\0\0\0\0\0\0\3\0\0\0\x64", 15)),
+            "bytes that are not a response");
   EXPECT_EQ(fault("HTTP/1.1 20 OK\r\n\r\n"), "a malformed status line");
   EXPECT_EQ(fault("HTTP/1.1 2000 OK\r\n\r\n"), "a malformed status line");
   EXPECT_EQ(fault("HTTP/1.1 999 OK\r\n\r\n"), "a malformed status line");

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tools/weir/check/check_connection.hpp"
+#include "weir/http/detail/h2/session.hpp"
 
 namespace weir::check {
 namespace {
@@ -128,6 +129,9 @@ std::string describe_expected(const Case& test_case) {
 Verdict evaluate(const CheckTarget& target, const Case& test_case, const Outcome& outcome) {
   const std::string expected = describe_expected(test_case);
   const std::string actual = describe(outcome);
+  const bool is_preface = test_case.bytes.starts_with(http::H2Session::client_preface);
+  if (is_preface && outcome.protocol_error == ResponseParser::http2_frames)
+    return not_applicable(expected, actual + ": the server speaks HTTP/2 here");
   if (!outcome.connect_error.empty() || !outcome.protocol_error.empty())
     return failed(expected, actual);
   if (has_interim_to_http_1_0(test_case, outcome))

@@ -251,6 +251,16 @@ TEST_F(WireCheck, ExplainsWhyACaseIsNotApplicable) {
   EXPECT_EQ(judged(outcome), failed);
 }
 
+TEST_F(WireCheck, ThePrefaceOfHttp2IsNotApplicableToAServerThatSpeaksIt) {
+  Outcome outcome;
+  outcome.protocol_error = "frames of HTTP/2";
+  EXPECT_EQ(judged(outcome), failed) << "the case is a request of HTTP/1.1";
+  case_.bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  EXPECT_EQ(judged(outcome), not_applicable);
+  outcome.protocol_error = "bytes that are not a response";
+  EXPECT_EQ(judged(outcome), failed);
+}
+
 TEST_F(WireCheck, DescribesExpectationsInWords) {
   const auto described = [this](const char* expected, std::optional<std::size_t> count) {
     case_.expect = {expected};
