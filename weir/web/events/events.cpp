@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 
 #include "weir/loop/loop.hpp"
 #include "weir/task/cancel.hpp"
@@ -166,10 +167,17 @@ Task<Result<>> EventStream::run(Task<Result<>> handler) {
   const auto body = [&](Scope& scope) -> Task<Result<>> {
     scope.spawn(send_comments(handler_cancel));
     auto running = in_context(Context{own.loop, &handler_cancel}, std::move(handler));
-    const Result<> ended = co_await std::move(running);
+    Result<> ended;
+    std::exception_ptr thrown;
+    try {
+      ended = co_await std::move(running);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
     // A comment in progress is sent to its end; else it would cut the response off.
     const auto guard = co_await sending_.lock();
     scope.cancel();
+    if (thrown) std::rethrow_exception(thrown);
     if (failed_) co_return fail(failed_);
     if (!ended && ended.error() == Errc::cancelled && drain.cancelled()) co_return {};
     co_return ended;

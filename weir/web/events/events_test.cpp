@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -253,6 +254,23 @@ TEST_F(EventsTest, ErrorOfTheHandlerCutsTheResponseOff) {
   MemoryPeer& peer = open("/bad");
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200-");
   EXPECT_NE(peer.received().find("data: still open\n\n"), std::string::npos);
+}
+
+TEST_F(EventsTest, AnExceptionOfTheHandlerCutsTheResponseOff) {
+  routes_.get("/bad", [](const Request& request) {
+    const auto throws = [](EventStream& stream) -> Task<Result<>> {
+      std::ignore = co_await stream.send("still open");
+      throw std::runtime_error("no news");
+    };
+    return events(request, throws);
+  });
+  serve();
+  MemoryPeer& peer = open("/bad");
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(peer.received())), "200-");
+  settle();
+  EXPECT_TRUE(peer.ended()) << "the comments end too: " << peer.received();
+  ASSERT_EQ(platform_.logged().size(), 1U);
+  EXPECT_TRUE(platform_.logged()[0].contains("no news")) << platform_.logged()[0];
 }
 
 TEST_F(EventsTest, TasksOfOneStreamSendInTurn) {
