@@ -132,11 +132,12 @@ void Cors::add_origin(Response& response, std::string_view origin) const {
 }
 
 void Cors::after(Request& request, Response& response) const {
-  // A cache must not give the response for one origin to another, also if there was no origin.
+  // A cache must not give the response for one origin to another, also if there was no origin. A
+  // response for all origins has its headers always, so that a cache can give it to any request.
   if (!any_origin_) response.add_vary("Origin");
   const auto origin = request.header("Origin");
-  if (!origin || !allows(*origin)) return;
-  add_origin(response, *origin);
+  if (!any_origin_ && (!origin || !allows(*origin))) return;
+  add_origin(response, origin.value_or(""));
   if (!exposed_headers_.empty()) {
     response.set_header("Access-Control-Expose-Headers", exposed_headers_);
   }

@@ -138,6 +138,8 @@ TEST(Cors, CachesKeepResponsesOfOriginsApart) {
   const auto answer = ask(open, Method::get, "/text", {{"Origin", "https://any.test"}});
   EXPECT_EQ(origin_of(answer), "*");
   EXPECT_EQ(header_of(answer, "Vary"), "-");
+  EXPECT_EQ(origin_of(open.get("/text")), "*") << "a cache may give it to another origin";
+  EXPECT_EQ(origin_of(open.head("/text")), "*");
 }
 
 TEST(Cors, SendsCredentialsToNamedOriginsOnly) {
