@@ -193,14 +193,27 @@ AccessLog access_log(std::function<void(std::string_view line)> write, AccessLog
           std::move(options)};
 }
 
+namespace {
+
+/// Returns the part of a text of the client that a record has.
+std::string_view begin_of(std::string_view text) noexcept {
+  constexpr std::size_t most = 256;
+  return text.substr(0, most);
+}
+
+}  // namespace
+
 AccessLog access_log(Logger logger, AccessLogOptions options) {
   return {[logger = std::move(logger)](const AccessRecord& record) {
-            logger.info("request", field("peer", record.peer), field("user", record.user),
-                        field("method", record.method), field("target", record.target),
-                        field("route", record.route), field("status", record.status),
-                        field("bytes", record.bytes), field("duration", record.duration),
-                        field("id", record.id), field("user_agent", record.user_agent),
-                        field("complete", record.complete));
+            // A record drops the fields behind a text that fills it. The facts of the server come
+            // first, and the only text of the client without a bound comes last.
+            logger.info("request", field("status", record.status), field("bytes", record.bytes),
+                        field("duration", record.duration), field("complete", record.complete),
+                        field("route", record.route), field("peer", record.peer),
+                        field("id", begin_of(record.id)), field("user", begin_of(record.user)),
+                        field("method", begin_of(record.method)),
+                        field("user_agent", begin_of(record.user_agent)),
+                        field("target", record.target));
           },
           std::move(options)};
 }

@@ -83,7 +83,8 @@ class AccessLog {
 AccessLog access_log(std::function<void(std::string_view line)> write,
                      AccessLogOptions options = {});
 /// Returns middleware that writes a record "request" with the facts as fields to the logger. The
-/// format of the options has no effect; the sink of the logger has its own.
+/// format of the options has no effect; the sink of the logger has its own. A text of the client
+/// keeps at most its first 256 bytes, and the target what the record then has room for.
 /// Lifetime: the LogService of the logger outlives the servers.
 AccessLog access_log(Logger logger, AccessLogOptions options = {});
 

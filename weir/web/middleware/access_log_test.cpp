@@ -11,6 +11,8 @@
 
 #include "weir/base/text/detail/printable.hpp"
 #include "weir/http/test/h2_connection_fixture.hpp"
+#include "weir/http/test/http_fixture.hpp"
+#include "weir/log/test/log_fixture.hpp"
 #include "weir/task/sleep.hpp"
 #include "weir/web/auth/basic_auth.hpp"
 #include "weir/web/middleware/request_id.hpp"
@@ -223,6 +225,30 @@ TEST_F(AccessLogTest, LeavesOutWhatTheFilterRejects) {
   client.get("/text/a");
   client.get("/none");
   EXPECT_EQ(lines_.size(), 1U);
+}
+
+class AccessLogOfALogger : public HttpTest {
+ protected:
+  StoredLog stored_;
+  LogService logs_{platform_, LogOptions(), one_sink<MemorySink>(stored_)};
+};
+
+TEST_F(AccessLogOfALogger, NoTextOfTheClientReplacesTheFacts) {
+  routes_.use(access_log(logs_.logger("http")));
+  routes_.get("/login", [] { return text("hi"); });
+  serve();
+  const std::string user_agent(4'000, 'u');
+  const std::string target = "/login?" + std::string(6'000, 'a');
+  talk(connect(),
+       "GET " + target + " HTTP/1.1\r\nHost: a\r\nUser-Agent: " + user_agent + "\r\n\r\n");
+  logs_.flush();
+  ASSERT_EQ(stored_.records.size(), 1U);
+  const std::string& record = stored_.records[0].text;
+  for (const std::string_view fact : {" status=200 ", " bytes=2 ", " duration=", " complete=true ",
+                                      " route=/login ", " peer=127.0.0.1 ", " method=GET ",
+                                      " user_agent=uuu", " target=/login?aaa", " truncated=true"}) {
+    EXPECT_TRUE(record.contains(fact)) << fact << " in " << record.substr(0, 400);
+  }
 }
 
 class AccessLogOfResets : public H2ConnectionFixture, public testing::Test {};
