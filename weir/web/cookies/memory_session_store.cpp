@@ -46,10 +46,25 @@ class MemorySessionStore::Part {
     if (found == sessions_.end() && how == SessionSave::replace) return fail(Errc::not_found);
     const std::size_t size = entry_bytes + id.size() + data.size();
     if (size > limits_.bytes_max || limits_.sessions_max == 0) return fail(Errc::limit_reached);
-    if (found != sessions_.end()) erase(found);
-    make_room(size, time);
-    order_.push_front({std::move(id), std::move(data), after(time, lifetime)});
-    sessions_.emplace(order_.front().id, order_.begin());
+    id.shrink_to_fit();  // the limits count sizes, not capacities
+    data.shrink_to_fit();
+    // Only what cannot throw follows the change of the store.
+    std::list<Entry> added;
+    added.push_front({std::move(id), std::move(data), after(time, lifetime)});
+    if (found != sessions_.end()) {
+      auto node = sessions_.extract(found);
+      const auto former = node.mapped();
+      node.key() = added.front().id;
+      node.mapped() = added.begin();
+      bytes_ -= former->size();
+      order_.erase(former);
+      make_room(size, time);
+      sessions_.insert(std::move(node));
+    } else {
+      make_room(size, time);
+      sessions_.emplace(added.front().id, added.begin());
+    }
+    order_.splice(order_.begin(), added);
     bytes_ += size;
     return {};
   }
