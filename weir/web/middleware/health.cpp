@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "weir/http/message/json.hpp"
+#include "weir/base/text/detail/printable.hpp"
+#include "weir/http/message/response.hpp"
 #include "weir/json/detail/codec_lists.hpp"
 #include "weir/json/detail/codec_object.hpp"
+#include "weir/json/write.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir::http {
@@ -24,7 +26,8 @@ struct HealthDocument {
 };
 
 Response document(Status status, const HealthDocument& content) {
-  Response response = json(content, status);
+  // A reason may have the text of a peer.
+  Response response(status, json_type, Body(to_printable_json(json::write(content))));
   response.set_header("Cache-Control", "no-store");
   return response;
 }

@@ -95,6 +95,25 @@ TEST(Health, ListsChecksAndPartsWithVerbose) {
   EXPECT_EQ(client.get("/livez").body(), R"({"status":"ok"})");
 }
 
+TEST(Health, PrintsReasonsPrintably) {
+  Health health;
+  health.set_parts([]() -> Task<std::vector<HealthPart>> {
+    std::vector<HealthPart> parts;
+    parts.push_back({"Store", false,
+                     "\x1b[2J\xc2\x9b"
+                     "31m\xe2\x80\xae\x7f"});
+    co_return parts;
+  });
+  Router router;
+  health.add_routes(router);
+  TestClient client(std::move(router));
+  for (const char* const path : {"/readyz?verbose", "/startupz?verbose"}) {
+    const auto answer = client.get(path);
+    EXPECT_TRUE(answer.body().contains(R"("reason":"\u001b[2J\u009b31m\u202e\u007f")"))
+        << answer.body();
+  }
+}
+
 class HealthDrainTest : public HttpTest {};
 
 TEST_F(HealthDrainTest, IsNotReadyWhileTheServerDrains) {
