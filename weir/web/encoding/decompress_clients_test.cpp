@@ -1,15 +1,18 @@
 // Tests that slow clients of decompress_requests() do not keep others out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "weir/compression/test/contents_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
+#include "weir/task/sync/event.hpp"
 #include "weir/task/timeout.hpp"
 #include "weir/web/encoding/decompress_requests.hpp"
 #include "weir/web/middleware/trusted_proxies.hpp"
@@ -41,8 +44,15 @@ class DecompressClients : public HttpTest {
         all += to_text(*piece);
       }
     });
+    routes_.post("/waits", [this](Request& request) -> Task<Response> {
+      const auto body = co_await request.body_view();
+      if (!body) co_return Response(to_status(body.error()));
+      std::ignore = co_await finish_.wait();
+      co_return text(std::to_string(body->size()));
+    });
     serve();
   }
+  ManualResetEvent finish_;
   static std::string head(std::size_t length, const std::string& path = "/echo",
                           const std::string& address = "192.0.2.1") {
     return "POST " + path + " HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: " + address +
@@ -62,6 +72,37 @@ class DecompressClients : public HttpTest {
     return begun;
   }
 };
+
+// Bodies that handlers keep are bounded like decompressors, also if one connection sends them all.
+TEST_F(DecompressClients, WhoseLargeBodiesAreKeptHoldTheirSlots) {
+  const auto send_many = [this](std::size_t size, const std::string& network) {
+    const std::string body = compression::compressed(Coding::gzip, std::string(size, 'x'));
+    std::vector<MemoryPeer*> sent;
+    for (int count = 0; count < 12; ++count) {
+      sent.push_back(&connect());
+      talk(*sent.back(), head(body.size(), "/waits", network + std::to_string(count)) + body);
+    }
+    return sent;
+  };
+  const auto answered = [](const std::vector<MemoryPeer*>& peers, std::string_view end) {
+    return std::ranges::count_if(
+        peers, [end](MemoryPeer* each) { return each->received().ends_with(end); });
+  };
+  const auto small = send_many(10'000, "192.0.2.");
+  EXPECT_EQ(ask("198.51.100.1").substr(9, 3), "200") << "small bodies hold no slots";
+  finish_.set();
+  settle();
+  EXPECT_EQ(answered(small, "10000"), 12);
+  finish_.reset();
+  const auto large = send_many(100'000, "192.0.2.");
+  MemoryPeer& late = connect();
+  const std::string body = compression::compressed(Coding::gzip, "milk");
+  EXPECT_EQ(talk(late, head(body.size(), "/echo", "203.0.113.1") + body), "") << "it waits";
+  finish_.set();
+  settle();
+  EXPECT_TRUE(late.received().ends_with("milk"));
+  EXPECT_EQ(answered(large, "100000"), 12);
+}
 
 TEST_F(DecompressClients, ThatSendNothingHoldNothing) {
   for (int count = 0; count < 160; ++count) talk(connect(), head(100));

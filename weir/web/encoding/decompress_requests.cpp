@@ -50,12 +50,16 @@ std::optional<Coding> coding_of(const RequestHead& head) noexcept {
   return coding;
 }
 
+// A decompressed body up to this size is part of its request, like one of the handler. A larger one
+// keeps its slot until the request ends.
+constexpr std::size_t small_body_max = 16 * 1024;
+
 detail::ClientSlots::Limits slots_of(const DecompressRequestLimits& limits) noexcept {
   return {{limits.concurrency_max, limits.waiting_max}, limits.queue_timeout};
 }
 
 /// The decompressed body of a request. It has a decompressor from its first bytes to its end, so
-/// that clients that send nothing hold none.
+/// that clients that send nothing hold none. The slot bounds the bytes that collect() keeps too.
 class DecompressedBody final : public BodySource {
  public:
   /// The coding is available.
@@ -69,7 +73,7 @@ class DecompressedBody final : public BodySource {
         client_(slots_.client_of(request)) {}
   DecompressedBody(const DecompressedBody&) = delete;
   DecompressedBody& operator=(const DecompressedBody&) = delete;
-  ~DecompressedBody() override { release(); }
+  ~DecompressedBody() override { release_reader(); }
 
   Task<Result<Bytes>> read_piece() override {
     if (error_) co_return fail(error_);
@@ -166,12 +170,13 @@ class DecompressedBody final : public BodySource {
   }
   void end() {
     ended_ = true;
-    release();
+    if (error_) all_ = std::string();
+    release_reader();
+    if (all_.capacity() <= small_body_max) slot_.release();
   }
-  void release() {
+  void release_reader() {
     if (reader_) core_.decompressors().subtract();
     reader_.reset();
-    slot_.release();
   }
 
   BodySource& from_;
@@ -180,7 +185,7 @@ class DecompressedBody final : public BodySource {
   detail::EncodingCore& core_;
   Slots& slots_;
   const Slots::Client client_;
-  Slots::Slot slot_;
+  Slots::Slot slot_;  // until the end of the body, or of the request if the whole body is large
   Arriving arriving_{*this};
   std::optional<detail::DecompressingReader> reader_;  // from the first bytes to the end
   bool ended_ = false;
@@ -219,10 +224,15 @@ CoreDemands DecompressRequests::demands(Loop& loop) const {
   for (const Coding each : accepted) {
     decompressor = std::max(decompressor, compression::decompressor_bytes_max(each, limits_.body));
   }
-  const std::uint64_t request = weir::detail::sum({decompressor, weir::detail::buffer(0)});
+  using weir::detail::block;
+  using weir::detail::product;
+  using weir::detail::sum;
+  constexpr std::uint64_t grown = 3;  // a text of twice the size, and the one before it
+  const std::uint64_t request =
+      sum({decompressor, weir::detail::buffer(0), product(grown, block(limits_.body.output_max))});
   return {.owner = &detail::EncodingCore::of(loop).decompressor_slots(slots_of(limits_)),
-          .body_max = limits_.body.output_max,
-          .core_bytes = weir::detail::product(limits_.concurrency_max, request)};
+          .request_bytes = block(small_body_max + 1),
+          .core_bytes = product(limits_.concurrency_max, request)};
 }
 
 DecompressRequests decompress_requests(DecompressRequestLimits limits) {
