@@ -40,19 +40,19 @@ constexpr Status loop_detected{508};  // RFC 5842 §7.2
 struct Upload {
   Request& request;
   ClientSide client;
-  std::error_code error = {};  // why the client's body could not be read
-  std::string start = {};      // the begin of the body
-  std::size_t start_max = 0;   // bytes of `start` that an upstream may make the proxy keep
-  bool given = false;          // an upstream has got a part of the request
-  bool waits = false;          // the proxy waits for bytes of the client
-  bool begun = false;          // an upstream has asked for the body
-  bool ended = false;          // the whole body was read
-  bool kept = true;            // `start` has all bytes that were read
+  std::error_code error = {};   // why the client's body could not be read
+  std::string start = {};       // the begin of the body
+  std::size_t start_max = 0;    // bytes of `start` that an upstream may make the proxy keep
+  bool given = false;           // an upstream has got a part of the request
+  bool begun = false;           // an upstream has asked for the body
+  bool ended = false;           // the whole body was read
+  bool kept = true;             // `start` has all bytes that were read
+  Instant waits_since = never;  // the proxy waits for bytes of the client since this time
 
   /// Begins another attempt, which gives `sent` to an upstream.
   void begin_attempt(ClientRequest& sent) noexcept {
     given = false;
-    waits = false;
+    waits_since = never;
     sent.note_given(given);
   }
   /// Keeps bytes that were read, for an upstream that says that it has not processed the request.
@@ -79,19 +79,20 @@ Task<Result<>> read_start(Upload& upload, std::size_t most) {
 }
 
 Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
+  const Loop& loop = *(co_await this_context()).loop;
   upload.begun = true;
   if (!upload.start.empty()) {
     if (auto sent = co_await sink.write(upload.start); !sent) co_return sent;
   }
   while (!upload.ended) {
-    upload.waits = true;
+    upload.waits_since = loop.now();
     const auto piece = co_await upload.client.read(upload.request.body_source());
     if (!piece) {
       // The client of the upstream cancels the wait when the upstream ends the request.
       if (piece.error() != Errc::cancelled) upload.error = piece.error();
       co_return fail(piece.error());
     }
-    upload.waits = false;
+    upload.waits_since = never;
     upload.ended = piece->empty();
     if (upload.ended) break;
     upload.keep(*piece);
@@ -127,6 +128,13 @@ bool is_upstream_failure(std::error_code error) noexcept {
   return !is_local && !is_unprocessed(error) && !is_long_head(error);
 }
 
+/// Returns true if the upstream has ended a request whose client was slow: it had waited for bytes
+/// of the client for as long as a client may let a slot wait.
+bool has_met_slow_client(std::error_code error, const Upload& upload, Instant now) noexcept {
+  return error == ClientError::connection_lost &&
+         upload.waits_since <= after(now, -ClientSide::rate.grace);
+}
+
 bool is_of_tls(std::error_code error) noexcept {
   return error.category() == tls::tls_error_category();
 }
@@ -156,7 +164,8 @@ Response failure(std::error_code error) {
 std::optional<Status> client_failure(std::error_code error, const Upload& upload) noexcept {
   if (upload.error) return to_status(upload.error);
   // When the time of the request was over, the proxy waited for its client.
-  if (error == ClientError::timed_out && upload.waits) return Status::request_timeout;
+  if (error == ClientError::timed_out && upload.waits_since != never)
+    return Status::request_timeout;
   return std::nullopt;
 }
 
@@ -274,14 +283,17 @@ Task<Response> pass_on(Exchange passed, Method method, const Url& base,
   co_return out;
 }
 
-/// Returns the response of an upstream that has opened no WebSocket. A success would open one over
-/// HTTP/2 (RFC 8441 §5).
-Result<ClientResponse> refusal_of(Result<WebSocketAnswer> answer, Version version) {
+/// Returns the response of an upstream that has opened no WebSocket.
+Result<ClientResponse> refusal_of(Result<WebSocketAnswer> answer) {
   if (!answer) return fail(answer.error());
-  auto& response = std::get<ClientResponse>(*answer);
-  const bool succeeds = code_of(response.status()) < 300;
-  if (succeeds && version == Version::http_2) return fail(ClientError::bad_response);
-  return std::move(response);
+  return std::move(std::get<ClientResponse>(*answer));
+}
+
+/// Returns true for a response that ignores the request for a WebSocket, which an upstream may send
+/// (RFC 9110 §7.8). Over HTTP/2 it would open one (RFC 8441 §5).
+bool would_open_websocket(const Request& request, const ClientResponse& response) noexcept {
+  return request.version() == Version::http_2 && detail::asks_for_websocket(request) &&
+         code_of(response.status()) < 300;
 }
 
 /// Returns an answer of the proxy itself that names the usual methods, of which it passes all on.
@@ -413,19 +425,24 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
         co_return detail::forward_websocket(request, std::move(*opened), std::move(proxied),
                                             options);
       }
-      response = refusal_of(std::move(answer), request.version());
+      response = refusal_of(std::move(answer));
     } else {
       response = co_await proxied.client().send(std::move(sent));
     }
     if (response) {
       proxied.record_success();
+      if (would_open_websocket(request, *response)) {
+        co_return Response(make_error_code(ClientError::bad_response));
+      }
       Exchange passed{std::move(proxied), std::move(*response)};
       auto passing = pass_on(std::move(passed), request.method(), state.upstreams[*index], options);
       co_return co_await std::move(passing);
     }
     error = response.error();
     if (const auto own = client_failure(error, upload)) co_return Response(*own);
-    if (is_upstream_failure(error)) proxied.record_failure();
+    if (is_upstream_failure(error) && !has_met_slow_client(error, upload, loop.now())) {
+      proxied.record_failure();
+    }
     if (!may_try_another(error, request, upload)) break;
     // The client has repeated a request itself if nothing has asked for its body.
     if (error == ClientError::not_processed && upload.begun) proxied.try_again();

@@ -34,14 +34,6 @@ class ProxyFaultsTest : public ProxyFixture {
     step.reads = reads;
     return step;
   }
-  /// Returns the number of failures of upstreams.
-  std::uint64_t failures() {
-    const MetricSnapshot snapshot = loop_->metrics().read();
-    for (const Metric& each : snapshot.metrics()) {
-      if (each.name == "http proxy upstream failures") return each.value;
-    }
-    return 0;
-  }
   static ReverseProxyOptions impatient() {
     ReverseProxyOptions options;
     options.client.limits.head_timeout = 2s;
@@ -231,6 +223,19 @@ TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForASlowUpload) {
   EXPECT_EQ(failures(), 0U);
   EXPECT_EQ(statuses({{silent}}, std::string(post), options), "504") << "the client has sent all";
   EXPECT_EQ(failures(), 1U);
+}
+
+TEST_F(ProxyFaultsTest, UpstreamIsNotBlamedForEndingASlowUpload) {
+  const std::string part =
+      "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100000\r\n\r\nbody";
+  for (const Duration pause : {Duration(2s), Duration(100ms)}) {
+    Step leaves;
+    leaves.answer.clear();
+    leaves.pause = pause;
+    leaves.close = true;
+    EXPECT_EQ(statuses({{leaves}}, part, {}), "502");
+    EXPECT_EQ(failures(), pause < 1s ? 1U : 0U) << "an upstream that dies is blamed";
+  }
 }
 
 TEST_F(ProxyFaultsTest, DateOfTheUpstreamIsPassedOn) {

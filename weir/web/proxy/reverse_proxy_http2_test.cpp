@@ -74,13 +74,6 @@ class ProxyHttp2Test : public ProxyFixture {
       co_await peer.end();
     };
   }
-  std::uint64_t failures() const {
-    const MetricSnapshot snapshot = loop_->metrics().read();
-    for (const Metric& each : snapshot.metrics()) {
-      if (each.name == "http proxy upstream failures") return each.value;
-    }
-    return 0;
-  }
 
   std::size_t accepted_ = 0;
   Duration took_{};

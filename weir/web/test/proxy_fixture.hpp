@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "weir/http/test/client_fixture.hpp"
+#include "weir/loop/metrics.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/web/proxy/reverse_proxy.hpp"
 
@@ -23,6 +25,15 @@ class ProxyFixture : public ClientFixture {
  protected:
   static std::string get(std::string_view path) {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  }
+
+  /// Returns the number of failures of upstreams.
+  std::uint64_t failures() const {
+    const MetricSnapshot snapshot = loop_->metrics().read();
+    for (const Metric& each : snapshot.metrics()) {
+      if (each.name == "http proxy upstream failures") return each.value;
+    }
+    return 0;
   }
 
   /// Sends the bytes to the proxy, and returns all that it answers until it closes.
