@@ -55,6 +55,28 @@ TEST_F(ClientDecompression, DecompressesAndHidesTheCoding) {
   }
 }
 
+// A short input can decode to many pieces, for which no byte need arrive.
+TEST_F(ClientDecompression, TheWholeTimeoutEndsABodyThatIsAlwaysThere) {
+  const std::string data = compressed(Coding::gzip, std::string(900'000, 'x'));
+  with_server({{answer("gzip", data)}}, options(), [](Client& client) -> Task<> {
+    ClientRequest asking(Method::get, "http://127.0.0.1:81/");
+    asking.set_timeout(2s);
+    auto response = co_await client.send(std::move(asking));
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    int pieces = 0;
+    std::error_code error;
+    while (!error && pieces < 100) {
+      const auto piece = co_await response->read();
+      if (!piece) error = piece.error();
+      ++pieces;
+      std::ignore = co_await sleep(500ms);
+    }
+    EXPECT_EQ(error, ClientError::timed_out);
+    EXPECT_LE(pieces, 6);
+  });
+}
+
 // A digest in a trailer names the bytes of the coding (RFC 9530 §3).
 TEST_F(ClientDecompression, HidesTrailersThatDescribeTheCoding) {
   const std::string data = compressed(Coding::gzip, words(100));
@@ -117,7 +139,9 @@ TEST_F(ClientDecompression, LeavesOtherCodingsAlone) {
 TEST_F(ClientDecompression, MakesTheTagsOfDecodedResponsesWeak) {
   const std::string coded =
       "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nETag: \"v\"\r\nContent-Length: 0\r\n\r\n";
-  const std::string unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\n\r\n";
+  const std::string unchanged =
+      "HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\nContent-Encoding: gzip\r\n"
+      "Accept-Ranges: bytes\r\nRepr-Digest: sha-256=:AA==:\r\n\r\n";
   struct Row {
     Method method;
     std::string answer;
@@ -141,6 +165,10 @@ TEST_F(ClientDecompression, MakesTheTagsOfDecodedResponsesWeak) {
       EXPECT_TRUE(response);
       if (!response) co_return;
       EXPECT_EQ(response->header("etag"), row.tag) << row.answer << row.condition;
+      const bool is_of_coded_bytes = row.answer == unchanged && row.tag == "\"v\"";
+      for (const auto* name : {"content-encoding", "accept-ranges", "repr-digest"}) {
+        EXPECT_EQ(response->header(name).has_value(), is_of_coded_bytes) << name << row.condition;
+      }
       const auto body = co_await response->body();
       EXPECT_TRUE(body && body->empty());
     });

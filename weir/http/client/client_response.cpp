@@ -34,11 +34,15 @@ bool is_strong_tag(const HeaderField& field) noexcept {
   return equals_ignoring_case(field.name, "etag") && field.value.starts_with('"');
 }
 
-/// A response whose ETag is weak, because it names other bytes than those that the client gets.
+/// The response about other bytes than those that the client gets: its ETag is weak, and it lacks
+/// the headers that describe the coded bytes.
 class WeakResponse : public ResponseSource {
  public:
   explicit WeakResponse(detail::ExchangePtr from)
       : ResponseSource(from->body_max()), from_(std::move(from)), head_(from_->head()) {
+    head_.remove_headers([](std::string_view name) {
+      return is_coding_field(name) || equals_ignoring_case(name, "accept-ranges");
+    });
     for (std::size_t index = 0; index < head_.header_count(); ++index) {
       const HeaderField field = head_.header_at(index);
       if (!is_strong_tag(field)) continue;
@@ -53,10 +57,10 @@ class WeakResponse : public ResponseSource {
   BodyLength length() const noexcept override { return from_->length(); }
   const Headers& trailers() const noexcept override { return from_->trailers(); }
   bool is_http2() const noexcept override { return from_->is_http2(); }
+  bool late() const override { return from_->late(); }
 
  protected:
   ResponseSource& from() noexcept { return *from_; }
-  ReceivedResponseHead& own_head() noexcept { return head_; }
 
  private:
   bool is_sending() const noexcept override { return false; }  // `from_` itself waits for its task
@@ -83,14 +87,16 @@ class DecodedResponse final : public WeakResponse {
   DecodedResponse(detail::ExchangePtr from, std::optional<Decompressor> decompressor)
       : WeakResponse(std::move(from)) {
     if (decompressor) reader_.emplace(std::move(*decompressor));
-    own_head().remove_headers([](std::string_view name) {
-      return is_coding_field(name) || equals_ignoring_case(name, "accept-ranges");
-    });
   }
 
   Task<Result<Bytes>> read() override {
     if (error_) co_return fail(error_);
     if (!reader_) co_return co_await from().read();
+    if (!reader_->ended() && late()) {
+      // The decompressor may have output for long without more input.
+      abandon(ClientError::timed_out);
+      co_return fail(error_);
+    }
     const Result<Bytes> piece = co_await reader_->read(from());
     if (piece && piece->empty()) keep_trailers();
     if (piece || !reader_->ended()) co_return piece;
@@ -197,8 +203,11 @@ detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, const Headers
   const ReceivedResponseHead& head = exchange->head();
   const Status status = head.status();
   if (status == Status::not_modified) {
+    // A client that has sent the weak tag, or none, has the decoded bytes.
     const auto tag = head.header("etag");
-    if (!tag || !tag->starts_with('"') || !knows_weak_etag(request, *tag)) return exchange;
+    const bool is_decoded =
+        tag ? tag->starts_with('"') && knows_weak_etag(request, *tag) : coding_of(head).has_value();
+    if (!is_decoded) return exchange;
     return detail::ExchangePtr(new WeakResponse(std::move(exchange)));
   }
   // A part of the coded bytes cannot be decoded.

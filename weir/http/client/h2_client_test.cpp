@@ -217,6 +217,34 @@ TEST_F(H2ClientTest, RequestsAboveTheLimitOpenAnotherConnectionOrWait) {
       limits);
 }
 
+TEST_F(H2ClientTest, TheWholeTimeoutEndsABodyThatIsAlwaysThere) {
+  routes_.get("/endless", [] {
+    return stream("text/plain", [](BodySink& sink) -> Task<Result<>> {
+      // The first read gets half of the window. So something has arrived at each later read.
+      WEIR_CO_TRY(co_await sink.write(std::string(32 * 1024, 'a')));
+      WEIR_CO_TRY(co_await sleep(1ms));
+      for (;;) WEIR_CO_TRY(co_await sink.write(std::string(4096, 'a')));
+    });
+  });
+  with_client([](Client& client) -> Task<> {
+    ClientRequest asking(Method::get, url("/endless"));
+    asking.set_timeout(2s);
+    auto response = co_await client.send(std::move(asking));
+    EXPECT_TRUE(response);
+    if (!response) co_return;
+    int pieces = 0;
+    std::error_code error;
+    while (!error && pieces < 100) {
+      const auto piece = co_await response->read();
+      if (!piece) error = piece.error();
+      ++pieces;
+      std::ignore = co_await sleep(500ms);
+    }
+    EXPECT_EQ(error, ClientError::timed_out);
+    EXPECT_LE(pieces, 6);
+  });
+}
+
 TEST_F(H2ClientTest, ADroppedResponseKeepsTheConnection) {
   routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
   routes_.get("/", [] { return text("small"); });

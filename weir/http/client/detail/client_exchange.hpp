@@ -84,8 +84,7 @@ class ClientExchange final : public ResponseSource {
   Instant now() const;
   /// Returns `timeout`, or the time until the deadline if that is earlier.
   Duration limited(Duration timeout) const;
-  /// Returns true after the deadline.
-  bool late() const;
+  bool late() const override;
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
   Task<Result<>> write_request(Body& body, std::string_view head);

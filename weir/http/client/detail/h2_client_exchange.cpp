@@ -521,7 +521,9 @@ Task<Result<Bytes>> H2ClientExchange::read() {
     connection_->consume(*this, lent_.size());
   lent_ = {};
   while (!ended_) {
-    if (!arrived_.empty()) {
+    // Bytes that always arrive in time must not hide that the time has passed.
+    const bool stopped = !complete_ && (late() || (sending_ != nullptr && sending_->error));
+    if (!arrived_.empty() && (!stopped || error_)) {
       lent_ = std::exchange(arrived_, {});
       co_return lent_.bytes();
     }
@@ -530,7 +532,7 @@ Task<Result<Bytes>> H2ClientExchange::read() {
       if (!is_sending()) detach();
       break;
     }
-    if (error_ || late() || (sending_ != nullptr && sending_->error)) {
+    if (error_ || stopped) {
       if (!error_) error_ = late() ? make_error_code(ClientError::timed_out) : sending_->error;
       abandon(error_);
       break;

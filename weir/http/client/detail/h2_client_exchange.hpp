@@ -124,7 +124,7 @@ class H2ClientExchange final : public ResponseSource,
   ~H2ClientExchange() override;
 
   Duration limited(Duration timeout) const;
-  bool late() const;
+  bool late() const override;
   void send_head(std::string_view scheme, std::string_view head, bool ends);
   bool send_now(bool ends);
   /// Sends the body until the deadline. Its function can wait for something else than the server.

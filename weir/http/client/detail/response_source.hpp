@@ -58,6 +58,8 @@ class ResponseSource {
   virtual bool is_decoded() const noexcept { return false; }
   virtual const Headers& trailers() const noexcept = 0;
   virtual bool is_http2() const noexcept = 0;
+  /// Returns true if the time of the whole request has passed; see ClientLimits::total_timeout.
+  virtual bool late() const = 0;
 
   const Url& url() const noexcept { return *url_; }
   /// Sets the URL that answered.
