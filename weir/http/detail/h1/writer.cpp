@@ -16,16 +16,19 @@ constexpr std::string_view date_name = "Date: ";
 constexpr std::string_view type_name = "Content-Type: ";
 constexpr std::string_view length_name = "Content-Length: ";
 constexpr std::string_view chunked_line = "Transfer-Encoding: chunked\r\n";
-constexpr std::string_view close_line = "Connection: close\r\n";
-constexpr std::string_view upgrade_line = "Connection: Upgrade\r\n";
-constexpr std::string_view keep_alive_line = "Connection: keep-alive\r\n";
+// The lines of a ConnectionHeader, without and with ResponseHead::has_upgrade.
+constexpr std::array<std::array<std::string_view, 2>, 3> connection_lines{{
+    {"", "Connection: Upgrade\r\n"},
+    {"Connection: close\r\n", "Connection: close, Upgrade\r\n"},
+    {"Connection: keep-alive\r\n", "Connection: keep-alive, Upgrade\r\n"},
+}};
 
 /// An upper bound for all parts of a head whose length is fixed or bounded.
 constexpr std::size_t fixed_size_max = 256;
 constexpr std::size_t reason_size_max = 40;
 static_assert(version.size() + 4 + reason_size_max + date_name.size() + date_size +
                   type_name.size() + length_name.size() + digits_max + chunked_line.size() +
-                  keep_alive_line.size() + 5 * line_end.size() <
+                  connection_lines.back().back().size() + 5 * line_end.size() <
               fixed_size_max);
 
 char* append_status_line(char* out, Status status) noexcept {
@@ -59,13 +62,8 @@ char* write_head(const ResponseHead& head, char* out) noexcept {
   } else if (head.framing == BodyFraming::chunked) {
     out = append(out, chunked_line);
   }
-  if (head.connection == ConnectionHeader::close) {
-    out = append(out, close_line);
-  } else if (head.connection == ConnectionHeader::keep_alive) {
-    out = append(out, keep_alive_line);
-  } else if (head.connection == ConnectionHeader::upgrade) {
-    out = append(out, upgrade_line);
-  }
+  const auto& lines = connection_lines[static_cast<std::size_t>(head.connection)];
+  out = append(out, lines[head.has_upgrade ? 1 : 0]);
   return append(append(out, head.lines), line_end);
 }
 

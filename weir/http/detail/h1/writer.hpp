@@ -104,7 +104,7 @@ enum class BodyFraming : std::uint8_t {
 };
 
 /// The Connection header to send; `none` if the default of the client's HTTP version is right.
-enum class ConnectionHeader : std::uint8_t { none, close, keep_alive, upgrade };
+enum class ConnectionHeader : std::uint8_t { none, close, keep_alive };
 
 /// The head of a response. The status line always has HTTP/1.1, also for HTTP/1.0 clients (RFC
 /// 9112 §2.3).
@@ -112,6 +112,7 @@ struct ResponseHead {
   Status status = Status::ok;
   BodyFraming framing = BodyFraming::length;
   ConnectionHeader connection = ConnectionHeader::none;
+  bool has_upgrade = false;  ///< `lines` has Upgrade, which Connection names (RFC 9110 §7.8)
   std::uint64_t content_length = 0;  ///< used with BodyFraming::length
   const Date* date = nullptr;        ///< the Date header; nullptr leaves it out
   std::string_view content_type;     ///< a valid header value; empty leaves the header out

@@ -242,12 +242,10 @@ ResponseHead RequestLoop::make_response_head() const {
   ResponseHead head = call_.response_head();
   // The end of the connection ends the body.
   if (is_old && head.framing == BodyFraming::chunked) head.framing = BodyFraming::none;
-  if (call_.response().body().is_upgrade()) {
-    head.connection = ConnectionHeader::upgrade;
-  } else if (!keep_alive_) {
+  head.has_upgrade = !head.lines.empty() && call_.response().headers().contains("upgrade");
+  if (call_.response().body().is_upgrade()) return head;
+  if (!keep_alive_) {
     head.connection = ConnectionHeader::close;
-  } else if (head.status == Status::upgrade_required) {
-    head.connection = ConnectionHeader::upgrade;  // RFC 9110 §7.8
   } else if (is_old) {
     head.connection = ConnectionHeader::keep_alive;
   }

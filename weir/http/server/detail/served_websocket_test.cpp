@@ -107,6 +107,28 @@ TEST_F(WebSocketTest, RejectsOtherRequests) {
   EXPECT_EQ(server_->counters().websockets.value(), 0U);
 }
 
+// RFC 9110 §7.8: Connection names Upgrade wherever it is sent.
+TEST_F(WebSocketTest, ConnectionNamesUpgradeBesideItsOtherOptions) {
+  routes_.get("/offer", [] {
+    Response response = http::text("hi");
+    response.add_header("Upgrade", "h2c");
+    return response;
+  });
+  serve();
+  const auto line_of = [this](const std::string& request) {
+    const std::string head = talk(connect(), request);
+    const std::size_t begin = head.find("\r\nConnection: ");
+    if (begin == head.npos) return std::string("-");
+    return head.substr(begin + 2, head.find("\r\n", begin + 2) - begin - 2);
+  };
+  EXPECT_EQ(line_of("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+            "Connection: close, Upgrade");
+  EXPECT_EQ(line_of("GET /echo HTTP/1.0\r\nHost: a\r\n\r\n"), "Connection: close, Upgrade");
+  EXPECT_EQ(line_of("GET /echo HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"),
+            "Connection: keep-alive, Upgrade");
+  EXPECT_EQ(line_of("GET /offer HTTP/1.1\r\nHost: a\r\n\r\n"), "Connection: Upgrade");
+}
+
 TEST_F(WebSocketTest, AllowNamesExactlyTheMethodsThatTheRouteKnows) {
   serve();
   const auto status_of = [this](std::string_view method) {
