@@ -120,6 +120,7 @@ void Connection::deactivate() noexcept {
 }
 
 Connection::Parts Connection::release() noexcept {
+  assert(!evicted_);
   Buffer input = std::move(io_->input());
   deactivate();
   loop::Timer::cancel();
@@ -361,8 +362,10 @@ Task<Action> work_http1(Connection& connection, Action action) {
     }
     connection.deactivate();
   }
-  const bool lingers = action == Action::close && !connection.evicted();
-  if (lingers) co_await connection.linger(connection.server().limits(), expected);
+  if (action != Action::close) co_return action;
+  // An evicted connection must not keep the place of its eviction while it lingers.
+  if (connection.evicted()) co_return Action::close_now;
+  co_await connection.linger(connection.server().limits(), expected);
   co_return action;
 }
 

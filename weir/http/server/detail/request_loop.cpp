@@ -89,8 +89,12 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
     }
     if (action != Action::read_more) co_return action;
     auto filled = co_await fill(ReadState::head, head_deadline());
-    if (!filled && filled.error() == Errc::timed_out && parser_.started()) {
-      action = connection().evicted() ? end_evicted() : reject_head(ParseError::head_timed_out);
+    const bool late = !filled && filled.error() == Errc::timed_out;
+    if (connection().evicted() && (filled || late)) {
+      // The bytes of this read may have arrived before the eviction.
+      action = parser_.started() ? end_evicted() : Action::abort;
+    } else if (late && parser_.started()) {
+      action = reject_head(ParseError::head_timed_out);
     } else if (!filled) {
       co_return Action::abort;
     } else {

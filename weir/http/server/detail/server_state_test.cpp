@@ -259,6 +259,45 @@ TEST_F(ServerStateTest, RequestOfAnEvictedConnectionIsNotServed) {
   EXPECT_EQ(server_->counters().connections_rejected.value(), 0U);
 }
 
+TEST_F(ServerStateTest, RequestWhoseHeadTookTooLongIsNotServed) {
+  routes_.websocket("/ws",
+                    [](WebSocket& socket) -> Task<> { std::ignore = co_await socket.read(); });
+  serve({.connections_max = 1});
+  for (const std::string_view head :
+       {"GET / HTTP/1.1\r\nHost: a\r\n",
+        "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"}) {
+    MemoryPeer& slow = connect();
+    talk(slow, head);
+    pass(3s);
+    MemoryPeer& next = connect();
+    slow.send("\r\n");  // it arrives in the turn of the eviction
+    settle();
+    EXPECT_EQ(answers(slow), "503");
+    EXPECT_TRUE(slow.ended());
+    EXPECT_FALSE(slow.was_reset()) << "the server reads on, so that the answer arrives";
+    EXPECT_TRUE(talk(next, get).ends_with("hello\n"));
+    EXPECT_EQ(server_->counters().connections_open.value(), 1U);
+    pass(2s);
+  }
+  EXPECT_EQ(server_->counters().websockets.value(), 0U);
+  EXPECT_TRUE(talk(connect(), get_and_close).ends_with("hello\n"));
+  EXPECT_TRUE(talk(connect(), get).ends_with("hello\n")) << "the permits are counted right";
+}
+
+TEST_F(ServerStateTest, TheAnswerToAnEvictedHeadSurvivesFurtherBytes) {
+  serve({.connections_max = 1});
+  MemoryPeer& slow = connect();
+  talk(slow, "POST / HTTP/1.1\r\nHost: a\r\nX-A: ");
+  pass(3s);
+  EXPECT_TRUE(talk(connect(), get).ends_with("hello\n"));
+  for (int count = 0; count < 3; ++count) talk(slow, "more of the head");
+  EXPECT_FALSE(is_closed(slow)) << "the kernel would answer these bytes with a reset";
+  EXPECT_EQ(answers(slow), "503");
+  pass(2s);
+  EXPECT_TRUE(is_closed(slow));
+}
+
 TEST_F(ServerStateTest, UsedConnectionStaysForOneSecondWithoutALimitOfIdleness) {
   serve({.idle_timeout = Duration::max(), .connections_max = 1});
   pass(10s);
