@@ -108,8 +108,8 @@ class TopicMemoryTest : public HttpTest {
     return {.capacity = capacity, .on_way_max = 16};
   }
   /// Returns the bytes that are in use when subscribers that read nothing wait for different
-  /// messages.
-  std::size_t bytes_held(std::size_t capacity) {
+  /// messages, or for none.
+  std::size_t bytes_held(std::size_t capacity, bool publishes = true) {
     topic_.emplace(options(capacity));
     std::vector<MemoryPeer*> peers;
     for (std::size_t count = 0; count < subscribers; ++count) {
@@ -117,7 +117,8 @@ class TopicMemoryTest : public HttpTest {
       EXPECT_TRUE(talk(*peers.back(), handshake).starts_with("HTTP/1.1 101"));
       // Each of the others loses all of these messages, and the new subscriber loses the last one.
       const std::uint64_t before = topic_->statistics().dropped;
-      for (std::size_t sent = 0; topic_->statistics().dropped <= before + sent * count; ++sent) {
+      for (std::size_t sent = 0; publishes && topic_->statistics().dropped <= before + sent * count;
+           ++sent) {
         EXPECT_TRUE(topic_->publish(std::string(message_bytes, '.')));
         settle();
       }
@@ -139,10 +140,14 @@ TEST_F(TopicMemoryTest, StaysWithinTheBound) {
                         {.message_bytes_max = message_bytes, .subscribers = readers});
   };
   std::ignore = bytes_held(1);  // memory that later rounds use again
+  const std::size_t none = bytes_held(1, false);
   const std::size_t few = bytes_held(1);
   const std::size_t many = bytes_held(9);
   ASSERT_GT(many, few + 8 * subscribers * message_bytes) << "the subscribers share no message";
   EXPECT_LE(many - few, bound(9, subscribers) - bound(1, subscribers));
+  // A connection that sends has frames beside those of its ring.
+  EXPECT_GT(few - none, 2 * subscribers * message_bytes);
+  EXPECT_LE(few - none, bound(1, subscribers) - bound(1, 0));
   // Messages on their way need a frame each, whatever the subscribers hold.
   EXPECT_GT(bound(1, 0), options(1).on_way_max * message_bytes);
   const std::uint64_t two_cores =

@@ -362,8 +362,13 @@ std::uint64_t memory_bound(const TopicOptions& options, const TopicUse& use) noe
       block(sum({sizeof(TopicFrame), ws_header_size_max, use.message_bytes_max}));
   // Frames that members share count for each of them, since members may wait for different ones.
   const std::uint64_t capacity = std::max<std::size_t>(options.capacity, 1);
-  const std::uint64_t member = sum({block(sizeof(TopicMember)), heap_overhead,
-                                    product(capacity, sum({sizeof(TopicFrameRef), frame}))});
+  // A connection that sends has taken frames from the ring, which fills again. It has a copy of the
+  // rest of a frame that it has sent in part, in a buffer that may have grown to twice the size.
+  const std::uint64_t sending = std::min<std::uint64_t>(capacity, TopicMember::messages_max);
+  const std::uint64_t copy = product(2, weir::detail::buffer(frame));
+  const std::uint64_t member =
+      sum({block(sizeof(TopicMember)), heap_overhead, product(sending, frame), copy,
+           product(capacity, sum({sizeof(TopicFrameRef), frame}))});
   // A message on its way, with the receipt for a publisher that waits.
   const std::uint64_t on_way =
       sum({frame, block(sizeof(TopicDelivery)), sizeof(TopicReceipt) + heap_overhead});
