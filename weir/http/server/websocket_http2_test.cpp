@@ -81,6 +81,7 @@ TEST_F(WebSocketOverHttp2Test, EchoesOverOneOfSeveralStreams) {
   EXPECT_NE(opened.find("sec-websocket-protocol=chat"), opened.npos) << opened;
   EXPECT_EQ(opened.find("content-length"), opened.npos) << opened;
   EXPECT_EQ(opened.find("end"), opened.npos) << opened;
+  EXPECT_EQ(server_->counters().responses.value(), 1U) << "its head is the response";
   const std::string echoed = answer(data(1, message("hello")));
   EXPECT_NE(echoed.find("\x81\x05hello"), echoed.npos) << echoed;
   const std::string other = answer(get(3, "/"));
@@ -88,6 +89,7 @@ TEST_F(WebSocketOverHttp2Test, EchoesOverOneOfSeveralStreams) {
   const std::string closed = answer(data(1, close(1000)));
   EXPECT_NE(closed.find("\x88\x02\x03\xe8"), closed.npos) << closed;
   EXPECT_EQ(server_->counters().websockets_open.value(), 0U);
+  EXPECT_EQ(server_->counters().responses.value(), 2U);
 }
 
 TEST_F(WebSocketOverHttp2Test, CompressesMessages) {

@@ -492,6 +492,10 @@ void Call::hold() {
 
 void Call::complete() noexcept {
   server_.counters().responses.add();
+  end();
+}
+
+void Call::end() noexcept {
   check_stall();
   report_end();
   request_.values_.clear();

@@ -327,8 +327,10 @@ class Call : Continuation {
     if (!request_.end_observers_.empty()) run_end_observers(false, unsent);
   }
   static constexpr std::uint64_t nothing_sent = static_cast<std::uint64_t>(-1);
-  /// Ends a request that is answered.
+  /// Counts the response, which was handed over for sending, and ends the request.
   void complete() noexcept;
+  /// Ends a request whose response was not sent whole.
+  void end() noexcept;
   /// Ends hold() and the wait for a handler on this core.
   void release() noexcept {
     in_flight_.reset();

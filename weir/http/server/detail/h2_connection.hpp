@@ -141,6 +141,14 @@ class H2Exchange final : public H2Stream,
 
  private:
   class Sink;
+  /// The bytes behind the head of a CONNECT.
+  enum class TunnelState : std::uint8_t {
+    none,   ///< the request is no CONNECT
+    asked,  ///< a success would begin a tunnel
+    open,   ///< the stream carries a WebSocket
+    ended,  ///< the WebSocket has ended
+  };
+  bool is_tunnel() const noexcept { return tunnel_ == TunnelState::open; }
 
   Task<> run();
   Task<> respond();
@@ -203,8 +211,7 @@ class H2Exchange final : public H2Stream,
   ManualResetEvent output_;  // the pending bytes have been sent
   RateTracker write_rate_;
   std::uint32_t sent_since_check_ = 0;
-  bool is_connect_ = false;      // a success would begin a tunnel
-  bool is_tunnel_ = false;       // the stream carries a WebSocket
+  TunnelState tunnel_ = TunnelState::none;
   bool pending_ends_ = false;    // the stream ends with the pending bytes
   bool collects_ = false;        // collect() takes the body; body_max_ bounds it
   bool drops_ = false;           // the rest of the body is dropped as it arrives

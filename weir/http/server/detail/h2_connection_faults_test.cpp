@@ -53,6 +53,12 @@ class FaultRun : public HttpFixture {
         co_return co_await sink.write("end");
       });
     });
+    routes_.get("/later", [] {
+      return stream("text/plain", [](BodySink& sink) -> Task<Result<>> {
+        WEIR_CO_TRY(co_await sleep(std::chrono::seconds(1)));
+        co_return co_await sink.write("later");
+      });
+    });
     routes_.get("/large", [] { return text(std::string(100'000, 'l')); });
     routes_.websocket("/ws", [](WebSocket& socket) -> Task<Result<>> {
       for (;;) {
@@ -77,7 +83,7 @@ class FaultRun : public HttpFixture {
     send(window_update(7, 100'000) + get(19, "/slow") + post(21, "/echo"));
     send(websocket(23) + data(23, frame_of_client(ws::text_frame, "one")));
     send(data(23, frame_of_client(ws::text_frame, std::string(70'000, 'x')).substr(0, 1'000)));
-    send(websocket(25) + data(25, frame_of_client(ws::close_frame, "")));
+    send(websocket(25) + data(25, frame_of_client(ws::close_frame, "")) + get(27, "/later"));
     return turn_ > at_;
   }
   /// Fails the allocation after `count` others while a stream ends that has not read its body.
@@ -110,6 +116,18 @@ class FaultRun : public HttpFixture {
     EXPECT_TRUE(peer_->received().size() > 100'000 || peer_->ended());
     return failed;
   }
+  /// Fails the allocation after `count` others while a stream function waits before its first
+  /// piece. Returns false if fewer allocations happened.
+  bool wait_without_memory(std::size_t count) {
+    serve();
+    peer_ = &connect();
+    send(preface());
+    loop_->blocks().fail_after(count);
+    send(get(1, "/later"));
+    const bool failed = !use_up_failure();
+    pass(std::chrono::seconds(2));
+    return failed;
+  }
   /// Fails the allocation after `count` others. Returns false if fewer allocations happened.
   bool run_without_memory(std::size_t count) {
     serve();
@@ -117,13 +135,13 @@ class FaultRun : public HttpFixture {
     send(preface());
     loop_->blocks().fail_after(count);
     send(get(1, "/slow") + post(3, "/echo") + post(5, "/pieces") + get(7, "/stream"));
-    send(get(9, "/large") + get(11, "/") + data(3, "hel") + data(5, "hel"));
+    send(get(9, "/large") + get(11, "/") + get(13, "/later") + data(3, "hel") + data(5, "hel"));
     send(data(3, "lo", FrameFlag::end_stream) + headers(5, "") + window_update(0, 200'000));
     pass(std::chrono::seconds(1));
-    send(websocket(13) + data(13, frame_of_client(ws::text_frame, "one")));
+    send(websocket(15) + data(15, frame_of_client(ws::text_frame, "one")));
     pass(std::chrono::seconds(3));
-    send(data(13, frame_of_client(ws::text_frame, "two")));
-    send(data(13, frame_of_client(ws::close_frame, "")));
+    send(data(15, frame_of_client(ws::text_frame, "two")));
+    send(data(15, frame_of_client(ws::close_frame, "")));
     return !use_up_failure();
   }
 
@@ -231,6 +249,20 @@ TEST(H2ConnectionFaults, EachAllocationFailsWhileAWindowOpens) {
     SCOPED_TRACE(count);
     FaultRun run;
     const bool failed = run.open_window_without_memory(count);
+    run.shut_down();
+    if (!failed) {
+      EXPECT_GT(count, 1u);
+      return;
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(H2ConnectionFaults, EachAllocationFailsBeforeAStreamFunctionWrites) {
+  for (std::size_t count = 0;; ++count) {
+    SCOPED_TRACE(count);
+    FaultRun run;
+    const bool failed = run.wait_without_memory(count);
     run.shut_down();
     if (!failed) {
       EXPECT_GT(count, 1u);

@@ -63,6 +63,40 @@ TEST_F(H2ConnectionTest, CountsMalformedRequests) {
   EXPECT_EQ(counted(ParseError::bad_field_block), 1U);
 }
 
+TEST_F(H2ConnectionTest, CountsResponsesThatWereSent) {
+  routes_.get("/", [] { return text("hello"); });
+  routes_.get("/sleepy", sleepy);
+  routes_.get("/large", [] { return text(std::string(200'000, 'l')); });
+  begin();
+  const auto expect_counts = [this](std::uint64_t requests, std::uint64_t responses) {
+    EXPECT_EQ(server_->counters().requests.value(), requests);
+    EXPECT_EQ(server_->counters().responses.value(), responses);
+  };
+  answer(get(1, "/") + get(3, "/sleepy"));
+  expect_counts(2, 1);
+  answer(rst_stream(3));
+  expect_counts(2, 1);
+  answer(get(5, "/nowhere"));
+  expect_counts(3, 2);
+  answer(get(7, "/large"));
+  answer(rst_stream(7));
+  expect_counts(4, 2);
+}
+
+// A request whose head is rejected must not inherit the tunnel of an earlier one.
+TEST_F(H2ConnectionTest, ARejectedHeadBehindAConnectLetsTheBodyArrive) {
+  begin();
+  const std::string connect = headers(
+      1, block({{":method", "CONNECT"}, {":authority", "a.test:443"}}), FrameFlag::end_headers);
+  std::string many =
+      block({{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a"}});
+  for (int number = 0; number < 200; ++number) many += block({{"x", "y"}});
+  const std::string lines = answer(connect + headers(3, many, FrameFlag::end_headers));
+  EXPECT_TRUE(lines.starts_with("head 1 :status=405 ")) << lines;
+  EXPECT_NE(lines.find("head 3 :status=431 "), lines.npos) << lines;
+  EXPECT_EQ(lines.find("reset 3"), lines.npos) << lines;
+}
+
 TEST_F(H2ConnectionTest, AnswersRequests) {
   routes_.get("/", [] { return text("hello"); });
   begin();

@@ -33,12 +33,13 @@ const TlsInfo* H2Exchange::tls() const noexcept {
 void H2Exchange::reuse() noexcept {
   call_.drop_response();
   head_sent_ = false;
+  tunnel_ = TunnelState::none;
   forget_reads();
 }
 
 void H2Exchange::begin(bool is_connect) {
-  is_connect_ = is_connect;
-  const bool has_body = !remote_ended() && !is_connect_;
+  tunnel_ = is_connect ? TunnelState::asked : TunnelState::none;
+  const bool has_body = !remote_ended() && !is_connect;
   length_ = has_body ? head().length_in_stream() : BodyLength();
   call_.begin();
   body_max_ = UINT64_MAX;  // until the route is known
@@ -47,7 +48,7 @@ void H2Exchange::begin(bool is_connect) {
   limit_body();
   if (body_error_) return reject(ParseError::body_too_large);
   if (!call_.is_async()) {
-    if (!remote_ended() && !is_connect_ && wait_for_end()) return;
+    if (!remote_ended() && !is_connect && wait_for_end()) return;
     if (call_.stage() == Call::Stage::routed) call_.respond();
     return answer_now();
   }
@@ -161,7 +162,8 @@ Task<> H2Exchange::respond() {
     call_.take_response();
   }
   if (call_.upgrade() != nullptr) co_return co_await serve_websocket();
-  if (!remote_ended() && !is_connect_ && !was_read() && !gone_) co_await drop_body();
+  const bool may_have_body = !remote_ended() && tunnel_ == TunnelState::none;
+  if (may_have_body && !was_read() && !gone_) co_await drop_body();
   if (gone_ || closed()) co_return;
   if (body_error_.category() == parse_error_category()) {
     connection_.server().counters().count_parse_error(static_cast<ParseError>(body_error_.value()));
@@ -204,9 +206,14 @@ void H2Exchange::report_end() noexcept {
   call_.report_cut(head_sent_ ? pending_.size() : Call::nothing_sent);
 }
 
-/// Ends the exchange.
+/// Ends the exchange. The response of a WebSocket is complete since its head.
 void H2Exchange::finish() noexcept {
-  call_.complete();
+  const bool answered = local_ended() && !gone_ && tunnel_ != TunnelState::ended;
+  if (answered) {
+    call_.complete();
+  } else {
+    call_.end();
+  }
   if (may_linger()) return connection_.linger(*this);
   if (!closed()) {
     const bool whole = local_ended();
@@ -223,7 +230,7 @@ void H2Exchange::finish() noexcept {
 bool H2Exchange::may_linger() const noexcept {
   const bool too_slow = body_error_ == make_error_code(ParseError::body_timed_out);
   const bool answered = local_ended() && !closed() && !gone_;
-  return answered && !is_connect_ && !too_slow && !connection_.session().failed();
+  return answered && tunnel_ == TunnelState::none && !too_slow && !connection_.session().failed();
 }
 
 void H2Exchange::begin_linger() {
@@ -273,7 +280,7 @@ void H2Exchange::send_head(bool ends) {
 
 /// Sends the response as far as possible. Returns false if a part of its body is left.
 bool H2Exchange::send_response() {
-  if (is_connect_ && code_of(call_.response().status()) < 300) {
+  if (tunnel_ == TunnelState::asked && code_of(call_.response().status()) < 300) {
     call_.replace_response(Status::bad_request);  // the client would take it for a tunnel
   }
   if (call_.has_common_head()) {
@@ -332,7 +339,7 @@ void H2Exchange::send_part() {
   if (!pending_.empty()) return;
   connection_.session().stop_sending(*this);
   output_.set();
-  if (is_tunnel_) return on_piece_sent();
+  if (is_tunnel()) return on_piece_sent();
   if (runs_) return;
   report_end();
   call_.release();
@@ -342,7 +349,7 @@ void H2Exchange::send_part() {
 bool H2Exchange::is_too_slow(Duration waited, std::uint32_t sent) noexcept {
   const std::uint32_t sent_here = std::exchange(sent_since_check_, 0);
   if (pending_.empty()) return false;
-  if (is_tunnel_) return false;  // WebSocketLimits::write_timeout is its limit, on every carrier
+  if (is_tunnel()) return false;  // WebSocketLimits::write_timeout is its limit, on every carrier
   // A stream whose own window is open only waits behind others of the connection.
   const bool here = send_window() <= 0;
   const bool blocked = here || !connection_.session().may_send();
@@ -404,11 +411,16 @@ Task<> H2Exchange::send_stream() {
   }
   if (writing) {
     if (!call_.run(*writing)) {
-      if (!head_sent_ && !closed()) send_head(false);
+      try {
+        if (!head_sent_ && !closed()) send_head(false);
+      } catch (...) {
+        thrown = std::current_exception();  // there is no memory, but the task runs
+        call_.cancel();
+      }
       co_await call_.not_busy();
     }
     try {
-      written = writing->handle().promise().take();
+      if (!thrown) written = writing->handle().promise().take();
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -445,7 +457,7 @@ void H2Exchange::on_data(Bytes bytes, bool end_stream) {
       limit_share();
     }
   }
-  if (is_tunnel_) return give_input();
+  if (is_tunnel()) return give_input();
   input_.set();
   if (!awaits_end_) return;
   if (body_error_) {
@@ -514,7 +526,7 @@ void H2Exchange::allow_more() {
 
 void H2Exchange::on_end() {
   if (lingers()) return connection_.end(*this);
-  if (is_tunnel_) return give_input();
+  if (is_tunnel()) return give_input();
   input_.set();
   if (awaits_end_) end_wait();
 }
@@ -523,7 +535,7 @@ void H2Exchange::on_rejected_trailers(ParseError error) {
   trailers_.clear();
   if (lingers()) return connection_.end(*this);
   if (!body_error_) body_error_ = error;
-  if (is_tunnel_) return give_input();
+  if (is_tunnel()) return give_input();
   input_.set();
   if (!std::exchange(awaits_end_, false)) return;
   reject(error);
@@ -535,7 +547,7 @@ void H2Exchange::on_gone() {
   if (!body_error_) body_error_ = make_error_code(Errc::closed);
   input_.set();
   output_.set();
-  if (is_tunnel_) give_input();
+  if (is_tunnel()) give_input();
   end_send(body_error_);
   if (!runs_) {
     report_end();

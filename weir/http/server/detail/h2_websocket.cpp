@@ -28,12 +28,12 @@ Task<> H2Exchange::serve_websocket() {
                                   connection_.context().cancel);
   body_max_ = std::numeric_limits<std::uint64_t>::max();
   send_head(false);
-  call_.report_end();
+  call_.complete();
   call_.leave_route();  // the socket keeps it from now on
-  is_tunnel_ = true;
+  tunnel_ = TunnelState::open;
   socket->open({}, AnyStream(H2Tunnel(*this)), {});
   co_await http::serve_websocket(std::move(socket));
-  is_tunnel_ = false;
+  tunnel_ = TunnelState::ended;
   // It is a reset of TCP for the client (RFC 8441 §5).
   if (!closed() && !local_ended()) connection_.reset(*this, H2Error::cancel);
 }
