@@ -74,6 +74,17 @@ bool is_all(const std::vector<std::string>& names) {
   return names.size() == 1 && names.front() == "*";
 }
 
+/// Removes what a handler, or the upstream of a proxy, grants: only the options do.
+void remove_grants(Response& response) {
+  constexpr std::string_view grants[] = {"Access-Control-Allow-Origin",
+                                         "Access-Control-Allow-Credentials"};
+  const auto has = [&response](std::string_view name) { return response.headers().contains(name); };
+  if (std::ranges::none_of(grants, has)) return;
+  Headers kept = response.headers();
+  for (const std::string_view name : grants) kept.remove(name);
+  response.set_headers(kept);
+}
+
 }  // namespace
 
 Cors::Cors(CorsOptions options) : options_(std::move(options)) {
@@ -132,6 +143,7 @@ void Cors::add_origin(Response& response, std::string_view origin) const {
 }
 
 void Cors::after(Request& request, Response& response) const {
+  remove_grants(response);
   // A cache must not give the response for one origin to another, also if there was no origin. A
   // response for all origins has its headers always, so that a cache can give it to any request.
   if (!any_origin_) response.add_vary("Origin");

@@ -36,8 +36,9 @@ struct CorsOptions {
 };
 
 /// The middleware that cors() makes. It answers preflight requests, also those for paths whose
-/// OPTIONS the router answers, and adds the headers to all other responses, including errors. It
-/// belongs around authentication, since preflight requests have no credentials:
+/// OPTIONS the router answers, and adds the headers to all other responses, including errors.
+/// Headers by which a handler, or the upstream of a proxy, allows an origin or credentials are
+/// removed. It belongs around authentication, since preflight requests have no credentials:
 /// `router.use(http::cors({.origins = {"https://app.example.org"}}))`. In a group, it sees
 /// preflight requests only if the group has a route for OPTIONS.
 /// Threads: any.

@@ -142,6 +142,27 @@ TEST(Cors, CachesKeepResponsesOfOriginsApart) {
   EXPECT_EQ(origin_of(open.head("/text")), "*");
 }
 
+TEST(Cors, NothingBehindItAllowsMore) {
+  Router router;
+  router.use(cors({.origins = {std::string(site)}}));
+  router.get("/echo", [](const Request& request) {
+    Response response = text("secret");
+    response.add_header("Access-Control-Allow-Origin",
+                        std::string(request.header("Origin").value_or("*")));
+    response.add_header("Access-Control-Allow-Credentials", "true");
+    response.add_header("X-Other", "kept");
+    return response;
+  });
+  TestClient client(std::move(router));
+  for (const std::string_view origin : {site, std::string_view("https://evil.test")}) {
+    const auto answer = ask(client, Method::get, "/echo", {{"Origin", origin}});
+    EXPECT_EQ(origin_of(answer), origin == site ? site : "-");
+    EXPECT_EQ(header_of(answer, "Access-Control-Allow-Credentials"), "-");
+    EXPECT_EQ(header_of(answer, "X-Other"), "kept");
+  }
+  EXPECT_EQ(origin_of(client.get("/echo")), "-");
+}
+
 TEST(Cors, SendsCredentialsToNamedOriginsOnly) {
   TestClient client(routes({.origins = {"https://*.example.org"}, .credentials = true}));
   const auto answer = ask(client, Method::get, "/text", {{"Origin", site}});
