@@ -133,6 +133,13 @@ enum class Effect : std::uint8_t {
   unknown,  ///< a repetition must not run, and nothing can be told
 };
 
+/// Returns true for a 503 that tells the client to send the request again. A reverse proxy answers
+/// so to a request that no upstream has processed.
+bool invites_repetition(const Response& response) noexcept {
+  return response.status() == Status::service_unavailable &&
+         response.headers().contains("Retry-After");
+}
+
 /// Returns true for a status that says that the handler did not act. From 500 on, only a 503 with
 /// Retry-After says so.
 bool is_rejection(const Response& response) {
@@ -150,19 +157,19 @@ bool is_rejection(const Response& response) {
                                    Status::unprocessable_content,
                                    Status::too_early,
                                    Status::too_many_requests};
-  if (response.status() == Status::service_unavailable) {
-    return response.headers().contains("Retry-After");
-  }
-  return std::ranges::find(rejections, response.status()) != std::end(rejections);
+  return invites_repetition(response) ||
+         std::ranges::find(rejections, response.status()) != std::end(rejections);
 }
 
 /// `cancelled` is true if the request was cancelled while its handler ran.
 Effect effect_of(const Response& response, bool cancelled, std::size_t bytes_max) {
-  if (response.cause() && !says_nothing_was_done(response.cause())) return Effect::unknown;
+  const bool is_open = response.cause() && !says_nothing_was_done(response.cause());
+  if (is_open && !invites_repetition(response)) return Effect::unknown;
   if (is_rejection(response)) return cancelled ? Effect::unknown : Effect::none;
   const Body& body = response.body();
-  const bool can_be_kept = !body.is_stream() && !body.is_upgrade() &&
-                           body.text().size() <= bytes_max && response.invalid_header().empty();
+  const bool is_whole = !body.is_stream() || StoredResponse::has_empty_stream(response);
+  const bool can_be_kept = is_whole && !body.is_upgrade() && body.text().size() <= bytes_max &&
+                           response.invalid_header().empty();
   const bool tells_it = response.status() < Status::internal_error;
   return can_be_kept && tells_it ? Effect::done : Effect::unknown;
 }

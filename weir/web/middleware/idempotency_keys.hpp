@@ -59,11 +59,12 @@ struct IdempotencyOptions {
 /// - It has a whole response below 500 that follows none of the next rules: the copy.
 /// - It had no effect: the later request runs. The statuses 400, 401, 403 to 405, 408, 409, 411,
 ///   413, 415, 421, 422, 425 and 429 say so, and 503 with Retry-After.
-/// - It has another response, such as 500, or one that is streamed or too large: 409.
+/// - It has another response, such as 500, or one that is too large or streamed with bytes: 409.
 /// - It was cancelled, by its client or its timeout, or its handler has thrown: 409.
 ///
 /// A response with the error of a handler (Response::cause()) had no effect only if the error is
-/// about the request, such as Errc::bad_input. A lost connection or a timeout leaves it open.
+/// about the request, such as Errc::bad_input. A lost connection or a timeout leaves it open,
+/// unless the response is 503 with Retry-After.
 ///
 /// *Owners share the memory.* If there are too many keys, the owner with the most keys loses its
 /// oldest ended key. It may be the owner of the new key. If there are too many bytes, the owner

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "weir/http/message/authorization.hpp"
+#include "weir/http/message/detail/announced_body.hpp"
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/sleep.hpp"
@@ -55,6 +56,19 @@ class IdempotencyTest : public testing::Test {
       ++runs_;
       Response response(Status::service_unavailable);
       response.set_header("Retry-After", "1");
+      return response;
+    });
+    router.post("/queued", [this] {  // like a reverse proxy without room
+      ++runs_;
+      Response response(make_error_code(ClientError::queue_full));
+      response.set_header("Retry-After", "1");
+      return response;
+    });
+    router.post("/passed/{status}", [this](int status) {  // like a reverse proxy
+      ++runs_;
+      Response response{Status(status)};
+      response.add_header("Location", "/new");
+      response.body() = detail::announced_body(0);
       return response;
     });
     router.post("/error/{name}", [this](std::string name) {
@@ -219,12 +233,31 @@ TEST_F(IdempotencyTest, RequestsWithoutAnEffectRunAgain) {
   pay(client, "conflict", 1, {}, "/error/conflict");
   pay(client, "conflict", 1, {}, "/error/conflict");
   EXPECT_EQ(runs_, 4);
+  EXPECT_EQ(pay(client, "queued", 1, {}, "/queued").status(), 503);
+  EXPECT_EQ(pay(client, "queued", 1, {}, "/queued").status(), 503);
+  EXPECT_EQ(runs_, 6);
   EXPECT_EQ(pay(client, "c", 1, {}, "/none").status(), 404);
   const auto first = pay(client, "a", 1, {}, "/status/402");
   const auto again = pay(client, "a", 1, {}, "/status/402");
   EXPECT_EQ(again.status(), 402);
   EXPECT_EQ(header_of(again, "Idempotency-Replayed"), "true");
   EXPECT_EQ(again.body(), first.body());
+}
+
+TEST_F(IdempotencyTest, AnEmptyBodyOfAnUpstreamIsKept) {
+  TestClient client(routes());
+  for (const int status : {201, 204, 303, 410}) {
+    runs_ = 0;
+    const std::string key = std::to_string(status);
+    for (int count = 0; count < 2; ++count) {
+      const auto answer = pay(client, key, 1, {}, "/passed/" + key);
+      EXPECT_EQ(answer.status(), status);
+      EXPECT_EQ(answer.body(), "");
+      EXPECT_EQ(header_of(answer, "Location"), "/new");
+      EXPECT_EQ(header_of(answer, "Idempotency-Replayed"), count == 0 ? "-" : "true");
+    }
+    EXPECT_EQ(runs_, 1);
+  }
 }
 
 // The effect may have happened, so the request must not run again.

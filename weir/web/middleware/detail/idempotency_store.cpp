@@ -5,12 +5,21 @@
 #include <tuple>
 #include <utility>
 
+#include "weir/http/message/detail/announced_body.hpp"
 #include "weir/loop/loop.hpp"
 
 namespace weir::http {
 
+bool StoredResponse::has_empty_stream(const Response& response) noexcept {
+  const Body& body = response.body();
+  return body.is_stream() && (body.length() == 0 || !may_have_body(response.status()));
+}
+
 StoredResponse::StoredResponse(const Response& response)
-    : status(response.status()), headers(response.headers()), body(response.body().text()) {
+    : status(response.status()),
+      headers(response.headers()),
+      body(response.body().text()),
+      is_empty_stream(has_empty_stream(response)) {
   headers.remove("Set-Cookie");  // it belongs to the client that got it
   if (response.needs_error_page()) problem = response.problem();
   if (!response.content_type().empty() && !headers.contains("Content-Type")) {
@@ -23,6 +32,8 @@ Response StoredResponse::replay() const {
   for (const HeaderField each : headers) response.add_header(each.name, each.value);
   if (problem) {
     response.set_problem(*problem);
+  } else if (is_empty_stream) {
+    response.body() = detail::announced_body(0);
   } else {
     response.body() = Body(body);
   }

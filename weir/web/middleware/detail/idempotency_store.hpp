@@ -26,6 +26,8 @@ namespace weir::http {
 
 /// A copy of a whole response without its cookies.
 struct StoredResponse {
+  /// Returns true for a streamed body without bytes, as a reverse proxy passes it on.
+  static bool has_empty_stream(const Response& response) noexcept;
   /// `response` has a whole body.
   explicit StoredResponse(const Response& response);
   /// Returns a response with the same status, headers and content.
@@ -35,6 +37,7 @@ struct StoredResponse {
   Status status;
   Headers headers;
   std::string body;
+  bool is_empty_stream;            ///< the server must not describe an error in the empty body
   std::optional<Problem> problem;  ///< of a response whose body the server writes
 };
 
