@@ -337,6 +337,39 @@ TEST_F(ExporterWorld, ExportsLogRecordsWithTheIdsOfTheirTrace) {
   EXPECT_EQ(report_.logs.exported, 1U);
 }
 
+TEST_F(ExporterWorld, ADeadCollectorOfSpansDelaysNoLogs) {
+  start_collector();
+  world_.host("dead");  // nothing listens there
+  TraceOptions options = collector_options();
+  options.traces_url = "http://dead:4318/v1/traces";
+  std::size_t arrived = 0;
+  world_.host("app").start([&](loop::Platform& platform) {
+    Tracer tracer(platform, options);
+    std::vector<std::unique_ptr<LogSink>> sinks;
+    sinks.push_back(std::make_unique<OtlpLogSink>(tracer));
+    LogService logs(platform, {}, std::move(sinks));
+    Runtime runtime(platform, {});
+    const Logger log = logs.logger("store");
+    const int status = runtime.run_on_each_core([&](Scope& scope) -> Task<> {
+      tracer.start(scope);
+      make_spans(tracer, 5000);
+      std::ignore = co_await sleep(100ms);  // the spans are on their way
+      log.warning("slow");
+      std::ignore = co_await sleep(6s);
+      arrived = collector_.logs.size();
+      log.warning("last");
+      runtime.drain();
+    });
+    report_ = tracer.report();
+    return status;
+  });
+  run();
+  EXPECT_EQ(arrived, 1U);
+  EXPECT_EQ(collector_.logs.size(), 2U) << "the drain exports the last one";
+  EXPECT_EQ(report_.logs.exported, 2U);
+  EXPECT_EQ(report_.spans.exported, 0U);
+}
+
 /// Programs with several cores, a collector that fails at times, and any order of events.
 TEST(ExporterSeeds, EverySpanIsCountedOnce) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {

@@ -15,6 +15,7 @@
 #include "weir/compression/compressor.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/syntax/status.hpp"
+#include "weir/task/combinators.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::telemetry {
@@ -67,12 +68,14 @@ Exporter::Exporter(Tracer& tracer, const Context& context)
              .url = options_.traces_url,
              .headers = options_.traces_headers,
              .counters = tracer.span_counters_,
-             .request = OtlpRequest(OtlpRequest::Signal::spans, options_.encoding)},
+             .request = OtlpRequest(OtlpRequest::Signal::spans, options_.encoding),
+             .wait = Wait(loop_)},
       logs_{.queue = tracer.logs_,
             .url = options_.logs_url,
             .headers = options_.logs_headers,
             .counters = tracer.log_counters_,
-            .request = OtlpRequest(OtlpRequest::Signal::logs, options_.encoding)} {
+            .request = OtlpRequest(OtlpRequest::Signal::logs, options_.encoding),
+            .wait = Wait(loop_)} {
   const std::lock_guard lock(tracer_.exporter_mutex_);
   if (tracer_.exporter_ != nullptr || !options_.enabled) return;
   tracer_.exporter_ = this;
@@ -99,56 +102,46 @@ Task<> Exporter::run() {
   } else {
     loop_.observe_drain(*this);
   }
-  auto exporting = in_context(Context{&loop_, &cancel_}, export_until_end());
-  co_await std::move(exporting);
+  auto both = all(export_until_end(spans_), export_until_end(logs_));
+  auto exporting = in_context(Context{&loop_, &cancel_}, std::move(both));
+  std::ignore = co_await std::move(exporting);
 }
 
 void Exporter::on_drain(DrainObserver& self) {
   auto& exporter = static_cast<Exporter&>(self);
   exporter.loop_.timers().start(
       exporter, after(exporter.loop_.platform().now(), exporter.options_.flush_timeout));
-  exporter.event_.set();
+  exporter.wake();
 }
 
 void Exporter::on_flush_timeout(loop::Timer& self) {
   static_cast<Exporter&>(self).cancel_.cancel();
 }
 
-// The waits allocate nothing, so that the export goes on when there is no memory.
-
-/// Ends the next wait for the event after this time; a full batch and a drain end it earlier.
-void Exporter::begin_wait(Duration length) noexcept {
-  loop_.timers().start(wait_timer_, after(loop_.platform().now(), length));
-}
-
-void Exporter::end_wait() noexcept {
-  wait_timer_.cancel();
-  event_.reset();
-}
-
-Task<> Exporter::export_until_end() {
+/// Exports one signal until the end of the drain.
+template <class T>
+Task<> Exporter::export_until_end(Outgoing<T>& out) {
   bool lacks_memory = false;
   for (;;) {
     const Duration length = loop_.draining() ? drain_interval : options_.batch_delay;
-    if (lacks_memory || tracer_.spans_.size() < options_.batch_max) {
-      begin_wait(lacks_memory ? drain_interval : length);
-      std::ignore = co_await event_.wait();
-      end_wait();
+    if (lacks_memory || out.queue.size() < options_.batch_max) {
+      out.wait.begin(lacks_memory ? drain_interval : length);
+      std::ignore = co_await out.wait.event().wait();
+      out.wait.end();
     }
     if (cancel_.cancelled()) co_return;
-    // A span that is open now may end and be queued before the queues are emptied.
+    // A span that is open now may end and be queued before the queue is emptied, and its request
+    // may write a record.
     const bool open = tracer_.has_open_spans();
     lacks_memory = false;
     try {
-      auto exporting = export_queue(spans_);
+      auto exporting = export_queue(out);
       co_await std::move(exporting);
-      auto exporting_logs = export_queue(logs_);
-      co_await std::move(exporting_logs);
     } catch (const std::bad_alloc&) {
       lacks_memory = true;
     }
-    if (lacks_memory) report(options_.traces_url, "out of memory");
-    if (loop_.draining() && !open && tracer_.spans_.size() + tracer_.logs_.size() == 0) co_return;
+    if (lacks_memory) report(out.url, "out of memory");
+    if (loop_.draining() && !open && out.queue.size() == 0) co_return;
   }
 }
 
@@ -227,6 +220,7 @@ Task<> Exporter::send_request(Outgoing<T>& out) {
   Batch batch{.url = out.url,
               .headers = out.headers,
               .counters = out.counters,
+              .wait = out.wait,
               .count = out.request.count()};
   try {
     batch.body = out.request.body(tracer_.resource_);
@@ -274,9 +268,9 @@ Task<> Exporter::send(Batch& batch) {
     const Instant end = after(loop_.platform().now(), pause);
     // A full queue also sets the event. It does not shorten the wait, but a drain does.
     while (!loop_.draining() && !cancel_.cancelled() && loop_.platform().now() < end) {
-      begin_wait(end - loop_.platform().now());
-      std::ignore = co_await event_.wait();
-      end_wait();
+      batch.wait.begin(end - loop_.platform().now());
+      std::ignore = co_await batch.wait.event().wait();
+      batch.wait.end();
     }
   }
 }

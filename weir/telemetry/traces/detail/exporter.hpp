@@ -33,15 +33,42 @@ class Exporter : DrainObserver, loop::Timer {
 
   bool is_active() const noexcept { return active_; }
   Loop& loop() const noexcept { return loop_; }
-  /// Ends a wait for the next batch.
-  void wake() { event_.set(); }
+  /// Ends the waits for the next batches.
+  void wake() {
+    spans_.wait.end_early();
+    logs_.wait.end_early();
+  }
   /// Exports until the end; see Tracer::export_spans(). A turn of the loop encodes or sorts at most
   /// items_per_turn items. The export drops and counts the items that it has no memory for.
   /// Cancel: ends the request to the collector; the destructor drops the rest.
   Task<> run();
 
  private:
-  /// The items of one signal on their way to the collector.
+  /// A wait of one signal, such as for the next batch. It allocates nothing, so that the export
+  /// goes on when there is no memory.
+  class Wait : loop::Timer {
+   public:
+    explicit Wait(Loop& loop) noexcept : loop::Timer(&fire), loop_(loop) {}
+    ~Wait() { loop::Timer::cancel(); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    void begin(Duration length) noexcept {
+      loop_.timers().start(*this, after(loop_.platform().now(), length));
+    }
+    ManualResetEvent& event() noexcept { return event_; }
+    void end() noexcept {
+      loop::Timer::cancel();
+      event_.reset();
+    }
+    void end_early() { event_.set(); }
+
+   private:
+    static void fire(loop::Timer& self) { static_cast<Wait&>(self).end_early(); }
+    Loop& loop_;
+    ManualResetEvent event_;
+  };
+  /// The items of one signal on their way to the collector. The signals have tasks of their own, so
+  /// that a collector that does not answer delays only its own signal.
   template <class T>
   struct Outgoing {
     ExportQueue<T>& queue;
@@ -49,6 +76,7 @@ class Exporter : DrainObserver, loop::Timer {
     const TraceOptions::Headers& headers;
     Tracer::Counters& counters;
     OtlpRequest request;  // encoded items
+    Wait wait;
     T* newest = nullptr;  // taken items, the newest first
     T* oldest = nullptr;  // taken items in their order
   };
@@ -57,21 +85,15 @@ class Exporter : DrainObserver, loop::Timer {
     std::string_view url;
     const TraceOptions::Headers& headers;
     Tracer::Counters& counters;
+    Wait& wait;
     std::size_t count = 0;
     std::string body = {};
     bool gzip = false;
     bool counted = false;  // the outcome
   };
   enum class Sent : std::uint8_t { done, retry, failed };
-  struct WaitTimer : loop::Timer {
-    explicit WaitTimer(Exporter& of) noexcept : loop::Timer(&fire), exporter(of) {}
-    static void fire(loop::Timer& self) { static_cast<WaitTimer&>(self).exporter.wake(); }
-    Exporter& exporter;
-  };
-
-  Task<> export_until_end();
-  void begin_wait(Duration length) noexcept;
-  void end_wait() noexcept;
+  template <class T>
+  Task<> export_until_end(Outgoing<T>& out);
   template <class T>
   Task<> export_queue(Outgoing<T>& out);
   template <class T>
@@ -95,8 +117,6 @@ class Exporter : DrainObserver, loop::Timer {
   const TraceOptions& options_;
   Loop& loop_;
   CancelSource cancel_;
-  ManualResetEvent event_;
-  WaitTimer wait_timer_{*this};
   http::Client client_;
   Outgoing<SpanData> spans_;
   Outgoing<LogData> logs_;
