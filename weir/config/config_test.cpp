@@ -94,6 +94,21 @@ TEST(Config, ALaterSourceOverridesAnEarlierOne) {
   EXPECT_EQ(read.server.idle_timeout, 3s);
 }
 
+/// A struct with a field that is no text, and whose name is that of a secret.
+struct Pin {
+  int pin = 0;
+};
+
+TEST(Config, ErrorsShowNoSecret) {
+  for (const TestInput& input :
+       {TestInput{"pin = \"hunter2\"", {}, {}}, TestInput{"", {"APP_PIN=hunter2"}, {}},
+        TestInput{"", {}, {"--pin=hunter2"}}}) {
+    const std::string errors = errors_of<Pin>(input);
+    EXPECT_TRUE(errors.contains("found (hidden)")) << errors;
+    EXPECT_FALSE(errors.contains("hunter2")) << errors;
+  }
+}
+
 TEST(Config, IntegersAreReadInTheirExactRange) {
   const auto bare = [](auto type, const std::string& text) {
     return errors_of<One<decltype(type)>>({"", {}, {"--value=" + text}});

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "weir/config/source/detail/secret.hpp"
+
 namespace weir::config {
 namespace {
 
@@ -122,7 +124,8 @@ class ArgumentParser {
     } else if (!option.type->is_list()) {
       fail(option.key(), "given twice");
     } else if (!add_elements(before->raw, value)) {
-      fail(option.key(), "expected " + option.type->expected() + ", found " + quote(value));
+      fail(option.key(), "expected " + option.type->expected() + ", found " +
+                             without_secrets(option.key(), quote(value)));
     }
   }
 

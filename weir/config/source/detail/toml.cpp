@@ -108,12 +108,15 @@ unsigned line_with_too_many_dots(std::string_view text) {
   unsigned line = 1;
   std::ptrdiff_t dots = 0;
   char quote = '\0';
+  bool escaped = false;  // the byte follows a backslash in a basic string
   for (const char each : text) {
+    if (std::exchange(escaped, false) && each != '\n') continue;
     if (each == '\n') {
       ++line;
       dots = 0;
       quote = '\0';
     } else if (quote != '\0') {
+      escaped = quote == '"' && each == '\\';
       if (each == quote) quote = '\0';
     } else if (each == '"' || each == '\'') {
       quote = each;

@@ -101,6 +101,11 @@ TEST(ConfigToml, EveryLineMayHave256Dots) {
   const auto beyond = parse_toml(dotted("x", 256) + dotted("y", 257), "f");
   ASSERT_FALSE(beyond.has_value());
   EXPECT_EQ(beyond.error().message(), "f:2:1: a line with more than 256 dots");
+  // A quote that is escaped ends no string.
+  EXPECT_FALSE(parse_toml(dotted(R"("\"")", 300), "f").has_value());
+  EXPECT_FALSE(parse_toml(dotted(R"("\\")", 300), "f").has_value());
+  EXPECT_FALSE(parse_toml(dotted(R"('\')", 300), "f").has_value());
+  EXPECT_TRUE(parse_toml("x = \"\\\"" + std::string(300, '.') + "\"\n", "f").has_value());
 }
 
 TEST(ConfigToml, FormatsALocation) {

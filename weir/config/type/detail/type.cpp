@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/config/source/detail/secret.hpp"
 #include "weir/config/source/detail/toml.hpp"
 
 namespace weir::config {
@@ -29,7 +30,8 @@ void FillContext::fail(Position position, std::string what) {
 }
 
 void FillContext::fail_expected(std::string_view expected, const RawValue& raw) {
-  fail(raw.position, "expected " + std::string(expected) + ", found " + raw.describe());
+  const std::string found = without_secrets(key_, raw.describe());
+  fail(raw.position, "expected " + std::string(expected) + ", found " + found);
 }
 
 void ValueType::fill(const RawValue& raw, void* value, FillContext& context) const {
