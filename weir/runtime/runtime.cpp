@@ -57,6 +57,7 @@ int Runtime::run(const Body& body) {
   // relaxed: no core counts before its loop runs, and starting its thread orders that.
   running_.store(cores_.size(), std::memory_order_relaxed);
   last_drains_ = false;
+  signal_drains_ = false;
   for (const auto& core : cores_) core->start();
   // A request from before make_cores() took the mutex is seen here; a later request finds the
   // cores. Any memory order would be correct; acquire pairs with the release in drain() and
@@ -270,17 +271,19 @@ void Runtime::on_signal(loop::Signal signal) {
   const std::string name = signal == loop::Signal::interrupt ? "SIGINT" : "SIGTERM";
   // acquire: the same as in run(). A concurrent drain() of another thread may be missed. This
   // drain is then the second one, which changes nothing.
-  if (!drain_requested_.load(std::memory_order_acquire)) {
-    if (hot_restart_ != nullptr && hot_restart_->postpones_drain()) {
-      platform_.log("weir: " + name + ": a newer process is starting: draining when it is ready");
-      return;
-    }
+  const bool drains = drain_requested_.load(std::memory_order_acquire);
+  if (!drains && hot_restart_ != nullptr && hot_restart_->postpones_drain()) {
+    platform_.log("weir: " + name + ": a newer process is starting: draining when it is ready");
+  } else if (std::exchange(signal_drains_, true)) {
+    stop();
+    platform_.log("weir: " + name + " again: stopping immediately");
+  } else if (drains) {
+    // A handover or drain() came before: the signal asks for what happens already.
+    platform_.log("weir: " + name + ": draining already");
+  } else {
     // Drain before logging: a log without a reader may block.
     drain();
     platform_.log("weir: " + name + ": draining");
-  } else {
-    stop();
-    platform_.log("weir: " + name + " again: stopping immediately");
   }
 }
 

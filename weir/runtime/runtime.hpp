@@ -117,6 +117,7 @@ class Runtime : loop::RunControl {
   Instant created_at_{};                     // creation time of the cores
   RuntimeReport last_report_;                // report of the last run
   bool last_drains_ = false;                 // true when all tasks of a run have ended
+  bool signal_drains_ = false;  // a signal has asked for a drain; used by its thread only
   std::string failure_;
   std::function<void()> abandon_changed_;
 };

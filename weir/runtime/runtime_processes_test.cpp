@@ -84,7 +84,7 @@ class RuntimeProcesses : public testing::Test {
     });
   }
   /// Runs bodies that end at the first full second in which their loop drains, or after 100
-  /// seconds. Core 0 listens on port 80.
+  /// seconds. Core 0 listens at endpoint_.
   int serve() {
     return run([this](Scope& scope) { return serve_until_drained(scope); });
   }
@@ -92,7 +92,7 @@ class RuntimeProcesses : public testing::Test {
     loop::ListenerRegistry::Listener listener;
     if (scope.loop().core() == 0) {
       registry_ = &scope.loop().group().listener_registry();
-      WEIR_CO_TRY(auto opened, registry_->listen(platform_, Endpoint::loopback(80), {}));
+      WEIR_CO_TRY(auto opened, registry_->listen(platform_, endpoint_, {}));
       listener = std::move(opened);
     }
     for (int second = 0; second < 100 && !scope.loop().draining(); ++second) {
@@ -114,6 +114,7 @@ class RuntimeProcesses : public testing::Test {
   RuntimeOptions options_;
   std::unique_ptr<Runtime> runtime_;
   loop::ListenerRegistry* registry_ = nullptr;
+  Endpoint endpoint_ = Endpoint::loopback(80);
   int runs_ = 0;
   Duration served_{};
 };
@@ -252,6 +253,19 @@ TEST_F(RuntimeProcesses, AWorkerListensOnTheSocketsOfItsSupervisor) {
   EXPECT_EQ(serve(), 0);
   EXPECT_EQ(served_, 2s);
   EXPECT_EQ(platform_.open_descriptors(), 0U);
+}
+
+TEST_F(RuntimeProcesses, AWorkerThatDrainsAloneLeavesAUnixSocketToTheOthers) {
+  endpoint_ = *Endpoint::parse("unix:/run/a.sock");
+  platform_.supervision.endpoints = {endpoint_};
+  at(1500ms, [&] {
+    runtime_->drain();
+    EXPECT_TRUE(stays_open_elsewhere()) << "all workers share it";
+  });
+  EXPECT_EQ(serve(), 0);
+  at(1500ms, [&] { command(loop::WorkerCommand::drain); });
+  at(1700ms, [&] { EXPECT_FALSE(stays_open_elsewhere()) << "the others drain too"; });
+  EXPECT_EQ(serve(), 0);
 }
 
 TEST_F(RuntimeProcesses, AFailedWorkerLeavesItsConnectionsToItsNextRun) {

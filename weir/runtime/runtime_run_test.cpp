@@ -172,6 +172,16 @@ TEST_F(RuntimeRun, LoopsAreAbandonedAfterTheDrainTimeout) {
   EXPECT_EQ(run_again(nothing), 0) << "the next run begins without a time limit";
 }
 
+TEST_F(RuntimeRun, AFirstSignalDoesNotCutADrainThatHasBegun) {
+  at(1s, [&] { runtime_->drain(); });
+  at(2s, [&] { platform_.raise(loop::Signal::terminate); });
+  at(4s, [&] { platform_.raise(loop::Signal::terminate); });
+  EXPECT_EQ(run(sleeps), 0);
+  EXPECT_EQ(took_, 4s);
+  EXPECT_EQ(platform_.logged(), Lines({"weir: SIGTERM: draining already",
+                                       "weir: SIGTERM again: stopping immediately"}));
+}
+
 TEST_F(RuntimeRun, ASignalIsObeyedBeforeItIsLogged) {
   at(1s, [&] { platform_.raise(loop::Signal::interrupt); });
   at(2s, [&] { platform_.raise(loop::Signal::terminate); });

@@ -36,9 +36,15 @@ void Runtime::HotRestart::take_worker_sockets(loop::WorkerHandle& worker) {
   }
 }
 
+/// All workers share the socket of a Unix path. One that drains while the others serve leaves it to
+/// them.
 void Runtime::HotRestart::take_sole_ownership() {
-  for (const auto& each : runtime_.group_->listener_registry().listeners())
+  const loop::WorkerHandle* const worker = runtime_.worker_.get();
+  const bool others_serve = worker != nullptr && worker->command() == loop::WorkerCommand::serve;
+  for (const auto& each : runtime_.group_->listener_registry().listeners()) {
+    if (others_serve && each->bound().family() == os::AddressFamily::local) continue;
     each->set_stays_open_elsewhere(false);
+  }
 }
 
 /// Adopts inherited sockets, except for those that an older process has handed over already.
