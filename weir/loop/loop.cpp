@@ -148,20 +148,26 @@ void Loop::report_slow_turn(Duration took) {
   }
 }
 
-/// Frees the free blocks that no turn of an interval has needed.
+void Loop::start_trimming() noexcept {
+  trim_at_ = after(platform_.now(), trim_interval);
+  unneeded_ = 0;
+}
+
+void Loop::trim_blocks() noexcept {
+  // The pool has the fewest free blocks between turns: operations that have finished hold them.
+  unneeded_ = std::min(unneeded_, blocks_.surplus_bytes());
+  if (now_ < trim_at_) return;
+  unneeded_ = blocks_.trim(unneeded_);
+  if (unneeded_ > 0) return;  // the next turn goes on
+  trim_at_ = after(now_, trim_interval);
+  unneeded_ = blocks_.surplus_bytes();
+}
+
 void Loop::run() {
-  constexpr Duration interval = std::chrono::milliseconds(250);
-  trim_at_ = after(platform_.now(), interval);
-  std::size_t unneeded = 0;
+  start_trimming();
   while (!stopping()) {
-    // The pool has the fewest free blocks between turns: operations that have finished hold them.
-    unneeded = std::min(unneeded, blocks_.surplus_bytes());
     turn();
-    if (now_ < trim_at_) continue;
-    unneeded = blocks_.trim(unneeded);
-    if (unneeded > 0) continue;  // the next turn goes on
-    trim_at_ = after(now_, interval);
-    unneeded = blocks_.surplus_bytes();
+    trim_blocks();
   }
   trim_at_ = never;
 }

@@ -151,9 +151,13 @@ class Loop {
   /// Runs one turn, which waits until `until` at the latest.
   /// Returns: true if a runnable ran, a timer fired, or a runnable is ready now.
   bool turn(Instant until = never);
-  /// Runs turns until stop(). Frees the free blocks of blocks() that no turn of a quarter of a
-  /// second has needed; see BlockPool::idle_bytes.
+  /// Runs turns until stop(), and frees unneeded blocks between them; see trim_blocks().
   void run();
+  /// Frees the free blocks of blocks() that no turn of a quarter of a second has needed; see
+  /// BlockPool::idle_bytes. A caller of turn() calls it after each turn, and start_trimming()
+  /// before the first one.
+  void trim_blocks() noexcept;
+  void start_trimming() noexcept;
   /// Ends run() after the present turn.
   /// Threads: any.
   void stop() noexcept;
@@ -222,7 +226,9 @@ class Loop {
   loop::RunQueue next_turn_;  // joins the ready queue at the end of the turn
   loop::Inbox inbox_;
   Instant now_;
-  Instant trim_at_ = never;  // when run() looks for free blocks that turns do not need
+  static constexpr Duration trim_interval = std::chrono::milliseconds(250);
+  Instant trim_at_ = never;   // when trim_blocks() looks for free blocks that turns do not need
+  std::size_t unneeded_ = 0;  // bytes of free blocks that no turn has needed since the last time
   loop::TimerWheel timers_;
   std::unique_ptr<loop::LoopGroup> own_group_;
   loop::LoopGroup* group_;

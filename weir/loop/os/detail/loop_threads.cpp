@@ -53,6 +53,7 @@ class LoopThreads {
 
  private:
   void run(LoopPlacement placement);
+  void run_busy_poll(Loop& loop);
   void run_busy_wait(Loop& loop, Duration longest);
   void configure_this_thread(const LoopPlacement& placement);
   void give_up() {
@@ -129,7 +130,7 @@ void LoopThreads::run(LoopPlacement placement) {
   const LoopThreadTable::Running running(*placement.loop);
   placement.loop->metrics().on_thread_start();
   if (placement.schedule.busy_poll) {
-    while (!placement.loop->stopping()) placement.loop->turn(Instant::min());
+    run_busy_poll(*placement.loop);
   } else if (placement.schedule.busy_wait > Duration::zero()) {
     run_busy_wait(*placement.loop, placement.schedule.busy_wait);
   } else {
@@ -140,12 +141,22 @@ void LoopThreads::run(LoopPlacement placement) {
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
 }
 
+/// Runs a loop that never sleeps.
+void LoopThreads::run_busy_poll(Loop& loop) {
+  loop.start_trimming();
+  while (!loop.stopping()) {
+    loop.turn(Instant::min());
+    loop.trim_blocks();
+  }
+}
+
 /// Runs a loop that spins before it sleeps, less often after spins that found no work.
 void LoopThreads::run_busy_wait(Loop& loop, Duration longest) {
   // Each loop has a core of its own, so each may spin.
   SpinPermit own(std::thread::hardware_concurrency());
   AdaptiveSpinner spinner;
-  while (!loop.stopping()) {
+  loop.start_trimming();
+  for (; !loop.stopping(); loop.trim_blocks()) {
     if (!spinner.try_begin(own)) {
       loop.turn();
       continue;
