@@ -74,7 +74,8 @@ struct ProxyOptions {
   /// a proxy at an https URL, whatever the protocols of ClientOptions::tls are.
   std::optional<Url> url = {};
   /// The value of the Proxy-Authorization header, such as "Basic dXNlcjpzZWNyZXQ=". Only the proxy
-  /// receives it. A value that no header can hold fails each use of the proxy with Errc::bad_input.
+  /// receives it. A value that no header can hold fails each use of the
+  /// proxy with Errc::bad_configuration.
   std::string authorization = {};
   /// True to ask the proxy for a tunnel to each origin by CONNECT, also for http URLs. The proxy
   /// then sees no request.

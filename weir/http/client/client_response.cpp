@@ -205,8 +205,9 @@ detail::ExchangePtr decoded_response(detail::ExchangePtr exchange, const Headers
   if (status == Status::not_modified) {
     // A client that has sent the weak tag, or none, has the decoded bytes.
     const auto tag = head.header("etag");
-    const bool is_decoded =
-        tag ? tag->starts_with('"') && knows_weak_etag(request, *tag) : coding_of(head).has_value();
+    const auto coding = coding_of(head);
+    const bool is_decoded = tag ? tag->starts_with('"') && knows_weak_etag(request, *tag)
+                                : coding && compression::is_available(*coding);
     if (!is_decoded) return exchange;
     return detail::ExchangePtr(new WeakResponse(std::move(exchange)));
   }

@@ -42,28 +42,21 @@ class MemorySessionStore::Part {
   Result<> save(std::string id, std::string data, Duration lifetime, SessionSave how) {
     const Instant time = now();
     const std::lock_guard lock(mutex_);
+    sessions_.reserve(sessions_.size() + 1);
     const auto found = find(id, time);
     if (found == sessions_.end() && how == SessionSave::replace) return fail(Errc::not_found);
     const std::size_t size = entry_bytes + id.size() + data.size();
     if (size > limits_.bytes_max || limits_.sessions_max == 0) return fail(Errc::limit_reached);
     id.shrink_to_fit();  // the limits count sizes, not capacities
     data.shrink_to_fit();
-    // Only what cannot throw follows the change of the store.
+    // Only what cannot throw follows the first change of the store.
     std::list<Entry> added;
     added.push_front({std::move(id), std::move(data), after(time, lifetime)});
-    if (found != sessions_.end()) {
-      auto node = sessions_.extract(found);
-      const auto former = node.mapped();
-      node.key() = added.front().id;
-      node.mapped() = added.begin();
-      bytes_ -= former->size();
-      order_.erase(former);
-      make_room(size, time);
-      sessions_.insert(std::move(node));
-    } else {
-      make_room(size, time);
-      sessions_.emplace(added.front().id, added.begin());
-    }
+    Sessions made;
+    made.emplace(added.front().id, added.begin());
+    if (found != sessions_.end()) erase(found);
+    make_room(size, time);
+    sessions_.insert(made.extract(made.begin()));
     order_.splice(order_.begin(), added);
     bytes_ += size;
     return {};

@@ -73,7 +73,7 @@ class DecompressClients : public HttpTest {
   }
 };
 
-// Bodies that handlers keep are bounded like decompressors, also if one connection sends them all.
+// Bodies that handlers keep are bounded like decompressors.
 TEST_F(DecompressClients, WhoseLargeBodiesAreKeptHoldTheirSlots) {
   const auto send_many = [this](std::size_t size, const std::string& network) {
     const std::string body = compression::compressed(Coding::gzip, std::string(size, 'x'));

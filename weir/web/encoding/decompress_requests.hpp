@@ -22,12 +22,12 @@ struct DecompressRequestLimits {
   /// arrive, output_max for those that the handler reads.
   compression::DecompressLimits body = {.output_max = 1024 * 1024, .window_max = 1024 * 1024};
   /// Requests on one core at the same time that are decompressed, from their first bytes to the end
-  /// of the body; others wait. One whose handler reads more than 16 KiB as a whole counts until the
-  /// request ends. Each holds at most compression::decompressor_bytes_max(), 16 KiB, and three
-  /// times output_max if it is read as a whole. Clients share them by address; see
-  /// client_address(). If an address or a connection with fewer ones waits, a slow request ends;
-  /// 408. It is one that has waited for its client for more than a second, at less than 16 KiB per
-  /// second.
+  /// of the body; others wait. One whose handler reads more than 16 KiB as a whole counts until its
+  /// response is sent, however slowly the client reads. Each holds at most
+  /// compression::decompressor_bytes_max(), 16 KiB, and three times output_max if it is read as a
+  /// whole. Clients share them by address; see client_address(). If an address or a connection with
+  /// fewer ones waits, a slow upload ends; 408. It is one that has waited for its client for more
+  /// than a second, at less than 16 KiB per second.
   std::size_t concurrency_max = 64;
   /// Requests that wait on a core; 503 for the newest one of the address with the most of them.
   std::size_t waiting_max = 1024;

@@ -165,8 +165,8 @@ Task<Result<>> EventStream::run(Task<Result<>> handler) {
   CancelSource handler_cancel(own.cancel);
   Drain drain(*this, *own.loop, handler_cancel);
   const auto body = [&](Scope& scope) -> Task<Result<>> {
-    scope.spawn(send_comments(handler_cancel));
     auto running = in_context(Context{own.loop, &handler_cancel}, std::move(handler));
+    scope.spawn(send_comments(handler_cancel));
     Result<> ended;
     std::exception_ptr thrown;
     try {

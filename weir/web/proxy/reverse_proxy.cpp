@@ -135,6 +135,11 @@ bool has_met_slow_client(std::error_code error, const Upload& upload, Instant no
          upload.waits_since <= after(now, -ClientSide::rate.grace);
 }
 
+/// Returns true if the error counts against the upstream.
+bool is_failure(std::error_code error, const Upload& upload, Instant now) noexcept {
+  return is_upstream_failure(error) && !has_met_slow_client(error, upload, now);
+}
+
 bool is_of_tls(std::error_code error) noexcept {
   return error.category() == tls::tls_error_category();
 }
@@ -321,6 +326,7 @@ std::optional<Response> refuse(const Request& request, const ReverseProxyOptions
   const auto hops = max_forwards_of(request);
   if (!hops) return Response(Status::bad_request);
   if (hops->value_or(1) == 0) return answer_at_last_hop(request);
+  if (detail::asks_for_websocket(request)) return detail::refuse_websocket(request);
   return std::nullopt;
 }
 
@@ -382,9 +388,6 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   const ReverseProxyOptions& options = state.options;
   if (auto refused = refuse(request, options)) co_return std::move(*refused);
   const bool is_websocket = detail::asks_for_websocket(request);
-  if (is_websocket) {
-    if (auto refused = detail::refuse_websocket(request)) co_return std::move(*refused);
-  }
   const ScopedBody passed_on(request, body_to_pass_on(request));
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core = core_of(loop);
@@ -440,9 +443,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     }
     error = response.error();
     if (const auto own = client_failure(error, upload)) co_return Response(*own);
-    if (is_upstream_failure(error) && !has_met_slow_client(error, upload, loop.now())) {
-      proxied.record_failure();
-    }
+    if (is_failure(error, upload, loop.now())) proxied.record_failure();
     if (!may_try_another(error, request, upload)) break;
     // The client has repeated a request itself if nothing has asked for its body.
     if (error == ClientError::not_processed && upload.begun) proxied.try_again();

@@ -138,7 +138,8 @@ struct ReverseProxyOptions {
 /// is 502; a timeout is 504. The limits of ClientLimits for waiting requests are 503 with
 /// "Retry-After: 1". So is a request if its last upstream says that it has not processed the
 /// request. A lack of descriptors or memory of this machine is 503, and no failure of the upstream.
-/// A client that leaves cancels the request of the upstream.
+/// A client that leaves cancels the request of the upstream. An upstream that ends an upload whose
+/// client was silent for a second has not failed; 502.
 ///
 /// *Retry.* A request goes to another upstream if no connection was opened. It also does if the
 /// connection was lost before the head of a response, the method is idempotent and there is no

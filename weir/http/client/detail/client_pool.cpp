@@ -41,7 +41,7 @@ constexpr std::string_view http2_protocol = "h2";
 std::error_code connect_error(std::error_code error) noexcept {
   const bool known = error.category() == client_error_category() ||
                      error.category() == tls::tls_error_category() || error == Errc::cancelled ||
-                     error == Errc::bad_input || weir::detail::is_shortage(error);
+                     error == Errc::bad_configuration || weir::detail::is_shortage(error);
   return known ? error : make_error_code(ClientError::connect_failed);
 }
 

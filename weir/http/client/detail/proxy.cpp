@@ -60,7 +60,9 @@ bool uses_absolute_form(const Url& url, const ClientOptions& options) noexcept {
 
 Result<std::string> authorization_line(const ProxyOptions& proxy) {
   if (proxy.authorization.empty()) return std::string();
-  if (!is_valid_header("proxy-authorization", proxy.authorization)) return fail(Errc::bad_input);
+  if (!is_valid_header("proxy-authorization", proxy.authorization)) {
+    return fail(Errc::bad_configuration);
+  }
   return "Proxy-Authorization: " + proxy.authorization + "\r\n";
 }
 

@@ -19,7 +19,7 @@ bool uses_proxy(const Url& url, const ClientOptions& options) noexcept;
 bool uses_absolute_form(const Url& url, const ClientOptions& options) noexcept;
 
 /// Returns the line of the Proxy-Authorization header; empty without credentials.
-/// Errors: Errc::bad_input for credentials that no header can hold.
+/// Errors: Errc::bad_configuration for credentials that no header can hold.
 Result<std::string> authorization_line(const ProxyOptions& proxy);
 
 /// Returns the request for a tunnel to the host and port of `url` (RFC 9110 §9.3.6).

@@ -159,9 +159,9 @@ TEST_F(ProxyTest, CredentialsThatNoHeaderCanHoldAreNotSent) {
     options.proxy.authorization = "Basic a\r\nHost: b";
     with_server({}, std::move(options), [&](Client& client) -> Task<> {
       const auto response = co_await client.get("http://a.test/");
-      EXPECT_TRUE(!response && response.error() == Errc::bad_input);
+      EXPECT_TRUE(!response && response.error() == Errc::bad_configuration);
       const auto ended = co_await client.websocket("ws://a.test/", serve);
-      EXPECT_TRUE(!ended && ended.error() == Errc::bad_input);
+      EXPECT_TRUE(!ended && ended.error() == Errc::bad_configuration);
       EXPECT_EQ(server_of_scripts_.accepted, 0U);
     });
   }
