@@ -490,14 +490,8 @@ void Call::hold() {
   found_route_.reset();
 }
 
-void Call::complete() noexcept {
-  server_.counters().responses.add();
-  end();
-}
-
 void Call::end() noexcept {
   check_stall();
-  report_end();
   request_.values_.clear();
   head_copy_.reset();
 }

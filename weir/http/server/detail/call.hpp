@@ -316,20 +316,19 @@ class Call : Continuation {
   void hold();
   /// Copies the head into memory of the call, because the carrier will reuse its own memory.
   void keep_head();
-  /// Calls the functions of Request::on_end(), if there are any, for a response that was sent
-  /// whole. The route is still in use.
-  void report_end() noexcept {
+  /// Counts a response that was handed over for sending, and calls the functions of
+  /// Request::on_end(), if there are any. The route is still in use.
+  void report_sent() noexcept {
+    server_.counters().responses.add();
     if (!request_.end_observers_.empty()) run_end_observers(true, 0);
   }
-  /// Does the same for a response that was not sent whole. `unsent` is the number of bytes at the
-  /// end of a text that were not sent; a streamed body knows what was.
+  /// Calls these functions for a response that was not sent whole. `unsent` is the number of bytes
+  /// at the end of a text that were not sent; a streamed body knows what was.
   void report_cut(std::uint64_t unsent = nothing_sent) noexcept {
     if (!request_.end_observers_.empty()) run_end_observers(false, unsent);
   }
   static constexpr std::uint64_t nothing_sent = static_cast<std::uint64_t>(-1);
-  /// Counts the response, which was handed over for sending, and ends the request.
-  void complete() noexcept;
-  /// Ends a request whose response was not sent whole.
+  /// Ends a request, whose end was reported.
   void end() noexcept;
   /// Ends hold() and the wait for a handler on this core.
   void release() noexcept {

@@ -83,7 +83,10 @@ void H2Exchange::answer_now() {
     call_.hold();
     return spawn_run();
   }
-  if (send_response()) return finish();
+  if (send_response()) {
+    report_end();
+    return finish();
+  }
   waited_ = true;
   call_.hold();
   if (call_.response().body().is_stream()) return spawn_run();
@@ -200,20 +203,17 @@ Task<> H2Exchange::drop_body() {
   }
 }
 
-/// Reports the end of the response, whose last bytes may not have been sent.
+/// Counts and reports the response, or the part of it that was sent. That of a WebSocket is
+/// complete since its head.
 void H2Exchange::report_end() noexcept {
-  if (local_ended() && !gone_) return call_.report_end();
+  if (tunnel_ == TunnelState::open || tunnel_ == TunnelState::ended) return;
+  if (local_ended() && !gone_) return call_.report_sent();
   call_.report_cut(head_sent_ ? pending_.size() : Call::nothing_sent);
 }
 
-/// Ends the exchange. The response of a WebSocket is complete since its head.
+/// Ends the exchange, whose end was reported.
 void H2Exchange::finish() noexcept {
-  const bool answered = local_ended() && !gone_ && tunnel_ != TunnelState::ended;
-  if (answered) {
-    call_.complete();
-  } else {
-    call_.end();
-  }
+  call_.end();
   if (may_linger()) return connection_.linger(*this);
   if (!closed()) {
     const bool whole = local_ended();

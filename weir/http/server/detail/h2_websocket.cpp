@@ -28,7 +28,8 @@ Task<> H2Exchange::serve_websocket() {
                                   connection_.context().cancel);
   body_max_ = std::numeric_limits<std::uint64_t>::max();
   send_head(false);
-  call_.complete();
+  call_.report_sent();
+  call_.end();
   call_.leave_route();  // the socket keeps it from now on
   tunnel_ = TunnelState::open;
   socket->open({}, AnyStream(H2Tunnel(*this)), {});

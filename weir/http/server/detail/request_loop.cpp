@@ -219,7 +219,8 @@ RequestLoop::Action RequestLoop::finish_request() {
     websocket_ =
         make_block<ServedWebSocket>(server_, call_.route(), std::move(*upgrade), context_.cancel);
   }
-  call_.complete();
+  call_.report_sent();
+  call_.end();
   body_.release();
   if (websocket_ != nullptr) return Action::websocket;
   if (keep_alive_) return Action::idle;

@@ -283,7 +283,7 @@ class OpenConnections : DrainObserver {
  public:
   /// Half of the descriptors that a server does not use for connections.
   static constexpr std::size_t rejections_max = 32;
-  /// Largest number of evicted connections of a core that are not closed yet.
+  /// Largest number of evicted connections of a core whose tasks have not ended.
   static constexpr std::size_t evictions_max = 16;
 
   /// `most` is Limits::connections_max, unless there is a `reserve`.
@@ -305,7 +305,7 @@ class OpenConnections : DrainObserver {
   /// the network with the most connections gives up the one that has waited longest.
   /// Returns: nullopt if no connection can give way, or if evictions_max are not closed yet.
   std::optional<ConnectionPermit> acquire_permit(const Stream& stream);
-  /// Tells that an evicted connection is closed.
+  /// Tells that the task of an evicted connection has ended.
   void eviction_ended() noexcept { --evictions_; }
 
   /// Adds or removes a connection that has a permit.
