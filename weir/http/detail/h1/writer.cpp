@@ -63,7 +63,8 @@ char* write_head(const ResponseHead& head, char* out) noexcept {
     out = append(out, chunked_line);
   }
   const auto& lines = connection_lines[static_cast<std::size_t>(head.connection)];
-  out = append(out, lines[head.has_upgrade ? 1 : 0]);
+  const std::string_view line = lines[head.has_upgrade ? 1 : 0];
+  if (!line.empty()) out = append(out, line);
   return append(append(out, head.lines), line_end);
 }
 
