@@ -41,24 +41,25 @@ class MemorySessionStore::Part {
 
   Result<> save(std::string id, std::string data, Duration lifetime, SessionSave how) {
     const Instant time = now();
-    const std::lock_guard lock(mutex_);
-    sessions_.reserve(sessions_.size() + 1);
-    const auto found = find(id, time);
-    if (found == sessions_.end() && how == SessionSave::replace) return fail(Errc::not_found);
-    const std::size_t size = entry_bytes + id.size() + data.size();
-    if (size > limits_.bytes_max || limits_.sessions_max == 0) return fail(Errc::limit_reached);
     id.shrink_to_fit();  // the limits count sizes, not capacities
     data.shrink_to_fit();
-    // Only what cannot throw follows the first change of the store.
     std::list<Entry> added;
     added.push_front({std::move(id), std::move(data), after(time, lifetime)});
-    Sessions made;
-    made.emplace(added.front().id, added.begin());
-    if (found != sessions_.end()) erase(found);
-    make_room(size, time);
-    sessions_.insert(made.extract(made.begin()));
+    const Entry& entry = added.front();
+    const std::lock_guard lock(mutex_);
+    const auto found = find(entry.id, time);
+    if (found == sessions_.end() && how == SessionSave::replace) return fail(Errc::not_found);
+    if (entry.size() > limits_.bytes_max || limits_.sessions_max == 0) {
+      return fail(Errc::limit_reached);
+    }
+    if (found == sessions_.end()) {
+      sessions_.emplace(entry.id, added.begin());  // nothing has changed if it throws
+    } else {
+      replace(found, added.begin());
+    }
+    bytes_ += entry.size();
     order_.splice(order_.begin(), added);
-    bytes_ += size;
+    make_room(time);
     return {};
   }
 
@@ -103,13 +104,21 @@ class MemorySessionStore::Part {
     sessions_.erase(session);
     order_.erase(entry);
   }
+  /// Lets a session have another entry. It allocates nothing: the map has as many as before.
+  void replace(Sessions::iterator session, std::list<Entry>::iterator entry) {
+    auto node = sessions_.extract(session);
+    const auto former = std::exchange(node.mapped(), entry);
+    node.key() = entry->id;
+    sessions_.insert(std::move(node));
+    bytes_ -= former->size();
+    order_.erase(former);
+  }
   /// Drops sessions that have ended from the end of the order, then those least recently used,
-  /// until one of `size` bytes fits.
-  void make_room(std::size_t size, Instant time) {
+  /// until the limits hold. The first one of the order fits.
+  void make_room(Instant time) {
     while (!order_.empty()) {
       const bool ended = order_.back().ends <= time;
-      const bool full =
-          sessions_.size() >= limits_.sessions_max || bytes_ + size > limits_.bytes_max;
+      const bool full = sessions_.size() > limits_.sessions_max || bytes_ > limits_.bytes_max;
       if (!ended && !full) return;
       if (!ended) ++evicted_;
       erase(sessions_.find(order_.back().id));
