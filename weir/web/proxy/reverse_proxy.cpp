@@ -122,12 +122,6 @@ bool is_long_head(std::error_code error) noexcept {
   return error == Errc::limit_reached;
 }
 
-/// Returns true if the upstream itself caused the error.
-bool is_upstream_failure(std::error_code error) noexcept {
-  const bool is_local = error == Errc::cancelled || weir::detail::is_shortage(error);
-  return !is_local && !is_unprocessed(error) && !is_long_head(error);
-}
-
 /// Returns true if the upstream has ended a request whose client was slow: it had waited for bytes
 /// of the client for as long as a client may let a slot wait.
 bool has_met_slow_client(std::error_code error, const Upload& upload, Instant now) noexcept {
@@ -135,9 +129,11 @@ bool has_met_slow_client(std::error_code error, const Upload& upload, Instant no
          upload.waits_since <= after(now, -ClientSide::rate.grace);
 }
 
-/// Returns true if the error counts against the upstream.
-bool is_failure(std::error_code error, const Upload& upload, Instant now) noexcept {
-  return is_upstream_failure(error) && !has_met_slow_client(error, upload, now);
+/// Returns true if the upstream itself caused the error.
+bool is_upstream_failure(std::error_code error, const Upload& upload, Instant now) noexcept {
+  const bool is_local = error == Errc::cancelled || weir::detail::is_shortage(error);
+  return !is_local && !is_unprocessed(error) && !is_long_head(error) &&
+         !has_met_slow_client(error, upload, now);
 }
 
 bool is_of_tls(std::error_code error) noexcept {
@@ -169,8 +165,8 @@ Response failure(std::error_code error) {
 std::optional<Status> client_failure(std::error_code error, const Upload& upload) noexcept {
   if (upload.error) return to_status(upload.error);
   // When the time of the request was over, the proxy waited for its client.
-  if (error == ClientError::timed_out && upload.waits_since != never)
-    return Status::request_timeout;
+  const bool waits = upload.waits_since != never;
+  if (error == ClientError::timed_out && waits) return Status::request_timeout;
   return std::nullopt;
 }
 
@@ -296,9 +292,8 @@ Result<ClientResponse> refusal_of(Result<WebSocketAnswer> answer) {
 
 /// Returns true for a response that ignores the request for a WebSocket, which an upstream may send
 /// (RFC 9110 §7.8). Over HTTP/2 it would open one (RFC 8441 §5).
-bool would_open_websocket(const Request& request, const ClientResponse& response) noexcept {
-  return request.version() == Version::http_2 && detail::asks_for_websocket(request) &&
-         code_of(response.status()) < 300;
+bool would_open_websocket(Version version, const ClientResponse& response) noexcept {
+  return version == Version::http_2 && code_of(response.status()) < 300;
 }
 
 /// Returns an answer of the proxy itself that names the usual methods, of which it passes all on.
@@ -317,7 +312,8 @@ Response answer_at_last_hop(const Request& request) {
 }
 
 /// Returns the answer to a request that is not passed on; nullopt to pass it on.
-std::optional<Response> refuse(const Request& request, const ReverseProxyOptions& options) {
+std::optional<Response> refuse(const Request& request, bool is_websocket,
+                               const ReverseProxyOptions& options) {
   const Method method = request.method();
   if (method == Method::connect) return Response(Status::not_implemented);
   if (method == Method::trace && !options.pass_trace) return with_allow(Status::method_not_allowed);
@@ -326,7 +322,7 @@ std::optional<Response> refuse(const Request& request, const ReverseProxyOptions
   const auto hops = max_forwards_of(request);
   if (!hops) return Response(Status::bad_request);
   if (hops->value_or(1) == 0) return answer_at_last_hop(request);
-  if (detail::asks_for_websocket(request)) return detail::refuse_websocket(request);
+  if (is_websocket) return detail::refuse_websocket(request);
   return std::nullopt;
 }
 
@@ -386,8 +382,8 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   // change a count that all cores share.
   const State& state = *state_;
   const ReverseProxyOptions& options = state.options;
-  if (auto refused = refuse(request, options)) co_return std::move(*refused);
   const bool is_websocket = detail::asks_for_websocket(request);
+  if (auto refused = refuse(request, is_websocket, options)) co_return std::move(*refused);
   const ScopedBody passed_on(request, body_to_pass_on(request));
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core = core_of(loop);
@@ -434,7 +430,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     }
     if (response) {
       proxied.record_success();
-      if (would_open_websocket(request, *response)) {
+      if (is_websocket && would_open_websocket(request.version(), *response)) {
         co_return Response(make_error_code(ClientError::bad_response));
       }
       Exchange passed{std::move(proxied), std::move(*response)};
@@ -443,7 +439,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     }
     error = response.error();
     if (const auto own = client_failure(error, upload)) co_return Response(*own);
-    if (is_failure(error, upload, loop.now())) proxied.record_failure();
+    if (is_upstream_failure(error, upload, loop.now())) proxied.record_failure();
     if (!may_try_another(error, request, upload)) break;
     // The client has repeated a request itself if nothing has asked for its body.
     if (error == ClientError::not_processed && upload.begun) proxied.try_again();
