@@ -148,28 +148,23 @@ void Loop::report_slow_turn(Duration took) {
   }
 }
 
-void Loop::start_trimming() noexcept {
-  trim_at_ = after(platform_.now(), trim_interval);
-  unneeded_ = 0;
-}
-
-void Loop::trim_blocks() noexcept {
+bool Loop::turn_and_trim(Instant until) {
+  if (trim_at_ == never) trim_at_ = after(platform_.now(), trim_interval);
   // The pool has the fewest free blocks between turns: operations that have finished hold them.
   unneeded_ = std::min(unneeded_, blocks_.surplus_bytes());
-  if (now_ < trim_at_) return;
+  const bool worked = turn(until);
+  if (now_ < trim_at_) return worked;
   unneeded_ = blocks_.trim(unneeded_);
-  if (unneeded_ > 0) return;  // the next turn goes on
+  if (unneeded_ > 0) return worked;  // the next turn goes on
   trim_at_ = after(now_, trim_interval);
   unneeded_ = blocks_.surplus_bytes();
+  return worked;
 }
 
 void Loop::run() {
-  start_trimming();
-  while (!stopping()) {
-    turn();
-    trim_blocks();
-  }
+  while (!stopping()) turn_and_trim();
   trim_at_ = never;
+  unneeded_ = 0;
 }
 
 void Loop::stop() noexcept {

@@ -151,13 +151,11 @@ class Loop {
   /// Runs one turn, which waits until `until` at the latest.
   /// Returns: true if a runnable ran, a timer fired, or a runnable is ready now.
   bool turn(Instant until = never);
-  /// Runs turns until stop(), and frees unneeded blocks between them; see trim_blocks().
+  /// Does the same, and frees the free blocks of blocks() that no turn of a quarter of a second has
+  /// needed; see BlockPool::idle_bytes.
+  bool turn_and_trim(Instant until = never);
+  /// Runs such turns until stop().
   void run();
-  /// Frees the free blocks of blocks() that no turn of a quarter of a second has needed; see
-  /// BlockPool::idle_bytes. A caller of turn() calls it after each turn, and start_trimming()
-  /// before the first one.
-  void trim_blocks() noexcept;
-  void start_trimming() noexcept;
   /// Ends run() after the present turn.
   /// Threads: any.
   void stop() noexcept;
@@ -227,7 +225,7 @@ class Loop {
   loop::Inbox inbox_;
   Instant now_;
   static constexpr Duration trim_interval = std::chrono::milliseconds(250);
-  Instant trim_at_ = never;   // when trim_blocks() looks for free blocks that turns do not need
+  Instant trim_at_ = never;   // when turn_and_trim() looks for free blocks; never: it has not run
   std::size_t unneeded_ = 0;  // bytes of free blocks that no turn has needed since the last time
   loop::TimerWheel timers_;
   std::unique_ptr<loop::LoopGroup> own_group_;

@@ -178,6 +178,35 @@ TEST_P(LoopsThatStayAwake, WithBusyWait) {
   expect_turns(options);
 }
 
+/// Allocates and frees many blocks, and waits until the loop has given them back to the system.
+Task<> burst(Scope& scope, std::size_t& cached) {
+  BlockPool& blocks = scope.loop().blocks();
+  blocks.set_cache_limit(BlockPool::cached_bytes_max);
+  std::vector<void*> held(1024);
+  for (void*& each : held) each = BlockPool::allocate(16 * 1024);
+  for (void* each : held) BlockPool::release(each);
+  EXPECT_GT(blocks.cached_bytes(), 8U * 1024 * 1024);
+  constexpr std::size_t idle = BlockPool::idle_bytes + BlockPool::block_max;
+  for (int count = 0; count < 200 && blocks.cached_bytes() >= idle; ++count) {
+    std::ignore = co_await sleep(std::chrono::milliseconds(50));
+  }
+  cached = blocks.cached_bytes();
+  EXPECT_LT(cached, idle);
+}
+
+TEST(LoopsThatStayAwakeForASecond, ReturnTheMemoryOfABurst) {
+  for (const bool polls : {true, false}) {
+    RuntimeOptions options = in_real_time();
+    options.real_time.reset();
+    options.cores = 1;
+    options.busy_poll = polls;
+    if (!polls) options.busy_wait = std::chrono::seconds(1);
+    std::size_t cached = 0;
+    EXPECT_EQ(Runtime(options).run_on_each_core(burst, std::ref(cached)), 0);
+    EXPECT_GT(cached, 0U);
+  }
+}
+
 /// Runs a runtime without privileges in a child process and exits with its status.
 [[noreturn]] void run_without_privilege(const RealTime& wanted) {
   for (const auto resource : {RLIMIT_RTPRIO, RLIMIT_MEMLOCK}) {

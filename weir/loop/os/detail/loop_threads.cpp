@@ -53,7 +53,6 @@ class LoopThreads {
 
  private:
   void run(LoopPlacement placement);
-  void run_busy_poll(Loop& loop);
   void run_busy_wait(Loop& loop, Duration longest);
   void configure_this_thread(const LoopPlacement& placement);
   void give_up() {
@@ -130,7 +129,7 @@ void LoopThreads::run(LoopPlacement placement) {
   const LoopThreadTable::Running running(*placement.loop);
   placement.loop->metrics().on_thread_start();
   if (placement.schedule.busy_poll) {
-    run_busy_poll(*placement.loop);
+    while (!placement.loop->stopping()) placement.loop->turn_and_trim(Instant::min());
   } else if (placement.schedule.busy_wait > Duration::zero()) {
     run_busy_wait(*placement.loop, placement.schedule.busy_wait);
   } else {
@@ -141,32 +140,22 @@ void LoopThreads::run(LoopPlacement placement) {
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) os::signal_event(all_ended_.get());
 }
 
-/// Runs a loop that never sleeps.
-void LoopThreads::run_busy_poll(Loop& loop) {
-  loop.start_trimming();
-  while (!loop.stopping()) {
-    loop.turn(Instant::min());
-    loop.trim_blocks();
-  }
-}
-
 /// Runs a loop that spins before it sleeps, less often after spins that found no work.
 void LoopThreads::run_busy_wait(Loop& loop, Duration longest) {
   // Each loop has a core of its own, so each may spin.
   SpinPermit own(std::thread::hardware_concurrency());
   AdaptiveSpinner spinner;
-  loop.start_trimming();
-  for (; !loop.stopping(); loop.trim_blocks()) {
+  while (!loop.stopping()) {
     if (!spinner.try_begin(own)) {
-      loop.turn();
+      loop.turn_and_trim();
       continue;
     }
     const Instant end = after(platform_.now(), longest);
     bool waited = false;
-    bool worked = loop.turn(Instant::min());
+    bool worked = loop.turn_and_trim(Instant::min());
     while (!worked && !loop.stopping() && platform_.now() < end) {
       waited = true;
-      worked = loop.turn(Instant::min());
+      worked = loop.turn_and_trim(Instant::min());
     }
     if (!worked) spinner.record_failure();
     if (worked && waited) spinner.record_success();
