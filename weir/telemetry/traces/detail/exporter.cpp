@@ -141,7 +141,8 @@ Task<> Exporter::export_until_end(Outgoing<T>& out) {
       lacks_memory = true;
     }
     if (lacks_memory) report(out.url, "out of memory");
-    if (loop_.draining() && !open && out.queue.size() == 0) co_return;
+    // The other signal may still wait for its collector, and records come in that time.
+    if (loop_.draining() && !open && tracer_.spans_.size() + tracer_.logs_.size() == 0) co_return;
   }
 }
 
