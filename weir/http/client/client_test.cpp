@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "weir/http/matching/arguments.hpp"
+#include "weir/http/test/client_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/net/listen/unix_socket.hpp"
@@ -558,21 +559,7 @@ TEST_F(ClientTest, HeadersStayValidWhileTheBodyArrives) {
 TEST_F(ClientTest, TheWholeTimeoutEndsABodyThatIsAlwaysThere) {
   Script script{{"HTTP/1.1 200 OK\r\n\r\n" + std::string(256 * 1024, 'a')}};
   run_beside(script, [](Client& client) -> Task<> {
-    auto asking = request(Method::get, "/", 81);
-    asking.set_timeout(2s);
-    auto response = co_await client.send(std::move(asking));
-    EXPECT_TRUE(response);
-    if (!response) co_return;
-    int pieces = 0;
-    std::error_code error;
-    while (!error && pieces < 100) {
-      const auto piece = co_await response->read();
-      if (!piece) error = piece.error();
-      ++pieces;
-      std::ignore = co_await sleep(500ms);
-    }
-    EXPECT_EQ(error, ClientError::timed_out);
-    EXPECT_LE(pieces, 6);
+    co_await expect_whole_timeout(client, request(Method::get, "/", 81));
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "weir/http/client/client.hpp"
 #include "weir/http/matching/arguments.hpp"
+#include "weir/http/test/client_fixture.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/task/detail/run.hpp"
 #include "weir/task/scope.hpp"
@@ -227,21 +228,7 @@ TEST_F(H2ClientTest, TheWholeTimeoutEndsABodyThatIsAlwaysThere) {
     });
   });
   with_client([](Client& client) -> Task<> {
-    ClientRequest asking(Method::get, url("/endless"));
-    asking.set_timeout(2s);
-    auto response = co_await client.send(std::move(asking));
-    EXPECT_TRUE(response);
-    if (!response) co_return;
-    int pieces = 0;
-    std::error_code error;
-    while (!error && pieces < 100) {
-      const auto piece = co_await response->read();
-      if (!piece) error = piece.error();
-      ++pieces;
-      std::ignore = co_await sleep(500ms);
-    }
-    EXPECT_EQ(error, ClientError::timed_out);
-    EXPECT_LE(pieces, 6);
+    co_await expect_whole_timeout(client, ClientRequest(Method::get, url("/endless")));
   });
 }
 

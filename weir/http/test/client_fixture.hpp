@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,25 @@ inline Task<std::string> outcome_of(Client& client, ClientRequest request) {
 
 inline Task<std::string> ask(Client& client, std::string_view url = "http://127.0.0.1:81/") {
   return outcome_of(client, ClientRequest(Method::get, url));
+}
+
+/// Sends a request with a timeout of 2 s for a body that arrives faster than it is read, and
+/// expects that the timeout ends it.
+inline Task<> expect_whole_timeout(Client& client, ClientRequest request) {
+  request.set_timeout(std::chrono::seconds(2));
+  auto response = co_await client.send(std::move(request));
+  EXPECT_TRUE(response);
+  if (!response) co_return;
+  int pieces = 0;
+  std::error_code error;
+  while (!error && pieces < 100) {
+    const auto piece = co_await response->read();
+    if (!piece) error = piece.error();
+    ++pieces;
+    static_cast<void>(co_await sleep(std::chrono::milliseconds(500)));
+  }
+  EXPECT_EQ(error, ClientError::timed_out);
+  EXPECT_LE(pieces, 6);
 }
 
 class ClientFixture : public HttpTest {
