@@ -303,7 +303,7 @@ class OpenConnections : DrainObserver {
   /// the network of the new connection, or to a network with at least two more connections and an
   /// eighth of a sample. A client with many connections thus costs only itself. Among the sample,
   /// the network with the most connections gives up the one that has waited longest.
-  /// Returns: nullopt if no connection can give way, or if evictions_max are not closed yet.
+  /// Returns: nullopt if no connection can give way, or if evictions_max have not ended.
   std::optional<ConnectionPermit> acquire_permit(const Stream& stream);
   /// Tells that the task of an evicted connection has ended.
   void eviction_ended() noexcept { --evictions_; }
