@@ -23,7 +23,7 @@ NOT_SWEPT = {
     "http::LiveRoutes::(head|post|put|patch|del|options|add)": "equal to get(), which has a case",
     "http::(serve|accept_connections|open_listener)": "they share the code of listen_and_serve()",
     "http::(serve_connection|reject_connection)": "connection_faults_test.cpp, each turn",
-    "http::(BodyReader|BodySource|Call|RequestLoop|Connection|ConnectionIo)::":
+    "http::(BodyReader|BodySource|Call|H1Connection|Connection|ConnectionIo)::":
         "connection_faults_test.cpp",
     "http::(H2Connection|H2Exchange)::": "h2_connection_faults_test.cpp, each turn",
     "http::ResponseSink::": "it is what BodySink::write() of a response does, which has a case",

@@ -9,12 +9,12 @@
 #include <variant>
 
 #include "weir/http/client/cookie_jar.hpp"
-#include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_head.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/client/detail/client_websocket.hpp"
-#include "weir/http/client/detail/h2_client_connection.hpp"
-#include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/client/detail/h1/h1_client_exchange.hpp"
+#include "weir/http/client/detail/h2/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/message/detail/field_search.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -112,7 +112,7 @@ Task<Result<ClientResponse>> Client::send_in(Scope* scope, ClientRequest request
                  sent->may_repeat(is_repeatable(request));
         lost = lost || sent->lost();
       } else {
-        auto* const sent = new ClientExchange(std::move(*lease), options_.limits, deadline);
+        auto* const sent = new H1ClientExchange(std::move(*lease), options_.limits, deadline);
         exchange.reset(sent);
         request.set_given();
         answered = co_await sent->run(request, head, scope);

@@ -6,10 +6,10 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/client/client.hpp"
-#include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
-#include "weir/http/client/detail/h2_client_connection.hpp"
-#include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/client/detail/h1/h1_client_exchange.hpp"
+#include "weir/http/client/detail/h2/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 #include "weir/http/detail/h2/hpack_table.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/ws/detail/connection.hpp"
@@ -52,7 +52,7 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   ClientMemoryBound bound{};
   bound.idle_connection = sum({stream_bytes, block(sizeof(PooledConnection)), unread_bytes()});
   bound.connection =
-      sum({bound.idle_connection, frames_bytes, block(sizeof(ClientExchange)),
+      sum({bound.idle_connection, frames_bytes, block(sizeof(H1ClientExchange)),
            block(Buffer::default_capacity), head_bytes(limits.response.head),
            header_slots_bytes_max(limits.response.head),
            growing(limits.response.chunks.trailers_bytes_max), growing(limits.body_max)});

@@ -7,8 +7,8 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/detail/h2/request_fields.hpp"
-#include "weir/http/server/detail/h2_connection.hpp"
-#include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/h1/h1_connection.hpp"
+#include "weir/http/server/detail/h2/h2_connection.hpp"
 #include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
@@ -150,7 +150,7 @@ MemoryBound memory_bound(const Limits& given, const MemoryBoundOptions& options)
   MemoryBound bound{};
   bound.idle_connection = idle_bytes;
   bound.connection =
-      sum({idle_bytes, frames_bytes, block(sizeof(RequestLoop)), input_bytes(head),
+      sum({idle_bytes, frames_bytes, block(sizeof(H1Connection)), input_bytes(head),
            header_slots_bytes_max(limits.head), body_bytes(body), trailers_bytes(limits.chunks),
            unread_bytes(), output, options.handler_bytes});
   // Rejected connections, each with the buffer of its response.

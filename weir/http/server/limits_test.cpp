@@ -16,7 +16,7 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/h1/h1_connection.hpp"
 #include "weir/http/test/h2_client_fixture.hpp"
 #include "weir/http/test/memory_bound_fixture.hpp"
 #include "weir/loop/contract/detail/backend.hpp"
@@ -212,13 +212,13 @@ std::uint64_t connection_bound(const Limits& limits, std::uint64_t body_max = 0,
 TEST(MemoryBoundParts, AddUpForTheSmallestRequest) {
   const MemoryBound bound = memory_bound(least_limits(), {.handler_bytes = 0});
   EXPECT_EQ(bound.idle_connection, idle_part);
-  const std::uint64_t request_loop = block_header + std::bit_ceil(sizeof(RequestLoop));
+  const std::uint64_t http1 = block_header + std::bit_ceil(sizeof(H1Connection));
   const std::uint64_t input = 2 * smallest_buffer;  // while it doubles
   const std::uint64_t head_copy = block_header + 2;
   const std::uint64_t unread = 4 * loop::SocketOptions().unread_max + 2 * smallest_buffer;
   const std::uint64_t output = smallest_buffer;
   EXPECT_EQ(bound.connection,
-            idle_part + frames_part + request_loop + input + head_copy + unread + output);
+            idle_part + frames_part + http1 + input + head_copy + unread + output);
   const std::uint64_t rejected = idle_part + frames_part + smallest_buffer;
   EXPECT_EQ(bound.core, 64 * 1024 + 256 * smallest_buffer + (64 + 16) * rejected)
       << "64 rejected connections and 16 that are closed for others";

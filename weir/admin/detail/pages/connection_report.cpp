@@ -4,8 +4,8 @@
 #include "weir/admin/detail/pages/core_snapshots.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
-#include "weir/http/server/detail/h2_connection.hpp"
-#include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/h1/h1_connection.hpp"
+#include "weir/http/server/detail/h2/h2_connection.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 
 namespace weir::admin {
@@ -97,7 +97,7 @@ ConnectionReport report_on(Connection& connection, Instant now) {
     add_streams(report, connection, now);
     return report;
   }
-  const Call& call = connection.request_loop().call();
+  const Call& call = connection.http1().call();
   report.state = state_of(call, connection);
   if (has_route(call)) {
     report.route = route_of(call);

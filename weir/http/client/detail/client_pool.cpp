@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weir/base/detail/shortage.hpp"
-#include "weir/http/client/detail/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2/h2_client_connection.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/syntax/client_error.hpp"

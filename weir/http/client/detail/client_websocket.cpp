@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "weir/http/client/detail/client_exchange.hpp"
-#include "weir/http/client/detail/h2_client_connection.hpp"
-#include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/client/detail/h1/h1_client_exchange.hpp"
+#include "weir/http/client/detail/h2/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/message/detail/request_head.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
@@ -111,7 +111,7 @@ Result<OpenedWebSocket> accepted_websocket(AnyStream stream, const ReceivedRespo
 Result<WebSocketAnswer> refusal(AnyStream stream, std::string received, Url url,
                                 const ClientLimits& limits) {
   ClientPool::Lease lease(make_block<PooledConnection>(std::move(stream)));
-  auto* const exchange = new ClientExchange(std::move(lease), limits, never);
+  auto* const exchange = new H1ClientExchange(std::move(lease), limits, never);
   ClientResponse response{detail::ExchangePtr(exchange)};
   exchange->set_url(std::move(url));
   WEIR_TRY(exchange->take_response(Method::get, std::move(received)));

@@ -155,7 +155,7 @@ class ResponseSink : public BodySink {
 
 /// One request in progress: its head, its route, its handler and its response, with its timeout,
 /// its cancellation and its trace. A Call does not depend on the protocol. Its carrier, such as a
-/// RequestLoop, fills head(), provides the body, and sends response(). A Call is used for one
+/// H1Connection, fills head(), provides the body, and sends response(). A Call is used for one
 /// request after another.
 /// Threads: its loop's.
 /// Lifetime: the server and the body outlive it. No task runs under it when it is destroyed.

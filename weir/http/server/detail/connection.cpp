@@ -11,15 +11,15 @@
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
-#include "weir/http/server/detail/h2_connection.hpp"
-#include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/h1/h1_connection.hpp"
+#include "weir/http/server/detail/h2/h2_connection.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
 namespace {
 
-using Action = RequestLoop::Action;
+using Action = H1Connection::Action;
 
 // Time in which an idle connection may still send a request when its server drains.
 constexpr Duration drain_grace = std::chrono::milliseconds(100);
@@ -75,20 +75,20 @@ void Connection::forget_peer() noexcept {
   BlockPtr<os::Address>(std::exchange(peer_, nullptr)).reset();
 }
 
-RequestLoop& Connection::activate(Buffer bytes) {
+H1Connection& Connection::activate(Buffer bytes) {
   // The preface begins a plain connection (RFC 9113 §3.3). Later it would be the request of another
   // client, whose bytes a proxy has passed on.
   const bool allows_http2 = server().plain_http2() == PlainHttp2::prior_knowledge && !was_active_ &&
                             stream_->tls() == nullptr;
   // io_ refers to it from here until deactivate().
-  RequestLoop& made =
-      *make_block<RequestLoop>(server(), *this, context(), std::move(bytes)).release();
+  H1Connection& made =
+      *make_block<H1Connection>(server(), *this, context(), std::move(bytes)).release();
   if (allows_http2) made.allow_http2();
   return made;
 }
 
-RequestLoop& Connection::request_loop() const noexcept {
-  return static_cast<RequestLoop&>(*io_);
+H1Connection& Connection::http1() const noexcept {
+  return static_cast<H1Connection&>(*io_);
 }
 
 void Connection::begin_http2() {
@@ -115,7 +115,7 @@ void Connection::deactivate() noexcept {
   if (is_http2()) {
     BlockDeleter<H2Connection>()(&http2());
   } else {
-    BlockDeleter<RequestLoop>()(&request_loop());
+    BlockDeleter<H1Connection>()(&http1());
   }
 }
 
@@ -171,7 +171,7 @@ Instant Connection::idle_since() const noexcept {
 Instant Connection::may_be_evicted_from() const noexcept {
   if (evicted_) return never;
   if (io_ != nullptr && read_state_ == ReadState::head) {
-    return after(request_loop().head_started(), head_before_eviction);
+    return after(http1().head_started(), head_before_eviction);
   }
   return after(idle_since(), idle_before_eviction);
 }
@@ -280,7 +280,7 @@ Action end_evicted(Connection& connection, Result<Buffer> bytes) {
 }
 
 /// `co_await NextRequest(connection)` waits for the first bytes of a request and creates a
-/// RequestLoop or an H2Connection for them. It then answers all requests that need no wait. It
+/// H1Connection or an H2Connection for them. It then answers all requests that need no wait. It
 /// works out of line, so that its temporaries do not lie in the awaiting frame.
 /// Returns: the next action; the way to close if the connection stays idle.
 /// Cancel: that of Stream::read().
@@ -341,7 +341,7 @@ Task<Action> work_http2(Connection& connection) {
 void begin_websocket(Connection& connection) {
   ServerState& server = connection.server();
   server.websockets().keep_open(*server.connection_scope());
-  BlockPtr<ServedWebSocket> socket = connection.request_loop().take_websocket();
+  BlockPtr<ServedWebSocket> socket = connection.http1().take_websocket();
   Connection::Parts parts = connection.release();
   socket->open(std::move(parts.permit), std::move(parts.stream), std::move(parts.input));
   ServedWebSocket::serve(std::move(socket), nullptr);
@@ -353,8 +353,8 @@ void begin_websocket(Connection& connection) {
 Task<Action> work_http1(Connection& connection, Action action) {
   LateInput expected = LateInput::none;
   if (connection.io() != nullptr) {
-    action = co_await connection.request_loop().run(action);
-    expected = connection.request_loop().late_input();
+    action = co_await connection.http1().run(action);
+    expected = connection.http1().late_input();
     if (action == Action::http2) co_return begin_http2(connection);
     if (action == Action::websocket) {
       begin_websocket(connection);
@@ -407,10 +407,10 @@ Task<> serve_opened(Connection connection) {
   } catch (...) {
     // The wait for the running task had no memory; abandoned() waits without any.
     if (connection.io() == nullptr || connection.is_http2()) throw;
-    connection.request_loop().abandon(std::current_exception());
+    connection.http1().abandon(std::current_exception());
   }
   if (connection.io() != nullptr && !connection.is_http2()) {
-    co_await connection.request_loop().abandoned();
+    co_await connection.http1().abandoned();
   }
   if (action == Action::close_now) connection.linger_detached();
 }

@@ -23,7 +23,7 @@ namespace weir::http {
 
 class ConnectionIo;
 class H2Connection;
-class RequestLoop;
+class H1Connection;
 struct H2ConnectionState;
 
 // One connection from its first byte to its last.
@@ -226,18 +226,18 @@ class Connection final : public ConnectionNode, loop::Timer {
   ConnectionIo* io() const noexcept { return io_; }
   /// Returns true if there has ever been a ConnectionIo.
   bool was_active() const noexcept { return was_active_; }
-  /// Creates the RequestLoop for `bytes`, the first bytes of a request.
-  RequestLoop& activate(Buffer bytes);
-  /// Returns the RequestLoop of an open connection that is not idle.
-  RequestLoop& request_loop() const noexcept;
-  /// Changes to HTTP/2, for the rest of the connection. There is no RequestLoop any more.
+  /// Creates the H1Connection for `bytes`, the first bytes of a request.
+  H1Connection& activate(Buffer bytes);
+  /// Returns the H1Connection of an open connection that is not idle.
+  H1Connection& http1() const noexcept;
+  /// Changes to HTTP/2, for the rest of the connection. There is no H1Connection any more.
   void begin_http2();
   bool is_http2() const noexcept { return is_http2_; }
   /// Creates the H2Connection for `bytes`, which may be empty.
   H2Connection& activate_http2(Buffer bytes);
   /// Returns the H2Connection of an open connection that is not idle.
   H2Connection& http2() const noexcept;
-  /// Destroys the RequestLoop or the H2Connection. All requests are answered, or the connection is
+  /// Destroys the H1Connection or the H2Connection. All requests are answered, or the connection is
   /// broken.
   void deactivate() noexcept;
 

@@ -1,4 +1,4 @@
-#include "weir/http/server/detail/body_reader.hpp"
+#include "weir/http/server/detail/h1/body_reader.hpp"
 
 #include <gtest/gtest.h>
 

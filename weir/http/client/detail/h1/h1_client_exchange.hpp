@@ -29,15 +29,15 @@
 
 namespace weir::http {
 
-/// A ClientExchange sends one request over HTTP/1.1 and reads its response. It has the lease of the
-/// connection. It gives the connection back when the response has ended, and closes it otherwise.
-/// Threads: one core's.
-/// Lifetime: no operation is pending when it is destroyed (asserted).
-class ClientExchange final : public ResponseSource {
+/// An H1ClientExchange sends one request over HTTP/1.1 and reads its response. It has the lease of
+/// the connection. It gives the connection back when the response has ended, and closes it
+/// otherwise. Threads: one core's. Lifetime: no operation is pending when it is destroyed
+/// (asserted).
+class H1ClientExchange final : public ResponseSource {
  public:
   /// `deadline` is the end of ClientLimits::total_timeout. `lease` has a connection. `limits`
   /// outlive the object.
-  ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
+  H1ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
 
   /// Sends the request, then waits for the head of the final response. A server may answer before
   /// it has read the whole body, so a write of the body that has failed or timed out is no error if
@@ -79,7 +79,7 @@ class ClientExchange final : public ResponseSource {
   };
 
   /// Gives the connection back if the rest of the response has arrived already.
-  ~ClientExchange() override;
+  ~H1ClientExchange() override;
 
   Instant now() const;
   /// Returns `timeout`, or the time until the deadline if that is earlier.

@@ -1,4 +1,4 @@
-#include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/h1/h1_connection.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,11 +53,11 @@ bool may_answer(std::error_code error) noexcept {
 
 }  // namespace
 
-RequestLoop::RequestLoop(ServerState& server, Connection& connection, const Context& context,
-                         Buffer input) noexcept
+H1Connection::H1Connection(ServerState& server, Connection& connection, const Context& context,
+                           Buffer input) noexcept
     : ConnectionIo(connection, server.limits(), std::move(input)),
       loop::HangupObserver([](loop::HangupObserver& self) {
-        static_cast<RequestLoop&>(self).call_.cancel_without_peer();
+        static_cast<H1Connection&>(self).call_.cancel_without_peer();
       }),
       server_(server),
       context_(context),
@@ -65,7 +65,7 @@ RequestLoop::RequestLoop(ServerState& server, Connection& connection, const Cont
       body_(*this, server.limits(), context),
       call_(server, body_, context) {}
 
-Task<RequestLoop::Action> RequestLoop::run(Action action) {
+Task<H1Connection::Action> H1Connection::run(Action action) {
   for (;;) {
     if (action == Action::finish) {
       action = co_await finish();
@@ -105,14 +105,14 @@ Task<RequestLoop::Action> RequestLoop::run(Action action) {
 
 /// Returns the deadline of the head that is being read, counted from the arrival of its first
 /// bytes.
-Instant RequestLoop::head_deadline() noexcept {
+Instant H1Connection::head_deadline() noexcept {
   if (std::exchange(head_number_, heads_) != heads_) head_started_ = server_.loop().now();
   const Duration usual = server_.limits().head_timeout;
   const Duration most = server_.draining() ? std::min(usual, Connection::drain_grace_head) : usual;
   return after(head_started_, most);
 }
 
-RequestLoop::Action RequestLoop::advance() {
+H1Connection::Action H1Connection::advance() {
   for (;;) {
     if (input().empty()) return Action::idle;
     if (http2_allowed_ && heads_ == 0) {
@@ -138,13 +138,13 @@ RequestLoop::Action RequestLoop::advance() {
 
 /// Closes the connection without an answer, as if the request had met the end of idle_timeout. A
 /// client then repeats an idempotent request on another connection (RFC 9112 §9.3.1).
-RequestLoop::Action RequestLoop::end_unproven() noexcept {
+H1Connection::Action H1Connection::end_unproven() noexcept {
   if (call_.head().has_body()) late_input_ = LateInput::body;
   return Action::close;
 }
 
 /// Tells a client whose head has not arrived that the server is full.
-RequestLoop::Action RequestLoop::end_evicted() {
+H1Connection::Action H1Connection::end_evicted() {
   call_.begin_rejected();
   keep_alive_ = false;
   call_.reject(Status::service_unavailable);
@@ -153,7 +153,7 @@ RequestLoop::Action RequestLoop::end_evicted() {
 
 /// Rejects a head that cannot be parsed, after which the connection closes. A body may follow a
 /// head that is only too long, or asks for what this server does not do.
-RequestLoop::Action RequestLoop::reject_head(ParseError error) {
+H1Connection::Action H1Connection::reject_head(ParseError error) {
   const Status status = to_status(error);
   if (status != Status::bad_request && status != Status::request_timeout) {
     late_input_ = LateInput::body;
@@ -162,7 +162,7 @@ RequestLoop::Action RequestLoop::reject_head(ParseError error) {
   return reject(error);
 }
 
-RequestLoop::Action RequestLoop::reject(ParseError error) {
+H1Connection::Action H1Connection::reject(ParseError error) {
   server_.counters().count_parse_error(error);
   keep_alive_ = false;
   call_.reject(to_status(error));
@@ -170,7 +170,7 @@ RequestLoop::Action RequestLoop::reject(ParseError error) {
 }
 
 /// Begins the body of the request, and answers the request if nothing has to wait.
-RequestLoop::Action RequestLoop::start_call() {
+H1Connection::Action H1Connection::start_call() {
   const RequestHead& head = call_.head();
   if (head.has_body()) {
     body_.begin(head, call_.options().body_max.value_or(server_.limits().body_max));
@@ -199,7 +199,7 @@ RequestLoop::Action RequestLoop::start_call() {
 }
 
 /// Writes the response if nothing has to wait for it.
-RequestLoop::Action RequestLoop::finish_now() {
+H1Connection::Action H1Connection::finish_now() {
   if ((!body_.ended() && !call_.rejected()) || !append_response()) return Action::finish;
   const Action action = finish_request();
   return action == Action::close && peer_sends_no_more() ? Action::close_now : action;
@@ -208,13 +208,13 @@ RequestLoop::Action RequestLoop::finish_now() {
 /// Returns true if the peer should send nothing more, so that the server need not read on. The
 /// peer requested the close itself (RFC 9112 §9.6: it "MUST NOT send further requests"). The
 /// request had no body, because some old clients send an empty line behind one.
-bool RequestLoop::peer_sends_no_more() const noexcept {
+bool H1Connection::peer_sends_no_more() const noexcept {
   const RequestHead& head = call_.head();
   return !head.keep_alive() && !call_.rejected() && !head.has_body() && input().empty();
 }
 
 /// Ends a request that is answered.
-RequestLoop::Action RequestLoop::finish_request() {
+H1Connection::Action H1Connection::finish_request() {
   if (WebSocketUpgrade* const upgrade = call_.upgrade()) {
     websocket_ =
         make_block<ServedWebSocket>(server_, call_.route(), std::move(*upgrade), context_.cancel);
@@ -229,20 +229,20 @@ RequestLoop::Action RequestLoop::finish_request() {
 }
 
 /// Lets the closing connection read the rest of a body, unless the peer sends it too slowly.
-void RequestLoop::expect_rest_of_body() noexcept {
+void H1Connection::expect_rest_of_body() noexcept {
   if (body_.ended() || body_.error() == make_error_code(ParseError::body_timed_out)) return;
   late_input_ = LateInput::body;
 }
 
 /// Decides if the connection stays open after this response.
-void RequestLoop::decide_keep_alive() {
+void H1Connection::decide_keep_alive() {
   const bool ends_with_connection =
       !call_.response().body().length() && call_.head().version_minor() == 0 && !call_.head_only();
   if (ends_with_connection || connection().ends() || context_.cancelled()) keep_alive_ = false;
 }
 
 /// Returns the response's head as it is sent.
-ResponseHead RequestLoop::make_response_head() const {
+ResponseHead H1Connection::make_response_head() const {
   const bool is_old = call_.head().version_minor() == 0;
   ResponseHead head = call_.response_head();
   // The end of the connection ends the body.
@@ -258,13 +258,13 @@ ResponseHead RequestLoop::make_response_head() const {
 }
 
 /// Returns true for a response of the common kind; see ResponseHeadCache.
-bool RequestLoop::is_common() const noexcept {
+bool H1Connection::is_common() const noexcept {
   return call_.has_common_head() && call_.head().version_minor() > 0 && keep_alive_ &&
          !connection().ends() && !context_.cancelled();
 }
 
 /// Appends the whole response to the output. Returns false if it does not fit or is streamed.
-bool RequestLoop::append_response() {
+bool H1Connection::append_response() {
   Body& body = call_.response().body();
   if (is_common()) {
     const std::string_view text = body.text();
@@ -284,7 +284,7 @@ bool RequestLoop::append_response() {
   return whole;
 }
 
-Task<RequestLoop::Action> RequestLoop::finish() {
+Task<H1Connection::Action> H1Connection::finish() {
   if (call_.stage() == Call::Stage::routing) {
     if (auto sent = co_await send_waiting(); !sent) co_return Action::abort;
     co_await call_.wait_for_core_handler();
@@ -315,7 +315,7 @@ Task<RequestLoop::Action> RequestLoop::finish() {
 
 /// Sends earlier responses, so that they do not wait for this request, and frees the memory that it
 /// does not need while it waits.
-Task<Result<>> RequestLoop::send_waiting() {
+Task<Result<>> H1Connection::send_waiting() {
   Result<> sent;
   if (!writing() && !output().empty()) sent = co_await send();
   drop_empty_buffers();
@@ -323,7 +323,7 @@ Task<Result<>> RequestLoop::send_waiting() {
 }
 
 /// Waits for the task of the call. It also waits if there is no memory to send earlier responses.
-Task<> RequestLoop::wait_for_task() {
+Task<> H1Connection::wait_for_task() {
   std::exception_ptr thrown;
   if (!writing() && !output().empty()) {
     try {
@@ -339,7 +339,7 @@ Task<> RequestLoop::wait_for_task() {
 }
 
 /// Returns true if the rest of the body may be read only to be dropped.
-bool RequestLoop::can_discard_body() const noexcept {
+bool H1Connection::can_discard_body() const noexcept {
   return !body_.was_read() && !body_.awaits_continue() && !(server_.draining() && !keep_alive_) &&
          body_.bytes_left() <= server_.limits().unread_body_max;
 }
@@ -348,7 +348,7 @@ bool RequestLoop::can_discard_body() const noexcept {
 /// Returns: true if the response does not wait for that rest, which the handler did not read. A
 /// success waits, and so does the router's own answer: it would hide that the body is malformed. A
 /// streamed response waits too, since its function could read the body.
-bool RequestLoop::respond_early() {
+bool H1Connection::respond_early() {
   if (!call_.has_route()) return false;
   if (call_.stage() == Call::Stage::routed) call_.respond();
   const Response& response = call_.response();
@@ -360,7 +360,7 @@ bool RequestLoop::respond_early() {
 /// malformed body is rejected, unless the handler has read the body and answers with an error
 /// itself. A handler that has read a part may answer a body that is too large.
 /// Errors: those of the connection.
-Task<Result<>> RequestLoop::finish_body() {
+Task<Result<>> H1Connection::finish_body() {
   if (body_.ended() || call_.rejected()) co_return {};
   const bool can_discard = can_discard_body();
   const bool handler_saw_error = static_cast<bool>(body_.error());
@@ -390,7 +390,7 @@ Task<Result<>> RequestLoop::finish_body() {
 
 /// Reads and drops the rest of the body after an early response.
 /// Returns: idle, or the way to close.
-Task<RequestLoop::Action> RequestLoop::discard_body() {
+Task<H1Connection::Action> H1Connection::discard_body() {
   const Result<> dropped = co_await body_.discard(server_.limits().unread_body_max);
   body_.release();
   if (dropped) co_return Action::idle;
@@ -399,13 +399,13 @@ Task<RequestLoop::Action> RequestLoop::discard_body() {
   co_return may_answer(dropped.error()) ? Action::close : Action::abort;
 }
 
-void RequestLoop::count_body_error() noexcept {
+void H1Connection::count_body_error() noexcept {
   if (body_.error().category() != parse_error_category()) return;
   server_.counters().count_parse_error(static_cast<ParseError>(body_.error().value()));
 }
 
 /// Sends a response of any size.
-Task<RequestLoop::Action> RequestLoop::send_response() {
+Task<H1Connection::Action> H1Connection::send_response() {
   if (append_response()) co_return finish_request();
   const ResponseHead head = make_response_head();
   const std::size_t size = head_size_max(head);
@@ -427,14 +427,14 @@ Task<RequestLoop::Action> RequestLoop::send_response() {
   co_return finish_request();
 }
 
-void RequestLoop::set_close_mode(CloseMode mode) {
+void H1Connection::set_close_mode(CloseMode mode) {
   if (std::exchange(close_mode_, mode) != mode) std::ignore = stream().set_close_mode(mode);
 }
 
 /// Sends the body as its function writes it. The head is already in the output, behind other
 /// responses. A body that the end of the connection ends must not look whole if anything interrupts
 /// it (RFC 9112 §9.8): until its last byte is sent, each way to close is a reset.
-Task<RequestLoop::Action> RequestLoop::send_stream(std::size_t output_before) {
+Task<H1Connection::Action> H1Connection::send_stream(std::size_t output_before) {
   if (call_.cancel_reason() == Call::CancelReason::removal) {
     // It was stopped while the client sent its body. No cancellation would end the function.
     output().truncate(output_before);

@@ -14,7 +14,7 @@
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
-#include "weir/http/client/detail/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2/h2_client_connection.hpp"
 #include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h2/session.hpp"
 #include "weir/http/syntax/client_error.hpp"
@@ -27,7 +27,7 @@
 
 namespace weir::http {
 
-/// An H2ClientExchange sends one request over HTTP/2 and reads its response; see ClientExchange.
+/// An H2ClientExchange sends one request over HTTP/2 and reads its response; see H1ClientExchange.
 /// The stream of an extended CONNECT carries a WebSocket afterwards. Threads: one core's. Lifetime:
 /// its connection tells it when it ends. The connection is not used after that.
 class H2ClientExchange final : public ResponseSource,
@@ -39,7 +39,7 @@ class H2ClientExchange final : public ResponseSource,
   /// ClientLimits::total_timeout. `limits` outlive the object.
   H2ClientExchange(H2ClientConnection& connection, const ClientLimits& limits, Instant deadline);
 
-  /// Sends the request, then waits for the head of the final response; see ClientExchange::run().
+  /// Sends the request, then waits for the head of the final response; see H1ClientExchange::run().
   /// Errors: those of Client::send() that concern one connection.
   /// Cancel: resets the stream.
   /// Lifetime: `head`, the result of request_head(), lives until the return.

@@ -11,10 +11,10 @@
 #include "weir/base/buffer.hpp"
 #include "weir/http/detail/h1/parser.hpp"
 #include "weir/http/detail/h1/writer.hpp"
-#include "weir/http/server/detail/body_reader.hpp"
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/h1/body_reader.hpp"
 #include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/task/task.hpp"
@@ -25,7 +25,7 @@ namespace weir::http {
 /// bytes arrive and destroys it when all are answered. Responses are collected in output(), so that
 /// a batch of pipelined requests costs one write.
 /// Threads: its loop's.
-class RequestLoop : public ConnectionIo, loop::HangupObserver {
+class H1Connection : public ConnectionIo, loop::HangupObserver {
  public:
   /// The next action of the connection.
   enum class Action : std::uint8_t {
@@ -41,8 +41,8 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   };
 
   /// `input` is not empty. `context` is that of the task that serves the connection.
-  RequestLoop(ServerState& server, Connection& connection, const Context& context,
-              Buffer input) noexcept;
+  H1Connection(ServerState& server, Connection& connection, const Context& context,
+               Buffer input) noexcept;
 
   /// Allows the first bytes of the input to be the preface of HTTP/2.
   void allow_http2() noexcept { http2_allowed_ = true; }
@@ -69,15 +69,15 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   /// Cancel: not affected.
   class TaskEndAwaiter : public Call::NotBusyAwaiter {
    public:
-    explicit TaskEndAwaiter(RequestLoop& request_loop) noexcept
-        : NotBusyAwaiter(request_loop.call_), request_loop_(request_loop) {}
+    explicit TaskEndAwaiter(H1Connection& http1) noexcept
+        : NotBusyAwaiter(http1.call_), http1_(http1) {}
     void await_resume() const {
-      request_loop_.stream().observe_hangup(nullptr);
+      http1_.stream().observe_hangup(nullptr);
       NotBusyAwaiter::await_resume();
     }
 
    private:
-    RequestLoop& request_loop_;
+    H1Connection& http1_;
   };
   /// Waits until nothing runs, then throws the exception of abandon(): `co_await abandoned()`. It
   /// allocates nothing.
@@ -131,6 +131,6 @@ class RequestLoop : public ConnectionIo, loop::HangupObserver {
   LateInput late_input_ = LateInput::none;
   CloseMode close_mode_ = CloseMode::orderly;
 };
-static_assert(sizeof(RequestLoop) <= 4096, "a larger object takes a block of twice the size");
+static_assert(sizeof(H1Connection) <= 4096, "a larger object takes a block of twice the size");
 
 }  // namespace weir::http

@@ -1,5 +1,5 @@
 // Sending a request and reading its response.
-#include "weir/http/client/detail/client_exchange.hpp"
+#include "weir/http/client/detail/h1/h1_client_exchange.hpp"
 
 #include <algorithm>
 #include <array>
@@ -54,11 +54,11 @@ class CancelAtEnd {
 
 }  // namespace
 
-class ClientExchange::Writing : public Timed<Write>::Awaiter {
+class H1ClientExchange::Writing : public Timed<Write>::Awaiter {
   using Base = Timed<Write>::Awaiter;
 
  public:
-  Writing(ClientExchange& exchange, std::span<const Bytes> pieces, IoOptions options) noexcept
+  Writing(H1ClientExchange& exchange, std::span<const Bytes> pieces, IoOptions options) noexcept
       : Base(exchange.lease_.stream().write(pieces), options), exchange_(exchange) {
     exchange.writing_ = true;
   }
@@ -75,14 +75,14 @@ class ClientExchange::Writing : public Timed<Write>::Awaiter {
   }
 
  private:
-  ClientExchange& exchange_;
+  H1ClientExchange& exchange_;
 };
 
-class ClientExchange::Reading : public Timed<Read>::Awaiter {
+class H1ClientExchange::Reading : public Timed<Read>::Awaiter {
   using Base = Timed<Read>::Awaiter;
 
  public:
-  Reading(ClientExchange& exchange, IoOptions options, ClientError timed_out) noexcept
+  Reading(H1ClientExchange& exchange, IoOptions options, ClientError timed_out) noexcept
       : Base(exchange.lease_.stream().read(), options),
         exchange_(exchange),
         timed_out_(timed_out) {}
@@ -100,14 +100,14 @@ class ClientExchange::Reading : public Timed<Read>::Awaiter {
   }
 
  private:
-  ClientExchange& exchange_;
+  H1ClientExchange& exchange_;
   ClientError timed_out_;
 };
 
 /// The sink of a streamed body. It writes chunks, or the bytes of a known length.
-class ClientExchange::Sink final : public RequestSink {
+class H1ClientExchange::Sink final : public RequestSink {
  public:
-  Sink(ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
+  Sink(H1ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
       : RequestSink(length), exchange_(exchange), chunked_(!length) {}
 
  private:
@@ -125,12 +125,12 @@ class ClientExchange::Sink final : public RequestSink {
     co_return co_await exchange_.write(pieces);
   }
 
-  ClientExchange& exchange_;
+  H1ClientExchange& exchange_;
   bool chunked_;
 };
 
-ClientExchange::ClientExchange(ClientPool::Lease lease, const ClientLimits& limits,
-                               Instant deadline) noexcept
+H1ClientExchange::H1ClientExchange(ClientPool::Lease lease, const ClientLimits& limits,
+                                   Instant deadline) noexcept
     : ResponseSource(limits.body_max),
       lease_(std::move(lease)),
       loop_(lease_.stream().loop()),
@@ -138,7 +138,7 @@ ClientExchange::ClientExchange(ClientPool::Lease lease, const ClientLimits& limi
       deadline_(deadline),
       parser_(limits.response) {}
 
-ClientExchange::~ClientExchange() {
+H1ClientExchange::~H1ClientExchange() {
   if (ended_ || !has_head_) return;
   if (early_ != nullptr && early_->ended) {
     if (!early_->error) finish();
@@ -156,7 +156,7 @@ ClientExchange::~ClientExchange() {
   }
 }
 
-void ClientExchange::abandon(std::error_code error) noexcept {
+void H1ClientExchange::abandon(std::error_code error) noexcept {
   ended_ = true;
   abandoned_ = true;
   error_ = error;
@@ -165,52 +165,52 @@ void ClientExchange::abandon(std::error_code error) noexcept {
 }
 
 /// Ends a complete response. The task that sends the request may be a little later.
-void ClientExchange::finish() noexcept {
+void H1ClientExchange::finish() noexcept {
   ended_ = true;
   if (!is_sending()) release_connection();
 }
 
 /// Gives up the connection. It becomes idle if it can carry another request.
-void ClientExchange::release_connection() noexcept {
+void H1ClientExchange::release_connection() noexcept {
   const bool reusable = !abandoned_ && request_complete_ && parser_.reusable() && input_.empty();
   if (!reusable) return lease_.release();
   const auto keep_alive = parser_.head().header("keep-alive");
   lease_.release_for_reuse(keep_alive ? idle_time_of(*keep_alive) : Duration::max());
 }
 
-bool ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
+bool H1ClientExchange::may_repeat(const ClientRequest& request) const noexcept {
   return !received_ && !stream_called_ && (sent_ == 0 || is_repeatable(request));
 }
 
-Instant ClientExchange::now() const {
+Instant H1ClientExchange::now() const {
   return loop_.platform().now();
 }
 
-Duration ClientExchange::limited(Duration timeout) const {
+Duration H1ClientExchange::limited(Duration timeout) const {
   return deadline_ == never ? timeout : std::min(timeout, deadline_ - now());
 }
 
-bool ClientExchange::late() const {
+bool H1ClientExchange::late() const {
   return deadline_ != never && now() >= deadline_;
 }
 
-std::error_code ClientExchange::timeout_error(ClientError error) const {
+std::error_code H1ClientExchange::timeout_error(ClientError error) const {
   return late() ? ClientError::timed_out : error;
 }
 
-ClientExchange::Writing ClientExchange::write(std::span<const Bytes> pieces) {
+H1ClientExchange::Writing H1ClientExchange::write(std::span<const Bytes> pieces) {
   IoOptions options;
   options.timeout = limited(limits_->body_timeout);
   return Writing(*this, pieces, options);
 }
 
-ClientExchange::Reading ClientExchange::receive(Duration timeout, ClientError timed_out) {
+H1ClientExchange::Reading H1ClientExchange::receive(Duration timeout, ClientError timed_out) {
   IoOptions options;
   options.timeout = limited(timeout);
   return Reading(*this, options, timed_out);
 }
 
-Task<Result<>> ClientExchange::write_request(Body& body, std::string_view head) {
+Task<Result<>> H1ClientExchange::write_request(Body& body, std::string_view head) {
   std::string_view text = body.text();
   const std::array<Bytes, 2> pieces{to_bytes(head), to_bytes(text.substr(0, body_slice))};
   const std::span<const Bytes> used(pieces.data(), text.empty() ? 1 : 2);
@@ -231,7 +231,7 @@ Task<Result<>> ClientExchange::write_request(Body& body, std::string_view head) 
   co_return {};
 }
 
-Task<Result<>> ClientExchange::write_stream(Body& body) {
+Task<Result<>> H1ClientExchange::write_stream(Body& body) {
   const std::optional<std::uint64_t> length = body.length();
   Sink sink(*this, length);
   stream_called_ = true;
@@ -246,7 +246,7 @@ Task<Result<>> ClientExchange::write_stream(Body& body) {
   co_return co_await write(std::span<const Bytes>(&bytes, 1));
 }
 
-Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
+Task<Result<>> H1ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   parser_.begin(request.method());
   const bool may_wait = request.body().is_stream() || request.body().text().size() > short_body;
   if (may_wait && scope != nullptr) co_return co_await read_head_beside(*scope, request, head);
@@ -273,7 +273,7 @@ Task<Result<>> ClientExchange::run(ClientRequest& request, std::string_view head
   co_return fail(lost_error(received.error()));
 }
 
-Result<> ClientExchange::take_response(Method method, std::string received) {
+Result<> H1ClientExchange::take_response(Method method, std::string received) {
   parser_.begin(method);
   received_ = true;
   request_complete_ = true;
@@ -289,7 +289,7 @@ Result<> ClientExchange::take_response(Method method, std::string received) {
 /// Writes the request and reads a response that comes before the request's end. The writing ends
 /// early if that response is complete, an error or a redirect.
 /// Returns: no error if the request was sent or the head has arrived.
-Task<Result<>> ClientExchange::write_while_reading(Body& body, std::string_view head) {
+Task<Result<>> H1ClientExchange::write_while_reading(Body& body, std::string_view head) {
   const Context own = co_await this_context();
   CancelSource writing(own.cancel);
   CancelSource reading(own.cancel);
@@ -311,13 +311,13 @@ Task<Result<>> ClientExchange::write_while_reading(Body& body, std::string_view 
   co_return written;
 }
 
-Task<Result<>> ClientExchange::write_then_cancel(Body& body, std::string_view head,
-                                                 CancelSource& reading) {
+Task<Result<>> H1ClientExchange::write_then_cancel(Body& body, std::string_view head,
+                                                   CancelSource& reading) {
   const CancelAtEnd at_end(reading);
   co_return co_await write_in_time(body, head);
 }
 
-Task<Result<>> ClientExchange::write_in_time(Body& body, std::string_view head) {
+Task<Result<>> H1ClientExchange::write_in_time(Body& body, std::string_view head) {
   auto writing = write_request(body, head);
   // The function of a stream can wait for something else than the server.
   const Result<> written = co_await timeout(limited(Duration::max()), std::move(writing));
@@ -325,7 +325,7 @@ Task<Result<>> ClientExchange::write_in_time(Body& body, std::string_view head) 
   co_return written;
 }
 
-Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
+Task<Result<>> H1ClientExchange::read_then_cancel(CancelSource& writing) {
   CancelAtEnd at_end(writing);
   const Result<> received = co_await read_head(Duration::max());
   bool ends_early = !received && received.error() != Errc::cancelled;
@@ -344,7 +344,7 @@ Task<Result<>> ClientExchange::read_then_cancel(CancelSource& writing) {
 /// Reads the body of a response beside the writing of its request, as far as there is room.
 /// Returns: true if nothing more comes unless the client reads, and the server takes no more of the
 /// request; false if the writing has ended.
-Task<bool> ClientExchange::read_early() {
+Task<bool> H1ClientExchange::read_early() {
   early_ = std::make_unique<EarlyBody>();
   while (!take_early()) {
     if (early_->bytes.size() >= early_body_max) co_return co_await server_stalls();
@@ -366,7 +366,7 @@ Task<bool> ClientExchange::read_early() {
 
 /// Moves the bytes of the body that have arrived to the early body, as far as there is room.
 /// Returns: true if the body has ended.
-bool ClientExchange::take_early() {
+bool H1ClientExchange::take_early() {
   // The end needs no room.
   while (!early_->ended && (early_->bytes.size() < early_body_max || input_.empty())) {
     const ResponseEvent event = parser_.next(input_);
@@ -386,7 +386,7 @@ bool ClientExchange::take_early() {
 
 /// Waits until a write makes no progress for `answered_stall_max`. Returns false if the writing has
 /// ended before.
-Task<bool> ClientExchange::server_stalls() {
+Task<bool> H1ClientExchange::server_stalls() {
   for (;;) {
     const bool writes = writing_;
     const std::uint64_t before = sent_ + lease_.stream().pending_write_sent();
@@ -399,8 +399,8 @@ Task<bool> ClientExchange::server_stalls() {
 
 /// Starts the task that sends the request, and reads the head of the response. The request keeps
 /// its body if nothing sends it any more, so that it can be sent again.
-Task<Result<>> ClientExchange::read_head_beside(Scope& scope, ClientRequest& request,
-                                                std::string_view head) {
+Task<Result<>> H1ClientExchange::read_head_beside(Scope& scope, ClientRequest& request,
+                                                  std::string_view head) {
   sending_ = std::make_unique<Sending>();
   sending_->body = std::move(request.body());
   sending_->head = head;
@@ -419,7 +419,7 @@ Task<Result<>> ClientExchange::read_head_beside(Scope& scope, ClientRequest& req
 }
 
 /// Reads the head of the response. Its timeout begins at the end of the request.
-Task<Result<>> ClientExchange::read_head_while_sending() {
+Task<Result<>> H1ClientExchange::read_head_while_sending() {
   const Context own = co_await this_context();
   Result<> received;
   for (bool again = true; again;) {
@@ -436,7 +436,7 @@ Task<Result<>> ClientExchange::read_head_while_sending() {
 }
 
 /// The task that sends the request. It may destroy the exchange.
-Task<> ClientExchange::send_beside() {
+Task<> H1ClientExchange::send_beside() {
   const Context own = co_await this_context();
   CancelSource cancel(own.cancel);
   sending_->cancel = &cancel;
@@ -453,12 +453,12 @@ Task<> ClientExchange::send_beside() {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void ClientExchange::stop_sending() noexcept {
+void H1ClientExchange::stop_sending() noexcept {
   sending_->stopped = true;
   sending_->cancel->cancel();
 }
 
-void ClientExchange::end_sending(const Result<>& sent) noexcept {
+void H1ClientExchange::end_sending(const Result<>& sent) noexcept {
   sending_->cancel = nullptr;
   if (destroy_if_released()) return;
   // A server that has answered may leave the rest of the request unread.
@@ -471,7 +471,7 @@ void ClientExchange::end_sending(const Result<>& sent) noexcept {
 
 /// Copies the bytes of the head unless no other buffer will take the place of theirs: views of
 /// headers are valid as long as the response.
-void ClientExchange::keep_head() {
+void H1ClientExchange::keep_head() {
   ReceivedResponseHead& head = parser_.head();
   const std::optional<std::uint64_t> length = parser_.body_length().bytes();
   const bool whole = length && *length <= input_.size();
@@ -480,7 +480,7 @@ void ClientExchange::keep_head() {
   head.rebase(head_text_.data());
 }
 
-Task<Result<>> ClientExchange::read_head(Duration timeout) {
+Task<Result<>> H1ClientExchange::read_head(Duration timeout) {
   const Instant until = after(loop_.now(), timeout);
   while (true) {
     const ResponseEvent event = parser_.next(input_);
@@ -519,7 +519,7 @@ Task<Result<>> ClientExchange::read_head(Duration timeout) {
   }
 }
 
-Task<Result<Bytes>> ClientExchange::read() {
+Task<Result<Bytes>> H1ClientExchange::read() {
   if (early_ != nullptr && !ended_) {
     early_->lent = std::exchange(early_->bytes, {});
     if (!early_->lent.empty()) co_return early_->lent.bytes();

@@ -10,7 +10,7 @@
 
 #include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/detail/h2/hpack_encoder.hpp"
-#include "weir/http/server/detail/h2_connection.hpp"
+#include "weir/http/server/detail/h2/h2_connection.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weir/http/detail/h2/head_writer.hpp"
-#include "weir/http/server/detail/h2_connection.hpp"
+#include "weir/http/server/detail/h2/h2_connection.hpp"
 #include "weir/http/server/detail/served_websocket.hpp"
 
 namespace weir::http {

@@ -1,5 +1,5 @@
 // The operations, the events and the end of a client's connection of HTTP/2.
-#include "weir/http/client/detail/h2_client_connection.hpp"
+#include "weir/http/client/detail/h2/h2_client_connection.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 #include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/syntax/client_error.hpp"

@@ -1,5 +1,5 @@
 // The connection of HTTP/2. h2_exchange.cpp has its requests.
-#include "weir/http/server/detail/h2_connection.hpp"
+#include "weir/http/server/detail/h2/h2_connection.hpp"
 
 #include <algorithm>
 #include <cassert>

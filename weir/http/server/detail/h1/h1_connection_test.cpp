@@ -1,5 +1,5 @@
 // Tests handlers and streams on a connection, also when the peer leaves.
-#include "weir/http/server/detail/request_loop.hpp"
+#include "weir/http/server/detail/h1/h1_connection.hpp"
 
 #include <gtest/gtest.h>
 

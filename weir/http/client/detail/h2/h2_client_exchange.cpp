@@ -1,5 +1,5 @@
 // Sending a request over HTTP/2 and reading its response.
-#include "weir/http/client/detail/h2_client_exchange.hpp"
+#include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 
 #include <algorithm>
 #include <cassert>
