@@ -84,7 +84,7 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
                                   ? limits.h2.stream_window
                                   : std::min<std::uint64_t>(body, limits.h2.stream_window);
   const std::uint64_t stream = sum(
-      {block(sizeof(H2Exchange)), block(fields), product(grown, block(fields)),
+      {block(sizeof(H2Carrier)), block(fields), product(grown, block(fields)),
        header_slots_bytes_max(limits.head), first == 0 ? 0 : buffer(product(doubled, first)),
        options.websockets ? websocket_bytes(limits.websocket, options.websocket_compression) : 0,
        frames_of_stream, options.handler_bytes});
@@ -98,7 +98,7 @@ void add_http2(MemoryBound& bound, const Limits& limits, std::uint64_t body,
   const std::uint64_t kept = sum({block(sizeof(H2ConnectionState)), block(HpackTable::memory_max)});
   // A connection has a spare exchange.
   const std::uint64_t own = sum({idle_bytes, frames_bytes, kept, block(sizeof(H2Connection)),
-                                 block(sizeof(H2Exchange)), buffer(0), unread_bytes()});
+                                 block(sizeof(H2Carrier)), buffer(0), unread_bytes()});
   bound.connection =
       std::max(bound.connection, sum({own, bodies, session_bytes_max(limits.h2, stream)}));
   bound.idle_connection = sum({idle_bytes, kept});

@@ -24,22 +24,25 @@ using namespace std::chrono_literals;
 enum class CarrierProtocol : std::uint8_t { http_1_0, http_1_1, http_2 };
 enum class CarrierLayer : std::uint8_t { plain, tls };
 
-struct Carrier {
+struct TestedCarrier {
   const char* name;
   CarrierProtocol protocol;
   CarrierLayer layer;
 
-  friend void PrintTo(const Carrier& carrier, std::ostream* out) { *out << carrier.name; }
+  friend void PrintTo(const TestedCarrier& carrier, std::ostream* out) { *out << carrier.name; }
 };
 
-inline constexpr Carrier on_http_1_0{"http_1_0", CarrierProtocol::http_1_0, CarrierLayer::plain};
-inline constexpr Carrier on_http_1_0_tls{"http_1_0_tls", CarrierProtocol::http_1_0,
-                                         CarrierLayer::tls};
-inline constexpr Carrier on_http_1_1{"http_1_1", CarrierProtocol::http_1_1, CarrierLayer::plain};
-inline constexpr Carrier on_http_1_1_tls{"http_1_1_tls", CarrierProtocol::http_1_1,
-                                         CarrierLayer::tls};
-inline constexpr Carrier on_http_2{"http_2", CarrierProtocol::http_2, CarrierLayer::plain};
-inline constexpr Carrier on_http_2_tls{"http_2_tls", CarrierProtocol::http_2, CarrierLayer::tls};
+inline constexpr TestedCarrier on_http_1_0{"http_1_0", CarrierProtocol::http_1_0,
+                                           CarrierLayer::plain};
+inline constexpr TestedCarrier on_http_1_0_tls{"http_1_0_tls", CarrierProtocol::http_1_0,
+                                               CarrierLayer::tls};
+inline constexpr TestedCarrier on_http_1_1{"http_1_1", CarrierProtocol::http_1_1,
+                                           CarrierLayer::plain};
+inline constexpr TestedCarrier on_http_1_1_tls{"http_1_1_tls", CarrierProtocol::http_1_1,
+                                               CarrierLayer::tls};
+inline constexpr TestedCarrier on_http_2{"http_2", CarrierProtocol::http_2, CarrierLayer::plain};
+inline constexpr TestedCarrier on_http_2_tls{"http_2_tls", CarrierProtocol::http_2,
+                                             CarrierLayer::tls};
 
 inline auto every_carrier() {
   return testing::Values(on_http_1_0, on_http_1_0_tls, on_http_1_1, on_http_1_1_tls, on_http_2,
@@ -49,13 +52,13 @@ inline auto every_carrier() {
 inline auto carriers_of_http_1() {
   return testing::Values(on_http_1_0, on_http_1_0_tls, on_http_1_1, on_http_1_1_tls);
 }
-inline std::string carrier_name(const testing::TestParamInfo<Carrier>& info) {
+inline std::string carrier_name(const testing::TestParamInfo<TestedCarrier>& info) {
   return info.param.name;
 }
 
 /// A server that speaks every version of HTTP, and a raw client that speaks that of the parameter.
 /// A test adds its routes before it calls serve().
-class CarrierTest : public testing::TestWithParam<Carrier>, protected HttpFixture {
+class CarrierTest : public testing::TestWithParam<TestedCarrier>, protected HttpFixture {
  protected:
   CarrierTest() {
     plain_http2_ = PlainHttp2::prior_knowledge;

@@ -66,7 +66,7 @@ void add_streams(ConnectionReport& report, const Connection& connection, Instant
   report.state = report.streams == 0 ? "idle" : "active";
   std::uint32_t shown = 0;
   std::uint32_t seen = 0;
-  connection.http2().visit([&](const http::H2Exchange& exchange) {
+  connection.http2().visit([&](const http::H2Carrier& exchange) {
     const Call& call = exchange.call();
     if (has_route(call)) {
       report.route += (shown == 0 ? "" : ", ") + route_of(call);

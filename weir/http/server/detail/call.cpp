@@ -13,8 +13,8 @@
 
 #include "weir/http/router/detail/core_handlers.hpp"
 #include "weir/http/router/router.hpp"
+#include "weir/http/server/detail/response_sink.hpp"
 #include "weir/http/syntax/client_error.hpp"
-#include "weir/os/detail/io/file.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/timeout.hpp"
 
@@ -81,41 +81,6 @@ std::string_view RequestTrace::name(IdBuffer room) const noexcept {
     used += part.copy(room.data() + used, room.size() - used);
   }
   return {room.data(), used};
-}
-
-Task<Result<>> ResponseSink::write(Bytes piece) {
-  if (piece.empty()) co_return {};
-  assert(!writing_ && "calls of BodySink::write() must not overlap");
-  if (left_ && piece.size() > *left_) {
-    too_long_ = true;
-    co_return fail(Errc::bad_input);
-  }
-  if (left_) *left_ -= piece.size();
-  used_ = true;
-  bytes_ += piece.size();
-  /// Marks this call, also if it ends with an exception.
-  struct Writing {
-    explicit Writing(bool& set) noexcept : flag(set) { flag = true; }
-    Writing(const Writing&) = delete;
-    Writing& operator=(const Writing&) = delete;
-    ~Writing() { flag = false; }
-    bool& flag;
-  } const writing(writing_);
-  co_return co_await send(piece);
-}
-
-Result<std::size_t> ResponseSink::try_write_file(const os::FilePart& part) {
-  assert(!writing_ && "calls of BodySink::write() must not overlap");
-  if (left_ && part.size > *left_) {
-    too_long_ = true;
-    return fail(Errc::bad_input);
-  }
-  const auto sent = try_send_file(part);
-  if (!sent || *sent == 0) return sent;
-  if (left_) *left_ -= *sent;
-  bytes_ += *sent;
-  used_ = true;
-  return sent;
 }
 
 Call::Call(ServerState& server, BodySource& body, const Context& context) noexcept

@@ -25,6 +25,8 @@
 
 namespace weir::http {
 
+class ResponseSink;
+
 // The trace context of one request, with its id for logs.
 
 /// The trace context of a request loop, for one request after another. It costs a request one
@@ -119,43 +121,8 @@ class ResponseSlot {
   bool full_ = false;
 };
 
-/// The sink of a streamed response. A body with a length accepts no piece that exceeds it.
-class ResponseSink : public BodySink {
- public:
-  using BodySink::write;
-  Task<Result<>> write(Bytes piece) override;
-  Result<std::size_t> try_write_file(const os::FilePart& part) override;
-
-  /// Returns true if a piece was sent.
-  bool used() const noexcept { return used_; }
-  /// Returns true if the function wrote more bytes than the length of the body.
-  bool too_long() const noexcept { return too_long_; }
-  /// Returns true if bytes of a body with a length are missing.
-  bool incomplete() const noexcept { return left_.value_or(0) != 0; }
-  /// Returns the number of bytes that were written.
-  std::uint64_t bytes() const noexcept { return bytes_; }
-
- protected:
-  explicit ResponseSink(std::optional<std::uint64_t> length) noexcept : left_(length) {}
-  /// Records that bytes of the response were sent.
-  void set_used() noexcept { used_ = true; }
-
- private:
-  virtual Task<Result<>> send(Bytes piece) = 0;
-  /// Sends bytes of a file as try_write_file() does. It calls set_used() if it sends other bytes of
-  /// the response, such as the head.
-  virtual Result<std::size_t> try_send_file(const os::FilePart&) { return 0; }
-
-  std::optional<std::uint64_t> left_;  // bytes that the length of the body still allows
-  std::uint64_t bytes_ = 0;
-  bool used_ = false;
-  bool too_long_ = false;
-  bool writing_ = false;
-};
-
 /// One request in progress: its head, its route, its handler and its response, with its timeout,
-/// its cancellation and its trace. A Call does not depend on the protocol. Its carrier, such as a
-/// H1Connection, fills head(), provides the body, and sends response(). A Call is used for one
+/// its cancellation and its trace.  A Call is used for one
 /// request after another.
 /// Threads: its loop's.
 /// Lifetime: the server and the body outlive it. No task runs under it when it is destroyed.

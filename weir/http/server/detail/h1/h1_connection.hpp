@@ -10,11 +10,11 @@
 
 #include "weir/base/buffer.hpp"
 #include "weir/http/detail/h1/parser.hpp"
-#include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
-#include "weir/http/server/detail/h1/body_reader.hpp"
+#include "weir/http/server/detail/exchange.hpp"
+#include "weir/http/server/detail/h1/h1_carrier.hpp"
 #include "weir/http/server/detail/served_websocket.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/task/task.hpp"
@@ -25,14 +25,14 @@ namespace weir::http {
 /// bytes arrive and destroys it when all are answered. Responses are collected in output(), so that
 /// a batch of pipelined requests costs one write.
 /// Threads: its loop's.
-class H1Connection : public ConnectionIo, loop::HangupObserver {
+class H1Connection : public ConnectionIo {
  public:
   /// The next action of the connection.
   enum class Action : std::uint8_t {
     idle,       ///< no input left; send the output and wait for the next request
     read_more,  ///< incomplete head; send the output and read on
     next_turn,  ///< enough requests for this turn; send the output and go on in the next one
-    finish,     ///< a request that has to wait; see finish()
+    finish,     ///< a request that has to wait; see Exchange::run()
     http2,      ///< the input begins with the preface of HTTP/2
     websocket,  ///< the response accepts a WebSocket; send the output, then take_websocket()
     close,      ///< end; send the output, then close after the peer has had time to read it
@@ -56,23 +56,23 @@ class H1Connection : public ConnectionIo, loop::HangupObserver {
   Task<Action> run(Action action);
 
   /// Returns the present request, or the last one.
-  const Call& call() const noexcept { return call_; }
+  const Call& call() const noexcept { return exchange_.call(); }
   /// Returns what the peer may still send after Action::close.
   LateInput late_input() const noexcept { return late_input_; }
   /// Returns the WebSocket that the connection becomes, after Action::websocket.
-  BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(websocket_); }
+  BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(carrier_.websocket()); }
 
   /// Cancels what still runs after the exception `why` has interrupted a request; see
   /// Call::abandon().
-  void abandon(std::exception_ptr why) noexcept { call_.abandon(std::move(why)); }
+  void abandon(std::exception_ptr why) noexcept { exchange_.call().abandon(std::move(why)); }
   /// Waits until the call is not busy.
   /// Cancel: not affected.
   class TaskEndAwaiter : public Call::NotBusyAwaiter {
    public:
     explicit TaskEndAwaiter(H1Connection& http1) noexcept
-        : NotBusyAwaiter(http1.call_), http1_(http1) {}
+        : NotBusyAwaiter(http1.exchange_.call()), http1_(http1) {}
     void await_resume() const {
-      http1_.stream().observe_hangup(nullptr);
+      http1_.carrier_.watch_peer(false);
       NotBusyAwaiter::await_resume();
     }
 
@@ -89,47 +89,27 @@ class H1Connection : public ConnectionIo, loop::HangupObserver {
 
  private:
   Instant head_deadline() noexcept;
-  Action start_call();
+  Action take_next(Exchange::Next next);
+  Action end_request();
   Action end_unproven() noexcept;
   Action end_evicted();
   Action reject_head(ParseError error);
-  Action reject(ParseError error);
-  Action finish_now();
-  Action finish_request();
   bool peer_sends_no_more() const noexcept;
-  void decide_keep_alive();
-  ResponseHead make_response_head() const;
-  bool is_common() const noexcept;
-  bool append_response();
-
-  void observe_hangup() { stream().observe_hangup(this); }
   Task<Action> finish();
-  Task<Result<>> send_waiting();
-  Task<> wait_for_task();
-  bool respond_early();
-  Task<Result<>> finish_body();
   Task<Action> discard_body();
-  void count_body_error() noexcept;
-  Task<Action> send_response();
-  Task<Action> send_stream(std::size_t output_before);
-  void set_close_mode(CloseMode mode);
-  bool can_discard_body() const noexcept;
   void expect_rest_of_body() noexcept;
 
   ServerState& server_;
   Context context_;
   HeadParser parser_;
-  BodyReader body_;
-  Call call_;
+  H1Carrier carrier_;
+  Exchange exchange_;
   static constexpr std::uint64_t none = static_cast<std::uint64_t>(-1);
   std::uint64_t heads_ = 0;           // complete heads so far
   std::uint64_t head_number_ = none;  // the head that is being read
-  BlockPtr<ServedWebSocket> websocket_;
-  Instant head_started_{};  // arrival of its first bytes
-  bool keep_alive_ = true;
+  Instant head_started_{};            // arrival of its first bytes
   bool http2_allowed_ = false;
   LateInput late_input_ = LateInput::none;
-  CloseMode close_mode_ = CloseMode::orderly;
 };
 static_assert(sizeof(H1Connection) <= 4096, "a larger object takes a block of twice the size");
 

@@ -15,7 +15,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/sync/event.hpp"
 
-namespace weir::http::request_loop_test {
+namespace weir::http::h1_connection_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -24,9 +24,9 @@ std::string get_of(std::string_view path, int minor = 1) {
   return "GET " + std::string(path) + " HTTP/1." + std::to_string(minor) + "\r\nHost: a\r\n\r\n";
 }
 
-class RequestLoopTest : public HttpTest {
+class H1ConnectionTest : public HttpTest {
  protected:
-  RequestLoopTest() {
+  H1ConnectionTest() {
     routes_.get("/", [] { return text("hello\n"); });
     routes_.get("/waits", [this](Request&) { return waits(*this); });
     routes_.get("/tree", [this](Request&, Scope& scope) { return tree(scope, *this); });
@@ -71,7 +71,7 @@ class RequestLoopTest : public HttpTest {
     co_return co_await sink.write("a body");
   }
 
-  using Writer = Task<Result<>> (*)(BodySink&, RequestLoopTest*);
+  using Writer = Task<Result<>> (*)(BodySink&, H1ConnectionTest*);
   static Writer writer_of(std::string_view name) {
     if (name == "three") return three;
     if (name == "slow") return slow;
@@ -85,21 +85,21 @@ class RequestLoopTest : public HttpTest {
     return three;
   }
 
-  static Task<Response> waits(RequestLoopTest& test) {
+  static Task<Response> waits(H1ConnectionTest& test) {
     const auto slept = co_await sleep(1h);
     test.noted_.push_back(slept ? "slept" : slept.error().message());
     co_return text("done\n");
   }
-  static Task<> child(RequestLoopTest* test) {
+  static Task<> child(H1ConnectionTest* test) {
     const auto slept = co_await sleep(1h);
     test->noted_.push_back(slept ? "slept" : slept.error().message());
   }
-  static Task<Response> tree(Scope& scope, RequestLoopTest& test) {
+  static Task<Response> tree(Scope& scope, H1ConnectionTest& test) {
     for (int i = 0; i < 3; ++i) scope.spawn(child(&test));
     co_return text("the scope is joined first\n");
   }
   /// Ignores a cancellation for two seconds.
-  static Task<Response> ignores_cancel(RequestLoopTest& test) {
+  static Task<Response> ignores_cancel(H1ConnectionTest& test) {
     const Context alone{test.loop_.get(), nullptr};
     std::ignore = co_await in_context(alone, nap());
     test.noted_.push_back("woke up");
@@ -107,17 +107,17 @@ class RequestLoopTest : public HttpTest {
   }
   static Task<Result<>> nap() { co_return co_await sleep(2s); }
 
-  static Task<Result<>> three(BodySink& sink, RequestLoopTest*) {
+  static Task<Result<>> three(BodySink& sink, H1ConnectionTest*) {
     for (const std::string_view piece : {"one ", "", "two ", "three"}) {
       if (auto sent = co_await sink.write(piece); !sent) co_return sent;
     }
     co_return {};
   }
-  static Task<Result<>> slow(BodySink& sink, RequestLoopTest*) {
+  static Task<Result<>> slow(BodySink& sink, H1ConnectionTest*) {
     if (auto slept = co_await sleep(2s); !slept) co_return slept;
     co_return co_await sink.write("at last");
   }
-  static Task<Result<>> endless(BodySink& sink, RequestLoopTest* test) {
+  static Task<Result<>> endless(BodySink& sink, H1ConnectionTest* test) {
     const std::string piece(10'000, 'x');
     for (;;) {
       if (auto sent = co_await sink.write(piece); !sent) {
@@ -127,16 +127,16 @@ class RequestLoopTest : public HttpTest {
       test->written_ += piece.size();
     }
   }
-  static Task<Result<>> nothing(BodySink&, RequestLoopTest*) { co_return {}; }
-  static Task<Result<>> late_throw(BodySink& sink, RequestLoopTest*) {
+  static Task<Result<>> nothing(BodySink&, H1ConnectionTest*) { co_return {}; }
+  static Task<Result<>> late_throw(BodySink& sink, H1ConnectionTest*) {
     std::ignore = co_await sink.write("a part");
     throw std::runtime_error("internal detail");
   }
-  static Task<Result<>> early_throw(BodySink&, RequestLoopTest*) {
+  static Task<Result<>> early_throw(BodySink&, H1ConnectionTest*) {
     throw std::runtime_error("internal detail");
     co_return {};
   }
-  static Task<Result<>> late_error(BodySink& sink, RequestLoopTest*) {
+  static Task<Result<>> late_error(BodySink& sink, H1ConnectionTest*) {
     std::ignore = co_await sink.write("a part");
     co_return fail(Errc::not_found);
   }
@@ -145,10 +145,10 @@ class RequestLoopTest : public HttpTest {
     std::ignore = co_await sink.write(request->path_text());
     co_return fail(Errc::not_found);
   }
-  static Task<Result<>> early_error(BodySink&, RequestLoopTest*) {
+  static Task<Result<>> early_error(BodySink&, H1ConnectionTest*) {
     co_return fail(Errc::not_found);
   }
-  static Task<Result<>> hides_errors(BodySink& sink, RequestLoopTest*) {
+  static Task<Result<>> hides_errors(BodySink& sink, H1ConnectionTest*) {
     const std::string piece(10'000, 'x');
     for (int i = 0; i < 100; ++i) std::ignore = co_await sink.write(piece);
     co_return {};
@@ -165,7 +165,7 @@ class RequestLoopTest : public HttpTest {
   std::size_t written_ = 0;
 };
 
-TEST_F(RequestLoopTest, ExceptionTextOfAHandlerIsLoggedAndNotSent) {
+TEST_F(H1ConnectionTest, ExceptionTextOfAHandlerIsLoggedAndNotSent) {
   serve();
   const auto answers =
       sim::parse_http_responses(talk(connect(), get_of("/throws") + std::string(get)));
@@ -176,7 +176,7 @@ TEST_F(RequestLoopTest, ExceptionTextOfAHandlerIsLoggedAndNotSent) {
   EXPECT_EQ(server_->counters().handler_failures.value(), 1u);
 }
 
-TEST_F(RequestLoopTest, RequestsOfOneTurnAreLimited) {
+TEST_F(H1ConnectionTest, RequestsOfOneTurnAreLimited) {
   std::string order;
   routes_.get("/slow", [&] {
     order += 's';
@@ -203,7 +203,7 @@ TEST_F(RequestLoopTest, RequestsOfOneTurnAreLimited) {
   EXPECT_GE(loop_->counters().turns.value() - before, 400U / TurnShare::requests_max);
 }
 
-TEST_F(RequestLoopTest, AHandlerOfHeadNeedNotKnowTheLength) {
+TEST_F(H1ConnectionTest, AHandlerOfHeadNeedNotKnowTheLength) {
   routes_.get("/own", [] { return text("thirteen byte"); });
   routes_.head("/own", [] { return Response(Status::ok); });
   routes_.get("/sized", [] { return text("thirteen byte"); });
@@ -221,7 +221,7 @@ TEST_F(RequestLoopTest, AHandlerOfHeadNeedNotKnowTheLength) {
   EXPECT_NE(head("/empty").find("Content-Length: 0\r\n"), own.npos);
 }
 
-TEST_F(RequestLoopTest, StreamsAreChunkedIn11) {
+TEST_F(H1ConnectionTest, StreamsAreChunkedIn11) {
   serve();
   const std::string raw = talk(connect(), get_of("/streams/three") + std::string(get));
   const auto answers = sim::parse_http_responses(raw);
@@ -233,7 +233,7 @@ TEST_F(RequestLoopTest, StreamsAreChunkedIn11) {
   EXPECT_EQ(sim::parse_http_responses(talk(connect(), get_of("/streams/nothing"))).at(0).body, "");
 }
 
-TEST_F(RequestLoopTest, StreamsEndWithTheConnectionIn10) {
+TEST_F(H1ConnectionTest, StreamsEndWithTheConnectionIn10) {
   serve();
   MemoryPeer& peer = connect();
   const std::string raw =
@@ -247,7 +247,7 @@ TEST_F(RequestLoopTest, StreamsEndWithTheConnectionIn10) {
   EXPECT_TRUE(peer.ended());
 }
 
-TEST_F(RequestLoopTest, HeadDoesNotRunTheStream) {
+TEST_F(H1ConnectionTest, HeadDoesNotRunTheStream) {
   serve();
   const std::string text =
       talk(connect(), "HEAD /streams/endless HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(get));
@@ -255,7 +255,7 @@ TEST_F(RequestLoopTest, HeadDoesNotRunTheStream) {
   EXPECT_EQ(written_, 0u);
 }
 
-TEST_F(RequestLoopTest, AHeadDoesNotWaitForASlowStream) {
+TEST_F(H1ConnectionTest, AHeadDoesNotWaitForASlowStream) {
   serve();
   MemoryPeer& peer = connect();
   std::string raw = talk(peer, std::string(get) + get_of("/streams/slow") + std::string(get));
@@ -266,7 +266,7 @@ TEST_F(RequestLoopTest, AHeadDoesNotWaitForASlowStream) {
   EXPECT_EQ(answers[1].body, "at last");
 }
 
-TEST_F(RequestLoopTest, AStreamThatFailsIsCutOff) {
+TEST_F(H1ConnectionTest, AStreamThatFailsIsCutOff) {
   serve();
   MemoryPeer& peer = connect();
   const auto answers = sim::parse_http_responses(
@@ -279,7 +279,7 @@ TEST_F(RequestLoopTest, AStreamThatFailsIsCutOff) {
             "weir: GET /streams/late-throw: handler failed: exception: internal detail");
 }
 
-TEST_F(RequestLoopTest, StreamThatReturnsAnErrorIsCutOffAndLogged) {
+TEST_F(H1ConnectionTest, StreamThatReturnsAnErrorIsCutOffAndLogged) {
   serve();
   const auto answers = sim::parse_http_responses(talk(connect(), get_of("/streams/late-error")));
   ASSERT_EQ(sim::statuses_of(answers), "200-");
@@ -289,7 +289,7 @@ TEST_F(RequestLoopTest, StreamThatReturnsAnErrorIsCutOffAndLogged) {
 }
 
 // The handler has not waited, and the input is freed while the streaming function waits.
-TEST_F(RequestLoopTest, WaitingStreamKeepsItsRequest) {
+TEST_F(H1ConnectionTest, WaitingStreamKeepsItsRequest) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, get_of("/path"));
@@ -302,7 +302,7 @@ TEST_F(RequestLoopTest, WaitingStreamKeepsItsRequest) {
 }
 
 // Each of the two requests needs a copy of its head: the input is freed behind the second head.
-TEST_F(RequestLoopTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
+TEST_F(H1ConnectionTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
   routes_.get("/of/{name}/{rest...}",
               [](Request& request, std::string_view name, Wildcard rest) -> Task<Response> {
                 std::ignore = co_await sleep(1s);
@@ -319,7 +319,7 @@ TEST_F(RequestLoopTest, WaitingHandlersKeepTheirHeadsAndTheirParams) {
   EXPECT_EQ(answers[1].body, "/of/two/c two c");
 }
 
-TEST_F(RequestLoopTest, ServerErrorsThatHandlersReturnAreLogged) {
+TEST_F(H1ConnectionTest, ServerErrorsThatHandlersReturnAreLogged) {
   serve();
   EXPECT_EQ(statuses(get_of("/returns/not-found")), "404");
   EXPECT_TRUE(platform_.logged().empty());
@@ -328,7 +328,7 @@ TEST_F(RequestLoopTest, ServerErrorsThatHandlersReturnAreLogged) {
   EXPECT_EQ(platform_.logged()[0], "weir: GET /returns/broken: handler failed: bad configuration");
 }
 
-TEST_F(RequestLoopTest, ResetContentHasNoBody) {
+TEST_F(H1ConnectionTest, ResetContentHasNoBody) {
   serve();
   const std::string answer = talk(connect(), get_of("/reset-content") + std::string(get));
   EXPECT_NE(answer.find("205"), std::string::npos);
@@ -336,7 +336,7 @@ TEST_F(RequestLoopTest, ResetContentHasNoBody) {
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(answer)), "205 200");
 }
 
-TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsAnswered) {
+TEST_F(H1ConnectionTest, StreamThatFailsBeforeItsFirstByteIsAnswered) {
   serve();
   EXPECT_EQ(statuses(std::string(get) + get_of("/streams/early-throw") + std::string(get)),
             "200 500 200");
@@ -360,7 +360,7 @@ Task<Result<>> fail_behind_empty_piece(BodySink& sink) {
 }
 
 // A chunk of size 0 would end the body (RFC 9112 §7.1).
-TEST_F(RequestLoopTest, EmptyPieceOfAStreamSendsNothing) {
+TEST_F(H1ConnectionTest, EmptyPieceOfAStreamSendsNothing) {
   routes_.get("/pieces", [] { return http::stream(text_type, write_empty_pieces_too); });
   routes_.get("/only-empty", [] { return http::stream(text_type, write_only_empty_piece); });
   routes_.get("/fails", [] { return http::stream(text_type, fail_behind_empty_piece); });
@@ -374,13 +374,13 @@ TEST_F(RequestLoopTest, EmptyPieceOfAStreamSendsNothing) {
 }
 
 // The request lives until the body is sent, so the arguments of the function may refer to it.
-TEST_F(RequestLoopTest, TheRequestOutlivesTheArgumentsOfAStreamingFunction) {
+TEST_F(H1ConnectionTest, TheRequestOutlivesTheArgumentsOfAStreamingFunction) {
   serve();
   EXPECT_EQ(statuses(get_of("/noted/at-the-end") + std::string(get)), "200 200");
   EXPECT_EQ(noted_, (std::vector<std::string>{"/noted/at-the-end"}));
 }
 
-TEST_F(RequestLoopTest, AStreamWaitsForItsReader) {
+TEST_F(H1ConnectionTest, AStreamWaitsForItsReader) {
   serve();
   MemoryPeer& peer = connect();
   peer.send(get_of("/streams/endless"));
@@ -397,7 +397,7 @@ TEST_F(RequestLoopTest, AStreamWaitsForItsReader) {
   EXPECT_EQ(noted_.size(), 1u);
 }
 
-TEST_F(RequestLoopTest, FinAfterTheRequestIsAnswered) {
+TEST_F(H1ConnectionTest, FinAfterTheRequestIsAnswered) {
   serve();
   MemoryPeer& peer = connect();
   peer.send(get_of("/streams/slow"));
@@ -410,7 +410,7 @@ TEST_F(RequestLoopTest, FinAfterTheRequestIsAnswered) {
   expect_nothing_left(peer);
 }
 
-TEST_F(RequestLoopTest, ResetCancelsTheHandler) {
+TEST_F(H1ConnectionTest, ResetCancelsTheHandler) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, get_of("/waits") + std::string(get));
@@ -423,7 +423,7 @@ TEST_F(RequestLoopTest, ResetCancelsTheHandler) {
   EXPECT_TRUE(platform_.logged().empty()) << "a peer that leaves is no failure";
 }
 
-TEST_F(RequestLoopTest, ResetCancelsTheWholeTree) {
+TEST_F(H1ConnectionTest, ResetCancelsTheWholeTree) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, get_of("/tree"));
@@ -434,7 +434,7 @@ TEST_F(RequestLoopTest, ResetCancelsTheWholeTree) {
   expect_nothing_left(peer);
 }
 
-TEST_F(RequestLoopTest, HandlerThatIgnoresCancellationIsAwaited) {
+TEST_F(H1ConnectionTest, HandlerThatIgnoresCancellationIsAwaited) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, get_of("/ignores_cancel"));
@@ -448,7 +448,7 @@ TEST_F(RequestLoopTest, HandlerThatIgnoresCancellationIsAwaited) {
   expect_nothing_left(peer);
 }
 
-TEST_F(RequestLoopTest, ResetWhileStreamingIsAnErrorOfTheWrite) {
+TEST_F(H1ConnectionTest, ResetWhileStreamingIsAnErrorOfTheWrite) {
   serve();
   MemoryPeer& peer = connect();
   peer.send(get_of("/streams/endless"));
@@ -459,7 +459,7 @@ TEST_F(RequestLoopTest, ResetWhileStreamingIsAnErrorOfTheWrite) {
   expect_nothing_left(peer);
 }
 
-TEST_F(RequestLoopTest, ResetWhileAStreamSleepsCancelsIt) {
+TEST_F(H1ConnectionTest, ResetWhileAStreamSleepsCancelsIt) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, get_of("/streams/slow"));
@@ -469,7 +469,7 @@ TEST_F(RequestLoopTest, ResetWhileAStreamSleepsCancelsIt) {
 }
 
 // A response that was cut must not look whole because of the bytes behind it.
-TEST_F(RequestLoopTest, AStreamThatHidesItsErrorsIsStillCut) {
+TEST_F(H1ConnectionTest, AStreamThatHidesItsErrorsIsStillCut) {
   serve();
   MemoryPeer& peer = connect();
   peer.send(get_of("/streams/hides-errors") + std::string(get));
@@ -480,7 +480,7 @@ TEST_F(RequestLoopTest, AStreamThatHidesItsErrorsIsStillCut) {
   expect_nothing_left(peer);
 }
 
-TEST_F(RequestLoopTest, PeerMayLeaveDuringALargeBody) {
+TEST_F(H1ConnectionTest, PeerMayLeaveDuringALargeBody) {
   routes_.get("/large", [] { return text(std::string(1'000'000, 'x')); });
   serve();
   MemoryPeer& peer = connect();
@@ -492,7 +492,7 @@ TEST_F(RequestLoopTest, PeerMayLeaveDuringALargeBody) {
   expect_at_rest();
 }
 
-TEST_F(RequestLoopTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
+TEST_F(H1ConnectionTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
   struct Row {
     const char* name;
     Errc error;
@@ -528,7 +528,7 @@ TEST_F(RequestLoopTest, ErrorsOfHandlersAreLoggedByStatusAndCause) {
   }
 }
 
-TEST_F(RequestLoopTest, ManyRefusedRequestsAreOneLinePerSecond) {
+TEST_F(H1ConnectionTest, ManyRefusedRequestsAreOneLinePerSecond) {
   routes_.get("/busy", []() -> Result<Response> { return fail(ClientError::queue_full); });
   routes_.get("/late", []() -> Result<Response> { return fail(ClientError::queue_timed_out); });
   serve();
@@ -545,7 +545,7 @@ TEST_F(RequestLoopTest, ManyRefusedRequestsAreOneLinePerSecond) {
             "weir: GET /late: handler failed: queue_timed_out (and 19 earlier requests)");
 }
 
-TEST_F(RequestLoopTest, LogLineEscapesOnlyWhatIsNotPrintable) {
+TEST_F(H1ConnectionTest, LogLineEscapesOnlyWhatIsNotPrintable) {
   routes_.get("/throws-text",
               []() -> Response { throw std::runtime_error("caf\xc3\xa9 ~ \x1f \x7f!"); });
   routes_.get("/header", [] {
@@ -562,7 +562,7 @@ TEST_F(RequestLoopTest, LogLineEscapesOnlyWhatIsNotPrintable) {
   EXPECT_EQ(platform_.logged()[1], "weir: GET /header: cannot send the header a?b");
 }
 
-TEST_F(RequestLoopTest, StatusesFrom200To599AreSent) {
+TEST_F(H1ConnectionTest, StatusesFrom200To599AreSent) {
   routes_.get("/status/{code}", [](int code) {
     Response response = text("own text");
     response.set_status(Status{static_cast<std::uint16_t>(code)});
@@ -582,7 +582,7 @@ TEST_F(RequestLoopTest, StatusesFrom200To599AreSent) {
   EXPECT_EQ(platform_.logged().size(), 3U);
 }
 
-TEST_F(RequestLoopTest, HeadersOfTheHandlerAreSentInTheirOrder) {
+TEST_F(H1ConnectionTest, HeadersOfTheHandlerAreSentInTheirOrder) {
   routes_.get("/headers", [] {
     Response response = text("body");
     response.add_header("X-One", "1");
@@ -597,7 +597,7 @@ TEST_F(RequestLoopTest, HeadersOfTheHandlerAreSentInTheirOrder) {
             "X-One: 1\r\nX-Two: 2\r\nContent-Type: text/csv\r\n\r\nbody");
 }
 
-TEST_F(RequestLoopTest, MediaTypesOfAnyLengthAreSent) {
+TEST_F(H1ConnectionTest, MediaTypesOfAnyLengthAreSent) {
   routes_.get("/type/42", [] {
     return Response(Status::ok, "application/x-42-42-42-42-42-42-42-42-42.", Body(Literal("a")));
   });
@@ -628,7 +628,7 @@ TEST_F(RequestLoopTest, MediaTypesOfAnyLengthAreSent) {
   EXPECT_EQ(answers[5].body, "c");
 }
 
-TEST_F(RequestLoopTest, HeadOfASmallTextHasNoBody) {
+TEST_F(H1ConnectionTest, HeadOfASmallTextHasNoBody) {
   serve();
   const auto answers = sim::parse_http_responses(
       talk(connect(), "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(get)), {"HEAD", "GET"});
@@ -637,7 +637,7 @@ TEST_F(RequestLoopTest, HeadOfASmallTextHasNoBody) {
   EXPECT_EQ(answers[1].body, "hello\n");
 }
 
-TEST_F(RequestLoopTest, HeadOfAStreamKeepsA10ConnectionOpen) {
+TEST_F(H1ConnectionTest, HeadOfAStreamKeepsA10ConnectionOpen) {
   serve();
   MemoryPeer& peer = connect();
   const auto answers = sim::parse_http_responses(
@@ -651,7 +651,7 @@ TEST_F(RequestLoopTest, HeadOfAStreamKeepsA10ConnectionOpen) {
 }
 
 // The stream would end with the connection, but the response that replaces it has a length.
-TEST_F(RequestLoopTest, StreamThatCannotBeSentKeepsA10ConnectionOpen) {
+TEST_F(H1ConnectionTest, StreamThatCannotBeSentKeepsA10ConnectionOpen) {
   routes_.get("/bad-stream", [this] {
     Response response = http::stream(text_type, three, this);
     response.add_header("X", "a\nb");
@@ -669,7 +669,7 @@ TEST_F(RequestLoopTest, StreamThatCannotBeSentKeepsA10ConnectionOpen) {
   EXPECT_FALSE(peer.ended());
 }
 
-TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsLoggedByItsStatus) {
+TEST_F(H1ConnectionTest, StreamThatFailsBeforeItsFirstByteIsLoggedByItsStatus) {
   routes_.get("/fails-early", [] {
     return http::stream(
         text_type, [](BodySink&) -> Task<Result<>> { co_return fail(Errc::bad_configuration); });
@@ -688,7 +688,7 @@ TEST_F(RequestLoopTest, StreamThatFailsBeforeItsFirstByteIsLoggedByItsStatus) {
 }
 
 // The head of the response was sent before the function failed.
-TEST_F(RequestLoopTest, StreamThatWaitedAndThenFailsIsCutOff) {
+TEST_F(H1ConnectionTest, StreamThatWaitedAndThenFailsIsCutOff) {
   routes_.get("/fails-late/{error}", [](std::string_view name) {
     const bool cancelled = name == "cancelled";
     return http::stream(
@@ -724,7 +724,7 @@ TEST_F(RequestLoopTest, StreamThatWaitedAndThenFailsIsCutOff) {
   EXPECT_EQ(platform_.logged().size(), 1U);
 }
 
-TEST_F(RequestLoopTest, RequestsAndResponsesAreCounted) {
+TEST_F(H1ConnectionTest, RequestsAndResponsesAreCounted) {
   serve();
   const auto expect_counts = [this](std::uint64_t requests, std::uint64_t responses) {
     EXPECT_EQ(server_->counters().requests.value(), requests);
@@ -749,7 +749,7 @@ TEST_F(RequestLoopTest, RequestsAndResponsesAreCounted) {
 }
 
 // The handler may end in the turn in which its client leaves, on either side of the notice.
-TEST_F(RequestLoopTest, HandlerMayEndInTheTurnOfTheHangup) {
+TEST_F(H1ConnectionTest, HandlerMayEndInTheTurnOfTheHangup) {
   ManualResetEvent gate;
   routes_.get("/gate", [&gate](Request&) -> Task<Response> {
     const auto passed = co_await gate.wait();
@@ -784,7 +784,7 @@ TEST_F(RequestLoopTest, HandlerMayEndInTheTurnOfTheHangup) {
   }
 }
 
-TEST_F(RequestLoopTest, ResetAfterAWaitingHandlerHasAnsweredIsHarmless) {
+TEST_F(H1ConnectionTest, ResetAfterAWaitingHandlerHasAnsweredIsHarmless) {
   serve();
   for (const char* const path : {"/throws", "/streams/slow"}) {
     MemoryPeer& peer = connect();
@@ -799,7 +799,7 @@ TEST_F(RequestLoopTest, ResetAfterAWaitingHandlerHasAnsweredIsHarmless) {
   }
 }
 
-TEST_F(RequestLoopTest, ParseErrorOfA10RequestLingers) {
+TEST_F(H1ConnectionTest, ParseErrorOfA10RequestLingers) {
   serve();
   MemoryPeer& peer = connect();
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(
@@ -811,4 +811,4 @@ TEST_F(RequestLoopTest, ParseErrorOfA10RequestLingers) {
 }
 
 }  // namespace
-}  // namespace weir::http::request_loop_test
+}  // namespace weir::http::h1_connection_test

@@ -1,4 +1,3 @@
-// The connection of HTTP/2. h2_exchange.cpp has its requests.
 #include "weir/http/server/detail/h2/h2_connection.hpp"
 
 #include <algorithm>
@@ -173,7 +172,7 @@ bool H2Connection::handle(const H2Event& event) {
     }
     case H2Event::Kind::data:
       new_data_ += event.bytes.size();
-      static_cast<H2Exchange*>(event.stream)->on_data(event.bytes, event.end_stream);
+      static_cast<H2Carrier*>(event.stream)->on_data(event.bytes, event.end_stream);
       return true;
     case H2Event::Kind::reset:
       lose(event);
@@ -196,7 +195,7 @@ bool H2Connection::handle(const H2Event& event) {
 /// Ends the exchange of a stream that was reset.
 void H2Connection::lose(const H2Event& event) {
   server_.counters().http2_streams_reset.add();
-  static_cast<H2Exchange*>(event.stream)->on_gone();
+  static_cast<H2Carrier*>(event.stream)->on_gone();
 }
 
 /// Counts a request whose stream was reset because it is malformed (RFC 9113 §8.1.1).
@@ -212,8 +211,8 @@ void H2Connection::fail_block() {
 }
 
 bool H2Connection::open(const H2Event& event) {
-  if (spare_ == nullptr) spare_ = make_block<H2Exchange>(*this);
-  H2Exchange& exchange = *spare_;
+  if (spare_ == nullptr) spare_ = make_block<H2Carrier>(*this);
+  H2Carrier& exchange = *spare_;
   const auto read =
       server_.request_fields().read_request(state_.table, event.bytes, exchange.head());
   if (read.kind == FieldsResult::Kind::invalid_block) {
@@ -250,7 +249,7 @@ bool H2Connection::open(const H2Event& event) {
 }
 
 bool H2Connection::read_trailers(const H2Event& event) {
-  auto& exchange = *static_cast<H2Exchange*>(event.stream);
+  auto& exchange = *static_cast<H2Carrier*>(event.stream);
   const auto read = server_.request_fields().read_trailers(state_.table, event.bytes,
                                                            exchange.received_trailers());
   switch (read.kind) {
@@ -278,7 +277,7 @@ void H2Connection::give_up() noexcept {
   if (owner_.read_state() == ReadState::http2) owner_.shorten_deadline(server_.loop().now());
 }
 
-void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
+void H2Connection::reset(H2Carrier& exchange, H2Error error) noexcept {
   // A connection that is lost ends its streams without a reset.
   if (!session_.failed()) server_.counters().http2_streams_reset.add();
   try {
@@ -288,8 +287,8 @@ void H2Connection::reset(H2Exchange& exchange, H2Error error) noexcept {
   }
 }
 
-void H2Connection::end(H2Exchange& exchange) noexcept {
-  static_cast<ExchangeNode&>(exchange).unlink();
+void H2Connection::end(H2Carrier& exchange) noexcept {
+  static_cast<H2CarrierNode&>(exchange).unlink();
   server_.counters().http2_streams_open.subtract();
   try {
     session_.release(exchange);
@@ -301,7 +300,7 @@ void H2Connection::end(H2Exchange& exchange) noexcept {
     exchange.reuse();
     spare_.reset(&exchange);
   } else {
-    BlockDeleter<H2Exchange>()(&exchange);
+    BlockDeleter<H2Carrier>()(&exchange);
   }
   wake_writer();
   if (session_.streams_held() != 0) return;
@@ -310,7 +309,7 @@ void H2Connection::end(H2Exchange& exchange) noexcept {
   owner_.shorten_deadline(finished() ? state_.idle_since : deadline());
 }
 
-void H2Connection::linger(H2Exchange& exchange) noexcept {
+void H2Connection::linger(H2Carrier& exchange) noexcept {
   try {
     exchange.begin_linger();
     if (exchange.collected() != 0) drop_collected(exchange);
@@ -321,7 +320,7 @@ void H2Connection::linger(H2Exchange& exchange) noexcept {
   wake_writer();
 }
 
-void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
+void H2Connection::add_collected(H2Carrier& exchange, std::size_t count) {
   collected_ += count;
   if (collected_ > server_.limits().h2.bodies_max) {
     if (growing_ == nullptr && needs_window(exchange)) growing_ = &exchange;
@@ -331,12 +330,12 @@ void H2Connection::add_collected(H2Exchange& exchange, std::size_t count) {
 }
 
 /// Forgets the body of an exchange that is answered. Others may grow instead.
-void H2Connection::drop_collected(H2Exchange& exchange) {
+void H2Connection::drop_collected(H2Carrier& exchange) {
   collected_ -= exchange.take_collected();
   if (growing_ == &exchange) growing_ = nullptr;
   const bool all = collected_ <= server_.limits().h2.bodies_max;
-  for (ExchangeNode* each = exchanges_.front(); each != nullptr; each = exchanges_.next(*each)) {
-    auto& other = *static_cast<H2Exchange*>(each);
+  for (H2CarrierNode* each = exchanges_.front(); each != nullptr; each = exchanges_.next(*each)) {
+    auto& other = *static_cast<H2Carrier*>(each);
     if (!all && growing_ != nullptr) return;
     if (!all && needs_window(other)) growing_ = &other;
     if (all || growing_ == &other) other.allow_more();
@@ -345,9 +344,9 @@ void H2Connection::drop_collected(H2Exchange& exchange) {
 
 void H2Connection::abort_exchanges() {
   // on_gone() destroys exchanges that have no coroutine.
-  for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
-    ExchangeNode* const next = exchanges_.next(*each);
-    static_cast<H2Exchange*>(each)->on_gone();
+  for (H2CarrierNode* each = exchanges_.front(); each != nullptr;) {
+    H2CarrierNode* const next = exchanges_.next(*each);
+    static_cast<H2Carrier*>(each)->on_gone();
     each = next;
   }
 }
@@ -361,12 +360,12 @@ bool H2Connection::pump() {
   while (!wrote_in_place_) {
     H2Stream* const stream = session_.next_sender();
     if (stream == nullptr) return false;
-    static_cast<H2Exchange*>(stream)->send_part();
+    static_cast<H2Carrier*>(stream)->send_part();
   }
   return true;
 }
 
-std::size_t H2Connection::send_in_place(H2Exchange& exchange, Bytes body, bool end_stream) {
+std::size_t H2Connection::send_in_place(H2Carrier& exchange, Bytes body, bool end_stream) {
   if (session_.allowed_in_place(exchange, body.size()) < in_place_allowed_min) return 0;
   wrote_in_place_ = true;
   const auto write = [this](std::span<const Bytes> pieces) {
@@ -473,17 +472,13 @@ void H2Connection::check_progress(Instant now) {
   next_check_ = never;
   const std::uint32_t before = std::exchange(sent_, session_.data_sent());
   const std::uint32_t sent = sent_ - before;
-  for (ExchangeNode* each = exchanges_.front(); each != nullptr;) {
-    auto& exchange = *static_cast<H2Exchange*>(each);
+  for (H2CarrierNode* each = exchanges_.front(); each != nullptr;) {
+    auto& exchange = *static_cast<H2Carrier*>(each);
     each = exchanges_.next(*each);
-    if (!exchange.has_pending() && !exchange.awaits_end() && !exchange.lingers()) continue;
+    if (!exchange.has_pending() && !exchange.lingers()) continue;
     next_check_ = after(now, check_interval);
     if (exchange.lingers()) {
       exchange.check_linger();
-      continue;
-    }
-    if (exchange.awaits_end()) {
-      exchange.check_body(check_interval);
       continue;
     }
     if (!exchange.is_too_slow(check_interval, sent)) continue;

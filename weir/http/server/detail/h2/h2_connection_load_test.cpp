@@ -11,6 +11,7 @@
 
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
+#include "weir/http/server/detail/turn_share.hpp"
 #include "weir/http/test/h2_connection_fixture.hpp"
 #include "weir/task/sleep.hpp"
 

@@ -1,4 +1,4 @@
-#include "weir/http/server/detail/h1/body_reader.hpp"
+#include "weir/http/server/detail/request_body.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "weir/task/sleep.hpp"
 #include "weir/task/timeout.hpp"
 
-namespace weir::http::body_reader_test {
+namespace weir::http::request_body_test {
 namespace {
 
 constexpr std::string_view get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -155,9 +155,9 @@ int sum(const Pair& pair) {
   return pair.left + pair.right;
 }
 
-class BodyReaderTest : public HttpTest {
+class RequestBodyTest : public HttpTest {
  protected:
-  BodyReaderTest() {
+  RequestBodyTest() {
     routes_.get("/", [] { return text("hello\n"); });
     routes_.post("/back", give_back);
     routes_.post("/copied", copied);
@@ -201,7 +201,7 @@ class BodyReaderTest : public HttpTest {
   }
 };
 
-TEST_F(BodyReaderTest, BodiesWithALength) {
+TEST_F(RequestBodyTest, BodiesWithALength) {
   serve();
   for (const char* const path : {"/back", "/copied"}) {
     const std::string answer =
@@ -211,7 +211,7 @@ TEST_F(BodyReaderTest, BodiesWithALength) {
   }
 }
 
-TEST_F(BodyReaderTest, ChunkedBodiesWithTrailers) {
+TEST_F(RequestBodyTest, ChunkedBodiesWithTrailers) {
   serve();
   const std::string request = chunked_of("/back") +
                               "5;a=\"b\"\r\n01234\r\n5\r\n56789\r\n0\r\nX-Sum: 7\r\nY: z\r\n\r\n" +
@@ -221,7 +221,7 @@ TEST_F(BodyReaderTest, ChunkedBodiesWithTrailers) {
   EXPECT_EQ(body_of(answer), "0123456789|X-Sum=7|Y=z");
 }
 
-TEST_F(BodyReaderTest, TrailersDoNotLeakIntoTheNextRequest) {
+TEST_F(RequestBodyTest, TrailersDoNotLeakIntoTheNextRequest) {
   serve();
   const std::string text = talk(
       connect(), chunked_of("/back") + "1\r\na\r\n0\r\nSecret: 1\r\n\r\n" + post_of("/back", 1) +
@@ -235,7 +235,7 @@ TEST_F(BodyReaderTest, TrailersDoNotLeakIntoTheNextRequest) {
 }
 
 // Requests of one connection may come from different users, through a proxy.
-TEST_F(BodyReaderTest, BodiesDoNotLeakIntoTheNextRequest) {
+TEST_F(RequestBodyTest, BodiesDoNotLeakIntoTheNextRequest) {
   routes_.get("/back", give_back);
   serve();
   MemoryPeer& peer = connect();
@@ -249,7 +249,7 @@ TEST_F(BodyReaderTest, BodiesDoNotLeakIntoTheNextRequest) {
   EXPECT_EQ(answers[2].body, "");
 }
 
-TEST_F(BodyReaderTest, BodyMayBeRequestedTwice) {
+TEST_F(RequestBodyTest, BodyMayBeRequestedTwice) {
   serve();
   EXPECT_EQ(body_of(answers_however_cut(post_of("/twice", 3) + "abc")), "abc+abc");
   EXPECT_EQ(body_of(answers_however_cut(chunked_of("/twice") + "3\r\nabc\r\n0\r\n\r\n")),
@@ -257,7 +257,7 @@ TEST_F(BodyReaderTest, BodyMayBeRequestedTwice) {
   EXPECT_EQ(body_of(talk(connect(), post_of("/twice", 0))), "+");
 }
 
-TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
+TEST_F(RequestBodyTest, TheViewLivesAsLongAsTheRequest) {
   serve();
   for (const std::string& request :
        {post_of("/holds", 3) + "abc", chunked_of("/holds") + "3\r\nabc\r\n0\r\n\r\n"}) {
@@ -273,7 +273,7 @@ TEST_F(BodyReaderTest, TheViewLivesAsLongAsTheRequest) {
   }
 }
 
-TEST_F(BodyReaderTest, MalformedBodiesAreRejectedForEverySegmentation) {
+TEST_F(RequestBodyTest, MalformedBodiesAreRejectedForEverySegmentation) {
   serve();
   const char* const malformed[] = {
       "5\r\n01234X",
@@ -293,7 +293,7 @@ TEST_F(BodyReaderTest, MalformedBodiesAreRejectedForEverySegmentation) {
   }
 }
 
-TEST_F(BodyReaderTest, ACutUploadIsNeverWhole) {
+TEST_F(RequestBodyTest, ACutUploadIsNeverWhole) {
   serve();
   for (const std::string& head : {post_of("/back", 10), chunked_of("/back") + "a\r\n"}) {
     MemoryPeer& finished = connect();
@@ -318,7 +318,7 @@ TEST_F(BodyReaderTest, ACutUploadIsNeverWhole) {
   }
 }
 
-TEST_F(BodyReaderTest, SendsNo100ForABodyThatHasArrived) {
+TEST_F(RequestBodyTest, SendsNo100ForABodyThatHasArrived) {
   serve();
   MemoryPeer& peer = connect();
   const std::string answer = talk(
@@ -327,7 +327,7 @@ TEST_F(BodyReaderTest, SendsNo100ForABodyThatHasArrived) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
 }
 
-TEST_F(BodyReaderTest, UnreadBodyIsDroppedUpTo64KiB) {
+TEST_F(RequestBodyTest, UnreadBodyIsDroppedUpTo64KiB) {
   serve();
   const std::string fits(64 * 1024, 'x');
   MemoryPeer& kept = connect();
@@ -350,7 +350,7 @@ TEST_F(BodyReaderTest, UnreadBodyIsDroppedUpTo64KiB) {
   EXPECT_TRUE(chunked.ended());
 }
 
-TEST_F(BodyReaderTest, AnswersBeforeASlowBodyDoNotWaitForIt) {
+TEST_F(RequestBodyTest, AnswersBeforeASlowBodyDoNotWaitForIt) {
   serve();
   for (const char* const path : {"/ignored", "/back", "/ignore_body"}) {
     MemoryPeer& peer = connect();
@@ -366,7 +366,7 @@ TEST_F(BodyReaderTest, AnswersBeforeASlowBodyDoNotWaitForIt) {
 
 // The head is read in place as long as no handler waits. The wait for a body must not move it
 // away.
-TEST_F(BodyReaderTest, AHeadOutlivesTheWaitForTheBodyBehindIt) {
+TEST_F(RequestBodyTest, AHeadOutlivesTheWaitForTheBodyBehindIt) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/echoes-path/some%20where", 5));
@@ -374,7 +374,7 @@ TEST_F(BodyReaderTest, AHeadOutlivesTheWaitForTheBodyBehindIt) {
   EXPECT_EQ(body_of(answer), "/echoes-path/some%20where");
 }
 
-TEST_F(BodyReaderTest, PartlyReadBodyClosesUnlessTheRestHasArrived) {
+TEST_F(RequestBodyTest, PartlyReadBodyClosesUnlessTheRestHasArrived) {
   serve();
   MemoryPeer& there = connect();
   EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(talk(
@@ -387,7 +387,7 @@ TEST_F(BodyReaderTest, PartlyReadBodyClosesUnlessTheRestHasArrived) {
   EXPECT_TRUE(not_there.ended());
 }
 
-TEST_F(BodyReaderTest, ExpectIsAnsweredBeforeTheBodyIsRead) {
+TEST_F(RequestBodyTest, ExpectIsAnsweredBeforeTheBodyIsRead) {
   serve();
   MemoryPeer& peer = connect();
   EXPECT_EQ(talk(peer, post_of("/back", 5, "Expect: 100-continue\r\n")),
@@ -407,7 +407,7 @@ TEST_F(BodyReaderTest, ExpectIsAnsweredBeforeTheBodyIsRead) {
             "200 100");
 }
 
-TEST_F(BodyReaderTest, AFinalAnswerInsteadOf100Closes) {
+TEST_F(RequestBodyTest, AFinalAnswerInsteadOf100Closes) {
   serve();
   for (const char* const path : {"/ignored", "/ignore_body", "/nowhere"}) {
     MemoryPeer& peer = connect();
@@ -422,7 +422,7 @@ TEST_F(BodyReaderTest, AFinalAnswerInsteadOf100Closes) {
   EXPECT_EQ(statuses(post_of("/back", 2'000'000, "Expect: 100-continue\r\n")), "413");
 }
 
-TEST_F(BodyReaderTest, ACancelledWaitLosesNothing) {
+TEST_F(RequestBodyTest, ACancelledWaitLosesNothing) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/patient", 6) + "abc");
@@ -430,7 +430,7 @@ TEST_F(BodyReaderTest, ACancelledWaitLosesNothing) {
   EXPECT_EQ(body_of(talk(peer, "def")), "abcdef");
 }
 
-TEST_F(BodyReaderTest, PiecesBeginWithWhatACancelledCallHasCollected) {
+TEST_F(RequestBodyTest, PiecesBeginWithWhatACancelledCallHasCollected) {
   serve();
   for (const bool chunked : {false, true}) {
     MemoryPeer& peer = connect();
@@ -441,12 +441,12 @@ TEST_F(BodyReaderTest, PiecesBeginWithWhatACancelledCallHasCollected) {
   }
 }
 
-TEST_F(BodyReaderTest, ADroppedBodyDoesNotLookEmpty) {
+TEST_F(RequestBodyTest, ADroppedBodyDoesNotLookEmpty) {
   serve();
   EXPECT_EQ(body_of(talk(connect(), post_of("/streams", 3) + "abc")), "closed");
 }
 
-TEST_F(BodyReaderTest, SlowHandlerHoldsUpAStreamedUpload) {
+TEST_F(RequestBodyTest, SlowHandlerHoldsUpAStreamedUpload) {
   std::size_t pieces = 0;
   routes_.post("/upload",
                [&](Request& request) -> Task<Response> {
@@ -481,7 +481,7 @@ TEST_F(BodyReaderTest, SlowHandlerHoldsUpAStreamedUpload) {
   EXPECT_LE(blocks_most, before + 4);
 }
 
-TEST_F(BodyReaderTest, FunctionOfABodyThatHasArrivedIsCalledImmediately) {
+TEST_F(RequestBodyTest, FunctionOfABodyThatHasArrivedIsCalledImmediately) {
   serve();
   const std::string_view json = R"({"left":2,"right":3})";
   const std::string sized = post_of("/sum", json.size()) + std::string(json);
@@ -498,7 +498,7 @@ TEST_F(BodyReaderTest, FunctionOfABodyThatHasArrivedIsCalledImmediately) {
   EXPECT_TRUE(answers_however_cut(post_of("/sum", 0)).starts_with("HTTP/1.1 400"));
 }
 
-TEST_F(BodyReaderTest, ChunkedBodyMayHaveExactlyTheLimitOfEachRequest) {
+TEST_F(RequestBodyTest, ChunkedBodyMayHaveExactlyTheLimitOfEachRequest) {
   routes_.post("/ten", give_back, {.body_max = 10});
   serve();
   const std::string ten = chunked_of("/ten") + "8\r\n01234567\r\n2\r\n89\r\n0\r\n\r\n";
@@ -508,7 +508,7 @@ TEST_F(BodyReaderTest, ChunkedBodyMayHaveExactlyTheLimitOfEachRequest) {
   EXPECT_EQ(statuses(chunked_of("/ten") + "b\r\n0123456789a\r\n0\r\n\r\n"), "413");
 }
 
-TEST_F(BodyReaderTest, DefaultBodyLimitIsExact) {
+TEST_F(RequestBodyTest, DefaultBodyLimitIsExact) {
   serve({.body_max = 20});
   for (const char* const path : {"/back", "/ignored", "/nowhere"}) {
     const std::string fits = statuses(post_of(path, 20) + std::string(20, 'x'));
@@ -520,7 +520,7 @@ TEST_F(BodyReaderTest, DefaultBodyLimitIsExact) {
 }
 
 // The state of one request's body must not decide about the next one.
-TEST_F(BodyReaderTest, RequestsOfOneConnectionDoNotAffectEachOther) {
+TEST_F(RequestBodyTest, RequestsOfOneConnectionDoNotAffectEachOther) {
   routes_.get("/back", give_back);
   routes_.get("/piece", one_piece_only);
   serve();
@@ -558,7 +558,7 @@ TEST_F(BodyReaderTest, RequestsOfOneConnectionDoNotAffectEachOther) {
   }
 }
 
-TEST_F(BodyReaderTest, PartOfABodyShowsThatTheClientDoesNotWaitFor100) {
+TEST_F(RequestBodyTest, PartOfABodyShowsThatTheClientDoesNotWaitFor100) {
   serve();
   for (const char* const path : {"/back", "/copied", "/twice"}) {
     MemoryPeer& peer = connect();
@@ -568,7 +568,7 @@ TEST_F(BodyReaderTest, PartOfABodyShowsThatTheClientDoesNotWaitFor100) {
   }
 }
 
-TEST_F(BodyReaderTest, UnreadBodyThatArrivesLateIsDroppedUpToTheLimit) {
+TEST_F(RequestBodyTest, UnreadBodyThatArrivesLateIsDroppedUpToTheLimit) {
   serve({.unread_body_max = 100});
   struct Row {
     std::size_t size;
@@ -596,7 +596,7 @@ TEST_F(BodyReaderTest, UnreadBodyThatArrivesLateIsDroppedUpToTheLimit) {
   }
 }
 
-TEST_F(BodyReaderTest, MalformedBodyIsCountedOnceByItsReason) {
+TEST_F(RequestBodyTest, MalformedBodyIsCountedOnceByItsReason) {
   serve();
   std::uint64_t expected = 0;
   const auto& counter =
@@ -613,7 +613,7 @@ TEST_F(BodyReaderTest, MalformedBodyIsCountedOnceByItsReason) {
   }
 }
 
-TEST_F(BodyReaderTest, HandlerMayAnswerAMalformedBodyWithItsOwnError) {
+TEST_F(RequestBodyTest, HandlerMayAnswerAMalformedBodyWithItsOwnError) {
   routes_.post("/explains/{status}", [](Request& request, int status) -> Task<Response> {
     const auto body = co_await request.body();
     Response response = text(std::string(body ? "whole" : "explained"));
@@ -640,7 +640,7 @@ TEST_F(BodyReaderTest, HandlerMayAnswerAMalformedBodyWithItsOwnError) {
   }
 }
 
-TEST_F(BodyReaderTest, StreamingFunctionFindsTheBodyClosed) {
+TEST_F(RequestBodyTest, StreamingFunctionFindsTheBodyClosed) {
   std::vector<std::error_code> seen;
   routes_.post("/streams-late", [&](Request& request) {
     const auto write = [](BodySink& sink, Request* of,
@@ -665,7 +665,7 @@ TEST_F(BodyReaderTest, StreamingFunctionFindsTheBodyClosed) {
   for (const std::error_code& each : seen) EXPECT_EQ(each, Errc::closed);
 }
 
-TEST_F(BodyReaderTest, BodyCanBeReadWhileAClosingClientStillSendsIt) {
+TEST_F(RequestBodyTest, BodyCanBeReadWhileAClosingClientStillSendsIt) {
   serve();
   MemoryPeer& peer = connect();
   talk(peer, post_of("/ignored", 5, "Connection: close\r\n") + "ab");
@@ -675,7 +675,7 @@ TEST_F(BodyReaderTest, BodyCanBeReadWhileAClosingClientStillSendsIt) {
   EXPECT_TRUE(peer.ended());
 }
 
-TEST_F(BodyReaderTest, RestOfABodyFollowsThePiecesThatWereRead) {
+TEST_F(RequestBodyTest, RestOfABodyFollowsThePiecesThatWereRead) {
   serve();
   struct Row {
     std::vector<std::string> arrivals;
@@ -700,7 +700,7 @@ TEST_F(BodyReaderTest, RestOfABodyFollowsThePiecesThatWereRead) {
   }
 }
 
-TEST_F(BodyReaderTest, ACancelledReadLosesNoPiece) {
+TEST_F(RequestBodyTest, ACancelledReadLosesNoPiece) {
   serve();
   struct Row {
     std::string head;
@@ -724,7 +724,7 @@ TEST_F(BodyReaderTest, ACancelledReadLosesNoPiece) {
   }
 }
 
-TEST_F(BodyReaderTest, LimitHoldsForPiecesToo) {
+TEST_F(RequestBodyTest, LimitHoldsForPiecesToo) {
   serve();
   const std::string ten = "8\r\n01234567\r\n2\r\n89\r\n0\r\n\r\n";
   const std::string eleven = "8\r\n01234567\r\n3\r\n89a\r\n0\r\n\r\n";
@@ -736,7 +736,7 @@ TEST_F(BodyReaderTest, LimitHoldsForPiecesToo) {
   }
 }
 
-TEST_F(BodyReaderTest, EveryCallAfterAnErrorReturnsTheSameError) {
+TEST_F(RequestBodyTest, EveryCallAfterAnErrorReturnsTheSameError) {
   serve();
   struct Row {
     std::string request;
@@ -768,7 +768,7 @@ TEST_F(BodyReaderTest, EveryCallAfterAnErrorReturnsTheSameError) {
   }
 }
 
-TEST_F(BodyReaderTest, A100IsSentOnce) {
+TEST_F(RequestBodyTest, A100IsSentOnce) {
   serve();
   MemoryPeer& chunked = connect();
   talk(chunked, chunked_of("/back", "Expect: 100-continue\r\n"));
@@ -790,7 +790,7 @@ TEST_F(BodyReaderTest, A100IsSentOnce) {
 }
 
 // Half an interim response would spoil the answer behind it.
-TEST_F(BodyReaderTest, ACancelledWaitDoesNotCutTheInterimResponse) {
+TEST_F(RequestBodyTest, ACancelledWaitDoesNotCutTheInterimResponse) {
   routes_.get("/long", [] { return text(std::string(10'000, 'x')); });
   serve();
   const std::string get_long = "GET /long HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -814,4 +814,4 @@ TEST_F(BodyReaderTest, ACancelledWaitDoesNotCutTheInterimResponse) {
 }
 
 }  // namespace
-}  // namespace weir::http::body_reader_test
+}  // namespace weir::http::request_body_test

@@ -1,0 +1,97 @@
+// One request and its response, on any carrier.
+#pragma once
+
+#include <cstdint>
+#include <system_error>
+
+#include "weir/http/message/body_length.hpp"
+#include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/server/detail/call.hpp"
+#include "weir/http/server/detail/carrier.hpp"
+#include "weir/http/server/detail/request_body.hpp"
+#include "weir/http/server/detail/response_body.hpp"
+#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/syntax/parse_error.hpp"
+#include "weir/http/syntax/status.hpp"
+#include "weir/task/task.hpp"
+
+namespace weir::http {
+
+/// The rules of one request and its response, whatever protocol carries them: when the handler is
+/// called, what becomes of a body that it does not read, and what the client gets. It is used for
+/// one request after another.
+/// Threads: its loop's.
+/// Lifetime: the server and the carrier outlive it. No task runs under it when it is destroyed.
+class Exchange {
+ public:
+  /// The next step of a request.
+  enum class Next : std::uint8_t {
+    start,     ///< start() calls the handler, which is a task
+    wait,      ///< run() waits for something
+    finish,    ///< finish() ends it: the response was sent, or is cut off
+    send_on,   ///< the carrier still sends a part of the response; run() would wait for it
+    upgraded,  ///< Carrier::open_websocket() was called; finish() ends it
+  };
+
+  /// `context` is the context of the task that carries the exchange.
+  Exchange(ServerState& server, Carrier& carrier, const Context& context) noexcept
+      : server_(server),
+        carrier_(carrier),
+        cancel_(context.cancel),
+        body_(carrier, server.loop(), server.limits()),
+        call_(server, body_, context),
+        response_(call_, carrier) {}
+
+  /// Returns the head of the present request. The carrier fills it before begin().
+  RequestHead& head() noexcept { return call_.head(); }
+  Call& call() noexcept { return call_; }
+  const Call& call() const noexcept { return call_; }
+  RequestBody& body() noexcept { return body_; }
+  const RequestBody& body() const noexcept { return body_; }
+  const ResponseBody& response() const noexcept { return response_; }
+
+  /// Begins the request of a complete head.
+  Next begin(BodyLength length);
+  /// Begins a request whose head is rejected, and answers it.
+  Next reject_head(ParseError error);
+  Next reject_head(Status status);
+  /// Calls a handler that is a task.
+  Next start();
+  /// Waits for what the request needs, and answers it.
+  /// Returns: finish or upgraded.
+  /// Errors: throws std::bad_alloc.
+  /// Cancel: passed on to the handler.
+  Task<Next> run();
+  /// Reads and drops the rest of a body behind a response that did not wait for it.
+  /// Errors: those of RequestBody::discard().
+  /// Cancel: that of RequestBody::discard().
+  Task<Result<>> drop_rest();
+  /// Returns true if the peer can still receive a response after this error of its body.
+  static bool may_answer(std::error_code error) noexcept;
+  /// The carrier has sent the rest of the response, after Next::send_on.
+  void on_rest_sent() noexcept { response_.on_rest_sent(); }
+  /// The peer has left, or the connection is lost. The running handler is cancelled.
+  void on_peer_gone() noexcept;
+  /// Reports the end, and ends the use of the route.
+  void finish() noexcept;
+
+ private:
+  Next choose();
+  Next answer();
+  Next upgrade();
+  Next reject(ParseError error);
+  bool answers_early();
+  Task<> settle_body();
+  void reject_body();
+  void count_body_error() noexcept;
+
+  ServerState& server_;
+  Carrier& carrier_;
+  CancelSource* cancel_;
+  RequestBody body_;
+  Call call_;
+  ResponseBody response_;
+  bool began_in_drain_ = false;
+};
+
+}  // namespace weir::http
