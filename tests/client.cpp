@@ -257,6 +257,14 @@ Result<std::vector<Response>> Client::pipeline(std::string_view request, std::si
   return responses;
 }
 
+Result<std::string> Client::read_until(std::string_view end) {
+  const Deadline until = deadline();
+  while (!pending().ends_with(end)) WEIR_TRY(receive_more(until));
+  std::string bytes(pending());
+  consume(bytes.size());
+  return bytes;
+}
+
 Result<std::string> Client::read_to_end() {
   const Deadline until = deadline();
   for (;;) {

@@ -76,6 +76,8 @@ class Client {
   /// Sends `request` `count` times without waiting, and reads `count` responses.
   Result<std::vector<Response>> pipeline(std::string_view request, std::size_t count);
 
+  /// Reads bytes until they end with `end`, and takes all of them.
+  Result<std::string> read_until(std::string_view end);
   /// Reads all bytes up to the orderly end of the connection.
   Result<std::string> read_to_end();
   /// Waits for the peer's orderly end. Returns Errc::bad_input if the peer sends more bytes

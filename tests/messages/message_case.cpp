@@ -5,6 +5,7 @@ namespace weir::tests::messages {
 std::vector<MessageCase> message_cases() {
   std::vector<MessageCase> cases;
   add_body_cases(cases);
+  add_duplex_cases(cases);
   add_end_cases(cases);
   add_field_cases(cases);
   add_key_cases(cases);

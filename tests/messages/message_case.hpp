@@ -87,6 +87,7 @@ std::vector<MessageCase> message_cases();
 // The cases of each subject.
 
 void add_body_cases(std::vector<MessageCase>& cases);
+void add_duplex_cases(std::vector<MessageCase>& cases);
 void add_end_cases(std::vector<MessageCase>& cases);
 void add_field_cases(std::vector<MessageCase>& cases);
 void add_key_cases(std::vector<MessageCase>& cases);

@@ -151,6 +151,51 @@ void add_upload_routes(http::Router& routes, HandlerRecord& record) {
               {.body_max = 10});
 }
 
+// The routes that write while they read.
+
+Task<Result<>> echo_while_reading(http::Request& request, http::BodySink& sink,
+                                  HandlerRecord* record, std::size_t index) {
+  for (;;) {
+    const auto piece = co_await request.read();
+    ReceivedRequest& received = record->requests[index];
+    received.end = piece ? End::open : End::cut;
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) break;
+    received.body += to_text(*piece);
+    WEIR_CO_TRY(co_await sink.write(*piece));
+  }
+  record->requests[index].end = End::complete;
+  for (const auto& field : request.trailers()) {
+    record->requests[index].trailers.emplace_back(field.name, field.value);
+    WEIR_CO_TRY(sink.add_trailer(field.name, field.value));
+  }
+  co_return {};
+}
+
+Task<Result<>> write_only(http::Request&, http::BodySink& sink) {
+  co_return co_await sink.write("enough");
+}
+
+Task<Result<>> fail_while_reading(http::Request& request, http::BodySink& sink) {
+  WEIR_CO_TRY(co_await request.read());
+  co_return co_await fail_late(sink);
+}
+
+void add_duplex_routes(http::Router& routes, HandlerRecord& record) {
+  const auto echo_back = [&record](http::Request& request) {
+    const std::size_t index = add_request(record, request);
+    return http::duplex(request, http::text_type, echo_while_reading, &record, index);
+  };
+  routes.post("/duplex", echo_back, {.body_max = 64 * 1024 * 1024});
+  routes.post("/duplex-limited", echo_back, {.body_max = 10});
+  routes.post("/duplex-unread", [](http::Request& request) {
+    return http::duplex(request, http::text_type, write_only);
+  });
+  routes.post("/duplex-fail", [](http::Request& request) {
+    return http::duplex(request, http::text_type, fail_while_reading);
+  });
+}
+
 // Responses with a version.
 
 http::Response tagged_page() {
@@ -228,6 +273,7 @@ http::Router message_routes(HandlerRecord& record) {
              [](std::string text) -> http::Response { throw std::runtime_error(text); });
   add_stream_routes(routes);
   add_upload_routes(routes, record);
+  add_duplex_routes(routes, record);
   add_version_routes(routes);
   add_key_routes(routes, record);
   return routes;

@@ -17,6 +17,7 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/bytes.hpp"
 #include "weir/base/result.hpp"
+#include "weir/base/time.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/task/task.hpp"
 
@@ -126,9 +127,12 @@ class Body {
   explicit Body(Buffer&& bytes) noexcept : content_(std::move(bytes)) {}
   /// Makes a body of a text that others use too, such as a cache. It is not nullptr.
   explicit Body(std::shared_ptr<const std::string> shared) noexcept : content_(std::move(shared)) {}
-  /// Makes a body that `stream` writes, of `length` bytes if that is known.
-  explicit Body(StreamFunction stream, std::optional<std::uint64_t> length = std::nullopt)
-      : content_(std::in_place_type<Streamed>, std::move(stream), length) {}
+  /// Makes a body that `stream` writes, of `length` bytes if that is known. The function of a
+  /// response may read the body of the request meanwhile if `duplex` has a value; see
+  /// DuplexOptions.
+  explicit Body(StreamFunction stream, std::optional<std::uint64_t> length = std::nullopt,
+                std::optional<Duration> duplex = std::nullopt)
+      : content_(std::in_place_type<Streamed>, std::move(stream), length, duplex) {}
 
   /// Makes the body of a response that accepts a WebSocket.
   explicit Body(std::shared_ptr<WebSocketUpgrade> upgrade) noexcept
@@ -146,6 +150,12 @@ class Body {
     return streamed != nullptr ? &streamed->write : nullptr;
   }
   bool is_stream() const noexcept { return std::holds_alternative<Streamed>(content_); }
+  /// Returns the longest wait for bytes of a request that the function reads while it writes;
+  /// std::nullopt if it reads none.
+  std::optional<Duration> duplex() const noexcept {
+    const auto* const streamed = std::get_if<Streamed>(&content_);
+    return streamed != nullptr ? streamed->duplex : std::nullopt;
+  }
   /// Returns the number of bytes; std::nullopt for a stream whose length is unknown.
   std::optional<std::uint64_t> length() const noexcept {
     if (const auto* streamed = std::get_if<Streamed>(&content_)) return streamed->length;
@@ -178,10 +188,12 @@ class Body {
   using Upgrade = std::shared_ptr<WebSocketUpgrade>;
 
   struct Streamed {
-    Streamed(StreamFunction function, std::optional<std::uint64_t> bytes) noexcept
-        : write(std::move(function)), length(bytes) {}
+    Streamed(StreamFunction function, std::optional<std::uint64_t> bytes,
+             std::optional<Duration> read_timeout) noexcept
+        : write(std::move(function)), length(bytes), duplex(read_timeout) {}
     StreamFunction write;
     std::optional<std::uint64_t> length;
+    std::optional<Duration> duplex;
   };
 
   using Shared = std::shared_ptr<const std::string>;

@@ -1,6 +1,7 @@
 // The response of a handler: a status, headers and a body, or a function that streams the body.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +16,15 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/bytes.hpp"
+#include "weir/base/time.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/problem.hpp"
 #include "weir/http/syntax/status.hpp"
 
 namespace weir::http {
+
+class Request;
 
 /// A response; move-only. The server sets Content-Length, Transfer-Encoding and Connection. A
 /// handler that sets one of them makes the response invalid, and so does a Date that is no date.
@@ -191,7 +195,7 @@ concept ByteSource = std::move_constructible<S> && requires(S& source) { source.
 /// sees an incomplete body. A function that fails before it wrote or waited is answered like a
 /// handler that fails.
 /// Lifetime: the function's state and the request live until the body is sent. The request's body
-/// can no longer be read while the function runs.
+/// can no longer be read while the function runs; see duplex().
 template <class Write, class... Args>
   requires detail::WritesBody<Write, Args...>
 Response stream(MediaType content_type, StreamOptions options, Write write, Args... args) {
@@ -205,6 +209,43 @@ template <class Write, class... Args>
   requires detail::WritesBody<Write, Args...>
 Response stream(MediaType content_type, Write write, Args... args) {
   return stream(content_type, StreamOptions(), std::move(write), std::move(args)...);
+}
+
+/// DuplexOptions describes the body that duplex() sends, and the body that it reads.
+struct DuplexOptions {
+  Status status = Status::ok;
+  std::optional<std::uint64_t> length = {};  ///< as in StreamOptions
+  /// Longest wait for bytes of the request; ParseError::body_timed_out. It has the place of
+  /// Limits::body_rate, because a client may wait for the response before it sends more.
+  Duration read_timeout = std::chrono::seconds(60);
+};
+
+/// Returns a response like stream(), whose function reads the body of the request while it writes:
+/// `write(request, sink, args...)`. Each direction has back-pressure: read() waits for the client's
+/// bytes, and BodySink::write() waits until the client takes those of the response. The head leaves
+/// with the first piece, or when the function waits. A client that waits for 100 (Continue) gets it
+/// before the function is called. A rest of the request that the function leaves is dropped, if it
+/// is short, or ends the connection of HTTP/1. If the client resets the stream or the connection,
+/// the function is cancelled.
+/// Each carrier can do it: HTTP/1.1 with chunks or a length, HTTP/2, and HTTP/1.0 with a length of
+/// the request. Some clients of HTTP/1.1 read nothing before they have sent the whole request.
+/// Lifetime: that of stream(). The body of the request can be read while the function runs, also if
+/// the handler has read a part of it.
+template <class Write, class... Args>
+  requires std::is_invocable_r_v<Task<Result<>>, Write&, Request&, BodySink&, Args...>
+Response duplex(Request& request, MediaType content_type, DuplexOptions options, Write write,
+                Args... args) {
+  auto bound = [&request, write = std::move(write),
+                ... args = std::move(args)](BodySink& sink) mutable -> Task<Result<>> {
+    return write(request, sink, std::move(args)...);
+  };
+  return {options.status, content_type,
+          Body(StreamFunction(std::move(bound)), options.length, options.read_timeout)};
+}
+template <class Write, class... Args>
+  requires std::is_invocable_r_v<Task<Result<>>, Write&, Request&, BodySink&, Args...>
+Response duplex(Request& request, MediaType content_type, Write write, Args... args) {
+  return duplex(request, content_type, DuplexOptions(), std::move(write), std::move(args)...);
 }
 
 /// Returns 200 with a body that is all that `source` has left, for example the response of another

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "weir/http/client/client_limits.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/net/any_stream.hpp"
 #include "weir/net/tcp.hpp"
@@ -52,6 +53,10 @@ inline auto every_carrier() {
 inline auto carriers_of_http_1() {
   return testing::Values(on_http_1_0, on_http_1_0_tls, on_http_1_1, on_http_1_1_tls);
 }
+/// Returns the carriers that http::Client speaks.
+inline auto carriers_of_clients() {
+  return testing::Values(on_http_1_1, on_http_1_1_tls, on_http_2, on_http_2_tls);
+}
 inline std::string carrier_name(const testing::TestParamInfo<TestedCarrier>& info) {
   return info.param.name;
 }
@@ -71,6 +76,19 @@ class CarrierTest : public testing::TestWithParam<TestedCarrier>, protected Http
   bool is_delimited_by_close() const { return GetParam().protocol == CarrierProtocol::http_1_0; }
   /// Returns the version in a request line of HTTP/1.
   const char* version() const { return is_delimited_by_close() ? "HTTP/1.0" : "HTTP/1.1"; }
+
+  /// Returns the options of a client that speaks the protocol of the parameter, which is not
+  /// HTTP/1.0.
+  ClientOptions client_options() const {
+    ClientOptions options;
+    options.plain_http2 = is_http2();
+    options.tls = tls_client_;
+    return options;
+  }
+  std::string url(std::string_view path) const {
+    return (tls_client_ != nullptr ? "https://" : "http://") + address_.to_string() +
+           std::string(path);
+  }
 
   Task<AnyStream> connect_as_carrier() {
     auto plain = co_await tcp::connect(address_);
@@ -95,10 +113,10 @@ class CarrierTest : public testing::TestWithParam<TestedCarrier>, protected Http
     tls::ClientOptions trusting;
     trusting.trust = {.system = false, .files = {}, .pem = identity.chain()};
     trusting.protocols = {is_http2() ? "h2" : "http/1.1"};
-    tls_client_ = std::make_unique<tls::Client>(std::move(trusting));
+    tls_client_ = std::make_shared<tls::Client>(std::move(trusting));
   }
 
-  std::unique_ptr<tls::Client> tls_client_;
+  std::shared_ptr<tls::Client> tls_client_;
 };
 
 }  // namespace weir::http

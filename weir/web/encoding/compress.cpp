@@ -130,8 +130,9 @@ void encode(Response& response, const CodingLevel& level, const CompressOptions&
     auto slot = slots.try_acquire(slots.client_of(request));
     auto compressor = pool.borrow(level, slot ? options.streams_max : 0);  // counts a refusal
     if (!compressor) return;
+    const auto duplex = body.duplex();
     detail::CompressedBody coded(std::move(body), std::move(*compressor), std::move(*slot));
-    body = Body(StreamFunction(std::move(coded)));
+    body = Body(StreamFunction(std::move(coded)), std::nullopt, duplex);
   }
   mark_encoded(response, level);
 }

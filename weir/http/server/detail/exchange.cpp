@@ -134,7 +134,13 @@ Task<Exchange::Next> Exchange::run() {
     if (thrown) std::rethrow_exception(thrown);
     call_.take_response();
   }
-  if (!carrier_.gone()) co_await settle_body();
+  if (call_.stage() == Call::Stage::routed && call_.has_route()) call_.respond();
+  if (reads_on()) {
+    body_.set_read_timeout(*call_.response().body().duplex());
+    std::ignore = co_await body_.invite();  // the function sees an error
+  } else if (!carrier_.gone()) {
+    co_await settle_body();
+  }
   if (carrier_.gone()) response_.cut();
   if (response_.failed()) co_return Next::finish;
   if (call_.stage() == Call::Stage::routed) call_.respond();
@@ -143,13 +149,17 @@ Task<Exchange::Next> Exchange::run() {
   co_return Next::finish;
 }
 
-/// Calls the handler, unless it was called, before the rest of the body has arrived.
-/// Returns: true if the response does not wait for that rest, which the handler did not read. A
-/// success waits, and so does the router's own answer: it would hide that the body is malformed. A
-/// streamed response waits too, since its function could read the body.
-bool Exchange::answers_early() {
-  if (!call_.has_route()) return false;
-  if (call_.stage() == Call::Stage::routed) call_.respond();
+/// Returns true if the function that writes the response reads the body meanwhile.
+bool Exchange::reads_on() const noexcept {
+  return call_.stage() == Call::Stage::answered && !body_.ended() &&
+         call_.response().body().duplex().has_value();
+}
+
+/// Returns true if the response does not wait for the rest of a body that the handler did not read.
+/// A success waits, and so does the router's own answer: it would hide that the body is malformed.
+/// A streamed response waits too.
+bool Exchange::answers_early() const {
+  if (call_.stage() != Call::Stage::answered || !call_.has_route()) return false;
   const Response& response = call_.response();
   return code_of(response.status()) >= 300 && !response.body().is_stream();
 }

@@ -80,7 +80,8 @@ class Exchange {
   Next answer();
   Next upgrade();
   Next reject(ParseError error);
-  bool answers_early();
+  bool reads_on() const noexcept;
+  bool answers_early() const;
   Task<> settle_body();
   void reject_body();
   void count_body_error() noexcept;

@@ -45,6 +45,7 @@ void RequestBody::start(BodyLength length, bool awaits_continue) noexcept {
   length_ = length;
   max_ = std::numeric_limits<std::uint64_t>::max();  // until set_limit()
   rate_tracker_ = RateTracker(limits_.body_rate);
+  read_timeout_.reset();
   change(awaits_continue ? State::awaits_continue : State::arriving);
 }
 
@@ -111,11 +112,11 @@ Task<Result<>> RequestBody::fetch() {
     const bool allowed_before = carrier_.may_arrive();
     const Instant start = loop_.now();
     const std::uint64_t before = carrier_.input_bytes();
-    const Duration left = rate_tracker_.time_left();
+    const Duration left = read_timeout_.value_or(rate_tracker_.time_left());
     const Duration most = allowed_before ? left : std::max(left, blocked_interval);
     const auto arrived = co_await carrier_.wait_for_input(after(start, most));
     const bool allowed = allowed_before && carrier_.may_arrive();
-    const Duration waited = allowed ? loop_.now() - start : Duration::zero();
+    const Duration waited = allowed && !read_timeout_ ? loop_.now() - start : Duration::zero();
     rate_tracker_.record(waited, carrier_.input_bytes() - before);
     if (arrived) co_return {};
     if (arrived.error() == Errc::cancelled) co_return weir::fail(Errc::cancelled);

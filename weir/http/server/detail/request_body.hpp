@@ -79,6 +79,9 @@ class RequestBody final : public BodySource {
     return announced() - std::min(announced(), received_);
   }
 
+  /// Limits each wait for bytes by a time instead of Limits::body_rate.
+  void set_read_timeout(Duration timeout) noexcept { read_timeout_ = timeout; }
+
   /// Returns the whole body if it has arrived; an empty text if there is none. The bytes stay where
   /// they are until the end of the request.
   std::optional<std::string_view> try_collect();
@@ -129,6 +132,7 @@ class RequestBody final : public BodySource {
   Buffer collected_;
   std::optional<std::string_view> whole_;  // result of collect()
   BodyLength length_;
+  std::optional<Duration> read_timeout_;
   std::uint64_t max_ = 0;
   std::uint64_t received_ = 0;  // bytes without framing
   std::error_code error_;
