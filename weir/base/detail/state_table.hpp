@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -9,7 +10,7 @@
 namespace weir::detail {
 
 /// A StateTable says which state may follow which. An object has one setter of its state, which
-/// asserts `table.allows(state_, next)`. The states are the numbers from 0 to Count - 1.
+/// calls `change()` of a constant table. The states are the numbers from 0 to Count - 1.
 /// Threads: any.
 template <class State, std::size_t Count>
 class StateTable {
@@ -30,6 +31,12 @@ class StateTable {
   }
   constexpr bool allows(State from, State to) const noexcept {
     return (next_[index(from)] & bit(to)) != 0;
+  }
+
+  /// Asserts that `next` may follow `state`, and puts it there.
+  constexpr void change(State& state, State next) const noexcept {
+    assert(allows(state, next));
+    state = next;
   }
 
  private:

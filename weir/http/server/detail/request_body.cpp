@@ -27,8 +27,7 @@ void RequestBody::change(State next) noexcept {
       {State::ended, {State::dropped}},
       {State::failed, {State::failure_read}},
   };
-  assert(table.allows(state_, next));
-  state_ = next;
+  table.change(state_, next);
 }
 
 void RequestBody::reset() noexcept {

@@ -13,8 +13,7 @@ void ResponseBody::change(State next) noexcept {
       {State::none, {State::begun, State::sent, State::dropped}},
       {State::begun, {State::sent, State::cut}},
   };
-  assert(table.allows(state_, next));
-  state_ = next;
+  table.change(state_, next);
 }
 
 /// Returns the body of a response that has no stream, as it is sent.

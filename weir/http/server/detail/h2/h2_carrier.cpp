@@ -39,8 +39,7 @@ void H2Carrier::change(State next) noexcept {
       {State::running, {State::ended}},
       {State::ended, {State::lingering}},
   };
-  assert(table.allows(state_, next));
-  state_ = next;
+  table.change(state_, next);
 }
 
 void H2Carrier::reuse() noexcept {
