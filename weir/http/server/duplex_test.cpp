@@ -232,7 +232,7 @@ TEST_P(DuplexTest, AReadWaitsForItsTimeout) {
 
 TEST_P(DuplexTest, AnUnreadRestDoesNotDisturbTheNextRequest) {
   serve();
-  for (const std::size_t size : {1000, 100'000}) {
+  for (const std::size_t size : {1000U, 100'000U}) {
     run_with([&](Scope& scope, Client& client) -> Task<Result<>> {
       for (int round = 0; round < 2; ++round) {
         auto write = [size](BodySink& sink) -> Task<Result<>> {
