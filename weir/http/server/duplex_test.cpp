@@ -92,7 +92,9 @@ class DuplexTest : public CarrierTest {
 
   /// Runs `talk` with a client and a scope for the tasks that send its requests.
   void run_with(std::function<Task<Result<>>(Scope&, Client&)> talk) {
-    Client client(client_options());
+    ClientOptions options = client_options();
+    options.limits.body_timeout = 10min;  // only the server's timeouts end a wait
+    Client client(std::move(options));
     const auto body = [&](Scope& scope) { return talk(scope, client); };
     result_ = weir::run(*loop_, with_scope(body));
   }
