@@ -63,8 +63,6 @@ class WeakResponse : public ResponseSource {
   ResponseSource& from() noexcept { return *from_; }
 
  private:
-  bool is_sending() const noexcept override { return false; }  // `from_` itself waits for its task
-
   /// Makes a tag weak in a copy of the head.
   void weaken(std::size_t index, std::string_view tag) {
     const std::string weak = weak_etag(tag);

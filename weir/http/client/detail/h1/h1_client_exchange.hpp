@@ -16,33 +16,28 @@
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
-#include "weir/http/client/client_response.hpp"
+#include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
-#include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h1/response_parser.hpp"
 #include "weir/http/syntax/client_error.hpp"
-#include "weir/task/cancel.hpp"
 #include "weir/task/detail/turn_uses.hpp"
 #include "weir/task/scope.hpp"
-#include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-/// An H1ClientExchange sends one request over HTTP/1.1 and reads its response. It has the lease of
-/// the connection. It gives the connection back when the response has ended, and closes it
-/// otherwise. Threads: one core's. Lifetime: no operation is pending when it is destroyed
-/// (asserted).
-class H1ClientExchange final : public ResponseSource {
+/// An H1ClientExchange frames a request and its response in HTTP/1.1. It has the lease of the
+/// connection. It gives the connection back when the response has ended, and closes it otherwise.
+/// Threads: one core's.
+/// Lifetime: no operation is pending when it is destroyed (asserted).
+class H1ClientExchange final : public ClientExchange {
  public:
   /// `deadline` is the end of ClientLimits::total_timeout. `lease` has a connection. `limits`
   /// outlive the object.
   H1ClientExchange(ClientPool::Lease lease, const ClientLimits& limits, Instant deadline) noexcept;
 
-  /// Sends the request, then waits for the head of the final response. A server may answer before
-  /// it has read the whole body, so a write of the body that has failed or timed out is no error if
-  /// a head arrives. A long or streamed body ends early if ends_request() says so. With a scope, a
-  /// task of that scope sends such a body, also after the return.
+  /// Sends the request, then waits for the head of the final response. With a scope, a task of that
+  /// scope sends a long or streamed body, also after the return.
   /// Errors: those of Client::send() that concern one connection.
   /// Cancel: the connection can only be closed.
   /// Lifetime: `head`, the result of request_head(), lives until the return.
@@ -61,88 +56,72 @@ class H1ClientExchange final : public ResponseSource {
   BodyLength length() const noexcept override { return parser_.body_length(); }
   const Headers& trailers() const noexcept override { return parser_.trailers(); }
   bool is_http2() const noexcept override { return false; }
-  Task<Result<Bytes>> read() override;
-  void abandon(std::error_code error) noexcept override;
 
  private:
   class Reading;
-  class Sink;
   class Writing;
-  /// A request that a task of a scope sends.
-  struct Sending {
-    Body body;
-    std::string head;
-    CancelSource* cancel = nullptr;  ///< that of the task; nullptr if it does not run
-    ManualResetEvent ended;
-    bool stopped = false;        ///< true if the exchange itself cancelled the task
-    std::error_code error = {};  ///< why the request is incomplete, unless it was stopped
+  /// The body of a response that has arrived while the request was being sent.
+  struct EarlyBody {
+    Buffer bytes;  ///< what no read has returned yet
+    Buffer lent;   ///< what the last read has returned
+  };
+  /// The direction to the server.
+  enum class Written : std::uint8_t {
+    ready,    ///< no write is in progress
+    writing,  ///< a write waits for the server
+    failed,   ///< a write has failed; an answer may still have arrived
+  };
+  /// The body of the response, as far as it was parsed.
+  enum class Parsed : std::uint8_t {
+    part,    ///< more may follow
+    whole,   ///< the end
+    broken,  ///< response_error() says why the rest cannot be read
   };
 
   /// Gives the connection back if the rest of the response has arrived already.
   ~H1ClientExchange() override;
 
-  Instant now() const;
-  /// Returns `timeout`, or the time until the deadline if that is earlier.
-  Duration limited(Duration timeout) const;
-  bool late() const override;
-  /// Returns `error`, or ClientError::timed_out after the deadline.
-  std::error_code timeout_error(ClientError error) const;
-  Task<Result<>> write_request(Body& body, std::string_view head);
-  Task<Result<>> write_stream(Body& body);
-  /// Writes the request until the deadline.
-  Task<Result<>> write_in_time(Body& body, std::string_view head);
+  Task<Result<>> send_piece(Bytes piece, bool last) override;
+  Task<Result<>> end_body(std::string_view trailers) override;
+  bool output_closed() const noexcept override { return written_ == Written::failed; }
+  Output output() const noexcept override;
+  Task<Result<>> read_head(Duration timeout) override;
+  void wake_reader() noexcept override { lease_.stream().cancel_read(); }
+  Task<Early> receive_early() override;
+  Taken take(Bytes& piece) override;
+  std::error_code response_error() const noexcept override { return response_error_; }
+  bool needs_more() const noexcept override {
+    return input_.empty() && early_ == nullptr && parsed_ == Parsed::part;
+  }
+  Task<Result<>> wait_for_body() override;
+  void drop_input() noexcept override {}
+  void release_connection() noexcept override;
+
   /// Writes pieces like Stream::write(), and counts the bytes that the kernel took, also if it
   /// fails. An error is that of a ClientResponse.
   Writing write(std::span<const Bytes> pieces);
-  Task<Result<>> write_while_reading(Body& body, std::string_view head);
-  Task<Result<>> write_then_cancel(Body& body, std::string_view head, CancelSource& reading);
-  Task<Result<>> read_then_cancel(CancelSource& writing);
-  /// The body of a response that has arrived while the request was being sent.
-  struct EarlyBody {
-    Buffer bytes;                ///< what no read has returned yet
-    Buffer lent;                 ///< what the last read has returned
-    bool ended = false;          ///< true if nothing follows the bytes
-    std::error_code error = {};  ///< why the body is incomplete, if it has ended
-  };
-  Task<bool> read_early();
-  bool take_early();
-  Task<bool> server_stalls();
-  bool is_sending() const noexcept override {
-    return sending_ != nullptr && sending_->cancel != nullptr;
-  }
-  Task<Result<>> read_head_beside(Scope& scope, ClientRequest& request, std::string_view head);
-  Task<Result<>> read_head_while_sending();
-  Task<> send_beside();
-  void stop_sending() noexcept;
-  void end_sending(const Result<>& sent) noexcept;
-  Task<Result<>> read_head(Duration timeout);
   /// Reads more bytes into the buffer. It fails with `timed_out` after the timeout.
   Reading receive(Duration timeout, ClientError timed_out);
+  Taken parse(Bytes& piece);
+  Taken break_off(std::error_code error) noexcept;
+  bool keep_early();
   void keep_head();
-  void finish() noexcept;
-  void release_connection() noexcept;
 
   ClientPool::Lease lease_;
-  Loop& loop_;
-  const ClientLimits* limits_;
-  Instant deadline_;
   ResponseParser parser_;
-  Buffer buffer_;           ///< the bytes that arrived last
-  std::string head_text_;   ///< bytes of the head, unless one buffer has the whole response
-  std::string_view input_;  ///< the bytes in either that the parser has not consumed
-  std::uint64_t sent_ = 0;  ///< bytes of the request that the kernel took
+  Buffer buffer_;             ///< the bytes that arrived last
+  std::string request_head_;  ///< that of a long body, until the first write
+  std::string head_text_;     ///< bytes of the head, unless one buffer has the whole response
+  std::string_view input_;    ///< the bytes in either that the parser has not consumed
+  std::uint64_t sent_ = 0;    ///< bytes of the request that the kernel took
+  std::error_code closed_;    ///< why nothing more arrives
+  std::error_code response_error_;
   std::unique_ptr<EarlyBody> early_;
-  bool writing_ = false;  ///< true while a write waits
-  bool has_head_ = false;
-  bool received_ = false;       ///< true if a byte of a response has come
-  bool lost_ = false;           ///< true if a write has failed
-  bool stream_called_ = false;  ///< true if the body's function was called
-  bool request_complete_ = false;
-  bool ended_ = false;
-  bool abandoned_ = false;
   weir::detail::TurnUses reads_;
-  std::unique_ptr<Sending> sending_;
-  std::error_code error_;  ///< that of the body, for later reads
+  Written written_ = Written::ready;
+  Parsed parsed_ = Parsed::part;
+  bool chunked_ = false;   ///< the body of the request is sent in chunks
+  bool received_ = false;  ///< a byte of a response has come
 };
 
 }  // namespace weir::http

@@ -1,20 +1,17 @@
 // Sending a request over HTTP/2 and reading its response.
 #include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <new>
-#include <string>
 #include <tuple>
 #include <utility>
 
+#include "weir/base/detail/state_table.hpp"
 #include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/task/context.hpp"
-#include "weir/task/timeout.hpp"
 
 namespace weir::http {
 
@@ -27,92 +24,76 @@ H2ClientExchange::Alarm::Alarm(ManualResetEvent& waited) noexcept
       }),
       event(waited) {}
 
-/// The sink of a streamed body.
-class H2ClientExchange::Sink final : public RequestSink {
- public:
-  Sink(H2ClientExchange& exchange, std::optional<std::uint64_t> length) noexcept
-      : RequestSink(length), exchange_(exchange) {}
-
- private:
-  bool late() const override { return exchange_.late(); }
-  Task<Result<>> send(Bytes piece) override { return exchange_.send_piece(piece, false); }
-
-  H2ClientExchange& exchange_;
-};
-
 H2ClientExchange::H2ClientExchange(H2ClientConnection& connection, const ClientLimits& limits,
                                    Instant deadline)
-    : ResponseSource(limits.body_max),
+    : ClientExchange(limits, connection.loop(), deadline),
       connection_(&connection),
-      loop_(connection.loop()),
-      limits_(&limits),
-      deadline_(deadline),
       reused_(connection.was_used()) {
   connection.add(*this);
 }
 
 H2ClientExchange::~H2ClientExchange() {
-  detach();
+  release_connection();
+}
+
+void H2ClientExchange::change(Arrived next) noexcept {
+  static constexpr weir::detail::StateTable<Arrived, 6> table{
+      {Arrived::nothing, {Arrived::interim, Arrived::head, Arrived::complete, Arrived::failed}},
+      {Arrived::interim, {Arrived::interim, Arrived::head, Arrived::complete, Arrived::failed}},
+      {Arrived::head, {Arrived::complete, Arrived::cut}},
+  };
+  table.change(arrived_, next);
 }
 
 /// Gives the stream back to the connection. A stream that is open is reset.
-void H2ClientExchange::detach() noexcept {
+void H2ClientExchange::release_connection() noexcept {
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->end(*this);
 }
 
-void H2ClientExchange::abandon(std::error_code error) noexcept {
-  ended_ = true;
-  error_ = error;
-  arrived_ = {};
-  if (is_sending()) stop_sending();
-  detach();  // the task that sends finds no stream
+void H2ClientExchange::drop_input() noexcept {
+  body_ = {};
+  release_connection();  // a task that sends finds no stream
 }
 
 bool H2ClientExchange::may_repeat(bool repeatable) const noexcept {
-  if (stream_called_) return false;
-  if (refused_ || unsent_) return true;
-  return lost_ && reused_ && !received_ && repeatable;
-}
-
-Duration H2ClientExchange::limited(Duration timeout) const {
-  return deadline_ == never ? timeout : std::min(timeout, deadline_ - loop_.platform().now());
-}
-
-bool H2ClientExchange::late() const {
-  return deadline_ != never && loop_.platform().now() >= deadline_;
+  if (!body_repeats()) return false;
+  if (fate_ == Fate::not_processed) return true;
+  return fate_ == Fate::unanswered && reused_ && repeatable;
 }
 
 Task<Result<>> H2ClientExchange::wait(ManualResetEvent& event, Alarm& alarm, Duration timeout,
                                       ClientError timed_out) {
-  const Instant start = loop_.now();
+  const Instant start = loop().now();
   const Duration most = limited(timeout);
   event.reset();
   alarm.expired = false;
   if (most != Duration::max()) {
-    loop_.timers().start(alarm, after(loop_.platform().now(), most));
+    loop().timers().start(alarm, after(loop().platform().now(), most));
   }
   const Result<> waited = co_await event.wait();
   alarm.cancel();
   if (!waited || !alarm.expired) co_return waited;
   if (connection_ != nullptr) connection_->probe(start);
-  co_return fail(late() ? ClientError::timed_out : timed_out);
+  co_return fail(timeout_error(timed_out));
 }
 
 // The request.
 
 Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   method_ = request.method();
-  Body& body = request.body();
+  const Body& body = request.body();
   connection_->open(*this);
   send_head(request.url().scheme(), head, !body.is_stream() && body.text().empty());
   if (!body.is_stream()) {
     pending_ = to_bytes(body.text());
-    if (pending_.empty() || send_now(true)) co_return co_await read_head(limits_->head_timeout);
+    if (send_now(true)) {
+      set_request_complete();
+      const Result<> received = co_await read_head(limits().head_timeout);
+      co_return accept(received);
+    }
+    set_text_sent(body.text().size() - std::exchange(pending_, {}).size());
   }
-  if (scope != nullptr) co_return co_await read_head_beside(*scope, request);
-  const Result<> sent = co_await send_before_head(body);
-  if (!sent || has_head_) co_return sent;
-  co_return co_await read_head(limits_->head_timeout);
+  co_return co_await send_body_and_read_head(request, scope);
 }
 
 void H2ClientExchange::send_head(std::string_view scheme, std::string_view head, bool ends) {
@@ -133,6 +114,7 @@ bool H2ClientExchange::send_now(bool ends) {
   while (!pending_.empty()) {
     const std::size_t sent = session.send_data(*this, pending_, ends);
     pending_ = pending_.subspan(sent);
+    sent_ += sent;
     if (sent == 0) break;
   }
   connection_->wake_writer();
@@ -143,194 +125,52 @@ void H2ClientExchange::send_part() {
   const std::size_t sent = connection_->session().send_data(*this, pending_, pending_ends_);
   assert(sent != 0 && "it was the next sender");
   pending_ = pending_.subspan(sent);
+  sent_ += sent;
   count_sent(sent);
-  if (!pending_.empty()) {
-    if (output_alarm_.armed()) start_output_alarm();
-    return;
-  }
+  if (!pending_.empty()) return;
   connection_->session().stop_sending(*this);
   output_.set();
   if (is_tunnel_) on_piece_sent();
 }
 
-Task<Result<>> H2ClientExchange::send_piece(Bytes piece, bool ends) {
-  if (connection_ == nullptr || local_ended()) {
-    co_return fail(error_ ? error_ : make_error_code(ClientError::connection_lost));
-  }
-  if (writer_->cancelled()) co_return fail(Errc::cancelled);
+/// Returns the error of a request whose stream takes nothing more.
+std::error_code H2ClientExchange::output_error() const noexcept {
+  return error_ ? error_ : make_error_code(ClientError::connection_lost);
+}
+
+Task<Result<>> H2ClientExchange::send_piece(Bytes piece, bool last) {
+  if (output_closed()) co_return fail(output_error());
+  const Context own = co_await this_context();
+  if (own.cancelled()) co_return fail(Errc::cancelled);
   pending_ = piece;
-  if (send_now(ends)) co_return {};
-  pending_ends_ = ends;
+  if (send_now(last)) co_return {};
+  pending_ends_ = last;
   connection_->session().want_send(*this);
-  Duration most = limits_->body_timeout;
-  output_until_ = after(loop_.now(), most);
-  if (response_stalls()) most = std::min(most, answered_stall_max);
-  const Result<> sent = co_await wait(output_, output_alarm_, most, ClientError::body_timed_out);
+  const Result<> sent =
+      co_await wait(output_, output_alarm_, limits().body_timeout, ClientError::body_timed_out);
   const bool whole = std::exchange(pending_, {}).empty();
   if (!whole && connection_ != nullptr) connection_->session().stop_sending(*this);
   if (!sent) co_return sent;
-  if (!whole) co_return fail(error_ ? error_ : make_error_code(ClientError::connection_lost));
+  if (!whole) co_return fail(output_error());
   co_return {};
 }
 
-/// Sends the body, or the rest of its text.
-Task<Result<>> H2ClientExchange::send_body(Body& body) {
-  if (!body.is_stream()) {
-    for (Bytes rest = pending_; !rest.empty();) {
-      const Bytes slice = rest.first(std::min(rest.size(), body_slice));
-      rest = rest.subspan(slice.size());
-      if (late()) co_return fail(ClientError::timed_out);
-      const Result<> sent = co_await send_piece(slice, rest.empty());
-      if (!sent) co_return sent;
-    }
-    co_return {};
-  }
-  Sink sink(*this, body.length());
-  stream_called_ = true;
-  const Result<> streamed = co_await (*body.stream())(sink);
-  if (!streamed) co_return streamed;
-  if (sink.error()) co_return fail(sink.error());
-  if (connection_ == nullptr || local_ended()) co_return {};
-  send_end(connection_->session(), connection_->encoder(), *this, sink.trailers().lines());
+Task<Result<>> H2ClientExchange::end_body(std::string_view trailers) {
+  if (output_closed()) co_return fail(output_error());
+  send_end(connection_->session(), connection_->encoder(), *this, trailers);
   connection_->wake_writer();
   co_return {};
 }
 
-Task<Result<>> H2ClientExchange::send_in_time(Body& body) {
-  auto sending = send_body(body);
-  const Result<> sent = co_await timeout(limited(Duration::max()), std::move(sending));
-  if (!sent && sent.error() == Errc::timed_out) co_return fail(ClientError::timed_out);
-  co_return sent;
-}
-
-/// Sends the body until stop_sending(). Sets `thrown` to the exception of the body's function.
-/// Cancel: stops sending.
-Task<Result<>> H2ClientExchange::send_stoppable(Body& body, std::exception_ptr& thrown) {
-  const Context own = co_await this_context();
-  CancelSource cancel(own.cancel);
-  writer_ = &cancel;
-  Result<> sent = fail(Errc::closed);  // if the function of the body throws
+/// Tells the server that nothing more comes. A response that goes on keeps its stream.
+void H2ClientExchange::on_body_cut() noexcept {
+  if (arrived_ != Arrived::complete || connection_ == nullptr) return;
   try {
-    sent = co_await in_context(Context{own.loop, &cancel}, send_in_time(body));
-  } catch (...) {
-    thrown = std::current_exception();
+    connection_->session().reset(*this, H2Error::cancel);
+    connection_->wake_writer();
+  } catch (const std::bad_alloc&) {
+    connection_->close(ClientError::connection_lost);
   }
-  writer_ = nullptr;
-  co_return sent;
-}
-
-/// Sends the body. A response that ends_request(), or a server that has answered and leaves the
-/// body unread, ends it early.
-Task<Result<>> H2ClientExchange::send_before_head(Body& body) {
-  const Context own = co_await this_context();
-  std::exception_ptr thrown;
-  const Result<> sent = co_await send_stoppable(body, thrown);
-  if (thrown) std::rethrow_exception(thrown);
-  if (own.cancelled()) co_return fail(Errc::cancelled);
-  if (sent) co_return {};
-  const bool unread = sent.error() == ClientError::body_timed_out;
-  if (has_head_ && (stopped_early_ || unread)) {
-    // The server learns that nothing more comes. A response that goes on keeps its stream.
-    if (complete_ && connection_ != nullptr) {
-      connection_->session().reset(*this, H2Error::cancel);
-      connection_->wake_writer();
-    }
-    co_return {};
-  }
-  if (error_ && stopped_early_) co_return fail(error_);
-  co_return sent;
-}
-
-/// Starts the task that sends the body, and reads the head of the response. The request keeps its
-/// body if nothing sends it any more, so that it can be sent again.
-Task<Result<>> H2ClientExchange::read_head_beside(Scope& scope, ClientRequest& request) {
-  sending_ = std::make_unique<Sending>();
-  const std::size_t left = pending_.size();
-  sending_->body = std::move(request.body());
-  if (left != 0) {  // a short text has moved with its body
-    const std::string_view text = sending_->body.text();
-    pending_ = to_bytes(text.substr(text.size() - left));
-  }
-  scope.spawn(send_beside());
-  const Result<> received = co_await read_head_while_sending();
-  const bool goes_on = received && code_of(head().status()) < 300;
-  if (goes_on) co_return received;
-  if (is_sending()) {
-    stop_sending();
-    const Result<> ended = co_await sending_->ended.wait();
-    if (!ended) co_return ended;
-  }
-  request.body() = std::move(sending_->body);
-  co_return received;
-}
-
-/// Reads the head of the response. Its timeout begins at the end of the request.
-Task<Result<>> H2ClientExchange::read_head_while_sending() {
-  while (!has_head_ && !error_) {
-    if (sending_->error) co_return fail(sending_->error);
-    if (!is_sending()) co_return co_await read_head(limits_->head_timeout);
-    const Result<> waited =
-        co_await wait(input_, input_alarm_, Duration::max(), ClientError::timed_out);
-    if (!waited) co_return waited;
-  }
-  if (sending_->error) co_return fail(sending_->error);
-  if (has_head_) co_return {};
-  co_return fail(error_);
-}
-
-/// The task that sends the body. It may destroy the exchange.
-Task<> H2ClientExchange::send_beside() {
-  std::exception_ptr thrown;
-  const Result<> sent = co_await send_stoppable(sending_->body, thrown);
-  end_sending(sent);
-  if (thrown) std::rethrow_exception(thrown);
-}
-
-void H2ClientExchange::stop_sending() noexcept {
-  if (sending_ != nullptr) sending_->stopped = true;
-  writer_->cancel();
-}
-
-/// Ends the sending of a body that the server needs no more; see ends_request().
-void H2ClientExchange::end_request_early() noexcept {
-  if (writer_ == nullptr || stopped_early_) return;
-  const bool complete = complete_ && sending_ == nullptr;
-  const auto progress = complete ? ResponseProgress::complete : ResponseProgress::head;
-  if (!ends_request(head_.status(), progress)) return;
-  stopped_early_ = true;
-  stop_sending();
-}
-
-/// Returns true if the response has used up its window, and only a read after the end of the
-/// request would return it.
-bool H2ClientExchange::response_stalls() const noexcept {
-  return has_head_ && !complete_ && sending_ == nullptr && !may_receive();
-}
-
-/// Shortens the wait of the body if the response stalls, because server and client would otherwise
-/// wait for each other.
-void H2ClientExchange::limit_stall() noexcept {
-  if (writer_ == nullptr || pending_.empty() || !response_stalls()) return;
-  const Instant until = after(loop_.now(), answered_stall_max);
-  if (output_alarm_.armed() && output_alarm_.deadline() <= until) return;
-  loop_.timers().start(output_alarm_, until);
-}
-
-/// Begins the time of a stall anew after progress. The time of the whole piece goes on.
-void H2ClientExchange::start_output_alarm() noexcept {
-  const Instant stall = after(loop_.now(), answered_stall_max);
-  loop_.timers().start(output_alarm_,
-                       response_stalls() ? std::min(output_until_, stall) : output_until_);
-}
-
-void H2ClientExchange::end_sending(const Result<>& sent) noexcept {
-  if (destroy_if_released()) return;
-  // A server that has answered may leave the rest of the request unread.
-  const bool unread = has_head_ && !sent && sent.error() == ClientError::body_timed_out;
-  if (!sent && !error_ && !sending_->stopped && !unread) sending_->error = sent.error();
-  sending_->ended.set();
-  input_.set();
-  if (ended_) detach();
 }
 
 // The tunnel of a WebSocket.
@@ -339,20 +179,21 @@ Task<Result<>> H2ClientExchange::connect(std::string_view scheme, std::string_vi
                                          Instant until) {
   method_ = Method::connect;
   while (!error_ && !connection_->session().has_peer_settings()) {
-    const Duration left = until - loop_.platform().now();
-    const Result<> waited = co_await wait(input_, input_alarm_, left, ClientError::head_timed_out);
+    const Duration left = until - loop().platform().now();
+    const Result<> waited = co_await wait_for_input(left, ClientError::head_timed_out);
     if (!waited) co_return waited;
   }
   if (error_) co_return fail(error_);
   if (!connection_->session().peer().connect_protocol) co_return fail(Errc::unsupported);
   if (!connection_->accepts(scheme, head)) co_return fail(Errc::limit_reached);
   if (!connection_->may_open()) {  // as the settings demand, or after a GOAWAY
-    refused_ = true;
+    fate_ = Fate::not_processed;
     co_return fail(ClientError::not_processed);
   }
   connection_->open(*this);
   send_head(scheme, head, false);
-  const Result<> received = co_await read_head(until - loop_.platform().now());
+  const Duration left = until - loop().platform().now();
+  const Result<> received = accept(co_await read_head(left));
   // The tunnel is refused, so nothing else is sent.
   const bool refused = received && code_of(head_.status()) >= 300;
   if (refused) std::ignore = finish_writing();
@@ -376,11 +217,11 @@ const TlsInfo* H2ClientExchange::tls() const noexcept {
 /// Returns the error of TCP for a stream that was reset or lost, as over HTTP/1.1.
 std::error_code H2ClientExchange::input_error() const noexcept {
   if (error_) return error_ == ClientError::connection_lost ? system_error(ECONNRESET) : error_;
-  return complete_ ? make_error_code(Errc::end_of_stream) : std::error_code();
+  return arrived_ == Arrived::complete ? make_error_code(Errc::end_of_stream) : std::error_code();
 }
 
 Buffer H2ClientExchange::take_input() {
-  Buffer input = std::exchange(arrived_, {});
+  Buffer input = std::exchange(body_, {});
   if (connection_ != nullptr) connection_->consume(*this, input.size());
   return input;
 }
@@ -427,9 +268,11 @@ void H2ClientExchange::tell_tunnel() noexcept {
 // Events.
 
 bool H2ClientExchange::on_head(bool end_stream) {
-  received_ = true;
   const int status = code_of(head_.status());
-  if (status < 200) return !end_stream && ++interim_count_ <= limits_->response.interim_max;
+  if (status < 200) {
+    change(Arrived::interim);
+    return !end_stream && ++interim_count_ <= limits().response.interim_max;
+  }
   const bool tunnel = method_ == Method::connect && status < 300;
   const bool bodiless = method_ == Method::head || status == 204 || status == 304;
   const bool has_body = !end_stream && !tunnel && !bodiless;
@@ -449,47 +292,41 @@ bool H2ClientExchange::on_head(bool end_stream) {
   std::memcpy(head_bytes_.room().data(), bytes.data(), bytes.size());
   head_bytes_.commit(bytes.size());
   head_.rebase(head_bytes_.text().data());
-  has_head_ = true;
-  if (end_stream) complete_ = true;
-  end_request_early();
+  change(end_stream ? Arrived::complete : Arrived::head);
   input_.set();
   return true;
 }
 
 bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
-  if (!has_head_) {
+  if (!has_head()) {
     connection_->consume(*this, bytes.size());
     return false;
   }
   if (!bytes.empty()) {
-    arrived_.make_room(bytes.size());
-    std::memcpy(arrived_.room().data(), bytes.data(), bytes.size());
-    arrived_.commit(bytes.size());
+    body_.make_room(bytes.size());
+    std::memcpy(body_.room().data(), bytes.data(), bytes.size());
+    body_.commit(bytes.size());
   }
-  if (end_stream) complete_ = true;
-  end_request_early();
-  limit_stall();
+  if (end_stream) change(Arrived::complete);
   input_.set();
   tell_tunnel();
   return true;
 }
 
 void H2ClientExchange::on_end() {
-  complete_ = true;
-  end_request_early();
+  change(Arrived::complete);
   input_.set();
   tell_tunnel();
 }
 
 void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
-  if (!complete_ && !error_) {
-    refused_ = refused && !received_;
-    error_ = refused_ ? make_error_code(ClientError::not_processed) : error;
+  if (arrived_ < Arrived::complete) {
+    const bool not_processed = refused && arrived_ == Arrived::nothing;
+    if (not_processed) fate_ = Fate::not_processed;
+    error_ = not_processed ? make_error_code(ClientError::not_processed) : error;
+    change(has_head() ? Arrived::cut : Arrived::failed);
   }
-  if (writer_ != nullptr) {
-    stopped_early_ = true;
-    stop_sending();
-  }
+  if (is_sending()) stop_sending();
   input_.set();
   output_.set();
   tell_tunnel();
@@ -497,54 +334,61 @@ void H2ClientExchange::on_reset(std::error_code error, bool refused) noexcept {
 
 void H2ClientExchange::on_detached(std::error_code error, std::uint64_t bytes_sent) noexcept {
   connection_ = nullptr;
-  if (!complete_ && !error_) {
+  if (arrived_ < Arrived::complete) {
     lost_ = error == ClientError::connection_lost;
-    unsent_ = bytes_sent <= begins_at_;
+    if (lost_ && arrived_ == Arrived::nothing) fate_ = Fate::unanswered;
+    if (bytes_sent <= begins_at_) fate_ = Fate::not_processed;
   }
   on_reset(error, false);
 }
 
 // The response.
 
+Task<Result<>> H2ClientExchange::wait_for_input(Duration timeout, ClientError timed_out) {
+  woken_ = false;
+  const Result<> waited = co_await wait(input_, input_alarm_, timeout, timed_out);
+  if (waited && woken_) co_return fail(Errc::cancelled);
+  co_return waited;
+}
+
+void H2ClientExchange::wake_reader() noexcept {
+  woken_ = true;
+  input_.set();
+}
+
 Task<Result<>> H2ClientExchange::read_head(Duration timeout) {
-  while (!has_head_) {
+  while (!has_head()) {
     if (error_) co_return fail(error_);
-    const Result<> waited =
-        co_await wait(input_, input_alarm_, timeout, ClientError::head_timed_out);
+    const Result<> waited = co_await wait_for_input(timeout, ClientError::head_timed_out);
     if (!waited) co_return waited;
   }
   co_return {};
 }
 
-Task<Result<Bytes>> H2ClientExchange::read() {
-  if (!lent_.empty() && connection_ != nullptr && !ended_)
-    connection_->consume(*this, lent_.size());
-  lent_ = {};
-  while (!ended_) {
-    // Bytes that always arrive in time must not hide that the time has passed.
-    const bool stopped = !complete_ && (late() || (sending_ != nullptr && sending_->error));
-    if (!arrived_.empty() && (!stopped || error_)) {
-      lent_ = std::exchange(arrived_, {});
-      co_return lent_.bytes();
-    }
-    if (complete_) {
-      ended_ = true;
-      if (!is_sending()) detach();
-      break;
-    }
-    if (error_ || stopped) {
-      if (!error_) error_ = late() ? make_error_code(ClientError::timed_out) : sending_->error;
-      abandon(error_);
-      break;
-    }
-    const Result<> waited =
-        co_await wait(input_, input_alarm_, limits_->body_timeout, ClientError::body_timed_out);
-    if (waited) continue;
-    if (waited.error() == Errc::cancelled) co_return fail(Errc::cancelled);
-    abandon(waited.error());
+Task<ClientExchange::Early> H2ClientExchange::receive_early() {
+  if (arrived_ >= Arrived::complete) co_return Early::complete;
+  if (!may_receive()) co_return Early::full;
+  const Result<> waited = co_await wait_for_input(Duration::max(), ClientError::timed_out);
+  co_return waited ? Early::some : Early::stopped;
+}
+
+ClientExchange::Taken H2ClientExchange::take(Bytes& piece) {
+  if (!body_.empty()) {
+    lent_ = std::exchange(body_, {});
+    piece = lent_.bytes();
+    return Taken::piece;
   }
-  if (error_) co_return fail(error_);
-  co_return Bytes();
+  if (arrived_ == Arrived::complete) return Taken::end;
+  return error_ ? Taken::error : Taken::nothing;
+}
+
+void H2ClientExchange::release_piece() noexcept {
+  if (!lent_.empty() && connection_ != nullptr) connection_->consume(*this, lent_.size());
+  lent_ = {};
+}
+
+Task<Result<>> H2ClientExchange::wait_for_body() {
+  return wait_for_input(limits().body_timeout, ClientError::body_timed_out);
 }
 
 }  // namespace weir::http

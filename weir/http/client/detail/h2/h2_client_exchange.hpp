@@ -3,9 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -14,23 +11,23 @@
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
+#include "weir/http/client/detail/client_exchange.hpp"
 #include "weir/http/client/detail/h2/h2_client_connection.hpp"
-#include "weir/http/client/detail/response_source.hpp"
 #include "weir/http/detail/h2/session.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/http/ws/detail/h2_tunnel.hpp"
 #include "weir/net/any_stream.hpp"
-#include "weir/task/cancel.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
-/// An H2ClientExchange sends one request over HTTP/2 and reads its response; see H1ClientExchange.
-/// The stream of an extended CONNECT carries a WebSocket afterwards. Threads: one core's. Lifetime:
-/// its connection tells it when it ends. The connection is not used after that.
-class H2ClientExchange final : public ResponseSource,
+/// An H2ClientExchange frames a request and its response on a stream of HTTP/2. The stream of an
+/// extended CONNECT carries a WebSocket afterwards.
+/// Threads: one core's.
+/// Lifetime: its connection tells it when it ends. The connection is not used after that.
+class H2ClientExchange final : public ClientExchange,
                                public H2Stream,
                                public H2ClientExchangeNode,
                                public H2TunnelCarrier {
@@ -63,8 +60,6 @@ class H2ClientExchange final : public ResponseSource,
   /// Returns true if the connection was lost.
   bool lost() const noexcept { return lost_; }
 
-  Task<Result<Bytes>> read() override;
-  void abandon(std::error_code error) noexcept override;
   const ReceivedResponseHead& head() const noexcept override { return head_; }
   BodyLength length() const noexcept override { return length_; }
   const Headers& trailers() const noexcept override { return trailers_; }
@@ -74,7 +69,7 @@ class H2ClientExchange final : public ResponseSource,
 
   Result<> finish_writing() override;
   void close_tunnel() noexcept override { release(); }
-  Loop& loop() const noexcept override { return loop_; }
+  Loop& loop() const noexcept override { return ClientExchange::loop(); }
   os::Address peer_address() const override;
   const TlsInfo* tls() const noexcept override;
 
@@ -106,13 +101,27 @@ class H2ClientExchange final : public ResponseSource,
   void send_part();
 
  private:
-  class Sink;
-  /// A request that a task of a scope sends.
-  struct Sending {
-    Body body;
-    ManualResetEvent ended;
-    bool stopped = false;        ///< true if the exchange itself cancelled the task
-    std::error_code error = {};  ///< why the request is incomplete, unless it was stopped
+  /// What has arrived of the response.
+  ///
+  /// ```text
+  ///   nothing --> interim --> head --> complete
+  ///      |           |         |
+  ///      +-----------+         +----> cut
+  ///                  +--> failed
+  /// ```
+  enum class Arrived : std::uint8_t {
+    nothing,
+    interim,   ///< only 1xx responses
+    head,      ///< the final head, and perhaps a part of the body
+    complete,  ///< all
+    failed,    ///< the stream was reset, or the connection was lost, before the final head
+    cut,       ///< the same behind the final head
+  };
+  /// What the client knows about a request whose stream has failed (RFC 9113 §8.7).
+  enum class Fate : std::uint8_t {
+    unknown,        ///< the server may have processed it
+    not_processed,  ///< the server has not processed it
+    unanswered,     ///< the connection was lost before anything of the response came
   };
   /// Sets an event if nothing else has set it in time.
   struct Alarm : loop::Timer {
@@ -123,78 +132,74 @@ class H2ClientExchange final : public ResponseSource,
 
   ~H2ClientExchange() override;
 
-  Duration limited(Duration timeout) const;
-  bool late() const override;
+  // What ClientExchange asks for.
+
+  Task<Result<>> send_piece(Bytes piece, bool last) override;
+  Task<Result<>> end_body(std::string_view trailers) override;
+  void on_body_cut() noexcept override;
+  bool output_closed() const noexcept override { return !may_send(); }
+  Output output() const noexcept override { return {!pending_.empty(), sent_}; }
+  Task<Result<>> read_head(Duration timeout) override;
+  void wake_reader() noexcept override;
+  Task<Early> receive_early() override;
+  Taken take(Bytes& piece) override;
+  void release_piece() noexcept override;
+  std::error_code response_error() const noexcept override { return error_; }
+  bool needs_more() const noexcept override { return arrived_ < Arrived::complete; }
+  Task<Result<>> wait_for_body() override;
+  void drop_input() noexcept override;
+  void release_connection() noexcept override;
+
+  void change(Arrived next) noexcept;
+  bool has_head() const noexcept {
+    return arrived_ >= Arrived::head && arrived_ != Arrived::failed;
+  }
   void send_head(std::string_view scheme, std::string_view head, bool ends);
   bool send_now(bool ends);
-  /// Sends the body until the deadline. Its function can wait for something else than the server.
-  Task<Result<>> send_body(Body& body);
-  Task<Result<>> send_in_time(Body& body);
-  Task<Result<>> send_piece(Bytes piece, bool ends);
-  Task<Result<>> send_stoppable(Body& body, std::exception_ptr& thrown);
-  Task<Result<>> send_before_head(Body& body);
-  Task<Result<>> read_head_beside(Scope& scope, ClientRequest& request);
-  Task<Result<>> read_head_while_sending();
-  Task<> send_beside();
-  void end_sending(const Result<>& sent) noexcept;
-  void stop_sending() noexcept;
-  void end_request_early() noexcept;
-  bool response_stalls() const noexcept;
-  void limit_stall() noexcept;
-  void start_output_alarm() noexcept;
-  bool is_sending() const noexcept override { return sending_ != nullptr && writer_ != nullptr; }
-  Task<Result<>> read_head(Duration timeout);
+  std::error_code output_error() const noexcept;
   /// Waits for an event. It fails with `timed_out` after the timeout.
   Task<Result<>> wait(ManualResetEvent& event, Alarm& alarm, Duration timeout,
                       ClientError timed_out);
-  void detach() noexcept;
+  Task<Result<>> wait_for_input(Duration timeout, ClientError timed_out);
 
-  bool has_input() const noexcept override { return !arrived_.empty(); }
+  // What H2TunnelCarrier asks for.
+
+  bool has_input() const noexcept override { return !body_.empty(); }
   Buffer take_input() override;
   std::error_code input_error() const noexcept override;
   /// Input that has arrived is read first, and so is the end of the stream.
-  bool is_gone() const noexcept override { return error_ && arrived_.empty(); }
+  bool is_gone() const noexcept override { return error_ && body_.empty(); }
   bool may_send() const noexcept override { return connection_ != nullptr && !local_ended(); }
   bool send_piece_now(Bytes piece) override;
   void drop_piece() noexcept override;
   void tell_tunnel() noexcept;
 
   H2ClientConnection* connection_;  // nullptr when the stream is released
-  Loop& loop_;
-  const ClientLimits* limits_;
-  Instant deadline_;
-  Method method_ = Method::get;
   // The request.
   Bytes pending_;            // bytes that wait to be sent
   ManualResetEvent output_;  // the pending bytes have been sent
   Alarm output_alarm_{output_};
-  Instant output_until_{};          // the end of the time of the pending piece
-  CancelSource* writer_ = nullptr;  // that of the body's sender
-  std::unique_ptr<Sending> sending_;
   std::uint64_t begins_at_ = 0;  // bytes of the connection before the request
-  bool is_tunnel_ = false;       // the stream carries a WebSocket
+  std::uint64_t sent_ = 0;       // bytes of the body
+  Method method_ = Method::get;
+  bool is_tunnel_ = false;  // the stream carries a WebSocket
   bool pending_ends_ = false;
-  bool stream_called_ = false;  // the body's function was called
-  bool stopped_early_ = false;  // the response has ended the body
   bool reused_;
-  bool unsent_ = false;   // the kernel has taken no byte
-  bool refused_ = false;  // the server has not processed the request
   bool lost_ = false;
-  bool received_ = false;  // a head has come, also of a 1xx response
+  bool woken_ = false;  // see wake_reader()
   // The response.
+  Arrived arrived_ = Arrived::nothing;
+  Fate fate_ = Fate::unknown;
+  std::uint32_t interim_count_ = 0;
   ReceivedResponseHead head_;
   BodyLength length_;
   Buffer head_bytes_;
-  Buffer lent_;     // the last piece of read()
-  Buffer arrived_;  // the bytes behind it
+  Buffer lent_;  // the last piece of read()
+  Buffer body_;  // the bytes behind it
   Headers trailers_;
   ManualResetEvent input_;  // something has arrived
   Alarm input_alarm_{input_};
-  std::error_code error_;  // of the response, after the bytes that arrived
-  std::uint32_t interim_count_ = 0;
-  bool has_head_ = false;
-  bool complete_ = false;
-  bool ended_ = false;  // nothing more is read
+  std::error_code error_;  // of a stream that has failed
 };
 
 }  // namespace weir::http
