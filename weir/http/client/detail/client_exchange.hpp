@@ -36,6 +36,7 @@ namespace weir::http {
 class ClientExchange : public ResponseSource {
  public:
   void release() noexcept final;
+  /// Cancel: no data is lost; see ResponseSource::read().
   Task<Result<Bytes>> read() final;
   void abandon(std::error_code error) noexcept final;
   bool late() const final;

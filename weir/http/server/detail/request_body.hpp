@@ -87,6 +87,7 @@ class RequestBody final : public BodySource {
   std::optional<std::string_view> try_collect();
   /// Sends 100 (Continue) if the client waits for it.
   /// Errors: those of the connection.
+  /// Cancel: not affected, like Carrier::send_interim().
   Task<Result<>> invite();
   /// Closes the rest of the body: every later read fails with Errc::closed, or with the error that
   /// is known already.
