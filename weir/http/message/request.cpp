@@ -2,8 +2,10 @@
 #include "weir/http/message/request.hpp"
 
 #include <array>
+#include <cassert>
 #include <utility>
 
+#include "weir/http/message/detail/request_owner.hpp"
 #include "weir/http/message/detail/urlencoded.hpp"
 #include "weir/http/syntax/uri.hpp"
 
@@ -39,6 +41,16 @@ std::string Request::id() const {
   if (trace_ == nullptr) return {};
   std::array<char, TraceContext::id_bytes_max> room;
   return std::string(trace_->id(room));
+}
+
+Scope& Request::scope() const {
+  assert(owner_ != nullptr && "only a request of a server has a scope");
+  return owner_->scope();
+}
+
+Task<Result<>> Request::send_interim(Status status, const Headers& headers) const {
+  if (owner_ == nullptr) co_return fail(Errc::unsupported);
+  co_return co_await owner_->send_interim(status, headers);
 }
 
 Task<Result<std::string>> Request::body() {

@@ -23,6 +23,7 @@
 
 namespace weir {
 class Loop;
+class Scope;
 }  // namespace weir
 
 namespace weir::http {
@@ -117,6 +118,8 @@ struct SentResponse {
 };
 
 namespace detail {
+
+class RequestOwner;
 
 /// The functions of Request::on_end(). It needs no memory while there are none.
 /// Threads: those of the request.
@@ -226,8 +229,8 @@ class RequestValues {
 class Request {
  public:
   Request(const RequestHead& head, BodySource& body, const TraceContext* trace = nullptr,
-          Loop* loop = nullptr) noexcept
-      : head_(head), body_(&body), trace_(trace), loop_(loop) {}
+          Loop* loop = nullptr, detail::RequestOwner* owner = nullptr) noexcept
+      : head_(head), body_(&body), trace_(trace), loop_(loop), owner_(owner) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -297,6 +300,21 @@ class Request {
     end_observers_.add(std::move(function));
   }
 
+  /// Returns the scope of this request. An example of its tasks is one that sends a body:
+  /// `client.send(request.scope(), std::move(upload))`. They are cancelled when the handler
+  /// returns, or, if its response is that of duplex(), when the function of the response returns.
+  /// The request lives until they have ended. A failure of a task is logged. Only a handler that is
+  /// a task, or the function that writes the response, calls it (asserted). Errors: throws
+  /// std::bad_alloc.
+  Scope& scope() const;
+  /// Sends an interim response (RFC 9110 §15.2) before the response of the handler, such as 103
+  /// (Early Hints) with its Link headers. 100 is sent to a client that waits for it at most once. A
+  /// client of HTTP/1.0 gets none.
+  /// Errors: Errc::bad_input for another status than 1xx, and for 101; Errc::closed if the response
+  /// has begun; Errc::unsupported without a server; those of the connection.
+  /// Cancel: not affected; a part of a head would spoil the response behind it.
+  Task<Result<>> send_interim(Status status, const Headers& headers = {}) const;
+
   /// Returns the length of the body that read() gives. It is that of the bytes that middleware has
   /// decoded, and not the one that the header Content-Length names.
   BodyLength body_length() const noexcept { return body_->length(); }
@@ -341,6 +359,7 @@ class Request {
   BodySource* body_;
   const TraceContext* trace_;
   Loop* loop_;
+  detail::RequestOwner* owner_;
   const Route* route_ = nullptr;
   detail::RequestValues values_;
   detail::EndObservers end_observers_;

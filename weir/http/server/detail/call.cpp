@@ -83,11 +83,12 @@ std::string_view RequestTrace::name(IdBuffer room) const noexcept {
   return {room.data(), used};
 }
 
-Call::Call(ServerState& server, BodySource& body, const Context& context) noexcept
+Call::Call(ServerState& server, BodySource& body, const Context& context,
+           detail::RequestOwner& owner) noexcept
     : Continuation(call_kind),
       server_(server),
       context_(context),
-      request_(head_, body, &trace_, &server.loop()) {}
+      request_(head_, body, &trace_, &server.loop(), &owner) {}
 
 Call::~Call() {
   assert(!busy());
@@ -524,8 +525,8 @@ void Call::abandon(std::exception_ptr why) noexcept {
   cancel_->cancel();
 }
 
-void Call::NotBusyAwaiter::await_resume() const {
-  if (call_.abandoned_) std::rethrow_exception(std::exchange(call_.abandoned_, nullptr));
+void Call::throw_if_abandoned() {
+  if (abandoned_) std::rethrow_exception(std::exchange(abandoned_, nullptr));
 }
 
 }  // namespace weir::http

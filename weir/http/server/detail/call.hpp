@@ -147,7 +147,8 @@ class Call : Continuation {
   };
 
   /// `context` is the context of the task that carries the call.
-  Call(ServerState& server, BodySource& body, const Context& context) noexcept;
+  Call(ServerState& server, BodySource& body, const Context& context,
+       detail::RequestOwner& owner) noexcept;
   ~Call();
 
   /// Returns the head of the present request. The carrier fills it before begin().
@@ -255,15 +256,14 @@ class Call : Continuation {
 
   /// Returns true while a task of this call runs or a cancellation is queued.
   bool busy() const noexcept { return stage_ == Stage::running || deferred_cancel_.queued; }
-  /// Waits until the call is not busy: `co_await call.not_busy()`. It allocates nothing. Throws the
-  /// exception of abandon().
+  /// Waits until the call is not busy: `co_await call.not_busy()`. It allocates nothing.
   /// Cancel: not affected.
   class NotBusyAwaiter {
    public:
     explicit NotBusyAwaiter(Call& call) noexcept : call_(call) {}
     bool await_ready() const noexcept { return !call_.busy(); }
     void await_suspend(std::coroutine_handle<> handle) noexcept { call_.waiter_ = handle; }
-    void await_resume() const;
+    void await_resume() const noexcept {}
 
    private:
     Call& call_;
@@ -277,6 +277,10 @@ class Call : Continuation {
   /// Cancels what still runs after the exception `why` has interrupted the carrier. It allocates
   /// nothing, because the exception may mean that there is no memory.
   void abandon(std::exception_ptr why) noexcept;
+  /// Throws the exception of abandon(), if there is one.
+  void throw_if_abandoned();
+  /// Returns the trace of the present request.
+  const TraceContext& trace() const noexcept { return trace_; }
 
   /// Keeps the head and the route while a part of the request waits. The carrier may then reuse the
   /// memory of the head.

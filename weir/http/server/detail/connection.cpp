@@ -405,12 +405,15 @@ Task<> serve_opened(Connection connection) {
       }
     }
   } catch (...) {
-    // The wait for the running task had no memory; abandoned() waits without any.
+    // The wait for the running task had no memory; call_ended() waits without any.
     if (connection.io() == nullptr || connection.is_http2()) throw;
     connection.http1().abandon(std::current_exception());
   }
   if (connection.io() != nullptr && !connection.is_http2()) {
-    co_await connection.http1().abandoned();
+    co_await connection.http1().call_ended();
+    Scope* const scope = connection.http1().scope_in_use();
+    if (scope != nullptr) co_await scope->children_finished();
+    connection.http1().throw_if_abandoned();
   }
   if (action == Action::close_now) connection.linger_detached();
 }

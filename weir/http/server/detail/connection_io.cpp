@@ -32,7 +32,7 @@ bool ConnectionIo::WriteAwaiter::await_resume() noexcept {
                                                               : sent.error();
   }
   io_.output_.clear();
-  if (io_.next_writer_ != nullptr) io_.loop().ready(*std::exchange(io_.next_writer_, nullptr));
+  if (io_.last_waiting_ != nullptr) std::exchange(io_.last_waiting_, nullptr)->resume_all();
   return sent.has_value();
 }
 

@@ -119,9 +119,8 @@ class ConnectionIo {
   }
 
   /// Sends the bytes in output(), then the pieces; output() is empty afterwards. If another send
-  /// is in progress, this one first waits for its end; at most one send may wait.
-  /// Errors: broken(), also for every later send.
-  /// Cancel: that of Stream::write().
+  /// is in progress, this one first waits for its end. Sends take place in the order of their
+  /// calls. Errors: broken(), also for every later send. Cancel: that of Stream::write().
   Task<Result<>> send(Bytes first = {}, Bytes second = {}, Bytes third = {});
 
   /// Sends the bytes in output(), and then bytes of a file, as many as the kernel takes without
@@ -180,14 +179,19 @@ class ConnectionIo {
     bool await_ready() const noexcept { return !io_.writing(); }
     template <HasContext Promise>
     void await_suspend(std::coroutine_handle<Promise> handle) noexcept {
-      assert(io_.next_writer_ == nullptr);
       set_coroutine(handle);
-      io_.next_writer_ = this;
+      earlier_ = std::exchange(io_.last_waiting_, this);
+    }
+    /// Lets the waits before this one look again, and then this one.
+    void resume_all() noexcept {
+      if (earlier_ != nullptr) earlier_->resume_all();
+      io_.loop().ready(*this);
     }
     void await_resume() const noexcept {}
 
    private:
     ConnectionIo& io_;
+    WriteTurn* earlier_ = nullptr;
   };
 
   friend Connection;
@@ -202,8 +206,8 @@ class ConnectionIo {
   std::int64_t write_progress_ = 0;  // bytes that the peer had received at that time
   RateTracker write_rate_tracker_;
   std::error_code broken_;
-  std::uint64_t unsent_ = 0;  // of the write that failed
-  Waiter* next_writer_ = nullptr;
+  std::uint64_t unsent_ = 0;           // of the write that failed
+  WriteTurn* last_waiting_ = nullptr;  // of the sends that wait for the end of a write
   TurnShare turn_share_;
   WriteState write_state_ = WriteState::none;
 };

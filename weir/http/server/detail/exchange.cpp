@@ -1,5 +1,6 @@
 #include "weir/http/server/detail/exchange.hpp"
 
+#include <cassert>
 #include <exception>
 #include <system_error>
 #include <tuple>
@@ -73,6 +74,7 @@ Exchange::Next Exchange::reject(ParseError error) {
 
 /// Sends a response as far as nothing has to wait.
 Exchange::Next Exchange::answer() {
+  if (scope_ != nullptr) return Next::wait;  // run() ends its tasks
   if (!body_.ended() && !call_.rejected()) return Next::wait;
   if (call_.upgrade() != nullptr) return upgrade();
   switch (response_.send_now()) {
@@ -93,14 +95,27 @@ Exchange::Next Exchange::upgrade() {
   call_.check_response();
   if (call_.upgrade() == nullptr) return answer();
   call_.hold();
-  auto socket =
-      make_block<ServedWebSocket>(server_, call_.route(), std::move(*call_.upgrade()), cancel_);
+  auto socket = make_block<ServedWebSocket>(server_, call_.route(), std::move(*call_.upgrade()),
+                                            context_.cancel);
   response_.send_upgrade();
   finish();
   call_.leave_route();  // the socket keeps it from now on
   carrier_.open_websocket(std::move(socket));
   return Next::upgraded;
 }
+
+/// Cancels the tasks of the scope, and waits for their end. It allocates nothing.
+class Exchange::ScopeEnd : public Scope::ChildrenFinished {
+ public:
+  explicit ScopeEnd(Exchange& exchange) noexcept
+      : ChildrenFinished(exchange.scope_->scope), exchange_(exchange) {
+    exchange.scope_->scope.cancel();
+  }
+  void await_resume() const noexcept { exchange_.scope_.reset(); }
+
+ private:
+  Exchange& exchange_;
+};
 
 Task<Exchange::Next> Exchange::run() {
   Next next = Next::wait;
@@ -118,41 +133,107 @@ Task<Exchange::Next> Exchange::run() {
     co_await response_.send_rest();
     co_return Next::finish;
   }
-  if (call_.stage() == Call::Stage::running) {
-    // This wait needs no memory, and takes place also if there is none to send earlier responses.
-    std::exception_ptr thrown;
-    try {
-      Result<> sent;
-      if (carrier_.needs_flush()) sent = co_await carrier_.flush();
-      if (!sent) call_.cancel();
-    } catch (...) {
-      thrown = std::current_exception();
-      call_.cancel();
+  // The waits for tasks need no memory, and take place also if there is none for the rest.
+  std::exception_ptr thrown;
+  const bool runs = call_.stage() == Call::Stage::running;
+  try {
+    Result<> sent;
+    if (runs && carrier_.needs_flush()) sent = co_await carrier_.flush();
+    if (!sent) call_.cancel();
+  } catch (...) {
+    thrown = std::current_exception();
+    call_.cancel();
+  }
+  if (runs) co_await call_.not_busy();
+  try {
+    if (runs) take_response(thrown);
+    if (call_.stage() == Call::Stage::routed && call_.has_route()) call_.respond();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  // Its tasks may read the body of the request only beside the function of a duplex response.
+  if (scope_ != nullptr && (thrown || !is_duplex())) co_await ScopeEnd(*this);
+  if (thrown) std::rethrow_exception(thrown);
+  try {
+    // A task of the scope may still wait to send an interim response.
+    if (scope_ != nullptr) std::ignore = co_await carrier_.flush();
+    if (reads_on()) {
+      body_.set_read_timeout(*call_.response().body().duplex());
+      std::ignore = co_await body_.invite();  // the function sees an error
+    } else if (!carrier_.gone()) {
+      co_await settle_body();
     }
-    co_await call_.not_busy();
-    carrier_.watch_peer(false);
-    if (thrown) std::rethrow_exception(thrown);
-    call_.take_response();
+    next = answer_late();
+    if (next == Next::wait) {
+      co_await response_.send();
+      next = Next::finish;
+      // The end of the response does not wait for the tasks.
+      if (scope_ != nullptr && carrier_.needs_flush()) std::ignore = co_await carrier_.flush();
+    }
+  } catch (...) {
+    thrown = std::current_exception();
   }
-  if (call_.stage() == Call::Stage::routed && call_.has_route()) call_.respond();
-  if (reads_on()) {
-    body_.set_read_timeout(*call_.response().body().duplex());
-    std::ignore = co_await body_.invite();  // the function sees an error
-  } else if (!carrier_.gone()) {
-    co_await settle_body();
-  }
+  if (scope_ != nullptr) co_await ScopeEnd(*this);
+  if (thrown) std::rethrow_exception(thrown);
+  if (next == Next::upgraded) next = upgrade();
+  if (next == Next::wait) co_await response_.send();
+  if (next == Next::send_on) co_await response_.send_rest();
+  co_return next == Next::upgraded ? next : Next::finish;
+}
+
+/// Takes the response of a handler that has returned, or throws what has interrupted the wait.
+void Exchange::take_response(const std::exception_ptr& thrown) {
+  carrier_.watch_peer(false);
+  if (thrown) std::rethrow_exception(thrown);
+  call_.throw_if_abandoned();
+  call_.take_response();
+}
+
+/// Returns what follows the wait for the handler and for the body: wait if send() sends the
+/// response, finish if none is sent, and upgraded for a response that accepts a WebSocket.
+Exchange::Next Exchange::answer_late() {
   if (carrier_.gone()) response_.cut();
-  if (response_.failed()) co_return Next::finish;
+  if (response_.failed()) return Next::finish;
   if (call_.stage() == Call::Stage::routed) call_.respond();
-  if (call_.upgrade() != nullptr && upgrade() == Next::upgraded) co_return Next::upgraded;
-  co_await response_.send();
-  co_return Next::finish;
+  return call_.upgrade() != nullptr ? Next::upgraded : Next::wait;
+}
+
+/// Returns true if the function of the response may read the body of the request.
+bool Exchange::is_duplex() const noexcept {
+  return call_.stage() == Call::Stage::answered && call_.response().body().duplex().has_value();
+}
+
+Scope& Exchange::scope() {
+  assert(call_.stage() == Call::Stage::running && "a task of the request asks for the scope");
+  if (scope_ == nullptr) scope_ = make_block<RequestScope>(context_, call_.trace());
+  return scope_->scope;
+}
+
+void Exchange::abandon(std::exception_ptr why) noexcept {
+  call_.abandon(std::move(why));
+  if (scope_ != nullptr) scope_->scope.cancel();
+}
+
+Task<Result<>> Exchange::send_interim(Status status, const Headers& headers) {
+  const int code = code_of(status);
+  if (code < 100 || code > 199 || status == Status::switching_protocols) {
+    co_return fail(Errc::bad_input);
+  }
+  if (response_.state() != ResponseBody::State::none) co_return fail(Errc::closed);
+  const RequestHead& head = call_.head();
+  if (head.version_minor() == 0) co_return {};
+  const bool is_continue = code == 100;
+  if (is_continue && head.expects_continue()) co_return co_await body_.invite();
+  ResponseHead interim;
+  interim.status = status;
+  interim.framing = BodyFraming::none;
+  interim.lines = headers.lines();
+  co_return co_await carrier_.send_interim(interim);
 }
 
 /// Returns true if the function that writes the response reads the body meanwhile.
 bool Exchange::reads_on() const noexcept {
-  return call_.stage() == Call::Stage::answered && !body_.ended() &&
-         call_.response().body().duplex().has_value();
+  return is_duplex() && !body_.ended();
 }
 
 /// Returns true if the response does not wait for the rest of a body that the handler did not read.

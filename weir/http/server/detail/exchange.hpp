@@ -2,13 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <system_error>
+#include <utility>
 
+#include "weir/base/detail/block_pool.hpp"
+#include "weir/base/result.hpp"
 #include "weir/http/message/body_length.hpp"
 #include "weir/http/message/detail/request_head.hpp"
+#include "weir/http/message/detail/request_owner.hpp"
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/carrier.hpp"
 #include "weir/http/server/detail/request_body.hpp"
+#include "weir/http/server/detail/request_scope.hpp"
 #include "weir/http/server/detail/response_body.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/http/syntax/parse_error.hpp"
@@ -22,7 +28,7 @@ namespace weir::http {
 /// one request after another.
 /// Threads: its loop's.
 /// Lifetime: the server and the carrier outlive it. No task runs under it when it is destroyed.
-class Exchange {
+class Exchange final : detail::RequestOwner {
  public:
   /// The next step of a request.
   enum class Next : std::uint8_t {
@@ -37,9 +43,9 @@ class Exchange {
   Exchange(ServerState& server, Carrier& carrier, const Context& context) noexcept
       : server_(server),
         carrier_(carrier),
-        cancel_(context.cancel),
+        context_(context),
         body_(carrier, server.loop(), server.limits()),
-        call_(server, body_, context),
+        call_(server, body_, context, *this),
         response_(call_, carrier) {}
 
   /// Returns the head of the present request. The carrier fills it before begin().
@@ -57,7 +63,7 @@ class Exchange {
   Next reject_head(Status status);
   /// Calls a handler that is a task.
   Next start();
-  /// Waits for what the request needs, and answers it.
+  /// Waits for what the request needs, answers it, and ends the tasks of its scope.
   /// Returns: finish or upgraded.
   /// Errors: throws std::bad_alloc.
   /// Cancel: passed on to the handler.
@@ -72,14 +78,27 @@ class Exchange {
   void on_rest_sent() noexcept { response_.on_rest_sent(); }
   /// The peer has left, or the connection is lost. The running handler is cancelled.
   void on_peer_gone() noexcept;
+  /// Cancels what still runs after the exception `why` has interrupted the carrier. It allocates
+  /// nothing, because the exception may mean that there is no memory.
+  void abandon(std::exception_ptr why) noexcept;
+  /// Returns the scope of the request, or nullptr if the handler has used none. Its tasks may run
+  /// after the call.
+  Scope* scope_in_use() noexcept { return scope_ == nullptr ? nullptr : &scope_->scope; }
   /// Reports the end, and ends the use of the route.
   void finish() noexcept;
 
  private:
+  class ScopeEnd;
+
+  Scope& scope() override;
+  Task<Result<>> send_interim(Status status, const Headers& headers) override;
   Next choose();
   Next answer();
+  Next answer_late();
+  void take_response(const std::exception_ptr& thrown);
   Next upgrade();
   Next reject(ParseError error);
+  bool is_duplex() const noexcept;
   bool reads_on() const noexcept;
   bool answers_early() const;
   Task<> settle_body();
@@ -88,10 +107,11 @@ class Exchange {
 
   ServerState& server_;
   Carrier& carrier_;
-  CancelSource* cancel_;
+  Context context_;
   RequestBody body_;
   Call call_;
   ResponseBody response_;
+  BlockPtr<RequestScope> scope_;
   bool began_in_drain_ = false;
 };
 

@@ -116,6 +116,7 @@ Task<> ResponseBody::stream() {
       call_.cancel();
     }
     co_await call_.not_busy();
+    call_.throw_if_abandoned();
     carrier_.watch_peer(false);
   }
   try {

@@ -63,26 +63,26 @@ class H1Connection : public ConnectionIo {
   BlockPtr<ServedWebSocket> take_websocket() noexcept { return std::move(carrier_.websocket()); }
 
   /// Cancels what still runs after the exception `why` has interrupted a request; see
-  /// Call::abandon().
-  void abandon(std::exception_ptr why) noexcept { exchange_.call().abandon(std::move(why)); }
+  /// Exchange::abandon().
+  void abandon(std::exception_ptr why) noexcept { exchange_.abandon(std::move(why)); }
   /// Waits until the call is not busy.
   /// Cancel: not affected.
   class TaskEndAwaiter : public Call::NotBusyAwaiter {
    public:
     explicit TaskEndAwaiter(H1Connection& http1) noexcept
         : NotBusyAwaiter(http1.exchange_.call()), http1_(http1) {}
-    void await_resume() const {
-      http1_.carrier_.watch_peer(false);
-      NotBusyAwaiter::await_resume();
-    }
+    void await_resume() const noexcept { http1_.carrier_.watch_peer(false); }
 
    private:
     H1Connection& http1_;
   };
-  /// Waits until nothing runs, then throws the exception of abandon(): `co_await abandoned()`. It
-  /// allocates nothing.
+  /// Waits until no task of the call runs: `co_await call_ended()`. It allocates nothing.
   /// Cancel: not affected.
-  TaskEndAwaiter abandoned() noexcept { return TaskEndAwaiter(*this); }
+  TaskEndAwaiter call_ended() noexcept { return TaskEndAwaiter(*this); }
+  /// Returns the scope of a request that was abandoned, or nullptr.
+  Scope* scope_in_use() noexcept { return exchange_.scope_in_use(); }
+  /// Throws the exception of abandon(), if there is one.
+  void throw_if_abandoned() { exchange_.call().throw_if_abandoned(); }
 
   /// Returns when the first bytes of the head that is being read have arrived.
   Instant head_started() const noexcept { return head_started_; }
