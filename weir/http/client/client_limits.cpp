@@ -59,7 +59,7 @@ ClientMemoryBound memory_bound(const ClientLimits& limits) noexcept {
   const std::uint64_t response =
       sum({frames_bytes, block(sizeof(H2ClientExchange)), block(http2.field_list_max),
            header_slots_bytes_max(limits.response.head), growing(http2.field_list_max),
-           growing(limits.body_max)});
+           growing(limits.body_max), H2ClientExchange::interim_bytes_max(limits)});
   bound.http2_connection =
       sum({bound.idle_connection, block(sizeof(H2ClientConnection)), block(HpackTable::memory_max),
            block(Buffer::default_capacity), session_bytes_max(http2, response)});

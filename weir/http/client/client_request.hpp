@@ -11,6 +11,7 @@
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
+#include "weir/http/client/interim_response.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/json.hpp"
@@ -124,6 +125,14 @@ class ClientRequest {
   /// Lifetime: `given` lives until send() has returned.
   void note_given(bool& given) noexcept { given_ = &given; }
 
+  /// Calls `function` for each 1xx response but 101, before send() returns. The client reads on
+  /// when its task has ended. Without a function, these responses are dropped. Over HTTP/2, four of
+  /// them wait for the function, with at most ClientLimits::http2.field_list_max bytes together;
+  /// others are dropped.
+  void on_interim(InterimFunction function) noexcept { interim_ = std::move(function); }
+  /// Returns that function, or nullptr.
+  InterimFunction* interim_function() noexcept { return interim_ ? &interim_ : nullptr; }
+
   /// Sets ClientLimits::total_timeout of this request.
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout; }
   std::optional<Duration> timeout() const noexcept { return timeout_; }
@@ -146,6 +155,7 @@ class ClientRequest {
   std::error_code error_;
   std::unique_ptr<const std::string> other_method_;  // the name of Method::other
   bool* given_ = nullptr;                            // see note_given()
+  InterimFunction interim_;
   Method method_;
   bool ignores_key_ = false;
   bool obeys_no_transform_ = false;

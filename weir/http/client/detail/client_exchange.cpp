@@ -117,6 +117,11 @@ std::error_code ClientExchange::timeout_error(ClientError error) const {
   return late() ? ClientError::timed_out : error;
 }
 
+Task<> ClientExchange::report_interim(const ReceivedResponseHead& head) const {
+  const InterimResponse interim(head);
+  co_await (*interim_)(interim);
+}
+
 Result<> ClientExchange::accept(Result<> received) noexcept {
   if (received) change(State::head);
   return received;

@@ -63,6 +63,13 @@ class ClientExchange : public ResponseSource {
   Loop& loop() const noexcept { return loop_; }
   const ClientLimits& limits() const noexcept { return *limits_; }
   Duration limited(Duration timeout) const;
+  /// Sets the function of the request for interim responses, or nullptr.
+  /// Lifetime: it lives until the head of the final response was read.
+  void set_interim_function(InterimFunction* function) noexcept { interim_ = function; }
+  bool wants_interim() const noexcept { return interim_ != nullptr; }
+  /// Calls that function.
+  /// Cancel: passed on to the function.
+  Task<> report_interim(const ReceivedResponseHead& head) const;
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
   /// Returns true if all of the request was sent.
@@ -189,6 +196,7 @@ class ClientExchange : public ResponseSource {
   const ClientLimits* limits_;
   Loop& loop_;
   Instant deadline_;
+  InterimFunction* interim_ = nullptr;
   std::unique_ptr<Sending> sending_;
   std::error_code error_;      // for reads after abandon()
   std::size_t text_sent_ = 0;  // bytes of a text that were sent before send_body()

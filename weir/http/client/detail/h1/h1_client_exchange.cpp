@@ -126,6 +126,7 @@ H1ClientExchange::Reading H1ClientExchange::receive(Duration timeout, ClientErro
 
 Task<Result<>> H1ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   parser_.begin(request.method());
+  set_interim_function(request.interim_function());
   const Body& body = request.body();
   if (body.is_stream() || body.text().size() > short_body) {
     chunked_ = !body.length();
@@ -212,6 +213,7 @@ Task<Result<>> H1ClientExchange::read_head(Duration timeout) {
       co_return {};
     }
     if (event.kind == Kind::interim) {
+      if (wants_interim()) co_await report_interim(parser_.head());
       input_.remove_prefix(event.consumed);
       continue;
     }

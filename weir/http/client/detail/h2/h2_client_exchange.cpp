@@ -8,12 +8,29 @@
 #include <tuple>
 #include <utility>
 
+#include "weir/base/detail/memory_sizes.hpp"
 #include "weir/base/detail/state_table.hpp"
 #include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/task/context.hpp"
 
 namespace weir::http {
+
+namespace {
+
+// Interim responses that wait for the function of their request.
+constexpr std::size_t interims_max = 4;
+
+}  // namespace
+
+std::uint64_t H2ClientExchange::interim_bytes_max(const ClientLimits& limits) noexcept {
+  using weir::detail::block;
+  // A text has exactly the memory of its bytes; the list of pointers doubles its memory.
+  const std::uint64_t each = weir::detail::sum({block(sizeof(Interim)), block(0), 4 * sizeof(void*),
+                                                header_slots_bytes_max(limits.response.head)});
+  return weir::detail::sum(
+      {weir::detail::product(interims_max, each), limits.http2.field_list_max});
+}
 
 H2ClientExchange::Alarm::Alarm(ManualResetEvent& waited) noexcept
     : loop::Timer([](loop::Timer& timer) {
@@ -81,6 +98,7 @@ Task<Result<>> H2ClientExchange::wait(ManualResetEvent& event, Alarm& alarm, Dur
 
 Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   method_ = request.method();
+  set_interim_function(request.interim_function());
   const Body& body = request.body();
   connection_->open(*this);
   send_head(request.url().scheme(), head, !body.is_stream() && body.text().empty());
@@ -271,6 +289,7 @@ bool H2ClientExchange::on_head(bool end_stream) {
   const int status = code_of(head_.status());
   if (status < 200) {
     change(Arrived::interim);
+    if (wants_interim()) keep_interim();
     return !end_stream && ++interim_count_ <= limits().response.interim_max;
   }
   const bool tunnel = method_ == Method::connect && status < 300;
@@ -295,6 +314,17 @@ bool H2ClientExchange::on_head(bool end_stream) {
   change(end_stream ? Arrived::complete : Arrived::head);
   input_.set();
   return true;
+}
+
+/// Keeps an interim response for the task that reads the head.
+void H2ClientExchange::keep_interim() {
+  std::size_t kept = head_.bytes().size();
+  for (const auto& each : interims_) kept += each->bytes.size();
+  if (interims_.size() == interims_max || kept > limits().http2.field_list_max) return;
+  auto interim = std::make_unique<Interim>(head_, std::string(head_.bytes()));
+  interim->head.rebase(interim->bytes.data());
+  interims_.push_back(std::move(interim));
+  input_.set();
 }
 
 bool H2ClientExchange::on_data(Bytes bytes, bool end_stream) {
@@ -357,7 +387,13 @@ void H2ClientExchange::wake_reader() noexcept {
 }
 
 Task<Result<>> H2ClientExchange::read_head(Duration timeout) {
-  while (!has_head()) {
+  while (!has_head() || !interims_.empty()) {
+    if (!interims_.empty()) {
+      const auto interim = std::move(interims_.front());
+      interims_.erase(interims_.begin());
+      co_await report_interim(interim->head);
+      continue;
+    }
     if (error_) co_return fail(error_);
     const Result<> waited = co_await wait_for_input(timeout, ClientError::head_timed_out);
     if (!waited) co_return waited;

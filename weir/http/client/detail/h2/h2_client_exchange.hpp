@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/result.hpp"
@@ -35,6 +38,9 @@ class H2ClientExchange final : public ClientExchange,
   /// `connection` can carry another request (asserted by run()). `deadline` is the end of
   /// ClientLimits::total_timeout. `limits` outlive the object.
   H2ClientExchange(H2ClientConnection& connection, const ClientLimits& limits, Instant deadline);
+
+  /// Bytes that interim responses may need while they wait for the function of their request.
+  static std::uint64_t interim_bytes_max(const ClientLimits& limits) noexcept;
 
   /// Sends the request, then waits for the head of the final response; see H1ClientExchange::run().
   /// Errors: those of Client::send() that concern one connection.
@@ -123,6 +129,11 @@ class H2ClientExchange final : public ClientExchange,
     not_processed,  ///< the server has not processed it
     unanswered,     ///< the connection was lost before anything of the response came
   };
+  /// An interim response that waits for the task that reads the head.
+  struct Interim {
+    ReceivedResponseHead head;
+    std::string bytes;  ///< of the head
+  };
   /// Sets an event if nothing else has set it in time.
   struct Alarm : loop::Timer {
     explicit Alarm(ManualResetEvent& waited) noexcept;
@@ -154,6 +165,7 @@ class H2ClientExchange final : public ClientExchange,
   bool has_head() const noexcept {
     return arrived_ >= Arrived::head && arrived_ != Arrived::failed;
   }
+  void keep_interim();
   void send_head(std::string_view scheme, std::string_view head, bool ends);
   bool send_now(bool ends);
   std::error_code output_error() const noexcept;
@@ -191,6 +203,7 @@ class H2ClientExchange final : public ClientExchange,
   Arrived arrived_ = Arrived::nothing;
   Fate fate_ = Fate::unknown;
   std::uint32_t interim_count_ = 0;
+  std::vector<std::unique_ptr<Interim>> interims_;
   ReceivedResponseHead head_;
   BodyLength length_;
   Buffer head_bytes_;
