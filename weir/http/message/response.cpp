@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/http/message/detail/date.hpp"
+#include "weir/http/message/detail/scoped_body.hpp"
 #include "weir/http/syntax/detail/char_class.hpp"
 #include "weir/http/syntax/status_category.hpp"
 #include "weir/http/syntax/uri.hpp"
@@ -22,6 +23,16 @@ bool is_name(std::string_view lower, std::string_view name) noexcept {
 }
 
 }  // namespace
+
+BodySource& detail::body_of(const Request& request) noexcept {
+  return request.body_source();
+}
+
+Task<Result<>> detail::write_with_body(Request& request, BodySource& body,
+                                       Task<Result<>> writing) {
+  const ScopedBody scoped(request, body);
+  co_return co_await std::move(writing);
+}
 
 Response::Response(std::error_code error) : Response(to_status(error)) {
   set_cause(error);

@@ -24,6 +24,7 @@
 
 namespace weir::http {
 
+class BodySource;
 class Request;
 
 /// A response; move-only. The server sets Content-Length, Transfer-Encoding and Connection. A
@@ -153,6 +154,13 @@ struct StreamOptions {
 
 namespace detail {
 
+/// Returns the source of the body of a request.
+BodySource& body_of(const Request& request) noexcept;
+/// Runs a task that reads this body of the request, which middleware may have replaced only while
+/// the handler ran.
+/// Cancel: passed on to the task.
+Task<Result<>> write_with_body(Request& request, BodySource& body, Task<Result<>> writing);
+
 /// Returns the bytes of a piece that a source has read, and if an end_of_stream ends its data.
 inline Bytes bytes_of(const Buffer& piece) noexcept {
   return piece.bytes();
@@ -235,9 +243,9 @@ template <class Write, class... Args>
   requires std::is_invocable_r_v<Task<Result<>>, Write&, Request&, BodySink&, Args...>
 Response duplex(Request& request, MediaType content_type, DuplexOptions options, Write write,
                 Args... args) {
-  auto bound = [&request, write = std::move(write),
+  auto bound = [&request, &body = detail::body_of(request), write = std::move(write),
                 ... args = std::move(args)](BodySink& sink) mutable -> Task<Result<>> {
-    return write(request, sink, std::move(args)...);
+    return detail::write_with_body(request, body, write(request, sink, std::move(args)...));
   };
   return {options.status, content_type,
           Body(StreamFunction(std::move(bound)), options.length, options.read_timeout)};

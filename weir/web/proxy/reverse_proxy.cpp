@@ -36,9 +36,17 @@ namespace {
 constexpr std::uint64_t whole_body_max = 16 * 1024;
 constexpr Status loop_detected{508};  // RFC 5842 §7.2
 
-/// The body of the client's request on its way to an upstream.
+/// A request on its way to an upstream. One with a body has an object of its own, because the task
+/// that sends the body may run longer than the handler; see Request::scope().
 struct Upload {
+  Upload(Request& of, BodySource& body, ProxyCore& core)
+      : request(of), source(body), proxied(core), client(proxied.slot()) {}
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+
   Request& request;
+  BodySource& source;
+  ProxyCore::Request proxied;
   ClientSide client;
   std::error_code error = {};   // why the client's body could not be read
   std::string start = {};       // the begin of the body
@@ -48,6 +56,7 @@ struct Upload {
   bool ended = false;           // the whole body was read
   bool kept = true;             // `start` has all bytes that were read
   Instant waits_since = never;  // the proxy waits for bytes of the client since this time
+  bool running = false;         // a task sends the body
 
   /// Begins another attempt, which gives `sent` to an upstream.
   void begin_attempt(ClientRequest& sent) noexcept {
@@ -70,7 +79,7 @@ struct Upload {
 /// Reads the body until it has ended, or until there are more than `most` bytes.
 Task<Result<>> read_start(Upload& upload, std::size_t most) {
   while (!upload.ended && upload.start.size() <= most) {
-    const auto piece = co_await upload.request.read();
+    const auto piece = co_await upload.source.read();
     if (!piece) co_return fail(piece.error());
     upload.start.append(to_text(*piece));
     upload.ended = piece->empty();
@@ -78,15 +87,29 @@ Task<Result<>> read_start(Upload& upload, std::size_t most) {
   co_return {};
 }
 
-Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
+/// Says that a task sends the body, until the end of its block.
+class Running {
+ public:
+  explicit Running(Upload& upload) noexcept : upload_(upload) { upload.running = true; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() { upload_.running = false; }
+
+ private:
+  Upload& upload_;
+};
+
+Task<Result<>> send_request_body(BodySink& sink, std::shared_ptr<Upload> shared) {
+  Upload& upload = *shared;
   const Loop& loop = *(co_await this_context()).loop;
+  const Running running(upload);
   upload.begun = true;
   if (!upload.start.empty()) {
     if (auto sent = co_await sink.write(upload.start); !sent) co_return sent;
   }
   while (!upload.ended) {
     upload.waits_since = loop.now();
-    const auto piece = co_await upload.client.read(upload.request.body_source());
+    const auto piece = co_await upload.client.read(upload.source);
     if (!piece) {
       // The client of the upstream cancels the wait when the upstream ends the request.
       if (piece.error() != Errc::cancelled) upload.error = piece.error();
@@ -98,13 +121,13 @@ Task<Result<>> send_request_body(BodySink& sink, Upload& upload) {
     upload.keep(*piece);
     if (auto sent = co_await sink.write(*piece); !sent) co_return sent;
   }
-  forward_trailers(upload.request, sink);
+  forward_trailers(upload.request.head(), upload.source, sink);
   co_return {};
 }
 
-void set_request_body(const Request& request, Upload& upload, ClientRequest& out) {
-  const std::optional<std::uint64_t> length = request.body_length().bytes();
-  auto function = [&upload](BodySink& sink) { return send_request_body(sink, upload); };
+void set_request_body(const std::shared_ptr<Upload>& upload, ClientRequest& out) {
+  const std::optional<std::uint64_t> length = upload->source.length().bytes();
+  auto function = [upload](BodySink& sink) { return send_request_body(sink, upload); };
   static constexpr char passed_on[] = "";  // the header of the client says it
   out.set_body(passed_on, Body(StreamFunction(std::move(function)), length));
 }
@@ -210,21 +233,24 @@ Task<> read_trailers(ClientResponse& response) {
 /// A request at an upstream, and its response. One parameter of a coroutine has both: GCC 12
 /// destroys parameters in their order, and the end of the request may end the client of the
 /// response.
-struct Exchange {
-  ProxyCore::Request request;
-  ClientResponse response;  // destroyed first
-  std::string begin = {};   // bytes of the body that were read already
+struct Passage {
+  std::shared_ptr<Upload> upload;             // of a request with a body
+  std::optional<ProxyCore::Request> request;  // of one without
+  ClientResponse response;                    // destroyed first
+  std::string begin = {};                     // bytes of the body that were read already
+
+  ProxyCore::Slots::Slot& slot() noexcept { return (upload ? upload->proxied : *request).slot(); }
 };
 
 /// Sends the body, or the `length` bytes of it.
-Task<Result<>> send_response_body(BodySink& sink, Exchange exchange,
+Task<Result<>> send_response_body(BodySink& sink, Passage passage,
                                   std::optional<std::uint64_t> length) {
-  ClientResponse& response = exchange.response;
-  ClientSide client(exchange.request.slot());
-  if (!exchange.begin.empty()) {
-    if (auto sent = co_await sink.write(exchange.begin); !sent) co_return sent;
+  ClientResponse& response = passage.response;
+  ClientSide client(passage.slot());
+  if (!passage.begin.empty()) {
+    if (auto sent = co_await sink.write(passage.begin); !sent) co_return sent;
   }
-  for (std::uint64_t passed = 0; passed != length;) {
+  for (std::uint64_t passed = passage.begin.size(); passed != length;) {
     const auto piece = co_await response.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
@@ -236,15 +262,31 @@ Task<Result<>> send_response_body(BodySink& sink, Exchange exchange,
   co_return {};
 }
 
-Body streamed(Exchange exchange, std::optional<std::uint64_t> length) {
-  auto function = [exchange = std::move(exchange), length](BodySink& sink) mutable {
-    return send_response_body(sink, std::move(exchange), length);
+/// Returns a body that is sent as it arrives. The client's request goes on meanwhile, if a task
+/// still sends it; each wait for its bytes then has the limit of a wait for those of the upstream.
+Body streamed(Passage passage, std::optional<std::uint64_t> length,
+              const ReverseProxyOptions& options) {
+  std::optional<Duration> duplex;
+  if (passage.upload && passage.upload->running) duplex = options.client.limits.body_timeout;
+  auto function = [passage = std::move(passage), length](BodySink& sink) mutable {
+    return send_response_body(sink, std::move(passage), length);
   };
-  return Body(StreamFunction(std::move(function)), length);
+  return Body(StreamFunction(std::move(function)), length, duplex);
+}
+
+/// Returns the next piece of the response. While the client still sends its request, it takes only
+/// what has arrived, since the upstream may wait for more of the request, and the client for the
+/// response.
+/// Errors: those of ClientResponse::read(); Errc::timed_out if nothing has arrived.
+Task<Result<Bytes>> read_next(Passage& passage) {
+  const Upload* const upload = passage.upload.get();
+  const bool goes_on = upload != nullptr && upload->running && !upload->ended;
+  if (!goes_on) return passage.response.read();
+  return timeout(Duration::zero(), passage.response.read());
 }
 
 /// Passes the response of the upstream at `base` on.
-Task<Response> pass_on(Exchange passed, Method method, const Url& base,
+Task<Response> pass_on(Passage passed, Method method, const Url& base,
                        const ReverseProxyOptions& options) {
   ClientResponse& response = passed.response;
   if (!is_valid(response.status())) co_return Response(Status::bad_gateway);
@@ -261,25 +303,28 @@ Task<Response> pass_on(Exchange passed, Method method, const Url& base,
   // Over HTTP/2, trailers may follow a length of 0, which is an unknown one then.
   if (!length && announced_length(response) == 0) length = 0;
   if (!length || *length > whole_body_max) {
-    out.body() = streamed(std::move(passed), length);
+    out.body() = streamed(std::move(passed), length, options);
     co_return out;
   }
-  std::string whole;
-  whole.reserve(*length);
-  while (whole.size() < *length) {
-    const auto piece = co_await response.read();
+  passed.begin.reserve(*length);
+  while (passed.begin.size() < *length) {
+    auto reading = read_next(passed);
+    const auto piece = co_await std::move(reading);
+    if (!piece && piece.error() == Errc::timed_out) {
+      out.body() = streamed(std::move(passed), length, options);
+      co_return out;
+    }
     if (!piece) co_return upstream_error(piece.error());
     if (piece->empty()) co_return Response(make_error_code(ClientError::bad_response));
-    whole.append(to_text(*piece));
+    passed.begin.append(to_text(*piece));
   }
   co_await read_trailers(response);
   if (!response.trailers().empty()) {
     // HTTP/1.1 has no trailers behind a length.
-    passed.begin = std::move(whole);
-    out.body() = streamed(std::move(passed), std::nullopt);
+    out.body() = streamed(std::move(passed), std::nullopt, options);
   } else {
     // The server must not replace an empty body by a description of the error.
-    out.body() = whole.empty() ? detail::announced_body(0) : Body(std::move(whole));
+    out.body() = passed.begin.empty() ? detail::announced_body(0) : Body(std::move(passed.begin));
   }
   co_return out;
 }
@@ -330,6 +375,27 @@ std::optional<Response> refuse(const Request& request, bool is_websocket,
 ClientRequest request_to(Url url, const Request& request) {
   if (request.method() != Method::other) return {request.method(), std::move(url)};
   return {request.method_text(), std::move(url)};
+}
+
+/// Passes an interim response of the upstream on (RFC 9110 §15.2).
+Task<> pass_interim(const InterimResponse& interim, const Request& request,
+                    const ReverseProxyOptions& options) {
+  const Headers headers = interim_headers(interim, options);
+  std::ignore = co_await request.send_interim(interim.status(), headers);
+}
+
+/// Makes the request to an upstream, without a body, for another attempt.
+Result<ClientRequest> request_of(Upload& upload, Url url, const ReverseProxyOptions& options) {
+  const Request& request = upload.request;
+  ClientRequest sent = request_to(std::move(url), request);
+  WEIR_TRY(forward_request_headers(request, options, sent));
+  sent.ignore_idempotency_key();  // the upstream may not know the key of the client
+  sent.obey_no_transform();
+  sent.on_interim([&request, &options](const InterimResponse& interim) {
+    return pass_interim(interim, request, options);
+  });
+  upload.begin_attempt(sent);
+  return sent;
 }
 
 /// Returns how many bytes of the body are read before the request takes an upstream; std::nullopt:
@@ -387,8 +453,15 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   const ScopedBody passed_on(request, body_to_pass_on(request));
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core = core_of(loop);
-  ProxyCore::Request proxied(core);
-  Upload upload{request, ClientSide(proxied.slot())};
+  std::optional<Upload> without_body;
+  std::shared_ptr<Upload> with_body;
+  if (request.body_length().has_body()) {
+    with_body = std::make_shared<Upload>(request, request.body_source(), core);
+  } else {
+    without_body.emplace(request, request.body_source(), core);
+  }
+  Upload& upload = with_body ? *with_body : *without_body;
+  ProxyCore::Request& proxied = upload.proxied;
   if (is_websocket) {
     const Result<> taken = co_await proxied.take_websocket_slot(request);
     if (!taken) co_return failure(taken.error());
@@ -407,14 +480,10 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     auto url = upstream_url(state.upstreams[*index], request, options);
     if (!url) co_return Response(to_status(url.error()));
     upload.start_max = proxied.may_speak_http2(*url) ? options.short_body_max : 0;
-    ClientRequest sent = request_to(std::move(*url), request);
-    if (auto passed = forward_request_headers(request, options, sent); !passed) {
-      co_return Response(to_status(passed.error()));
-    }
-    sent.ignore_idempotency_key();  // the upstream may not know the key of the client
-    sent.obey_no_transform();
-    upload.begin_attempt(sent);
-    if (request.body_length().has_body()) set_request_body(request, upload, sent);
+    auto made = request_of(upload, std::move(*url), options);
+    if (!made) co_return Response(to_status(made.error()));
+    ClientRequest& sent = *made;
+    if (with_body) set_request_body(with_body, sent);
     Result<ClientResponse> response = fail(Errc::closed);
     if (is_websocket) {
       auto answer = co_await detail::ask_for_websocket(request, std::move(sent), proxied, options);
@@ -425,6 +494,8 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
                                             options);
       }
       response = refusal_of(std::move(answer));
+    } else if (with_body) {
+      response = co_await proxied.client().send(request.scope(), std::move(sent));
     } else {
       response = co_await proxied.client().send(std::move(sent));
     }
@@ -433,7 +504,9 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
       if (is_websocket && would_open_websocket(request.version(), *response)) {
         co_return Response(make_error_code(ClientError::bad_response));
       }
-      Exchange passed{std::move(proxied), std::move(*response)};
+      Passage passed{with_body, std::nullopt, std::move(*response)};
+      if (!with_body) passed.request.emplace(std::move(proxied));
+      with_body.reset();
       auto passing = pass_on(std::move(passed), request.method(), state.upstreams[*index], options);
       co_return co_await std::move(passing);
     }

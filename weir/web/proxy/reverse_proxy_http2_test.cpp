@@ -192,14 +192,15 @@ TEST_F(ProxyHttp2Test, RepeatsOnlyAsOftenAsItMay) {
 
 TEST_F(ProxyHttp2Test, NeverRepeatsAPostThatMayHaveBeenProcessed) {
   const std::string begun = frames::answer(1, "103", FrameFlag::end_headers);
-  for (const std::string& bytes :
-       {begun + refused, frames::rst_stream(1, H2Error::internal_error), frames::goaway(1)}) {
+  for (const auto& [bytes, statuses] : {std::pair{begun + refused, "103 502"},
+                                        {frames::rst_stream(1, H2Error::internal_error), "502"},
+                                        {frames::goaway(1), "502"}}) {
     const Script end = [bytes](H2Peer& peer) -> Task<> {
       if (!co_await peer.receive("data 1 body")) co_return;
       co_await peer.send(bytes);
       std::ignore = co_await sleep(1s);
     };
-    EXPECT_EQ(statuses_in(answer_to({end, end}, post)), "502");
+    EXPECT_EQ(statuses_in(answer_to({end, end}, post)), statuses);
     EXPECT_EQ(accepted_, 1U);
   }
   EXPECT_EQ(failures(), 3U);

@@ -173,12 +173,15 @@ TEST_F(ReverseProxyTest, ErrorOfAnUpstreamIsNotReplaced) {
   EXPECT_EQ(page.header("Retry-After"), "9");
 }
 
-TEST_F(ReverseProxyTest, InterimResponsesAreDropped) {
-  const auto found = response(
+TEST_F(ReverseProxyTest, InterimResponsesArePassedOn) {
+  Step step;
+  step.answer =
       "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
-      "2\r\n\r\nok");
-  EXPECT_EQ(found.status, 200);
-  EXPECT_EQ(found.body, "ok");
+      "2\r\n\r\nok";
+  const std::string answer = ask({{step}}, get("/"));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n")) << answer;
+  EXPECT_EQ(sim::statuses_of(sim::parse_http_responses(answer)), "103 200");
+  EXPECT_TRUE(answer.ends_with("\r\n\r\nok")) << answer;
 }
 
 TEST_F(ReverseProxyTest, RequestsThatAreNotPassedOn) {

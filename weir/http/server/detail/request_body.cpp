@@ -104,23 +104,27 @@ Task<Result<>> RequestBody::invite() {
 }
 
 /// Waits for more bytes of the body. Sends 100 (Continue) first if the client waits for it. Only
-/// the time counts in which the carrier lets the client send.
+/// the time counts in which the carrier lets the client send. A limit that is set during the wait
+/// begins with the end of the former one.
 Task<Result<>> RequestBody::fetch() {
   if (awaits_continue()) WEIR_CO_TRY(co_await invite());
   for (;;) {
     const bool allowed_before = carrier_.may_arrive();
     const Instant start = loop_.now();
+    const auto read_timeout = read_timeout_;
     const std::uint64_t before = carrier_.input_bytes();
-    const Duration left = read_timeout_.value_or(rate_tracker_.time_left());
+    const Duration left = read_timeout.value_or(rate_tracker_.time_left());
     const Duration most = allowed_before ? left : std::max(left, blocked_interval);
     const auto arrived = co_await carrier_.wait_for_input(after(start, most));
     const bool allowed = allowed_before && carrier_.may_arrive();
-    const Duration waited = allowed && !read_timeout_ ? loop_.now() - start : Duration::zero();
+    const bool counts = allowed && !read_timeout_;
+    const Duration waited = counts ? loop_.now() - start : Duration::zero();
     rate_tracker_.record(waited, carrier_.input_bytes() - before);
     if (arrived) co_return {};
     if (arrived.error() == Errc::cancelled) co_return weir::fail(Errc::cancelled);
     const bool timed_out = arrived.error() == Errc::timed_out;
-    if (timed_out && !allowed) continue;
+    const bool same_limit = read_timeout == read_timeout_;
+    if (timed_out && (!allowed || !same_limit)) continue;
     fail(timed_out ? make_error_code(ParseError::body_timed_out) : arrived.error());
     co_return {};
   }

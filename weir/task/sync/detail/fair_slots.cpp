@@ -300,7 +300,7 @@ FairSlots::Stall* FairSlots::next_to_revoke(const Demand& groups, Instant& next)
   Stall* found = nullptr;
   for (Stall* each = stalls_.front(); each != nullptr; each = stalls_.next(*each)) {
     const std::size_t rivals = rivals_of(*each, groups);
-    if (rivals == 0) continue;
+    if (rivals == 0 || each->slot_.revoked_) continue;  // a slot may have two stalls
     if (each->until_ > loop_.now() || revoked_ >= rivals) {
       next = std::min(next, std::max(each->until_, next_check_));
       continue;

@@ -441,9 +441,8 @@ Result<> forward_request_headers(const Request& request, const ReverseProxyOptio
   return {};
 }
 
-void forward_trailers(const Request& request, BodySink& out) {
-  forward_trailer_fields(request.head(), request.trailers(), Direction::to_upstream,
-                         request.has_decoded_body(), out);
+void forward_trailers(const RequestHead& request, const BodySource& body, BodySink& out) {
+  forward_trailer_fields(request, body.trailers(), Direction::to_upstream, body.is_decoded(), out);
 }
 
 void forward_trailers(const ClientResponse& response, BodySink& out) {
@@ -458,6 +457,19 @@ Result<> forward_response_headers(const ClientResponse& response,
   if (response.status() != Status::upgrade_required) return {};
   if (const auto upgrade = response.header("upgrade")) out.add_header("Upgrade", *upgrade);
   return {};
+}
+
+Headers interim_headers(const InterimResponse& interim, const ReverseProxyOptions& options) {
+  Headers out;
+  const ConnectionNames<InterimResponse> connection(interim);
+  if (connection.too_many()) return out;
+  for (std::size_t index = 0; index < interim.header_count(); ++index) {
+    const auto [name, value] = interim.header_at(index);
+    if (!passes(rule_of(name), Direction::to_client) || connection.name(name)) continue;
+    std::ignore = out.add(name, value);
+  }
+  if (!options.via.empty()) std::ignore = out.add("Via", via_of(Version::http_1_1, options));
+  return out;
 }
 
 Result<> forward_response_headers(const Headers& headers, const ReverseProxyOptions& options,

@@ -10,6 +10,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
+#include "weir/http/client/interim_response.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/headers.hpp"
 #include "weir/http/message/request.hpp"
@@ -48,7 +49,7 @@ std::string reflected_request(const Request& request);
 // proxy itself sets, are left out of them (RFC 9110 §6.5.1).
 
 /// Adds the trailers of the client's request that an upstream gets, after the end of its body.
-void forward_trailers(const Request& request, BodySink& out);
+void forward_trailers(const RequestHead& request, const BodySource& body, BodySink& out);
 /// Adds the trailers of the upstream's response that the client gets, after the end of its body.
 void forward_trailers(const ClientResponse& response, BodySink& out);
 
@@ -56,6 +57,9 @@ void forward_trailers(const ClientResponse& response, BodySink& out);
 /// Errors: ClientError::bad_response if Connection has more than connection_options_max options.
 Result<> forward_response_headers(const ClientResponse& response,
                                   const ReverseProxyOptions& options, Response& out);
+
+/// Returns the headers of an interim response of the upstream that the client gets.
+Headers interim_headers(const InterimResponse& interim, const ReverseProxyOptions& options);
 
 /// Replaces a Location and a Content-Location of the upstream `base` by the references by which the
 /// client reaches them through the proxy; see ReverseProxyOptions::rewrite_locations.
