@@ -21,7 +21,7 @@
 #include "weir/http/detail/h1/writer.hpp"
 #include "weir/http/message/detail/date.hpp"
 #include "weir/http/router/router.hpp"
-#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/detail/request_recorder.hpp"
 #include "weir/log/logger.hpp"
 #include "weir/loop/detail/inbox.hpp"
 #include "weir/loop/detail/timers.hpp"

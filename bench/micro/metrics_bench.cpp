@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/detail/request_recorder.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/loop/os/os_platform.hpp"
 #include "weir/telemetry/metrics/server_metrics.hpp"

@@ -13,7 +13,7 @@
 #include "tests/messages/message.hpp"
 #include "weir/base/detail/counter.hpp"
 #include "weir/http/router/router.hpp"
-#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/detail/server_counters.hpp"
 
 namespace weir::tests::messages {
 

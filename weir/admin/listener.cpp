@@ -8,6 +8,7 @@
 #include "weir/admin/admin.hpp"
 #include "weir/admin/detail/listener_parts.hpp"
 #include "weir/http/server/detail/accept_connections.hpp"
+#include "weir/http/server/detail/connection_reserve.hpp"
 #include "weir/http/server/detail/server_state.hpp"
 #include "weir/net/listen/listener.hpp"
 #include "weir/profile/profile.hpp"

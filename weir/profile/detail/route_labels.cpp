@@ -5,7 +5,7 @@
 #include <string>
 
 #include "weir/http/matching/route.hpp"
-#include "weir/http/server/detail/call.hpp"
+#include "weir/http/server/detail/request_trace.hpp"
 #include "weir/os/detail/process/cpu_sampler.hpp"
 
 namespace weir::profile {

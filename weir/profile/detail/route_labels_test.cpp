@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/http/server/detail/call.hpp"
+#include "weir/http/server/detail/request_trace.hpp"
 #include "weir/http_testing/test_client.hpp"
 #include "weir/os/detail/process/cpu_sampler.hpp"
 

@@ -4,9 +4,9 @@
 #include "weir/admin/detail/pages/core_snapshots.hpp"
 #include "weir/http/server/detail/connection.hpp"
 #include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/core_servers.hpp"
 #include "weir/http/server/detail/h1/h1_connection.hpp"
 #include "weir/http/server/detail/h2/h2_connection.hpp"
-#include "weir/http/server/detail/server_state.hpp"
 
 namespace weir::admin {
 namespace {

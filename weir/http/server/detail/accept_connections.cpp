@@ -7,6 +7,8 @@
 
 #include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/server/detail/connection.hpp"
+#include "weir/http/server/detail/handshake_node.hpp"
+#include "weir/http/server/detail/open_connections.hpp"
 #include "weir/net/listen/detail/listener_state.hpp"
 #include "weir/net/proxy_protocol.hpp"
 #include "weir/runtime/checks/detail/start_checks.hpp"

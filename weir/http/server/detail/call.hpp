@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,107 +18,14 @@
 #include "weir/http/message/request.hpp"
 #include "weir/http/message/response.hpp"
 #include "weir/http/router/detail/route_snapshot.hpp"
+#include "weir/http/server/detail/request_trace.hpp"
+#include "weir/http/server/detail/response_slot.hpp"
 #include "weir/http/server/detail/server_state.hpp"
-#include "weir/loop/contract/detail/trace_context.hpp"
 #include "weir/task/task.hpp"
 
 namespace weir::http {
 
 class ResponseSink;
-
-// The trace context of one request, with its id for logs.
-
-/// The trace context of a request loop, for one request after another. It costs a request one
-/// store, because the id is made only when a caller requests it.
-/// Threads: the server's; id() on any thread while a handler runs, because the head does not move
-/// then.
-class RequestTrace final : public TraceContext {
- public:
-  RequestTrace(const ServerState& server, const RequestHead& head) noexcept
-      : server_(server), head_(head) {}
-
-  /// Begins a request. No other request of this server on this core has this `number`.
-  void begin(std::uint64_t number) noexcept {
-    number_ = number;
-    clear_span();
-  }
-  void set_route(const Route* route) noexcept { route_ = route; }
-
-  std::string_view kind() const noexcept override { return "request"; }
-  /// Returns the client's value of the header that the router trusts; else an id like
-  /// "k3v90x-0-57". Its parts are the server's start, the core and the number of the request.
-  std::string_view id(IdBuffer room) const noexcept override;
-  /// Returns the method and the pattern of the route.
-  std::string_view name(IdBuffer room) const noexcept override;
-  const void* origin() const noexcept override { return route_; }
-  /// Returns the first header tracestate.
-  std::string_view trace_state() const noexcept override {
-    return head_.header("tracestate").value_or(std::string_view());
-  }
-  /// Returns the place of the route's address in this object, in bytes, for a profiler that reads a
-  /// copy of the object.
-  std::size_t route_offset() const noexcept {
-    return static_cast<std::size_t>(reinterpret_cast<const char*>(&route_) -
-                                    reinterpret_cast<const char*>(this));
-  }
-
- private:
-  const ServerState& server_;
-  const RequestHead& head_;
-  const Route* route_ = nullptr;
-  std::uint64_t number_ = 0;
-};
-
-/// Returns the prefix of the ids of requests, for a server that begins at `now` on `core`. Two
-/// servers of one service, one after the other or side by side, make different ids.
-std::string request_id_prefix(WallTime now, unsigned core);
-
-/// Returns true if a text from a client may be a request's id: 1 to 128 visible characters,
-/// without quotation marks and backslashes.
-bool is_request_id(std::string_view text) noexcept;
-
-// The memory of the present response of a Call.
-
-/// Holds the response to one request after another. A handler constructs its response in place,
-/// because moving one costs more than most handlers do.
-/// Threads: one at a time.
-class ResponseSlot {
- public:
-  ResponseSlot() noexcept {}
-  ResponseSlot(const ResponseSlot&) = delete;
-  ResponseSlot& operator=(const ResponseSlot&) = delete;
-  ~ResponseSlot() { clear(); }
-
-  /// Replaces the response by the result of `make()`. The slot is empty if `make()` throws.
-  template <class Make>
-  void fill(const Make& make) {
-    clear();
-    ::new (static_cast<void*>(&response_)) Response(make());
-    full_ = true;
-  }
-  void clear() noexcept {
-    if (std::exchange(full_, false)) std::destroy_at(&response_);
-  }
-  bool empty() const noexcept { return !full_; }
-
-  bool full() const noexcept { return full_; }
-  Response& operator*() noexcept {
-    assert(full_);
-    return response_;
-  }
-  const Response& operator*() const noexcept {
-    assert(full_);
-    return response_;
-  }
-  Response* operator->() noexcept { return &**this; }
-  const Response* operator->() const noexcept { return &**this; }
-
- private:
-  union {
-    Response response_;
-  };
-  bool full_ = false;
-};
 
 /// One request in progress: its head, its route, its handler and its response, with its timeout,
 /// its cancellation and its trace.  A Call is used for one

@@ -8,7 +8,7 @@
 #include "weir/base/result.hpp"
 #include "weir/http/message/body.hpp"
 #include "weir/http/message/request.hpp"
-#include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/rate_tracker.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/task/sync/detail/fair_slots.hpp"
 #include "weir/task/task.hpp"

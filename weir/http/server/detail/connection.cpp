@@ -13,6 +13,7 @@
 #include "weir/http/server/detail/connection_io.hpp"
 #include "weir/http/server/detail/h1/h1_connection.hpp"
 #include "weir/http/server/detail/h2/h2_connection.hpp"
+#include "weir/http/server/detail/rejection.hpp"
 #include "weir/net/tls_info.hpp"
 #include "weir/task/sleep.hpp"
 

@@ -1,5 +1,5 @@
 // Tests of the time budget of peers that must keep a minimum rate.
-#include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/rate_tracker.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "weir/http/message/body_length.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/server/detail/carrier.hpp"
-#include "weir/http/server/detail/connection_io.hpp"
+#include "weir/http/server/detail/rate_tracker.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/task/task.hpp"
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "weir/http/matching/route.hpp"
+#include "weir/http/server/detail/server_state.hpp"
 #include "weir/task/scope.hpp"
 
 namespace weir::http {

@@ -13,7 +13,8 @@
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/block_pool.hpp"
 #include "weir/http/router/detail/route_snapshot.hpp"
-#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/detail/connection_permit.hpp"
+#include "weir/http/server/detail/drain_node.hpp"
 #include "weir/http/ws/detail/connection.hpp"
 #include "weir/http/ws/detail/handshake.hpp"
 #include "weir/net/any_stream.hpp"
@@ -21,6 +22,8 @@
 #include "weir/task/task.hpp"
 
 namespace weir::http {
+
+class ServerState;
 
 /// Keeps the handler of a WebSocket and its route. A drain of the server sends a Close with 1001.
 /// The removal of the route and the replacement of its service send 1012. The connection ends after

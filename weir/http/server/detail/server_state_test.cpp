@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "weir/http/server/detail/call.hpp"
+#include "weir/http/server/detail/request_id.hpp"
 #include "weir/http/test/http_fixture.hpp"
 #include "weir/runtime/detail/connection_counters.hpp"
 #include "weir/runtime/test/runtime_fixture.hpp"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "weir/http/server/detail/server_state.hpp"
+#include "weir/http/server/detail/connection_reserve.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/web/proxy/reverse_proxy.hpp"
 
