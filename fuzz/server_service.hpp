@@ -119,7 +119,7 @@ using ActiveServers = std::vector<http::ServerState*>;
 struct RegisteredServer {
   RegisteredServer(Loop& loop, const http::Router& routes, const http::Limits& limits,
                    ActiveServers& all_servers, http::PlainHttp2 plain_http2)
-      : servers(all_servers), core(loop, routes, limits, {}, plain_http2) {
+      : servers(all_servers), core(loop, routes, {.limits = limits, .plain_http2 = plain_http2}) {
     servers.push_back(&core);
   }
   ~RegisteredServer() { std::erase(servers, &core); }

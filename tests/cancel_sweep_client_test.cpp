@@ -59,7 +59,7 @@ Task<> with_server(CancelInjector& injector, SweepEnvironment& env, Use use, boo
     return http::text("end");
   });
   const auto plain = http2 ? http::PlainHttp2::only : http::PlainHttp2::off;
-  http::ServerState server(env.loop(), router, {}, {}, plain);
+  http::ServerState server(env.loop(), router, {.plain_http2 = plain});
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   EXPECT_TRUE(listener);
   env.spawn(serve_until_end(&server, &*listener, &ended));
@@ -249,7 +249,7 @@ Task<> open_a_websocket(CancelInjector& injector, SweepEnvironment& env, bool ht
   http::Router router;
   router.websocket("/ws", echo_messages);
   const auto plain = http2 ? http::PlainHttp2::only : http::PlainHttp2::off;
-  http::ServerState server(env.loop(), router, {}, {}, plain);
+  http::ServerState server(env.loop(), router, {.plain_http2 = plain});
   auto listener = co_await tcp::listen(Endpoint::loopback(0));
   EXPECT_TRUE(listener);
   const std::string url =

@@ -44,7 +44,7 @@ Task<> serve(CancelInjector& injector, SweepEnvironment& env, http::PlainHttp2 h
   http::Router routes;
   routes.post("/",
               [](http::Request& request) { return http::duplex(request, http::text_type, echo); });
-  http::ServerState server(env.loop(), routes, {}, {}, http2);
+  http::ServerState server(env.loop(), routes, {.plain_http2 = http2});
   Pair pair = co_await connect_pair();
   env.spawn(ask(std::move(pair.far), std::move(first), std::move(second), ended));
   auto permit = server.connections().try_acquire_permit();

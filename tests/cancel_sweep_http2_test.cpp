@@ -80,7 +80,8 @@ Task<> serve(CancelInjector& injector, SweepEnvironment& env, std::string first,
   limits.h2.work.burst = 200;
   limits.h2.work.delay = short_delay;
   {
-    http::ServerState server(env.loop(), routes, limits, {}, http::PlainHttp2::only);
+    const http::ServeOptions options{.limits = limits, .plain_http2 = http::PlainHttp2::only};
+    http::ServerState server(env.loop(), routes, options);
     Pair pair = co_await connect_pair();
     env.spawn(ask(std::move(pair.far), std::move(first), std::move(second), ends));
     auto permit = server.connections().try_acquire_permit();

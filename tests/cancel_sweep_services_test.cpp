@@ -33,7 +33,7 @@ class Servers {
   explicit Servers(const http::Router& router) : router_(&router) {}
   Task<> open() {
     auto make = [router = router_](std::optional<http::ServerState>& server) {
-      server.emplace(*Loop::current(), *router, http::Limits());
+      server.emplace(*Loop::current(), *router, http::ServeOptions());
     };
     co_await servers_.map(make);
   }

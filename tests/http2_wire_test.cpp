@@ -115,7 +115,8 @@ Task<> check_all(Scope& scope, std::size_t step) {
     co_return http::text("late");
   });
   routes.post("/echo", echo);
-  http::ServerState server(scope.loop(), routes, {}, {}, http::PlainHttp2::prior_knowledge);
+  const http::ServeOptions options{.plain_http2 = http::PlainHttp2::prior_knowledge};
+  http::ServerState server(scope.loop(), routes, options);
   auto listener = co_await tcp::listen(port);
   EXPECT_TRUE(listener);
   if (!listener) co_return;

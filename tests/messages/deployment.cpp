@@ -21,9 +21,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::shared_ptr<tls::Server> server_of(Layer layer) {
-  if (layer == Layer::plain) return nullptr;
-  return std::make_shared<tls::Server>(self_signed_options());
+http::ServeOptions serve_options(Layer layer, const http::Limits& limits) {
+  http::ServeOptions options{.limits = limits, .plain_http2 = http::PlainHttp2::prior_knowledge};
+  if (layer == Layer::tls) options.tls = std::make_shared<tls::Server>(self_signed_options());
+  return options;
 }
 
 /// Resets the connection at the end if the response has not come.
@@ -46,8 +47,7 @@ Deployment::Deployment(Loop& loop, const Carrier& carrier, const http::Router& r
     : loop_(loop),
       carrier_(carrier),
       options_(options),
-      origin_(loop, routes, options.limits, server_of(carrier.layer),
-              http::PlainHttp2::prior_knowledge) {}
+      origin_(loop, routes, serve_options(carrier.layer, options.limits)) {}
 
 Task<Result<>> Deployment::open(Scope& scope) {
   WEIR_CO_TRY(co_await open(scope, origin_, address_));
@@ -62,8 +62,7 @@ Task<Result<>> Deployment::open(Scope& scope) {
   proxy_routes_.group("").fallback(
       http::reverse_proxy(scheme + address_.to_string(), std::move(options)),
       {.body_max = body_max});
-  proxy_.emplace(loop_, proxy_routes_, options_.limits, server_of(carrier_.layer),
-                 http::PlainHttp2::prior_knowledge);
+  proxy_.emplace(loop_, proxy_routes_, serve_options(carrier_.layer, options_.limits));
   const auto opened = co_await open(scope, *proxy_, address_);
   co_return opened;
 }

@@ -130,9 +130,9 @@ namespace {
 
 /// The server of one core while it serves. Its task and its owner share it.
 struct AdminServing {
-  AdminServing(Loop& loop, const http::Router& router, const http::Limits& limits,
-               const std::shared_ptr<tls::Server>& tls, http::ConnectionReserve& reserve)
-      : server(loop, router, limits, tls, http::PlainHttp2::off, {}, nullptr, &reserve) {}
+  AdminServing(Loop& loop, const http::Router& router, const http::ServeOptions& options,
+               http::ConnectionReserve& reserve)
+      : server(loop, router, options, &reserve) {}
 
   http::ServerState server;
   CancelSource* accepting = nullptr;    // nullptr before and after the task
@@ -215,8 +215,8 @@ class AdminServer {
       loop.platform().log("weir: " + why);
       co_return checked;
     }
-    serving_ = std::make_shared<AdminServing>(loop, admin_.router, admin_.limits,
-                                              admin_.options.tls, admin_.reserve);
+    const http::ServeOptions served{.limits = admin_.limits, .tls = admin_.options.tls};
+    serving_ = std::make_shared<AdminServing>(loop, admin_.router, served, admin_.reserve);
     const bool through_drain = background_ != nullptr;
     WEIR_CO_TRY(auto listener, co_await http::open_listener(
                                    serving_->server, admin_.options.endpoint, through_drain));

@@ -21,8 +21,7 @@ class HttpServer {
       : scope_(scope), route_registry_(*app.route_registry()), router_(router), options_(options) {}
 
   Task<Result<>> start() {
-    server_.emplace(scope_.loop(), router_, options_.limits, options_.tls, options_.plain_http2,
-                    options_.proxy_protocol, options_.observer);
+    server_.emplace(scope_.loop(), router_, options_);
     WEIR_CO_TRY(auto listener, co_await http::open_listener(*server_, options_.endpoint));
     route_registry_.on_server_started(scope_.loop());
     scope_.spawn(serve(std::move(listener)));

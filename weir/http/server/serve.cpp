@@ -42,8 +42,7 @@ Response RedirectToHttps::operator()(const Request& request) const {
 }
 
 Task<Result<>> serve(Scope& scope, const Router& router, ServeOptions options) {
-  ServerState server(scope.loop(), router, options.limits, options.tls, options.plain_http2,
-                     options.proxy_protocol, options.observer);
+  ServerState server(scope.loop(), router, options);
   auto served = co_await listen_and_serve(scope, server, options.endpoint);
   log_summary(scope.loop(), server);
   co_return served;

@@ -33,7 +33,12 @@ class HttpFixture : Continuation, loop::Runnable {
 
   /// Serves routes_ on loopback, port 80.
   void serve(const http::Limits& limits = {}) {
-    server_.emplace(*loop_, routes_, limits, tls_, plain_http2_, proxy_protocol_, observer_);
+    const http::ServeOptions options{.limits = limits,
+                                     .tls = tls_,
+                                     .plain_http2 = plain_http2_,
+                                     .proxy_protocol = proxy_protocol_,
+                                     .observer = observer_};
+    server_.emplace(*loop_, routes_, options);
     loop_->ready(*this);
     settle();
     blocks_at_rest_ = blocks();

@@ -118,7 +118,7 @@ class LiveRoutesTest : public MultiCoreTest {
   }
 
   void start(unsigned core) {
-    servers_[core].emplace(loop(core), routes_, Limits());
+    servers_[core].emplace(loop(core), routes_, ServeOptions());
     roots_[core].emplace(loop(core), serving(core));
     settle();
   }

@@ -67,7 +67,7 @@ class ProxyFixture : public ClientFixture {
   /// ends when the connections of the client have ended.
   void with_inner_server(Router& routes, ReverseProxyOptions options, const Body& use,
                          PlainHttp2 protocol = PlainHttp2::off, const Limits& limits = {}) {
-    ServerState inner(*loop_, routes, limits, {}, protocol);
+    ServerState inner(*loop_, routes, {.limits = limits, .plain_http2 = protocol});
     inner_server_ = &inner;
     upstreams_ = {"http://127.0.0.1:85"};
     with_proxy({}, std::move(options), [&](Client& client) -> Task<> {

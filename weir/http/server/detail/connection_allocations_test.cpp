@@ -156,7 +156,8 @@ class AllocationsTest : public testing::TestWithParam<BackendChoice>, Continuati
     loop_->group().listener_registry().on_listening = [this](const os::Address& bound) {
       bound_ = bound;
     };
-    server_.emplace(*loop_, routes_, Limits(), nullptr, PlainHttp2::prior_knowledge);
+    const ServeOptions options{.plain_http2 = PlainHttp2::prior_knowledge};
+    server_.emplace(*loop_, routes_, options);
     loop_->ready(*this);
     while (!bound_) loop_->turn(soon());
     client_ = os::open_stream(os::AddressFamily::ipv4).value();

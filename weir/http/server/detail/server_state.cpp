@@ -1,7 +1,6 @@
 #include "weir/http/server/detail/server_state.hpp"
 
 #include <memory>
-#include <utility>
 
 #include "weir/http/server/detail/core_servers.hpp"
 #include "weir/http/server/detail/plain_http_answer.hpp"
@@ -9,27 +8,27 @@
 
 namespace weir::http {
 
-ServerState::ServerState(Loop& loop, const Router& router, const Limits& limits,
-                         std::shared_ptr<tls::Server> tls, PlainHttp2 plain_http2,
-                         std::shared_ptr<const ProxyProtocol> proxy_protocol,
-                         ServerObserver* observer, ConnectionReserve* reserve)
+ServerState::ServerState(Loop& loop, const Router& router, const ServeOptions& options,
+                         ConnectionReserve* reserve)
     : loop_(loop),
       router_(router),
-      limits_(limits),
+      limits_(options.limits),
       id_prefix_(request_id_prefix(loop.platform().wall_time(), loop.core())),
       routes_(loop, router.updater()),
       counters_(loop),
-      connections_(*this, loop, limits.connections_max, reserve),
+      connections_(*this, loop, options.limits.connections_max, reserve),
       websockets_(loop, counters_.websockets_open),
       lingering_streams_(loop),
       heads_(loop),
-      tls_(std::move(tls)),
-      plain_http2_(plain_http2),
-      proxy_protocol_(std::move(proxy_protocol)) {
+      tls_(options.tls),
+      plain_http2_(options.plain_http2),
+      proxy_protocol_(options.proxy_protocol) {
   loop.slots().get<CoreServers>().servers.push_back(*this);
   limits_.h2 = in_range(limits_.h2);
   limits_.h2.connect_protocol = true;
-  if (observer != nullptr) recorder_ = std::make_unique<RequestRecorder>(loop, *observer);
+  if (options.observer != nullptr) {
+    recorder_ = std::make_unique<RequestRecorder>(loop, *options.observer);
+  }
   if (tls_ != nullptr) acceptor_.emplace(loop, *tls_).set_plain_answer(&plain_http_answer);
 }
 

@@ -25,19 +25,15 @@
 
 namespace weir::http {
 
-class ServerObserver;
-
 /// The state of one server on one core, which the server's connections share.
 /// Threads: one loop's, except for reading the counters.
 /// Lifetime: outlives its connections.
 class ServerState : public weir::detail::ListNode {
  public:
-  /// `tls`, `plain_http2`, `proxy_protocol` and `observer` are those of ServeOptions. A `reserve`
-  /// takes the place of Limits::connections_max.
-  ServerState(Loop& loop, const Router& router, const Limits& limits,
-              std::shared_ptr<tls::Server> tls = {}, PlainHttp2 plain_http2 = PlainHttp2::off,
-              std::shared_ptr<const ProxyProtocol> proxy_protocol = {},
-              ServerObserver* observer = nullptr, ConnectionReserve* reserve = nullptr);
+  /// The server has no endpoint until OpenConnections::set_endpoint(); that of `options` is not
+  /// used. A `reserve` takes the place of Limits::connections_max.
+  ServerState(Loop& loop, const Router& router, const ServeOptions& options,
+              ConnectionReserve* reserve = nullptr);
 
   Loop& loop() const noexcept { return loop_; }
   const Router& router() const noexcept { return router_; }

@@ -447,8 +447,8 @@ class ServersOnCores : public MultiCoreTest {};
 
 TEST_F(ServersOnCores, ShareThePermits) {
   const Router routes;
-  ServerState first(loop(0), routes, {.connections_max = 2});
-  ServerState second(loop(1), routes, {.connections_max = 2});
+  ServerState first(loop(0), routes, {.limits = {.connections_max = 2}});
+  ServerState second(loop(1), routes, {.limits = {.connections_max = 2}});
   auto one = first.connections().try_acquire_permit();
   auto other = second.connections().try_acquire_permit();
   EXPECT_TRUE(one && other);
@@ -475,10 +475,10 @@ std::size_t permits_of(ServerState& server) {
 TEST_F(ServersOnCores, CountTheirOwnConnectionsOnly) {
   const Router routes;
   const Router others;
-  ServerState first(loop(0), routes, {.connections_max = 5});
-  ServerState second(loop(1), routes, {.connections_max = 5});
-  ServerState other(loop(0), others, {.connections_max = 2});
-  ServerState secure(loop(0), routes, {.connections_max = 2});
+  ServerState first(loop(0), routes, {.limits = {.connections_max = 5}});
+  ServerState second(loop(1), routes, {.limits = {.connections_max = 5}});
+  ServerState other(loop(0), others, {.limits = {.connections_max = 2}});
+  ServerState secure(loop(0), routes, {.limits = {.connections_max = 2}});
   first.connections().set_endpoint(Endpoint::loopback(80));
   second.connections().set_endpoint(Endpoint::loopback(80));
   secure.connections().set_endpoint(Endpoint::loopback(443));
@@ -497,7 +497,7 @@ TEST_F(ServersOnCores, CountTheirOwnConnectionsOnly) {
 
 TEST_F(ServerStateTest, HasTheConnectionsOfItsEndpoint) {
   serve({.connections_max = 2});
-  ServerState elsewhere(*loop_, routes_, {.connections_max = 1});
+  ServerState elsewhere(*loop_, routes_, {.limits = {.connections_max = 1}});
   connect();
   connect();
   settle();
@@ -508,10 +508,10 @@ TEST_F(ServerStateTest, HasTheConnectionsOfItsEndpoint) {
 
 TEST_F(ServersOnCores, WithAReserveDoNotCountWithTheOthers) {
   const Router routes;
-  ServerState service(loop(0), routes, {.connections_max = 1});
+  ServerState service(loop(0), routes, {.limits = {.connections_max = 1}});
   ConnectionReserve reserve(3);
-  ServerState first(loop(0), routes, {}, {}, PlainHttp2::off, {}, nullptr, &reserve);
-  ServerState second(loop(1), routes, {}, {}, PlainHttp2::off, {}, nullptr, &reserve);
+  ServerState first(loop(0), routes, {}, &reserve);
+  ServerState second(loop(1), routes, {}, &reserve);
   auto of_service = service.connections().try_acquire_permit();
   ASSERT_TRUE(of_service);
   EXPECT_FALSE(service.connections().try_acquire_permit());
@@ -528,16 +528,16 @@ TEST_F(ServersOnCores, LeaveTheDescriptorsOfReserves) {
   MemoryPlatform platform({.descriptors_max = 174});
   const auto loop = Loop::make(platform, {}).value();
   ServerState service(*loop, routes, {});
-  ServerState limited(*loop, routes, {.connections_max = 110});
+  ServerState limited(*loop, routes, {.limits = {.connections_max = 110}});
   ConnectionReserve small(10);
   ConnectionReserve large(1000);
   EXPECT_EQ(permits_of(service), 110U);
   {
-    const ServerState first(*loop, routes, {}, {}, PlainHttp2::off, {}, nullptr, &small);
-    const ServerState same(*loop, routes, {}, {}, PlainHttp2::off, {}, nullptr, &small);
+    const ServerState first(*loop, routes, {}, &small);
+    const ServerState same(*loop, routes, {}, &small);
     EXPECT_EQ(permits_of(service), 100U) << "a reserve counts once";
     EXPECT_EQ(permits_of(limited), 110U) << "the program has set this limit";
-    const ServerState more(*loop, routes, {}, {}, PlainHttp2::off, {}, nullptr, &large);
+    const ServerState more(*loop, routes, {}, &large);
     EXPECT_EQ(permits_of(service), 1U);
   }
   EXPECT_EQ(permits_of(service), 110U);
