@@ -1,5 +1,4 @@
-// ClientSide: the reads and writes of a request that wait for its client while it holds what others
-// need.
+// The reads and writes of a request that wait for its client while it holds what others need.
 #pragma once
 
 #include <chrono>
@@ -17,8 +16,9 @@ namespace weir::http {
 
 /// Reads from and writes to the client of a request that holds a slot, such as one for an upstream.
 /// A client that lets the slot wait for a second, and is slower than 16 KiB per second, loses the
-/// slot to another client that waits for one; see FairSlots. Threads: one core's. Lifetime: the
-/// slot stays where it is.
+/// slot to another client that waits for one; see FairSlots.
+/// Threads: one core's.
+/// Lifetime: the slot outlives it, and is not moved.
 class ClientSide {
  public:
   using Slot = weir::detail::FairSlots::Slot;
