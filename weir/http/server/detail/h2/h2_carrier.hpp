@@ -118,12 +118,13 @@ class H2Carrier final : public H2Stream,
   std::uint64_t input_bytes() const noexcept override { return received_; }
   bool may_arrive() const noexcept override;
   const Headers& trailers() const noexcept override { return trailers_; }
+
   Task<Result<>> send_interim(const ResponseHead& head) override;
+  void send_head(const ResponseHead& head, bool ends) override;
   Sent send_common(const Response& response) override;
   Sent send_message(const ResponseHead& head, std::string_view text) override;
-  Task<Result<>> send_rest(const ResponseHead& head, std::string_view text) override;
   std::uint64_t unsent() const noexcept override { return pending_.size(); }
-  void send_head(const ResponseHead& head, bool ends) override;
+  Task<Result<>> send_rest(const ResponseHead& head, std::string_view text) override;
   Task<Result<>> send_piece(Bytes piece) override;
   void end(std::string_view trailers) override;
   Task<Result<>> flush() override;

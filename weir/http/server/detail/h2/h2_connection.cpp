@@ -38,7 +38,7 @@ H2Connection::~H2Connection() {
 
 bool H2Connection::advance() noexcept {
   try {
-    if (!handle_input()) return false;
+    if (handle_input() != Wait::more_input) return false;
     pump();
     if (!is_idle() || output_full()) return false;
   } catch (...) {
@@ -59,34 +59,35 @@ Task<H2Connection::End> H2Connection::run() {
 
 Task<> H2Connection::serve(Scope& scope) {
   scope_ = &scope;
-  bool idle = false;
+  End end = End::closed;
   try {
     if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->spawn_run();
     scope.spawn(write_all());
-    idle = co_await read_all();
+    end = co_await read_all();
   } catch (...) {
     // There is no memory for the connection.
   }
   ending_ = true;
-  if (!idle) {
+  if (end != End::idle) {
     session_.abandon();  // what is in the output is still sent
     abort_exchanges();
   }
   wake_writer();
 }
 
-/// Returns true if the connection is idle, or false if it ends.
-Task<bool> H2Connection::read_all() {
+/// Reads until the connection is idle or ends.
+Task<H2Connection::End> H2Connection::read_all() {
   for (;;) {
-    while (!handle_input()) {
-      if (delay_ == Duration::zero() && !std::exchange(share_used_, false)) {
+    for (Wait wait = handle_input(); wait != Wait::more_input; wait = handle_input()) {
+      if (wait == Wait::output) {
         const bool taken = co_await output_taken();
-        if (!taken) co_return false;
+        if (!taken) co_return End::closed;
         continue;
       }
+      if (wait == Wait::share) share_used_ = false;
       wake_writer();
       const auto slept = co_await sleep(std::exchange(delay_, {}));
-      if (!slept) co_return false;
+      if (!slept) co_return End::closed;
     }
     // Handlers take the bytes of bodies before many more arrive, so that buffers need not grow.
     if (new_data_ >= new_data_max) {
@@ -96,29 +97,30 @@ Task<bool> H2Connection::read_all() {
     // The deadline may change meanwhile, so fill() comes later.
     if (owner_.turn_budget_used()) {
       const auto slept = co_await sleep(Duration::zero());
-      if (!slept) co_return false;
+      if (!slept) co_return End::closed;
     }
     if (server_.draining()) session_.begin_drain();
     const bool has_output = !session_.output().empty() || session_.next_sender() != nullptr;
     if (has_output) wake_writer();
-    if (finished()) co_return false;
+    if (finished()) co_return End::closed;
     const Instant until = deadline();
-    if (may_become_idle(until)) co_return true;
+    if (may_become_idle(until)) co_return End::idle;
     const auto filled = co_await fill(ReadState::http2, until);
-    if (!filled && (filled.error() != Errc::timed_out || !on_deadline())) co_return false;
+    if (filled) continue;
+    if (filled.error() != Errc::timed_out || finished()) co_return End::closed;
+    on_deadline();
   }
 }
 
-/// Handles the input until it is used up or cannot be used. Returns false if something must happen
-/// first: the output is full, the session asks for a delay, a request waits for run(), or the
-/// requests have used their share of the turn.
-bool H2Connection::handle_input() {
+/// Handles the input until something must happen first. Returns what that is.
+H2Connection::Wait H2Connection::handle_input() {
   // The client may send the streams that it opens from now on again (RFC 9113 §6.8).
   if (owner_.proof_ended() || owner_.evicted()) session_.finish_drain();
   for (bool more = true; more;) {
-    if (output_full() || delay_ != Duration::zero() || waiting_ != nullptr || share_used_) {
-      return false;
-    }
+    if (waiting_ != nullptr) return Wait::run;
+    if (delay_ != Duration::zero()) return Wait::delay;
+    if (share_used_) return Wait::share;
+    if (output_full()) return Wait::output;
     const H2Event event = session_.next(input().bytes(), loop().now());
     more = handle(event);
     input().consume(event.consumed);
@@ -130,7 +132,7 @@ bool H2Connection::handle_input() {
       share_used_ = turn_share_used(4);
     }
   }
-  return true;
+  return Wait::more_input;
 }
 
 /// Returns true if the H2Connection has nothing to keep except its state and its output.
@@ -156,13 +158,15 @@ Task<bool> H2Connection::output_taken() {
   co_return !broken();
 }
 
-/// Returns false if the input is used up or cannot be used.
+/// Returns true if the session may have another event.
 bool H2Connection::handle(const H2Event& event) {
   switch (event.kind) {
     case H2Event::Kind::open:
-      return open(event);
+      open(event);
+      return true;
     case H2Event::Kind::trailers:
-      return read_trailers(event);
+      read_trailers(event);
+      return true;
     case H2Event::Kind::discarded: {
       const auto read = server_.request_fields().skip(state_.table, event.bytes);
       if (read.kind == FieldsResult::Kind::invalid_block) fail_block();
@@ -210,20 +214,18 @@ void H2Connection::fail_block() {
   server_.counters().count_parse_error(ParseError::bad_field_block);
 }
 
-bool H2Connection::open(const H2Event& event) {
+void H2Connection::open(const H2Event& event) {
   if (spare_ == nullptr) spare_ = make_block<H2Carrier>(*this);
   H2Carrier& exchange = *spare_;
   const auto read =
       server_.request_fields().read_request(state_.table, event.bytes, exchange.head());
   if (read.kind == FieldsResult::Kind::invalid_block) {
     session_.reject(H2Error::compression_error);
-    fail_block();
-    return true;
+    return fail_block();
   }
   if (read.kind == FieldsResult::Kind::malformed) {
     session_.reject(H2Error::protocol_error);
-    count_malformed();
-    return true;
+    return count_malformed();
   }
   const bool complete = read.kind == FieldsResult::Kind::complete;
   // The bytes of a tunnel are no body, so a length says nothing about them (RFC 9110 §9.3.6).
@@ -233,22 +235,17 @@ bool H2Connection::open(const H2Event& event) {
                                    : session_.accept(exchange);
   if (!accepted) {
     session_.release(exchange);
-    count_malformed();
-    return true;
+    return count_malformed();
   }
   exchanges_.push_back(*spare_.release());
   server_.counters().http2_streams.add();
   server_.counters().http2_streams_open.add();
-  if (!complete) {
-    exchange.reject_head(read.error);
-    return true;
-  }
+  if (!complete) return exchange.reject_head(read.error);
   if (read.priority) session_.set_priority(exchange, *read.priority);
   exchange.begin(is_connect);
-  return true;
 }
 
-bool H2Connection::read_trailers(const H2Event& event) {
+void H2Connection::read_trailers(const H2Event& event) {
   auto& exchange = *static_cast<H2Carrier*>(event.stream);
   const auto read = server_.request_fields().read_trailers(state_.table, event.bytes,
                                                            exchange.received_trailers());
@@ -268,7 +265,6 @@ bool H2Connection::read_trailers(const H2Event& event) {
       exchange.on_gone();
       break;
   }
-  return true;
 }
 
 void H2Connection::give_up() noexcept {
@@ -438,18 +434,17 @@ Instant H2Connection::deadline() noexcept {
   return until;
 }
 
-/// Returns true if the reader goes on.
-bool H2Connection::on_deadline() {
+/// Ends what has lasted too long.
+void H2Connection::on_deadline() {
   const Limits& limits = server_.limits();
   const Instant now = server_.loop().now();
-  if (finished()) return false;
   if (server_.draining()) {
     session_.begin_drain();
     if (now >= drain_until_) {
       session_.finish_drain();
       drain_until_ = never;
     }
-    if (finished()) return false;
+    if (finished()) return;
   }
   if (next_check_ <= now) check_progress(now);
   if (frame_since_ != never && now >= after(frame_since_, limits.head_timeout)) {
@@ -457,7 +452,6 @@ bool H2Connection::on_deadline() {
   } else if (session_.streams_held() == 0 && now >= state_.idle_deadline(server_)) {
     session_.fail(H2Error::no_error);
   }
-  return true;
 }
 
 void H2Connection::watch_progress() noexcept {

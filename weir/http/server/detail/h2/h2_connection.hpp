@@ -106,10 +106,19 @@ class H2Connection : public ConnectionIo {
   }
 
  private:
+  /// What the reader waits for.
+  enum class Wait : std::uint8_t {
+    more_input,  ///< all of it is used up, or cannot be used
+    output,      ///< the writer has to take the output
+    delay,       ///< the session asks for a delay
+    share,       ///< the requests have used their share of the turn
+    run,         ///< a request waits for run()
+  };
+
   Task<> serve(Scope& scope);
-  Task<bool> read_all();
+  Task<End> read_all();
   Task<> write_all();
-  bool handle_input();
+  Wait handle_input();
   Task<bool> output_taken();
   /// Returns true if the client must read before the server reads more.
   bool output_full() const noexcept {
@@ -119,15 +128,15 @@ class H2Connection : public ConnectionIo {
   void give_up() noexcept;
   bool handle(const H2Event& event);
   void lose(const H2Event& event);
-  bool open(const H2Event& event);
+  void open(const H2Event& event);
   void count_malformed() noexcept;
   void fail_block();
-  bool read_trailers(const H2Event& event);
+  void read_trailers(const H2Event& event);
   bool pump();
   void abort_exchanges();
   void drop_collected(H2Carrier& exchange);
   Instant deadline() noexcept;
-  bool on_deadline();
+  void on_deadline();
   void check_progress(Instant now);
   bool is_idle() const noexcept;
   bool may_become_idle(Instant until) const noexcept;
